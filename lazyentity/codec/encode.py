@@ -1,0 +1,62 @@
+"""A changed entity as bytes again: what was never decoded is spliced in as it came."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from google.cloud.datastore import helpers
+from google.cloud.datastore.entity import Entity
+
+from lazyentity._backend import LazyMapping
+from lazyentity.codec import shadow
+
+
+def encode_stock(entity: Entity) -> bytes:
+    """Serialise ``entity`` with the client's own encoder.
+
+    Raises:
+        ValueError: as the client raises it, for a value that Datastore has no type for.
+    """
+    serialised: bytes = helpers.entity_to_protobuf(entity)._pb.SerializeToString()
+    return serialised
+
+
+def encode_lazy(entity: Any, attributes: dict[str, Any]) -> bytes:
+    """Serialise a lazy entity.
+
+    Undecoded properties and an untouched key are copied as they came, with all that is unknown to
+    this client's schema. Everything else goes through the client's own encoder.
+
+    Args:
+        entity: both a :class:`LazyMapping` and an ``Entity``.
+        attributes: which of ``key``, ``exclude_from_indexes`` and ``_meanings`` were looked at, and may
+            so have been changed.
+
+    Raises:
+        ValueError: as the client raises it, for a value that Datastore has no type for.
+        google.protobuf.message.DecodeError: if something malformed had to be decoded for this.
+    """
+    mapping: LazyMapping = entity
+    spliced = set(mapping._undecoded())
+    if "exclude_from_indexes" in attributes:
+        # The flag is part of the property's bytes.
+        spliced -= mapping._wire_excluded() ^ set(attributes["exclude_from_indexes"])
+
+    ordinals = mapping._layout.ordinals
+    parts = shadow.EntityParts.FromString(mapping._raw)
+    entries = [parts.properties[ordinals[name]] for name in entity if name in spliced]
+    parts.ClearField("properties")
+    parts.properties.extend(entries)
+
+    changed = Entity()
+    if "key" in attributes and attributes["key"] != mapping._wire_key():
+        parts.ClearField("key")
+        changed.key = attributes["key"]
+    changed.update({name: entity[name] for name in entity if name not in spliced})
+    if changed:
+        changed.exclude_from_indexes = entity.exclude_from_indexes
+        changed._meanings = entity._meanings
+
+    # Protobuf defines that concatenated encodings are merged; the two parts have no field in common.
+    spliced_bytes: bytes = parts.SerializeToString()
+    return spliced_bytes + encode_stock(changed)

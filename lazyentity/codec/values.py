@@ -1,0 +1,87 @@
+"""One property value, as the stock client would convert it.
+
+Plain scalars are read here; for all else, and for every error, the client's own helpers are asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from google.cloud.datastore import helpers
+from google.cloud.datastore.entity import Entity
+
+from lazyentity.codec import messages
+from lazyentity.codec.timestamps import timestamp_from_message
+from lazyentity._eager import eager
+
+SCALARS = frozenset(
+    ("boolean_value", "integer_value", "double_value", "string_value", "blob_value")
+)
+
+# Bound before anything is patched: while the client is patched, the attribute of the helpers module is
+# the patch's, and the two agree on handing conversion to this function inside eager().
+_stock_entity_from_protobuf = helpers.entity_from_protobuf
+
+
+def stock_entity(message: Any) -> Entity:
+    """Convert the upb message ``message`` with the client's own code, nested entities included.
+
+    Raises:
+        ValueError: as the client raises it.
+    """
+    with eager():
+        entity: Entity = _stock_entity_from_protobuf(message)
+    return entity
+
+
+def value_from_message(
+    message: Any, value_type: str | None, make_entity: Callable[[bytes], Entity]
+) -> Any:
+    """Convert the upb ``Value`` message ``message``.
+
+    Args:
+        message: a ``google.datastore.v1.Value``.
+        value_type: which member of its oneof ``value_type`` is set.
+        make_entity: makes an embedded entity of its serialised bytes.
+
+    Raises:
+        ValueError: as the client raises it, if no value is set or the value is out of range.
+        OverflowError: as the client raises it, if a timestamp is out of range.
+    """
+    if value_type in SCALARS:
+        return getattr(message, value_type)
+    if value_type == "timestamp_value":
+        return timestamp_from_message(message.timestamp_value)
+    if value_type == "entity_value":
+        return make_entity(message.entity_value.SerializeToString())
+    if value_type == "array_value":
+        return [
+            value_from_message(item, item.WhichOneof("value_type"), make_entity)
+            for item in message.array_value.values
+        ]
+    return helpers._get_value_from_value_pb(message)
+
+
+def meaning_of(message: Any) -> Any:
+    """Return the meaning of the ``Value`` message ``message`` as the client keeps it, or None."""
+    return helpers._get_meaning(message, is_list=message.WhichOneof("value_type") == "array_value")
+
+
+def is_excluded(name: str, message: Any) -> bool:
+    """Say whether the client would list property ``name`` in ``exclude_from_indexes``.
+
+    Of a non-empty array the elements carry the flag.
+
+    Raises:
+        ValueError: as the client raises it, if the elements of an array disagree.
+    """
+    items = message.array_value.values if message.HasField("array_value") else ()
+    if not items:
+        return bool(message.exclude_from_indexes)
+    flags = {item.exclude_from_indexes for item in items}
+    if len(flags) > 1:
+        entity = messages.Entity()
+        entity.properties[name].CopyFrom(message)
+        return name in stock_entity(entity).exclude_from_indexes
+    return flags.pop()

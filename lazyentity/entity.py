@@ -1,0 +1,96 @@
+"""The lazy entity."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from google.cloud.datastore.entity import Entity
+
+from lazyentity._backend import LazyMapping
+from lazyentity._types import describe_type
+
+_Self = TypeVar("_Self", bound="LazyEntity")
+
+# Entity's own instance dictionary, which LazyEntity.__dict__ shadows.
+_instance_dict = Entity.__dict__["__dict__"].__get__
+
+
+class LazyEntity(LazyMapping, Entity):  # type: ignore[misc]  # Entity is untyped
+    """A :class:`google.cloud.datastore.Entity` that decodes a property when it is first read.
+
+    It is what a patched or wrapped client returns; :meth:`from_bytes` makes one by hand. Called like
+    ``Entity``, it makes an ordinary empty entity. Everything that a stock entity does, it does with the
+    same result; the states of a property, and what decodes what, are told at
+    :class:`~lazyentity.codec.pure.LazyMapping`. ``key``, ``exclude_from_indexes`` and ``_meanings`` are
+    read from the bytes on first access and are plain attributes from then on.
+
+    Any number of threads may read the same entity; each property has one value object, whoever reads
+    it first. Writing from several threads is as unsafe as with any other dict subclass.
+
+    Copies and pickles are stock entities with everything decoded, so that they can be loaded where
+    lazyentity is not installed.
+
+    Args:
+        key (google.cloud.datastore.Key | None): as for ``Entity``.
+        exclude_from_indexes (tuple[str, ...]): as for ``Entity``.
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def from_bytes(cls: type[_Self], raw: bytes) -> _Self:
+        """Make a lazy entity of a serialised ``google.datastore.v1.Entity`` message.
+
+        Args:
+            raw: the message in protobuf's wire format. The entity keeps it for as long as it lives.
+
+        Raises:
+            google.protobuf.message.DecodeError: if the names of the properties cannot be read from
+                ``raw``. What is malformed further down is found when it is read.
+            TypeError: if ``raw`` is not bytes.
+        """
+        if not isinstance(raw, bytes):
+            raise TypeError(
+                f"LazyEntity.from_bytes() takes bytes, the serialised entity, not {describe_type(raw)}"
+            )
+        return cls._from_raw(raw)
+
+    def __getattr__(self, name: str) -> Any:
+        # Entity's attributes live in the instance dictionary only, so this is asked for them as long
+        # as they are not there, and never again.
+        read = _WIRE_ATTRIBUTES.get(name)
+        if read is None:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return _instance_dict(self).setdefault(name, read(self))
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]  # typeshed declares an attribute
+        """The instance dictionary, complete: what ``vars()`` of a stock entity would show."""
+        for name in _WIRE_ATTRIBUTES:
+            getattr(self, name)
+        attributes: dict[str, Any] = _instance_dict(self)
+        return attributes
+
+    def __eq__(self, other: object) -> bool:
+        # Most unequal entities differ in their keys. Entity compares these first, too.
+        if isinstance(other, Entity) and self.key != other.key:
+            return False
+        return super().__eq__(other)
+
+    __hash__ = None  # type: ignore[assignment]  # how Python spells "unhashable"
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return Entity, (), self.__dict__, None, iter(self.items())
+
+
+_WIRE_ATTRIBUTES = {
+    "key": LazyEntity._wire_key,
+    "exclude_from_indexes": LazyEntity._wire_excluded,
+    "_meanings": LazyEntity._wire_meanings,
+}
+
+
+def touched_attributes(entity: LazyEntity) -> dict[str, Any]:
+    """Return the instance dictionary as it is: without what was never read from the bytes."""
+    attributes: dict[str, Any] = _instance_dict(entity)
+    return attributes

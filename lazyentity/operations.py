@@ -1,0 +1,121 @@
+"""What can be asked of an entity beyond what a dict offers. All of it accepts stock entities too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from google.cloud.datastore.entity import Entity
+
+from lazyentity._types import describe_type
+from lazyentity.codec.encode import encode_lazy, encode_stock
+from lazyentity.entity import LazyEntity, touched_attributes
+
+
+def _require_entity(function: str, entity: object) -> None:
+    if not isinstance(entity, Entity):
+        raise TypeError(
+            f"{function}() takes a google.cloud.datastore.Entity or a lazyentity.LazyEntity, "
+            f"not {describe_type(entity)}"
+        )
+
+
+def materialize(entity: Entity) -> Entity:
+    """Return a plain stock entity with everything decoded.
+
+    Args:
+        entity: a lazy entity; a stock one is returned as it is.
+
+    Returns:
+        google.cloud.datastore.Entity: equal to ``entity``. Entities inside of its lists, dicts and
+        embedded entities are plain as well. Containers are new, other values are shared.
+
+    Raises:
+        TypeError: if ``entity`` is not an entity.
+        ValueError, google.protobuf.message.DecodeError: if a property cannot be decoded.
+    """
+    _require_entity("materialize", entity)
+    plain: Entity = _materialize_value(entity)
+    return plain
+
+
+def _materialize_value(value: Any) -> Any:
+    if isinstance(value, LazyEntity):
+        return _materialize_lazy(value)
+    if type(value) is list:
+        return [_materialize_value(item) for item in value]
+    if type(value) is dict:
+        return {name: _materialize_value(item) for name, item in value.items()}
+    return value
+
+
+def _materialize_lazy(entity: LazyEntity) -> Entity:
+    plain = Entity()
+    values = dict(entity.items())
+    for name, value in values.items():
+        plain[name] = _materialize_value(value)
+    plain.__dict__.update(vars(entity))
+    plain.exclude_from_indexes = set(entity.exclude_from_indexes)
+    # The client writes a meaning back only with the very object it was read with.
+    plain._meanings = {
+        name: (
+            meaning,
+            plain[name] if original is values.get(name) else _materialize_value(original),
+        )
+        for name, (meaning, original) in entity._meanings.items()
+    }
+    return plain
+
+
+def raw(entity: Entity) -> bytes:
+    """Return the entity as a serialised ``google.datastore.v1.Entity`` message, changes included.
+
+    Properties of a lazy entity that were not decoded are copied from the bytes that the entity was
+    made of; the others are encoded by the client.
+
+    Args:
+        entity: a lazy or a stock entity.
+
+    Raises:
+        TypeError: if ``entity`` is not an entity.
+        ValueError: as the client raises it, if a value has no Datastore type.
+    """
+    _require_entity("raw", entity)
+    if isinstance(entity, LazyEntity):
+        return encode_lazy(entity, touched_attributes(entity))
+    return encode_stock(entity)
+
+
+def prefetch(entity: Entity, *names: str) -> None:
+    """Decode the properties ``names`` now. Of a stock entity all properties are decoded already.
+
+    Args:
+        entity: a lazy or a stock entity.
+        names: properties of the entity.
+
+    Raises:
+        TypeError: if ``entity`` is not an entity.
+        KeyError: if the entity has no property of one of the names; then none is decoded.
+        ValueError, google.protobuf.message.DecodeError: if a property cannot be decoded.
+    """
+    _require_entity("prefetch", entity)
+    for name in names:
+        if name not in entity:
+            raise KeyError(name)
+    for name in names:
+        entity[name]
+
+
+def decoded(entity: Entity) -> tuple[str, ...]:
+    """Return the names of the properties that are decoded or assigned so far, in the entity's order.
+
+    Args:
+        entity: a lazy entity; of a stock one all names are returned.
+
+    Raises:
+        TypeError: if ``entity`` is not an entity.
+    """
+    _require_entity("decoded", entity)
+    if not isinstance(entity, LazyEntity):
+        return tuple(entity)
+    undecoded = set(entity._undecoded())
+    return tuple(name for name in entity if name not in undecoded)

@@ -1,0 +1,39 @@
+"""The value that stands in dict storage for a property that has not been decoded yet."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+_LEAKED = (
+    "an undecoded property was read from the storage of a LazyEntity, past its dict interface; "
+    "pass lazyentity.materialize(entity) or dict(entity) instead"
+)
+
+
+class UndecodedType:
+    """Type of :data:`UNDECODED`.
+
+    C code that reads a dict's storage directly gets hold of the sentinel. Whatever it then does with
+    it must fail loudly instead of passing for data: a JSON encoder's ``default=str``, a comparison
+    made by ``dict`` itself, pickling. Only ``repr`` works, for the sake of debuggers.
+
+    Raises:
+        TypeError: by every operation but ``repr`` and identity.
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "<UNDECODED>"
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise TypeError(_LEAKED)
+
+    __str__ = __format__ = _refuse
+    __bool__ = __int__ = __float__ = __index__ = __len__ = __iter__ = __bytes__ = _refuse
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = _refuse  # type: ignore[assignment]  # object declares narrower signatures
+    __reduce_ex__ = __copy__ = __deepcopy__ = _refuse
+
+
+UNDECODED = UndecodedType()
+"""Stands in the storage of a lazy entity for each property that was not decoded yet."""

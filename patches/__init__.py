@@ -1,0 +1,115 @@
+"""Patching the supported clients, all of them or by name."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import warnings
+
+from packaging.specifiers import SpecifierSet
+
+from lazyentity.patches import datastore
+from lazyentity.patches.registry import modules_holding
+
+__all__ = ["patch", "patched", "unpatch"]
+
+_logger = logging.getLogger("lazyentity")
+
+_DISABLE = "LAZYENTITY_DISABLE"
+_NOT_DISABLED = frozenset(("", "0", "false", "no", "off"))
+
+_CLIENTS = {"datastore": datastore}
+
+_lock = threading.RLock()
+_refused: set[str] = set()
+
+
+def _selected(names: tuple[str, ...]) -> tuple[str, ...]:
+    for name in names:
+        if name not in _CLIENTS:
+            raise ValueError(f"unknown client {name!r}; known are {', '.join(map(repr, _CLIENTS))}")
+    return names or tuple(_CLIENTS)
+
+
+def patch(*names: str, strict: bool = False) -> None:
+    """Make the reads of every supported client return lazy entities, whenever the client was made.
+
+    A client that cannot be patched (its version is not supported, or something that would have to be
+    replaced is not there) is left as it is, with one warning. Patching again does nothing. While the
+    environment variable ``LAZYENTITY_DISABLE`` is set to anything but ``0``, ``false``, ``no`` or
+    ``off``, this logs that and does nothing.
+
+    Args:
+        names: which clients; only ``"datastore"`` is known. All, if none is named.
+        strict: raise instead of warning.
+
+    Raises:
+        ValueError: if a name is not known.
+        RuntimeError: if ``strict`` and a client cannot be patched.
+    """
+    selected = _selected(names)
+    if os.environ.get(_DISABLE, "").strip().lower() not in _NOT_DISABLED:
+        _logger.warning("%s is set: reads stay as they are, nothing is patched", _DISABLE)
+        return
+    with _lock:
+        for name in selected:
+            _patch_client(name, strict)
+
+
+def _patch_client(name: str, strict: bool) -> None:
+    client = _CLIENTS[name]
+    if client.PATCH.active:
+        return
+    problem = None
+    if not SpecifierSet(client.SUPPORTED_VERSIONS).contains(client.installed_version, prereleases=True):
+        problem = (
+            f"{client.DISTRIBUTION} {client.installed_version} is not supported "
+            f"(supported: {client.SUPPORTED_VERSIONS})"
+        )
+    else:
+        try:
+            client.PATCH.apply()
+        except (AttributeError, ImportError) as error:
+            problem = f"{client.DISTRIBUTION} {client.installed_version} cannot be patched ({error})"
+    if problem is not None:
+        message = f"lazyentity: {problem}; nothing is patched and all its entities stay stock"
+        if strict:
+            raise RuntimeError(message)
+        if name not in _refused:
+            _refused.add(name)
+            warnings.warn(message, RuntimeWarning, stacklevel=4)
+        return
+    _warn_of_old_references(client.CONVERSION.original, client.CONVERSION.module)
+
+
+def _warn_of_old_references(original: object, home: str) -> None:
+    holders = modules_holding(original, home=home)
+    if holders:
+        warnings.warn(
+            "lazyentity: patched too late for these modules, which imported entity_from_protobuf by "
+            f"name before and go on making stock entities with it: {', '.join(holders)}",
+            RuntimeWarning,
+            stacklevel=5,
+        )
+
+
+def unpatch(*names: str) -> None:
+    """Undo :func:`patch`. Clients made in the meantime, and entities read, go on working.
+
+    What somebody else wrapped after it was patched is not touched, but does what the original did.
+
+    Args:
+        names: which clients; all, if none is named.
+
+    Raises:
+        ValueError: if a name is not known.
+    """
+    with _lock:
+        for name in _selected(names):
+            _CLIENTS[name].PATCH.revert()
+
+
+def patched() -> tuple[str, ...]:
+    """Return the names of the clients that are patched."""
+    return tuple(name for name, client in _CLIENTS.items() if client.PATCH.active)

@@ -1,0 +1,65 @@
+"""Where google-cloud-datastore is patched: the API object of a client, and the conversion of entities."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, Final
+
+from google.cloud.datastore.version import __version__ as installed_version
+from google.cloud.datastore_v1.types import entity as entity_pb2
+
+from lazyentity._eager import is_eager
+from lazyentity.codec import messages
+from lazyentity.entity import LazyEntity
+from lazyentity.patches.registry import Patch, Seam
+from lazyentity.patches.responses import EntityHandle, EntityMessage
+from lazyentity.patches.transports import lazy_api
+
+DISTRIBUTION: Final = "google-cloud-datastore"
+SUPPORTED_VERSIONS: Final = ">=2.20.2,<2.28"
+
+_HANDLES = (EntityMessage, EntityHandle)
+
+
+def convert(entity_message: Any, otherwise: Callable[[Any], Any]) -> Any:
+    """Convert what the client got for an entity, lazily unless somebody asked for stock entities.
+
+    Args:
+        entity_message: a stand-in of a lazy response, or an entity message (proto-plus or upb).
+        otherwise: the conversion of everything that has nothing lazy about it.
+    """
+    if type(entity_message) in _HANDLES:
+        return entity_message.to_entity()
+    if is_eager():
+        return otherwise(entity_message)
+    if type(entity_message) is entity_pb2.Entity:
+        entity_message = entity_message._pb
+    if type(entity_message) is messages.Entity:
+        return LazyEntity.from_bytes(entity_message.SerializeToString())
+    return otherwise(entity_message)
+
+
+def _replace_conversion(
+    original: Callable[[Any], Any], is_active: Callable[[], bool]
+) -> Callable[[Any], Any]:
+    @functools.wraps(original)
+    def entity_from_protobuf(pb: Any) -> Any:
+        return convert(pb, original) if is_active() else original(pb)
+
+    return entity_from_protobuf
+
+
+def _replace_api(original: property, is_active: Callable[[], bool]) -> property:
+    @functools.wraps(original.fget)  # type: ignore[arg-type]  # a getter it has
+    def _datastore_api(client: Any) -> Any:
+        api = original.__get__(client)
+        return lazy_api(api) if is_active() else api
+
+    return property(_datastore_api)
+
+
+CONVERSION = Seam("google.cloud.datastore.helpers", "entity_from_protobuf", _replace_conversion)
+API = Seam("google.cloud.datastore.client", "Client._datastore_api", _replace_api)
+
+PATCH = Patch([API, CONVERSION])

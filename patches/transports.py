@@ -1,0 +1,141 @@
+"""The transport seam: the client's own API objects, but with responses left undecoded.
+
+For each kind of API object that a client makes there is a subclass that differs in one thing, the
+class that ``lookup`` and ``run_query`` deserialise their responses with. Retry, timeout, routing headers,
+authentication and logging are the client's own; so is the connection.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from google.cloud.datastore import _http
+from google.cloud.datastore_v1.services.datastore.client import DatastoreClient
+from google.cloud.datastore_v1.services.datastore.transports.grpc import DatastoreGrpcTransport
+from google.cloud.datastore_v1.types import datastore as datastore_pb2
+
+from lazyentity._eager import is_eager
+from lazyentity.patches.responses import LookupResponse, RunQueryResponse
+
+
+class LazyDatastoreGrpcTransport(DatastoreGrpcTransport):  # type: ignore[misc]  # upstream is untyped
+    """The client's gRPC transport, with lazy responses to ``lookup`` and ``run_query``."""
+
+    def _read_stub(self, method: str, request_type: Any, response_type: Any) -> Any:
+        # _stubs is upstream's cache; its wrapped methods are keyed by the very stub.
+        if method not in self._stubs:
+            # The channel with the logging interceptor came with google-cloud-datastore 2.21.
+            channel = getattr(self, "_logged_channel", self.grpc_channel)
+            self._stubs[method] = channel.unary_unary(
+                f"/google.datastore.v1.Datastore/{method}",
+                request_serializer=request_type.serialize,
+                response_deserializer=response_type.deserialize,
+            )
+        return self._stubs[method]
+
+    @property
+    def lookup(self) -> Callable[[Any], Any]:
+        stub: Callable[[Any], Any] = self._read_stub(
+            "Lookup", datastore_pb2.LookupRequest, LookupResponse
+        )
+        return stub
+
+    @property
+    def run_query(self) -> Callable[[Any], Any]:
+        stub: Callable[[Any], Any] = self._read_stub(
+            "RunQuery", datastore_pb2.RunQueryRequest, RunQueryResponse
+        )
+        return stub
+
+
+class LazyDatastoreClient(DatastoreClient):  # type: ignore[misc]  # upstream is untyped
+    """The client's gRPC API object over a :class:`LazyDatastoreGrpcTransport`."""
+
+    def lookup(self, *args: Any, **kwargs: Any) -> Any:
+        return _sent(super().lookup, *args, **kwargs)
+
+    def run_query(self, *args: Any, **kwargs: Any) -> Any:
+        return _sent(super().run_query, *args, **kwargs)
+
+
+class LazyHTTPDatastoreAPI(_http.HTTPDatastoreAPI):  # type: ignore[misc]  # upstream is untyped
+    """The client's HTTP API object, with lazy responses to ``lookup`` and ``run_query``."""
+
+    def _read(
+        self,
+        method: str,
+        request: Any,
+        request_type: Any,
+        response_type: Any,
+        retry: Any,
+        timeout: Any,
+    ) -> Any:
+        message = _http._make_request_pb(request, request_type)
+        return _http._rpc(
+            self.client._http,
+            message.project_id,
+            method,
+            self.client._base_url,
+            self.client._client_info,
+            message,
+            response_type,
+            message.database_id,
+            retry=retry,
+            timeout=timeout,
+        )
+
+    def lookup(self, request: Any, retry: Any = None, timeout: Any = None) -> Any:
+        request_type = datastore_pb2.LookupRequest
+        return _sent(self._read, "lookup", request, request_type, LookupResponse, retry, timeout)
+
+    def run_query(self, request: Any, retry: Any = None, timeout: Any = None) -> Any:
+        request_type = datastore_pb2.RunQueryRequest
+        return _sent(self._read, "runQuery", request, request_type, RunQueryResponse, retry, timeout)
+
+
+def _sent(rpc: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Send a read and let the response remember whether that was inside ``eager()``."""
+    eager = is_eager()
+    response = rpc(*args, **kwargs)
+    return response.for_eager_rpc() if eager else response
+
+
+_lazy_apis: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+_lazy_apis_lock = threading.Lock()
+
+
+def lazy_api(api: Any) -> Any:
+    """Return the lazy counterpart of a client's API object; the same one each time.
+
+    Only the API objects that a client makes for itself have one. Anything else (a mock, a subclass, an
+    object with a read method or transport of somebody's own) is returned as it is.
+    """
+    make = _makers.get(type(api))
+    if make is None or not vars(api).keys().isdisjoint(("lookup", "run_query")):
+        return api
+    with _lazy_apis_lock:
+        lazy = _lazy_apis.get(api)
+        if lazy is None:
+            lazy = _lazy_apis[api] = make(api)
+    return lazy
+
+
+def _lazy_grpc_api(api: Any) -> Any:
+    if type(api.transport) is not DatastoreGrpcTransport:
+        return api
+    return LazyDatastoreClient(
+        transport=LazyDatastoreGrpcTransport(channel=api.transport.grpc_channel)
+    )
+
+
+def _lazy_http_api(api: Any) -> Any:
+    return LazyHTTPDatastoreAPI(api.client)
+
+
+_makers: dict[type, Callable[[Any], Any]] = {
+    DatastoreClient: _lazy_grpc_api,
+    _http.HTTPDatastoreAPI: _lazy_http_api,
+}
