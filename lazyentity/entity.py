@@ -9,31 +9,14 @@ from google.cloud.datastore.entity import Entity
 from lazyentity._backend import LazyMapping
 from lazyentity._types import describe_type
 
-_Self = TypeVar("_Self", bound="LazyEntity")
+_Self = TypeVar("_Self", bound="LazyEntityBase")
 
 # Entity's own instance dictionary, which LazyEntity.__dict__ shadows.
 _instance_dict = Entity.__dict__["__dict__"].__get__
 
 
-class LazyEntity(LazyMapping, Entity):  # type: ignore[misc]  # Entity is untyped
-    """A :class:`google.cloud.datastore.Entity` that decodes a property when it is first read.
-
-    It is what a patched or wrapped client returns; :meth:`from_bytes` makes one by hand. Called like
-    ``Entity``, it makes an ordinary empty entity. Everything that a stock entity does, it does with the
-    same result; the states of a property, and what decodes what, are told at
-    :class:`~lazyentity.codec.pure.LazyMapping`. ``key``, ``exclude_from_indexes`` and ``_meanings`` are
-    read from the bytes on first access and are plain attributes from then on.
-
-    Any number of threads may read the same entity; each property has one value object, whoever reads
-    it first. Writing from several threads is as unsafe as with any other dict subclass.
-
-    Copies and pickles are stock entities with everything decoded, so that they can be loaded where
-    lazyentity is not installed.
-
-    Args:
-        key (google.cloud.datastore.Key | None): as for ``Entity``.
-        exclude_from_indexes (tuple[str, ...]): as for ``Entity``.
-    """
+class LazyEntityBase:
+    """What makes an ``Entity`` of a lazy mapping, whichever implementation of the mapping it is."""
 
     __slots__ = ()
 
@@ -61,36 +44,71 @@ class LazyEntity(LazyMapping, Entity):  # type: ignore[misc]  # Entity is untype
         read = _WIRE_ATTRIBUTES.get(name)
         if read is None:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        return _instance_dict(self).setdefault(name, read(self))
-
-    @property
-    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]  # typeshed declares an attribute
-        """The instance dictionary, complete: what ``vars()`` of a stock entity would show."""
-        for name in _WIRE_ATTRIBUTES:
-            getattr(self, name)
-        attributes: dict[str, Any] = _instance_dict(self)
-        return attributes
+        return _instance_dict(self).setdefault(name, getattr(self, read)())
 
     def __eq__(self, other: object) -> bool:
+        if not isinstance(other, dict):
+            return NotImplemented
         # Most unequal entities differ in their keys. Entity compares these first, too.
         if isinstance(other, Entity) and self.key != other.key:
             return False
-        return super().__eq__(other)
+        # dict compares storage with storage, here and in the reflected comparison of a plain dict.
+        self._decode_all()
+        if isinstance(other, LazyEntityBase):
+            other._decode_all()
+        return Entity.__eq__(self, other)  # type: ignore[no-any-return]  # Entity is untyped
 
+    __ne__ = Entity.__ne__
     __hash__ = None  # type: ignore[assignment]  # how Python spells "unhashable"
 
+    def __repr__(self) -> str:
+        self._decode_all()
+        return Entity.__repr__(self)  # type: ignore[no-any-return]  # Entity is untyped
+
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return Entity, (), self.__dict__, None, iter(self.items())
+        return Entity, (), vars(self), None, iter(self.items())
 
 
 _WIRE_ATTRIBUTES = {
-    "key": LazyEntity._wire_key,
-    "exclude_from_indexes": LazyEntity._wire_excluded,
-    "_meanings": LazyEntity._wire_meanings,
+    "key": "_wire_key",
+    "exclude_from_indexes": "_wire_excluded",
+    "_meanings": "_wire_meanings",
 }
 
 
-def touched_attributes(entity: LazyEntity) -> dict[str, Any]:
+def _complete_attributes(entity: LazyEntityBase) -> dict[str, Any]:
+    """The instance dictionary with what was not read from the bytes before: what stock's would be."""
+    for name in _WIRE_ATTRIBUTES:
+        getattr(entity, name)
+    return touched_attributes(entity)
+
+
+def touched_attributes(entity: LazyEntityBase) -> dict[str, Any]:
     """Return the instance dictionary as it is: without what was never read from the bytes."""
     attributes: dict[str, Any] = _instance_dict(entity)
     return attributes
+
+
+class LazyEntity(LazyEntityBase, LazyMapping, Entity):  # type: ignore[misc]  # Entity is untyped
+    """A :class:`google.cloud.datastore.Entity` that decodes a property when it is first read.
+
+    It is what a patched or wrapped client returns; :meth:`from_bytes` makes one by hand. Called like
+    ``Entity``, it makes an ordinary empty entity. Everything that a stock entity does, it does with the
+    same result; the states of a property, and what decodes what, are told at
+    :class:`~lazyentity.codec.pure.LazyMapping`. ``key``, ``exclude_from_indexes`` and ``_meanings`` are
+    read from the bytes on first access and are plain attributes from then on.
+
+    Any number of threads may read the same entity; each property has one value object, whoever reads
+    it first. Writing from several threads is as unsafe as with any other dict subclass.
+
+    Copies and pickles are stock entities with everything decoded, so that they can be loaded where
+    lazyentity is not installed.
+
+    Args:
+        key (google.cloud.datastore.Key | None): as for ``Entity``.
+        exclude_from_indexes (tuple[str, ...]): as for ``Entity``.
+    """
+
+    __slots__ = ()
+    # Here and not in the base: a class whose layout is a mapping's gets a __dict__ descriptor of its own.
+    __dict__ = property(_complete_attributes)  # type: ignore[assignment]  # typeshed declares an attribute

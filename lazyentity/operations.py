@@ -8,7 +8,7 @@ from google.cloud.datastore.entity import Entity
 
 from lazyentity._types import describe_type
 from lazyentity.codec.encode import encode_lazy, encode_stock
-from lazyentity.entity import LazyEntity, touched_attributes
+from lazyentity.entity import LazyEntityBase, touched_attributes
 
 
 def _require_entity(function: str, entity: object) -> None:
@@ -39,7 +39,7 @@ def materialize(entity: Entity) -> Entity:
 
 
 def _materialize_value(value: Any) -> Any:
-    if isinstance(value, LazyEntity):
+    if isinstance(value, LazyEntityBase):
         return _materialize_lazy(value)
     if type(value) is list:
         return [_materialize_value(item) for item in value]
@@ -48,7 +48,7 @@ def _materialize_value(value: Any) -> Any:
     return value
 
 
-def _materialize_lazy(entity: LazyEntity) -> Entity:
+def _materialize_lazy(entity: Any) -> Entity:
     plain = Entity()
     values = dict(entity.items())
     for name, value in values.items():
@@ -80,7 +80,7 @@ def raw(entity: Entity) -> bytes:
         ValueError: as the client raises it, if a value has no Datastore type.
     """
     _require_entity("raw", entity)
-    if isinstance(entity, LazyEntity):
+    if isinstance(entity, LazyEntityBase):
         return encode_lazy(entity, touched_attributes(entity))
     return encode_stock(entity)
 
@@ -115,7 +115,7 @@ def decoded(entity: Entity) -> tuple[str, ...]:
         TypeError: if ``entity`` is not an entity.
     """
     _require_entity("decoded", entity)
-    if not isinstance(entity, LazyEntity):
+    if not isinstance(entity, LazyEntityBase):
         return tuple(entity)
     undecoded = set(entity._undecoded())
     return tuple(name for name in entity if name not in undecoded)

@@ -1,30 +1,22 @@
 """The pure backend: a mapping over a serialised entity that lets protobuf's parser do the splitting.
 
-Theory of operation. :func:`layout_of` tells which names there are; storage is cloned from the layout's
-template. To decode a property, the entity is split into its entries (``EntityParts``), and the one
-entry is parsed with the client's own message class. Both steps are protobuf's own, so an encoding that
-is legal but unusual (value before name, a split value, unknown fields) means here what it means to the
-stock client.
-
-Only the bytes are kept: a split entity would pin an arena several times their size. The last entity
-that was split is remembered once for the process, for code usually reads several properties of one
-entity before it goes on to the next.
+:func:`~lazyentity.codec.layout.layout_of` tells which names there are; storage is cloned from the
+layout's template. Properties are parsed by :mod:`~lazyentity.codec.entries` when they are read.
 """
 
 from __future__ import annotations
 
-import contextlib
 import threading
-from collections.abc import ItemsView, Iterable, Iterator, ValuesView
+from collections.abc import ItemsView, Iterator, ValuesView
 from typing import Any, TypeVar
 
 from google.cloud.datastore.key import Key
 from google.protobuf.message import DecodeError
 
-from lazyentity.codec import errors, messages, shadow
+from lazyentity.codec import entries, errors
 from lazyentity.codec.key import key_from_raw
 from lazyentity.codec.layout import EMPTY, Layout, layout_of
-from lazyentity.codec.values import SCALARS, is_excluded, meaning_of, value_from_message
+from lazyentity.codec.values import SCALARS, meaning_of
 from lazyentity.undecoded import UNDECODED
 
 _Self = TypeVar("_Self", bound="LazyMapping")
@@ -35,48 +27,6 @@ _store = dict.__setitem__
 # Held only to put a decoded value in place, never while decoding: of two threads that decoded the same
 # property, the second must give back the first one's object.
 _store_lock = threading.Lock()
-
-
-class _Split:
-    """One serialised entity, split into the serialised entries of its properties.
-
-    Attributes:
-        raw: the entity.
-        properties: the client's own message map, once the entity was parsed as a whole, else None.
-    """
-
-    __slots__ = ("_entries", "_reads_left", "properties", "raw")
-
-    def __init__(self, raw: bytes) -> None:
-        self.raw = raw
-        self.properties: Any = None
-        self._entries = shadow.EntityParts.FromString(raw).properties
-        # Parsing an entry by itself costs about eight times its share of parsing all at once.
-        self._reads_left = len(self._entries) // 8 + 4
-
-    def parse_entry(self, ordinal: int) -> Any:
-        """Parse the ``Value`` of one entry.
-
-        Raises:
-            google.protobuf.message.DecodeError: if its bytes are malformed.
-        """
-        self._reads_left -= 1
-        if self._reads_left == 0:
-            # Some other entry may be malformed; then the rest is parsed one by one as well.
-            with contextlib.suppress(DecodeError):
-                self.properties = messages.Entity.FromString(self.raw).properties
-        return messages.PropertiesEntry.FromString(self._entries[ordinal]).value
-
-
-_last_split = _Split(b"")
-
-
-def _split(raw: bytes) -> _Split:
-    global _last_split
-    split = _last_split
-    if split.raw is not raw:
-        split = _last_split = _Split(raw)
-    return split
 
 
 class LazyMapping(dict[str, Any]):
@@ -136,16 +86,17 @@ class LazyMapping(dict[str, Any]):
             ValueError: as the client raises it, if it could not have converted the value.
         """
         # The hottest function of the backend: it calls as little as it can.
-        split = _last_split
-        if split.raw is self._raw and split.properties is not None:
+        raw = self._raw
+        split = entries.last_split
+        if split.raw is raw and split.properties is not None:
             message = split.properties[name]
         else:
-            message = self._message(name)
+            message = entries.value_message(raw, name, self._layout.ordinals[name])
         value_type = message.WhichOneof("value_type")
         if value_type in SCALARS:
             value, meaning = getattr(message, value_type), message.meaning
         else:
-            value, meaning = self._convert(name, message, value_type)
+            value, meaning = entries.convert(raw, name, message, type(self)._from_raw)
         with _store_lock:
             current = _stored(self, name)
             if current is not UNDECODED:
@@ -154,35 +105,6 @@ class LazyMapping(dict[str, Any]):
                 self._keep_meaning(name, meaning, value)
             _store(self, name, value)
         return value
-
-    def _message(self, name: str) -> Any:
-        """Parse the ``Value`` of property ``name``, alone."""
-        try:
-            return _split(self._raw).parse_entry(self._layout.ordinals[name])
-        except DecodeError as error:
-            raise errors.undecodable_property(error, name, self._raw) from error
-
-    def _messages(self, names: Iterable[str]) -> Iterator[tuple[str, Any]]:
-        """Parse the ``Value`` of each property in ``names``, in one pass."""
-        try:
-            properties = messages.Entity.FromString(self._raw).properties
-        except DecodeError:
-            # Which part it is that cannot be parsed, and whether anybody asked for that part, only
-            # reading them one by one can tell.
-            return ((name, self._message(name)) for name in names)
-        return ((name, properties[name]) for name in names)
-
-    def _convert(self, name: str, message: Any, value_type: str | None) -> tuple[Any, Any]:
-        """Return value and meaning of property ``name``, refusing what the client would refuse."""
-        try:
-            value = value_from_message(message, value_type, type(self)._from_raw)
-            if value_type != "array_value":
-                return value, message.meaning
-            is_excluded(name, message)
-            return value, meaning_of(message)
-        except Exception as error:
-            errors.note_property(error, name, self._raw)
-            raise
 
     def _keep_meaning(self, name: str, meaning: Any, value: Any) -> None:
         # The client writes a meaning back only with the very object it was read with.
@@ -204,12 +126,13 @@ class LazyMapping(dict[str, Any]):
         if not undecoded:
             return
         decoded = []
-        for name, message in self._messages(undecoded):
+        raw, make_entity = self._raw, type(self)._from_raw
+        for name, message in entries.value_messages(raw, undecoded, self._layout.ordinals):
             value_type = message.WhichOneof("value_type")
             if value_type in SCALARS:
                 decoded.append((name, getattr(message, value_type), message.meaning))
             else:
-                decoded.append((name, *self._convert(name, message, value_type)))
+                decoded.append((name, *entries.convert(raw, name, message, make_entity)))
         with _store_lock:
             for name, value, meaning in decoded:
                 if _stored(self, name) is UNDECODED:
@@ -238,15 +161,12 @@ class LazyMapping(dict[str, Any]):
             google.protobuf.message.DecodeError: if the bytes of a property are malformed.
             ValueError: as the client raises it, if the elements of an array disagree.
         """
-        excluded = set()
-        for name, message in self._messages(self._layout.ordinals):
-            try:
-                if is_excluded(name, message):
-                    excluded.add(name)
-            except ValueError as error:
-                errors.note_property(error, name, self._raw)
-                raise
-        return excluded
+        ordinals = self._layout.ordinals
+        return {
+            name
+            for name, message in entries.value_messages(self._raw, ordinals, ordinals)
+            if entries.excluded(self._raw, name, message)
+        }
 
     def _wire_meanings(self) -> dict[str, tuple[Any, Any]]:
         """Return ``(meaning, value)`` by name for the properties that have a meaning.
@@ -258,7 +178,8 @@ class LazyMapping(dict[str, Any]):
             ValueError: as the client raises it, if it could not have converted one of the values.
         """
         meanings = {}
-        for name, message in self._messages(self._layout.ordinals):
+        raw, ordinals = self._raw, self._layout.ordinals
+        for name, message in entries.value_messages(raw, ordinals, ordinals):
             if meaning_of(message) is None:
                 continue
             if dict.get(self, name) is UNDECODED:
@@ -267,7 +188,7 @@ class LazyMapping(dict[str, Any]):
                 meanings[name] = self._decoded_meanings[name]
             else:
                 # Replaced or deleted before it was ever read: nobody holds the value that it had.
-                value, meaning = self._convert(name, message, message.WhichOneof("value_type"))
+                value, meaning = entries.convert(raw, name, message, type(self)._from_raw)
                 meanings[name] = (meaning, value)
         return meanings
 
