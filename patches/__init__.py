@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import threading
 import warnings
+from types import FrameType
 
 from packaging.specifiers import SpecifierSet
 
@@ -78,7 +80,7 @@ def _patch_client(name: str, strict: bool) -> None:
             raise RuntimeError(message)
         if name not in _refused:
             _refused.add(name)
-            warnings.warn(message, RuntimeWarning, stacklevel=4)
+            _warn(message)
         return
     _warn_of_old_references(client.CONVERSION.original, client.CONVERSION.module)
 
@@ -86,12 +88,27 @@ def _patch_client(name: str, strict: bool) -> None:
 def _warn_of_old_references(original: object, home: str) -> None:
     holders = modules_holding(original, home=home)
     if holders:
-        warnings.warn(
+        _warn(
             "lazyentity: patched too late for these modules, which imported entity_from_protobuf by "
-            f"name before and go on making stock entities with it: {', '.join(holders)}",
-            RuntimeWarning,
-            stacklevel=5,
+            f"name before and go on making stock entities with it: {', '.join(holders)}"
         )
+
+
+def _warn(message: str) -> None:
+    """Warn at the line that called into lazyentity, ``import lazyentity.auto`` included."""
+    ours = __name__.partition(".")[0]
+    stacklevel = 1
+    frame = sys._getframe()
+    while frame.f_back is not None and _package(frame) in (ours, "importlib"):
+        # warnings does not count importlib's own frames.
+        stacklevel += _package(frame) == ours
+        frame = frame.f_back
+    warnings.warn(message, RuntimeWarning, stacklevel=stacklevel)
+
+
+def _package(frame: FrameType) -> str:
+    name: str = frame.f_globals.get("__name__", "")
+    return name.partition(".")[0]
 
 
 def unpatch(*names: str) -> None:

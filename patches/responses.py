@@ -2,7 +2,8 @@
 
 They stand in for the client's proto-plus messages: what the client itself needs of a response (the
 entities, cursors, counters, transaction) is at hand, and anything else that is asked of one makes the
-real message and asks that.
+real message and asks that. They are read-only: what was changed in a message that was made on demand
+would be lost on whoever does not demand it.
 """
 
 from __future__ import annotations
@@ -29,16 +30,13 @@ class _StandIn(wrapt.BaseObjectProxy):  # type: ignore[misc]  # wrapt is untyped
     _real: ClassVar[Any]
     """The class that this stands in for."""
 
-    _self_made: Any = None
-    """The real message, once it was needed."""
-
     def __wrapped_factory__(self) -> Any:
         """Make the real message. Its presence is what tells wrapt to call ``__wrapped_get__``."""
         raise NotImplementedError
 
     def __wrapped_get__(self) -> Any:
-        self.__wrapped__ = self._self_made = self.__wrapped_factory__()
-        return self._self_made
+        message = self.__wrapped__ = self.__wrapped_factory__()
+        return message
 
     @property
     def __class__(self) -> Any:
@@ -47,6 +45,14 @@ class _StandIn(wrapt.BaseObjectProxy):  # type: ignore[misc]  # wrapt is untyped
     @__class__.setter
     def __class__(self, value: Any) -> None:
         raise TypeError("__class__ assignment is not supported")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith(("_self_", "__wrapped__")):
+            raise AttributeError(_read_only(self, name))
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(_read_only(self, name))
 
     def __repr__(self) -> str:
         return repr(self.__wrapped__)
@@ -59,6 +65,13 @@ class _StandIn(wrapt.BaseObjectProxy):  # type: ignore[misc]  # wrapt is untyped
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return self.__wrapped__.__reduce_ex__(protocol)
+
+
+def _read_only(stand_in: _StandIn, name: str) -> str:
+    return (
+        f"cannot change {name!r}: a {type(stand_in).__name__} read lazily is read-only; copy.copy() of it "
+        "is a message of the client that can be changed"
+    )
 
 
 class _MessageStandIn(_StandIn):
@@ -165,29 +178,28 @@ class _Results:
     def __init__(self, message: Any, field: str) -> None:
         self._results = list(getattr(message, field))
         message.ClearField(field)
-        self._stand_ins: list[EntityResult] | None = None
+        self._stand_ins: tuple[EntityResult, ...] | None = None
 
     def __bool__(self) -> bool:
         return bool(self._results)
 
-    def stand_ins(self, eager: bool) -> list[EntityResult]:
+    def stand_ins(self, eager: bool) -> tuple[EntityResult, ...]:
         if self._stand_ins is None:
-            self._stand_ins = [EntityResult(result, eager) for result in self._results]
+            self._stand_ins = tuple(EntityResult(result, eager) for result in self._results)
         return self._stand_ins
 
 
 class _ResultsStandIn(_MessageStandIn):
     """A stand-in for a message with results in it.
 
-    Its other fields are read from the real message, parsed without its results; from the moment that
-    the whole message was needed (to be changed, say) they are the whole message's.
+    Its other fields are read from the real message, parsed without its results.
     """
 
     def _without_results(self) -> Any:
         raise NotImplementedError
 
     def __getattr__(self, name: str) -> Any:
-        if self._self_made is None and name in self._real.meta.fields:
+        if name in self._real.meta.fields:
             return getattr(self._without_results(), name)
         return getattr(self.__wrapped__, name)
 
@@ -245,11 +257,11 @@ class LookupResponse(_ReadResponse):
         return bool(self._self_found or self._self_missing or self._without_results())
 
     @property
-    def found(self) -> list[EntityResult]:
+    def found(self) -> tuple[EntityResult, ...]:
         return self._self_found.stand_ins(self._self_eager)  # type: ignore[no-any-return]  # wrapt is untyped
 
     @property
-    def missing(self) -> list[EntityResult]:
+    def missing(self) -> tuple[EntityResult, ...]:
         return self._self_missing.stand_ins(self._self_eager)  # type: ignore[no-any-return]  # wrapt is untyped
 
 
@@ -272,7 +284,7 @@ class QueryResultBatch(_ResultsStandIn):
         return bool(self._self_results or self._without_results())
 
     @property
-    def entity_results(self) -> list[EntityResult]:
+    def entity_results(self) -> tuple[EntityResult, ...]:
         eager = self._self_response._self_eager
         return self._self_results.stand_ins(eager)  # type: ignore[no-any-return]  # wrapt is untyped
 
@@ -289,7 +301,7 @@ class RunQueryResponse(_ReadResponse):
         )
 
     def __bool__(self) -> bool:
-        return self._self_batch is not None or bool(self._without_results())
+        return bool(self._self_batch or self._without_results())
 
     @property
     def batch(self) -> Any:

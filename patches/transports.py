@@ -7,8 +7,6 @@ authentication and logging are the client's own; so is the connection.
 
 from __future__ import annotations
 
-import threading
-import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -103,8 +101,7 @@ def _sent(rpc: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return response.for_eager_rpc() if eager else response
 
 
-_lazy_apis: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
-_lazy_apis_lock = threading.Lock()
+_LAZY_API = "_lazyentity_api"
 
 
 def lazy_api(api: Any) -> Any:
@@ -114,13 +111,14 @@ def lazy_api(api: Any) -> Any:
     object with a read method or transport of somebody's own) is returned as it is.
     """
     make = _makers.get(type(api))
-    if make is None or not vars(api).keys().isdisjoint(("lookup", "run_query")):
+    if make is None:
         return api
-    with _lazy_apis_lock:
-        lazy = _lazy_apis.get(api)
-        if lazy is None:
-            lazy = _lazy_apis[api] = make(api)
-    return lazy
+    attributes = vars(api)
+    if "lookup" in attributes or "run_query" in attributes:
+        return api
+    # Kept on the API object itself: the two live and die together, with the client they refer to.
+    lazy = attributes.get(_LAZY_API)
+    return attributes.setdefault(_LAZY_API, make(api)) if lazy is None else lazy
 
 
 def _lazy_grpc_api(api: Any) -> Any:

@@ -19,15 +19,15 @@ class _LazyReads:
     """Marks the classes that :func:`wrap` makes."""
 
 
-class _LazyClient(_LazyReads):
-    """What a wrapped client does differently. Mixed into a subclass of the client's own class."""
+class _LazyClient(_LazyReads, datastore_client.Client):  # type: ignore[misc]  # upstream is untyped
+    """What a wrapped client does differently. Behind a caller's own subclass in the order of bases."""
 
     @property
     def _datastore_api(self) -> Any:
-        return lazy_api(super()._datastore_api)  # type: ignore[misc]  # Client has it
+        return lazy_api(super()._datastore_api)
 
     def get_multi(
-        self: Any,
+        self,
         keys: Any,
         missing: Any = None,
         deferred: Any = None,
@@ -65,15 +65,15 @@ class _LazyClient(_LazyReads):
 
     def query(self, **kwargs: Any) -> Any:
         """As ``Client.query``, returning a query that is wrapped as well."""
-        return wrap(super().query(**kwargs))  # type: ignore[misc]  # Client has it
+        return wrap(super().query(**kwargs))
 
 
-class _LazyQuery(_LazyReads):
-    """What a wrapped query does differently. Mixed into a subclass of the query's own class."""
+class _LazyQuery(_LazyReads, Query):  # type: ignore[misc]  # upstream is untyped
+    """What a wrapped query does differently. Behind a caller's own subclass in the order of bases."""
 
     def fetch(self, *args: Any, **kwargs: Any) -> Any:
         """As ``Query.fetch``; the iterator gives lazy entities."""
-        iterator = super().fetch(*args, **kwargs)  # type: ignore[misc]  # Query has it
+        iterator = super().fetch(*args, **kwargs)
         if issubclass(type(iterator.client), datastore_client.Client):
             iterator.client = wrap(iterator.client)
         iterator.item_to_value = _item_to_entity
@@ -88,9 +88,15 @@ def _item_to_entity(_iterator: Any, message: Any) -> Any:
     return _to_entity(message)
 
 
-def _subclass(kind: type, mixin: type) -> type:
-    # Named like the class it stands for: isinstance, repr and pickled references are the caller's.
-    return type(kind.__name__, (mixin, kind), {"__module__": kind.__module__, "__slots__": ()})
+def _subclass(kind: type, lazy: type, stock: type) -> type:
+    slots = [name for base in kind.__mro__ for name in getattr(base, "__slots__", ())]
+    if slots:
+        raise TypeError(
+            f"wrap() cannot share the state of a {kind.__qualname__}, which keeps {slots[0]!r} in a slot"
+        )
+    # Named like the class it stands for: what prints or inspects it sees the caller's.
+    bases = (lazy,) if kind is stock else (kind, lazy)
+    return type(kind.__name__, bases, {"__module__": kind.__module__, "__doc__": kind.__doc__})
 
 
 _subclasses: dict[type, type] = {}
@@ -108,22 +114,19 @@ def wrap(query_or_client: _Wrapped) -> _Wrapped:
         query_or_client: a ``google.cloud.datastore`` ``Query`` or ``Client``.
 
     Raises:
-        TypeError: if it is neither.
+        TypeError: if it is neither, or if its class keeps state in slots.
     """
     kind = type(query_or_client)
     if isinstance(query_or_client, _LazyReads):
         return query_or_client
-    if issubclass(kind, datastore_client.Client):
-        mixin: type = _LazyClient
-    elif issubclass(kind, Query):
-        mixin = _LazyQuery
-    else:
-        raise TypeError(
-            "wrap() takes a google.cloud.datastore Query or Client, "
-            f"not {describe_type(query_or_client)}"
-        )
-    if kind not in _subclasses:
-        _subclasses[kind] = _subclass(kind, mixin)
-    wrapped = object.__new__(_subclasses[kind])
-    wrapped.__dict__ = query_or_client.__dict__
-    return wrapped  # type: ignore[no-any-return]  # made of a class that exists at run time only
+    for stock, lazy in ((datastore_client.Client, _LazyClient), (Query, _LazyQuery)):
+        if issubclass(kind, stock):
+            if kind not in _subclasses:
+                _subclasses[kind] = _subclass(kind, lazy, stock)
+            wrapped = object.__new__(_subclasses[kind])
+            wrapped.__dict__ = query_or_client.__dict__
+            return wrapped  # type: ignore[no-any-return]  # made of a class that exists at run time only
+    raise TypeError(
+        "wrap() takes a google.cloud.datastore Query or Client, "
+        f"not {describe_type(query_or_client)}"
+    )

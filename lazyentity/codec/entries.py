@@ -16,9 +16,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from google.cloud.datastore.entity import Entity
+from google.cloud.datastore.key import Key
 from google.protobuf.message import DecodeError
 
 from lazyentity.codec import errors, messages, shadow
+from lazyentity.codec.key import key_from_raw
 from lazyentity.codec.values import is_excluded, meaning_of, value_from_message
 
 
@@ -135,3 +137,16 @@ def excluded(raw: bytes, name: str, message: Any) -> bool:
     except ValueError as error:
         errors.note_property(error, name, raw)
         raise
+
+
+def key(raw: bytes) -> Key | None:
+    """Decode the key of the serialised entity ``raw``; None if it has none.
+
+    Raises:
+        google.protobuf.message.DecodeError: if its bytes are malformed.
+        ValueError: as the client raises it, if it could not have converted the key.
+    """
+    try:
+        return key_from_raw(raw)
+    except DecodeError as error:
+        raise errors.undecodable_entity(error, raw) from error

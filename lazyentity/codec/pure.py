@@ -1,6 +1,6 @@
 """The pure backend: a mapping over a serialised entity that lets protobuf's parser do the splitting.
 
-:func:`~lazyentity.codec.layout.layout_of` tells which names there are; storage is cloned from the
+:func:`~lazyentity.codec.layout.indexed` tells which names there are; storage is cloned from the
 layout's template. Properties are parsed by :mod:`~lazyentity.codec.entries` when they are read.
 """
 
@@ -14,8 +14,7 @@ from google.cloud.datastore.key import Key
 from google.protobuf.message import DecodeError
 
 from lazyentity.codec import entries, errors
-from lazyentity.codec.key import key_from_raw
-from lazyentity.codec.layout import EMPTY, Layout, layout_of
+from lazyentity.codec.layout import EMPTY, Layout, indexed
 from lazyentity.codec.values import SCALARS, meaning_of
 from lazyentity.undecoded import UNDECODED
 
@@ -66,7 +65,7 @@ class LazyMapping(dict[str, Any]):
     def _from_raw(cls: type[_Self], raw: bytes) -> _Self:
         """Make a mapping of the serialised entity ``raw``, without running ``__init__``."""
         try:
-            layout = layout_of(raw)
+            raw, layout = indexed(raw)
         except DecodeError as error:
             raise errors.undecodable_entity(error, raw) from error
         mapping = dict.__new__(cls)
@@ -149,10 +148,7 @@ class LazyMapping(dict[str, Any]):
             google.protobuf.message.DecodeError: if its bytes are malformed.
             ValueError: as the client raises it, if it could not have converted the key.
         """
-        try:
-            return key_from_raw(self._raw)
-        except DecodeError as error:
-            raise errors.undecodable_entity(error, self._raw) from error
+        return entries.key(self._raw)
 
     def _wire_excluded(self) -> set[str]:
         """Return the names that the client would list in ``exclude_from_indexes``.

@@ -13,8 +13,11 @@ Messages of the shadow:
     An entity split into ``repeated bytes key`` and ``repeated bytes properties``, one element for each
     occurrence on the wire. Protobuf defines that repeated occurrences of a message are merged, and that
     concatenating encodings merges them, so ``b"".join(parts.key)`` is the key, however it was split.
+``EntityEntries``
+    An entity split further: each entry of its properties into name and value, both ``bytes``.
 ``EntityNames``
-    An entity of which only the property names are declared. All else is unknown to it.
+    An entity whose entries are declared as *one* message, with ``repeated bytes`` for their names.
+    Protobuf merges the occurrences, and so collects all the names in one list.
 """
 
 from __future__ import annotations
@@ -54,38 +57,45 @@ def _copy_with_dependencies(
 
 
 def _split_entity_file(package: str) -> descriptor_pb2.FileDescriptorProto:
-    """Describe ``EntityParts`` and ``EntityNames`` with the field numbers of the live ``Entity``."""
+    """Describe the split entities with the field numbers of the live ``Entity``."""
     fields = entity_pb2.Entity.pb().DESCRIPTOR.fields_by_name
-    name = fields["properties"].message_type.fields_by_name["key"]
-
+    entry = fields["properties"].message_type.fields_by_name
+    # In proto2 a field that is set to its default is on the wire, as it is in the entries of a map.
     file = descriptor_pb2.FileDescriptorProto(
-        name="lazyentity/shadow.proto", package=package, syntax="proto3"
+        name="lazyentity/shadow.proto", package=package, syntax="proto2"
     )
 
-    parts = file.message_type.add(name="EntityParts")
-    for field_name in ("key", "properties"):
-        parts.field.add(
-            name=field_name,
-            number=fields[field_name].number,
-            type=_FieldProto.TYPE_BYTES,
-            label=_FieldProto.LABEL_REPEATED,
+    def add_bytes(message: Any, field: Any, label: int) -> None:
+        message.field.add(
+            name=field.name, number=field.number, type=_FieldProto.TYPE_BYTES, label=label
         )
 
+    def add_entries(message: Any, label: int) -> Any:
+        message.field.add(
+            name="properties",
+            number=fields["properties"].number,
+            type=_FieldProto.TYPE_MESSAGE,
+            type_name=f".{package}.{message.name}.Entry",
+            label=label,
+        )
+        return message.nested_type.add(name="Entry")
+
+    optional, repeated = _FieldProto.LABEL_OPTIONAL, _FieldProto.LABEL_REPEATED
+
+    parts = file.message_type.add(name="EntityParts")
+    add_bytes(parts, fields["key"], repeated)
+    add_bytes(parts, fields["properties"], repeated)
+
+    entries = file.message_type.add(name="EntityEntries")
+    add_bytes(entries, fields["key"], repeated)
+    split_entry = add_entries(entries, repeated)
+    add_bytes(split_entry, entry["key"], optional)
+    add_bytes(split_entry, entry["value"], optional)
+
     names = file.message_type.add(name="EntityNames")
-    entry = names.nested_type.add(name="Entry")
-    entry.field.add(
-        name="key",
-        number=name.number,
-        type=_FieldProto.TYPE_STRING,
-        label=_FieldProto.LABEL_OPTIONAL,
-    )
-    names.field.add(
-        name="properties",
-        number=fields["properties"].number,
-        type=_FieldProto.TYPE_MESSAGE,
-        type_name=f".{package}.EntityNames.Entry",
-        label=_FieldProto.LABEL_REPEATED,
-    )
+    merged_entry = add_entries(names, optional)
+    add_bytes(merged_entry, entry["key"], repeated)
+    add_bytes(merged_entry, entry["value"], optional)
     return file
 
 
@@ -100,6 +110,7 @@ def _derive() -> dict[str, Any]:
         "LookupResponse": lookup.full_name,
         "RunQueryResponse": datastore_pb2.RunQueryResponse.pb().DESCRIPTOR.full_name,
         "EntityParts": f"{package}.EntityParts",
+        "EntityEntries": f"{package}.EntityEntries",
         "EntityNames": f"{package}.EntityNames",
     }
     return {
@@ -113,4 +124,5 @@ _MESSAGES = _derive()
 LookupResponse = _MESSAGES["LookupResponse"]
 RunQueryResponse = _MESSAGES["RunQueryResponse"]
 EntityParts = _MESSAGES["EntityParts"]
+EntityEntries = _MESSAGES["EntityEntries"]
 EntityNames = _MESSAGES["EntityNames"]

@@ -35,21 +35,20 @@ def _direct(message: Any) -> DatetimeWithNanoseconds:
 
 
 def _direct_agrees() -> bool:
-    """Say whether the installed proto-plus still keeps what :func:`_direct` sets, and no more."""
+    """Say whether the installed proto-plus keeps in a stamp what :func:`_direct` sets, and no more."""
     message = Timestamp(seconds=1_234_567_890, nanos=123_456_789)
     stock = DatetimeWithNanoseconds.from_timestamp_pb(message)
     try:
         direct = _direct(message)
     except (AttributeError, TypeError):
         return False
-    return stock == direct and stock.nanosecond == direct.nanosecond and vars_of(stock) == vars_of(direct)
+    return stock == direct and stock.nanosecond == direct.nanosecond and not hasattr(stock, "__dict__")
 
 
-def vars_of(stamp: DatetimeWithNanoseconds) -> dict[str, Any]:
-    return getattr(stamp, "__dict__", {})
+DIRECT = _direct_agrees()
+"""Whether stamps may be made by setting ``_nanosecond`` on a datetime made of the class."""
 
-
-timestamp_from_message = _direct if _direct_agrees() else DatetimeWithNanoseconds.from_timestamp_pb
+timestamp_from_message = _direct if DIRECT else DatetimeWithNanoseconds.from_timestamp_pb
 """Convert a ``google.protobuf.Timestamp`` message exactly as the client does.
 
 Raises:

@@ -1,0 +1,94 @@
+# Readers for protobuf's wire format. Each checks every bound, and answers 0 where it cannot go on: the
+# caller then leaves the bytes, malformed or merely unusual, to protobuf's own parser.
+#
+# Encoding: https://protobuf.dev/programming-guides/encoding/
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+cdef enum:
+    VARINT = 0
+    FIXED64 = 1
+    LENGTH_DELIMITED = 2
+    FIXED32 = 5
+
+ctypedef const uint8_t* Bytes
+
+
+cdef inline bint read_varint(Bytes* cursor, Bytes end, uint64_t* value) noexcept nogil:
+    cdef Bytes at = cursor[0]
+    cdef uint64_t result
+    cdef unsigned int shift
+    if at >= end:
+        return 0
+    if at[0] < 0x80:
+        value[0] = at[0]
+        cursor[0] = at + 1
+        return 1
+    result = at[0] & 0x7F
+    at += 1
+    shift = 7
+    while shift < 64:
+        if at >= end:
+            return 0
+        # The tenth byte has room for one bit only; upb refuses more.
+        if shift == 63 and at[0] > 1:
+            return 0
+        result |= <uint64_t>(at[0] & 0x7F) << shift
+        if at[0] < 0x80:
+            value[0] = result
+            cursor[0] = at + 1
+            return 1
+        at += 1
+        shift += 7
+    return 0
+
+
+cdef inline bint read_length(Bytes* cursor, Bytes end, Bytes* span_end) noexcept nogil:
+    # Reads a length and leaves the cursor at the first byte of what it measures.
+    cdef uint64_t length
+    if not read_varint(cursor, end, &length):
+        return 0
+    if length > <uint64_t>(end - cursor[0]):
+        return 0
+    span_end[0] = cursor[0] + length
+    return 1
+
+
+cdef inline bint read_double(Bytes* cursor, Bytes end, double* value) noexcept nogil:
+    cdef uint64_t bits = 0
+    cdef int index
+    if end - cursor[0] < 8:
+        return 0
+    for index in range(8):
+        bits |= <uint64_t>cursor[0][index] << (8 * index)
+    memcpy(value, &bits, 8)
+    cursor[0] += 8
+    return 1
+
+
+cdef inline bint skip_field(Bytes* cursor, Bytes end, uint64_t tag) noexcept nogil:
+    # Groups are left to protobuf, and so are field numbers that do not exist.
+    cdef uint64_t ignored
+    cdef Bytes span_end
+    cdef unsigned int wire_type = tag & 7
+    if tag >> 3 == 0 or tag >> 3 > 0x1FFFFFFF:
+        return 0
+    if wire_type == VARINT:
+        return read_varint(cursor, end, &ignored)
+    if wire_type == LENGTH_DELIMITED:
+        if not read_length(cursor, end, &span_end):
+            return 0
+        cursor[0] = span_end
+        return 1
+    if wire_type == FIXED64:
+        if end - cursor[0] < 8:
+            return 0
+        cursor[0] += 8
+        return 1
+    if wire_type == FIXED32:
+        if end - cursor[0] < 4:
+            return 0
+        cursor[0] += 4
+        return 1
+    return 0
