@@ -1,6 +1,6 @@
 """Which implementation of :class:`LazyMapping` serves: chosen once, when lazyentity is imported.
 
-An implementation is a ``dict`` subclass with the constructor ``_from_raw``, the accessors ``_decode``,
+An implementation is what :mod:`lazyentity.codec.results` has, and a ``dict`` subclass with the constructor ``_from_raw``, the accessors ``_decode``,
 ``_decode_all``, ``_undecoded`` and ``_wire_*``, and the dict operations, all as documented in
 :mod:`lazyentity.codec.pure`. It never touches ``key``, ``exclude_from_indexes`` or ``_meanings``: these
 are :class:`~lazyentity.entity.LazyEntity`'s.
@@ -11,27 +11,45 @@ from __future__ import annotations
 import importlib
 import os
 import warnings
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["LazyMapping", "backend"]
+__all__ = [
+    "EntityBytes",
+    "LazyMapping",
+    "ResultBytes",
+    "backend",
+    "split_lookup",
+    "split_query",
+]
+
+_RESULTS = ("EntityBytes", "ResultBytes", "split_lookup", "split_query")
 
 _REQUEST = "LAZYENTITY_BACKEND"
-_NATIVE_MODULE = "lazyentity._native"
+_NATIVE_MODULES = ("lazyentity._native", "lazyentity._native_results")
 
 
-def _native() -> Any:
-    return importlib.import_module(_NATIVE_MODULE).LazyMapping
+def _contents(mapping_module: str, results_module: str) -> SimpleNamespace:
+    mapping = importlib.import_module(mapping_module)
+    results = importlib.import_module(results_module)
+    return SimpleNamespace(
+        LazyMapping=mapping.LazyMapping, **{name: getattr(results, name) for name in _RESULTS}
+    )
 
 
-def _pure() -> Any:
-    return importlib.import_module("lazyentity.codec.pure").LazyMapping
+def _native() -> SimpleNamespace:
+    return _contents(*_NATIVE_MODULES)
+
+
+def _pure() -> SimpleNamespace:
+    return _contents("lazyentity.codec.pure", "lazyentity.codec.results")
 
 
 def _choose(requested: str) -> tuple[str, Any]:
-    """Return name and mapping of the backend that was asked for; the best there is, if none was.
+    """Return name and contents of the backend that was asked for; the best there is, if none was.
 
     Raises:
-        ImportError: if what was asked for is not there or no backend at all.
+        ImportError: if what was asked for is not there, or no backend at all.
     """
     if requested not in ("", "native", "pure"):
         raise ImportError(
@@ -48,7 +66,7 @@ def _choose(requested: str) -> tuple[str, Any]:
                 "leaves the native backend out: install from source where there is one, or unset "
                 "the variable"
             ) from error
-        if not (isinstance(error, ModuleNotFoundError) and error.name == _NATIVE_MODULE):
+        if not (isinstance(error, ModuleNotFoundError) and error.name in _NATIVE_MODULES):
             warnings.warn(
                 f"lazyentity: the native backend was built but cannot be loaded ({error}); "
                 "the pure one serves",
@@ -60,7 +78,13 @@ def _choose(requested: str) -> tuple[str, Any]:
 
 if TYPE_CHECKING:
     from lazyentity.codec.pure import LazyMapping
+    from lazyentity.codec.results import EntityBytes, ResultBytes, split_lookup, split_query
 
     backend: str
 else:
-    backend, LazyMapping = _choose(os.environ.get(_REQUEST, ""))
+    backend, _chosen = _choose(os.environ.get(_REQUEST, ""))
+    LazyMapping = _chosen.LazyMapping
+    EntityBytes = _chosen.EntityBytes
+    ResultBytes = _chosen.ResultBytes
+    split_lookup = _chosen.split_lookup
+    split_query = _chosen.split_query

@@ -112,3 +112,14 @@ class LazyEntity(LazyEntityBase, LazyMapping, Entity):  # type: ignore[misc]  # 
     __slots__ = ()
     # Here and not in the base: a class whose layout is a mapping's gets a __dict__ descriptor of its own.
     __dict__ = property(_complete_attributes)  # type: ignore[assignment]  # typeshed declares an attribute
+
+
+def lazy_entity_type(mapping: type) -> type[LazyEntity]:
+    """Make a type like :class:`LazyEntity` over an implementation of the mapping that was not chosen.
+
+    Args:
+        mapping: a lazy mapping, as :mod:`lazyentity._backend` describes it.
+    """
+    namespace = {"__slots__": (), "__dict__": property(_complete_attributes)}
+    kind: type[LazyEntity] = type("LazyEntity", (LazyEntityBase, mapping, Entity), namespace)
+    return kind

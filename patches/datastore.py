@@ -19,7 +19,7 @@ from lazyentity.patches.transports import lazy_api
 DISTRIBUTION: Final = "google-cloud-datastore"
 SUPPORTED_VERSIONS: Final = ">=2.20.2,<2.28"
 
-_HANDLES = (EntityMessage, EntityHandle)
+_HANDLES = frozenset((EntityMessage, EntityHandle))
 
 
 def convert(entity_message: Any, otherwise: Callable[[Any], Any]) -> Any:
@@ -45,6 +45,9 @@ def _replace_conversion(
 ) -> Callable[[Any], Any]:
     @functools.wraps(original)
     def entity_from_protobuf(pb: Any) -> Any:
+        # A page of a query comes through here entity by entity.
+        if type(pb) in _HANDLES and is_active():
+            return pb.to_entity()
         return convert(pb, original) if is_active() else original(pb)
 
     return entity_from_protobuf

@@ -11,32 +11,42 @@ from __future__ import annotations
 import copy
 from typing import Any, ClassVar, TypeVar
 
-import wrapt
 from google.cloud.datastore.entity import Entity
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.cloud.datastore_v1.types import entity as entity_pb2
 from google.cloud.datastore_v1.types import query as query_pb2
 
-from lazyentity.codec import messages, shadow
+from lazyentity._backend import EntityBytes, ResultBytes, split_lookup, split_query
+from lazyentity.codec import messages
 from lazyentity.codec.values import stock_entity
 from lazyentity.entity import LazyEntity
 
 _Response = TypeVar("_Response", bound="_ReadResponse")
 
 
-class _StandIn(wrapt.BaseObjectProxy):  # type: ignore[misc]  # wrapt is untyped
-    """A proxy of a message that is made when it is first needed."""
+class _StandIn:
+    """Stands in for a message that is made when it is first needed.
+
+    Subclasses keep what they keep in slots, of names that no field of a message has: that is what makes
+    a stand-in read-only. (A ``__setattr__`` that explains would be paid for by each entity of a page.)
+    """
+
+    __slots__ = ()
 
     _real: ClassVar[Any]
     """The class that this stands in for."""
 
-    def __wrapped_factory__(self) -> Any:
-        """Make the real message. Its presence is what tells wrapt to call ``__wrapped_get__``."""
+    message: Any
+    """The real message, once it was needed."""
+
+    def _make(self) -> Any:
+        """Make the real message."""
         raise NotImplementedError
 
-    def __wrapped_get__(self) -> Any:
-        message = self.__wrapped__ = self.__wrapped_factory__()
-        return message
+    def _whole(self) -> Any:
+        if self.message is None:
+            self.message = self._make()
+        return self.message
 
     @property
     def __class__(self) -> Any:
@@ -46,32 +56,44 @@ class _StandIn(wrapt.BaseObjectProxy):  # type: ignore[misc]  # wrapt is untyped
     def __class__(self, value: Any) -> None:
         raise TypeError("__class__ assignment is not supported")
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not name.startswith(("_self_", "__wrapped__")):
-            raise AttributeError(_read_only(self, name))
-        super().__setattr__(name, value)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._whole(), name)
 
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(_read_only(self, name))
+    def __eq__(self, other: object) -> bool:
+        return bool(self._whole() == _unwrapped(other))
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = None  # type: ignore[assignment]  # messages are unhashable
+
+    def __bool__(self) -> bool:
+        return bool(self._whole())
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._whole()
+
+    def __dir__(self) -> list[str]:
+        return dir(self._whole())
 
     def __repr__(self) -> str:
-        return repr(self.__wrapped__)
+        return repr(self._whole())
+
+    def __str__(self) -> str:
+        return str(self._whole())
 
     def __copy__(self) -> Any:
-        return copy.copy(self.__wrapped__)
+        return copy.copy(self._whole())
 
     def __deepcopy__(self, memo: Any) -> Any:
-        return copy.deepcopy(self.__wrapped__, memo)
+        return copy.deepcopy(self._whole(), memo)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return self.__wrapped__.__reduce_ex__(protocol)
+        return self._whole().__reduce_ex__(protocol)
 
 
-def _read_only(stand_in: _StandIn, name: str) -> str:
-    return (
-        f"cannot change {name!r}: a {type(stand_in).__name__} read lazily is read-only; copy.copy() of it "
-        "is a message of the client that can be changed"
-    )
+def _unwrapped(instance: Any) -> Any:
+    return instance._whole() if issubclass(type(instance), _StandIn) else instance
 
 
 class _MessageStandIn(_StandIn):
@@ -79,6 +101,8 @@ class _MessageStandIn(_StandIn):
 
     The GAPIC layer, for one, logs ``type(response).to_json(response)``.
     """
+
+    __slots__ = ()
 
     @classmethod
     def pb(cls, instance: Any = None, *, coerce: bool = False) -> Any:
@@ -100,26 +124,15 @@ class _MessageStandIn(_StandIn):
         return fields
 
 
-def _unwrapped(instance: Any) -> Any:
-    return instance.__wrapped__ if isinstance(instance, _StandIn) else instance
+class EntityMessage(_StandIn, EntityBytes):
+    """The bytes of an entity, standing in for the upb message that they could be parsed to."""
 
-
-class EntityMessage(_StandIn):
-    """The bytes of an entity, standing in for the upb message that they could be parsed to.
-
-    Attributes:
-        raw: the serialised ``google.datastore.v1.Entity``.
-        eager: whether the RPC asked for stock entities.
-    """
+    __slots__ = ()
 
     _real = messages.Entity
 
-    def __init__(self, raw: bytes, eager: bool) -> None:
-        self._self_raw = raw
-        self._self_eager = eager
-
-    def __wrapped_factory__(self) -> Any:
-        return messages.Entity.FromString(self._self_raw)
+    def _make(self) -> Any:
+        return messages.Entity.FromString(self.raw)
 
     def to_entity(self) -> Entity:
         """Convert to what the RPC asked for: a lazy entity, or a stock one.
@@ -128,65 +141,37 @@ class EntityMessage(_StandIn):
             google.protobuf.message.DecodeError: if the bytes are malformed.
             ValueError: if a stock entity was asked for, as the client raises it.
         """
-        if self._self_eager:
-            return stock_entity(self.__wrapped__)
-        return LazyEntity.from_bytes(self._self_raw)
+        return stock_entity(self._whole()) if self.eager else LazyEntity._from_raw(self.raw)
 
 
-class EntityHandle(_MessageStandIn):
-    """An :class:`EntityMessage`, standing in for the proto-plus message around it."""
+class EntityHandle(_MessageStandIn, EntityBytes):
+    """The bytes of an entity, standing in for the proto-plus message that they could be parsed to."""
+
+    __slots__ = ()
 
     _real = entity_pb2.Entity
 
-    def __init__(self, raw: bytes, eager: bool) -> None:
-        self._self_message = EntityMessage(raw, eager)
-
-    def __wrapped_factory__(self) -> Any:
-        return entity_pb2.Entity.wrap(self._self_message.__wrapped__)
+    def _make(self) -> Any:
+        return entity_pb2.Entity.deserialize(self.raw)
 
     @property
     def _pb(self) -> EntityMessage:
-        message: EntityMessage = self._self_message
-        return message
+        return EntityMessage(self.raw, self.eager)
 
     def to_entity(self) -> Entity:
         """As :meth:`EntityMessage.to_entity`."""
-        return self._self_message.to_entity()
+        return stock_entity(self._whole()._pb) if self.eager else LazyEntity._from_raw(self.raw)
 
 
-class EntityResult(_MessageStandIn):
+class EntityResult(_MessageStandIn, ResultBytes):
     """One result, standing in for ``google.datastore.v1.EntityResult``."""
+
+    __slots__ = ()
 
     _real = query_pb2.EntityResult
 
-    def __init__(self, result: Any, eager: bool) -> None:
-        self._self_result = result
-        self._self_entity = EntityHandle(result.entity, eager)
-
-    def __wrapped_factory__(self) -> Any:
-        return query_pb2.EntityResult.deserialize(self._self_result.SerializeToString())
-
-    @property
-    def entity(self) -> EntityHandle:
-        handle: EntityHandle = self._self_entity
-        return handle
-
-
-class _Results:
-    """The results in one repeated field of a shadow message, taken out of it."""
-
-    def __init__(self, message: Any, field: str) -> None:
-        self._results = list(getattr(message, field))
-        message.ClearField(field)
-        self._stand_ins: tuple[EntityResult, ...] | None = None
-
-    def __bool__(self) -> bool:
-        return bool(self._results)
-
-    def stand_ins(self, eager: bool) -> tuple[EntityResult, ...]:
-        if self._stand_ins is None:
-            self._stand_ins = tuple(EntityResult(result, eager) for result in self._results)
-        return self._stand_ins
+    def _make(self) -> Any:
+        return query_pb2.EntityResult.deserialize(self.serialised())
 
 
 class _ResultsStandIn(_MessageStandIn):
@@ -195,29 +180,34 @@ class _ResultsStandIn(_MessageStandIn):
     Its other fields are read from the real message, parsed without its results.
     """
 
+    __slots__ = ()
+
     def _without_results(self) -> Any:
         raise NotImplementedError
 
     def __getattr__(self, name: str) -> Any:
-        if name in self._real.meta.fields:
-            return getattr(self._without_results(), name)
-        return getattr(self.__wrapped__, name)
+        whole = self._without_results() if name in self._real.meta.fields else self._whole()
+        return getattr(whole, name)
 
 
 class _ReadResponse(_ResultsStandIn):
-    """What lookup and query responses have in common."""
+    """What lookup and query responses have in common.
 
-    _shadow: ClassVar[Any]
+    Attributes:
+        raw: the serialised response.
+        eager: whether its entities are to become stock ones.
+    """
+
+    __slots__ = ("_rest", "eager", "message", "raw")
 
     def __init__(self, raw: bytes) -> None:
-        self._self_raw = raw
-        self._self_eager = False
-        self._self_rest = None
-        self._self_shadow = self._shadow.FromString(raw)
-        self._take_results(self._self_shadow)
+        self.raw = raw
+        self.eager = False
+        self.message = None
+        self._rest = self._real.deserialize(self._split(raw))
 
-    def _take_results(self, message: Any) -> None:
-        """Take the results out of the shadow ``message``."""
+    def _split(self, raw: bytes) -> bytes:
+        """Take the results out of the response; return the rest of it."""
         raise NotImplementedError
 
     @classmethod
@@ -231,78 +221,80 @@ class _ReadResponse(_ResultsStandIn):
 
     def for_eager_rpc(self: _Response) -> _Response:
         """Give stock entities from this response."""
-        self._self_eager = True
+        self.eager = True
         return self
 
-    def __wrapped_factory__(self) -> Any:
-        return self._real.deserialize(self._self_raw)
+    def _make(self) -> Any:
+        return self._real.deserialize(self.raw)
 
     def _without_results(self) -> Any:
-        if self._self_rest is None:
-            self._self_rest = self._real.deserialize(self._self_shadow.SerializeToString())
-        return self._self_rest
+        return self._rest
 
 
 class LookupResponse(_ReadResponse):
     """Stands in for ``google.datastore.v1.LookupResponse``."""
 
-    _real = datastore_pb2.LookupResponse
-    _shadow = shadow.LookupResponse
+    __slots__ = ("_found", "_missing")
 
-    def _take_results(self, message: Any) -> None:
-        self._self_found = _Results(message, "found")
-        self._self_missing = _Results(message, "missing")
+    _real = datastore_pb2.LookupResponse
+
+    def _split(self, raw: bytes) -> bytes:
+        rest, self._found, self._missing = split_lookup(raw, self, EntityResult, EntityHandle)
+        return rest
 
     def __bool__(self) -> bool:
-        return bool(self._self_found or self._self_missing or self._without_results())
+        return bool(self._found or self._missing or self._rest)
 
     @property
     def found(self) -> tuple[EntityResult, ...]:
-        return self._self_found.stand_ins(self._self_eager)  # type: ignore[no-any-return]  # wrapt is untyped
+        return self._found
 
     @property
     def missing(self) -> tuple[EntityResult, ...]:
-        return self._self_missing.stand_ins(self._self_eager)  # type: ignore[no-any-return]  # wrapt is untyped
+        return self._missing
 
 
 class QueryResultBatch(_ResultsStandIn):
     """Stands in for ``google.datastore.v1.QueryResultBatch``."""
 
+    __slots__ = ("_response", "_results", "message")
+
     _real = query_pb2.QueryResultBatch
 
-    def __init__(self, response: RunQueryResponse, message: Any) -> None:
-        self._self_response = response
-        self._self_results = _Results(message, "entity_results")
+    def __init__(self, response: RunQueryResponse, results: tuple[EntityResult, ...]) -> None:
+        self.message = None
+        self._response = response
+        self._results = results
 
-    def __wrapped_factory__(self) -> Any:
-        return self._self_response.__wrapped__.batch
+    def _make(self) -> Any:
+        return self._response._whole().batch
 
     def _without_results(self) -> Any:
-        return self._self_response._without_results().batch
+        return self._response._without_results().batch
 
     def __bool__(self) -> bool:
-        return bool(self._self_results or self._without_results())
+        return bool(self._results or self._without_results())
 
     @property
     def entity_results(self) -> tuple[EntityResult, ...]:
-        eager = self._self_response._self_eager
-        return self._self_results.stand_ins(eager)  # type: ignore[no-any-return]  # wrapt is untyped
+        return self._results
 
 
 class RunQueryResponse(_ReadResponse):
     """Stands in for ``google.datastore.v1.RunQueryResponse``."""
 
-    _real = datastore_pb2.RunQueryResponse
-    _shadow = shadow.RunQueryResponse
+    __slots__ = ("_batch",)
 
-    def _take_results(self, message: Any) -> None:
-        self._self_batch = (
-            QueryResultBatch(self, message.batch) if message.HasField("batch") else None
-        )
+    _real = datastore_pb2.RunQueryResponse
+
+    def _split(self, raw: bytes) -> bytes:
+        rest, results = split_query(raw, self, EntityResult, EntityHandle)
+        self._batch = QueryResultBatch(self, results)
+        return rest
 
     def __bool__(self) -> bool:
-        return bool(self._self_batch or self._without_results())
+        return bool(self._batch or self._rest)
 
     @property
-    def batch(self) -> Any:
-        return self._without_results().batch if self._self_batch is None else self._self_batch
+    def batch(self) -> QueryResultBatch:
+        return self._batch

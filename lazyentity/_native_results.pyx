@@ -1,0 +1,238 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=True
+"""The native backend's half of a read response: its results, split off without parsing the entities.
+
+As :mod:`lazyentity.codec.results`, which documents the interface. A result is a span of the response's
+bytes; its entity is copied out of it when it is asked for, so that an entity that is kept does not keep
+the others. What is not in the encoding that servers send is encoded anew by protobuf first.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from libc.stdint cimport uint64_t
+
+from lazyentity._wire cimport Bytes, read_length, read_varint, skip_field
+
+from lazyentity.codec import shadow
+
+# Field tags of google.datastore.v1: number << 3 | wire type.
+cdef enum:
+    LOOKUP_FOUND = 0x0A
+    LOOKUP_MISSING = 0x12
+    QUERY_BATCH = 0x0A
+    BATCH_ENTITY_RESULTS = 0x12
+    RESULT_ENTITY = 0x0A
+
+
+cdef class EntityBytes:
+    """As :class:`lazyentity.codec.results.EntityBytes`."""
+
+    cdef public bytes raw
+    cdef public bint eager
+    cdef public object message
+
+    def __init__(self, bytes raw not None, bint eager):
+        self.raw = raw
+        self.eager = eager
+
+
+cdef class ResultBytes:
+    """As :class:`lazyentity.codec.results.ResultBytes`."""
+
+    cdef public object owner
+    cdef public object message
+    cdef object _entity_type
+    cdef bytes _response
+    cdef Py_ssize_t _start
+    cdef Py_ssize_t _end
+    cdef Py_ssize_t _entity_start
+    cdef Py_ssize_t _entity_end
+
+    @property
+    def entity(self):
+        """As :attr:`lazyentity.codec.results.ResultBytes.entity`."""
+        cdef EntityBytes entity = EntityBytes.__new__(self._entity_type)
+        entity.raw = PyBytes_FromStringAndSize(
+            PyBytes_AS_STRING(self._response) + self._entity_start,
+            self._entity_end - self._entity_start,
+        )
+        entity.eager = self.owner.eager
+        return entity
+
+    def serialised(self):
+        """As :meth:`lazyentity.codec.results.ResultBytes.serialised`."""
+        return self._response[self._start : self._end]
+
+
+cdef class _Splitter:
+    # Splits one response; what it finds is left in its attributes.
+
+    cdef bytes _response
+    cdef object _owner
+    cdef object _result_type
+    cdef object _entity_type
+
+    def __init__(self, bytes response, owner, result_type, entity_type):
+        self._response = response
+        self._owner = owner
+        self._result_type = result_type
+        self._entity_type = entity_type
+
+    cdef ResultBytes _result(self, Bytes at, Bytes end):
+        # None, unless the span has exactly one entity and no groups.
+        cdef Bytes base = <Bytes>PyBytes_AS_STRING(self._response)
+        cdef Bytes start = at
+        cdef Bytes entity_end
+        cdef uint64_t tag
+        cdef ResultBytes result = ResultBytes.__new__(self._result_type)
+        result._entity_start = -1
+        while at < end:
+            if at[0] == RESULT_ENTITY:
+                at += 1
+                if result._entity_start >= 0 or not read_length(&at, end, &entity_end):
+                    return None
+                result._entity_start = at - base
+                result._entity_end = entity_end - base
+                at = entity_end
+            elif not _skip_other(&at, end, RESULT_ENTITY):
+                return None
+        if result._entity_start < 0:
+            # No entity is an empty entity.
+            result._entity_start = result._entity_end = start - base
+        result.owner = self._owner
+        result._entity_type = self._entity_type
+        result._response = self._response
+        result._start = start - base
+        result._end = end - base
+        return result
+
+    cdef int _take(
+        self,
+        Bytes at,
+        Bytes end,
+        int first_tag,
+        list first,
+        int second_tag,
+        list second,
+        list rest,
+    ) except -1:
+        # Sorts the fields of a message into results in one field, results in another, and the rest.
+        cdef Bytes start
+        cdef Bytes span_end
+        cdef ResultBytes result
+        cdef list results
+        while at < end:
+            start = at
+            if at[0] == first_tag:
+                results = first
+            elif at[0] == second_tag:
+                results = second
+            else:
+                if not _skip_other(&at, end, first_tag) or _number(start, end) == second_tag >> 3:
+                    return 0
+                rest.append(PyBytes_FromStringAndSize(<const char*>start, at - start))
+                continue
+            at += 1
+            if not read_length(&at, end, &span_end):
+                return 0
+            result = self._result(at, span_end)
+            if result is None:
+                return 0
+            results.append(result)
+            at = span_end
+        return 1
+
+    cdef tuple lookup(self):
+        # None, if the response is not in the canonical encoding.
+        cdef Bytes at = <Bytes>PyBytes_AS_STRING(self._response)
+        cdef list found = []
+        cdef list missing = []
+        cdef list rest = []
+        if not self._take(
+            at,
+            at + PyBytes_GET_SIZE(self._response),
+            LOOKUP_FOUND,
+            found,
+            LOOKUP_MISSING,
+            missing,
+            rest,
+        ):
+            return None
+        return b"".join(rest), tuple(found), tuple(missing)
+
+    cdef tuple query(self):
+        # None, if the response is not in the canonical encoding.
+        cdef Bytes at = <Bytes>PyBytes_AS_STRING(self._response)
+        cdef Bytes end = at + PyBytes_GET_SIZE(self._response)
+        cdef Bytes start
+        cdef Bytes batch_end
+        cdef list results = []
+        cdef list rest = []
+        cdef list batch = None
+        while at < end:
+            start = at
+            if at[0] != QUERY_BATCH:
+                if not _skip_other(&at, end, QUERY_BATCH):
+                    return None
+                rest.append(PyBytes_FromStringAndSize(<const char*>start, at - start))
+                continue
+            at += 1
+            if batch is not None or not read_length(&at, end, &batch_end):
+                return None
+            batch = []
+            if not self._take(
+                at, batch_end, BATCH_ENTITY_RESULTS, results, BATCH_ENTITY_RESULTS, results, batch
+            ):
+                return None
+            at = batch_end
+        if batch is not None:
+            serialised = b"".join(batch)
+            rest.append(bytes((QUERY_BATCH,)) + _varint(len(serialised)) + serialised)
+        return b"".join(rest), tuple(results)
+
+
+cdef uint64_t _number(Bytes at, Bytes end) noexcept nogil:
+    cdef uint64_t tag = 0
+    read_varint(&at, end, &tag)
+    return tag >> 3
+
+
+cdef bint _skip_other(Bytes* cursor, Bytes end, int tag_handled) noexcept nogil:
+    # Skips a field other than the one that is handled under this tag.
+    cdef uint64_t tag
+    if not read_varint(cursor, end, &tag) or tag >> 3 == <uint64_t>(tag_handled >> 3):
+        return 0
+    return skip_field(cursor, end, tag)
+
+
+cdef bytes _varint(Py_ssize_t number):
+    encoded = bytearray()
+    while number > 0x7F:
+        encoded.append(number & 0x7F | 0x80)
+        number >>= 7
+    encoded.append(number)
+    return bytes(encoded)
+
+
+def _encodings(raw, message_type):
+    yield raw
+    message = message_type.FromString(raw)
+    yield message.SerializeToString()
+    message.DiscardUnknownFields()
+    yield message.SerializeToString()
+
+
+def split_lookup(bytes raw not None, owner, result_type, entity_type):
+    """As :func:`lazyentity.codec.results.split_lookup`."""
+    for encoded in _encodings(raw, shadow.LookupResponse):
+        split = _Splitter(encoded, owner, result_type, entity_type).lookup()
+        if split is not None:
+            return split
+    raise AssertionError("protobuf's own encoding is canonical")
+
+
+def split_query(bytes raw not None, owner, result_type, entity_type):
+    """As :func:`lazyentity.codec.results.split_query`."""
+    for encoded in _encodings(raw, shadow.RunQueryResponse):
+        split = _Splitter(encoded, owner, result_type, entity_type).query()
+        if split is not None:
+            return split
+    raise AssertionError("protobuf's own encoding is canonical")

@@ -1,0 +1,148 @@
+"""Build configuration: what goes into the distribution and where it lands."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from Cython.Build import cythonize
+from setuptools import Extension, find_packages, setup
+
+HERE = Path(__file__).parent
+
+# Folders beside the core that are installed inside it: a distribution must not drop top-level
+# packages called "patches" and "bench" into site-packages.
+INSIDE = {"lazyentity.patches": "patches", "lazyentity.bench": "bench"}
+
+
+def constant(path: str, name: str) -> str:
+    """Return the string that the module at ``path`` assigns to ``name`` at its top level.
+
+    The module is parsed, not imported: what it imports need not be installed while building.
+
+    Raises:
+        LookupError: nothing of that name is assigned, or not a string literal.
+    """
+    for node in ast.parse((HERE / path).read_text(encoding="utf-8")).body:
+        match node:
+            case (
+                ast.Assign(targets=[ast.Name(id=found)], value=ast.Constant(value=str(text)))
+                | ast.AnnAssign(target=ast.Name(id=found), value=ast.Constant(value=str(text)))
+            ) if found == name:
+                return text
+    raise LookupError(f"{path} assigns no string literal to {name}")
+
+
+def client_requirement() -> str:
+    """Return the requirement on google-cloud-datastore, with a lower bound only.
+
+    Newer clients stay installable: outside the supported range the patch warns and leaves the
+    client stock, which costs nobody an upgrade.
+    """
+    supported = constant("patches/datastore.py", "SUPPORTED_VERSIONS")
+    lowest = next(part for part in supported.split(",") if part.strip().startswith(">="))
+    return f"google-cloud-datastore{lowest.strip()}"
+
+
+def packages() -> dict[str, str]:
+    """Return every package of the distribution with the folder that holds it."""
+    found = {
+        name: name.replace(".", "/")
+        for name in find_packages(str(HERE), include=["lazyentity", "lazyentity.*"])
+    }
+    for package, folder in INSIDE.items():
+        found[package] = folder
+        for name in find_packages(str(HERE / folder)):
+            found[f"{package}.{name}"] = f"{folder}/{name.replace('.', '/')}"
+    return found
+
+
+def extensions() -> list[Extension]:
+    """Return the native backend: where it cannot be compiled, the pure one serves."""
+    native: list[Extension] = cythonize(
+        [
+            Extension(f"lazyentity.{name}", [f"lazyentity/{name}.pyx"])
+            for name in ("_native", "_native_results")
+        ],
+        build_dir="build/cython",
+    )
+    for extension in native:
+        # Set afterwards, because cythonize() makes new extensions and does not take this over.
+        extension.optional = True
+    return native
+
+
+PACKAGES = packages()
+
+setup(
+    name="lazyentity",
+    version=constant("lazyentity/_version.py", "__version__"),
+    description="Lazy entities for google-cloud-datastore: a property is decoded when it is read",
+    long_description=(HERE / "README.rst").read_text(encoding="utf-8"),
+    long_description_content_type="text/x-rst",
+    license="Apache-2.0",
+    license_files=["LICENSE"],
+    keywords=["datastore", "google-cloud-datastore", "protobuf", "lazy", "performance"],
+    classifiers=[
+        "Development Status :: 4 - Beta",
+        "Intended Audience :: Developers",
+        "Operating System :: OS Independent",
+        "Programming Language :: Python :: 3",
+        "Programming Language :: Python :: 3 :: Only",
+        "Programming Language :: Python :: 3.10",
+        "Programming Language :: Python :: 3.11",
+        "Programming Language :: Python :: 3.12",
+        "Programming Language :: Python :: 3.13",
+        "Topic :: Database",
+        "Typing :: Typed",
+    ],
+    python_requires=">=3.10",
+    install_requires=[
+        client_requirement(),
+        "packaging>=22",
+        "proto-plus>=1.25",
+        "protobuf>=4.25",
+        "wrapt>=2",
+    ],
+    extras_require={
+        "bench": [
+            "click>=8",
+            "google-api-core>=2.11",
+            "grpcio>=1.59",
+            "matplotlib>=3.8",
+            "msgspec>=0.18",
+            "psutil>=5.9",
+            "pytest>=8",
+            "pytest-benchmark>=4",
+            "rich>=13",
+            "tabulate>=0.9",
+        ],
+        # The linters are held to one series: a new rule must not turn an old checkout red.
+        "test": [
+            "build>=1",
+            "docutils>=0.20",
+            "freezegun>=1.4",
+            "hypothesis>=6.100",
+            "mock>=5",
+            "msgspec>=0.18",
+            "mypy==2.4.*",
+            "orjson>=3.10",
+            "pandas>=2.2",
+            "pandas-stubs",
+            "pytest>=8",
+            "pytest-benchmark>=4",
+            "ruff==0.17.*",
+            "types-docutils",
+            "types-grpcio",
+            "types-protobuf",
+            "types-psutil",
+            "types-setuptools",
+            "types-tabulate",
+        ],
+    },
+    packages=list(PACKAGES),
+    package_dir=PACKAGES,
+    package_data={"lazyentity": ["py.typed"]},
+    ext_modules=extensions(),
+    zip_safe=False,
+)
