@@ -8,8 +8,7 @@ header. Nothing else is looked at; a value is decoded from its span when it is r
 The scanner knows the encoding that servers send: entries with a name and then a value, values with one
 member of the oneof. Whatever is legal but otherwise encoded, and whatever is malformed, it leaves to
 protobuf's own parser: an entity is encoded anew and indexed again, a value converted by the functions
-of the pure backend. So there is one judge of what unusual bytes
-mean, and one source of errors.
+of the pure backend. So there is one judge of what unusual bytes mean, and one source of errors.
 
 The interface is that of :class:`lazyentity.codec.pure.LazyMapping`; the states of a property are told
 there. Between looking whether a property is still undecoded and putting its value in place no Python
@@ -41,7 +40,8 @@ from proto.datetime_helpers import DatetimeWithNanoseconds
 
 from lazyentity.codec import entries, errors
 from lazyentity.codec.key import DIRECT as KEYS_DIRECT, make_key as _make_key
-from lazyentity.codec.layout import LayoutCache, canonical_encodings
+from lazyentity.codec.canonical import canonical_encodings
+from lazyentity.codec.layout import LayoutCache
 from lazyentity.codec.timestamps import DIRECT as STAMPS_DIRECT
 from lazyentity.codec.values import meaning_of
 from lazyentity.undecoded import UNDECODED as _UNDECODED
@@ -735,10 +735,19 @@ cdef class LazyMapping(dict):
             items.append(item)
         return items
 
+    cdef object _message(self, object name, object ordinal):
+        # Has protobuf parse the value of a property.
+        cdef Bytes base = <Bytes>PyBytes_AS_STRING(self._owner)
+        cdef Bytes at = base + self._values[<Py_ssize_t>ordinal]
+        cdef Bytes end = at
+        read_length(&at, base + self._end, &end)
+        value = PyBytes_FromStringAndSize(<const char*>at, end - at)
+        return entries.value_message(value, name, self._raw)
+
     cdef tuple _read_slowly(self, object name, object ordinal):
-        raw = self._raw
-        message = entries.value_message(raw, name, ordinal)
-        return entries.convert(raw, name, message, type(self)._from_raw)
+        message = self._message(name, ordinal)
+        value = entries.convert(self._raw, name, message, type(self)._from_raw)
+        return value, meaning_of(message)
 
     cdef object _keep(self, object name, object value, object meaning):
         # Puts a value in place unless somebody was faster; returns what is in place.
@@ -811,8 +820,7 @@ cdef class LazyMapping(dict):
         for name, ordinal in self._layout.ordinals.items():
             excluded = self._is_excluded(ordinal)
             if excluded < 0:
-                message = entries.value_message(self._raw, name, ordinal)
-                excluded = entries.excluded(self._raw, name, message)
+                excluded = entries.excluded(self._raw, name, self._message(name, ordinal))
             if excluded:
                 names.add(name)
         return names
@@ -842,8 +850,7 @@ cdef class LazyMapping(dict):
         for name, ordinal in self._layout.ordinals.items():
             if self._has_no_meaning(ordinal):
                 continue
-            message = entries.value_message(self._raw, name, ordinal)
-            if meaning_of(message) is None:
+            if meaning_of(self._message(name, ordinal)) is None:
                 continue
             if PyDict_GetItemWithError(self, name) == <PyObject*>UNDECODED:
                 self._decode(name)

@@ -27,7 +27,6 @@ cdef class EntityBytes:
 
     cdef public bytes raw
     cdef public bint eager
-    cdef public object message
 
     def __init__(self, bytes raw not None, bint eager):
         self.raw = raw
@@ -38,13 +37,14 @@ cdef class ResultBytes:
     """As :class:`lazyentity.codec.results.ResultBytes`."""
 
     cdef public object owner
-    cdef public object message
     cdef object _entity_type
     cdef bytes _response
     cdef Py_ssize_t _start
     cdef Py_ssize_t _end
     cdef Py_ssize_t _entity_start
     cdef Py_ssize_t _entity_end
+
+    entity_type = EntityBytes
 
     @property
     def entity(self):
@@ -70,11 +70,11 @@ cdef class _Splitter:
     cdef object _result_type
     cdef object _entity_type
 
-    def __init__(self, bytes response, owner, result_type, entity_type):
+    def __init__(self, bytes response, owner, result_type):
         self._response = response
         self._owner = owner
         self._result_type = result_type
-        self._entity_type = entity_type
+        self._entity_type = result_type.entity_type
 
     cdef ResultBytes _result(self, Bytes at, Bytes end):
         # None, unless the span has exactly one entity and no groups.
@@ -220,19 +220,19 @@ def _encodings(raw, message_type):
     yield message.SerializeToString()
 
 
-def split_lookup(bytes raw not None, owner, result_type, entity_type):
+def split_lookup(bytes raw not None, owner, result_type):
     """As :func:`lazyentity.codec.results.split_lookup`."""
     for encoded in _encodings(raw, shadow.LookupResponse):
-        split = _Splitter(encoded, owner, result_type, entity_type).lookup()
+        split = _Splitter(encoded, owner, result_type).lookup()
         if split is not None:
             return split
     raise AssertionError("protobuf's own encoding is canonical")
 
 
-def split_query(bytes raw not None, owner, result_type, entity_type):
+def split_query(bytes raw not None, owner, result_type):
     """As :func:`lazyentity.codec.results.split_query`."""
     for encoded in _encodings(raw, shadow.RunQueryResponse):
-        split = _Splitter(encoded, owner, result_type, entity_type).query()
+        split = _Splitter(encoded, owner, result_type).query()
         if split is not None:
             return split
     raise AssertionError("protobuf's own encoding is canonical")

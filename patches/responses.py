@@ -36,17 +36,17 @@ class _StandIn:
     _real: ClassVar[Any]
     """The class that this stands in for."""
 
-    message: Any
-    """The real message, once it was needed."""
-
     def _make(self) -> Any:
         """Make the real message."""
         raise NotImplementedError
 
     def _whole(self) -> Any:
-        if self.message is None:
-            self.message = self._make()
-        return self.message
+        """Return the real message, the same one each time."""
+        try:
+            return object.__getattribute__(self, "_message")
+        except AttributeError:
+            message = self._message = self._make()
+            return message
 
     @property
     def __class__(self) -> Any:
@@ -127,7 +127,7 @@ class _MessageStandIn(_StandIn):
 class EntityMessage(_StandIn, EntityBytes):
     """The bytes of an entity, standing in for the upb message that they could be parsed to."""
 
-    __slots__ = ()
+    __slots__ = ("_message",)
 
     _real = messages.Entity
 
@@ -147,7 +147,7 @@ class EntityMessage(_StandIn, EntityBytes):
 class EntityHandle(_MessageStandIn, EntityBytes):
     """The bytes of an entity, standing in for the proto-plus message that they could be parsed to."""
 
-    __slots__ = ()
+    __slots__ = ("_message",)
 
     _real = entity_pb2.Entity
 
@@ -166,9 +166,10 @@ class EntityHandle(_MessageStandIn, EntityBytes):
 class EntityResult(_MessageStandIn, ResultBytes):
     """One result, standing in for ``google.datastore.v1.EntityResult``."""
 
-    __slots__ = ()
+    __slots__ = ("_message",)
 
     _real = query_pb2.EntityResult
+    entity_type = EntityHandle
 
     def _make(self) -> Any:
         return query_pb2.EntityResult.deserialize(self.serialised())
@@ -198,12 +199,11 @@ class _ReadResponse(_ResultsStandIn):
         eager: whether its entities are to become stock ones.
     """
 
-    __slots__ = ("_rest", "eager", "message", "raw")
+    __slots__ = ("_message", "_rest", "eager", "raw")
 
     def __init__(self, raw: bytes) -> None:
         self.raw = raw
         self.eager = False
-        self.message = None
         self._rest = self._real.deserialize(self._split(raw))
 
     def _split(self, raw: bytes) -> bytes:
@@ -239,7 +239,7 @@ class LookupResponse(_ReadResponse):
     _real = datastore_pb2.LookupResponse
 
     def _split(self, raw: bytes) -> bytes:
-        rest, self._found, self._missing = split_lookup(raw, self, EntityResult, EntityHandle)
+        rest, self._found, self._missing = split_lookup(raw, self, EntityResult)
         return rest
 
     def __bool__(self) -> bool:
@@ -257,12 +257,11 @@ class LookupResponse(_ReadResponse):
 class QueryResultBatch(_ResultsStandIn):
     """Stands in for ``google.datastore.v1.QueryResultBatch``."""
 
-    __slots__ = ("_response", "_results", "message")
+    __slots__ = ("_message", "_response", "_results")
 
     _real = query_pb2.QueryResultBatch
 
     def __init__(self, response: RunQueryResponse, results: tuple[EntityResult, ...]) -> None:
-        self.message = None
         self._response = response
         self._results = results
 
@@ -288,7 +287,7 @@ class RunQueryResponse(_ReadResponse):
     _real = datastore_pb2.RunQueryResponse
 
     def _split(self, raw: bytes) -> bytes:
-        rest, results = split_query(raw, self, EntityResult, EntityHandle)
+        rest, results = split_query(raw, self, EntityResult)
         self._batch = QueryResultBatch(self, results)
         return rest
 

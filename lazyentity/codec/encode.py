@@ -9,6 +9,7 @@ from google.cloud.datastore.entity import Entity
 
 from lazyentity._backend import LazyMapping
 from lazyentity.codec import shadow
+from lazyentity.codec.canonical import index_canonical
 
 
 def encode_stock(entity: Entity) -> bytes:
@@ -42,9 +43,9 @@ def encode_lazy(entity: Any, attributes: dict[str, Any]) -> bytes:
         # The flag is part of the property's bytes.
         spliced -= mapping._wire_excluded() ^ set(attributes["exclude_from_indexes"])
 
-    ordinals = mapping._layout.ordinals
-    parts = shadow.EntityParts.FromString(mapping._raw)
-    entries = [parts.properties[ordinals[name]] for name in entity if name in spliced]
+    canonical, layout = index_canonical(mapping._raw)
+    parts = shadow.EntityParts.FromString(canonical)
+    entries = [parts.properties[layout.ordinals[name]] for name in entity if name in spliced]
     parts.ClearField("properties")
     parts.properties.extend(entries)
 

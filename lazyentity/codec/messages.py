@@ -12,5 +12,8 @@ Entity: Any = entity_pb2.Entity.pb()
 Key: Any = entity_pb2.Key.pb()
 """upb class of ``google.datastore.v1.Key``."""
 
+Value: Any = entity_pb2.Value.pb()
+"""upb class of ``google.datastore.v1.Value``."""
+
 PropertiesEntry: Any = Entity().properties.GetEntryClass()
 """upb class of one entry of ``Entity.properties``: a name (``key``) and a ``Value`` (``value``)."""

@@ -1,20 +1,20 @@
 """The pure backend: a mapping over a serialised entity that lets protobuf's parser do the splitting.
 
-:func:`~lazyentity.codec.layout.indexed` tells which names there are; storage is cloned from the
-layout's template. Properties are parsed by :mod:`~lazyentity.codec.entries` when they are read.
+:mod:`~lazyentity.codec.split` tells which names there are; storage is cloned from the layout's template.
+A property is converted when it is read.
 """
 
 from __future__ import annotations
 
-import threading
-from collections.abc import ItemsView, Iterator, ValuesView
+from collections.abc import ItemsView, Iterable, Iterator, ValuesView
 from typing import Any, TypeVar
 
 from google.cloud.datastore.key import Key
 from google.protobuf.message import DecodeError
 
-from lazyentity.codec import entries, errors
-from lazyentity.codec.layout import EMPTY, Layout, indexed
+from lazyentity.codec import entries, errors, messages
+from lazyentity.codec.layout import EMPTY, Layout
+from lazyentity.codec.split import Split, split_new
 from lazyentity.codec.values import SCALARS, meaning_of
 from lazyentity.undecoded import UNDECODED
 
@@ -23,9 +23,6 @@ _Self = TypeVar("_Self", bound="LazyMapping")
 _stored = dict.__getitem__
 _store = dict.__setitem__
 
-# Held only to put a decoded value in place, never while decoding: of two threads that decoded the same
-# property, the second must give back the first one's object.
-_store_lock = threading.Lock()
 
 
 class LazyMapping(dict[str, Any]):
@@ -48,30 +45,32 @@ class LazyMapping(dict[str, Any]):
     All else decodes what is left, in one pass, and then does what dict does.
     """
 
-    __slots__ = ("_decoded_meanings", "_layout", "_raw")
+    __slots__ = ("_layout", "_originals", "_raw", "_split")
 
     _raw: bytes
     _layout: Layout
-    _decoded_meanings: dict[str, tuple[Any, Any]] | None
+    _split: Split
+    _originals: dict[str, Any]
+    """The values that were decoded, whatever the caller put in their place since."""
 
     def __new__(cls: type[_Self], *args: Any, **kwargs: Any) -> _Self:
         mapping = super().__new__(cls, *args, **kwargs)
         mapping._raw = b""
         mapping._layout = EMPTY
-        mapping._decoded_meanings = None
+        mapping._split = Split(None)
+        mapping._originals = {}
         return mapping
 
     @classmethod
     def _from_raw(cls: type[_Self], raw: bytes) -> _Self:
         """Make a mapping of the serialised entity ``raw``, without running ``__init__``."""
+        mapping = dict.__new__(cls)
         try:
-            raw, layout = indexed(raw)
+            mapping._raw, layout, mapping._split = split_new(raw)
         except DecodeError as error:
             raise errors.undecodable_entity(error, raw) from error
-        mapping = dict.__new__(cls)
-        mapping._raw = raw
         mapping._layout = layout
-        mapping._decoded_meanings = None
+        mapping._originals = {}
         # CPython clones the key table as a whole when an empty dict is updated from a dict that never
         # had a key deleted.
         dict.update(mapping, layout.template)
@@ -85,31 +84,47 @@ class LazyMapping(dict[str, Any]):
             ValueError: as the client raises it, if it could not have converted the value.
         """
         # The hottest function of the backend: it calls as little as it can.
-        raw = self._raw
-        split = entries.last_split
-        if split.raw is raw and split.properties is not None:
-            message = split.properties[name]
-        else:
-            message = entries.value_message(raw, name, self._layout.ordinals[name])
-        value_type = message.WhichOneof("value_type")
-        if value_type in SCALARS:
-            value, meaning = getattr(message, value_type), message.meaning
-        else:
-            value, meaning = entries.convert(raw, name, message, type(self)._from_raw)
-        with _store_lock:
-            current = _stored(self, name)
-            if current is not UNDECODED:
-                return current
-            if meaning:
-                self._keep_meaning(name, meaning, value)
-            _store(self, name, value)
+        split = self._split
+        whole, parts = split.whole, split.entries
+        if whole is None and parts is None:
+            whole, parts = split.again(self._raw)
+        try:
+            if whole is not None:
+                message = whole[name]
+            else:
+                message = split.parse_entry(parts[self._layout.ordinals[name]], self._raw)
+            value_type = message.WhichOneof("value_type")
+            if value_type in SCALARS:
+                value = getattr(message, value_type)
+            else:
+                value = entries.convert(self._raw, name, message, type(self)._from_raw)
+        except DecodeError as error:
+            raise errors.undecodable_property(error, name, self._raw) from error
+        # Of two threads that decoded the same property, both get the object of whoever was first.
+        value = self._originals.setdefault(name, value)
+        _store(self, name, value)
         return value
 
-    def _keep_meaning(self, name: str, meaning: Any, value: Any) -> None:
-        # The client writes a meaning back only with the very object it was read with.
-        if self._decoded_meanings is None:
-            self._decoded_meanings = {}
-        self._decoded_meanings[name] = (meaning, value)
+    def _message(self, name: str) -> Any:
+        """Parse the ``Value`` of property ``name``, alone."""
+        raw = self._raw
+        _, parts = self._split.again(raw)
+        try:
+            return self._split.parse_entry(parts[self._layout.ordinals[name]], raw)
+        except DecodeError as error:
+            raise errors.undecodable_property(error, name, raw) from error
+
+    def _messages(self, names: Iterable[str]) -> Iterator[tuple[str, Any]]:
+        """Parse the ``Value`` of each property in ``names``, in one pass."""
+        whole = self._split.whole
+        if whole is None:
+            try:
+                whole = messages.Entity.FromString(self._raw).properties
+            except DecodeError:
+                # Which part it is that cannot be parsed, and whether anybody asked for that part, only
+                # reading them one by one can tell.
+                return ((name, self._message(name)) for name in names)
+        return ((name, whole[name]) for name in names)
 
     def _undecoded(self) -> list[str]:
         return [name for name, value in dict.items(self) if value is UNDECODED]
@@ -124,20 +139,17 @@ class LazyMapping(dict[str, Any]):
         undecoded = self._undecoded()
         if not undecoded:
             return
-        decoded = []
+        decoded = {}
         raw, make_entity = self._raw, type(self)._from_raw
-        for name, message in entries.value_messages(raw, undecoded, self._layout.ordinals):
+        for name, message in self._messages(undecoded):
             value_type = message.WhichOneof("value_type")
             if value_type in SCALARS:
-                decoded.append((name, getattr(message, value_type), message.meaning))
+                decoded[name] = getattr(message, value_type)
             else:
-                decoded.append((name, *entries.convert(raw, name, message, make_entity)))
-        with _store_lock:
-            for name, value, meaning in decoded:
-                if _stored(self, name) is UNDECODED:
-                    if meaning:
-                        self._keep_meaning(name, meaning, value)
-                    _store(self, name, value)
+                decoded[name] = entries.convert(raw, name, message, make_entity)
+        keep = self._originals.setdefault
+        for name, value in decoded.items():
+            _store(self, name, keep(name, value))
 
     # What the wire says of the entity, whatever the caller changed since.
 
@@ -157,10 +169,9 @@ class LazyMapping(dict[str, Any]):
             google.protobuf.message.DecodeError: if the bytes of a property are malformed.
             ValueError: as the client raises it, if the elements of an array disagree.
         """
-        ordinals = self._layout.ordinals
         return {
             name
-            for name, message in entries.value_messages(self._raw, ordinals, ordinals)
+            for name, message in self._messages(self._layout.ordinals)
             if entries.excluded(self._raw, name, message)
         }
 
@@ -174,18 +185,18 @@ class LazyMapping(dict[str, Any]):
             ValueError: as the client raises it, if it could not have converted one of the values.
         """
         meanings = {}
-        raw, ordinals = self._raw, self._layout.ordinals
-        for name, message in entries.value_messages(raw, ordinals, ordinals):
-            if meaning_of(message) is None:
+        raw = self._raw
+        for name, message in self._messages(self._layout.ordinals):
+            meaning = meaning_of(message)
+            if meaning is None:
                 continue
-            if dict.get(self, name) is UNDECODED:
-                self._decode(name)
-            if self._decoded_meanings is not None and name in self._decoded_meanings:
-                meanings[name] = self._decoded_meanings[name]
-            else:
-                # Replaced or deleted before it was ever read: nobody holds the value that it had.
-                value, meaning = entries.convert(raw, name, message, type(self)._from_raw)
-                meanings[name] = (meaning, value)
+            if name not in self._originals:
+                value = entries.convert(raw, name, message, type(self)._from_raw)
+                original = self._originals.setdefault(name, value)
+                # Else it was replaced or deleted before it was ever read.
+                if dict.get(self, name) is UNDECODED:
+                    _store(self, name, original)
+            meanings[name] = (meaning, self._originals[name])
         return meanings
 
     # dict, without the sentinel ever coming out.

@@ -6,7 +6,7 @@ are kept. The classes are made to be subclassed by the stand-ins for the client'
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from lazyentity.codec import shadow
 
@@ -17,15 +17,13 @@ class EntityBytes:
     Attributes:
         raw: the serialised ``google.datastore.v1.Entity``.
         eager: whether a stock entity was asked for.
-        message: the message that it was parsed to, if it had to be; else None.
     """
 
-    __slots__ = ("eager", "message", "raw")
+    __slots__ = ("eager", "raw")
 
     def __init__(self, raw: bytes, eager: bool) -> None:
         self.raw = raw
         self.eager = eager
-        self.message: Any = None
 
 
 class ResultBytes:
@@ -33,21 +31,21 @@ class ResultBytes:
 
     Attributes:
         owner: the response; its ``eager`` says what its entities are to become.
-        message: the message that the result was parsed to, if it had to be; else None.
+        entity_type: of the class; the subclass of :class:`EntityBytes` that :attr:`entity` is of.
     """
 
-    __slots__ = ("_entity_type", "_result", "message", "owner")
+    __slots__ = ("_result", "owner")
 
-    def __init__(self, owner: Any, entity_type: Any, result: Any) -> None:
+    entity_type: ClassVar[Any] = EntityBytes
+
+    def __init__(self, owner: Any, result: Any) -> None:
         self.owner = owner
-        self.message: Any = None
-        self._entity_type = entity_type
         self._result = result
 
     @property
     def entity(self) -> Any:
-        """The entity, as an instance of the ``entity_type`` that the response was split with."""
-        return self._entity_type(self._result.entity, self.owner.eager)
+        """The entity of this result, still serialised."""
+        return self.entity_type(self._result.entity, self.owner.eager)
 
     def serialised(self) -> bytes:
         """Return the serialised ``google.datastore.v1.EntityResult``."""
@@ -55,14 +53,14 @@ class ResultBytes:
         return serialised
 
 
-def _take(message: Any, field: str, owner: Any, result_type: Any, entity_type: Any) -> tuple[Any, ...]:
-    results = tuple(result_type(owner, entity_type, result) for result in getattr(message, field))
+def _take(message: Any, field: str, owner: Any, result_type: Any) -> tuple[Any, ...]:
+    results = tuple([result_type(owner, result) for result in getattr(message, field)])
     message.ClearField(field)
     return results
 
 
 def split_lookup(
-    raw: bytes, owner: Any, result_type: Any, entity_type: Any
+    raw: bytes, owner: Any, result_type: Any
 ) -> tuple[bytes, tuple[Any, ...], tuple[Any, ...]]:
     """Split a serialised ``google.datastore.v1.LookupResponse``.
 
@@ -70,7 +68,6 @@ def split_lookup(
         raw: the response.
         owner: what stands in for the response.
         result_type: a subclass of :class:`ResultBytes`.
-        entity_type: a subclass of :class:`EntityBytes`.
 
     Returns:
         The response without its results; the results in ``found``; those in ``missing``.
@@ -79,13 +76,13 @@ def split_lookup(
         google.protobuf.message.DecodeError: if ``raw`` is malformed. Entities are not looked into.
     """
     message = shadow.LookupResponse.FromString(raw)
-    found = _take(message, "found", owner, result_type, entity_type)
-    missing = _take(message, "missing", owner, result_type, entity_type)
+    found = _take(message, "found", owner, result_type)
+    missing = _take(message, "missing", owner, result_type)
     return message.SerializeToString(), found, missing
 
 
 def split_query(
-    raw: bytes, owner: Any, result_type: Any, entity_type: Any
+    raw: bytes, owner: Any, result_type: Any
 ) -> tuple[bytes, tuple[Any, ...]]:
     """Split a serialised ``google.datastore.v1.RunQueryResponse``; arguments as for a lookup.
 
@@ -99,5 +96,5 @@ def split_query(
     results: tuple[Any, ...] = ()
     # Clearing a field of a message that is not there would put the message there.
     if message.HasField("batch"):
-        results = _take(message.batch, "entity_results", owner, result_type, entity_type)
+        results = _take(message.batch, "entity_results", owner, result_type)
     return message.SerializeToString(), results

@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import datetime
+import time
 from typing import Any
 
 from google.protobuf.timestamp_pb2 import Timestamp
 from proto.datetime_helpers import DatetimeWithNanoseconds
 
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+# Below this many seconds the float number of microseconds that from_timestamp_pb() goes through is exact.
+_MAX_EXACT_SECONDS = (1 << 53) // 1_000_000
 _NANOS_PER_SECOND = 1_000_000_000
 
 
 def _direct(message: Any) -> DatetimeWithNanoseconds:
-    nanos = message.nanos
-    if not 0 <= nanos < _NANOS_PER_SECOND:
+    seconds, nanos = message.seconds, message.nanos
+    if not (0 <= nanos < _NANOS_PER_SECOND and -_MAX_EXACT_SECONDS < seconds < _MAX_EXACT_SECONDS):
         return DatetimeWithNanoseconds.from_timestamp_pb(message)
-    # from_timestamp_pb() goes through a float number of microseconds and keeps the whole seconds of
-    # what comes out, which far from 1970 is not always the second that went in.
-    bare = _EPOCH + datetime.timedelta(microseconds=int(message.seconds * 1e6))
     stamp = datetime.datetime.__new__(
         DatetimeWithNanoseconds,
-        bare.year,
-        bare.month,
-        bare.day,
-        bare.hour,
-        bare.minute,
-        bare.second,
+        *time.gmtime(seconds)[:6],
         nanos // 1000,
         datetime.timezone.utc,
     )
