@@ -164,9 +164,11 @@ SHAPES = LayoutCache(max_names=100_000, layout_type=Shape)
 
 cdef Shape EMPTY = Shape([])
 
-# The shape that an entity most likely has, by the header of its first entry.
-cdef list LIKELY = [None] * 256
-cdef uint32_t LIKELY_MASK = 255
+# The shape that an entity most likely has, by the name in its first entry. Bounded like SHAPES: shapes
+# with very many names are not kept here.
+cdef list LIKELY = [None] * 64
+cdef uint32_t LIKELY_MASK = 63
+cdef Py_ssize_t LIKELY_NAMES = 1024
 
 
 cdef inline uint32_t _hash(Bytes at, Py_ssize_t size) noexcept nogil:
@@ -179,13 +181,14 @@ cdef inline uint32_t _hash(Bytes at, Py_ssize_t size) noexcept nogil:
 
 
 cdef struct Entry:
+    # The value is the offset of the length that precedes it.
     Bytes header
     uint32_t header_size
     uint32_t value
 
 
 cdef struct Scan:
-    # Where a scan leaves what it found. Values are offsets of the length that precedes each value.
+    # Where a scan leaves what it found.
     Entry* entries
     Py_ssize_t count
     Py_ssize_t capacity
@@ -523,7 +526,9 @@ cdef object _key(Bytes at, Bytes end):
                     namespace = _next_text(&at, span_end)
                 else:
                     return UNDECODED
-            if not project or project is UNDECODED or database is UNDECODED or namespace is UNDECODED:
+            if project is UNDECODED or database is UNDECODED or namespace is UNDECODED:
+                return UNDECODED
+            if not project:
                 return UNDECODED
         elif at[0] == KEY_PATH and not partial:
             at += 1
@@ -541,11 +546,9 @@ cdef object _key(Bytes at, Bytes end):
                     id_or_name = <int64_t>bits
                 elif at[0] == PATH_NAME and id_or_name is None:
                     id_or_name = _next_text(&at, span_end)
-                    if not id_or_name:
-                        return UNDECODED
                 else:
                     return UNDECODED
-                if kind is UNDECODED or id_or_name is UNDECODED:
+                if kind is UNDECODED or id_or_name is UNDECODED or id_or_name == "":
                     return UNDECODED
             if kind is None:
                 return UNDECODED
@@ -643,7 +646,8 @@ cdef class LazyMapping(dict):
                     self._values[index] = scan.entries[index].value
             finally:
                 PyMem_Free(scan.entries)
-            LIKELY[slot] = shape
+            if shape.count <= LIKELY_NAMES:
+                LIKELY[slot] = shape
         if scan.key != NULL:
             self._key_start = scan.key - base
             self._key_end = scan.key_end - base

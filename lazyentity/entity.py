@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from google.cloud.datastore.entity import Entity
 
@@ -15,7 +15,16 @@ _Self = TypeVar("_Self", bound="LazyEntityBase")
 _instance_dict = Entity.__dict__["__dict__"].__get__
 
 
-class LazyEntityBase:
+if TYPE_CHECKING:
+
+    class _MappingAndEntity(LazyMapping, Entity):
+        """What is beside :class:`LazyEntityBase` among the bases of every lazy entity."""
+
+else:
+    _MappingAndEntity = object
+
+
+class LazyEntityBase(_MappingAndEntity):
     """What makes an ``Entity`` of a lazy mapping, whichever implementation of the mapping it is."""
 
     __slots__ = ()
@@ -34,13 +43,14 @@ class LazyEntityBase:
         """
         if not isinstance(raw, bytes):
             raise TypeError(
-                f"LazyEntity.from_bytes() takes bytes, the serialised entity, not {describe_type(raw)}"
+                "LazyEntity.from_bytes() takes bytes, the serialised entity, "
+                f"not {describe_type(raw)}"
             )
         return cls._from_raw(raw)
 
     def __getattr__(self, name: str) -> Any:
-        # Entity's attributes live in the instance dictionary only, so this is asked for them as long
-        # as they are not there, and never again.
+        # Entity's attributes live in the instance dictionary only, so this is asked for them as
+        # long as they are not there, and never again.
         read = _WIRE_ATTRIBUTES.get(name)
         if read is None:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -56,14 +66,14 @@ class LazyEntityBase:
         self._decode_all()
         if isinstance(other, LazyEntityBase):
             other._decode_all()
-        return Entity.__eq__(self, other)  # type: ignore[no-any-return]  # Entity is untyped
+        return Entity.__eq__(self, other)  # type: ignore[no-any-return]  # upstream is untyped
 
     __ne__ = Entity.__ne__
     __hash__ = None  # type: ignore[assignment]  # how Python spells "unhashable"
 
     def __repr__(self) -> str:
         self._decode_all()
-        return Entity.__repr__(self)  # type: ignore[no-any-return]  # Entity is untyped
+        return Entity.__repr__(self)  # type: ignore[no-any-return]  # upstream is untyped
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return Entity, (), vars(self), None, iter(self.items())
@@ -77,7 +87,7 @@ _WIRE_ATTRIBUTES = {
 
 
 def _complete_attributes(entity: LazyEntityBase) -> dict[str, Any]:
-    """The instance dictionary with what was not read from the bytes before: what stock's would be."""
+    """The instance dictionary, with what was not read from the bytes before."""
     for name in _WIRE_ATTRIBUTES:
         getattr(entity, name)
     return touched_attributes(entity)
@@ -89,17 +99,17 @@ def touched_attributes(entity: LazyEntityBase) -> dict[str, Any]:
     return attributes
 
 
-class LazyEntity(LazyEntityBase, LazyMapping, Entity):  # type: ignore[misc]  # Entity is untyped
+class LazyEntity(LazyEntityBase, LazyMapping, Entity):
     """A :class:`google.cloud.datastore.Entity` that decodes a property when it is first read.
 
-    It is what a patched or wrapped client returns; :meth:`from_bytes` makes one by hand. Called like
-    ``Entity``, it makes an ordinary empty entity. Everything that a stock entity does, it does with the
-    same result; the states of a property, and what decodes what, are told at
-    :class:`~lazyentity.codec.pure.LazyMapping`. ``key``, ``exclude_from_indexes`` and ``_meanings`` are
-    read from the bytes on first access and are plain attributes from then on.
+    It is what a patched or wrapped client returns; :meth:`from_bytes` makes one by hand. Called
+    like ``Entity``, it makes an ordinary empty entity. Everything that a stock entity does, it does
+    with the same result; the states of a property, and what decodes what, are told at
+    :class:`~lazyentity.codec.pure.LazyMapping`. ``key``, ``exclude_from_indexes`` and ``_meanings``
+    are read from the bytes on first access and are plain attributes from then on.
 
-    Any number of threads may read the same entity; each property has one value object, whoever reads
-    it first. Writing from several threads is as unsafe as with any other dict subclass.
+    Any number of threads may read the same entity; each property has one value object, whoever
+    reads it first. Writing from several threads is as unsafe as with any other dict subclass.
 
     Copies and pickles are stock entities with everything decoded, so that they can be loaded where
     lazyentity is not installed.
@@ -110,12 +120,15 @@ class LazyEntity(LazyEntityBase, LazyMapping, Entity):  # type: ignore[misc]  # 
     """
 
     __slots__ = ()
-    # Here and not in the base: a class whose layout is a mapping's gets a __dict__ descriptor of its own.
-    __dict__ = property(_complete_attributes)  # type: ignore[assignment]  # typeshed declares an attribute
+    # Here and not in the base: a class whose layout is a mapping's gets a __dict__ descriptor of
+    # its own.
+    __dict__ = property(_complete_attributes)
 
 
 def lazy_entity_type(mapping: type) -> type[LazyEntity]:
-    """Make a type like :class:`LazyEntity` over an implementation of the mapping that was not chosen.
+    """Make a type like :class:`LazyEntity` over an implementation of the mapping.
+
+    So that both can be had in one process; :class:`LazyEntity` is over the one that was chosen.
 
     Args:
         mapping: a lazy mapping, as :mod:`lazyentity._backend` describes it.

@@ -13,25 +13,23 @@ _LEAKED = (
 class UndecodedType:
     """Type of :data:`UNDECODED`.
 
-    C code that reads a dict's storage directly gets hold of the sentinel. Whatever it then does with
+    C code that reads a dict's storage directly gets hold of the sentinel. Whatever it then does
+    with
     it must fail loudly instead of passing for data: a JSON encoder's ``default=str``, a comparison
-    made by ``dict`` itself, pickling. Only ``repr`` works, for the sake of debuggers.
+    made by ``dict`` itself, pickling, an encoder that takes an object for the attributes it lists.
 
     Raises:
-        TypeError: by every operation but ``repr`` and identity.
+        TypeError: by every operation but identity.
     """
 
     __slots__ = ()
 
-    def __repr__(self) -> str:
-        return "<UNDECODED>"
-
     def _refuse(self, *_: object) -> NoReturn:
         raise TypeError(_LEAKED)
 
-    __str__ = __format__ = _refuse
+    __repr__ = __str__ = __format__ = __dir__ = _refuse
     __bool__ = __int__ = __float__ = __index__ = __len__ = __iter__ = __bytes__ = _refuse
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = _refuse  # type: ignore[assignment]  # object declares narrower signatures
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = _refuse
     __reduce_ex__ = __copy__ = __deepcopy__ = _refuse
 
 

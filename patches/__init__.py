@@ -37,10 +37,10 @@ def _selected(names: tuple[str, ...]) -> tuple[str, ...]:
 def patch(*names: str, strict: bool = False) -> None:
     """Make the reads of every supported client return lazy entities, whenever the client was made.
 
-    A client that cannot be patched (its version is not supported, or something that would have to be
-    replaced is not there) is left as it is, with one warning. Patching again does nothing. While the
-    environment variable ``LAZYENTITY_DISABLE`` is set to anything but ``0``, ``false``, ``no`` or
-    ``off``, this logs that and does nothing.
+    A client that cannot be patched (its version is not supported, or something that would have to
+    be replaced is not there) is left as it is, with one warning. Patching again does nothing. While
+    the environment variable ``LAZYENTITY_DISABLE`` is set to anything but ``0``, ``false``, ``no``
+    or ``off``, this logs that and does nothing.
 
     Args:
         names: which clients; only ``"datastore"`` is known. All, if none is named.
@@ -64,7 +64,9 @@ def _patch_client(name: str, strict: bool) -> None:
     if client.PATCH.active:
         return
     problem = None
-    if not SpecifierSet(client.SUPPORTED_VERSIONS).contains(client.installed_version, prereleases=True):
+    if not SpecifierSet(client.SUPPORTED_VERSIONS).contains(
+        client.installed_version, prereleases=True
+    ):
         problem = (
             f"{client.DISTRIBUTION} {client.installed_version} is not supported "
             f"(supported: {client.SUPPORTED_VERSIONS})"
@@ -73,7 +75,9 @@ def _patch_client(name: str, strict: bool) -> None:
         try:
             client.PATCH.apply()
         except (AttributeError, ImportError) as error:
-            problem = f"{client.DISTRIBUTION} {client.installed_version} cannot be patched ({error})"
+            problem = (
+                f"{client.DISTRIBUTION} {client.installed_version} cannot be patched ({error})"
+            )
     if problem is not None:
         message = f"lazyentity: {problem}; nothing is patched and all its entities stay stock"
         if strict:
@@ -89,8 +93,8 @@ def _warn_of_old_references(original: object, home: str) -> None:
     holders = modules_holding(original, home=home)
     if holders:
         _warn(
-            "lazyentity: patched too late for these modules, which imported entity_from_protobuf by "
-            f"name before and go on making stock entities with it: {', '.join(holders)}"
+            "lazyentity: patched too late for these modules, which imported entity_from_protobuf "
+            f"by name before and go on making stock entities with it: {', '.join(holders)}"
         )
 
 

@@ -1,4 +1,4 @@
-"""Where google-cloud-datastore is patched: the API object of a client, and the conversion of entities."""
+"""Where google-cloud-datastore is patched: a client's API object, the conversion of entities."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import functools
 from collections.abc import Callable
 from typing import Any, Final
 
-from google.cloud.datastore.version import __version__ as installed_version
 from google.cloud.datastore_v1.types import entity as entity_pb2
 
 from lazyentity._eager import is_eager

@@ -1,7 +1,9 @@
 """Replacing attributes of other people's modules, and putting them back.
 
-A :class:`Seam` is one attribute and its replacement; a :class:`Patch` is all the seams of one client,
-replaced together or not at all. Originals are saved once and restored by identity: what somebody else
+A :class:`Seam` is one attribute and its replacement; a :class:`Patch` is all the seams of one
+client,
+replaced together or not at all. Originals are saved once and restored by identity: what somebody
+    else
 put over ours in the meantime stays where it is, and ours, underneath, does what the original did.
 """
 
@@ -109,16 +111,17 @@ class Patch:
         self.active = True
 
     def revert(self) -> None:
-        """Put back every original that nobody has wrapped; make the rest do what the originals do."""
+        """Put back every original; what was wrapped meanwhile does what the original does."""
         self.active = False
         for seam in self.seams:
             seam.remove()
 
 
 def modules_holding(original: Any, *, home: str) -> list[str]:
-    """Return the names of the loaded modules, but for ``home``, that hold a reference to ``original``.
+    """Return the names of the loaded modules that hold a reference to ``original``.
 
-    Such a module imported it by name before it was replaced, and will go on calling it.
+    Such a module imported it by name before it was replaced, and will go on calling it. ``home``,
+    where it was defined, is left out.
     """
     ours = __name__.partition(".")[0]
     holders = []

@@ -1,9 +1,9 @@
 """Read responses whose entities are bytes until somebody asks for more.
 
 They stand in for the client's proto-plus messages: what the client itself needs of a response (the
-entities, cursors, counters, transaction) is at hand, and anything else that is asked of one makes the
-real message and asks that. They are read-only: what was changed in a message that was made on demand
-would be lost on whoever does not demand it.
+entities, cursors, counters, transaction) is at hand, and anything else that is asked of one makes
+the real message and asks that. They are read-only: what was changed in a message that was made on
+demand would be lost on whoever does not demand it.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from google.cloud.datastore_v1.types import query as query_pb2
 
 from lazyentity._backend import EntityBytes, ResultBytes, split_lookup, split_query
 from lazyentity.codec import messages
-from lazyentity.codec.values import stock_entity
 from lazyentity.entity import LazyEntity
+from lazyentity.operations import stock_from_bytes
 
 _Response = TypeVar("_Response", bound="_ReadResponse")
 
@@ -27,8 +27,10 @@ _Response = TypeVar("_Response", bound="_ReadResponse")
 class _StandIn:
     """Stands in for a message that is made when it is first needed.
 
-    Subclasses keep what they keep in slots, of names that no field of a message has: that is what makes
-    a stand-in read-only. (A ``__setattr__`` that explains would be paid for by each entity of a page.)
+    Subclasses keep what they keep in slots, of names that no field of a message has: that is what
+        makes
+    a stand-in read-only. (A ``__setattr__`` that explains would be paid for by each entity of a
+    page.)
     """
 
     __slots__ = ()
@@ -45,7 +47,8 @@ class _StandIn:
         try:
             return object.__getattribute__(self, "_message")
         except AttributeError:
-            message = self._message = self._make()
+            message = self._make()
+            object.__setattr__(self, "_message", message)
             return message
 
     @property
@@ -139,13 +142,13 @@ class EntityMessage(_StandIn, EntityBytes):
 
         Raises:
             google.protobuf.message.DecodeError: if the bytes are malformed.
-            ValueError: if a stock entity was asked for, as the client raises it.
+            ValueError, OverflowError: if a stock entity was asked for, as the client raises them.
         """
-        return stock_entity(self._whole()) if self.eager else LazyEntity._from_raw(self.raw)
+        return stock_from_bytes(self.raw) if self.eager else LazyEntity._from_raw(self.raw)
 
 
 class EntityHandle(_MessageStandIn, EntityBytes):
-    """The bytes of an entity, standing in for the proto-plus message that they could be parsed to."""
+    """The bytes of an entity, standing in for the proto-plus message around its upb message."""
 
     __slots__ = ("_message",)
 
@@ -160,7 +163,7 @@ class EntityHandle(_MessageStandIn, EntityBytes):
 
     def to_entity(self) -> Entity:
         """As :meth:`EntityMessage.to_entity`."""
-        return stock_entity(self._whole()._pb) if self.eager else LazyEntity._from_raw(self.raw)
+        return stock_from_bytes(self.raw) if self.eager else LazyEntity._from_raw(self.raw)
 
 
 class EntityResult(_MessageStandIn, ResultBytes):
@@ -215,7 +218,8 @@ class _ReadResponse(_ResultsStandIn):
         """Make a response of the bytes that a server sent.
 
         Raises:
-            google.protobuf.message.DecodeError: if ``raw`` is malformed. Entities are not looked into.
+            google.protobuf.message.DecodeError: if ``raw`` is malformed. Entities are not looked
+                into.
         """
         return cls(raw)
 

@@ -1,8 +1,8 @@
 """The transport seam: the client's own API objects, but with responses left undecoded.
 
 For each kind of API object that a client makes there is a subclass that differs in one thing, the
-class that ``lookup`` and ``run_query`` deserialise their responses with. Retry, timeout, routing headers,
-authentication and logging are the client's own; so is the connection.
+class that ``lookup`` and ``run_query`` deserialise their responses with. Retry, timeout, routing
+headers, authentication and logging are the client's own; so is the connection.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lazyentity._eager import is_eager
 from lazyentity.patches.responses import LookupResponse, RunQueryResponse
 
 
-class LazyDatastoreGrpcTransport(DatastoreGrpcTransport):  # type: ignore[misc]  # upstream is untyped
+class LazyDatastoreGrpcTransport(DatastoreGrpcTransport):
     """The client's gRPC transport, with lazy responses to ``lookup`` and ``run_query``."""
 
     def _read_stub(self, method: str, request_type: Any, response_type: Any) -> Any:
@@ -49,7 +49,7 @@ class LazyDatastoreGrpcTransport(DatastoreGrpcTransport):  # type: ignore[misc] 
         return stub
 
 
-class LazyDatastoreClient(DatastoreClient):  # type: ignore[misc]  # upstream is untyped
+class LazyDatastoreClient(DatastoreClient):
     """The client's gRPC API object over a :class:`LazyDatastoreGrpcTransport`."""
 
     def lookup(self, *args: Any, **kwargs: Any) -> Any:
@@ -59,7 +59,7 @@ class LazyDatastoreClient(DatastoreClient):  # type: ignore[misc]  # upstream is
         return _sent(super().run_query, *args, **kwargs)
 
 
-class LazyHTTPDatastoreAPI(_http.HTTPDatastoreAPI):  # type: ignore[misc]  # upstream is untyped
+class LazyHTTPDatastoreAPI(_http.HTTPDatastoreAPI):
     """The client's HTTP API object, with lazy responses to ``lookup`` and ``run_query``."""
 
     def _read(
@@ -91,7 +91,9 @@ class LazyHTTPDatastoreAPI(_http.HTTPDatastoreAPI):  # type: ignore[misc]  # ups
 
     def run_query(self, request: Any, retry: Any = None, timeout: Any = None) -> Any:
         request_type = datastore_pb2.RunQueryRequest
-        return _sent(self._read, "runQuery", request, request_type, RunQueryResponse, retry, timeout)
+        return _sent(
+            self._read, "runQuery", request, request_type, RunQueryResponse, retry, timeout
+        )
 
 
 def _sent(rpc: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -107,8 +109,8 @@ _LAZY_API = "_lazyentity_api"
 def lazy_api(api: Any) -> Any:
     """Return the lazy counterpart of a client's API object; the same one each time.
 
-    Only the API objects that a client makes for itself have one. Anything else (a mock, a subclass, an
-    object with a read method or transport of somebody's own) is returned as it is.
+    Only the API objects that a client makes for itself have one. Anything else (a mock, a subclass,
+    an object with a read method or transport of somebody's own) is returned as it is.
     """
     make = _makers.get(type(api))
     if make is None:
@@ -130,7 +132,7 @@ def _lazy_grpc_api(api: Any) -> Any:
 
 
 def _lazy_http_api(api: Any) -> Any:
-    return LazyHTTPDatastoreAPI(api.client)
+    return LazyHTTPDatastoreAPI(api.client)  # type: ignore[no-untyped-call]  # upstream is untyped
 
 
 _makers: dict[type, Callable[[Any], Any]] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from google.cloud.datastore import client as datastore_client
 from google.cloud.datastore import helpers
@@ -19,8 +19,8 @@ class _LazyReads:
     """Marks the classes that :func:`wrap` makes."""
 
 
-class _LazyClient(_LazyReads, datastore_client.Client):  # type: ignore[misc]  # upstream is untyped
-    """What a wrapped client does differently. Behind a caller's own subclass in the order of bases."""
+class _LazyClient(_LazyReads, datastore_client.Client):
+    """What a wrapped client does differently; a caller's own subclass goes before it."""
 
     @property
     def _datastore_api(self) -> Any:
@@ -38,8 +38,9 @@ class _LazyClient(_LazyReads, datastore_client.Client):  # type: ignore[misc]  #
         read_time: Any = None,
     ) -> list[Any]:
         """As ``Client.get_multi``, returning lazy entities."""
-        # Client.get_multi converts with a function that only a global patch could replace, so its part
-        # around the read itself, which is the client's own _extended_lookup(), stands here again.
+        # Client.get_multi converts with a function that only a global patch could replace, so its
+        # part around the read itself, which is the client's own _extended_lookup(), stands here
+        # again.
         if not keys:
             return []
         if any(key.project != self.project for key in keys):
@@ -65,15 +66,15 @@ class _LazyClient(_LazyReads, datastore_client.Client):  # type: ignore[misc]  #
 
     def query(self, **kwargs: Any) -> Any:
         """As ``Client.query``, returning a query that is wrapped as well."""
-        return wrap(super().query(**kwargs))
+        return wrap(super().query(**kwargs))  # type: ignore[no-untyped-call]  # upstream is untyped
 
 
-class _LazyQuery(_LazyReads, Query):  # type: ignore[misc]  # upstream is untyped
-    """What a wrapped query does differently. Behind a caller's own subclass in the order of bases."""
+class _LazyQuery(_LazyReads, Query):
+    """What a wrapped query does differently; a caller's own subclass goes before it."""
 
     def fetch(self, *args: Any, **kwargs: Any) -> Any:
         """As ``Query.fetch``; the iterator gives lazy entities."""
-        iterator = super().fetch(*args, **kwargs)
+        iterator = super().fetch(*args, **kwargs)  # type: ignore[no-untyped-call]  # upstream is untyped
         if issubclass(type(iterator.client), datastore_client.Client):
             iterator.client = wrap(iterator.client)
         iterator.item_to_value = _item_to_entity
@@ -92,7 +93,8 @@ def _subclass(kind: type, lazy: type, stock: type) -> type:
     slots = [name for base in kind.__mro__ for name in getattr(base, "__slots__", ())]
     if slots:
         raise TypeError(
-            f"wrap() cannot share the state of a {kind.__qualname__}, which keeps {slots[0]!r} in a slot"
+            f"wrap() cannot share the state of a {kind.__qualname__}: "
+            f"it keeps {slots[0]!r} in a slot"
         )
     # Named like the class it stands for: what prints or inspects it sees the caller's.
     bases = (lazy,) if kind is stock else (kind, lazy)
@@ -107,8 +109,9 @@ def wrap(query_or_client: _Wrapped) -> _Wrapped:
 
     Nothing else in the process changes, not even the object that was given; but the two share their
     state, so that what is set on the one is set on the other: filters, limits, the current batch or
-    transaction, the connection. Queries made by a wrapped client are wrapped as well. A wrapped object
-    is an instance of the class of what it wraps; one that is wrapped already is returned as it is.
+    transaction, the connection. Queries made by a wrapped client are wrapped as well. A wrapped
+    object is an instance of the class of what it wraps; one that is wrapped already is returned as
+    it is.
 
     Args:
         query_or_client: a ``google.cloud.datastore`` ``Query`` or ``Client``.
@@ -123,9 +126,9 @@ def wrap(query_or_client: _Wrapped) -> _Wrapped:
         if issubclass(kind, stock):
             if kind not in _subclasses:
                 _subclasses[kind] = _subclass(kind, lazy, stock)
-            wrapped = object.__new__(_subclasses[kind])
+            wrapped: Any = object.__new__(_subclasses[kind])
             wrapped.__dict__ = query_or_client.__dict__
-            return wrapped  # type: ignore[no-any-return]  # made of a class that exists at run time only
+            return cast(_Wrapped, wrapped)
     raise TypeError(
         "wrap() takes a google.cloud.datastore Query or Client, "
         f"not {describe_type(query_or_client)}"

@@ -1,1 +1,1 @@
-"""From serialised entities to Python values and back, always with the results of the stock client."""
+"""From serialised entities to Python values and back, as the stock client would convert them."""

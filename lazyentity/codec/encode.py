@@ -6,6 +6,8 @@ from typing import Any
 
 from google.cloud.datastore import helpers
 from google.cloud.datastore.entity import Entity
+from google.cloud.datastore.key import Key
+from google.protobuf.message import DecodeError
 
 from lazyentity._backend import LazyMapping
 from lazyentity.codec import shadow
@@ -30,8 +32,8 @@ def encode_lazy(entity: Any, attributes: dict[str, Any]) -> bytes:
 
     Args:
         entity: both a :class:`LazyMapping` and an ``Entity``.
-        attributes: which of ``key``, ``exclude_from_indexes`` and ``_meanings`` were looked at, and may
-            so have been changed.
+        attributes: which of ``key``, ``exclude_from_indexes`` and ``_meanings`` were looked at, and
+            may so have been changed.
 
     Raises:
         ValueError: as the client raises it, for a value that Datastore has no type for.
@@ -50,7 +52,7 @@ def encode_lazy(entity: Any, attributes: dict[str, Any]) -> bytes:
     parts.properties.extend(entries)
 
     changed = Entity()
-    if "key" in attributes and attributes["key"] != mapping._wire_key():
+    if "key" in attributes and not _is_wire_key(attributes["key"], mapping):
         parts.ClearField("key")
         changed.key = attributes["key"]
     changed.update({name: entity[name] for name in entity if name not in spliced})
@@ -58,6 +60,15 @@ def encode_lazy(entity: Any, attributes: dict[str, Any]) -> bytes:
         changed.exclude_from_indexes = entity.exclude_from_indexes
         changed._meanings = entity._meanings
 
-    # Protobuf defines that concatenated encodings are merged; the two parts have no field in common.
+    # Protobuf defines that concatenated encodings are merged; the two parts have no field in
+    # common.
     spliced_bytes: bytes = parts.SerializeToString()
     return spliced_bytes + encode_stock(changed)
+
+
+def _is_wire_key(key: Key | None, mapping: LazyMapping) -> bool:
+    try:
+        return bool(key == mapping._wire_key())
+    except (DecodeError, ValueError):
+        # Nobody can have read a key that cannot be read: this one was set.
+        return False

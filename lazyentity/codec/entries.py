@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 from google.protobuf.message import DecodeError
 
@@ -31,9 +30,7 @@ def value_message(value: bytes, name: str, raw: bytes) -> Any:
         raise errors.undecodable_property(error, name, raw) from error
 
 
-def convert(
-    raw: bytes, name: str, message: Any, make_entity: Callable[[bytes], Entity]
-) -> Any:
+def convert(raw: bytes, name: str, message: Any, make_entity: Callable[[bytes], Any]) -> Any:
     """Return the value of a property, refusing what the client would refuse.
 
     Args:

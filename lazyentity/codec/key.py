@@ -55,7 +55,7 @@ def make_key(
 def _direct_agrees() -> bool:
     """Say whether the installed client keeps in a key what :func:`make_key` sets, and no more."""
     stock = Key("Parent", 1, "Child", "name", project="p", namespace="n", database="d")
-    path = [{"kind": "Parent", "id": 1}, {"kind": "Child", "name": "name"}]
+    path: list[dict[str, Any]] = [{"kind": "Parent", "id": 1}, {"kind": "Child", "name": "name"}]
     direct = make_key(("Parent", 1, "Child", "name"), path, "p", "n", "d")
     return vars(stock) == vars(direct)
 

@@ -1,7 +1,8 @@
 """Which properties an entity has, learned once for all entities that have the same ones.
 
-Entities of one kind repeat the same names in the same order. Their :class:`Layout` is shared, and with
-it the strings of the names and the template from which CPython clones a whole key table at once.
+Entities of one kind repeat the same names in the same order. Their :class:`Layout` is shared, and
+with it the strings of the names and the template from which CPython clones a whole key table at
+once.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ class Layout:
     Attributes:
         names: as they were given.
         template: every name, mapped to ``UNDECODED``. Never changed: storage is cloned from it.
-        ordinals: every name, mapped to its position among ``names``; of a name that is there several
-            times the last, as protobuf defines for the entries of maps.
+        ordinals: every name, mapped to its position among ``names``; of a name that is there
+            several times the last, as protobuf defines for the entries of maps.
     """
 
     __slots__ = ("names", "ordinals", "template")

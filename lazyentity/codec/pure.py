@@ -1,7 +1,7 @@
-"""The pure backend: a mapping over a serialised entity that lets protobuf's parser do the splitting.
+"""The pure backend: a mapping over a serialised entity that protobuf's own parser splits.
 
-:mod:`~lazyentity.codec.split` tells which names there are; storage is cloned from the layout's template.
-A property is converted when it is read.
+:mod:`~lazyentity.codec.split` tells which names there are; storage is cloned from the layout's
+template. A property is converted when it is read.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from google.cloud.datastore.key import Key
 from google.protobuf.message import DecodeError
 
-from lazyentity.codec import entries, errors, messages
+from lazyentity.codec import entries, errors, messages, shadow
 from lazyentity.codec.layout import EMPTY, Layout
 from lazyentity.codec.split import Split, split_new
 from lazyentity.codec.values import SCALARS, meaning_of
@@ -24,7 +24,6 @@ _stored = dict.__getitem__
 _store = dict.__setitem__
 
 
-
 class LazyMapping(dict[str, Any]):
     """A dict of an entity's properties that decodes each when it is first read.
 
@@ -33,16 +32,18 @@ class LazyMapping(dict[str, Any]):
     ========== ============================================ =======================================
     state      storage                                      leaves it by
     ========== ============================================ =======================================
-    UNDECODED  the sentinel; its bytes are in ``_raw``      read: DECODED; set: ASSIGNED; del: DELETED
+    UNDECODED  the sentinel; its bytes are in ``_raw``      read: DECODED; else as DECODED
     DECODED    the value, the same object ever after        set: ASSIGNED; del: DELETED
     ASSIGNED   the caller's object                          set: ASSIGNED; del: DELETED
     DELETED    no such key                                  set: ASSIGNED
     ========== ============================================ =======================================
 
-    A decode that fails changes nothing and raises again at the next read. These never decode: ``len``,
-    ``in``, iteration, ``reversed``, ``keys()``, ``e[name] = value``, ``del``, ``update``, ``|=``,
-    ``clear``. These decode one property: ``e[name]``, ``get``, ``pop``, ``popitem``, ``setdefault``.
-    All else decodes what is left, in one pass, and then does what dict does.
+    A decode that fails changes nothing and raises again at the next read.
+
+    These never decode: ``len``, ``in``, iteration, ``reversed``, ``keys()``, ``e[name] = value``,
+    ``del``, ``update``, ``|=``, ``clear``. These decode one property: ``e[name]``, ``get``,
+    ``pop``, ``popitem``, ``setdefault``. All else decodes what is left, in one pass, and then does
+    what dict does.
     """
 
     __slots__ = ("_layout", "_originals", "_raw", "_split")
@@ -71,8 +72,8 @@ class LazyMapping(dict[str, Any]):
             raise errors.undecodable_entity(error, raw) from error
         mapping._layout = layout
         mapping._originals = {}
-        # CPython clones the key table as a whole when an empty dict is updated from a dict that never
-        # had a key deleted.
+        # CPython clones the key table as a whole when an empty dict is updated from a dict that
+        # never had a key deleted.
         dict.update(mapping, layout.template)
         return mapping
 
@@ -98,21 +99,28 @@ class LazyMapping(dict[str, Any]):
                 value = getattr(message, value_type)
             else:
                 value = entries.convert(self._raw, name, message, type(self)._from_raw)
-        except DecodeError as error:
-            raise errors.undecodable_property(error, name, self._raw) from error
+        except DecodeError:
+            self._refuse(name)
+            raise
         # Of two threads that decoded the same property, both get the object of whoever was first.
         value = self._originals.setdefault(name, value)
         _store(self, name, value)
         return value
 
     def _message(self, name: str) -> Any:
-        """Parse the ``Value`` of property ``name``, alone."""
+        """Parse the ``Value`` of ``name``, of an entity that cannot be parsed as a whole."""
         raw = self._raw
         _, parts = self._split.again(raw)
         try:
             return self._split.parse_entry(parts[self._layout.ordinals[name]], raw)
-        except DecodeError as error:
-            raise errors.undecodable_property(error, name, raw) from error
+        except DecodeError:
+            self._refuse(name)
+            raise
+
+    def _refuse(self, name: str) -> None:
+        """Raise what is to be raised of property ``name``, which is malformed."""
+        split = shadow.EntityEntries.FromString(self._raw)
+        entries.value_message(split.properties[self._layout.ordinals[name]].value, name, self._raw)
 
     def _messages(self, names: Iterable[str]) -> Iterator[tuple[str, Any]]:
         """Parse the ``Value`` of each property in ``names``, in one pass."""
@@ -121,8 +129,8 @@ class LazyMapping(dict[str, Any]):
             try:
                 whole = messages.Entity.FromString(self._raw).properties
             except DecodeError:
-                # Which part it is that cannot be parsed, and whether anybody asked for that part, only
-                # reading them one by one can tell.
+                # Which part it is that cannot be parsed, and whether anybody asked for that part,
+                # only reading them one by one can tell.
                 return ((name, self._message(name)) for name in names)
         return ((name, whole[name]) for name in names)
 
@@ -207,8 +215,8 @@ class LazyMapping(dict[str, Any]):
 
     def __iter__(self) -> Any:
         # That this is overridden, if only to do the same, is what makes dict(e), {**e}, f(**e) and
-        # d.update(e) use keys() and __getitem__: CPython reads the storage of a dict subclass directly
-        # as long as its tp_iter is dict's own.
+        # d.update(e) use keys() and __getitem__: CPython reads the storage of a dict subclass
+        # directly as long as its tp_iter is dict's own.
         return super().__iter__()
 
     def get(self, name: str, default: Any = None, /) -> Any:
@@ -262,7 +270,7 @@ class LazyMapping(dict[str, Any]):
     def __ne__(self, other: object, /) -> bool:
         return not self == other
 
-    __hash__ = None  # type: ignore[assignment]  # how Python spells "unhashable"
+    __hash__ = None
 
     def __repr__(self) -> str:
         self._decode_all()

@@ -1,7 +1,7 @@
 """The results in a read response, taken out of it without parsing the entities.
 
-This is the pure backend's half of what :mod:`lazyentity.patches.responses` is built on: where the bytes
-are kept. The classes are made to be subclassed by the stand-ins for the client's messages.
+This is the pure backend's half of what :mod:`lazyentity.patches.responses` is built on: where the
+bytes are kept. The classes are made to be subclassed by the stand-ins for the client's messages.
 """
 
 from __future__ import annotations
@@ -81,9 +81,7 @@ def split_lookup(
     return message.SerializeToString(), found, missing
 
 
-def split_query(
-    raw: bytes, owner: Any, result_type: Any
-) -> tuple[bytes, tuple[Any, ...]]:
+def split_query(raw: bytes, owner: Any, result_type: Any) -> tuple[bytes, tuple[Any, ...]]:
     """Split a serialised ``google.datastore.v1.RunQueryResponse``; arguments as for a lookup.
 
     Returns:

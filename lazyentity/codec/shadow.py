@@ -1,4 +1,4 @@
-"""The shadow schema: Datastore's own messages, with the parts that nobody may ever read left as bytes.
+"""The shadow schema: Datastore's own messages, with what nobody may ever read left as bytes.
 
 A length-delimited field is the same on the wire whether its type is a message or ``bytes``. The
 descriptors that the installed client carries are copied into a private pool with a few such fields
@@ -10,9 +10,10 @@ Messages of the shadow:
 ``LookupResponse``, ``RunQueryResponse``
     As upstream, but ``EntityResult.entity`` is ``bytes``.
 ``EntityParts``
-    An entity split into ``repeated bytes key`` and ``repeated bytes properties``, one element for each
-    occurrence on the wire. Protobuf defines that repeated occurrences of a message are merged, and that
-    concatenating encodings merges them, so ``b"".join(parts.key)`` is the key, however it was split.
+    An entity split into ``repeated bytes key`` and ``repeated bytes properties``, one element for
+    each occurrence on the wire. Protobuf defines that repeated occurrences of a message are merged,
+    and that concatenating encodings merges them, so ``b"".join(parts.key)`` is the key, however it
+    was split.
 ``EntityEntries``
     An entity split further: each entry of its properties into name and value, both ``bytes``.
 ``EntityNames``

@@ -1,10 +1,12 @@
 """Serialised entities, split into properties by protobuf's parser.
 
-A small entity is parsed as a whole, and its values are only converted one by one. In others it pays to
-look for the names alone, and to parse what is read.
+A small entity is parsed as a whole, and its values are only converted one by one. In others it pays
+to look for the names alone, and to parse what is read.
 
-A parsed entity pins an arena several times the size of its bytes, so entities do not keep theirs for
-long: only the latest do. Code usually reads an entity soon after it arrived, and several properties of
+A parsed entity pins an arena several times the size of its bytes, so entities do not keep theirs
+for
+long: only the latest do. Code usually reads an entity soon after it arrived, and several properties
+    of
 it at once.
 """
 
@@ -38,7 +40,8 @@ class Split:
         whole: the client's own map of messages, if the entity was parsed as a whole.
         entries: its serialised entries, in wire order, if it was not.
 
-    Both are None when nothing has been read yet, and again once other splits took the place of this one.
+    Both are None when nothing has been read yet, and again once other splits took the place of this
+    one.
     """
 
     __slots__ = ("_parses_left", "entries", "whole")

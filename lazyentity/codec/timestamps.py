@@ -1,4 +1,4 @@
-"""Timestamps, made as ``DatetimeWithNanoseconds`` makes them but without its Python constructors."""
+"""Timestamps, as ``DatetimeWithNanoseconds`` makes them but without its slow constructors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 from google.protobuf.timestamp_pb2 import Timestamp
 from proto.datetime_helpers import DatetimeWithNanoseconds
 
-# Below this many seconds the float number of microseconds that from_timestamp_pb() goes through is exact.
+# Below this many seconds the float number of microseconds that from_timestamp_pb() goes through is
+# exact.
 _MAX_EXACT_SECONDS = (1 << 53) // 1_000_000
 _NANOS_PER_SECOND = 1_000_000_000
 
@@ -29,14 +30,16 @@ def _direct(message: Any) -> DatetimeWithNanoseconds:
 
 
 def _direct_agrees() -> bool:
-    """Say whether the installed proto-plus keeps in a stamp what :func:`_direct` sets, and no more."""
+    """Say whether proto-plus keeps in a stamp what :func:`_direct` sets, and no more."""
     message = Timestamp(seconds=1_234_567_890, nanos=123_456_789)
     stock = DatetimeWithNanoseconds.from_timestamp_pb(message)
     try:
         direct = _direct(message)
     except (AttributeError, TypeError):
         return False
-    return stock == direct and stock.nanosecond == direct.nanosecond and not hasattr(stock, "__dict__")
+    return (
+        stock == direct and stock.nanosecond == direct.nanosecond and not hasattr(stock, "__dict__")
+    )
 
 
 DIRECT = _direct_agrees()

@@ -11,16 +11,16 @@ from typing import Any
 from google.cloud.datastore import helpers
 from google.cloud.datastore.entity import Entity
 
+from lazyentity._eager import eager
 from lazyentity.codec import messages
 from lazyentity.codec.timestamps import timestamp_from_message
-from lazyentity._eager import eager
 
 SCALARS = frozenset(
     ("boolean_value", "integer_value", "double_value", "string_value", "blob_value")
 )
 
-# Bound before anything is patched: while the client is patched, the attribute of the helpers module is
-# the patch's, and the two agree on handing conversion to this function inside eager().
+# Bound before anything is patched: while the client is patched, the attribute of the helpers module
+# is the patch's, and the two agree on handing conversion to this function inside eager().
 _stock_entity_from_protobuf = helpers.entity_from_protobuf
 
 
@@ -31,12 +31,12 @@ def stock_entity(message: Any) -> Entity:
         ValueError: as the client raises it.
     """
     with eager():
-        entity: Entity = _stock_entity_from_protobuf(message)
+        entity: Entity = _stock_entity_from_protobuf(message)  # type: ignore[no-untyped-call]  # upstream is untyped
     return entity
 
 
 def value_from_message(
-    message: Any, value_type: str | None, make_entity: Callable[[bytes], Entity]
+    message: Any, value_type: str | None, make_entity: Callable[[bytes], Any]
 ) -> Any:
     """Convert the upb ``Value`` message ``message``.
 
@@ -84,4 +84,4 @@ def is_excluded(name: str, message: Any) -> bool:
         entity = messages.Entity()
         entity.properties[name].CopyFrom(message)
         return name in stock_entity(entity).exclude_from_indexes
-    return flags.pop()
+    return bool(flags.pop())

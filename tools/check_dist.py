@@ -1,0 +1,88 @@
+"""Check the built distributions: what they hold, and that they work away from the checkout."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import tarfile
+import tempfile
+import venv
+import zipfile
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+
+# Where each folder of the checkout lands in the wheel.
+INSTALLED = {
+    "lazyentity": "lazyentity",
+    "patches": "lazyentity/patches",
+    "bench": "lazyentity/bench",
+}
+SHIPPED = (*INSTALLED, "fuzz", "tests", "tools")
+LOOSE = ("CHANGELOG.rst", "LICENSE", "Makefile", "README.rst", "pyproject.toml", "setup.py")
+
+IMPORTS = "import lazyentity.auto, lazyentity.bench, lazyentity.patches; print(lazyentity.__file__)"
+
+
+def sources(folder: str, *suffixes: str) -> set[str]:
+    """Return the modules below a folder of the checkout, as paths relative to the checkout."""
+    paths = (path for suffix in suffixes for path in (CHECKOUT / folder).rglob(f"*{suffix}"))
+    return {str(path.relative_to(CHECKOUT)) for path in paths}
+
+
+def missing_from_sdist(archive: Path) -> set[str]:
+    """Return the files of the checkout that the source distribution lacks."""
+    with tarfile.open(archive) as sdist:
+        held = {name.partition("/")[2] for name in sdist.getnames()}
+    expected = set(LOOSE)
+    for folder in SHIPPED:
+        expected |= sources(folder, ".py", ".pyx", ".pxd")
+    return expected - held
+
+
+def missing_from_wheel(archive: Path) -> set[str]:
+    """Return the modules that the wheel lacks, and the marker of its annotations if it does."""
+    with zipfile.ZipFile(archive) as wheel:
+        held = set(wheel.namelist())
+    expected = {"lazyentity/py.typed"}
+    for folder, target in INSTALLED.items():
+        expected |= {target + name.removeprefix(folder) for name in sources(folder, ".py")}
+    return expected - held
+
+
+def foreign_to_wheel(archive: Path) -> set[str]:
+    """Return the top-level names in the wheel that are not this project's."""
+    with zipfile.ZipFile(archive) as wheel:
+        tops = {name.partition("/")[0] for name in wheel.namelist()}
+    return {top for top in tops if not top.startswith("lazyentity")}
+
+
+def main() -> None:
+    """Check the distributions in the folder named on the command line.
+
+    Raises:
+        SystemExit: one of them does not hold what it should; the message names it.
+    """
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    folder: Path = parser.parse_args().folder.absolute()
+    (sdist,) = folder.glob("*.tar.gz")
+    (wheel,) = folder.glob("*.whl")
+    for archive, wrong in (
+        (sdist, missing_from_sdist(sdist)),
+        (wheel, missing_from_wheel(wheel)),
+        (wheel, foreign_to_wheel(wheel)),
+    ):
+        if wrong:
+            raise SystemExit(f"{archive.name}: missing or misplaced: {', '.join(sorted(wrong))}")
+    with tempfile.TemporaryDirectory() as scratch:
+        venv.create(scratch, with_pip=True)
+        python = Path(scratch, "bin", "python")
+        for step in (["-m", "pip", "install", "--quiet", str(wheel)], ["-c", IMPORTS]):
+            if subprocess.run([python, *step], cwd=scratch, check=False).returncode:
+                raise SystemExit(f"{wheel.name} does not install and import by itself")
+    print(f"{sdist.name} and {wheel.name} hold what they should")
+
+
+if __name__ == "__main__":
+    main()
