@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, Final
 
+from google.cloud.datastore import version
 from google.cloud.datastore_v1.types import entity as entity_pb2
 
 from lazyentity._eager import is_eager
@@ -16,6 +17,7 @@ from lazyentity.patches.responses import EntityHandle, EntityMessage
 from lazyentity.patches.transports import lazy_api
 
 DISTRIBUTION: Final = "google-cloud-datastore"
+installed_version: str = version.__version__
 SUPPORTED_VERSIONS: Final = ">=2.20.2,<2.28"
 
 _HANDLES = frozenset((EntityMessage, EntityHandle))

@@ -1,0 +1,81 @@
+"""What the README says is so: its examples run, and its figures are those of the results file."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import lazyentity
+from lazyentity.bench.server.process import LoopbackServer
+
+ROOT = Path(__file__).parent.parent
+README = ROOT / "README.rst"
+RESULTS = ROOT / "bench" / "results" / "native.json"
+
+
+@pytest.fixture
+def emulated(monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackServer]:
+    """A server where the README's clients look for one, and no patch left behind."""
+    with LoopbackServer() as server:
+        monkeypatch.setenv("DATASTORE_EMULATOR_HOST", f"127.0.0.1:{server.grpc_port}")
+        yield server
+        lazyentity.unpatch()
+
+
+def test_examples(emulated: LoopbackServer) -> None:
+    """Every example of a Python session gives what the README shows."""
+    outcome = doctest.testfile(
+        str(README), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE
+    )
+    assert outcome.attempted > 10
+    assert outcome.failed == 0
+
+
+def test_first_example(emulated: LoopbackServer) -> None:
+    """The example on the first screen runs as it stands, and what it reads is lazy."""
+    blocks = re.findall(r"\.\. code-block:: python\n\n((?:   .*\n|\n)+)", README.read_text("utf-8"))
+    code = "\n".join(line[3:] for line in blocks[0].splitlines())
+    ast.parse(code)
+    order = (
+        "from google.cloud import datastore\n"
+        "client = datastore.Client(project='demo')\n"
+        "order = datastore.Entity(client.key('Order', 1))\n"
+        "order['amount'] = 12.5\n"
+        "client.put(order)\n"
+    )
+    check = "\nassert total == 12.5, total\nassert lazyentity.patched() == ('datastore',)\n"
+    code = order + code.replace("datastore.Client()", "datastore.Client(project='demo')") + check
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_figures() -> None:
+    """The benchmark section is what the report command makes of the committed results."""
+    command = [sys.executable, "-m", "lazyentity.bench.report", str(RESULTS), "--check"]
+    subprocess.run([*command, str(README)], check=True, timeout=60)
+
+
+def test_versions() -> None:
+    """The supported range that the README names is the one that the patch declares."""
+    from lazyentity.patches.datastore import SUPPORTED_VERSIONS
+
+    lowest, bound = re.fullmatch(r">=([\d.]+),<2\.(\d+)", SUPPORTED_VERSIONS).groups()  # type: ignore[union-attr]  # no match is a failure
+    text = README.read_text("utf-8")
+    assert f"google-cloud-datastore {lowest} to 2.{int(bound) - 1}," in text
+
+
+def test_public_names() -> None:
+    """The README's table lists the public names, all of them and no others."""
+    table = (
+        README.read_text("utf-8")
+        .split("The public names, all of them:")[1]
+        .split("What changes")[0]
+    )
+    listed = set(re.findall(r"^``(?:LazyEntity\.)?(\w+)", table, flags=re.MULTILINE)) - {"import"}
+    assert listed == set(lazyentity.__all__) - {"__version__"}
