@@ -9,7 +9,7 @@ import threading
 import warnings
 from types import FrameType
 
-from packaging.specifiers import SpecifierSet
+from packaging.version import Version
 
 from lazyentity.patches import datastore
 from lazyentity.patches.registry import modules_holding
@@ -59,14 +59,19 @@ def patch(*names: str, strict: bool = False) -> None:
             _patch_client(name, strict)
 
 
+def _is_supported(installed: str, supported: str) -> bool:
+    # By release, so that a pre-release of the first version beyond the range is beyond it, too.
+    # packaging.specifiers would do, at three times the cost of importing packaging.version.
+    lowest, bound = (Version(part.lstrip("<>=")).release for part in supported.split(","))
+    return lowest <= Version(installed).release < bound
+
+
 def _patch_client(name: str, strict: bool) -> None:
     client = _CLIENTS[name]
     if client.PATCH.active:
         return
     problem = None
-    if not SpecifierSet(client.SUPPORTED_VERSIONS).contains(
-        client.installed_version, prereleases=True
-    ):
+    if not _is_supported(client.installed_version, client.SUPPORTED_VERSIONS):
         problem = (
             f"{client.DISTRIBUTION} {client.installed_version} is not supported "
             f"(supported: {client.SUPPORTED_VERSIONS})"

@@ -10,6 +10,7 @@ from google.cloud.datastore.query import Query
 
 from lazyentity._types import describe_type
 from lazyentity.patches.datastore import convert
+from lazyentity.patches.responses import EntityHandle
 from lazyentity.patches.transports import lazy_api
 
 _Wrapped = TypeVar("_Wrapped")
@@ -86,7 +87,8 @@ def _to_entity(message: Any) -> Any:
 
 
 def _item_to_entity(_iterator: Any, message: Any) -> Any:
-    return _to_entity(message)
+    # A page of a query comes through here entity by entity.
+    return message.to_entity() if type(message) is EntityHandle else _to_entity(message)
 
 
 def _subclass(kind: type, lazy: type, stock: type) -> type:
