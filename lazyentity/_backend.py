@@ -1,8 +1,9 @@
 """Which implementation of :class:`LazyMapping` serves: chosen once, when lazyentity is imported.
 
 An implementation is what :mod:`lazyentity.codec.results` has, and a ``dict`` subclass with the
-constructor ``_from_raw``, the accessors ``_decode``, ``_decode_all``, ``_undecoded`` and
-``_wire_*``, and the dict operations, all as documented in :mod:`lazyentity.codec.pure`. It never
+constructor ``_from_raw``, the accessors ``_decode``, ``_decode_all``, ``_undecoded``,
+``_serialised_values`` and ``_wire_*``, and the dict operations, all as documented in
+:mod:`lazyentity.codec.pure`. It never
 touches ``key``, ``exclude_from_indexes`` or ``_meanings``: these are
     :class:`~lazyentity.entity.LazyEntity`'s.
 """

@@ -237,7 +237,8 @@ cdef inline int _next_other(Bytes* cursor, Bytes end, Scan* scan) noexcept nogil
         return 1
     if not read_varint(cursor, end, &tag):
         return 0
-    if tag >> 3 == ENTITY_KEY >> 3 or tag >> 3 == ENTITY_PROPERTIES >> 3:
+    # In a longer form than it needs; with another wire type it is an unknown field.
+    if tag == ENTITY_KEY or tag == ENTITY_PROPERTIES:
         return 0
     return skip_field(cursor, end, tag)
 
@@ -741,12 +742,7 @@ cdef class LazyMapping(dict):
 
     cdef object _message(self, object name, object ordinal):
         # Has protobuf parse the value of a property.
-        cdef Bytes base = <Bytes>PyBytes_AS_STRING(self._owner)
-        cdef Bytes at = base + self._values[<Py_ssize_t>ordinal]
-        cdef Bytes end = at
-        read_length(&at, base + self._end, &end)
-        value = PyBytes_FromStringAndSize(<const char*>at, end - at)
-        return entries.value_message(value, name, self._raw)
+        return entries.value_message(self._serialised_value(ordinal), name, self._raw)
 
     cdef tuple _read_slowly(self, object name, object ordinal):
         message = self._message(name, ordinal)
@@ -806,6 +802,17 @@ cdef class LazyMapping(dict):
     cpdef list _undecoded(self):
         """As :meth:`lazyentity.codec.pure.LazyMapping._undecoded`."""
         return [name for name, value in dict_items(self) if value is UNDECODED]
+
+    def _serialised_values(self, names):
+        """As :meth:`lazyentity.codec.pure.LazyMapping._serialised_values`."""
+        return [self._serialised_value(self._layout.ordinals[name]) for name in names]
+
+    cdef bytes _serialised_value(self, object ordinal):
+        cdef Bytes base = <Bytes>PyBytes_AS_STRING(self._owner)
+        cdef Bytes at = base + self._values[<Py_ssize_t>ordinal]
+        cdef Bytes end = at
+        read_length(&at, base + self._end, &end)
+        return PyBytes_FromStringAndSize(<const char*>at, end - at)
 
     # What the wire says of the entity, whatever the caller changed since.
 

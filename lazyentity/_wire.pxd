@@ -10,6 +10,8 @@ cdef enum:
     VARINT = 0
     FIXED64 = 1
     LENGTH_DELIMITED = 2
+    START_GROUP = 3
+    END_GROUP = 4
     FIXED32 = 5
 
 ctypedef const uint8_t* Bytes
@@ -68,7 +70,37 @@ cdef inline bint read_double(Bytes* cursor, Bytes end, double* value) noexcept n
 
 
 cdef inline bint skip_field(Bytes* cursor, Bytes end, uint64_t tag) noexcept nogil:
-    # Groups are left to protobuf, and so are field numbers that do not exist.
+    # Field numbers that do not exist are left to protobuf to refuse.
+    if tag & 7 == START_GROUP:
+        return skip_group(cursor, end, tag)
+    return skip_plain_field(cursor, end, tag)
+
+
+cdef inline bint skip_group(Bytes* cursor, Bytes end, uint64_t tag) noexcept nogil:
+    # Groups in groups, down to the depth that protobuf itself goes to.
+    cdef uint64_t open_groups[100]
+    cdef int depth = 1
+    if tag >> 3 == 0 or tag >> 3 > 0x1FFFFFFF:
+        return 0
+    open_groups[0] = tag >> 3
+    while depth > 0:
+        if not read_varint(cursor, end, &tag):
+            return 0
+        if tag & 7 == START_GROUP:
+            if depth == 100 or tag >> 3 == 0 or tag >> 3 > 0x1FFFFFFF:
+                return 0
+            open_groups[depth] = tag >> 3
+            depth += 1
+        elif tag & 7 == END_GROUP:
+            depth -= 1
+            if tag >> 3 != open_groups[depth]:
+                return 0
+        elif not skip_plain_field(cursor, end, tag):
+            return 0
+    return 1
+
+
+cdef inline bint skip_plain_field(Bytes* cursor, Bytes end, uint64_t tag) noexcept nogil:
     cdef uint64_t ignored
     cdef Bytes span_end
     cdef unsigned int wire_type = tag & 7

@@ -97,6 +97,7 @@ class Patch:
         """
         if self.active:
             return
+        # Nothing is touched, not even for a moment, if something is missing.
         for seam in self.seams:
             seam.resolve()
         installed: list[Seam] = []

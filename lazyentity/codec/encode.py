@@ -11,7 +11,6 @@ from google.protobuf.message import DecodeError
 
 from lazyentity._backend import LazyMapping
 from lazyentity.codec import shadow
-from lazyentity.codec.canonical import index_canonical
 
 
 def encode_stock(entity: Entity) -> bytes:
@@ -40,30 +39,35 @@ def encode_lazy(entity: Any, attributes: dict[str, Any]) -> bytes:
         google.protobuf.message.DecodeError: if something malformed had to be decoded for this.
     """
     mapping: LazyMapping = entity
-    spliced = set(mapping._undecoded())
+    undecoded = mapping._undecoded()
+    if not attributes and len(undecoded) == len(entity) == len(mapping._layout.ordinals):
+        return mapping._raw
+    spliced = set(undecoded)
     if "exclude_from_indexes" in attributes:
         # The flag is part of the property's bytes.
         spliced -= mapping._wire_excluded() ^ set(attributes["exclude_from_indexes"])
 
-    canonical, layout = index_canonical(mapping._raw)
-    parts = shadow.EntityParts.FromString(canonical)
-    entries = [parts.properties[layout.ordinals[name]] for name in entity if name in spliced]
-    parts.ClearField("properties")
-    parts.properties.extend(entries)
-
     changed = Entity()
-    if "key" in attributes and not _is_wire_key(attributes["key"], mapping):
-        parts.ClearField("key")
-        changed.key = attributes["key"]
     changed.update({name: entity[name] for name in entity if name not in spliced})
     if changed:
         changed.exclude_from_indexes = entity.exclude_from_indexes
         changed._meanings = entity._meanings
 
-    # Protobuf defines that concatenated encodings are merged; the two parts have no field in
-    # common.
-    spliced_bytes: bytes = parts.SerializeToString()
-    return spliced_bytes + encode_stock(changed)
+    # The key, and what is unknown to the client.
+    rest = shadow.EntityParts.FromString(mapping._raw)
+    rest.ClearField("properties")
+    if "key" in attributes and not _is_wire_key(attributes["key"], mapping):
+        rest.ClearField("key")
+        changed.key = attributes["key"]
+
+    names = [name for name in entity if name in spliced]
+    untouched = shadow.EntityEntries()
+    for name, value in zip(names, mapping._serialised_values(names), strict=True):
+        untouched.properties.add(key=name.encode(), value=value)
+
+    # Protobuf defines that concatenated encodings are merged; these have no field in common.
+    parts = (rest.SerializeToString(), untouched.SerializeToString(), encode_stock(changed))
+    return b"".join(parts)
 
 
 def _is_wire_key(key: Key | None, mapping: LazyMapping) -> bool:

@@ -159,6 +159,16 @@ class LazyMapping(dict[str, Any]):
         for name, value in decoded.items():
             _store(self, name, keep(name, value))
 
+    def _serialised_values(self, names: Iterable[str]) -> list[bytes]:
+        """Return the ``google.datastore.v1.Value`` of each of ``names``, as it came."""
+        whole = self._split.whole
+        if whole is None:
+            whole, _ = self._split.again(self._raw)
+        if whole is not None:
+            return [whole[name].SerializeToString() for name in names]
+        split_entries = shadow.EntityEntries.FromString(self._raw).properties
+        return [split_entries[self._layout.ordinals[name]].value for name in names]
+
     # What the wire says of the entity, whatever the caller changed since.
 
     def _wire_key(self) -> Key | None:

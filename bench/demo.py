@@ -1,0 +1,105 @@
+"""``python -m lazyentity.bench.demo``: three lines of user code, without and with lazyentity.
+
+A loopback server is loaded with orders; then two fresh processes run the same code against it, one
+of them after ``import lazyentity.auto``.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import click
+import msgspec
+from google.cloud import datastore
+from google.cloud.environment_vars import GCD_HOST
+from rich import box
+from rich.console import Console
+from rich.panel import Panel
+from rich.syntax import Syntax
+from rich.table import Table
+
+from lazyentity.bench import cases, demo_worker, loopback
+from lazyentity.bench.server.process import LoopbackServer
+
+ENTITIES = 300
+PROPERTIES = 100
+
+
+class ResultsDiffer(click.ClickException):
+    """The two processes computed different totals."""
+
+
+def _order(number: int) -> datastore.Entity:
+    order = cases.MIXES["mixed"].entity(PROPERTIES - 1, number)
+    order["amount"] = number * 0.25
+    return order
+
+
+def run_worker(grpc_port: int, *, lazy: bool) -> demo_worker.Report:
+    """Run the user code in a process of its own.
+
+    Raises:
+        subprocess.CalledProcessError: it failed; its error is on stderr.
+    """
+    command = [sys.executable, "-m", "lazyentity.bench.demo_worker", *(["lazy"] if lazy else [])]
+    environment = os.environ | {GCD_HOST: f"127.0.0.1:{grpc_port}"}
+    child = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE)
+    return msgspec.json.decode(child.stdout, type=demo_worker.Report)
+
+
+def _show_code(console: Console, title: str, lazy: bool) -> None:
+    lines = [demo_worker.IMPORTS, "", demo_worker.USER_CODE.rstrip()]
+    if lazy:
+        lines.insert(0, demo_worker.ACTIVATION)
+    code = Syntax("\n".join(lines), "python", background_color="default")
+    console.print(Panel(code, title=title, title_align="left", expand=False))
+
+
+def _show(console: Console, stock: demo_worker.Report, lazy: demo_worker.Report) -> None:
+    _show_code(console, "without", lazy=False)
+    _show_code(console, "with", lazy=True)
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        title=f"medians of {demo_worker.ROUNDS} runs of the last two lines",
+        title_justify="left",
+    )
+    for column in ("", "without", "with lazyentity", "ratio"):
+        table.add_column(column, justify="right" if column else "left")
+    for label, before, after in (
+        ("wall time", stock.wall_ms, lazy.wall_ms),
+        ("CPU time of the client process", stock.cpu_ms, lazy.cpu_ms),
+    ):
+        table.add_row(label, f"{before:.1f} ms", f"{after:.1f} ms", f"{before / after:.1f}x")
+    table.add_row(
+        "properties decoded",
+        f"{stock.decoded:,} of {stock.properties:,}",
+        f"{lazy.decoded:,} of {lazy.properties:,}",
+        "",
+    )
+    table.add_row("total", f"{stock.total:,.2f}", f"{lazy.total:,.2f}", "equal")
+    console.print(table)
+
+
+@click.command()
+def main() -> None:
+    """Show what one import changes for a query, over a real gRPC connection on this machine."""
+    console = Console()
+    orders = [_order(number) for number in range(ENTITIES)]
+    with console.status("running"), LoopbackServer() as server:
+        with loopback.client(server.grpc_port) as client:
+            loopback.store(client, orders)
+        stock = run_worker(server.grpc_port, lazy=False)
+        lazy = run_worker(server.grpc_port, lazy=True)
+    console.print(
+        f"A Datastore server on 127.0.0.1 holds {ENTITIES} orders of {PROPERTIES} properties. Two "
+        "processes ask it the same."
+    )
+    if stock.total != lazy.total:
+        raise ResultsDiffer(f"stock computed {stock.total!r}, lazyentity {lazy.total!r}")
+    _show(console, stock, lazy)
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m lazyentity.bench.demo")

@@ -1,0 +1,142 @@
+"""What the benchmark must reach, as data, and the comparison of a run with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from lazyentity.bench.results import Results
+from lazyentity.bench.stats import Summary
+
+Measured = Callable[[Results], "Summary | None"]
+
+
+def _conversion(mix: str, properties: int, read: str, statistic: str = "ratio") -> Measured:
+    def find(results: Results) -> Summary | None:
+        for line in results.conversion:
+            if (line.mix, line.properties, line.read) == (mix, properties, read):
+                found: Summary = getattr(line, statistic)
+                return found
+        return None
+
+    return find
+
+
+def _end_to_end(call: str, properties: int, statistic: str = "ratio") -> Measured:
+    def find(results: Results) -> Summary | None:
+        for line in results.end_to_end:
+            if (line.call, line.properties) == (call, properties):
+                found: Summary = getattr(line, statistic)
+                return found
+        return None
+
+    return find
+
+
+def _memory(properties: int) -> Measured:
+    def find(results: Results) -> Summary | None:
+        return next((line.ratio for line in results.memory if line.properties == properties), None)
+
+    return find
+
+
+def _import_ms(results: Results) -> Summary | None:
+    return results.import_ms
+
+
+def _access(results: Results) -> Summary | None:
+    return None if results.access is None else results.access.ratio
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A bound on the median of one figure, for one backend."""
+
+    backend: str
+    figure: str
+    measured: Measured
+    bound: float
+    at_least: bool
+
+
+def _faster(backend: str, mix: str, read: str, bounds: dict[int, float]) -> list[Goal]:
+    return [
+        Goal(
+            backend,
+            f"{mix}, {properties} properties, {read} read: stock time / lazy time",
+            _conversion(mix, properties, read),
+            bound,
+            at_least=True,
+        )
+        for properties, bound in bounds.items()
+    ]
+
+
+_QUERY = "query of 300 entities of 100 properties, 1 read"
+_HELD = "memory held, 100 properties, 4 read: lazy / stock"
+
+GOALS: tuple[Goal, ...] = (
+    *_faster("pure", "mixed", "4", {20: 4, 100: 8, 500: 12}),
+    *_faster("pure", "mixed", "all", {20: 0.9, 100: 0.9, 500: 0.9}),
+    *_faster("pure", "mixed", "items", {20: 0.9, 100: 0.9, 500: 0.9}),
+    Goal("pure", f"{_QUERY}: stock wall / lazy wall", _end_to_end("query", 100), 6, at_least=True),
+    Goal("pure", _HELD, _memory(100), 0.6, at_least=False),
+    Goal("pure", "import lazyentity.auto, ms", _import_ms, 30, at_least=False),
+    *_faster("native", "mixed", "4", {5: 10, 20: 20, 100: 50, 500: 100}),
+    *_faster("native", "strings", "4", {100: 35}),
+    *_faster("native", "mixed", "all", {20: 5, 100: 5}),
+    *_faster("native", "mixed", "items", {20: 5, 100: 5}),
+    *_faster("native", "mixed", "eager", {100: 4}),
+    *_faster("native", "embedded", "leaf", {200: 50}),
+    Goal(
+        "native",
+        "mixed, 100 properties, 4 read: lazy time / upb's parse alone",
+        _conversion("mixed", 100, "4", "over_upb_parse"),
+        1,
+        at_least=False,
+    ),
+    Goal(
+        "native", f"{_QUERY}: stock wall / lazy wall", _end_to_end("query", 100), 20, at_least=True
+    ),
+    Goal(
+        "native",
+        f"{_QUERY}: lazy wall / undecoded bytes",
+        _end_to_end("query", 100, "over_floor"),
+        1.6,
+        at_least=False,
+    ),
+    Goal("native", _HELD, _memory(100), 0.5, at_least=False),
+    Goal("native", "import lazyentity.auto, ms", _import_ms, 30, at_least=False),
+    Goal("native", 'decoded entity["name"] / plain dict', _access, 1.5, at_least=False),
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A goal and the median that a run reached; ``None`` where the run did not measure it."""
+
+    goal: Goal
+    median: float | None
+
+    @property
+    def met(self) -> bool:
+        """Whether the bound holds. What was not measured was not reached."""
+        if self.median is None:
+            return False
+        if self.goal.at_least:
+            return self.median >= self.goal.bound
+        return self.median <= self.goal.bound
+
+    def __str__(self) -> str:
+        reached = "not measured" if self.median is None else f"{self.median:.2f}"
+        relation = "at least" if self.goal.at_least else "at most"
+        return f"{self.goal.figure}: {reached}, must be {relation} {self.goal.bound:g}"
+
+
+def evaluate(results: Results) -> list[Outcome]:
+    """Compare a run with the goals of its backend, in their order."""
+    return [
+        Outcome(goal, None if (summary := goal.measured(results)) is None else summary.median)
+        for goal in GOALS
+        if goal.backend == results.environment.backend
+    ]

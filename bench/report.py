@@ -1,0 +1,191 @@
+"""The benchmark section of the README, rendered from a results file.
+
+``python -m lazyentity.bench.report RESULTS.json`` prints it, ``--update README.rst`` puts it
+between the two marker comments of that file, and ``--check README.rst`` fails if what is there
+differs.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import click
+from tabulate import tabulate
+
+from lazyentity.bench import results, tables
+from lazyentity.bench.results import Conversion, Results
+
+START = ".. benchmark-table-start"
+END = ".. benchmark-table-end"
+
+_WIDTH = 100
+_MIX_TITLES = {
+    "mixed": "Six types in rotation (strings, integers, floats, booleans, timestamps, blobs)",
+    "strings": "Strings only",
+    "nested": "Embedded entities and arrays, read to their leaves",
+}
+_SHOWN_COUNTS = (5, 20, 100, 500, 1000)
+
+
+class MarkersMissing(Exception):
+    """A file has not both markers, in order."""
+
+
+def _table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    # numparse would rewrite the figures; every cell is text already.
+    return tabulate(list(rows), headers, tablefmt="rst", disable_numparse=True, stralign="right")
+
+
+def _prose(text: str) -> str:
+    return textwrap.fill(text, _WIDTH, break_on_hyphens=False, break_long_words=False)
+
+
+def _ratio(line: Conversion | None) -> str:
+    if line is None:
+        return "not measured"
+    return f"{line.ratio.median:.1f}x ({line.ratio.q1:.1f}-{line.ratio.q3:.1f})"
+
+
+def _conversion(measured: Results, mix: str) -> str:
+    lines = {(line.properties, line.read): line for line in measured.conversion if line.mix == mix}
+    rows = []
+    for count in _SHOWN_COUNTS:
+        four = lines.get((count, "4"))
+        if four is None:
+            continue
+        rows.append(
+            (
+                str(count),
+                str(four.wire_bytes),
+                f"{four.stock.median:.1f}",
+                f"{four.lazy.median:.1f}",
+                f"{four.upb_parse.median:.1f}",
+                _ratio(four),
+                _ratio(lines.get((count, "all"))),
+                _ratio(lines.get((count, "items"))),
+            )
+        )
+    headers = (
+        "properties",
+        "bytes",
+        "stock µs",
+        "lazy µs, 4 read",
+        "upb parse alone µs",
+        "4 read",
+        "all read by name",
+        "items()",
+    )
+    return _table(headers, rows)
+
+
+def _end_to_end(measured: Results) -> str:
+    rows = (
+        (
+            f"{line.call} of {line.entities} x {line.properties}, {line.read} read",
+            f"{line.stock.median:.1f}",
+            f"{line.lazy.median:.1f}",
+            f"{line.floor.median:.1f}",
+            f"{line.ratio.median:.1f}x ({line.ratio.q1:.1f}-{line.ratio.q3:.1f})",
+        )
+        for line in measured.end_to_end
+    )
+    return _table(("call", "stock ms", "lazy ms", "undecoded bytes ms", "stock / lazy"), rows)
+
+
+def _memory(measured: Results) -> str:
+    rows = (
+        (
+            str(line.properties),
+            f"{line.stock.median / 1024:.1f}",
+            f"{line.lazy.median / 1024:.1f}",
+            f"{line.upb_message.median / 1024:.1f}",
+            f"{line.ratio.median:.2f}x",
+        )
+        for line in measured.memory
+    )
+    return _table(
+        ("properties", "stock KiB", "lazy KiB", "parsed upb message KiB", "lazy / stock"), rows
+    )
+
+
+def render(measured: Results) -> str:
+    """The section as reStructuredText: bias, surroundings, tables."""
+    blocks = [
+        _prose(measured.bias),
+        _prose(f"Measured on {measured.date[:10]}: {tables.environment_line(measured)}."),
+        _prose(
+            "Ratios are stock time over lazy time: medians, with their quartiles in parentheses. "
+            "Times are per entity, from the bytes of a response of 20 entities to the values read."
+        ),
+    ]
+    measured_mixes = {line.mix for line in measured.conversion}
+    for mix, title in _MIX_TITLES.items():
+        if mix in measured_mixes:
+            blocks += [f"{title}:", _conversion(measured, mix)]
+    if measured.end_to_end:
+        blocks += [
+            "Through the client, over loopback gRPC, wall time of a call; *undecoded bytes* is the "
+            "same path\nwith nothing decoded:",
+            _end_to_end(measured),
+        ]
+    if measured.memory:
+        blocks += ["Memory held by an entity of six mixed types, 4 read:", _memory(measured)]
+    if measured.import_ms is not None:
+        blocks.append(f"``import lazyentity.auto`` adds {measured.import_ms.median:.0f} ms.")
+    return "\n\n".join(blocks)
+
+
+def put_between_markers(document: str, section: str) -> str:
+    """``document`` with ``section`` between its markers, in place of what was there.
+
+    Raises:
+        MarkersMissing: the document has not both markers, in order.
+    """
+    before, start, rest = document.partition(START)
+    _, end, after = rest.partition(END)
+    if not (start and end):
+        raise MarkersMissing(f"it needs the comments {START!r} and {END!r}, in that order")
+    return f"{before}{START}\n\n{section}\n\n{END}{after}"
+
+
+@click.command()
+@click.argument("results_file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option(
+    "--update",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True, writable=True),
+    help="Put the section between the markers of this file.",
+)
+@click.option(
+    "--check",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="Fail if the section between the markers of this file differs.",
+)
+def main(results_file: Path, update: Path | None, check: Path | None) -> None:
+    """Render the benchmark section of the README from RESULTS_FILE."""
+    if update and check:
+        raise click.UsageError("--update and --check exclude each other")
+    document = update or check
+    try:
+        section = render(results.load(results_file))
+        if document is None:
+            click.echo(section)
+            return
+        present = document.read_text(encoding="utf-8")
+        wanted = put_between_markers(present, section)
+    except results.ResultsError as error:
+        raise click.ClickException(str(error)) from error
+    except MarkersMissing as error:
+        raise click.ClickException(f"{document}: {error}") from error
+    if update:
+        update.write_text(wanted, encoding="utf-8")
+    elif wanted != present:
+        raise click.ClickException(
+            f"the benchmark section of {check} is not that of {results_file}; "
+            f"python -m lazyentity.bench.report {results_file} --update {check} puts it right"
+        )
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m lazyentity.bench.report")

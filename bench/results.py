@@ -1,0 +1,159 @@
+"""The results file: what it holds, and reading and writing it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+
+from lazyentity.bench.environment import Environment
+from lazyentity.bench.stats import Summary
+
+SCHEMA = 1
+
+BIAS = (
+    "One machine, synthetic entities whose bytes stay warm in its caches, and no network but the "
+    "loopback interface: a real service adds latency that no decoder can take away. Ratios are "
+    "taken pair by pair from interleaved rounds; the garbage collector is off while the clock runs."
+)
+"""What to know before believing any figure; said wherever figures are shown."""
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """Bytes in, entities out, then reads: microseconds per entity.
+
+    ``wire_bytes`` is the size of one entity. ``upb_parse`` is protobuf's own parse of the same
+    entities and nothing else. ``ratio`` is stock over lazy.
+    """
+
+    mix: str
+    properties: int
+    read: str
+    entities: int
+    wire_bytes: int
+    stock: Summary
+    lazy: Summary
+    upb_parse: Summary
+    ratio: Summary
+    over_upb_parse: Summary
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes held per entity, each side in processes of its own. ``ratio`` is lazy over stock."""
+
+    properties: int
+    read: str
+    entities: int
+    wire_bytes: int
+    stock: Summary
+    lazy: Summary
+    upb_message: Summary
+    ratio: Summary
+
+
+@dataclass(frozen=True)
+class EndToEnd:
+    """Milliseconds of wall time per call through the client, from call to last value read.
+
+    ``floor`` is the same client path returning undecoded bytes. ``ratio`` is stock over lazy.
+    """
+
+    call: str
+    entities: int
+    properties: int
+    read: str
+    stock: Summary
+    lazy: Summary
+    floor: Summary
+    ratio: Summary
+    over_floor: Summary
+
+
+@dataclass(frozen=True)
+class Access:
+    """Nanoseconds of ``entity["name"]`` once decoded, and of a plain dict's subscript."""
+
+    entity: Summary
+    plain_dict: Summary
+    ratio: Summary
+
+
+@dataclass(frozen=True)
+class Results:
+    """One run. Mode ``own`` is a run on somebody's own entities, which ``source`` names."""
+
+    schema: Annotated[int, msgspec.Meta(ge=SCHEMA, le=SCHEMA)]
+    date: str
+    mode: Literal["quick", "full", "own"]
+    environment: Environment
+    conversion: list[Conversion]
+    memory: list[Memory]
+    end_to_end: list[EndToEnd]
+    import_ms: Summary | None
+    access: Access | None
+    source: str | None = None
+    bias: str = BIAS
+
+
+class ResultsError(Exception):
+    """A results file cannot be read or written; the text says which and why."""
+
+
+def load(path: Path) -> Results:
+    """Read a results file.
+
+    Raises:
+        ResultsError: it cannot be read, or is no results file of this schema.
+    """
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Results)
+    except OSError as error:
+        raise ResultsError(f"cannot read {path}: {error.strerror}") from error
+    except msgspec.DecodeError as error:
+        raise ResultsError(f"{path} is no results file of schema {SCHEMA}: {error}") from error
+
+
+def dump(results: Results) -> str:
+    """The text of a results file, the same for the same results."""
+    return msgspec.json.format(msgspec.json.encode(results), indent=1).decode() + "\n"
+
+
+@contextlib.contextmanager
+def writable(path: Path) -> Iterator[None]:
+    """Make sure now that ``path`` can be written, lest a long measurement have nowhere to go.
+
+    What the file holds stays. One that did not exist is made, and removed again when the block
+    raises.
+
+    Raises:
+        ResultsError: it cannot be opened for writing.
+    """
+    existed = path.exists()
+    try:
+        path.open("a", encoding="utf-8").close()
+    except OSError as error:
+        raise ResultsError(f"cannot write {path}: {error.strerror}") from error
+    try:
+        yield
+    except BaseException:
+        if not existed:
+            path.unlink()
+        raise
+
+
+def write(path: Path, text: str) -> None:
+    """Put ``text`` in place of all that the file held.
+
+    Raises:
+        ResultsError: it cannot be written, a full disk for one.
+    """
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ResultsError(f"cannot write {path}: {error.strerror}") from error

@@ -1,0 +1,135 @@
+"""What a run measures, in which order, and how long each part may take."""
+
+from __future__ import annotations
+
+import datetime
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import lazyentity
+from lazyentity.bench import cases, conversion, end_to_end, environment, memory, overheads, sides
+from lazyentity.bench.results import SCHEMA, Access, Conversion, EndToEnd, Memory, Results
+from lazyentity.bench.stats import Summary
+from lazyentity.bench.timing import Budget
+
+ENTITIES, PROPERTIES = 300, 100
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The cases and budgets of a run."""
+
+    mode: Literal["quick", "full", "own"]
+    counts: tuple[int, ...]
+    reads: tuple[str, ...]
+    conversion: Budget
+    end_to_end: Budget
+    access: Budget
+    memory_properties: tuple[int, ...]
+    memory_entities: int
+    memory_rounds: int
+    import_rounds: int
+
+
+QUICK = Plan(
+    mode="quick",
+    counts=(5, 20, 100, 500),
+    reads=("1", "4", "all", "items", cases.EAGER),
+    conversion=Budget(seconds=0.5, min_rounds=5, max_rounds=50, sample_seconds=0.002),
+    end_to_end=Budget(seconds=4, min_rounds=9, max_rounds=60, sample_seconds=0),
+    access=Budget(seconds=1, min_rounds=9, max_rounds=50, sample_seconds=0),
+    memory_properties=(100,),
+    memory_entities=1500,
+    memory_rounds=3,
+    import_rounds=5,
+)
+
+FULL = Plan(
+    mode="full",
+    counts=cases.COUNTS,
+    reads=cases.READS,
+    conversion=Budget(seconds=2, min_rounds=11, max_rounds=200, sample_seconds=0.005),
+    end_to_end=Budget(seconds=15, min_rounds=30, max_rounds=200, sample_seconds=0),
+    access=Budget(seconds=3, min_rounds=30, max_rounds=100, sample_seconds=0),
+    memory_properties=(5, 20, 100, 500),
+    memory_entities=5000,
+    memory_rounds=3,
+    import_rounds=15,
+)
+
+Part = Conversion | Memory | EndToEnd | Access | Summary
+Step = tuple[str, Callable[[], Part]]
+
+
+def _decode_step(make: Callable[[], cases.Case], budget: Budget) -> Step:
+    return "decode", lambda: conversion.measure(make(), budget)
+
+
+def steps(plan: Plan, mixes: Sequence[str], counts: Sequence[int]) -> list[Step]:
+    """Every measurement of ``plan``, each with the name of its section."""
+    return [
+        *(
+            _decode_step(make, plan.conversion)
+            for make in cases.select(mixes, counts, plan.reads).values()
+        ),
+        *(
+            (
+                "memory",
+                functools.partial(memory.measure, count, plan.memory_entities, plan.memory_rounds),
+            )
+            for count in plan.memory_properties
+        ),
+        *(
+            (
+                "end to end",
+                functools.partial(end_to_end.measure, call, ENTITIES, PROPERTIES, plan.end_to_end),
+            )
+            for call in end_to_end.CALLS
+        ),
+        ("import", functools.partial(overheads.import_ms, plan.import_rounds)),
+        ("access", functools.partial(overheads.access, plan.access)),
+    ]
+
+
+def own_steps(plan: Plan, own: Sequence[cases.Case]) -> list[Step]:
+    """The decode measurement of cases that exist already."""
+    return [
+        ("decode", functools.partial(conversion.measure, case, plan.conversion)) for case in own
+    ]
+
+
+def collect(
+    parts: Sequence[Part], mode: Literal["quick", "full", "own"], source: str | None
+) -> Results:
+    """Put the parts of a run together with where and when it was made."""
+
+    def of(kind: type[Any]) -> list[Any]:
+        return [part for part in parts if isinstance(part, kind)]
+
+    return Results(
+        schema=SCHEMA,
+        date=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        mode=mode,
+        environment=environment.describe(lazyentity.backend),
+        conversion=of(Conversion),
+        memory=of(Memory),
+        end_to_end=of(EndToEnd),
+        import_ms=next(iter(of(Summary)), None),
+        access=next(iter(of(Access)), None),
+        source=source,
+    )
+
+
+def run(measurements: Sequence[Step], on_step: Callable[[str], None]) -> Iterator[Part]:
+    """Make the measurements in order; ``on_step`` is told the section before each.
+
+    Raises:
+        sides.PatchedProcess: lazyentity is active in this process.
+        verify.OutputMismatch: lazy and stock outputs differ.
+    """
+    sides.require_unpatched()
+    for section, measure in measurements:
+        on_step(section)
+        yield measure()

@@ -1,0 +1,17 @@
+"""A loopback Datastore server: a test and benchmark server, not an emulator.
+
+It speaks the eight RPCs of ``google.datastore.v1.Datastore`` over gRPC, and over HTTP on a second
+port, on 127.0.0.1 only and from memory only. It exists so that a real client can be measured and
+tested over a real socket: reads splice stored bytes into the response, so that what a benchmark
+sees is the cost of the client. It never promises what an emulator does: no persistence, no index
+configuration, no quotas. What it does not do is answered with UNIMPLEMENTED, never with silence.
+
+Left out: GQL, property masks and transforms, conflict detection by version, vector search, reads
+of past states, and the metadata kinds.
+
+Entities are stored as sent. Property values are not validated, so that a client's reading of odd
+entities can be tested too.
+
+Run it as ``python -m lazyentity.bench.server``, or from Python with
+:class:`lazyentity.bench.server.process.LoopbackServer`.
+"""

@@ -1,0 +1,62 @@
+"""``python -m lazyentity.bench.server``: serve until SIGTERM or SIGINT.
+
+Once both ports answer, one line of JSON on standard output names them:
+``{"grpc": PORT, "http": PORT}``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+import threading
+
+from .grpc_frontend import start_grpc
+from .http_frontend import start_http
+from .service import DatastoreService
+
+
+def _parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m lazyentity.bench.server",
+        description="A loopback Datastore server for tests and benchmarks; not an emulator.",
+    )
+    parser.add_argument("--grpc-port", type=int, default=0, help="0 takes a free one (default)")
+    parser.add_argument("--http-port", type=int, default=0, help="0 takes a free one (default)")
+    parser.add_argument("--batch-size", type=int, help="most entities in one batch of a query")
+    parser.add_argument("--lookup-limit", type=int, help="most keys that one Lookup answers")
+    parser.add_argument(
+        "--exit-with-parent", action="store_true", help="exit when standard input is closed"
+    )
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Run the server until it is told to stop."""
+    arguments = _parse_arguments()
+    stopped = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopped.set())
+
+    service = DatastoreService(batch_size=arguments.batch_size, lookup_limit=arguments.lookup_limit)
+    grpc_server, grpc_port = start_grpc(service, arguments.grpc_port)
+    http_server, http_port = start_http(service, arguments.http_port)
+    sys.stdout.write(json.dumps({"grpc": grpc_port, "http": http_port}) + "\n")
+    sys.stdout.flush()
+
+    if arguments.exit_with_parent:
+
+        def wait_for_parent() -> None:
+            sys.stdin.buffer.read()
+            stopped.set()
+
+        threading.Thread(target=wait_for_parent, daemon=True).start()
+    stopped.wait()
+    http_server.shutdown()
+    http_server.server_close()
+    grpc_server.stop(grace=None).wait()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""The service over HTTP: POST /v1/projects/{project}:{method} with protobuf bodies."""
+
+from __future__ import annotations
+
+import re
+import socketserver
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import grpc
+from google.rpc import status_pb2  # type: ignore[import-untyped]  # ships no types
+
+from .errors import DatastoreError, invalid_argument
+from .schema import METHODS
+from .service import DatastoreService
+
+_CONTENT_TYPE = "application/x-protobuf"
+_PATH = re.compile(r"/v1/projects/(?P<project>[^/:]+):(?P<method>\w+)")
+_RPC_NAMES = {name[0].lower() + name[1:]: name for name in METHODS}
+
+# google.rpc.Code's own mapping, for the codes that the service uses.
+_HTTP_STATUS = {
+    grpc.StatusCode.INVALID_ARGUMENT: 400,
+    grpc.StatusCode.NOT_FOUND: 404,
+    grpc.StatusCode.ALREADY_EXISTS: 409,
+    grpc.StatusCode.ABORTED: 409,
+    grpc.StatusCode.INTERNAL: 500,
+    grpc.StatusCode.UNIMPLEMENTED: 501,
+}
+
+
+class _Server(ThreadingHTTPServer):
+    request_queue_size = 128
+
+    def __init__(self, service: DatastoreService, port: int) -> None:
+        self.service = service
+        super().__init__(("127.0.0.1", port), _Handler)
+
+    def server_bind(self) -> None:
+        # HTTPServer's own looks the host's name up, which can take seconds and is used by CGI only.
+        socketserver.TCPServer.server_bind(self)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+    protocol_version = "HTTP/1.1"
+    # Headers and body leave in one segment, at once.
+    wbufsize = -1
+    disable_nagle_algorithm = True
+
+    def do_POST(self) -> None:
+        """Answer one RPC."""
+        try:
+            status, body = 200, self._call()
+        except DatastoreError as error:
+            status = _HTTP_STATUS[error.code]
+            message = status_pb2.Status(code=error.code.value[0], message=error.message)
+            body = message.SerializeToString()
+        self.send_response(status)
+        self.send_header("Content-Type", _CONTENT_TYPE)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def _call(self) -> bytes:
+        length = self.headers.get("Content-Length", "")
+        if not length.isdecimal():
+            # What follows cannot be told from a next request.
+            self.close_connection = True
+            raise invalid_argument("a request must have a Content-Length")
+        body = self.rfile.read(int(length))
+        match = _PATH.fullmatch(self.path)
+        if match is None or match["method"] not in _RPC_NAMES:
+            raise DatastoreError(grpc.StatusCode.NOT_FOUND, f"there is no {self.path} here")
+        if self.headers.get_content_type() != _CONTENT_TYPE:
+            raise invalid_argument(f"the Content-Type of a request must be {_CONTENT_TYPE}")
+        return self.server.service.call(_RPC_NAMES[match["method"]], body, match["project"])
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the base's name
+        """Requests are not logged."""
+
+
+def start_http(service: DatastoreService, port: int) -> tuple[ThreadingHTTPServer, int]:
+    """Serve on 127.0.0.1 in a thread; returns the running server and its port.
+
+    ``port`` 0 takes a free one.
+
+    Raises:
+        OSError: when the port cannot be bound.
+    """
+    server = _Server(service, port)
+    threading.Thread(target=server.serve_forever, name="http", daemon=True).start()
+    return server, server.server_address[1]

@@ -1,0 +1,114 @@
+"""Mutations of a commit, applied one after the other to a state that nobody else sees yet."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import grpc
+
+from .errors import DatastoreError, invalid_argument
+from .keys import EntityKey, Scope, is_incomplete, resolve_key
+from .schema import Message, refuse
+from .store import PendingWrite, Store
+
+MAX_ENTITY_BYTES = 1024 * 1024 - 4
+"""Datastore's limit for one entity. It also keeps any entity deliverable in one response."""
+
+_FIRST_ID = 1 << 50
+"""Allocated ids start far above those that people choose, and stay exact in a double."""
+
+
+class IdAllocator:
+    """Ids for incomplete keys, each given out once. May be used from any thread."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._next = itertools.count(_FIRST_ID)
+        self._reserved: set[EntityKey] = set()
+        self._lock = threading.Lock()
+
+    def complete(self, key: Message, scope: Scope) -> EntityKey:
+        """Write an unused id into the last path element of ``key``.
+
+        Raises INVALID_ARGUMENT when another element is incomplete.
+        """
+        with self._lock:
+            while True:
+                key.path[-1].id = next(self._next)
+                identity = resolve_key(key, scope)
+                if identity not in self._reserved and self._store.get(identity) is None:
+                    return identity
+
+    def reserve(self, keys: Iterable[EntityKey]) -> None:
+        """Never give out these keys' ids."""
+        with self._lock:
+            self._reserved.update(keys)
+
+
+class Staged(NamedTuple):
+    """One mutation, applied: the key it wrote, and whether its id was allocated for it."""
+
+    key: EntityKey
+    key_wire: bytes
+    allocated: bool
+
+
+class Staging:
+    """The writes of one commit; hold the store's lock for as long as it is used."""
+
+    def __init__(self, store: Store, ids: IdAllocator, scope: Scope) -> None:
+        self.writes: dict[EntityKey, PendingWrite | None] = {}
+        self._store = store
+        self._ids = ids
+        self._scope = scope
+
+    def _exists(self, key: EntityKey) -> bool:
+        if key in self.writes:
+            return self.writes[key] is not None
+        return self._store.get(key) is not None
+
+    def apply(self, mutation: Message) -> Staged:
+        """Stage one Mutation message on top of those before it.
+
+        Raises INVALID_ARGUMENT for what can never be right, ALREADY_EXISTS for an insert of an
+        entity that exists, NOT_FOUND for an update of one that does not.
+        """
+        refuse(
+            mutation,
+            "base_version",
+            "update_time",
+            "conflict_resolution_strategy",
+            "property_mask",
+            "property_transforms",
+        )
+        operation = mutation.WhichOneof("operation")
+        if operation is None:
+            raise invalid_argument("a mutation must have an operation")
+        if operation == "delete":
+            key = resolve_key(mutation.delete, self._scope)
+            self.writes[key] = None
+            return Staged(key, b"", allocated=False)
+        return self._write(operation, getattr(mutation, operation))
+
+    def _write(self, operation: str, entity: Message) -> Staged:
+        if not entity.HasField("key"):
+            raise invalid_argument("an entity to be stored must have a key")
+        allocated = operation != "update" and is_incomplete(entity.key)
+        if allocated:
+            key = self._ids.complete(entity.key, self._scope)
+        else:
+            key = resolve_key(entity.key, self._scope)
+        if operation == "insert" and self._exists(key):
+            raise DatastoreError(grpc.StatusCode.ALREADY_EXISTS, f"{key} already exists")
+        if operation == "update" and not self._exists(key):
+            raise DatastoreError(grpc.StatusCode.NOT_FOUND, f"there is no {key} to update")
+        write = PendingWrite(entity.key.SerializeToString(), entity.SerializeToString())
+        if len(write.wire) > MAX_ENTITY_BYTES:
+            raise invalid_argument(
+                f"{key} is {len(write.wire)} bytes, more than the {MAX_ENTITY_BYTES} allowed"
+            )
+        self.writes[key] = write
+        return Staged(key, write.key_wire, allocated=allocated)

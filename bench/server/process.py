@@ -1,0 +1,102 @@
+"""The loopback server as a child process."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from types import TracebackType
+
+_STOP_SECONDS = 10.0
+
+
+class LoopbackServer:
+    """A context manager that runs a loopback server, and stops it by its process id.
+
+    The child also ends when this process dies, however it dies: its standard input is then closed.
+
+    >>> with LoopbackServer() as server:  # doctest: +SKIP
+    ...     client_options = {"api_endpoint": f"http://127.0.0.1:{server.grpc_port}"}
+    """
+
+    grpc_port: int
+    http_port: int
+
+    def __init__(
+        self,
+        *,
+        batch_size: int | None = None,
+        lookup_limit: int | None = None,
+        start_timeout: float = 60.0,
+    ) -> None:
+        """Nothing runs before ``with``.
+
+        ``batch_size`` caps the entities in a batch of a query, ``lookup_limit`` the keys that one
+        Lookup answers; ``start_timeout`` is in seconds.
+        """
+        self._options: list[str] = []
+        if batch_size is not None:
+            self._options += ["--batch-size", str(batch_size)]
+        if lookup_limit is not None:
+            self._options += ["--lookup-limit", str(lookup_limit)]
+        self._start_timeout = start_timeout
+
+    def __enter__(self) -> LoopbackServer:
+        """Start the server and wait until it answers.
+
+        Raises:
+            RuntimeError: when it ends, or does not answer within the timeout; what it had to say
+                is on standard error.
+        """
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", f"{__package__}", "--exit-with-parent", *self._options],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        try:
+            ports = json.loads(self._first_line())
+        except BaseException:
+            self._stop()
+            raise
+        self.grpc_port = ports["grpc"]
+        self.http_port = ports["http"]
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._stop()
+
+    @property
+    def pid(self) -> int:
+        """Process id of the server."""
+        return self._process.pid
+
+    def _first_line(self) -> bytes:
+        lines: list[bytes] = []
+        stdout = self._process.stdout
+        assert stdout is not None  # It was asked for as a pipe.
+        # Read in a thread, because a pipe cannot be read with a timeout on every platform.
+        reader = threading.Thread(target=lambda: lines.append(stdout.readline()), daemon=True)
+        reader.start()
+        reader.join(self._start_timeout)
+        if not lines:
+            raise RuntimeError(
+                f"the loopback server did not start within {self._start_timeout} seconds"
+            )
+        if not lines[0]:
+            status = self._process.wait(_STOP_SECONDS)
+            raise RuntimeError(f"the loopback server ended with status {status} before it answered")
+        return lines[0]
+
+    def _stop(self) -> None:
+        self._process.terminate()
+        try:
+            self._process.communicate(timeout=_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.communicate()

@@ -1,0 +1,237 @@
+"""Queries: what a Query message asks for, and the ordered rows that answer it."""
+
+from __future__ import annotations
+
+import itertools
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from google.protobuf.message import DecodeError
+
+from . import wire
+from .errors import invalid_argument, unimplemented
+from .filters import Alternative, parse_filter
+from .keys import Partition, Scope
+from .schema import ArrayValue, Message, enum_name, refuse
+from .store import Record
+from .values import KEY_PROPERTY, IndexedValue, SortKey, sort_key
+
+Position = tuple[SortKey, ...]
+"""Where a row stands: its ordered values, its key, its projected values."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """One sort order."""
+
+    name: str
+    """Of the property."""
+    descending: bool
+
+
+@dataclass(frozen=True)
+class Row:
+    """One result of a query. A projection makes one of each combination of array elements."""
+
+    record: Record
+    place: tuple[IndexedValue, ...]
+    projected: Mapping[str, IndexedValue]
+    """Values by property name; empty unless the query is a projection."""
+
+    @cached_property
+    def position(self) -> Position:
+        """Compares as the rows do, once directions are taken into account."""
+        return tuple(value.order for value in self.place)
+
+    @property
+    def cursor(self) -> bytes:
+        """Opaque to clients: the row's values, so that it outlives the row's entity."""
+        return wire.array(value.wire for value in self.place)
+
+
+@dataclass(frozen=True)
+class Results:
+    """The ordered rows between a query's cursors, before offset and limit."""
+
+    rows: list[Row]
+    more_after_cursor: bool
+    """Whether the end cursor cut rows off."""
+
+
+@dataclass(frozen=True)
+class Query:
+    """A checked query. An empty cursor stands for the start, or for no end."""
+
+    partition: Partition
+    kind: str | None
+    alternatives: list[Alternative]
+    orders: list[Order]
+    projection: list[str]
+    keys_only: bool
+    distinct_on: list[str]
+    start_cursor: bytes
+    end_cursor: bytes
+    offset: int
+    limit: int | None
+
+    def matches(self, record: Record) -> bool:
+        """Whether the record is of this query's kind and passes its filter."""
+        return (
+            record.key.partition == self.partition
+            and self.kind in (None, record.key.kind)
+            and bool(self._matching(record))
+        )
+
+    def _matching(self, record: Record) -> list[Alternative]:
+        return [
+            alternative
+            for alternative in self.alternatives
+            # Without conditions the entity need not be indexed, that is, parsed.
+            if not alternative.conditions or alternative.matches(record.index)
+        ]
+
+    def run(self, records: Iterable[Record]) -> Results:
+        """The rows that answer the query, out of the records of its partition and kind."""
+        rows = [row for record in records for row in self._rows_of(record)]
+        descending = self._descending
+        if any(descending):
+            # Stable sorts from the least to the most significant value.
+            for place in reversed(range(len(descending))):
+                rows.sort(key=lambda row: row.position[place], reverse=descending[place])
+        else:
+            rows.sort(key=lambda row: row.position)
+        if self.distinct_on:
+            first: dict[Position, Row] = {}
+            for row in rows:
+                first.setdefault(tuple(row.projected[name].order for name in self.distinct_on), row)
+            rows = list(first.values())
+        start = self._after(rows, self.start_cursor) if self.start_cursor else 0
+        end = self._after(rows, self.end_cursor) if self.end_cursor else len(rows)
+        return Results(rows[start:end], more_after_cursor=end < len(rows))
+
+    def _rows_of(self, record: Record) -> Iterable[Row]:
+        matching = self._matching(record)
+        if not matching:
+            return
+        values: dict[str, list[IndexedValue]] = {KEY_PROPERTY: [record.key_value]}
+        for name in self._used - {KEY_PROPERTY}:
+            admitted = {
+                value.order: value
+                for alternative in matching
+                for value in alternative.admitted(record.index, name)
+            }
+            if not admitted:
+                return
+            values[name] = sorted(admitted.values())
+        for combination in itertools.product(*(values[name] for name in self.projection)):
+            projected = dict(zip(self.projection, combination, strict=True))
+            ordered = (
+                projected.get(order.name) or values[order.name][-1 if order.descending else 0]
+                for order in self.orders
+            )
+            yield Row(record, (*ordered, record.key_value, *combination), projected)
+
+    @cached_property
+    def _used(self) -> set[str]:
+        return {order.name for order in self.orders} | set(self.projection)
+
+    @cached_property
+    def _descending(self) -> list[bool]:
+        ascending = itertools.repeat(False, 1 + len(self.projection))
+        return [*(order.descending for order in self.orders), *ascending]
+
+    def _after(self, rows: list[Row], cursor: bytes) -> int:
+        position = self._read_cursor(cursor)
+
+        def passed(row: Row) -> bool:
+            for mine, other, descending in zip(
+                row.position, position, self._descending, strict=True
+            ):
+                if mine != other:
+                    return (mine > other) != descending
+            return False
+
+        return bisect_left(rows, True, key=passed)
+
+    def _read_cursor(self, cursor: bytes) -> Position:
+        try:
+            values = ArrayValue.FromString(cursor).values
+        except DecodeError:
+            values = []
+        position = tuple(order for order in map(sort_key, values) if order is not None)
+        if (
+            len(position) != len(self._descending)
+            or values[len(self.orders)].WhichOneof("value_type") != "key_value"
+        ):
+            raise invalid_argument("a cursor is not one that this query has returned")
+        return position
+
+
+def _parse_order(message: Message) -> Order:
+    if not message.property.name:
+        raise invalid_argument("an order must name a property")
+    return Order(message.property.name, enum_name(message, "direction") == "DESCENDING")
+
+
+def _check_kindless(alternatives: list[Alternative], named: Iterable[str]) -> None:
+    filtered = (
+        condition.name for alternative in alternatives for condition in alternative.conditions
+    )
+    for name in itertools.chain(filtered, named):
+        if name != KEY_PROPERTY:
+            raise invalid_argument(f"a query that uses the property {name!r} must have a kind")
+
+
+def _check_projection(query: Query) -> None:
+    for name in query.distinct_on:
+        if name not in query.projection:
+            raise invalid_argument(f"distinct on {name!r}, which is not in the projection")
+    for alternative in query.alternatives:
+        for condition in alternative.conditions:
+            if not condition.is_inequality and condition.name in query.projection:
+                raise invalid_argument(
+                    f"{condition.name!r} cannot be projected and filtered for equality"
+                )
+
+
+def parse_query(message: Message, partition: Partition, scope: Scope) -> Query:
+    """What a Query message asks for.
+
+    Raises INVALID_ARGUMENT for a query that Datastore would not accept, UNIMPLEMENTED for one that
+    this server cannot answer: vector search and the metadata kinds.
+    """
+    refuse(message, "find_nearest")
+    if len(message.kind) > 1:
+        raise invalid_argument("a query may have one kind at most")
+    kind = (message.kind[0].name or None) if message.kind else None
+    if kind is not None and kind.startswith("__"):
+        raise unimplemented(f"queries for the metadata kind {kind!r}")
+    limit = message.limit.value if message.HasField("limit") else None
+    if message.offset < 0 or (limit is not None and limit < 0):
+        raise invalid_argument("offset and limit must not be negative")
+
+    alternatives = parse_filter(message.filter if message.HasField("filter") else None, scope)
+    orders = [_parse_order(order) for order in message.order]
+    if not orders and len(alternatives) == 1:
+        # Datastore answers an inequality from the index of its property, and so in that order.
+        orders = [Order(name, False) for name in alternatives[0].ranges if name != KEY_PROPERTY]
+    projected = [projection.property.name for projection in message.projection]
+    query = Query(
+        partition=partition,
+        kind=kind,
+        alternatives=alternatives,
+        orders=orders,
+        projection=[name for name in projected if name != KEY_PROPERTY],
+        keys_only=projected == [KEY_PROPERTY],
+        distinct_on=[reference.name for reference in message.distinct_on],
+        start_cursor=message.start_cursor,
+        end_cursor=message.end_cursor,
+        offset=message.offset,
+        limit=limit,
+    )
+    if kind is None:
+        _check_kindless(alternatives, [*query.projection, *(order.name for order in query.orders)])
+    _check_projection(query)
+    return query

@@ -1,0 +1,190 @@
+"""The committed entities, and what a transaction saw of them when it began."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+from .keys import EntityKey, Partition, Path
+from .schema import Entity, EntityResult, Key, timestamp
+from .values import KEY_PROPERTY, IndexedValue, index_properties, key_value
+
+
+@dataclass(frozen=True)
+class Record:
+    """One committed version of an entity. Times are nanoseconds since the epoch."""
+
+    key: EntityKey
+    key_wire: bytes
+    """The Key message, serialised."""
+    wire: bytes
+    """The Entity message, serialised."""
+    version: int
+    create_time: int
+    update_time: int
+
+    @cached_property
+    def index(self) -> Mapping[str, tuple[IndexedValue, ...]]:
+        """The values under which the entity is found; built when a query first asks for them."""
+        index = index_properties(Entity.FromString(self.wire))
+        index[KEY_PROPERTY] = (self.key_value,)
+        return index
+
+    @cached_property
+    def key_value(self) -> IndexedValue:
+        """The value of ``__key__``."""
+        return key_value(self.key, Key.FromString(self.key_wire))
+
+    @cached_property
+    def result_tail(self) -> bytes:
+        """The fields of a full EntityResult that come after the entity and the cursor."""
+        result = EntityResult(
+            version=self.version,
+            create_time=timestamp(self.create_time),
+            update_time=timestamp(self.update_time),
+        )
+        return bytes(result.SerializeToString())
+
+
+class Reader(Protocol):
+    """A consistent state of the entities to read from."""
+
+    @property
+    def version(self) -> int:
+        """Version of the last commit that this state contains."""
+
+    def read(self, keys: Sequence[EntityKey]) -> list[Record | None]:
+        """The records of ``keys``, in their order; None for an entity that does not exist."""
+
+    def scan(self, partition: Partition, kind: str | None) -> list[Record]:
+        """All records of a partition, of one kind or (None) of all, in no particular order."""
+
+
+class Store:
+    """The committed entities. Every method may be called from any thread.
+
+    ``lock`` makes several calls one step; it may be taken again by the thread that holds it.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self._version = 1
+        self._kinds: dict[Partition, dict[str, dict[Path, Record]]] = {}
+        self._snapshots: set[Snapshot] = set()
+
+    @property
+    def version(self) -> int:
+        """Version of the last commit; grows with each."""
+        return self._version
+
+    def get(self, key: EntityKey) -> Record | None:
+        """The record of ``key``, None when there is no such entity."""
+        return self._kinds.get(key.partition, {}).get(key.kind, {}).get(key.path)
+
+    def read(self, keys: Sequence[EntityKey]) -> list[Record | None]:
+        """See :class:`Reader`."""
+        with self.lock:
+            return [self.get(key) for key in keys]
+
+    def scan(self, partition: Partition, kind: str | None) -> list[Record]:
+        """See :class:`Reader`."""
+        with self.lock:
+            kinds = self._kinds.get(partition, {})
+            scanned = kinds.values() if kind is None else [kinds.get(kind, {})]
+            return [record for records in scanned for record in records.values()]
+
+    def snapshot(self) -> Snapshot:
+        """The present state, kept readable until it is given to :meth:`release`."""
+        with self.lock:
+            snapshot = Snapshot(self)
+            self._snapshots.add(snapshot)
+            return snapshot
+
+    def release(self, snapshot: Snapshot) -> None:
+        """Stop keeping what ``snapshot`` needs; it must not be read from afterwards."""
+        with self.lock:
+            self._snapshots.discard(snapshot)
+
+    def commit(self, writes: Mapping[EntityKey, PendingWrite | None]) -> Commit:
+        """Apply all of ``writes`` as one version; None deletes."""
+        with self.lock:
+            self._version += 1
+            commit = Commit(self._version, time.time_ns())
+            for key, write in writes.items():
+                existing = self.get(key)
+                for snapshot in self._snapshots:
+                    snapshot.keep(key, existing)
+                records = self._kinds.setdefault(key.partition, {}).setdefault(key.kind, {})
+                if write is None:
+                    records.pop(key.path, None)
+                else:
+                    records[key.path] = Record(
+                        key,
+                        write.key_wire,
+                        write.wire,
+                        commit.version,
+                        existing.create_time if existing else commit.time,
+                        commit.time,
+                    )
+            return commit
+
+
+@dataclass(frozen=True)
+class PendingWrite:
+    """An entity to be stored: its Key and itself, serialised."""
+
+    key_wire: bytes
+    wire: bytes
+
+
+@dataclass(frozen=True)
+class Commit:
+    """What a commit was given: its version, and its time in nanoseconds since the epoch."""
+
+    version: int
+    time: int
+
+
+class Snapshot:
+    """The state of a store at the moment of :meth:`Store.snapshot`.
+
+    It holds only what was overwritten since: commits hand it the records that they replace.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.version = store.version
+        self._store = store
+        self._before: dict[EntityKey, Record | None] = {}
+
+    def keep(self, key: EntityKey, record: Record | None) -> None:
+        """Remember what ``key`` was, unless an earlier commit has already changed it."""
+        self._before.setdefault(key, record)
+
+    def read(self, keys: Sequence[EntityKey]) -> list[Record | None]:
+        """See :class:`Reader`."""
+        with self._store.lock:
+            before = self._before
+            return [before[key] if key in before else self._store.get(key) for key in keys]
+
+    def scan(self, partition: Partition, kind: str | None) -> list[Record]:
+        """See :class:`Reader`."""
+        with self._store.lock:
+            before = self._before
+            unchanged = [
+                record for record in self._store.scan(partition, kind) if record.key not in before
+            ]
+            replaced = [
+                record
+                for key, record in before.items()
+                if record and key.partition == partition and kind in (None, key.kind)
+            ]
+            return unchanged + replaced
+
+    def changed(self) -> Iterable[tuple[EntityKey, Record | None, Record | None]]:
+        """Each key committed to since, with its record then and its record now."""
+        with self._store.lock:
+            return [(key, then, self._store.get(key)) for key, then in self._before.items()]

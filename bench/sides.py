@@ -1,0 +1,64 @@
+"""The two sides of every comparison: what a stock client runs, and what a patched one runs.
+
+Both are called side by side, with nothing patched: each side names its own response class and its
+own conversion, and the steps between them are those of ``Client.get_multi``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from google.cloud.datastore import Entity, helpers
+from google.cloud.datastore_v1.types import datastore as datastore_types
+
+import lazyentity
+from lazyentity.patches import datastore as patched_client
+from lazyentity.patches import responses
+
+
+@dataclass(frozen=True)
+class Side:
+    """How one side turns a serialised ``LookupResponse`` into entities."""
+
+    deserialize: Callable[[bytes], Any]
+    from_protobuf: Callable[[Any], Entity]
+
+    def entities(self, response: bytes) -> list[Entity]:
+        """The entities found in ``response``, in order, as ``Client.get_multi`` returns them."""
+        found = [result.entity for result in self.deserialize(response).found]
+        return [self.from_protobuf(entity_pb._pb) for entity_pb in found]
+
+
+def _deserialize_eager(response: bytes) -> Any:
+    return responses.LookupResponse.deserialize(response).for_eager_rpc()
+
+
+def _convert(entity_pb: Any) -> Entity:
+    # One call around convert(), as in a wrapped client and in the patched helper.
+    entity: Entity = patched_client.convert(entity_pb, helpers.entity_from_protobuf)
+    return entity
+
+
+STOCK = Side(datastore_types.LookupResponse.deserialize, helpers.entity_from_protobuf)
+LAZY = Side(responses.LookupResponse.deserialize, _convert)
+EAGER = Side(_deserialize_eager, _convert)
+"""The lazy side inside ``lazyentity.eager()``: stock entities again."""
+
+
+class PatchedProcess(Exception):
+    """lazyentity is active in this process, so that the stock side would not be stock."""
+
+
+def require_unpatched() -> None:
+    """Make sure that the stock side is stock.
+
+    Raises:
+        PatchedProcess: it is not.
+    """
+    if active := lazyentity.patched():
+        raise PatchedProcess(
+            f"lazyentity is active here ({', '.join(sorted(active))}): the comparison needs a "
+            "process without `import lazyentity.auto`"
+        )

@@ -1,0 +1,153 @@
+"""A run as tables for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from lazyentity.bench.goals import Outcome
+from lazyentity.bench.results import Conversion, Results
+from lazyentity.bench.stats import Summary
+
+
+def spread(summary: Summary, digits: int = 1) -> str:
+    """A median, and half the distance of its quartiles in percent of it."""
+    half = (summary.q3 - summary.q1) / 2
+    percent = 100 * half / summary.median if summary.median else 0
+    return f"{summary.median:.{digits}f} ±{percent:.0f}%"
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, title_style="bold")
+    for column in columns:
+        table.add_column(column, justify="right", no_wrap=True)
+    return table
+
+
+def _conversion(mix: str, lines: Sequence[Conversion]) -> Table:
+    table = _table(
+        f"{mix}: bytes in, entities out, µs per entity",
+        "props",
+        "bytes",
+        "read",
+        "stock",
+        "lazy",
+        "upb alone",
+        "ratio",
+    )
+    previous = None
+    for line in lines:
+        if previous not in (None, line.properties):
+            table.add_section()
+        previous = line.properties
+        table.add_row(
+            str(line.properties),
+            str(line.wire_bytes),
+            line.read,
+            spread(line.stock),
+            spread(line.lazy),
+            spread(line.upb_parse),
+            spread(line.ratio),
+        )
+    return table
+
+
+def _memory(results: Results) -> Table:
+    table = _table(
+        "memory held, bytes per entity, mixed, 4 read",
+        "props",
+        "bytes",
+        "stock",
+        "lazy",
+        "upb message",
+        "lazy / stock",
+    )
+    for line in results.memory:
+        table.add_row(
+            str(line.properties),
+            str(line.wire_bytes),
+            spread(line.stock, 0),
+            spread(line.lazy, 0),
+            spread(line.upb_message, 0),
+            spread(line.ratio, 2),
+        )
+    return table
+
+
+def _end_to_end(results: Results) -> Table:
+    table = _table(
+        "end to end over loopback gRPC, ms per call, mixed, 1 read; floor: nothing decoded",
+        "call",
+        "stock",
+        "lazy",
+        "floor",
+        "ratio",
+        "/ floor",
+    )
+    for line in results.end_to_end:
+        table.add_row(
+            f"{line.call} {line.entities}x{line.properties}",
+            spread(line.stock),
+            spread(line.lazy),
+            spread(line.floor),
+            spread(line.ratio),
+            spread(line.over_floor),
+        )
+    return table
+
+
+def environment_line(results: Results) -> str:
+    """Where a run was made, in one line."""
+    where = results.environment
+    versions = ", ".join(
+        f"{package} {version}"
+        for package, version in where.versions.items()
+        if package != "lazyentity"
+    )
+    return (
+        f"{where.python}, {versions} ({where.protobuf_implementation}), {where.backend} backend; "
+        f"{where.cpu}, {where.cores} cores, {where.system}"
+    )
+
+
+def show(results: Results, console: Console) -> None:
+    """Print a run: its bias first, then what was measured."""
+    console.print(Text(results.bias, style="italic"))
+    console.print(Text(environment_line(results)))
+    console.print(
+        Text(
+            "Figures are medians; ± is half the interquartile range. Ratios are stock / lazy. Read "
+            "eager: all read, inside lazyentity.eager()."
+        )
+    )
+    if results.source is not None:
+        console.print(Text(results.source))
+    for mix, lines in groupby(results.conversion, key=lambda line: line.mix):
+        console.print(_conversion(mix, list(lines)))
+    if results.memory:
+        console.print(_memory(results))
+    if results.end_to_end:
+        console.print(_end_to_end(results))
+    if results.import_ms is not None:
+        console.print(
+            f"import lazyentity.auto adds {spread(results.import_ms)} ms", highlight=False
+        )
+    if results.access is not None:
+        console.print(
+            Text(
+                f'entity["name"], once decoded: {spread(results.access.entity)} ns, a plain dict '
+                f"{spread(results.access.plain_dict)} ns, ratio {spread(results.access.ratio)}"
+            )
+        )
+
+
+def show_goals(outcomes: Sequence[Outcome], console: Console) -> None:
+    """Print each goal, met or missed."""
+    for outcome in outcomes:
+        mark = Text("met    ", style="green") if outcome.met else Text("MISSED ", style="bold red")
+        console.print(mark + Text(str(outcome)), soft_wrap=True)

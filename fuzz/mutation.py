@@ -1,0 +1,129 @@
+"""Changes to serialised messages that keep the lengths inside of them right.
+
+Nearly every change that a fuzzer makes to a byte of a nested message only tears it apart. These
+change one field at any depth and encode what is around it anew, so that it reaches the decoder.
+"""
+
+from __future__ import annotations
+
+import random
+
+import atheris  # type: ignore[import-untyped]  # in the environment of tools/fuzz only
+
+from tests.strategies import schema, wire
+from tests.strategies.wire import Field
+
+_SCHEMAS = (
+    schema.ENTITY,
+    schema.ENTRY,
+    schema.VALUE,
+    schema.KEY,
+    schema.PATH_ELEMENT,
+    schema.TIMESTAMP,
+    schema.GEO_POINT,
+)
+_KNOWN = sorted({item for known in _SCHEMAS for item in known.wire_types.items()})
+_FIXED = {wire.FIXED64: 8, wire.FIXED32: 4}
+_MOST_PADDING = 4
+_MOST_TORN = 9
+
+
+def mutated(raw: bytes, max_size: int, seed: int) -> bytes:
+    """Return ``raw`` with one change; libFuzzer's interface for custom mutators."""
+    chance = random.Random(seed)
+    fields = _parsed(raw)
+    # Bytes that are no message are left to the fuzzer, and now and then those that are, too.
+    if not fields or chance.random() < 0.2:
+        return bytes(atheris.Mutate(raw, max_size))
+    changed = wire.encode(_with_change(fields, chance, max_size))
+    return changed if len(changed) <= max_size else raw
+
+
+def _with_change(fields: list[Field], chance: random.Random, max_size: int) -> list[Field]:
+    index = chance.randrange(len(fields))
+    field = fields[index]
+    inner = _parsed(field.payload) if field.wire_type == wire.DELIMITED else None
+    if inner and chance.random() < 0.75:
+        payload = wire.encode(_with_change(inner, chance, max_size))
+        return [*fields[:index], field._replace(payload=payload), *fields[index + 1 :]]
+    match chance.randrange(8):
+        case 0:
+            changed = []
+        case 1:
+            changed = [field, field]
+        case 2:
+            changed = [field._replace(padding=chance.randint(1, _MOST_PADDING))]
+        case 3:
+            changed = [_known_field(chance), field]
+        case 4:
+            number, wire_type = chance.choice(_KNOWN)
+            changed = [field._replace(number=number)] if wire_type == field.wire_type else []
+        case 5:
+            return chance.sample(fields, len(fields))
+        case 6:
+            # Torn off inside of a message whose own length is right.
+            changed = [field._replace(payload=field.payload[: -chance.randint(1, _MOST_TORN)])]
+        case _:
+            changed = [_with_other_payload(field, chance, max_size)]
+    return [*fields[:index], *changed, *fields[index + 1 :]]
+
+
+def _known_field(chance: random.Random) -> Field:
+    number, wire_type = chance.choice(_KNOWN)
+    match wire_type:
+        case wire.VARINT:
+            return wire.integer(number, chance.getrandbits(chance.randint(1, 64)))
+        case wire.DELIMITED:
+            return wire.delimited(number, chance.randbytes(chance.randint(0, 3)))
+        case _:
+            return Field(number, wire_type, chance.randbytes(_FIXED[wire_type]))
+
+
+def _with_other_payload(field: Field, chance: random.Random, max_size: int) -> Field:
+    payload = bytes(atheris.Mutate(field.payload, max(1, min(max_size, len(field.payload) + 8))))
+    match field.wire_type:
+        case wire.VARINT if chance.random() < 0.2:
+            # Ten bytes have room for 70 bits, of which a parser accepts 64.
+            payload = bytes([*(byte | 0x80 for byte in chance.randbytes(9)), chance.randint(0, 3)])
+        case wire.VARINT:
+            payload = wire.varint(int.from_bytes(payload[:8], "little"))
+        case wire.FIXED64 | wire.FIXED32:
+            size = _FIXED[field.wire_type]
+            payload = payload[:size].ljust(size, b"\0")
+    return field._replace(payload=payload)
+
+
+def _parsed(raw: bytes) -> list[Field] | None:
+    """Return the fields of the message ``raw``; None if it is none, or has groups."""
+    fields = []
+    at = 0
+    while at < len(raw):
+        tag, at = _varint(raw, at)
+        number, wire_type = tag >> 3, tag & 7
+        if wire_type == wire.DELIMITED:
+            size, at = _varint(raw, at)
+            end = at + size
+        elif wire_type == wire.VARINT:
+            _, end = _varint(raw, at)
+        elif wire_type in _FIXED:
+            end = at + _FIXED[wire_type]
+        else:
+            return None
+        if number == 0 or not at <= end <= len(raw):
+            return None
+        fields.append(Field(number, wire_type, raw[at:end]))
+        at = end
+    return fields
+
+
+def _varint(raw: bytes, at: int) -> tuple[int, int]:
+    """Return the number at ``at`` and where it ends: behind ``raw``, if it does not."""
+    value = 0
+    for shift in range(0, 70, 7):
+        if at + shift // 7 >= len(raw):
+            break
+        byte = raw[at + shift // 7]
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at + shift // 7 + 1
+    return value, len(raw) + 1

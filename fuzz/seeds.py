@@ -1,0 +1,104 @@
+"""Write the corpus: small entities of every kind, canonical and odd, sound and faulty; responses.
+
+Run from the checkout as ``python -m fuzz.seeds``, where the project is installed with its tests.
+What it writes depends on the version of hypothesis; a new one does not ask for a new corpus.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from google.cloud.datastore_v1.types import datastore as datastore_pb2
+from google.cloud.datastore_v1.types import entity as entity_pb2
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+from tests.native.malformed import MALFORMED
+from tests.strategies import Grammar, entities, wire
+from tests.strategies.samples import PLAIN, RICH
+from tests.strategies.schema import ARRAY, ENTITY, ENTRY, VALUE
+
+CORPUS = Path(__file__).parent / "corpus"
+
+_GRAMMARS = (
+    Grammar(odd=False, properties=4, depth=1),
+    Grammar(odd=False, faulty=True, properties=3),
+    Grammar(odd=True, properties=3),
+    Grammar(odd=True, faulty=True, properties=3),
+)
+_EXAMPLES = 40
+_LARGEST = 256
+_DEPTHS = (1, 5, 23, 24, 25, 26, 39, 40, 41, 48, 49, 50)
+
+
+def _drawn(grammar: Grammar) -> set[bytes]:
+    found: set[bytes] = set()
+
+    @seed(1)
+    @settings(
+        max_examples=_EXAMPLES,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(entities(grammar))
+    def collect(raw: bytes) -> None:
+        if len(raw) <= _LARGEST:
+            found.add(raw)
+
+    collect()
+    return found
+
+
+def _responses() -> tuple[bytes, bytes]:
+    """A lookup's and a query's response, each with two results and something of everything else."""
+    lookup = datastore_pb2.LookupResponse.pb()(transaction=b"t", read_time={"seconds": 1})
+    query = datastore_pb2.RunQueryResponse.pb()(
+        batch={"skipped_results": 1, "end_cursor": b"end", "more_results": 3}, transaction=b"t"
+    )
+    for raw in (PLAIN, RICH):
+        entity = entity_pb2.Entity.pb().FromString(raw)
+        lookup.found.add(entity=entity, version=1, cursor=b"c")
+        query.batch.entity_results.add(entity=entity, cursor=b"c", update_time={"nanos": 1})
+    lookup.missing.add(entity=entity_pb2.Entity.pb()(key=entity.key))
+    lookup.deferred.add().CopyFrom(entity.key)
+    return lookup.SerializeToString(), query.SerializeToString()
+
+
+RESPONSES = _responses()
+
+
+def nested_arrays(depth: int) -> bytes:
+    """Serialise an entity whose property ``a`` is ``depth`` arrays inside of each other."""
+    value = [wire.integer(VALUE.integer_value, 1)]
+    for _ in range(depth):
+        value = [wire.message(VALUE.array_value, wire.message(ARRAY.values, *value))]
+    return _entity(wire.message(ENTRY.value, *value))
+
+
+def nested_entities(depth: int) -> bytes:
+    """Serialise an entity with ``depth`` entities inside of each other, each the property ``a``."""
+    raw = _entity(wire.message(ENTRY.value, wire.integer(VALUE.integer_value, 1)))
+    for _ in range(depth):
+        raw = _entity(wire.message(ENTRY.value, wire.delimited(VALUE.entity_value, raw)))
+    return raw
+
+
+def _entity(value: wire.Field) -> bytes:
+    return wire.encode([wire.message(ENTITY.properties, wire.delimited(ENTRY.key, "a"), value)])
+
+
+def main() -> None:
+    """Replace the corpus."""
+    found = {PLAIN, RICH, b"", *RESPONSES, *MALFORMED.values()}.union(*map(_drawn, _GRAMMARS))
+    for depth in _DEPTHS:
+        found |= {nested_arrays(depth), nested_entities(depth)}
+    CORPUS.mkdir(exist_ok=True)
+    for old in CORPUS.iterdir():
+        old.unlink()
+    for raw in found:
+        (CORPUS / hashlib.sha256(raw).hexdigest()[:16]).write_bytes(raw)
+
+
+if __name__ == "__main__":
+    main()

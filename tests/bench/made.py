@@ -1,0 +1,74 @@
+"""Results made up for the tests of what shows, checks and draws them."""
+
+from __future__ import annotations
+
+import functools
+
+from lazyentity.bench import cases, end_to_end, environment, run
+from lazyentity.bench.results import SCHEMA, Access, Conversion, EndToEnd, Memory, Results
+from lazyentity.bench.stats import Summary
+
+
+def _about(value: float) -> Summary:
+    return Summary(median=value, q1=value * 0.9, q3=value * 1.2, rounds=9)
+
+
+def _conversion(case: cases.Case, ratio: float) -> Conversion:
+    return Conversion(
+        mix=case.mix,
+        properties=case.properties,
+        read=case.read,
+        entities=case.entities,
+        wire_bytes=23 * case.properties,
+        stock=_about(ratio * case.properties),
+        lazy=_about(case.properties),
+        upb_parse=_about(case.properties / 2),
+        ratio=_about(ratio),
+        over_upb_parse=_about(2),
+    )
+
+
+@functools.cache
+def _quick_cases() -> list[cases.Case]:
+    makers = cases.select(tuple(cases.MIXES), run.QUICK.counts, run.QUICK.reads)
+    return [make() for make in makers.values()]
+
+
+def make_results(ratio: float = 10.0, backend: str = "pure") -> Results:
+    """Results of the shape that the quick plan gives, every ratio of them the one asked for."""
+    return Results(
+        schema=SCHEMA,
+        date="2024-05-06T07:08:09+00:00",
+        mode="quick",
+        environment=environment.describe(backend),
+        conversion=[_conversion(case, ratio) for case in _quick_cases()],
+        memory=[
+            Memory(
+                properties=count,
+                read="4",
+                entities=20,
+                wire_bytes=2300,
+                stock=_about(15000),
+                lazy=_about(15000 / ratio),
+                upb_message=_about(21000),
+                ratio=_about(1 / ratio),
+            )
+            for count in run.QUICK.memory_properties
+        ],
+        end_to_end=[
+            EndToEnd(
+                call=call,
+                entities=run.ENTITIES,
+                properties=run.PROPERTIES,
+                read="1",
+                stock=_about(40),
+                lazy=_about(40 / ratio),
+                floor=_about(20 / ratio),
+                ratio=_about(ratio),
+                over_floor=_about(2),
+            )
+            for call in end_to_end.CALLS
+        ],
+        import_ms=_about(12),
+        access=Access(entity=_about(30), plain_dict=_about(20), ratio=_about(1.5)),
+    )

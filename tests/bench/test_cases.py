@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import datetime
+import itertools
+
+import pytest
+from google.cloud.datastore import Entity
+
+from lazyentity.bench import cases, sides, wire
+
+STOCK = sides.STOCK.entities
+
+
+def entities_of(case: cases.Case) -> list[Entity]:
+    return [entity for response in case.responses for entity in STOCK(response)]
+
+
+@pytest.mark.parametrize("mix", cases.MIXES)
+@pytest.mark.parametrize("count", [1, 5, 50])
+def test_entities_have_the_properties_that_the_case_says(mix: str, count: int) -> None:
+    """A case holds that many entities of that many properties, no two alike."""
+    case = cases.case(mix, count, "all", entities=45)
+    entities = entities_of(case)
+    assert len(entities) == case.entities == 45
+    assert {len(entity) for entity in entities} == {count}
+    assert len({entity.key.id for entity in entities}) == 45
+    assert all(first != second for first, second in itertools.pairwise(entities))
+
+
+def test_mixed_properties_are_of_six_types() -> None:
+    """The mixed mix rotates through strings, ints, floats, booleans, timestamps and blobs."""
+    entity = entities_of(cases.case("mixed", 12, "all"))[0]
+    types = [type(entity[name]).__mro__ for name in cases.MIXES["mixed"].names(12)]
+    assert all(
+        wanted in mro
+        for mro, wanted in zip(
+            types, [str, int, float, bool, datetime.datetime, bytes] * 2, strict=True
+        )
+    )
+
+
+def test_mixed_properties_are_of_ordinary_size() -> None:
+    """A mixed property takes 20 to 30 bytes on the wire, its name included."""
+    (response,) = cases.case("mixed", 100, "all").responses
+    assert all(2000 <= len(raw) <= 3000 for raw in wire.entities_of(response))
+
+
+def test_same_bytes_every_time() -> None:
+    """Cases are the same in every run."""
+    cases._responses.cache_clear()
+    first = cases.case("nested", 8, "all").responses
+    cases._responses.cache_clear()
+    assert cases.case("nested", 8, "all").responses == first
+
+
+@pytest.mark.parametrize("count", cases.COUNTS)
+def test_four_reads_take_four_types(count: int) -> None:
+    """Four reads of the mixed mix take a string, an int, a float and a boolean."""
+    names = cases.names_read(cases.MIXES["mixed"], count, "4")
+    if cases.applies(count, "4"):
+        prefixes = [name.rsplit("_", 1)[0] for name in names]
+        assert prefixes == ["text", "count", "amount", "active"]
+        assert len(set(names)) == 4
+
+
+def test_reads_are_not_repeated_under_another_name() -> None:
+    """A small entity is not measured twice for the same reads."""
+    assert list(cases.select(["mixed"], [1], cases.READS)) == [
+        "mixed-1-0",
+        "mixed-1-all",
+        "mixed-1-items",
+        "mixed-1-eager",
+    ]
+    assert "mixed-5-4" in cases.select(["mixed"], [5], cases.READS)
+    assert not cases.applies(4, "4")
+
+
+def test_half_is_half() -> None:
+    """Half of the properties means the first half."""
+    mix = cases.MIXES["strings"]
+    assert cases.names_read(mix, 10, "half") == mix.names(10)[:5]
+
+
+def test_embedded_case_reads_one_leaf() -> None:
+    """The special case reads one leaf of ten times twenty properties."""
+    case = cases.embedded_case()
+    entities = entities_of(case)
+    assert {len(entity) for entity in entities} == {10}
+    assert all(len(value) == 20 for value in entities[0].values())
+    assert len(list(case.reader.values(entities))) == case.entities

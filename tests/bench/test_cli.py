@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from lazyentity.bench import cli, results, run, verify
+
+from .made import make_results
+
+
+def invoke(*arguments: object) -> Result:
+    return CliRunner().invoke(cli.main, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def measure_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any measurement fails the test."""
+    monkeypatch.setattr(run, "run", lambda *_: pytest.fail("measuring started"))
+
+
+@pytest.fixture
+def measured(monkeypatch: pytest.MonkeyPatch) -> Callable[[results.Results], None]:
+    """Makes the measurements give the results at hand."""
+
+    def set_results(made: results.Results) -> None:
+        monkeypatch.setattr(run, "run", lambda *_: iter(()))
+        monkeypatch.setattr(run, "collect", lambda *_: made)
+
+    return set_results
+
+
+@pytest.mark.usefixtures("measure_nothing")
+@pytest.mark.parametrize("option", ["--output", "--plot"])
+def test_unwritable_files_are_found_before_measuring(option: str, tmp_path: Path) -> None:
+    """A file that cannot be written is a clear error and exit code 2 before the measuring."""
+    outcome = CliRunner().invoke(
+        cli.main,
+        ["--output", str(tmp_path / "results.json"), option, str(tmp_path / "missing" / "file")],
+    )
+    assert outcome.exit_code == 2
+    assert outcome.output.startswith("Error: cannot write ")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.usefixtures("measure_nothing")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--project", "p"),
+        ("--kind", "K", "--plot", "chart.svg"),
+        ("--kind", "K", "--check"),
+        ("--kind", "K", "--mixes", "mixed"),
+        ("--properties", "0"),
+        ("--mixes", "other"),
+        ("--kind", "K", "--limit", "0"),
+    ],
+)
+def test_options_that_do_not_go_together(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    """Arguments that make no sense are refused at once, with the usage."""
+    outcome = invoke(*arguments, "--output", tmp_path / "results.json")
+    assert outcome.exit_code == 2
+    assert "Usage:" in outcome.output
+
+
+def test_results_are_written_shown_and_drawn(
+    measured: Callable[[results.Results], None], tmp_path: Path
+) -> None:
+    """A run ends in a JSON file, a chart if wanted, and tables that open with the bias."""
+    made = make_results()
+    measured(made)
+    output, chart = tmp_path / "results.json", tmp_path / "chart.svg"
+    outcome = invoke("--quick", "--output", output, "--plot", chart)
+    assert outcome.exit_code == 0, outcome.output
+    assert results.load(output) == made
+    assert chart.read_text(encoding="utf-8").lstrip().startswith("<?xml")
+    assert "One machine, synthetic entities" in outcome.output
+    for title in (
+        "strings:",
+        "mixed:",
+        "nested:",
+        "memory held",
+        "end to end",
+        "import lazyentity",
+    ):
+        assert title in outcome.output
+
+
+def test_check_passes_when_goals_are_met(
+    measured: Callable[[results.Results], None], tmp_path: Path
+) -> None:
+    """A fast run passes the check."""
+    measured(make_results(ratio=50))
+    assert invoke("--check", "--output", tmp_path / "results.json").exit_code == 0
+
+
+def test_check_names_what_is_missed(
+    measured: Callable[[results.Results], None], tmp_path: Path
+) -> None:
+    """A slow run fails the check, naming each missed goal; its results are recorded."""
+    made = make_results(ratio=5)
+    measured(dataclasses.replace(made, import_ms=None))
+    output = tmp_path / "results.json"
+    outcome = invoke("--check", "--output", output)
+    assert outcome.exit_code == 1
+    *_, summary = outcome.output.partition("Error: ")
+    assert summary.startswith("4 goals missed:")
+    assert "500 properties, 4 read: stock time / lazy time: 5.00, must be at least 12" in summary
+    assert "import lazyentity.auto, ms: not measured" in summary
+    assert output.exists()
+
+
+def test_without_check_slow_is_no_error(
+    measured: Callable[[results.Results], None], tmp_path: Path
+) -> None:
+    """Goals are judged only when asked for."""
+    measured(make_results(ratio=1))
+    assert invoke("--output", tmp_path / "results.json").exit_code == 0
+
+
+def test_outputs_that_differ_record_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """When lazy and stock differ, there are no results, and the error says where they differ."""
+
+    def mismatch(*_: object) -> list[run.Part]:
+        raise verify.OutputMismatch("entities[0]['a']: 1 in place of 2")
+
+    monkeypatch.setattr(run, "run", mismatch)
+    output = tmp_path / "results.json"
+    outcome = invoke("--output", output)
+    assert outcome.exit_code == 1
+    assert "entities[0]['a']: 1 in place of 2" in outcome.output
+    assert not output.exists()
+
+
+def test_a_choice_of_mixes_and_counts(tmp_path: Path) -> None:
+    """Chosen mixes and counts are measured and no others."""
+    output = tmp_path / "results.json"
+    plan = dataclasses.replace(
+        run.QUICK,
+        conversion=dataclasses.replace(run.QUICK.conversion, seconds=0, max_rounds=1, min_rounds=1),
+    )
+    steps = run.steps(plan, ["mixed"], (2, 3))
+    decode = [measure for section, measure in steps if section == "decode"]
+    lines = [
+        part for part in (measure() for measure in decode) if isinstance(part, results.Conversion)
+    ]
+    assert {(line.mix, line.properties) for line in lines} == {("mixed", 2), ("mixed", 3)}
+    assert not output.exists()

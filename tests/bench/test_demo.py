@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+
+def test_demo() -> None:
+    """The demonstration shows both codes, what each decoded, and that the totals are equal."""
+    child = subprocess.run(
+        [sys.executable, "-m", "lazyentity.bench.demo"],
+        check=True,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+    )
+    assert child.stdout.count("query.fetch()") == 2
+    assert child.stdout.count("import lazyentity.auto") == 1
+    decoded = next(line for line in child.stdout.splitlines() if "properties decoded" in line)
+    assert " ".join(decoded.split()) == "properties decoded 30,000 of 30,000 300 of 30,000"
+    assert "equal" in child.stdout

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from lazyentity.bench import goals
+
+from .made import make_results
+
+
+@pytest.mark.parametrize("backend", ["pure", "native"])
+def test_quick_run_measures_every_goal(backend: str) -> None:
+    """The quick run, which is what CI checks, has a figure for each goal of a backend."""
+    outcomes = goals.evaluate(make_results(backend=backend))
+    assert outcomes
+    assert all(outcome.median is not None for outcome in outcomes)
+
+
+def test_goals_of_the_other_backend_do_not_apply() -> None:
+    """A backend is held to its own goals."""
+    for backend in ("pure", "native"):
+        outcomes = goals.evaluate(make_results(backend=backend))
+        assert {outcome.goal.backend for outcome in outcomes} == {backend}
+
+
+def test_fast_enough() -> None:
+    """A run that is fast enough meets every goal."""
+    assert all(outcome.met for outcome in goals.evaluate(make_results(ratio=50)))
+
+
+def test_too_slow_names_what_is_missed() -> None:
+    """A run that is too slow names the goals that it missed, with figure and bound."""
+    missed = [str(o) for o in goals.evaluate(make_results(ratio=5)) if not o.met]
+    assert missed == [
+        "mixed, 100 properties, 4 read: stock time / lazy time: 5.00, must be at least 8",
+        "mixed, 500 properties, 4 read: stock time / lazy time: 5.00, must be at least 12",
+        "query of 300 entities of 100 properties, 1 read: stock wall / lazy wall: 5.00, "
+        "must be at least 6",
+    ]
+
+
+def test_not_measured_is_not_met() -> None:
+    """A goal cannot be met by leaving its measurement out."""
+    bare = dataclasses.replace(
+        make_results(ratio=50), conversion=[], memory=[], end_to_end=[], import_ms=None, access=None
+    )
+    outcomes = goals.evaluate(bare)
+    assert not any(outcome.met for outcome in outcomes)
+    assert all("not measured" in str(outcome) for outcome in outcomes)
+
+
+@pytest.mark.parametrize(
+    ("at_least", "median", "met"),
+    [(True, 2.0, True), (True, 1.99, False), (False, 2.0, True), (False, 2.01, False)],
+)
+def test_a_bound_that_is_just_reached_is_met(at_least: bool, median: float, met: bool) -> None:
+    """The bound itself is good enough, a little less is not."""
+    goal = goals.Goal("pure", "figure", lambda _: None, 2.0, at_least)
+    assert goals.Outcome(goal, median).met is met

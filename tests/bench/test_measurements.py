@@ -1,0 +1,52 @@
+"""The measurements that need other processes, on small input."""
+
+from __future__ import annotations
+
+import pytest
+
+from lazyentity.bench import end_to_end, memory, overheads, verify
+from lazyentity.bench.timing import Budget
+
+ONCE = Budget(seconds=0, min_rounds=1, max_rounds=1, sample_seconds=0)
+
+
+@pytest.mark.parametrize("call", end_to_end.CALLS)
+def test_end_to_end(call: str) -> None:
+    """Each call is timed on all three sides, their answers compared."""
+    line = end_to_end.measure(call, entities=7, properties=12, budget=ONCE)
+    assert (line.call, line.entities, line.properties) == (call, 7, 12)
+    assert min(line.stock.median, line.lazy.median, line.floor.median) > 0
+
+
+def test_a_floor_that_carried_less_is_found() -> None:
+    """The floor counts only if it carried the answer that the others decoded."""
+    with end_to_end.loaded("query", entities=5, properties=6) as sides:
+        stock, lazy = sides.tasks["stock"](), sides.tasks["lazy"]()
+        with pytest.raises(verify.OutputMismatch, match="floor"):
+            sides.check(stock, lazy)
+        assert sides.tasks["floor"]() == []
+        sides.check(stock, lazy)
+
+
+def test_values_that_differ_are_found() -> None:
+    """The lazy client's values are compared with the stock client's."""
+    with end_to_end.loaded("get_multi", entities=3, properties=6) as sides:
+        sides.tasks["floor"]()
+        with pytest.raises(verify.OutputMismatch, match="text"):
+            sides.check(["a", "b", "c"], ["a", "b", "d"])
+
+
+def test_memory() -> None:
+    """Each side holds at least the bytes that it was made of."""
+    line = memory.measure(properties=50, entities=1000, rounds=1)
+    assert min(line.stock.median, line.lazy.median, line.upb_message.median) > line.wire_bytes
+    assert line.ratio.median == pytest.approx(line.lazy.median / line.stock.median)
+
+
+def test_overheads() -> None:
+    """The import and the access to a decoded property are measured."""
+    imported = overheads.import_ms(rounds=2)
+    assert imported.median > 0
+    assert imported.rounds == 2
+    access = overheads.access(ONCE)
+    assert min(access.entity.median, access.plain_dict.median, access.ratio.median) > 0

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from docutils.core import publish_doctree
+from docutils.nodes import table
+
+from lazyentity.bench import report, results
+
+from .made import make_results
+
+
+@pytest.fixture
+def results_file(tmp_path: Path) -> Path:
+    path = tmp_path / "results.json"
+    path.write_text(results.dump(make_results()), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def readme(tmp_path: Path) -> Path:
+    path = tmp_path / "README.rst"
+    path.write_text(f"Title\n=====\n\n{report.START}\n\n{report.END}\n\nEnd.\n", encoding="utf-8")
+    return path
+
+
+def run(*arguments: object) -> tuple[int, str]:
+    outcome = CliRunner().invoke(report.main, [str(argument) for argument in arguments])
+    return outcome.exit_code, outcome.output
+
+
+def test_update_then_check(results_file: Path, readme: Path) -> None:
+    """After an update the check passes, and a second update changes nothing."""
+    assert run(results_file, "--update", readme) == (0, "")
+    updated = readme.read_text(encoding="utf-8")
+    assert run(results_file, "--check", readme) == (0, "")
+    assert run(results_file, "--update", readme) == (0, "")
+    assert readme.read_text(encoding="utf-8") == updated
+    assert updated.startswith("Title\n=====\n")
+    assert updated.endswith("End.\n")
+
+
+def test_check_finds_a_changed_figure(results_file: Path, readme: Path) -> None:
+    """One digit that differs from the results file fails the check, which changes nothing."""
+    run(results_file, "--update", readme)
+    edited = readme.read_text(encoding="utf-8").replace("10.0x", "11.0x", 1)
+    readme.write_text(edited, encoding="utf-8")
+    code, output = run(results_file, "--check", readme)
+    assert code == 1
+    assert "--update" in output
+    assert readme.read_text(encoding="utf-8") == edited
+
+
+def test_markers_are_needed(results_file: Path, tmp_path: Path) -> None:
+    """A file without the markers is an error, and stays as it was."""
+    path = tmp_path / "other.rst"
+    path.write_text("nothing here\n", encoding="utf-8")
+    code, output = run(results_file, "--update", path)
+    assert code == 1
+    assert report.START in output
+    assert path.read_text(encoding="utf-8") == "nothing here\n"
+
+
+def test_no_results_file(readme: Path, tmp_path: Path) -> None:
+    """A results file that cannot be read is one clear error."""
+    code, output = run(tmp_path / "none.json", "--check", readme)
+    assert code == 1
+    assert "cannot read" in output
+
+
+def test_section_is_valid_and_says_its_bias_first() -> None:
+    """The section is reStructuredText without warnings, opens with the bias, and has the tables."""
+    section = report.render(make_results())
+    tree = publish_doctree(section, settings_overrides={"report_level": 1, "halt_level": 1})
+    first = tree.next_node()
+    assert first is not None
+    assert first.astext().startswith("One machine, synthetic entities")
+    # Three mixes, end to end, memory.
+    assert len(list(tree.findall(table))) == 5

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lazyentity.bench import results
+from lazyentity.bench.results import ResultsError
+
+from .made import make_results
+
+
+def test_round_trip(tmp_path: Path) -> None:
+    """What is written is read back equal."""
+    made = make_results()
+    path = tmp_path / "results.json"
+    path.write_text(results.dump(made), encoding="utf-8")
+    assert results.load(path) == made
+
+
+def test_says_where_it_was_measured() -> None:
+    """A results file carries versions, processor and backend."""
+    text = results.dump(make_results())
+    for expected in (
+        "google-cloud-datastore",
+        "protobuf",
+        '"cpu"',
+        '"backend": "pure"',
+        '"rounds"',
+    ):
+        assert expected in text
+
+
+def test_other_schema_is_refused(tmp_path: Path) -> None:
+    """A file of another schema is an error that says so, not figures under wrong names."""
+    path = tmp_path / "results.json"
+    text = results.dump(make_results()).replace('"schema": 1', '"schema": 2')
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ResultsError, match="schema 1"):
+        results.load(path)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": 1}', "\x00"])
+def test_no_results_file(text: str, tmp_path: Path) -> None:
+    """Anything else in a file is an error that names the file."""
+    path = tmp_path / "other.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ResultsError, match=r"other\.json"):
+        results.load(path)
+
+
+def test_missing_results_file(tmp_path: Path) -> None:
+    """A missing file is an error that names it."""
+    with pytest.raises(ResultsError, match=r"none\.json"):
+        results.load(tmp_path / "none.json")
+
+
+@pytest.mark.parametrize("where", ["missing/results.json", "."])
+def test_unwritable_is_found_at_once(where: str, tmp_path: Path) -> None:
+    """A file that cannot be written is an error before the block runs."""
+    with pytest.raises(ResultsError, match="cannot write"), results.writable(tmp_path / where):
+        pytest.fail("the block ran")
+
+
+def test_contents_are_replaced_whole(tmp_path: Path) -> None:
+    """A shorter text leaves nothing of the longer one before it."""
+    path = tmp_path / "results.json"
+    path.write_text("x" * 1000, encoding="utf-8")
+    with results.writable(path):
+        results.write(path, "short")
+    assert path.read_text(encoding="utf-8") == "short"
+
+
+def test_a_failed_run_leaves_the_old_results(tmp_path: Path) -> None:
+    """An existing results file survives a run that fails."""
+    path = tmp_path / "results.json"
+    path.write_text("old", encoding="utf-8")
+    with pytest.raises(RuntimeError), results.writable(path):
+        raise RuntimeError
+    assert path.read_text(encoding="utf-8") == "old"
+
+
+def test_a_failed_run_leaves_no_new_file(tmp_path: Path) -> None:
+    """A run that fails leaves no empty results file behind."""
+    path = tmp_path / "results.json"
+    with pytest.raises(RuntimeError), results.writable(path):
+        raise RuntimeError
+    assert not path.exists()
+
+
+def test_a_file_that_can_no_longer_be_written(tmp_path: Path) -> None:
+    """Where the file cannot be written after all, the error names it."""
+    path = tmp_path / "results.json"
+    with results.writable(path):
+        path.unlink()
+        path.mkdir()
+        with pytest.raises(ResultsError, match=r"cannot write .*results\.json"):
+            results.write(path, "text")

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import gc
+import weakref
+
+import pytest
+
+from lazyentity.bench.timing import Budget, Timed, interleave
+
+ROUNDS = 6
+FEW = Budget(seconds=0, min_rounds=ROUNDS, max_rounds=ROUNDS, sample_seconds=0)
+
+
+def test_every_task_is_timed_once_a_round() -> None:
+    """Sample i of every task was taken in the same round."""
+    timed = interleave({"stock": lambda: None, "lazy": lambda: None}, FEW)
+    assert {name: len(track.seconds) for name, track in timed.items()} == {
+        "stock": ROUNDS,
+        "lazy": ROUNDS,
+    }
+
+
+def test_order_alternates() -> None:
+    """No task is always the first of its round."""
+    calls: list[str] = []
+    interleave({"stock": lambda: calls.append("stock"), "lazy": lambda: calls.append("lazy")}, FEW)
+    rounds = calls[-2 * ROUNDS :]
+    assert rounds == ["stock", "lazy", "lazy", "stock"] * (ROUNDS // 2)
+
+
+def test_rounds_stop_at_the_maximum() -> None:
+    """Time left over does not add rounds beyond the maximum."""
+    budget = Budget(seconds=60, min_rounds=1, max_rounds=3, sample_seconds=0)
+    assert len(interleave({"only": lambda: None}, budget)["only"].seconds) == 3
+
+
+def test_last_result_is_at_hand() -> None:
+    """The result of the last timed call can be verified."""
+    results = iter(range(1000))
+    track = interleave({"count": lambda: next(results)}, FEW)["count"]
+    assert next(results) == track.last + 1
+
+
+def test_previous_result_is_released_while_the_clock_runs() -> None:
+    """Releasing what a call returned is part of the time of the next."""
+
+    class Result:
+        pass
+
+    alive: list[int] = []
+    made: list[weakref.ref[Result]] = []
+
+    def task() -> Result:
+        alive.append(sum(reference() is not None for reference in made))
+        result = Result()
+        made.append(weakref.ref(result))
+        return result
+
+    track = Timed(task)
+    track.sample(3)
+    # While a call runs, only the result that it is about to replace is alive.
+    assert alive == [0, 1, 1]
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_collector_is_off_while_timing_and_put_back(enabled: bool) -> None:
+    """Automatic collection is off inside tasks, and afterwards as it was before."""
+    was_enabled = gc.isenabled()
+    (gc.enable if enabled else gc.disable)()
+    try:
+        timed = interleave({"ask": gc.isenabled}, FEW)
+        assert timed["ask"].last is False
+        assert gc.isenabled() is enabled
+        assert gc.get_freeze_count() == 0
+    finally:
+        (gc.enable if was_enabled else gc.disable)()

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import datetime
+import math
+from typing import Any
+
+import pytest
+from google.cloud.datastore import Entity, Key
+from proto.datetime_helpers import DatetimeWithNanoseconds
+
+from lazyentity.bench import reading, verify
+
+
+def entity(**properties: Any) -> Entity:
+    made = Entity(key=Key("Kind", 1, project="p"))
+    made.update(properties)
+    return made
+
+
+def nanoseconds(value: int) -> DatetimeWithNanoseconds:
+    return DatetimeWithNanoseconds(2020, 1, 1, nanosecond=value, tzinfo=datetime.timezone.utc)
+
+
+@pytest.mark.parametrize(
+    ("stock", "lazy"),
+    [
+        pytest.param(1, True, id="bool for int"),
+        pytest.param(1.0, 1, id="int for float"),
+        pytest.param("a", b"a", id="bytes for text"),
+        pytest.param(0.0, -0.0, id="sign of zero"),
+        pytest.param(nanoseconds(1), nanoseconds(2), id="nanoseconds"),
+        pytest.param([1, 2], [1], id="shorter array"),
+        pytest.param([1, [2]], [1, [3]], id="inside an array"),
+        pytest.param(entity(a=1), {"a": 1}, id="dict for entity"),
+        pytest.param(entity(a=1), entity(), id="property missing"),
+        pytest.param(entity(a=entity(b=1)), entity(a=entity(b=2)), id="embedded entity"),
+        pytest.param(Entity(key=Key("K", 1, project="p")), Entity(), id="key"),
+        pytest.param(Entity(exclude_from_indexes=("a",)), Entity(), id="exclude_from_indexes"),
+    ],
+)
+def test_differences_are_found(stock: Any, lazy: Any) -> None:
+    """Whatever differs from stock's output, in value or in type, fails the measurement."""
+    with pytest.raises(verify.OutputMismatch):
+        verify.check_same(stock, lazy, "value")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [math.nan, None, "", [], [[]], entity(a=[entity(b=math.nan)]), nanoseconds(7)],
+    ids=repr,
+)
+def test_same_is_same(value: Any) -> None:
+    """What equals stock passes, NaN included."""
+    verify.check_same(value, value, "value")
+
+
+def test_subclass_of_entity_is_an_entity() -> None:
+    """A lazy entity may be a subclass: that is announced as a difference that is accepted."""
+
+    class Sub(Entity):
+        pass
+
+    other = Sub()  # type: ignore[no-untyped-call]  # the client is untyped
+    other.update(a=1)
+    embedded = Entity()
+    embedded.update(a=1)
+    verify.check_same(embedded, other, "value")
+
+
+def test_only_what_is_read_is_compared() -> None:
+    """Comparing the objects of a timed round leaves alone what the round did not read."""
+    reader = reading.ByName(plan=(("a",),))
+    verify.check_read(reader, [entity(a=1, b=1)], [entity(a=1, b=2)])
+    with pytest.raises(verify.OutputMismatch, match="'a'"):
+        verify.check_read(reader, [entity(a=1)], [entity(a=2)])
+
+
+def test_entities_that_are_missing_are_found() -> None:
+    """Fewer entities than stock's are a difference."""
+    with pytest.raises(verify.OutputMismatch):
+        verify.check_entities([entity(a=1)], [])

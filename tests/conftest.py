@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import importlib
+import importlib.util
+
+import pytest
+from hypothesis import settings
+
+import lazyentity
+from lazyentity import LazyEntity
+from lazyentity.entity import lazy_entity_type
+
+# Modules with an implementation of the mapping. One that was not built is not there; one that was
+# built has to load.
+MAPPINGS = {"pure": "lazyentity.codec.pure", "native": "lazyentity._native"}
+
+# The machines that run this differ widely in speed, and no test here is about time.
+settings.register_profile("default", deadline=None, max_examples=60, print_blob=True)
+settings.register_profile("ci", deadline=None, max_examples=1000, print_blob=True)
+
+
+def _implementations() -> dict[str, type[LazyEntity]]:
+    types = {
+        name: lazy_entity_type(importlib.import_module(module).LazyMapping)
+        for name, module in MAPPINGS.items()
+        if importlib.util.find_spec(module) is not None
+    }
+    types[lazyentity.backend] = LazyEntity
+    return types
+
+
+IMPLEMENTATIONS = _implementations()
+
+
+def pytest_report_header() -> str:
+    """Say which implementation is the default, so that a log shows what was tested."""
+    tested = ", ".join(IMPLEMENTATIONS)
+    return f"lazyentity backend: {lazyentity.backend} (under test: {tested})"
+
+
+@pytest.fixture(scope="session", params=list(IMPLEMENTATIONS))
+def lazy_type(request: pytest.FixtureRequest) -> type[LazyEntity]:
+    """Each implementation in turn. Of the session, as hypothesis asks of a fixture."""
+    return IMPLEMENTATIONS[request.param]

@@ -1,0 +1,116 @@
+"""The stock client, as the tests ask it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from google.cloud.datastore import helpers
+from google.cloud.datastore.entity import Entity
+from google.cloud.datastore_v1.types import entity as entity_pb2
+from google.protobuf.unknown_fields import UnknownFieldSet
+
+from lazyentity.entity import LazyEntityBase
+from tests.strategies import wire
+from tests.strategies.schema import ENTITY
+
+EntityMessage: Any = entity_pb2.Entity.pb()
+"""upb class of ``google.datastore.v1.Entity``."""
+
+ValueMessage: Any = entity_pb2.Value.pb()
+"""upb class of ``google.datastore.v1.Value``."""
+
+
+def stock_entity(raw: bytes) -> Entity:
+    """Return the entity that the stock client makes of the serialised ``raw``."""
+    entity: Entity = helpers.entity_from_protobuf(EntityMessage.FromString(raw))
+    assert type(entity) is Entity
+    return entity
+
+
+def encoded(entity: Entity) -> bytes:
+    """Serialise ``entity`` with the stock client, comparably."""
+    return comparable(helpers.entity_to_protobuf(entity)._pb)
+
+
+def comparable(message: Any) -> bytes:
+    """Serialise ``message``; equal ones give equal bytes, NaN and unknown fields included."""
+    serialised: bytes = message.SerializeToString(deterministic=True)
+    return serialised
+
+
+def content(raw: bytes) -> tuple[bytes, list[Any]]:
+    """Return what of the serialised entity ``raw`` is to survive being read and written.
+
+    That is all but map entries with an unknown field inside, which protobuf as a whole takes for
+    unknown fields of the entity.
+
+    Returns:
+        Key and properties, with what is unknown in them, and the unknown fields beside them.
+    """
+    message = EntityMessage.FromString(raw)
+    known = EntityMessage()
+    if message.HasField("key"):
+        known.key.CopyFrom(message.key)
+    for name, value in message.properties.items():
+        known.properties[name].CopyFrom(value)
+    entry = (ENTITY.properties, wire.DELIMITED)
+    unknown = _plain_fields(unknown_fields(message))
+    return comparable(known), [field for field in unknown if field[:2] != entry]
+
+
+def unknown_fields(message: Any) -> list[Any]:
+    """Return the unknown fields of ``message``: number, wire type and data of each."""
+    fields: Any = UnknownFieldSet(message)
+    return list(fields)
+
+
+def _plain_fields(fields: Iterable[Any]) -> list[Any]:
+    return [
+        (
+            number,
+            wire_type,
+            _plain_fields(data) if wire_type == wire.START_GROUP else data,
+        )
+        for number, wire_type, data in fields
+    ]
+
+
+def in_order_of(other: Entity, entity: Entity) -> Entity:
+    """Give the properties of ``entity``, and of the entities in it, the order that ``other`` has.
+
+    The stock client's own order is that of a hash that is seeded by the process.
+    """
+    assert entity.keys() == other.keys()
+    for name in list(other):
+        value = entity.pop(name)
+        _order_value(other[name], value)
+        entity[name] = value
+    return entity
+
+
+def _order_value(other: Any, value: Any) -> None:
+    if isinstance(value, Entity):
+        in_order_of(other, value)
+    elif isinstance(value, list):
+        for other_item, item in zip(other, value, strict=True):
+            _order_value(other_item, item)
+
+
+def lazy_entities_in(value: Any) -> list[LazyEntityBase]:
+    """Return the lazy entities anywhere in ``value``."""
+    if isinstance(value, dict):
+        found = [found for item in value.values() for found in lazy_entities_in(item)]
+        if isinstance(value, LazyEntityBase):
+            found.append(value)
+        if isinstance(value, Entity):
+            found += lazy_entities_in([original for _, original in value._meanings.values()])
+        return found
+    if isinstance(value, list):
+        return [found for item in value for found in lazy_entities_in(item)]
+    return []
+
+
+def reparsed(raw: bytes) -> bytes:
+    """Return the message in the serialised entity ``raw`` as :func:`comparable` gives it."""
+    return comparable(EntityMessage.FromString(raw))

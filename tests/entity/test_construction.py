@@ -1,0 +1,137 @@
+"""Making lazy entities, and what kind of object they are."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import pytest
+from google.cloud.datastore.entity import Entity
+from google.cloud.datastore.key import Key
+from google.protobuf.message import DecodeError
+
+import lazyentity
+from lazyentity import LazyEntity
+from tests.entity.consumption import describe
+from tests.entity.snapshots import outcome, snapshot
+from tests.entity.stock import stock_entity
+from tests.strategies.samples import PLAIN
+
+KEY = Key("Kind", 1, project="p")
+
+
+@pytest.mark.parametrize(
+    ("positional", "keywords"),
+    [
+        ((), {}),
+        ((KEY,), {}),
+        ((KEY, ("text",)), {}),
+        ((), {"key": KEY, "exclude_from_indexes": ["text", "text"]}),
+        ((), {"exclude_from_indexes": "text"}),
+        ((KEY, (), 1), {}),
+        ((), {"text": 1}),
+    ],
+    ids=str,
+)
+def test_called_like_entity(
+    lazy_type: type[LazyEntity], positional: tuple[Any, ...], keywords: dict[str, Any]
+) -> None:
+    """Called, it takes and refuses the arguments that Entity takes and refuses."""
+    expected = outcome(lambda: Entity(*positional, **keywords))
+    assert describe(outcome(lambda: lazy_type(*positional, **keywords))) == describe(expected)
+
+
+def test_made_by_hand_it_is_an_ordinary_entity(lazy_type: type[LazyEntity]) -> None:
+    """An entity that never had bytes behaves as a new stock one does."""
+    lazy, stock = lazy_type(KEY), Entity(KEY)
+    for entity in (lazy, stock):
+        entity["text"] = "words"
+        entity.exclude_from_indexes.add("text")
+    assert snapshot(lazy) == snapshot(stock)
+    assert lazy == stock
+    assert lazyentity.decoded(lazy) == ("text",)
+    assert lazy_type.from_bytes(lazyentity.raw(lazy)) == stock
+
+
+def test_two_made_by_hand_share_nothing(lazy_type: type[LazyEntity]) -> None:
+    """Each has flags and meanings of its own."""
+    first, second = lazy_type(), lazy_type()
+    first.exclude_from_indexes.add("text")
+    first._meanings["text"] = (9, None)
+    first["text"] = None
+    assert snapshot(second) == snapshot(Entity())
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        (bytearray(PLAIN), "bytearray"),
+        (memoryview(PLAIN), "memoryview"),
+        ("text", "str"),
+        (None, "NoneType"),
+        (Entity(), "google.cloud.datastore.entity.Entity"),
+    ],
+    ids=["bytearray", "memoryview", "str", "None", "Entity"],
+)
+def test_from_bytes_of_another_type(lazy_type: type[LazyEntity], given: Any, named: str) -> None:
+    """A TypeError says that bytes are wanted, and what was given."""
+    with pytest.raises(TypeError, match=r"takes bytes.* not ") as caught:
+        lazy_type.from_bytes(given)
+    assert str(caught.value).endswith(named)
+
+
+def test_from_bytes_of_malformed_bytes(lazy_type: type[LazyEntity]) -> None:
+    """What is no message at all is refused at once."""
+    with pytest.raises(DecodeError):
+        lazy_type.from_bytes(PLAIN[:-1])
+
+
+def test_kind_of_object(lazy_type: type[LazyEntity]) -> None:
+    """It is an Entity and a dict, has a stock entity's attributes, and is as unhashable."""
+    lazy = lazy_type.from_bytes(PLAIN)
+    assert isinstance(lazy, Entity)
+    assert isinstance(lazy, dict)
+    assert type(lazy) is not Entity
+    assert vars(lazy).keys() == vars(stock_entity(PLAIN)).keys()
+    assert set(dir(stock_entity(PLAIN))) <= set(dir(lazy))
+    assert weakref.ref(lazy)() is lazy
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(lazy)
+
+
+def test_attributes_of_its_own(lazy_type: type[LazyEntity]) -> None:
+    """Any attribute can be set and deleted; a missing one is an AttributeError that names it."""
+    lazy: Any = lazy_type.from_bytes(PLAIN)
+    lazy.remark = "kept"
+    assert lazy.remark == "kept"
+    assert vars(lazy)["remark"] == "kept"
+    del lazy.remark
+    with pytest.raises(AttributeError, match="remark"):
+        lazy.remark  # noqa: B018  # that it raises is tested
+    assert not hasattr(lazy, "remark")
+
+
+def test_subclass(lazy_type: type[LazyEntity]) -> None:
+    """A subclass keeps type, attributes and ``__missing__``, and embedded entities are of it."""
+
+    class Mine(lazy_type):  # type: ignore[misc, valid-type]  # a class only known when the test runs
+        label = "mine"
+
+        def __missing__(self, name: str) -> str:
+            return f"no {name}"
+
+        @property
+        def words(self) -> Any:
+            return self["text"]
+
+    mine = Mine.from_bytes(PLAIN)
+    assert type(mine) is Mine
+    assert type(mine["inner"]) is Mine
+    assert mine.words == "Grüße"
+    assert mine.label == "mine"
+    assert mine["absent"] == "no absent"
+    assert "absent" not in mine
+    assert mine.get("absent") is None
+    assert mine == stock_entity(PLAIN)
+    assert type(lazyentity.materialize(mine)) is Entity
+    assert snapshot(mine) == snapshot(stock_entity(PLAIN))

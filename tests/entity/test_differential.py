@@ -1,0 +1,151 @@
+"""A lazy entity is to its user the entity that the stock client makes of the same bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from google.cloud.datastore import helpers
+from google.cloud.datastore.entity import Entity
+from hypothesis import given
+from hypothesis import strategies as st
+
+import lazyentity
+from lazyentity import LazyEntity
+from tests.entity.consumption import COPIES, Consumer
+from tests.entity.snapshots import (
+    geo_points_without_address,
+    outcome,
+    snapshot,
+    snapshot_key,
+    snapshot_meanings,
+    snapshot_outcome,
+)
+from tests.entity.stock import (
+    EntityMessage,
+    comparable,
+    content,
+    encoded,
+    in_order_of,
+    lazy_entities_in,
+    stock_entity,
+)
+from tests.strategies import Grammar, entities
+
+VALID = entities(Grammar())
+WITHOUT_NAN = entities(Grammar(nan=False))
+
+
+@given(raw=VALID, data=st.data())
+def test_properties_read_one_by_one(
+    lazy_type: type[LazyEntity], raw: bytes, data: st.DataObject
+) -> None:
+    """Names, values and their exact types are stock's, in whichever order they are read."""
+    stock = stock_entity(raw)
+    lazy = lazy_type.from_bytes(raw)
+    assert len(lazy) == len(stock)
+    assert set(lazy) == set(stock)
+    for name in data.draw(st.permutations(sorted(stock))):
+        value = lazy[name]
+        assert snapshot(value) == snapshot(stock[name])
+        assert lazy[name] is value
+        assert lazy.get(name) is value
+    assert snapshot(lazy) == snapshot(stock)
+
+
+@given(raw=VALID, order=st.permutations(["key", "exclude_from_indexes", "_meanings", "items"]))
+def test_attributes_in_any_order(lazy_type: type[LazyEntity], raw: bytes, order: list[str]) -> None:
+    """Key, flags and meanings are stock's, whatever was read before, and stay the same objects."""
+    stock = stock_entity(raw)
+    lazy = lazy_type.from_bytes(raw)
+    for name in order:
+        match name:
+            case "key":
+                assert snapshot_key(lazy.key) == snapshot_key(stock.key)
+                assert lazy.kind == stock.kind
+                assert lazy.id == stock.id
+            case "exclude_from_indexes":
+                assert type(lazy.exclude_from_indexes) is set
+                assert lazy.exclude_from_indexes == stock.exclude_from_indexes
+            case "_meanings":
+                assert snapshot_meanings(lazy) == snapshot_meanings(stock)
+            case _:
+                assert snapshot(dict(lazy.items())) == snapshot(dict(stock))
+                continue
+        assert getattr(lazy, name) is getattr(lazy, name)
+    assert snapshot(lazy) == snapshot(stock)
+
+
+@given(raw=VALID)
+def test_repr(lazy_type: type[LazyEntity], raw: bytes) -> None:
+    """The text is stock's, but for the order of properties, which in stock is random."""
+    lazy = lazy_type.from_bytes(raw)
+    with geo_points_without_address():
+        text = repr(lazy)
+        assert text == repr(in_order_of(lazy, stock_entity(raw)))
+
+
+@given(raw=VALID)
+def test_the_client_encodes_it_as_it_encodes_stock(lazy_type: type[LazyEntity], raw: bytes) -> None:
+    """What the stock client's encoder makes of it, it makes of the stock entity."""
+    stock = outcome(lambda: encoded(stock_entity(raw)))
+    assert outcome(lambda: encoded(lazy_type.from_bytes(raw))) == stock
+
+
+@given(raw=VALID, data=st.data())
+def test_raw(lazy_type: type[LazyEntity], raw: bytes, data: st.DataObject) -> None:
+    """What was not read comes back as it came, unknown fields included; the rest as from stock."""
+    lazy = lazy_type.from_bytes(raw)
+    assert content(lazyentity.raw(lazy)) == content(raw)
+    read = data.draw(st.sets(st.sampled_from(sorted(lazy)))) if lazy else set()
+    for name in read:
+        lazy[name]
+    expected = outcome(lambda: content(_encoded_in_part(raw, read)))
+    assert outcome(lambda: content(lazyentity.raw(lazy))) == expected
+
+
+def _encoded_in_part(raw: bytes, names: set[str]) -> bytes:
+    """The entity in ``raw``, its properties ``names`` replaced by what stock makes of them."""
+    stock = stock_entity(raw)
+    for name in stock.keys() - names:
+        del stock[name]
+    message = EntityMessage.FromString(raw)
+    for name, value in helpers.entity_to_protobuf(stock)._pb.properties.items():
+        message.properties[name].CopyFrom(value)
+    return comparable(message)
+
+
+@given(raw=VALID)
+def test_materialize(lazy_type: type[LazyEntity], raw: bytes) -> None:
+    """The plain entity is stock through and through: no lazy entity is left at any depth."""
+    plain = lazyentity.materialize(lazy_type.from_bytes(raw))
+    assert snapshot(plain) == snapshot(stock_entity(raw))
+    assert lazy_entities_in(plain) == []
+
+
+@given(raw=WITHOUT_NAN)
+def test_equality(lazy_type: type[LazyEntity], raw: bytes) -> None:
+    """It is equal to what the stock entity is equal to, whichever side of ``==`` it stands on."""
+    stock, twin = stock_entity(raw), stock_entity(raw)
+    equal = stock == twin
+    others: list[Callable[[], Entity]] = [
+        lambda: stock,
+        lambda: twin,
+        lambda: lazy_type.from_bytes(raw),
+    ]
+    for make in others:
+        assert (lazy_type.from_bytes(raw) == make()) is equal
+        assert (make() == lazy_type.from_bytes(raw)) is equal
+        assert (lazy_type.from_bytes(raw) != make()) is not equal
+    plain = dict(twin)
+    assert (lazy_type.from_bytes(raw) == plain) is (stock == plain)
+    assert (plain == lazy_type.from_bytes(raw)) is (plain == stock)
+
+
+@pytest.mark.parametrize("duplicate", COPIES.values(), ids=COPIES.keys())
+@given(raw=VALID)
+def test_copies(lazy_type: type[LazyEntity], duplicate: Consumer, raw: bytes) -> None:
+    """Copies of any kind are what the stock entity's copies are."""
+    expected = snapshot_outcome(lambda: duplicate(stock_entity(raw)))
+    assert snapshot_outcome(lambda: duplicate(lazy_type.from_bytes(raw))) == expected
+    assert snapshot(lazy_type.from_bytes(raw).copy()) == snapshot(stock_entity(raw).copy())

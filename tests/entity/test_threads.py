@@ -1,0 +1,134 @@
+"""Any number of threads may read the same entities."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+import lazyentity
+from lazyentity import LazyEntity
+from tests.entity.snapshots import snapshot
+from tests.entity.stock import stock_entity
+from tests.strategies.samples import PLAIN, RICH, serialise
+
+THREADS = 32
+ROUNDS = 12
+
+MANY = serialise(
+    {f"p{number}": [number, {"inner": str(number)}] for number in range(40)},
+    meanings={"p1": (9, None), "p20": (None, [9, None])},
+)
+
+READS: list[Callable[[Any, str], Any]] = [
+    lambda entity, name: entity[name],
+    lambda entity, name: entity.get(name),
+    lambda entity, name: entity.setdefault(name),
+    lambda entity, name: dict(entity.items())[name],
+    lambda entity, name: entity.copy()[name],
+    lambda entity, name: dict(entity)[name],
+]
+
+
+@pytest.fixture(autouse=True)
+def frequent_switches() -> Iterator[None]:
+    """Let threads take turns as often as the interpreter can, so that they meet in the middle."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def _together(work: Callable[[int], Any]) -> list[Any]:
+    """Call ``work`` in all threads at the same moment; return what each returned."""
+    barrier = threading.Barrier(THREADS)
+
+    def started(number: int) -> Any:
+        barrier.wait(timeout=60)
+        return work(number)
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        return list(pool.map(started, range(THREADS)))
+
+
+def _same_objects(results: list[dict[Any, Any]]) -> bool:
+    first = results[0]
+    return all(
+        result.keys() == first.keys() and all(result[place] is first[place] for place in first)
+        for result in results
+    )
+
+
+def test_one_object_per_property(lazy_type: type[LazyEntity]) -> None:
+    """Whoever reads a property, by any operation and in any order, gets the same object."""
+    for turn in range(ROUNDS):
+        entities = [lazy_type.from_bytes(raw) for raw in (PLAIN, RICH, MANY)]
+
+        def read_all(number: int, entities: list[LazyEntity] = entities, turn: int = turn) -> Any:
+            shuffled = random.Random(f"{turn} {number}")
+            places = [(which, name) for which, e in enumerate(entities) for name in e]
+            shuffled.shuffle(places)
+            read = READS[number % len(READS)]
+            return {(which, name): read(entities[which], name) for which, name in places}
+
+        assert _same_objects(_together(read_all))
+        for entity, raw in zip(entities, (PLAIN, RICH, MANY), strict=True):
+            assert snapshot(entity) == snapshot(stock_entity(raw))
+
+
+def test_one_object_per_attribute(lazy_type: type[LazyEntity]) -> None:
+    """Key, flags and meanings are decoded once for everybody, and meanings hold the values read."""
+    orders = list(itertools.permutations(["key", "exclude_from_indexes", "_meanings", "p1"]))
+    for _ in range(ROUNDS):
+        entity = lazy_type.from_bytes(MANY)
+
+        def read_all(number: int, entity: Any = entity) -> Any:
+            return {
+                name: entity[name] if name == "p1" else getattr(entity, name)
+                for name in orders[number % len(orders)]
+            }
+
+        results = _together(read_all)
+        assert _same_objects(results)
+        assert entity._meanings["p1"][1] is entity["p1"]
+        assert entity._meanings["p20"][1] is entity["p20"]
+
+
+def test_each_thread_its_own_entity(lazy_type: type[LazyEntity]) -> None:
+    """Threads that read different entities do not get each other's values."""
+    raws = [
+        serialise({f"p{name}": f"{number}-{name}" for name in range(20)})
+        for number in range(THREADS)
+    ]
+    for _ in range(ROUNDS):
+
+        def read_all(number: int) -> Any:
+            entity = lazy_type.from_bytes(raws[number])
+            return {name: entity[name] for name in entity}
+
+        for number, values in enumerate(_together(read_all)):
+            assert values == {f"p{name}": f"{number}-{name}" for name in range(20)}
+
+
+def test_reading_while_encoding(lazy_type: type[LazyEntity]) -> None:
+    """Entities can be written, copied and materialized while others read them."""
+    expected = snapshot(stock_entity(MANY))
+    for _ in range(ROUNDS):
+        entity = lazy_type.from_bytes(MANY)
+
+        def work(number: int, entity: LazyEntity = entity) -> Any:
+            match number % 3:
+                case 0:
+                    return snapshot(stock_entity(lazyentity.raw(entity)))
+                case 1:
+                    return snapshot(lazyentity.materialize(entity))
+                case _:
+                    return snapshot(entity)
+
+        assert all(result == expected for result in _together(work))

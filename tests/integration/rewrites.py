@@ -1,0 +1,284 @@
+"""Changes to stored entities, as a program would make them. The stock process runs them, too.
+
+Each takes a client, finds the entities that :func:`prepare` stored, and writes.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from google.cloud import datastore
+
+from tests.clients import close
+from tests.entities import fill
+from tests.integration.endpoints import Endpoint, stored, wipe
+
+Client = datastore.Client
+
+KIND = "Item"
+
+
+def prepare(client: Client) -> None:
+    """Store items 1 to 3, with properties of every type, and nothing else."""
+    wipe(client)
+    client.put_multi([fill(datastore.Entity(client.key(KIND, n)), n) for n in (1, 2, 3)])
+
+
+def _first(client: Client) -> Any:
+    return client.get(client.key(KIND, 1))
+
+
+def unchanged(client: Client) -> None:
+    client.put(_first(client))
+
+
+def unchanged_but_read(client: Client) -> None:
+    entity = _first(client)
+    dict(entity)
+    repr(entity)
+    client.put(entity)
+
+
+def one_property(client: Client) -> None:
+    entity = _first(client)
+    entity["number"] += 1
+    client.put(entity)
+
+
+def another_type(client: Client) -> None:
+    entity = _first(client)
+    entity["number"] = "a text now"
+    entity["list"] = 5
+    entity["text"] = ["several", "texts"]
+    entity["inner"] = None
+    client.put(entity)
+
+
+def properties_added(client: Client) -> None:
+    entity = _first(client)
+    entity["added"] = "a"
+    entity.update(another=1.5, inner_too=datastore.Entity())
+    client.put(entity)
+
+
+def properties_removed(client: Client) -> None:
+    entity = _first(client)
+    del entity["number"]
+    entity.pop("inner")
+    entity.pop("excluded")
+    client.put(entity)
+
+
+def everything_removed(client: Client) -> None:
+    entity = _first(client)
+    entity.clear()
+    entity["alone"] = 1
+    client.put(entity)
+
+
+def removed_and_added_again(client: Client) -> None:
+    entity = _first(client)
+    value = entity.pop("number")
+    entity["number"] = value
+    meant = entity.pop("meant")
+    entity["meant"] = meant
+    client.put(entity)
+
+
+def nested_entity_in_place(client: Client) -> None:
+    entity = _first(client)
+    entity["inner"]["hidden"] = "no more"
+    entity["inner"]["deeper"]["new"] = 1
+    client.put(entity)
+
+
+def nested_exclusion(client: Client) -> None:
+    entity = _first(client)
+    entity["inner"].exclude_from_indexes = {"numbers"}
+    client.put(entity)
+
+
+def list_in_place(client: Client) -> None:
+    entity = _first(client)
+    entity["list"].append("four")
+    entity["list"][4]["numbers"].append(3)
+    entity["empty list"].append("no more")
+    entity["excluded list"].clear()
+    client.put(entity)
+
+
+def meant_value_replaced(client: Client) -> None:
+    """A value that is not the one that was read is written without its meaning."""
+    entity = _first(client)
+    entity["meant"] = "another text"
+    entity["meant items"] = [*entity["meant items"]]
+    client.put(entity)
+
+
+def meanings_dropped(client: Client) -> None:
+    entity = _first(client)
+    entity._meanings.clear()
+    client.put(entity)
+
+
+def meaning_changed(client: Client) -> None:
+    entity = _first(client)
+    entity._meanings["meant"] = (9, entity["meant"])
+    entity._meanings["number"] = (7, entity["number"])
+    client.put(entity)
+
+
+def exclusion_added(client: Client) -> None:
+    entity = _first(client)
+    entity.exclude_from_indexes = {*entity.exclude_from_indexes, "number", "list", "inner", "meant"}
+    client.put(entity)
+
+
+def exclusion_removed(client: Client) -> None:
+    entity = _first(client)
+    entity.exclude_from_indexes = set()
+    client.put(entity)
+
+
+def exclusion_in_place(client: Client) -> None:
+    entity = _first(client)
+    entity.exclude_from_indexes.add("text")
+    entity.exclude_from_indexes.discard("excluded list")
+    client.put(entity)
+
+
+def exclusion_of_nothing(client: Client) -> None:
+    """Names in the list that no property has are of no consequence."""
+    entity = _first(client)
+    entity.exclude_from_indexes.add("no such property")
+    client.put(entity)
+
+
+def another_key(client: Client) -> None:
+    entity = _first(client)
+    entity.key = client.key(KIND, "copied")
+    client.put(entity)
+
+
+def several(client: Client) -> None:
+    entities = client.get_multi([client.key(KIND, n) for n in (1, 2, 3)])
+    for entity in entities:
+        entity["parity"] = entity["parity"].upper()
+    client.put_multi(entities)
+
+
+def found_by_a_query(client: Client) -> None:
+    for entity in client.query(kind=KIND).fetch():
+        entity["seen"] = True
+        client.put(entity)
+
+
+def in_a_batch(client: Client) -> None:
+    entities = list(client.query(kind=KIND, order=["__key__"]).fetch())
+    with client.batch() as batch:
+        batch.put(entities[0])
+        entities[1]["number"] = -1
+        batch.put(entities[1])
+        batch.delete(entities[2].key)
+
+
+def changed_after_put_in_a_batch(client: Client) -> None:
+    """A batch takes an entity as it is when it is put, not as it is at the end."""
+    entity = _first(client)
+    with client.batch() as batch:
+        entity["number"] = 10
+        batch.put(entity)
+        entity["number"] = 20
+
+
+def in_a_transaction(client: Client) -> None:
+    with client.transaction():
+        entity = _first(client)
+        entity["number"] += 1
+        client.put(entity)
+
+
+def in_a_transaction_begun_later(client: Client) -> None:
+    with client.transaction(begin_later=True):
+        entity = _first(client)
+        entity["inner"]["numbers"].append(3)
+        client.put(entity)
+
+
+def embedded_in_another(client: Client) -> None:
+    other = datastore.Entity(client.key(KIND, "holder"), exclude_from_indexes=("one",))
+    other["one"] = _first(client)
+    other["many"] = client.get_multi([client.key(KIND, 2)])
+    client.put(other)
+
+
+def copied_into_another(client: Client) -> None:
+    other = datastore.Entity(client.key(KIND, "copy"))
+    other.update(_first(client))
+    client.put(other)
+
+
+def nested_moved_out(client: Client) -> None:
+    """A nested entity becomes one of its own when it is given a key."""
+    inner = _first(client)["inner"]
+    inner.key = client.key(KIND, "moved out")
+    client.put(inner)
+
+
+def exchanged(client: Client) -> None:
+    """Values move from one entity to another, and meanings stay behind."""
+    first, second = sorted(
+        client.get_multi([client.key(KIND, n) for n in (1, 2)]), key=lambda entity: entity.key.id
+    )
+    for name in ("inner", "meant", "list"):
+        first[name], second[name] = second[name], first[name]
+    client.put_multi([first, second])
+
+
+def written_twice(client: Client) -> None:
+    entity = _first(client)
+    entity["number"] = 10
+    client.put(entity)
+    entity["text"] = "second time"
+    client.put(entity)
+
+
+REWRITES: dict[str, Callable[[Client], None]] = {
+    rewrite.__name__: rewrite
+    for rewrite in (
+        *(unchanged, unchanged_but_read, one_property, another_type),
+        *(properties_added, properties_removed, everything_removed, removed_and_added_again),
+        *(nested_entity_in_place, nested_exclusion, list_in_place),
+        *(meant_value_replaced, meanings_dropped, meaning_changed),
+        *(exclusion_added, exclusion_removed, exclusion_in_place, exclusion_of_nothing),
+        *(another_key, several, found_by_a_query, written_twice, exchanged),
+        *(in_a_batch, changed_after_put_in_a_batch),
+        *(in_a_transaction, in_a_transaction_begun_later),
+        *(embedded_in_another, copied_into_another, nested_moved_out),
+    )
+}
+
+
+def rewritten_by_stock(
+    endpoint: Endpoint, transport: str, namespace: str
+) -> dict[str, dict[tuple[Any, ...], bytes]]:
+    """Apply each rewrite to what :func:`prepare` stores; return what is then stored.
+
+    For a process of its own.
+
+    Raises:
+        RuntimeError: if lazyentity was imported in this process.
+    """
+    client = endpoint.client(transport, namespace=namespace)
+    results = {}
+    for name, rewrite in REWRITES.items():
+        prepare(client)
+        rewrite(client)
+        results[name] = stored(client)
+    wipe(client)
+    close(client)
+    if "lazyentity" in sys.modules:
+        raise RuntimeError("this is no stock process: lazyentity was imported")
+    return results

@@ -1,0 +1,237 @@
+"""Reads inside transactions, and what becomes of the transactions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from google.api_core.exceptions import Aborted, Conflict
+from google.cloud import datastore
+from google.cloud.datastore.transaction import Transaction
+
+from tests.entities import fill
+from tests.integration.endpoints import stored
+from tests.integration.sides import Sides
+
+Client = datastore.Client
+
+KIND = "Account"
+
+
+def _key(client: Client, number: int) -> datastore.Key:
+    key: datastore.Key = client.key("Bank", "b", KIND, number)
+    return key
+
+
+def _prepare(client: Client) -> None:
+    """Store two accounts afresh, and nothing else."""
+    client.delete_multi([_key(client, number) for number in (1, 2, 3)])
+    for number in (1, 2):
+        account = fill(datastore.Entity(_key(client, number)), number)
+        account["balance"] = 100
+        client.put(account)
+
+
+def _accounts(client: Client) -> Any:
+    return client.query(kind=KIND, ancestor=client.key("Bank", "b"), order=["__key__"])
+
+
+def _balances(client: Client) -> list[int]:
+    keys = [_key(client, number) for number in (1, 2)]
+    return [entity["balance"] for entity in sorted(client.get_multi(keys), key=_id)]
+
+
+def _id(entity: datastore.Entity) -> Any:
+    return entity.key.id
+
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "at once": {},
+    "later": {"begin_later": True},
+    "read-only": {"read_only": True},
+    "read-only, later": {"read_only": True, "begin_later": True},
+}
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+class TestReads:
+    """Reads in every kind of transaction."""
+
+    def test_get(self, sides: Sides, options: dict[str, Any]) -> None:
+        def read(client: Client) -> Any:
+            with client.transaction(**options) as transaction:
+                first = client.get(_key(client, 1))
+                # A transaction that is begun later has its id from the first read.
+                begun = transaction.id is not None
+                return first, client.get(_key(client, 99)), begun
+
+        result = sides.check(read, _prepare)
+        assert result[2]
+
+    def test_get_multi(self, sides: Sides, options: dict[str, Any]) -> None:
+        def read(client: Client) -> Any:
+            missing: list[Any] = []
+            # No more than any server answers at once: deferred keys the client asks for in a second
+            # transaction, when it is to be begun later, and fails.
+            keys = [_key(client, number) for number in (1, 99)]
+            with client.transaction(**options):
+                found = client.get_multi(keys, missing=missing)
+            return found, missing
+
+        sides.check(read, _prepare)
+
+    def test_query(self, sides: Sides, options: dict[str, Any]) -> None:
+        def read(client: Client) -> Any:
+            with client.transaction(**options):
+                return list(_accounts(client).fetch())
+
+        sides.check(read, _prepare)
+
+    def test_query_after_get(self, sides: Sides, options: dict[str, Any]) -> None:
+        def read(client: Client) -> Any:
+            with client.transaction(**options) as transaction:
+                first = client.get(_key(client, 1))
+                begun_with = transaction.id
+                rest = list(_accounts(client).fetch())
+                return first, rest, transaction.id == begun_with
+
+        result = sides.check(read, _prepare)
+        assert result[2]
+
+    def test_transaction_passed_by_hand(self, sides: Sides, options: dict[str, Any]) -> None:
+        def read(client: Client) -> Any:
+            transaction = client.transaction(**options)
+            transaction.begin()
+            entity = client.get(_key(client, 1), transaction=transaction)
+            transaction.rollback()
+            return entity
+
+        sides.check(read, _prepare)
+
+    def test_read_only_writes_are_refused(self, sides: Sides, options: dict[str, Any]) -> None:
+        def write(client: Client) -> Any:
+            with client.transaction(**options) as transaction:
+                entity = client.get(_key(client, 1))
+                entity["balance"] = 0
+                transaction.put(entity)
+            return _balances(client)
+
+        sides.check(write, _prepare, works="read_only" not in options)
+
+
+def _transfer(client: Client, **options: Any) -> Any:
+    with client.transaction(**options) as transaction:
+        first, second = sorted(
+            client.get_multi([_key(client, number) for number in (1, 2)]), key=_id
+        )
+        first["balance"] -= 30
+        second["balance"] += 30
+        client.put_multi([first, second])
+    return transaction._status
+
+
+@pytest.mark.parametrize("options", [{}, {"begin_later": True}], ids=["at once", "later"])
+class TestReadModifyWrite:
+    """Transactions that write the entities that they read."""
+
+    def test_commit(self, sides: Sides, options: dict[str, Any]) -> None:
+        """The writes arrive, with all that was not touched as it was."""
+        status = sides.check(lambda client: _transfer(client, **options), _prepare)
+        assert status == Transaction._FINISHED
+        assert _balances(sides.client) == [70, 130]
+
+        _prepare(sides.client)
+        _transfer(sides.client, **options)
+        expected = stored(sides.client)
+        _prepare(sides.client)
+        with sides.lazily() as client:
+            _transfer(client, **options)
+        assert stored(sides.client) == expected
+
+    def test_rollback(self, sides: Sides, options: dict[str, Any]) -> None:
+        """Nothing arrives of a transaction that ended with an exception, or was rolled back."""
+
+        def fail(client: Client) -> Any:
+            with client.transaction(**options) as transaction:
+                entity = client.get(_key(client, 1))
+                entity["balance"] = 0
+                transaction.put(entity)
+                raise LookupError("changed my mind")
+
+        raised = sides.check(fail, _prepare, works=False)
+        assert raised.kind is LookupError
+        assert _balances(sides.client) == [100, 100]
+
+        def roll_back(client: Client) -> Any:
+            transaction = client.transaction(**options)
+            transaction.begin()
+            entity = client.get(_key(client, 1), transaction=transaction)
+            entity["balance"] = 0
+            transaction.put(entity)
+            transaction.rollback()
+            return _balances(client)
+
+        assert sides.check(roll_back, _prepare) == [100, 100]
+
+    def test_conflict(self, sides: Sides, options: dict[str, Any]) -> None:
+        """A transaction that read what another one changed meanwhile is aborted."""
+
+        def collide(client: Client) -> Any:
+            with client.transaction(**options) as transaction:
+                entity = client.get(_key(client, 1))
+                with client.transaction() as other:
+                    # Beside the first, not within: a client has a stack of transactions.
+                    changed = datastore.Entity(_key(client, 1))
+                    changed["balance"] = 55
+                    other.put(changed)
+                entity["balance"] = 0
+                transaction.put(entity)
+
+        raised = sides.check(collide, _prepare, works=False)
+        if sides.complete:
+            # Over HTTP the client knows the status code only, which several errors share.
+            assert raised.kind in (Aborted, Conflict)
+            assert sides.client.get(_key(sides.client, 1))["balance"] == 55
+
+    def test_what_is_read_twice_is_read_the_same(
+        self, sides: Sides, options: dict[str, Any]
+    ) -> None:
+        """A transaction reads its snapshot, whatever was written since, by itself too."""
+
+        def read(client: Client) -> Any:
+            with client.transaction(**options) as transaction:
+                before = client.get(_key(client, 1))
+                changed = client.get(_key(client, 1))
+                changed["balance"] = 1
+                transaction.put(changed)
+                return before, client.get(_key(client, 1)), list(_accounts(client).fetch())
+
+        sides.check(read, _prepare)
+
+    def test_insert_and_delete(self, sides: Sides, options: dict[str, Any]) -> None:
+        """New entities and deletions go with the changed ones."""
+
+        def work(client: Client) -> Any:
+            with client.transaction(**options) as transaction:
+                entity = client.get(_key(client, 1))
+                new = datastore.Entity(_key(client, 3))
+                new.update(entity)
+                new["embedded"] = entity
+                transaction.put(new)
+                transaction.delete(entity.key)
+            return list(_accounts(client).fetch())
+
+        found = sides.check(work, _prepare)
+        assert [entity.key.id for entity in found] == [2, 3]
+
+
+def test_aggregations_in_a_transaction(sides: Sides) -> None:
+    """Aggregation queries take part in a transaction as they do."""
+
+    def count(client: Client) -> Any:
+        with client.transaction():
+            client.get(_key(client, 1))
+            ((result,),) = client.aggregation_query(_accounts(client)).count().fetch()
+            return result.value
+
+    assert sides.check(count, _prepare) == 2

@@ -1,0 +1,1 @@
+"""Tests of the loopback Datastore server, through the stock client over a real socket."""

@@ -1,0 +1,296 @@
+"""Lookup, Commit, AllocateIds and ReserveIds, through the stock client over both transports."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import pytest
+from google.api_core import exceptions
+from google.cloud import datastore
+from google.cloud.datastore.helpers import GeoPoint
+from google.cloud.datastore_v1.types import datastore as datastore_types
+from google.cloud.datastore_v1.types import entity as entity_types
+
+from lazyentity.bench.server.process import LoopbackServer
+
+from .conftest import MakeClient, Put
+
+
+def _commit(
+    client: datastore.Client, *mutations: object, mode: str = "NON_TRANSACTIONAL", **selector: bytes
+) -> Any:
+    return client._datastore_api.commit(
+        request=datastore_types.CommitRequest(
+            project_id=client.project, mode=mode, mutations=mutations, **selector
+        )
+    )
+
+
+def _entity(key: datastore.Key, **values: int) -> entity_types.Entity:
+    return entity_types.Entity(
+        key=key.to_protobuf(),
+        properties={name: {"integer_value": value} for name, value in values.items()},
+    )
+
+
+def test_every_value_type_comes_back(client: datastore.Client) -> None:
+    """What was stored is what is read, of every type that the client can write."""
+    inner = datastore.Entity()
+    inner.update({"a": 1, "deep": [1, "x"]})
+    entity = datastore.Entity(client.key("Parent", "p", "Kind", 7), exclude_from_indexes=["text"])
+    entity.update(
+        {
+            "null": None,
+            "bool": True,
+            "int": -(2**63),
+            "float": 1.5,
+            "time": datetime.datetime(2020, 1, 2, 3, 4, 5, 6, tzinfo=datetime.timezone.utc),
+            "key": client.key("Other", "name"),
+            "text": "x" * 2000,
+            "é": "ü",
+            "blob": b"\x00\xff",
+            "geo": GeoPoint(1.0, -2.0),
+            "entity": inner,
+            "array": [1, "two", None],
+            "empty": [],
+        }
+    )
+    client.put(entity)
+    found = client.get(entity.key)
+    assert found == entity
+    assert found.exclude_from_indexes == {"text"}
+
+
+def test_missing_entities_are_named(client: datastore.Client, put: Put) -> None:
+    """A key without an entity comes back as missing, with the key alone."""
+    put("K", 1, a=1)
+    missing: list[datastore.Entity] = []
+    found = client.get_multi([client.key("K", 1), client.key("K", 2)], missing=missing)
+    assert [entity.key.id for entity in found] == [1]
+    assert [(entity.key.id, dict(entity)) for entity in missing] == [(2, {})]
+
+
+def test_a_lookup_tells_versions_and_times(client: datastore.Client, put: Put) -> None:
+    """Results carry version, creation and update time; an update keeps the creation time."""
+    entity = put("K", 1, a=1)
+
+    def look() -> Any:
+        return client._datastore_api.lookup(
+            request={"project_id": client.project, "keys": [entity.key.to_protobuf()]}
+        )
+
+    first = look()
+    entity["a"] = 2
+    client.put(entity)
+    second = look()
+    before, after = first.found[0], second.found[0]
+    assert 0 < before.version < after.version
+    assert before.create_time == before.update_time
+    assert after.create_time == before.create_time
+    assert after.update_time > before.update_time
+    assert second.read_time >= after.update_time
+
+
+def test_deferred_keys_are_asked_for_again(
+    small_client: datastore.Client, make_client: MakeClient
+) -> None:
+    """A lookup of more keys than the server answers at a time gives the rest as deferred."""
+    keys = [small_client.key("K", number) for number in range(1, 6)]
+    small_client.put_multi([datastore.Entity(key) for key in keys])
+    deferred: list[datastore.Key] = []
+    found = small_client.get_multi(keys, deferred=deferred)
+    assert [entity.key.id for entity in found] == [1, 2]
+    assert [key.id for key in deferred] == [3, 4, 5]
+    assert [entity.key.id for entity in small_client.get_multi(keys)] == [1, 2, 3, 4, 5]
+
+
+def test_lookups_stay_below_the_receive_limit(client: datastore.Client) -> None:
+    """Entities of more than 4 MiB together are answered in several responses."""
+    keys = [client.key("Big", number) for number in range(1, 8)]
+    for key in keys:
+        entity = datastore.Entity(key, exclude_from_indexes=["blob"])
+        entity["blob"] = bytes(1_000_000)
+        client.put(entity)
+    deferred: list[datastore.Key] = []
+    assert [entity.key.id for entity in client.get_multi(keys, deferred=deferred)] == [1, 2, 3, 4]
+    assert [key.id for key in deferred] == [5, 6, 7]
+    assert [len(entity["blob"]) for entity in client.get_multi(keys)] == [1_000_000] * 7
+
+
+def test_incomplete_keys_are_completed(client: datastore.Client) -> None:
+    """Storing under an incomplete key allocates an id that the client learns."""
+    entities = [datastore.Entity(client.key("Parent", "p", "K")) for _ in range(3)]
+    client.put_multi(entities)
+    assert len({entity.key.id for entity in entities}) == 3
+    assert all(client.get(entity.key).key == entity.key for entity in entities)
+
+
+def test_allocated_and_reserved_ids_are_not_given_out(client: datastore.Client) -> None:
+    """Ids from AllocateIds and ReserveIds, and those of existing entities, stay the caller's."""
+    allocated = client.allocate_ids(client.key("K"), 3)
+    last = allocated[-1].id
+    assert last is not None
+    client.reserve_ids_multi([client.key("K", last + 1)])
+    client.put(datastore.Entity(client.key("K", last + 2)))
+    entity = datastore.Entity(client.key("K"))
+    client.put(entity)
+    assert entity.key.id not in {*(key.id for key in allocated), last + 1, last + 2}
+
+
+def test_ids_are_allocated_for_incomplete_keys_only(client: datastore.Client) -> None:
+    """AllocateIds refuses a key that has an id already."""
+    with pytest.raises(exceptions.BadRequest):
+        client._datastore_api.allocate_ids(
+            request={"project_id": client.project, "keys": [client.key("K", 1).to_protobuf()]}
+        )
+
+
+def test_insert_refuses_what_exists(client: datastore.Client, put: Put) -> None:
+    """An insert of an existing entity is ALREADY_EXISTS, and changes nothing."""
+    entity = put("K", 1, a=1)
+    with pytest.raises(exceptions.Conflict):
+        _commit(client, {"insert": _entity(entity.key, a=2)})
+    assert client.get(entity.key)["a"] == 1
+
+
+def test_update_refuses_what_does_not_exist(client: datastore.Client) -> None:
+    """An update of an entity that is not there is NOT_FOUND."""
+    with pytest.raises(exceptions.NotFound):
+        _commit(client, {"update": _entity(client.key("K", 1), a=1)})
+
+
+def test_insert_and_update(client: datastore.Client) -> None:
+    """An insert makes an entity, an update replaces it whole, a delete removes it."""
+    key = client.key("K", 1)
+    _commit(client, {"insert": _entity(key, a=1, b=1)})
+    _commit(client, {"update": _entity(key, a=2)})
+    assert dict(client.get(key)) == {"a": 2}
+    client.delete_multi([key, client.key("K", "never there")])
+    assert client.get(key) is None
+
+
+def test_a_refused_commit_changes_nothing(client: datastore.Client) -> None:
+    """Of a commit with one bad mutation no other is applied."""
+    good, bad = client.key("K", 1), client.key("K", 2)
+    with pytest.raises(exceptions.NotFound):
+        _commit(client, {"upsert": _entity(good)}, {"update": _entity(bad)})
+    assert client.get(good) is None
+
+
+def test_a_transaction_may_change_an_entity_twice(client: datastore.Client) -> None:
+    """Mutations of one transactional commit build on each other; others must not meet."""
+    key = client.key("K", 1)
+    mutations = {"insert": _entity(key, a=1)}, {"update": _entity(key, a=2)}
+    with pytest.raises(exceptions.BadRequest, match="one mutation of each entity"):
+        _commit(client, *mutations)
+    with client.transaction() as transaction:
+        begun = transaction.id
+        _commit(client, *mutations, mode="TRANSACTIONAL", transaction=begun)
+        transaction._status = transaction._ABORTED
+    assert client.get(key)["a"] == 2
+
+
+@pytest.mark.parametrize(
+    ("mutation", "message"),
+    [
+        ({}, "operation"),
+        ({"upsert": {}}, "must have a key"),
+        ({"upsert": {"key": {}}}, "path"),
+        ({"upsert": {"key": {"path": [{"kind": ""}]}}}, "kind"),
+        ({"upsert": {"key": {"path": [{"kind": "A"}, {"kind": "B"}]}}}, "neither an id nor a name"),
+        ({"update": {"key": {"path": [{"kind": "A"}]}}}, "neither an id nor a name"),
+        ({"delete": {"path": [{"kind": "A"}]}}, "neither an id nor a name"),
+        (
+            {"delete": {"partition_id": {"project_id": "else"}, "path": [{"kind": "A", "id": 1}]}},
+            "names project 'else'",
+        ),
+        (
+            {"delete": {"partition_id": {"database_id": "d"}, "path": [{"kind": "A", "id": 1}]}},
+            "database 'd'",
+        ),
+        (
+            {
+                "upsert": {
+                    "key": {"path": [{"kind": "A", "id": 1}]},
+                    "properties": {"b": {"blob_value": bytes(1024 * 1024)}},
+                }
+            },
+            "more than the 1048572 allowed",
+        ),
+    ],
+)
+def test_bad_mutations_are_refused(
+    client: datastore.Client, mutation: dict[str, object], message: str
+) -> None:
+    """What can never be stored is INVALID_ARGUMENT, and the message says why."""
+    with pytest.raises(exceptions.BadRequest, match=message):
+        _commit(client, mutation)
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        {"base_version": 1},
+        {"property_mask": {"paths": ["a"]}},
+        {"property_transforms": [{"property": "a", "increment": {"integer_value": 1}}]},
+    ],
+)
+def test_unsupported_mutations_are_said_to_be(
+    client: datastore.Client, field: dict[str, object]
+) -> None:
+    """A mutation that asks for more than is done here is UNIMPLEMENTED, and not half applied."""
+    key = client.key("K", 1)
+    with pytest.raises(exceptions.MethodNotImplemented, match=f"Mutation.{next(iter(field))}"):
+        _commit(client, {"upsert": _entity(key), **field})
+    assert client.get(key) is None
+
+
+@pytest.mark.parametrize(
+    ("mode", "selector", "message"),
+    [
+        ("MODE_UNSPECIFIED", {}, "transactional or non-transactional"),
+        ("TRANSACTIONAL", {}, "must name a transaction"),
+        ("NON_TRANSACTIONAL", {"transaction": b"x"}, "must not name a transaction"),
+        ("TRANSACTIONAL", {"transaction": b"x"}, "unknown"),
+    ],
+)
+def test_mode_and_transaction_must_agree(
+    client: datastore.Client, mode: str, selector: dict[str, bytes], message: str
+) -> None:
+    """A commit's mode decides whether it names a transaction."""
+    with pytest.raises(exceptions.BadRequest, match=message):
+        _commit(client, mode=mode, **selector)
+
+
+def test_mutation_results_tell_keys_only_when_allocated(client: datastore.Client) -> None:
+    """A result has a key only where the id was chosen here, and no times for a deletion."""
+    response = _commit(
+        client,
+        {"upsert": _entity(client.key("K"))},
+        {"upsert": _entity(client.key("K", 1))},
+        {"delete": client.key("K", 2).to_protobuf()},
+    )
+    allocated, named, deleted = response.mutation_results
+    assert allocated.key.path[0].id
+    assert not named.key
+    assert named.create_time == named.update_time == response.commit_time
+    assert not deleted.update_time
+    assert allocated.version == named.version == deleted.version > 0
+
+
+def test_namespaces_and_databases_do_not_mix(
+    client: datastore.Client, make_client: MakeClient, server: LoopbackServer, put: Put
+) -> None:
+    """The same path in another namespace or database is another entity."""
+    put("K", 1, where="default")
+    for options in ({"namespace": "n"}, {"database": "d"}, {"namespace": "n", "database": "d"}):
+        other = make_client(server, client.project, **options)
+        assert other.get(other.key("K", 1)) is None
+        assert list(other.query(kind="K").fetch()) == []
+        entity = datastore.Entity(other.key("K", 1))
+        entity["where"] = str(options)
+        other.put(entity)
+        assert [found["where"] for found in other.query(kind="K").fetch()] == [str(options)]
+        assert other.get(entity.key) == entity
+    assert client.get(client.key("K", 1))["where"] == "default"

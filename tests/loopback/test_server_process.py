@@ -1,0 +1,208 @@
+"""The server as a process: starting, stopping, its transports' own errors, many threads."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+import grpc
+import pytest
+from google.api_core import exceptions
+from google.cloud import datastore
+from google.cloud.datastore_v1.types import datastore as datastore_types
+from google.rpc import status_pb2  # type: ignore[import-untyped]  # ships no types
+
+from lazyentity.bench.server.errors import DatastoreError
+from lazyentity.bench.server.process import LoopbackServer
+from lazyentity.bench.server.reads import Reads
+from lazyentity.bench.server.service import DatastoreService
+
+SECONDS = 60
+_PROTOBUF = {"Content-Type": "application/x-protobuf"}
+_COMMAND = [sys.executable, "-m", "lazyentity.bench.server"]
+
+
+def _post(
+    server: LoopbackServer, path: str, body: bytes = b"", headers: Mapping[str, str] | None = None
+) -> tuple[int, bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", server.http_port, timeout=SECONDS)
+    try:
+        connection.request("POST", path, body, {**_PROTOBUF, **(headers or {})})
+        response = connection.getresponse()
+        return response.status, response.read()
+    finally:
+        connection.close()
+
+
+@pytest.fixture
+def child() -> Iterator[subprocess.Popen[str]]:
+    """A server started as the command line does, ready to serve."""
+    with subprocess.Popen(
+        [*_COMMAND, "--exit-with-parent"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert set(json.loads(process.stdout.readline())) == {"grpc", "http"}
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signals_end_it_cleanly(child: subprocess.Popen[str], number: signal.Signals) -> None:
+    """SIGTERM and SIGINT end the server with status 0 and no traceback."""
+    child.send_signal(number)
+    _, errors = child.communicate(timeout=SECONDS)
+    assert (child.returncode, "Traceback" in errors) == (0, False)
+
+
+def test_it_ends_with_its_parent(child: subprocess.Popen[str]) -> None:
+    """With --exit-with-parent, closing its standard input ends the server."""
+    assert child.stdin is not None
+    child.stdin.close()
+    assert child.wait(SECONDS) == 0
+
+
+def test_a_killed_parent_leaves_no_server() -> None:
+    """A server of a process that is killed ends too."""
+    script = (
+        "import time\n"
+        "from lazyentity.bench.server import process\n"
+        "with process.LoopbackServer() as server:\n"
+        "    print(server.http_port, flush=True)\n"
+        "    time.sleep(600)\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as parent:
+        assert parent.stdout is not None
+        assert parent.stdout.readline().strip().isdigit()
+        parent.kill()
+        # The server inherited standard error: it reaches its end when the server is gone as well.
+        assert "Traceback" not in parent.communicate(timeout=SECONDS)[1]
+
+
+def test_it_is_gone_after_the_with_block() -> None:
+    """Leaving the context manager ends the process."""
+    with LoopbackServer() as server:
+        assert _post(server, "/nothing")[0] == 404
+    with pytest.raises(ConnectionRefusedError):
+        _post(server, "/nothing")
+
+
+def test_a_server_that_cannot_start_is_an_error(capfd: pytest.CaptureFixture[str]) -> None:
+    """A child that ends before it answers raises, and its own complaint is on standard error."""
+    with pytest.raises(RuntimeError, match="before it answered"), LoopbackServer(batch_size=0):
+        pass
+    assert "batch_size must be at least 1" in capfd.readouterr().err
+
+
+def test_a_server_that_takes_too_long_is_an_error() -> None:
+    """The wait for the server is bounded."""
+    with (
+        pytest.raises(RuntimeError, match=r"within 0\.0 seconds"),
+        LoopbackServer(start_timeout=0.0),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "status", "code"),
+    [
+        ("/v1/projects/p:lookup", {}, 200, None),
+        ("/v1/projects/p:nothing", {}, 404, "NOT_FOUND"),
+        ("/other", {}, 404, "NOT_FOUND"),
+        ("/v1/projects/p:lookup", {"Content-Type": "application/json"}, 400, "INVALID_ARGUMENT"),
+    ],
+)
+def test_http_errors_are_statuses(
+    server: LoopbackServer, path: str, headers: dict[str, str], status: int, code: str | None
+) -> None:
+    """An HTTP error has a google.rpc.Status as its body, with the code that fits."""
+    answered, body = _post(server, path, headers=headers)
+    assert answered == status
+    if code is not None:
+        assert status_pb2.Status.FromString(body).code == grpc.StatusCode[code].value[0]
+
+
+def test_http_connections_are_kept(server: LoopbackServer) -> None:
+    """One connection carries many requests, also after one that was refused."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.http_port, timeout=SECONDS)
+    connection.connect()
+    used = connection.sock
+    for path, status in (("/v1/projects/p:lookup", 200), ("/x", 404)) * 2:
+        connection.request("POST", path, b"", _PROTOBUF)
+        response = connection.getresponse()
+        response.read()
+        assert (response.status, connection.sock) == (status, used)
+    connection.close()
+
+
+def test_http_names_the_project_once(server: LoopbackServer) -> None:
+    """The path's project stands in for the request's, and must not contradict it."""
+    request = datastore_types.RunQueryRequest(query={"kind": [{"name": "K"}]})
+    body = datastore_types.RunQueryRequest.serialize(request)
+    assert _post(server, "/v1/projects/p:runQuery", body)[0] == 200
+    status, error = _post(server, "/v1/projects/p:runQuery", body + b"\x42\x01q")
+    assert status == 400
+    assert "'q'" in status_pb2.Status.FromString(error).message
+
+
+@pytest.mark.parametrize("body", [b"", b"\xff"])
+def test_grpc_requests_are_checked(server: LoopbackServer, body: bytes) -> None:
+    """Over gRPC a request must parse and name its project."""
+    with grpc.insecure_channel(f"127.0.0.1:{server.grpc_port}") as channel:
+        call: grpc.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(
+            "/google.datastore.v1.Datastore/Lookup"
+        )
+        with pytest.raises(grpc.RpcError) as raised:
+            call(body, timeout=SECONDS)
+        assert raised.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+
+
+def test_defects_are_internal_errors(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An exception that nobody foresaw reaches the client as INTERNAL, the log as a traceback."""
+
+    def fail(*_: object) -> bytes:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Reads, "lookup", fail)
+    request = datastore_types.LookupRequest.serialize({"project_id": "p"})
+    with pytest.raises(DatastoreError, match="ZeroDivisionError") as raised:
+        DatastoreService().call("Lookup", request)
+    assert raised.value.code is grpc.StatusCode.INTERNAL
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_concurrent_transactions_lose_nothing(client: datastore.Client) -> None:
+    """Of increments from many threads, each retried until it commits, every one counts."""
+    key = client.key("Counter", 1)
+    counter = datastore.Entity(key)
+    counter["n"] = 0
+    client.put(counter)
+
+    def increment(_: int) -> None:
+        while True:
+            try:
+                with client.transaction():
+                    entity = client.get(key)
+                    entity["n"] += 1
+                    client.put(entity)
+            except exceptions.Conflict:
+                continue
+            return
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(increment, range(40)))
+    assert client.get(key)["n"] == 40

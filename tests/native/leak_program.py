@@ -1,0 +1,231 @@
+"""Make, read and drop entities on every path, and tell what is left of them; see ``test_leaks``.
+
+Run as ``python -m tests.native.leak_program COUNT``: prints a JSON object with, for each path, how
+much more there is after its share of COUNT entities than before:
+
+``blocks``
+    allocated blocks of Python's allocator, which every small object and array is one of.
+``resident``
+    resident memory in bytes, where larger ones show.
+``references``
+    to objects that all entities share, by name; those with no more than before are left out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import gc
+import json
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import psutil
+from google.cloud.datastore import helpers
+from google.cloud.datastore.entity import Entity
+from google.cloud.datastore.key import Key
+from google.protobuf.message import DecodeError
+from proto.datetime_helpers import DatetimeWithNanoseconds
+
+import lazyentity
+from lazyentity.undecoded import UNDECODED
+from tests.native.backends import NATIVE
+from tests.native.malformed import MALFORMED, entity_of
+from tests.strategies import wire
+from tests.strategies.samples import PLAIN, RICH, serialise
+from tests.strategies.schema import ARRAY, ENTITY, ENTRY, TIMESTAMP, VALUE
+
+# How many entities of a path fill the caches and free lists that it uses.
+_WARMING = 500
+
+# The compiled class itself refuses what the public constructor would refuse before it.
+_mapping: Any = NATIVE
+
+Use = Callable[[bytes], object]
+
+REFUSALS = (DecodeError, ValueError, OverflowError, TypeError, KeyError)
+
+
+def _made(raw: bytes) -> Any:
+    return NATIVE.from_bytes(raw)
+
+
+def _one_by_one(raw: bytes) -> None:
+    entity = _made(raw)
+    for name in entity:
+        _ = entity[name]
+
+
+def _everything(raw: bytes) -> None:
+    """Read all there is, at all depths, whatever of it is refused."""
+    _walk(_made(raw))
+
+
+def _walk(value: Any) -> None:
+    if isinstance(value, list):
+        for item in value:
+            _walk(item)
+    elif isinstance(value, Entity):
+        for attribute in ("key", "exclude_from_indexes", "_meanings"):
+            _refusable(getattr, value, attribute)
+        _refusable(value.items)
+        for name in value:
+            _refusable(lambda name: _walk(value[name]), name)
+
+
+def _refusable(read: Callable[..., object], *arguments: object) -> None:
+    with contextlib.suppress(*REFUSALS):
+        read(*arguments)
+
+
+def _changes(raw: bytes) -> None:
+    entity = _made(raw)
+    entity["new"] = entity.pop("text")
+    entity.setdefault("text", 1)
+    entity.popitem()
+    entity.get("missing")
+    _refusable(entity.__getitem__, "missing")
+    _refusable(entity.pop, "missing")
+    _ = entity | {"x": 1}, {} | entity, entity == {}, entity.copy(), repr(entity)
+    del entity["new"]
+    entity.clear()
+
+
+def _cycle(raw: bytes) -> None:
+    entity = _made(raw)
+    entity["itself"] = entity
+
+
+def _half_way(raw: bytes) -> None:
+    """Drop an entity whose children are kept a little longer."""
+    child = _made(raw)["inner"]
+    _ = child["deep"]
+
+
+def _written(raw: bytes) -> None:
+    entity = _made(raw)
+    _ = entity["text"]
+    lazyentity.raw(entity)
+    lazyentity.materialize(entity)
+
+
+def _wrong_types(raw: bytes) -> None:
+    for wrong in (None, "text", bytearray(raw), memoryview(raw), 7):
+        _refusable(_mapping._from_raw, wrong)
+
+
+_MIXED_FLAGS = wire.message(
+    VALUE.array_value,
+    wire.message(
+        ARRAY.values, wire.integer(VALUE.null_value, 0), wire.integer(VALUE.exclude_from_indexes, 1)
+    ),
+    wire.message(ARRAY.values, wire.integer(VALUE.null_value, 0)),
+)
+_MEANT_ITEMS = wire.message(
+    VALUE.array_value,
+    wire.message(
+        ARRAY.values, wire.delimited(VALUE.blob_value, b"1"), wire.integer(VALUE.meaning, 14)
+    ),
+    wire.message(ARRAY.values, wire.delimited(VALUE.blob_value, b"2")),
+)
+_LATE = wire.message(VALUE.timestamp_value, wire.integer(TIMESTAMP.seconds, 10**13))
+_ODD = wire.encode(
+    [
+        wire.message(
+            ENTITY.properties,
+            wire.message(ENTRY.value, wire.integer(VALUE.integer_value, 5)),
+            wire.delimited(ENTRY.key, "value before name"),
+        ),
+        wire.Field(99, wire.START_GROUP, b""),
+    ]
+)
+# More than 64 values of four bytes: an array beyond what Python's allocator keeps in its blocks.
+_WIDE = serialise({f"property {number}": number for number in range(300)})
+
+PATHS: dict[str, tuple[Use, bytes]] = {
+    "made": (_made, RICH),
+    "one by one": (_one_by_one, RICH),
+    "plain, everything": (_everything, PLAIN),
+    "rich, everything": (_everything, RICH),
+    "wide": (_one_by_one, _WIDE),
+    "changes": (_changes, PLAIN),
+    "cycle": (_cycle, PLAIN),
+    "children": (_half_way, PLAIN),
+    "written back": (_written, PLAIN),
+    "odd encoding": (_everything, _ODD),
+    "mixed flags": (_everything, entity_of("a", _MIXED_FLAGS)),
+    "array with meanings": (_everything, entity_of("a", _MEANT_ITEMS)),
+    "timestamp out of range": (_everything, entity_of("a", _LATE)),
+    "value without a type": (_everything, entity_of("a", wire.integer(VALUE.meaning, 9))),
+    "wrong types": (_wrong_types, PLAIN),
+    **{name: (lambda raw: _refusable(_everything, raw), raw) for name, raw in MALFORMED.items()},
+}
+
+
+def _shared(raw: bytes) -> dict[str, Any]:
+    """Return what all entities made of ``raw`` have in common, by name."""
+    shared = {
+        "the sentinel": UNDECODED,
+        "None": None,
+        "the bytes": raw,
+        "LazyEntity": NATIVE,
+        "LazyMapping": NATIVE.__mro__[2],
+        "Entity": Entity,
+        "Key": Key,
+        "GeoPoint": helpers.GeoPoint,
+        "DatetimeWithNanoseconds": DatetimeWithNanoseconds,
+        "UTC": datetime.timezone.utc,
+    }
+    try:
+        layout = _made(raw)._layout
+    except DecodeError:
+        return shared
+    shared["the shape"] = layout
+    shared["the template"] = layout.template
+    shared.update((f"the name {name!r}", name) for name in layout.template)
+    return shared
+
+
+class Levels:
+    """What is in use, and how often the shared objects are referred to."""
+
+    def __init__(self, shared: dict[str, Any]) -> None:
+        gc.collect()
+        self.blocks = sys.getallocatedblocks()
+        self.resident = psutil.Process().memory_info().rss
+        self.references = {name: sys.getrefcount(value) for name, value in shared.items()}
+
+    def grown_to(self, after: Levels) -> dict[str, Any]:
+        """Return how much more ``after`` is."""
+        return {
+            "blocks": after.blocks - self.blocks,
+            "resident": after.resident - self.resident,
+            "references": {
+                name: count - self.references[name]
+                for name, count in after.references.items()
+                if count != self.references[name]
+            },
+        }
+
+
+def growth(use: Use, raw: bytes, count: int) -> dict[str, Any]:
+    """Return what ``count`` entities leave behind, once caches are filled."""
+    shared = _shared(raw)
+    for _ in range(_WARMING):
+        use(raw)
+    Levels(shared)
+    before = Levels(shared)
+    for _ in range(count):
+        use(raw)
+    return before.grown_to(Levels(shared))
+
+
+def main() -> None:
+    """Run all paths, with as many entities in total as the command line says."""
+    count = int(sys.argv[1]) // len(PATHS)
+    print(json.dumps({name: growth(use, raw, count) for name, (use, raw) in PATHS.items()}))  # noqa: T201  # the result
+
+
+if __name__ == "__main__":
+    main()

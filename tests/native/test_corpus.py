@@ -1,0 +1,23 @@
+"""What fuzzing starts from holds without fuzzing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import fuzz
+from fuzz.checks import check
+
+CORPUS = sorted(Path(fuzz.__file__).with_name("corpus").iterdir())
+
+
+def test_there_is_a_corpus() -> None:
+    """Fuzzing starts from more than nothing."""
+    assert len(CORPUS) > 50
+
+
+@pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.name)
+def test_each_seed(path: Path) -> None:
+    """Each input of the corpus gives what is promised for any bytes."""
+    check(path.read_bytes())

@@ -1,0 +1,57 @@
+"""Entities leave nothing behind: on every path, those that fail included."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lazyentity.undecoded import UNDECODED
+from tests.native.backends import NATIVE
+from tests.native.malformed import entity_of
+
+ROOT = Path(__file__).parents[2]
+COUNTS = [50_000, pytest.param(1_000_000, marks=pytest.mark.slow)]
+
+# What measuring itself needs, and what free lists breathe; far fewer than there are entities.
+BLOCKS = 100
+# Pages that allocators keep for themselves. Each lost array of a wide entity makes a kilobyte.
+RESIDENT = 1 << 20
+
+
+def _leaks(grown: dict[str, Any]) -> bool:
+    return bool(grown["references"] or grown["blocks"] > BLOCKS or grown["resident"] > RESIDENT)
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_no_path_leaks(count: int) -> None:
+    """After many entities, memory and the references to what they share are as before."""
+    finished = subprocess.run(
+        [sys.executable, "-m", "tests.native.leak_program", str(count)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stderr
+    growth = json.loads(finished.stdout)
+    assert count // len(growth) > 10 * BLOCKS
+    assert {name: grown for name, grown in growth.items() if _leaks(grown)} == {}
+
+
+def test_names_that_never_repeat_are_forgotten() -> None:
+    """What is remembered of names is bounded, however many there are in all.
+
+    Each name that is remembered is a reference to the sentinel.
+    """
+    before = sys.getrefcount(UNDECODED)
+    names = 0
+    for ordinal in range(2_000):
+        entity = NATIVE.from_bytes(b"".join(entity_of(f"{ordinal} {n}") for n in range(200)))
+        names += len(entity)
+    assert names == 400_000
+    assert sys.getrefcount(UNDECODED) - before < 200_000

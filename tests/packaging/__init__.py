@@ -1,0 +1,1 @@
+"""What is built from the checkout installs elsewhere. Compiles several times: all of it is slow."""

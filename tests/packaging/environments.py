@@ -1,0 +1,56 @@
+"""Virtual environments that have what building declares to need, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sysconfig
+import venv
+from pathlib import Path
+
+
+class Environment:
+    """A new virtual environment.
+
+    Args:
+        folder: where to make it.
+        requirements: what to install, from the package index.
+    """
+
+    def __init__(self, folder: Path, requirements: set[str]) -> None:
+        venv.create(folder, with_pip=True)
+        self.python = folder / "bin" / "python"
+        self._run("-m", "pip", "install", "--quiet", *sorted(requirements)).check_returncode()
+
+    def install(self, sdist: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+        """Install ``sdist`` with nothing to download from, and without what it needs to run."""
+        offline = ("--no-index", "--no-build-isolation", "--no-deps", "--force-reinstall")
+        # A wheel that pip built before from the same archive would take the place of building.
+        return self._run(
+            "-m", "pip", "install", *offline, "--no-cache-dir", str(sdist), **variables
+        )
+
+    def execute(self, program: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        """Run a program, with the dependencies of the environment that runs the tests."""
+        # What is in a folder on this path is found; the links of editable installations are not.
+        dependencies = sysconfig.get_path("purelib"), sysconfig.get_path("platlib")
+        path = os.pathsep.join([str(self._packages()), *dict.fromkeys(dependencies)])
+        return self._run("-c", program, PYTHONPATH=path, **variables)
+
+    def _packages(self) -> Path:
+        (found,) = self.python.parent.parent.glob("lib/python*/site-packages")
+        return found
+
+    def _run(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        inherited = {name: value for name, value in os.environ.items() if name not in _CLEARED}
+        return subprocess.run(
+            [self.python, *arguments],
+            cwd=self.python.parent,
+            env={**inherited, **variables},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+
+_CLEARED = ("LAZYENTITY_BACKEND", "LAZYENTITY_DISABLE", "PYTHONPATH", "CC", "CFLAGS")

@@ -1,0 +1,59 @@
+"""What stands, now and before anything was patched, where the client is patched."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from google.cloud.datastore import client as client_module
+from google.cloud.datastore import helpers
+from google.cloud.datastore import query as query_module
+from google.cloud.datastore._http import HTTPDatastoreAPI
+from google.cloud.datastore_v1.services.datastore.client import DatastoreClient
+from google.cloud.datastore_v1.services.datastore.transports.grpc import DatastoreGrpcTransport
+
+_NAMESPACES: tuple[Any, ...] = (
+    helpers,
+    client_module,
+    client_module.Client,
+    query_module,
+    query_module.Query,
+    query_module.Iterator,
+    HTTPDatastoreAPI,
+    DatastoreClient,
+    DatastoreGrpcTransport,
+)
+
+
+# When a warning is raised from a module, and when somebody asks for the annotations of a class.
+_ADDED_BY_PYTHON = frozenset(("__warningregistry__", "__annotations__"))
+
+
+class _Identity:
+    """An object that is equal to itself alone, whatever the object thinks of that."""
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Identity) and self.value is other.value
+
+    __hash__ = None  # type: ignore[assignment]  # how Python spells "unhashable"
+
+    def __repr__(self) -> str:
+        return f"{self.value!r} at {id(self.value):#x}"
+
+
+def standing() -> dict[tuple[str, str], _Identity]:
+    """Return every attribute of the client's modules and classes that a read goes through.
+
+    Compared by identity: equal is what is the very same object.
+    """
+    return {
+        (namespace.__name__, name): _Identity(value)
+        for namespace in _NAMESPACES
+        for name, value in vars(namespace).items()
+        if name not in _ADDED_BY_PYTHON
+    }
+
+
+ORIGINALS = standing()

@@ -1,0 +1,90 @@
+"""Protobuf's wire format, written by hand.
+
+A serialiser only writes the canonical form; the tests need every legal one.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from typing import NamedTuple
+
+VARINT, FIXED64, DELIMITED, START_GROUP, END_GROUP, FIXED32 = range(6)
+
+# Parsers refuse tags and lengths in more bytes than 32 bits need. Varints may have as many as
+# 64 bits do.
+_MOST_BYTES_32 = 5
+_MOST_BYTES_64 = 10
+
+
+def varint(value: int, padding: int = 0, most: int = _MOST_BYTES_64) -> bytes:
+    """Encode ``value``, negative ones as 64-bit two's complement.
+
+    Args:
+        value: what to encode.
+        padding: how many redundant bytes to add, as far as ``most`` allows.
+        most: how many bytes a parser accepts in this place.
+    """
+    value &= 0xFFFF_FFFF_FFFF_FFFF
+    encoded = bytearray()
+    while True:
+        low, value = value & 0x7F, value >> 7
+        if not value:
+            break
+        encoded.append(low | 0x80)
+    padding = min(padding, most - len(encoded) - 1)
+    if padding > 0:
+        encoded.append(low | 0x80)
+        encoded.extend(b"\x80" * (padding - 1))
+        low = 0
+    encoded.append(low)
+    return bytes(encoded)
+
+
+class Field(NamedTuple):
+    """One occurrence of a field.
+
+    Attributes:
+        number: the field's number.
+        wire_type: how ``payload`` is framed.
+        payload: what stands between tag (and length) and the next field (or the end of a group).
+        padding: redundant bytes in tag and length.
+    """
+
+    number: int
+    wire_type: int
+    payload: bytes
+    padding: int = 0
+
+    def encode(self) -> bytes:
+        framed = self._tag(self.wire_type)
+        if self.wire_type == DELIMITED:
+            framed += varint(len(self.payload), self.padding, _MOST_BYTES_32)
+        framed += self.payload
+        if self.wire_type == START_GROUP:
+            framed += self._tag(END_GROUP)
+        return framed
+
+    def _tag(self, wire_type: int) -> bytes:
+        return varint(self.number << 3 | wire_type, self.padding, _MOST_BYTES_32)
+
+
+def integer(number: int, value: int, padding: int = 0) -> Field:
+    return Field(number, VARINT, varint(value, padding))
+
+
+def double(number: int, value: float) -> Field:
+    return Field(number, FIXED64, struct.pack("<d", value))
+
+
+def delimited(number: int, payload: bytes | str) -> Field:
+    return Field(number, DELIMITED, payload.encode() if isinstance(payload, str) else payload)
+
+
+def message(number: int, *fields: Field) -> Field:
+    return Field(number, DELIMITED, encode(fields))
+
+
+def encode(fields: Iterable[Field]) -> bytes:
+    """Encode a message that consists of ``fields``, in this order."""
+    return b"".join(field.encode() for field in fields)
