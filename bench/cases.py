@@ -166,12 +166,18 @@ def entity_pb(mix: Mix, count: int, number: int) -> Any:
 
 
 @functools.lru_cache(maxsize=2)
-def _responses(mix: str, count: int, entities: int) -> tuple[bytes, ...]:
+def _responses(mix: str, count: int, entities: int, entities_a_response: int) -> tuple[bytes, ...]:
     pbs = (entity_pb(MIXES[mix], count, number) for number in range(entities))
-    return tuple(lookup_responses(pbs, ENTITIES_A_RESPONSE))
+    return tuple(lookup_responses(pbs, entities_a_response))
 
 
-def case(mix: str, count: int, read: str, entities: int = ENTITIES_A_RESPONSE) -> Case:
+def case(
+    mix: str,
+    count: int,
+    read: str,
+    entities: int = ENTITIES_A_RESPONSE,
+    entities_a_response: int = ENTITIES_A_RESPONSE,
+) -> Case:
     """The case of ``read`` from entities of ``count`` properties of ``mix``.
 
     Raises:
@@ -184,7 +190,8 @@ def case(mix: str, count: int, read: str, entities: int = ENTITIES_A_RESPONSE) -
     else:
         names = names_read(chosen, count, read)
         reader = reading.ByName(plan=(names,) * entities, deep=chosen.deep)
-    return Case(mix, count, read, _responses(mix, count, entities), entities, reader)
+    responses = _responses(mix, count, entities, entities_a_response)
+    return Case(mix, count, read, responses, entities, reader)
 
 
 def embedded_case() -> Case:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lazyentity.bench.results import Results
+from lazyentity.bench.results import UNITS, Growing, Results
 from lazyentity.bench.stats import Summary
 
 Measured = Callable[[Results], "Summary | None"]
@@ -36,6 +36,17 @@ def _end_to_end(call: str, properties: int, statistic: str = "ratio") -> Measure
 def _memory(properties: int) -> Measured:
     def find(results: Results) -> Summary | None:
         return next((line.ratio for line in results.memory if line.properties == properties), None)
+
+    return find
+
+
+def _growth(growing: Growing, size: int) -> Measured:
+    def find(results: Results) -> Summary | None:
+        for line in results.scaling:
+            for point in line.points:
+                if line.growing == growing and getattr(point, growing) == size:
+                    return point.growth
+        return None
 
     return find
 
@@ -75,6 +86,10 @@ def _faster(backend: str, mix: str, read: str, bounds: dict[int, float]) -> list
 _QUERY = "query of 300 entities of 100 properties, 1 read"
 _HELD = "memory held, 100 properties, 4 read: lazy / stock"
 
+# Linear growth is 1, quadratic growth would be 10. Caches lie between: 1,000 fit into those next to
+# the processor and 10,000 do not, for which each may cost as much again, and no more.
+_GROWTH = 2
+
 GOALS: tuple[Goal, ...] = (
     *_faster("pure", "mixed", "4", {20: 4, 100: 8, 500: 12}),
     *_faster("pure", "mixed", "all", {20: 0.9, 100: 0.9, 500: 0.9}),
@@ -106,6 +121,16 @@ GOALS: tuple[Goal, ...] = (
         at_least=False,
     ),
     Goal("native", _HELD, _memory(100), 0.5, at_least=False),
+    *(
+        Goal(
+            "native",
+            f"time per {unit}, mixed, 4 read: 10,000 {growing} / 1,000 {growing}",
+            _growth(growing, 10_000),
+            _GROWTH,
+            at_least=False,
+        )
+        for growing, unit in UNITS.items()
+    ),
     Goal("native", "import lazyentity.auto, ms", _import_ms, 30, at_least=False),
     Goal("native", 'decoded entity["name"] / plain dict', _access, 1.5, at_least=False),
 )

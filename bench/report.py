@@ -2,7 +2,9 @@
 
 ``python -m lazyentity.bench.report RESULTS.json`` prints it, ``--update README.rst`` puts it
 between the two marker comments of that file, and ``--check README.rst`` fails if what is there
-differs.
+differs. ``--section NAME`` names the markers, so that a file can hold sections from several results
+files: ``.. NAME-start`` and ``.. NAME-end``. ``--compact`` leaves out what a section further up
+says already.
 """
 
 from __future__ import annotations
@@ -15,10 +17,9 @@ import click
 from tabulate import tabulate
 
 from lazyentity.bench import results, tables
-from lazyentity.bench.results import Conversion, Results
+from lazyentity.bench.results import UNITS, Conversion, Results
 
-START = ".. benchmark-table-start"
-END = ".. benchmark-table-end"
+SECTION = "benchmark-table"
 
 _WIDTH = 100
 _MIX_TITLES = {
@@ -26,6 +27,7 @@ _MIX_TITLES = {
     "strings": "Strings only",
     "nested": "Embedded entities and arrays, read to their leaves",
 }
+_COMPACT_MIXES = ("mixed",)
 _SHOWN_COUNTS = (5, 20, 100, 500, 1000)
 
 
@@ -110,19 +112,39 @@ def _memory(measured: Results) -> str:
     )
 
 
-def render(measured: Results) -> str:
-    """The section as reStructuredText: bias, surroundings, tables."""
-    blocks = [
-        _prose(measured.bias),
-        _prose(f"Measured on {measured.date[:10]}: {tables.environment_line(measured)}."),
-        _prose(
-            "Ratios are stock time over lazy time: medians, with their quartiles in parentheses. "
-            "Times are per entity, from the bytes of a response of 20 entities to the values read."
-        ),
-    ]
+def _scaling(measured: Results) -> str:
+    rows = (
+        (
+            f"{point.entities:,} x {point.properties:,}",
+            UNITS[line.growing],
+            "not measured" if point.stock is None else f"{point.stock.median:.3g}",
+            f"{point.lazy.median:.3g}",
+        )
+        for line in measured.scaling
+        for point in line.points
+    )
+    return _table(("entities x properties", "µs per", "stock", "lazy"), rows)
+
+
+def render(measured: Results, compact: bool = False) -> str:
+    """The section as reStructuredText: bias, surroundings, tables.
+
+    ``compact`` is for a section below a full one: without the bias and how to read the figures, and
+    of the tables only mixed entities, end to end and memory.
+    """
+    blocks = [_prose(f"Measured on {measured.date[:10]}: {tables.environment_line(measured)}.")]
+    if not compact:
+        blocks.insert(0, _prose(measured.bias))
+        blocks.append(
+            _prose(
+                "Ratios are stock time over lazy time: medians, with their quartiles in "
+                "parentheses. Times are per entity, from the bytes of a response of 20 entities to "
+                "the values read."
+            )
+        )
     measured_mixes = {line.mix for line in measured.conversion}
     for mix, title in _MIX_TITLES.items():
-        if mix in measured_mixes:
+        if mix in measured_mixes and (not compact or mix in _COMPACT_MIXES):
             blocks += [f"{title}:", _conversion(measured, mix)]
     if measured.end_to_end:
         blocks += [
@@ -132,22 +154,37 @@ def render(measured: Results) -> str:
         ]
     if measured.memory:
         blocks += ["Memory held by an entity of six mixed types, 4 read:", _memory(measured)]
-    if measured.import_ms is not None:
+    if measured.scaling and not compact:
+        blocks += [
+            _prose(
+                "Cost per property and per entity as both grow, in one response of six mixed "
+                "types, 4 read of each entity: where it stays the same, the whole grows linearly. "
+                "What a response and the 4 reads cost is spread over more in the larger ones:"
+            ),
+            _scaling(measured),
+        ]
+    if measured.import_ms is not None and not compact:
         blocks.append(f"``import lazyentity.auto`` adds {measured.import_ms.median:.0f} ms.")
     return "\n\n".join(blocks)
 
 
-def put_between_markers(document: str, section: str) -> str:
-    """``document`` with ``section`` between its markers, in place of what was there.
+def markers(section: str) -> tuple[str, str]:
+    """The comments before and after the section of that name."""
+    return f".. {section}-start", f".. {section}-end"
+
+
+def put_between_markers(document: str, section: str, text: str) -> str:
+    """``document`` with ``text`` between the markers of ``section``, in place of what was there.
 
     Raises:
         MarkersMissing: the document has not both markers, in order.
     """
-    before, start, rest = document.partition(START)
-    _, end, after = rest.partition(END)
-    if not (start and end):
-        raise MarkersMissing(f"it needs the comments {START!r} and {END!r}, in that order")
-    return f"{before}{START}\n\n{section}\n\n{END}{after}"
+    start, end = markers(section)
+    before, has_start, rest = document.partition(start)
+    _, has_end, after = rest.partition(end)
+    if not (has_start and has_end):
+        raise MarkersMissing(f"it needs the comments {start!r} and {end!r}, in that order")
+    return f"{before}{start}\n\n{text}\n\n{end}{after}"
 
 
 @click.command()
@@ -162,18 +199,32 @@ def put_between_markers(document: str, section: str) -> str:
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     help="Fail if the section between the markers of this file differs.",
 )
-def main(results_file: Path, update: Path | None, check: Path | None) -> None:
+@click.option(
+    "--section",
+    default=SECTION,
+    show_default=True,
+    metavar="NAME",
+    help="The markers are the comments NAME-start and NAME-end.",
+)
+@click.option(
+    "--compact",
+    is_flag=True,
+    help="Only mixed entities, end to end and memory: for a section below a full one.",
+)
+def main(
+    results_file: Path, update: Path | None, check: Path | None, section: str, compact: bool
+) -> None:
     """Render the benchmark section of the README from RESULTS_FILE."""
     if update and check:
         raise click.UsageError("--update and --check exclude each other")
     document = update or check
     try:
-        section = render(results.load(results_file))
+        text = render(results.load(results_file), compact)
         if document is None:
-            click.echo(section)
+            click.echo(text)
             return
         present = document.read_text(encoding="utf-8")
-        wanted = put_between_markers(present, section)
+        wanted = put_between_markers(present, section, text)
     except results.ResultsError as error:
         raise click.ClickException(str(error)) from error
     except MarkersMissing as error:
@@ -182,8 +233,9 @@ def main(results_file: Path, update: Path | None, check: Path | None) -> None:
         update.write_text(wanted, encoding="utf-8")
     elif wanted != present:
         raise click.ClickException(
-            f"the benchmark section of {check} is not that of {results_file}; "
-            f"python -m lazyentity.bench.report {results_file} --update {check} puts it right"
+            f"the section {section} of {check} is not that of {results_file}; python -m "
+            f"lazyentity.bench.report {results_file} --section {section}"
+            f"{' --compact' if compact else ''} --update {check} puts it right"
         )
 
 

@@ -13,7 +13,7 @@ import msgspec
 from lazyentity.bench.environment import Environment
 from lazyentity.bench.stats import Summary
 
-SCHEMA = 1
+SCHEMA = 2
 
 BIAS = (
     "One machine, synthetic entities whose bytes stay warm in its caches, and no network but the "
@@ -21,6 +21,10 @@ BIAS = (
     "taken pair by pair from interleaved rounds; the garbage collector is off while the clock runs."
 )
 """What to know before believing any figure; said wherever figures are shown."""
+
+Growing = Literal["properties", "entities"]
+UNITS: dict[Growing, str] = {"properties": "property", "entities": "entity"}
+"""What may grow, and one of it."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,32 @@ class EndToEnd:
 
 
 @dataclass(frozen=True)
+class ScalingPoint:
+    """Bytes of one response in, entities out, then reads: microseconds per property, or per entity.
+
+    ``properties`` is of each entity, ``wire_bytes`` is the size of the response. ``stock`` is
+    ``None`` where it was not timed. ``growth`` is the lazy cost per unit over that of the point
+    before, the smallest having none: 1 where the whole cost grows linearly.
+    """
+
+    entities: int
+    properties: int
+    wire_bytes: int
+    lazy: Summary
+    stock: Summary | None
+    growth: Summary | None
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """What conversion costs as one response grows: ``growing`` is the unit that costs are per."""
+
+    growing: Growing
+    read: str
+    points: list[ScalingPoint]
+
+
+@dataclass(frozen=True)
 class Access:
     """Nanoseconds of ``entity["name"]`` once decoded, and of a plain dict's subscript."""
 
@@ -95,6 +125,7 @@ class Results:
     conversion: list[Conversion]
     memory: list[Memory]
     end_to_end: list[EndToEnd]
+    scaling: list[Scaling]
     import_ms: Summary | None
     access: Access | None
     source: str | None = None
@@ -137,6 +168,8 @@ def writable(path: Path) -> Iterator[None]:
     existed = path.exists()
     try:
         path.open("a", encoding="utf-8").close()
+    except FileNotFoundError as error:
+        raise ResultsError(f"cannot write {path}: there is no folder {path.parent}") from error
     except OSError as error:
         raise ResultsError(f"cannot write {path}: {error.strerror}") from error
     try:

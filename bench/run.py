@@ -9,8 +9,26 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import lazyentity
-from lazyentity.bench import cases, conversion, end_to_end, environment, memory, overheads, sides
-from lazyentity.bench.results import SCHEMA, Access, Conversion, EndToEnd, Memory, Results
+from lazyentity.bench import (
+    cases,
+    conversion,
+    end_to_end,
+    environment,
+    memory,
+    overheads,
+    scaling,
+    sides,
+)
+from lazyentity.bench.results import (
+    SCHEMA,
+    UNITS,
+    Access,
+    Conversion,
+    EndToEnd,
+    Memory,
+    Results,
+    Scaling,
+)
 from lazyentity.bench.stats import Summary
 from lazyentity.bench.timing import Budget
 
@@ -31,6 +49,8 @@ class Plan:
     memory_entities: int
     memory_rounds: int
     import_rounds: int
+    scaling: Budget
+    scaling_with_stock: bool
 
 
 QUICK = Plan(
@@ -44,6 +64,8 @@ QUICK = Plan(
     memory_entities=1500,
     memory_rounds=3,
     import_rounds=5,
+    scaling=Budget(seconds=0.5, min_rounds=7, max_rounds=30, sample_seconds=0.002),
+    scaling_with_stock=False,
 )
 
 FULL = Plan(
@@ -57,9 +79,11 @@ FULL = Plan(
     memory_entities=5000,
     memory_rounds=3,
     import_rounds=15,
+    scaling=Budget(seconds=10, min_rounds=15, max_rounds=100, sample_seconds=0.005),
+    scaling_with_stock=True,
 )
 
-Part = Conversion | Memory | EndToEnd | Access | Summary
+Part = Conversion | Memory | EndToEnd | Scaling | Access | Summary
 Step = tuple[str, Callable[[], Part]]
 
 
@@ -87,6 +111,19 @@ def steps(plan: Plan, mixes: Sequence[str], counts: Sequence[int]) -> list[Step]
                 functools.partial(end_to_end.measure, call, ENTITIES, PROPERTIES, plan.end_to_end),
             )
             for call in end_to_end.CALLS
+        ),
+        *(
+            (
+                "scaling",
+                functools.partial(
+                    scaling.measure,
+                    growing,
+                    scaling.SIZES,
+                    plan.scaling_with_stock,
+                    plan.scaling,
+                ),
+            )
+            for growing in UNITS
         ),
         ("import", functools.partial(overheads.import_ms, plan.import_rounds)),
         ("access", functools.partial(overheads.access, plan.access)),
@@ -116,6 +153,7 @@ def collect(
         conversion=of(Conversion),
         memory=of(Memory),
         end_to_end=of(EndToEnd),
+        scaling=of(Scaling),
         import_ms=next(iter(of(Summary)), None),
         access=next(iter(of(Access)), None),
         source=source,

@@ -1,54 +1,74 @@
-"""How the cost grows with the size of a response: per property, and per entity."""
+"""How the cost of a response grows with what is in it: per property, and per entity."""
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Sequence
 
 from lazyentity.bench import cases, conversion, sides, verify
-from lazyentity.bench.results import Scaling, ScalingPoint
-from lazyentity.bench.stats import Summary, paired_ratio, scaled, summarize
+from lazyentity.bench.results import Growing, Scaling, ScalingPoint
+from lazyentity.bench.stats import paired_ratio, scaled, summarize
 from lazyentity.bench.timing import Budget, interleave
 
-Growing = Literal["properties", "entities"]
-AXES: tuple[Growing, ...] = ("properties", "entities")
 SIZES = (100, 1_000, 10_000)
 
 _MIX, _READ = "mixed", "4"
-_PROPERTIES_AN_ENTITY = 10
+_PROPERTIES_OF_MANY = 10
 _MICROSECONDS = 1e6
 
 
 def _case(growing: Growing, size: int) -> cases.Case:
-    """One response: an entity of ``size`` properties, or ``size`` entities."""
+    """One response that holds an entity of ``size`` properties, or ``size`` small entities."""
     if growing == "properties":
         return cases.case(_MIX, size, _READ, entities=1)
-    return cases.case(
-        _MIX, _PROPERTIES_AN_ENTITY, _READ, entities=size, entities_a_response=size
-    )
+    return cases.case(_MIX, _PROPERTIES_OF_MANY, _READ, entities=size, entities_a_response=size)
 
 
-def measure(growing: Growing, sizes: tuple[int, ...], with_stock: bool, budget: Budget) -> Scaling:
-    """Time the conversion of one response at each of ``sizes`` (ascending), four properties read.
+def measure(growing: Growing, sizes: Sequence[int], with_stock: bool, budget: Budget) -> Scaling:
+    """Time the conversion of one response of each of ``sizes``, ascending, four properties read.
 
-    All sizes take turns within ``budget``, so that `ScalingPoint.growth` pairs neighbours in time.
-    The stock side is checked against in any case; it is timed only if ``with_stock``, because at
-    10,000 entities every call of it takes around half a second.
+    All sizes take turns within ``budget``, so that `ScalingPoint.growth` compares neighbours in
+    time. Outputs are compared with stock's in any case; stock is timed only ``with_stock``, because
+    a call of it takes about a third of a second at 10,000 entities.
 
     Raises:
         verify.OutputMismatch: the sides differ.
     """
-    by_size = {size: _case(growing, size) for size in sizes}
-    for case in by_size.values():
+    of_size = {size: _case(growing, size) for size in sizes}
+    for case in of_size.values():
         conversion.check_outputs(case)
-    stock = {size: conversion.read_task(sides.STOCK, case) for size, case in by_size.items()}
-    tasks = {
-        f"lazy {size}": conversion.read_task(sides.LAZY, case) for size, case in by_size.items()
-    }
-    if with_stock:
-        tasks |= {f"stock {size}": task for size, task in stock.items()}
-    timed = interleave(tasks, budget)
-    per_unit = {
-        name: scaled(track.seconds, _MICROSECONDS / int(name.split()[1]))
-        for name, track in timed.items()
-    }
-    return Scaling(...)
+    timed_sides = {"lazy": sides.LAZY, "stock": sides.STOCK} if with_stock else {"lazy": sides.LAZY}
+    timed = interleave(
+        {
+            f"{name} {size}": conversion.read_task(side, case)
+            for size, case in of_size.items()
+            for name, side in timed_sides.items()
+        },
+        budget,
+    )
+    points: list[ScalingPoint] = []
+    smaller: list[float] | None = None
+    for size, case in of_size.items():
+        lazy = timed[f"lazy {size}"]
+        stock = timed.get(f"stock {size}")
+        verify.check_read(
+            case.reader,
+            conversion.read_task(sides.STOCK, case)() if stock is None else stock.last,
+            lazy.last,
+        )
+        per_unit = scaled(lazy.seconds, _MICROSECONDS / size)
+        points.append(
+            ScalingPoint(
+                entities=case.entities,
+                properties=case.properties,
+                wire_bytes=sum(map(len, case.responses)),
+                lazy=summarize(per_unit),
+                stock=(
+                    None
+                    if stock is None
+                    else summarize(scaled(stock.seconds, _MICROSECONDS / size))
+                ),
+                growth=None if smaller is None else paired_ratio(per_unit, smaller),
+            )
+        )
+        smaller = per_unit
+    return Scaling(growing=growing, read=_READ, points=points)

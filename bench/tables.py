@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lazyentity.bench.goals import Outcome
-from lazyentity.bench.results import Conversion, Results
+from lazyentity.bench.results import UNITS, Conversion, Results, Scaling
 from lazyentity.bench.stats import Summary
 
 
@@ -101,6 +101,30 @@ def _end_to_end(results: Results) -> Table:
     return table
 
 
+def _scaling(lines: Sequence[Scaling]) -> Table:
+    table = _table(
+        "one response that grows, mixed, 4 read; growth: µs per unit / those of the size before",
+        "entities x props",
+        "bytes",
+        "µs per",
+        "stock",
+        "lazy",
+        "growth",
+    )
+    for line in lines:
+        for point in line.points:
+            table.add_row(
+                f"{point.entities} x {point.properties}",
+                str(point.wire_bytes),
+                UNITS[line.growing],
+                "-" if point.stock is None else spread(point.stock, 3),
+                spread(point.lazy, 4),
+                "-" if point.growth is None else spread(point.growth, 2),
+            )
+        table.add_section()
+    return table
+
+
 def environment_line(results: Results) -> str:
     """Where a run was made, in one line."""
     where = results.environment
@@ -133,6 +157,8 @@ def show(results: Results, console: Console) -> None:
         console.print(_memory(results))
     if results.end_to_end:
         console.print(_end_to_end(results))
+    if results.scaling:
+        console.print(_scaling(results.scaling))
     if results.import_ms is not None:
         console.print(
             f"import lazyentity.auto adds {spread(results.import_ms)} ms", highlight=False

@@ -168,7 +168,7 @@ cdef Shape EMPTY = Shape([])
 # with very many names are not kept here.
 cdef list LIKELY = [None] * 64
 cdef uint32_t LIKELY_MASK = 63
-cdef Py_ssize_t LIKELY_NAMES = 1024
+cdef Py_ssize_t LIKELY_NAMES = 16384
 
 
 cdef inline uint32_t _hash(Bytes at, Py_ssize_t size) noexcept nogil:
@@ -751,17 +751,20 @@ cdef class LazyMapping(dict):
 
     cdef object _keep(self, object name, object value, object meaning):
         # Puts a value in place unless somebody was faster; returns what is in place.
-        cdef PyObject* current = PyDict_GetItemWithError(self, name)
+        # What allocates may run the garbage collector, and other threads, and so comes first.
+        cdef object read = (meaning, value) if meaning else None
+        cdef PyObject* current
+        if read is not None and self._meanings_read is None:
+            self._meanings_read = {}
+        current = PyDict_GetItemWithError(self, name)
         if current == NULL:
             raise KeyError(name)
         if current != <PyObject*>UNDECODED:
             return <object>current
-        if meaning:
-            if self._meanings_read is None:
-                self._meanings_read = {}
-            # The client writes a meaning back only with the very object it was read with.
-            self._meanings_read[name] = (meaning, value)
         PyDict_SetItem(self, name, value)
+        if read is not None:
+            # The client writes a meaning back only with the very object it was read with.
+            self._meanings_read[name] = read
         return value
 
     cpdef object _decode(self, object name):

@@ -24,10 +24,19 @@ class UndecodedType:
 
     __slots__ = ()
 
+    @property
+    def undecoded(self) -> UndecodedType:
+        """Itself.
+
+        An encoder that takes an object for its attributes, as the one of pandas does, never comes to
+        an end with it, and says so.
+        """
+        return self
+
     def _refuse(self, *_: object) -> NoReturn:
         raise TypeError(_LEAKED)
 
-    __repr__ = __str__ = __format__ = __dir__ = _refuse
+    __repr__ = __str__ = __format__ = _refuse
     __bool__ = __int__ = __float__ = __index__ = __len__ = __iter__ = __bytes__ = _refuse
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = _refuse
     __reduce_ex__ = __copy__ = __deepcopy__ = _refuse

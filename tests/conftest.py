@@ -15,7 +15,7 @@ from lazyentity.entity import lazy_entity_type
 MAPPINGS = {"pure": "lazyentity.codec.pure", "native": "lazyentity._native"}
 
 # The machines that run this differ widely in speed, and no test here is about time.
-settings.register_profile("default", deadline=None, max_examples=60, print_blob=True)
+settings.register_profile("default", deadline=None, max_examples=100, print_blob=True)
 settings.register_profile("ci", deadline=None, max_examples=1000, print_blob=True)
 
 

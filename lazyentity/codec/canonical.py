@@ -6,11 +6,12 @@ Each entry of the properties is one name and then one value, and nothing else; t
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from google.protobuf.message import DecodeError
 
 from lazyentity.codec import messages, shadow
-from lazyentity.codec.layout import LAYOUTS, Layout
+from lazyentity.codec.layout import EMPTY, LAYOUTS, Layout
 
 
 def canonical_encodings(raw: bytes) -> Iterator[bytes]:
@@ -39,28 +40,34 @@ def canonical_encodings(raw: bytes) -> Iterator[bytes]:
     yield known_encoded
 
 
-def index_canonical(raw: bytes) -> tuple[bytes, Layout]:
+_last: tuple[bytes, Layout] = (b"", EMPTY)
+"""The signature and the layout of the last entity: the next one is often of the same kind."""
+
+
+def index_canonical(raw: bytes) -> tuple[bytes, Layout, Any]:
     """Index the serialised entity ``raw``.
 
     Returns:
-        The entity, in the canonical encoding; its layout, with the names in wire order.
+        The entity, in the canonical encoding; its layout, with the names in wire order; its
+        entries, as the shadow's messages of ``key`` and ``value``.
 
     Raises:
         google.protobuf.message.DecodeError: if ``raw`` or one of its entries is malformed or
             truncated, or if a name is not UTF-8. Values are looked into only if the encoding is
             unusual.
     """
-    layout = _canonical_layout(raw)
-    if layout is not None:
-        return raw, layout
+    indexed = _index(raw)
+    if indexed is not None:
+        return indexed
     for encoded in canonical_encodings(raw):
-        layout = _canonical_layout(encoded)
-        if layout is not None:
-            return encoded, layout
+        indexed = _index(encoded)
+        if indexed is not None:
+            return indexed
     raise AssertionError("protobuf encodes a map as entries of one name and one value")
 
 
-def _canonical_layout(raw: bytes) -> Layout | None:
+def _index(raw: bytes) -> tuple[bytes, Layout, Any] | None:
+    global _last
     try:
         split = shadow.EntityEntries.FromString(raw)
     except DecodeError:
@@ -76,14 +83,25 @@ def _canonical_layout(raw: bytes) -> Layout | None:
     # The names, one after the other, and whatever else than a value was in an entry: upb takes an
     # entry with an unknown field for an unknown field as a whole.
     signature: bytes = merged.SerializeToString()
-    layout: Layout | None = LAYOUTS.get(signature)
-    if layout is None:
-        merged.DiscardUnknownFields()
-        if merged.SerializeToString() != signature:
+    last_signature, layout = _last
+    if signature != last_signature:
+        known = LAYOUTS.get(signature) or _learn(signature, merged)
+        if known is None:
             return None
-        try:
-            names = [name.decode() for name in merged.key]
-        except UnicodeDecodeError:
-            return None
-        layout = LAYOUTS.add(signature, names)
-    return layout if len(layout.names) == len(split.properties) else None
+        layout = known
+        _last = (signature, layout)
+    entries = split.properties
+    return (raw, layout, entries) if len(layout.names) == len(entries) else None
+
+
+def _learn(signature: bytes, merged: Any) -> Layout | None:
+    """Add the layout of an entity whose names, as a shadow message, are ``merged``."""
+    merged.DiscardUnknownFields()
+    if merged.SerializeToString() != signature:
+        return None
+    try:
+        names = [name.decode() for name in merged.key]
+    except UnicodeDecodeError:
+        return None
+    layout: Layout = LAYOUTS.add(signature, names)
+    return layout

@@ -14,6 +14,3 @@ Key: Any = entity_pb2.Key.pb()
 
 Value: Any = entity_pb2.Value.pb()
 """upb class of ``google.datastore.v1.Value``."""
-
-PropertiesEntry: Any = Entity().properties.GetEntryClass()
-"""upb class of one entry of ``Entity.properties``: a name (``key``) and a ``Value`` (``value``)."""

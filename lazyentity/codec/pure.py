@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from google.cloud.datastore.key import Key
 from google.protobuf.message import DecodeError
 
-from lazyentity.codec import entries, errors, messages, shadow
+from lazyentity.codec import entries, errors, messages
 from lazyentity.codec.layout import EMPTY, Layout
 from lazyentity.codec.split import Split, split_new
 from lazyentity.codec.values import SCALARS, meaning_of
@@ -58,7 +58,7 @@ class LazyMapping(dict[str, Any]):
         mapping = super().__new__(cls, *args, **kwargs)
         mapping._raw = b""
         mapping._layout = EMPTY
-        mapping._split = Split(None)
+        mapping._split = Split(None, None, 0)
         mapping._originals = {}
         return mapping
 
@@ -85,42 +85,31 @@ class LazyMapping(dict[str, Any]):
             ValueError: as the client raises it, if it could not have converted the value.
         """
         # The hottest function of the backend: it calls as little as it can.
-        split = self._split
-        whole, parts = split.whole, split.entries
-        if whole is None and parts is None:
-            whole, parts = split.again(self._raw)
-        try:
-            if whole is not None:
-                message = whole[name]
-            else:
-                message = split.parse_entry(parts[self._layout.ordinals[name]], self._raw)
-            value_type = message.WhichOneof("value_type")
-            if value_type in SCALARS:
-                value = getattr(message, value_type)
-            else:
-                value = entries.convert(self._raw, name, message, type(self)._from_raw)
-        except DecodeError:
-            self._refuse(name)
-            raise
+        whole = self._split.whole
+        message = whole[name] if whole is not None else self._message(name)
+        value_type = message.WhichOneof("value_type")
+        if value_type in SCALARS:
+            value = getattr(message, value_type)
+        else:
+            value = entries.convert(self._raw, name, message, type(self)._from_raw)
         # Of two threads that decoded the same property, both get the object of whoever was first.
         value = self._originals.setdefault(name, value)
         _store(self, name, value)
         return value
 
     def _message(self, name: str) -> Any:
-        """Parse the ``Value`` of ``name``, of an entity that cannot be parsed as a whole."""
-        raw = self._raw
-        _, parts = self._split.again(raw)
+        """Parse the ``Value`` of ``name``."""
+        split = self._split
+        parts = split.entries
+        if parts is None:
+            whole, parts = split.again(self._raw)
+            if whole is not None:
+                return whole[name]
+        value = parts[self._layout.ordinals[name]].value
         try:
-            return self._split.parse_entry(parts[self._layout.ordinals[name]], raw)
-        except DecodeError:
-            self._refuse(name)
-            raise
-
-    def _refuse(self, name: str) -> None:
-        """Raise what is to be raised of property ``name``, which is malformed."""
-        split = shadow.EntityEntries.FromString(self._raw)
-        entries.value_message(split.properties[self._layout.ordinals[name]].value, name, self._raw)
+            return split.parse(value, self._raw)
+        except DecodeError as error:
+            raise errors.undecodable_property(error, name, self._raw) from error
 
     def _messages(self, names: Iterable[str]) -> Iterator[tuple[str, Any]]:
         """Parse the ``Value`` of each property in ``names``, in one pass."""
@@ -161,13 +150,10 @@ class LazyMapping(dict[str, Any]):
 
     def _serialised_values(self, names: Iterable[str]) -> list[bytes]:
         """Return the ``google.datastore.v1.Value`` of each of ``names``, as it came."""
-        whole = self._split.whole
-        if whole is None:
-            whole, _ = self._split.again(self._raw)
+        whole, parts = self._split.again(self._raw)
         if whole is not None:
             return [whole[name].SerializeToString() for name in names]
-        split_entries = shadow.EntityEntries.FromString(self._raw).properties
-        return [split_entries[self._layout.ordinals[name]].value for name in names]
+        return [parts[self._layout.ordinals[name]].value for name in names]
 
     # What the wire says of the entity, whatever the caller changed since.
 

@@ -25,12 +25,11 @@ from lazyentity.codec.layout import EMPTY, LAYOUTS, Layout
 _SMALL = 1024
 """Bytes up to which parsing an entity as a whole is cheaper than looking for its names."""
 
-_RECENT = 32
-"""How many splits are kept at a time, of all entities."""
+_LARGE = 16 * 1024
+"""Bytes from which on an entity is large."""
 
 _parse_whole = messages.Entity.FromString
-_parse_parts = shadow.EntityParts.FromString
-_parse_entry = messages.PropertiesEntry.FromString
+_parse_value = messages.Value.FromString
 
 
 class Split:
@@ -38,55 +37,66 @@ class Split:
 
     Attributes:
         whole: the client's own map of messages, if the entity was parsed as a whole.
-        entries: its serialised entries, in wire order, if it was not.
+        entries: the shadow's messages of its entries, by ordinal, if it was not.
 
-    Both are None when nothing has been read yet, and again once other splits took the place of this
-    one.
+    Both are None once other splits took the place of this one.
     """
 
     __slots__ = ("_parses_left", "entries", "whole")
 
-    def __init__(self, whole: Any) -> None:
+    def __init__(self, whole: Any, entries: Any, count: int) -> None:
         self.whole = whole
-        self.entries: Any = None
-        self._parses_left = 0
+        self.entries = entries
+        # Parsing a value by itself costs about eight times its share of parsing all at once.
+        self._parses_left = count // 8 + 4
 
     def again(self, raw: bytes) -> tuple[Any, Any]:
         """Split the entity ``raw`` again and return ``whole`` and ``entries``."""
         whole = _parse_small(raw)
-        entries = None
-        if whole is None:
-            entries = _parse_parts(raw).properties
-            # Parsing an entry by itself costs about eight times its share of parsing all at once.
-            self._parses_left = len(entries) // 8 + 4
+        entries = shadow.EntityEntries.FromString(raw).properties if whole is None else None
         self.whole, self.entries = whole, entries
-        _remember(self)
+        _remember(self, raw)
         # Not read back: another thread's entities may have taken the place of this split already.
         return whole, entries
 
-    def parse_entry(self, entry: bytes, raw: bytes) -> Any:
+    def parse(self, value: bytes, raw: bytes) -> Any:
         """Parse the ``Value`` of one of ``entries``; all of ``raw``, once that has become cheaper.
 
         Raises:
-            google.protobuf.message.DecodeError: if the bytes of the entry are malformed.
+            google.protobuf.message.DecodeError: if the bytes of the value are malformed.
         """
         self._parses_left -= 1
         if self._parses_left == 0:
-            # Some other entry may be malformed; then the rest is parsed one by one as well.
+            # Some other value may be malformed; then the rest is parsed one by one as well.
             with contextlib.suppress(DecodeError):
                 self.whole = _parse_whole(raw).properties
-        return _parse_entry(entry).value
+        return _parse_value(value)
 
 
-_recent = [Split(None) for _ in range(_RECENT)]
-_turns = itertools.count()
+class _Recent:
+    """The latest splits, so many of them; the oldest is emptied for each that is added."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._splits = [Split(None, None, 0)] * count
+        self._turns = itertools.count()
+
+    def add(self, split: Split) -> None:
+        # Two threads never have the same turn: next() of a count is one step.
+        turn = next(self._turns) % self._count
+        oldest = self._splits[turn]
+        self._splits[turn] = split
+        oldest.whole = oldest.entries = None
 
 
-def _remember(split: Split) -> None:
-    turn = next(_turns) % _RECENT
-    oldest = _recent[turn]
-    _recent[turn] = split
-    oldest.whole = oldest.entries = None
+# As many as a core's cache holds: parsing into memory that has gone cold costs more than splitting an
+# entity once again.
+_recent = _Recent(32)
+_recent_large = _Recent(4)
+
+
+def _remember(split: Split, raw: bytes) -> None:
+    (_recent if len(raw) < _LARGE else _recent_large).add(split)
 
 
 _last_layout = EMPTY
@@ -104,16 +114,16 @@ def split_new(raw: bytes) -> tuple[bytes, Layout, Split]:
     """
     global _last_layout
     whole = _parse_small(raw)
-    split = Split(whole)
     if whole is None:
-        raw, layout = index_canonical(raw)
-        return raw, layout, split
-    names = tuple(whole)
-    layout = _last_layout
-    if layout.names != names:
-        known = LAYOUTS.get(names)
-        layout = _last_layout = LAYOUTS.add(names, names) if known is None else known
-    _remember(split)
+        raw, layout, entries = index_canonical(raw)
+        split = Split(None, entries, len(layout.names))
+    else:
+        names = tuple(whole)
+        layout = _last_layout
+        if layout.names != names:
+            layout = _last_layout = LAYOUTS.get(names) or LAYOUTS.add(names, names)
+        split = Split(whole, None, 0)
+    _remember(split, raw)
     return raw, layout, split
 
 

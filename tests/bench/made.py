@@ -4,8 +4,19 @@ from __future__ import annotations
 
 import functools
 
-from lazyentity.bench import cases, end_to_end, environment, run
-from lazyentity.bench.results import SCHEMA, Access, Conversion, EndToEnd, Memory, Results
+from lazyentity.bench import cases, end_to_end, environment, run, scaling
+from lazyentity.bench.results import (
+    SCHEMA,
+    UNITS,
+    Access,
+    Conversion,
+    EndToEnd,
+    Growing,
+    Memory,
+    Results,
+    Scaling,
+    ScalingPoint,
+)
 from lazyentity.bench.stats import Summary
 
 
@@ -28,14 +39,32 @@ def _conversion(case: cases.Case, ratio: float) -> Conversion:
     )
 
 
+def _scaling(growing: Growing, ratio: float, growth: float) -> Scaling:
+    points = [
+        ScalingPoint(
+            entities=size if growing == "entities" else 1,
+            properties=size if growing == "properties" else 10,
+            wire_bytes=25 * size,
+            lazy=_about(0.02 * growth**step),
+            stock=_about(0.02 * ratio) if size < max(scaling.SIZES) else None,
+            growth=_about(growth) if step else None,
+        )
+        for step, size in enumerate(scaling.SIZES)
+    ]
+    return Scaling(growing=growing, read="4", points=points)
+
+
 @functools.cache
 def _quick_cases() -> list[cases.Case]:
     makers = cases.select(tuple(cases.MIXES), run.QUICK.counts, run.QUICK.reads)
     return [make() for make in makers.values()]
 
 
-def make_results(ratio: float = 10.0, backend: str = "pure") -> Results:
-    """Results of the shape that the quick plan gives, every ratio of them the one asked for."""
+def make_results(ratio: float = 10.0, backend: str = "pure", growth: float = 1.0) -> Results:
+    """Results of the shape that the quick plan gives, every ratio of them the one asked for.
+
+    ``growth`` is the factor between the costs per unit of one size and the next.
+    """
     return Results(
         schema=SCHEMA,
         date="2024-05-06T07:08:09+00:00",
@@ -69,6 +98,7 @@ def make_results(ratio: float = 10.0, backend: str = "pure") -> Results:
             )
             for call in end_to_end.CALLS
         ],
+        scaling=[_scaling(growing, ratio, growth) for growing in UNITS],
         import_ms=_about(12),
         access=Access(entity=_about(30), plain_dict=_about(20), ratio=_about(1.5)),
     )

@@ -84,6 +84,7 @@ def test_results_are_written_shown_and_drawn(
         "nested:",
         "memory held",
         "end to end",
+        "one response that grows",
         "import lazyentity",
     ):
         assert title in outcome.output

@@ -40,10 +40,28 @@ def test_too_slow_names_what_is_missed() -> None:
     ]
 
 
-def test_not_measured_is_not_met() -> None:
+def test_superlinear_growth_is_missed() -> None:
+    """A cost per unit that doubles and more from 1,000 to 10,000 is missed, for both units."""
+    outcomes = goals.evaluate(make_results(ratio=100, backend="native", growth=2.5))
+    missed = [str(outcome) for outcome in outcomes if not outcome.met]
+    assert [text for text in missed if text.startswith("time per")] == [
+        f"time per {unit}, mixed, 4 read: 10,000 {growing} / 1,000 {growing}: 2.50, "
+        "must be at most 2"
+        for unit, growing in (("property", "properties"), ("entity", "entities"))
+    ]
+
+
+@pytest.mark.parametrize("backend", ["pure", "native"])
+def test_not_measured_is_not_met(backend: str) -> None:
     """A goal cannot be met by leaving its measurement out."""
     bare = dataclasses.replace(
-        make_results(ratio=50), conversion=[], memory=[], end_to_end=[], import_ms=None, access=None
+        make_results(ratio=50, backend=backend),
+        conversion=[],
+        memory=[],
+        end_to_end=[],
+        scaling=[],
+        import_ms=None,
+        access=None,
     )
     outcomes = goals.evaluate(bare)
     assert not any(outcome.met for outcome in outcomes)

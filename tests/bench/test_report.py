@@ -11,6 +11,12 @@ from lazyentity.bench import report, results
 
 from .made import make_results
 
+OTHER = "other-benchmark-table"
+
+
+def markers(section: str) -> str:
+    return "\n\n".join(report.markers(section)) + "\n"
+
 
 @pytest.fixture
 def results_file(tmp_path: Path) -> Path:
@@ -22,7 +28,8 @@ def results_file(tmp_path: Path) -> Path:
 @pytest.fixture
 def readme(tmp_path: Path) -> Path:
     path = tmp_path / "README.rst"
-    path.write_text(f"Title\n=====\n\n{report.START}\n\n{report.END}\n\nEnd.\n", encoding="utf-8")
+    text = f"Title\n=====\n\n{markers(report.SECTION)}\nMiddle.\n\n{markers(OTHER)}\nEnd.\n"
+    path.write_text(text, encoding="utf-8")
     return path
 
 
@@ -53,13 +60,40 @@ def test_check_finds_a_changed_figure(results_file: Path, readme: Path) -> None:
     assert readme.read_text(encoding="utf-8") == edited
 
 
+def test_two_sections_in_one_file(results_file: Path, readme: Path, tmp_path: Path) -> None:
+    """Sections of other names come from other results files and leave each other alone."""
+    other_file = tmp_path / "other.json"
+    other_file.write_text(results.dump(make_results(ratio=77)), encoding="utf-8")
+    other = (other_file, "--section", OTHER, "--compact")
+    for arguments in ((results_file,), other):
+        assert run(*arguments, "--update", readme) == (0, "")
+    for arguments in ((results_file,), other):
+        assert run(*arguments, "--check", readme) == (0, "")
+    first, middle, second = readme.read_text(encoding="utf-8").partition("Middle.")
+    assert middle
+    assert "10.0x" in first
+    assert "77.0x" not in first
+    assert "77.0x" in second
+    assert "10.0x" not in second
+
+
+def test_the_command_that_puts_it_right(results_file: Path, readme: Path) -> None:
+    """The command that a failed check suggests makes the check pass."""
+    arguments = (results_file, "--section", OTHER, "--compact")
+    code, output = run(*arguments, "--check", readme)
+    assert code == 1
+    command = output.partition("lazyentity.bench.report ")[2].partition(" puts it right")[0]
+    assert run(*command.split()) == (0, "")
+    assert run(*arguments, "--check", readme) == (0, "")
+
+
 def test_markers_are_needed(results_file: Path, tmp_path: Path) -> None:
     """A file without the markers is an error, and stays as it was."""
     path = tmp_path / "other.rst"
     path.write_text("nothing here\n", encoding="utf-8")
     code, output = run(results_file, "--update", path)
     assert code == 1
-    assert report.START in output
+    assert ".. benchmark-table-start" in output
     assert path.read_text(encoding="utf-8") == "nothing here\n"
 
 
@@ -77,5 +111,14 @@ def test_section_is_valid_and_says_its_bias_first() -> None:
     first = tree.next_node()
     assert first is not None
     assert first.astext().startswith("One machine, synthetic entities")
-    # Three mixes, end to end, memory.
-    assert len(list(tree.findall(table))) == 5
+    # Three mixes, end to end, memory, scaling.
+    assert len(list(tree.findall(table))) == 6
+
+
+def test_compact_section() -> None:
+    """A compact section is valid, says where it was measured, and has the three tables."""
+    section = report.render(make_results(), compact=True)
+    tree = publish_doctree(section, settings_overrides={"report_level": 1, "halt_level": 1})
+    assert tree.astext().startswith("Measured on 2024-05-06: ")
+    # Mixed, end to end, memory.
+    assert len(list(tree.findall(table))) == 3

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from lazyentity.bench import results
-from lazyentity.bench.results import ResultsError
+from lazyentity.bench.results import SCHEMA, ResultsError
 
 from .made import make_results
 
@@ -34,13 +34,13 @@ def test_says_where_it_was_measured() -> None:
 def test_other_schema_is_refused(tmp_path: Path) -> None:
     """A file of another schema is an error that says so, not figures under wrong names."""
     path = tmp_path / "results.json"
-    text = results.dump(make_results()).replace('"schema": 1', '"schema": 2')
+    text = results.dump(make_results()).replace(f'"schema": {SCHEMA}', f'"schema": {SCHEMA + 1}')
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(ResultsError, match="schema 1"):
+    with pytest.raises(ResultsError, match=f"schema {SCHEMA}"):
         results.load(path)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": 1}', "\x00"])
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": 2}', "\x00"])
 def test_no_results_file(text: str, tmp_path: Path) -> None:
     """Anything else in a file is an error that names the file."""
     path = tmp_path / "other.json"
@@ -60,6 +60,17 @@ def test_unwritable_is_found_at_once(where: str, tmp_path: Path) -> None:
     """A file that cannot be written is an error before the block runs."""
     with pytest.raises(ResultsError, match="cannot write"), results.writable(tmp_path / where):
         pytest.fail("the block ran")
+
+
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    """Where the folder of the file does not exist the error says so, and makes none."""
+    folder = tmp_path / "none"
+    with (
+        pytest.raises(ResultsError, match=f"there is no folder {folder}"),
+        results.writable(folder / "results.json"),
+    ):
+        pytest.fail("the block ran")
+    assert not folder.exists()
 
 
 def test_contents_are_replaced_whole(tmp_path: Path) -> None:

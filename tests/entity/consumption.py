@@ -13,12 +13,8 @@ from google.cloud.datastore.entity import Entity
 from lazyentity import LazyEntity
 from tests.entity.snapshots import Raised, geo_points_without_address, outcome, snapshot
 from tests.entity.stock import in_order_of, stock_entity
-from tests.strategies.samples import PLAIN, RICH
 
 Consumer = Callable[[Any], Any]
-
-SAMPLES = {"plain": PLAIN, "rich": RICH}
-"""What the consumers are given; ``rich`` has values that most encoders refuse."""
 
 READ_BEFORE: dict[str, Callable[[LazyEntity], object]] = {
     "undecoded": lambda entity: None,

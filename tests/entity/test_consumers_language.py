@@ -10,7 +10,8 @@ import pytest
 from google.cloud.datastore.entity import Entity
 
 from lazyentity import LazyEntity
-from tests.entity.consumption import READ_BEFORE, SAMPLES, Consumer, assert_consumed_alike
+from tests.entity.consumption import READ_BEFORE, Consumer, assert_consumed_alike
+from tests.strategies.samples import SAMPLES
 
 
 def _keywords(**properties: Any) -> dict[str, Any]:

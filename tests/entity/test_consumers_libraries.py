@@ -23,17 +23,17 @@ from google.cloud.datastore import helpers
 from google.cloud.datastore.entity import Entity
 from google.protobuf import json_format, struct_pb2
 
+import lazyentity
 from lazyentity import LazyEntity
 from tests.entity.consumption import (
     READ_BEFORE,
-    SAMPLES,
     Consumer,
     assert_consumed_alike,
     describe,
 )
 from tests.entity.snapshots import Raised, outcome
 from tests.entity.stock import comparable, in_order_of, stock_entity
-from tests.strategies.samples import PLAIN
+from tests.strategies.samples import PLAIN, SAMPLES
 
 
 def _frame(frame: Any) -> Any:
@@ -137,9 +137,21 @@ def _equal_other_entity(entity: Any) -> Any:
     return other == entity
 
 
+# This encoder takes an object that it does not know for its attributes, and has errors of its own.
+PANDAS_JSON: dict[str, Consumer] = {
+    "pandas to_json of a cell": lambda e: pd.DataFrame({"cell": [e]}).to_json(),
+    "pandas to_json of rows": lambda e: pd.DataFrame([e]).to_json(orient="records"),
+    "pandas to_json of a series": lambda e: pd.Series([e]).to_json(),
+    "pandas to_json of values": lambda e: pd.DataFrame({"x": [e["inner"]]}).to_json(
+        orient="values"
+    ),
+}
+
 LOUD: dict[str, Consumer] = {
+    **PANDAS_JSON,
     "orjson": orjson.dumps,
     "orjson default": lambda e: orjson.dumps(e, default=str),
+    "orjson default repr": lambda e: orjson.dumps(e, default=repr),
     "orjson sorted": lambda e: orjson.dumps(e, option=orjson.OPT_SORT_KEYS),
     "orjson indented": lambda e: orjson.dumps(e, option=orjson.OPT_INDENT_2),
     "orjson in a list": lambda e: orjson.dumps([{"entity": e}], default=str),
@@ -150,9 +162,6 @@ LOUD: dict[str, Consumer] = {
     "msgspec.msgpack hook": lambda e: msgspec.msgpack.encode(e, enc_hook=str),
     "msgspec.to_builtins": msgspec.to_builtins,
     "msgspec.convert": lambda e: msgspec.convert(e, _Struct).text,
-    "pandas to_json of a cell": lambda e: pd.DataFrame({"cell": [e]}).to_json(),
-    "pandas to_json of rows": lambda e: pd.DataFrame([e]).to_json(orient="records"),
-    "pandas to_json of a series": lambda e: pd.Series([e]).to_json(),
     "OrderedDict ==": lambda e: OrderedDict(e) == e,
     "defaultdict ==": lambda e: defaultdict(None, e) == e,
     "subclass of dict ==": lambda e: _Derived(e) == e,
@@ -168,7 +177,7 @@ LOUD: dict[str, Consumer] = {
 def test_loud_or_right(
     lazy_type: type[LazyEntity], consume: Consumer, read: Callable[[Any], object]
 ) -> None:
-    """The result is stock's, or a TypeError (msgspec: its own error) tells of the sentinel."""
+    """The result is stock's, or an error that (but for pandas') tells of the sentinel."""
     stock = in_order_of(lazy_type.from_bytes(PLAIN), stock_entity(PLAIN))
     expected = outcome(lambda: consume(stock))
     assert not isinstance(expected, Raised)
@@ -176,8 +185,11 @@ def test_loud_or_right(
     read(lazy)
     result = outcome(lambda: consume(lazy))
     if isinstance(result, Raised):
-        assert issubclass(result.kind, (TypeError, msgspec.ValidationError))
-        assert "undecoded" in result.text.lower()
+        if consume in PANDAS_JSON.values():
+            assert issubclass(result.kind, (TypeError, ValueError, OverflowError))
+        else:
+            assert issubclass(result.kind, (TypeError, msgspec.ValidationError))
+            assert "undecoded" in result.text.lower()
     else:
         assert describe(result) == describe(expected)
 
@@ -185,8 +197,6 @@ def test_loud_or_right(
 @pytest.mark.parametrize("consume", LOUD.values(), ids=LOUD.keys())
 def test_right_once_materialized(lazy_type: type[LazyEntity], consume: Consumer) -> None:
     """``materialize()`` is the way to hand an entity to a reader of storage."""
-    import lazyentity
-
     stock = in_order_of(lazy_type.from_bytes(PLAIN), stock_entity(PLAIN))
     plain = lazyentity.materialize(lazy_type.from_bytes(PLAIN))
     assert describe(consume(plain)) == describe(consume(stock))

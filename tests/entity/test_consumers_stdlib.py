@@ -45,7 +45,8 @@ import pytest
 from google.cloud.datastore.entity import Entity
 
 from lazyentity import LazyEntity
-from tests.entity.consumption import READ_BEFORE, SAMPLES, Consumer, assert_consumed_alike
+from tests.entity.consumption import READ_BEFORE, Consumer, assert_consumed_alike
+from tests.strategies.samples import SAMPLES
 
 
 class _Encoder(json.JSONEncoder):

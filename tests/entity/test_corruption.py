@@ -40,9 +40,10 @@ from tests.entity.parts import (
 from tests.entity.snapshots import Raised, outcome
 from tests.entity.stock import EntityMessage, unknown_fields
 from tests.strategies import Grammar, entities, wire
-from tests.strategies.samples import PLAIN, RICH
+from tests.strategies.samples import PLAIN, RICH, SAMPLES
 from tests.strategies.schema import ENTITY, ENTRY
 
+BALLAST = wire.BALLAST.encode()
 SERIALISED = entities(Grammar(faulty=True, properties=4))
 
 
@@ -156,7 +157,7 @@ def _assert_undecodable(lazy: LazyEntity, name: str) -> None:
         assert any(failure.kind is DecodeError for failure in failures_inside(read))
 
 
-@pytest.mark.parametrize("raw", [PLAIN, RICH], ids=["plain", "rich"])
+@pytest.mark.parametrize("raw", SAMPLES.values(), ids=SAMPLES.keys())
 def test_truncated(lazy_type: type[LazyEntity], raw: bytes) -> None:
     """An entity cut off at any byte."""
     for length in range(len(raw)):
@@ -180,13 +181,15 @@ def test_truncated_inside(lazy_type: type[LazyEntity], raw: bytes) -> None:
     for cut in _truncated_inside(raw):
         assert_reads_like_its_parts(lazy_type, raw + cut)
         assert_reads_like_its_parts(lazy_type, cut + raw)
+        assert_reads_like_its_parts(lazy_type, raw + cut + BALLAST)
 
 
+@pytest.mark.parametrize("ballast", [b"", BALLAST], ids=["small", "large"])
 @pytest.mark.parametrize("raw", [PLAIN, RICH], ids=["plain", "rich"])
-def test_every_bit_flipped(lazy_type: type[LazyEntity], raw: bytes) -> None:
+def test_every_bit_flipped(lazy_type: type[LazyEntity], raw: bytes, ballast: bytes) -> None:
     """An entity with one bit of it, any bit, the other way round."""
     for position, bit in itertools.product(range(len(raw)), range(8)):
-        changed = bytearray(raw)
+        changed = bytearray(raw + ballast)
         changed[position] ^= 1 << bit
         assert_reads_like_its_parts(lazy_type, bytes(changed))
 

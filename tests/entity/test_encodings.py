@@ -207,10 +207,13 @@ ENCODINGS: dict[str, list[Field]] = {
 }
 
 
+@pytest.mark.parametrize("ballast", [[], [wire.BALLAST]], ids=["small", "large"])
 @pytest.mark.parametrize("fields", ENCODINGS.values(), ids=ENCODINGS.keys())
-def test_means_what_it_means_to_stock(lazy_type: type[LazyEntity], fields: list[Field]) -> None:
+def test_means_what_it_means_to_stock(
+    lazy_type: type[LazyEntity], fields: list[Field], ballast: list[Field]
+) -> None:
     """Each part, and all together, is what the stock client has, or fails as it does there."""
-    raw = wire.encode(fields)
+    raw = wire.encode([*fields, *ballast])
     assert_same_parts(lazy_type.from_bytes(raw), EntityMessage.FromString(raw))
     stock = outcome(lambda: snapshot(stock_entity(raw)))
     assert outcome(lambda: snapshot(lazy_type.from_bytes(raw))) == stock

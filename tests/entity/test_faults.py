@@ -77,9 +77,11 @@ def test_reading_everything(
 
 def test_prefetch_stops_at_the_fault(lazy_type: type[LazyEntity]) -> None:
     """What was decoded before the fault stays decoded, as if read one by one."""
-    raw = EntityMessage(
-        properties={"a": {"integer_value": 1}, "bad": {"meaning": 9}, "z": {"integer_value": 2}}
-    ).SerializeToString()
+    message = EntityMessage()
+    message.properties["a"].integer_value = 1
+    message.properties["bad"].meaning = 9
+    message.properties["z"].integer_value = 2
+    raw = message.SerializeToString()
     lazy = lazy_type.from_bytes(raw)
     with pytest.raises(ValueError, match="did not have any value set"):
         lazyentity.prefetch(lazy, "a", "bad", "z")

@@ -47,7 +47,6 @@ REFUSED: dict[str, Callable[[Any], object]] = {
     "call": lambda value: value(),
     "attribute set": lambda value: setattr(value, "name", 1),
     "isnan": math.isnan,
-    "dir": dir,
     "copy": copy.copy,
     "deepcopy": copy.deepcopy,
     "pickle": pickle.dumps,

@@ -20,8 +20,8 @@ PURE = lazy_entity_type(pure.LazyMapping)
 
 BACKENDS: dict[str, type[LazyEntity]] = {"native": NATIVE, "pure": PURE}
 
-# Protobuf's limit is a hundred messages, two for each array. It counts from the message that it parses,
-# which the backends have it parse differently large parts of an entity as.
+# Protobuf's limit is a hundred messages, two for each array, counted from the one that it is given.
+# Of an entity that is not the same part with both backends.
 _DEEP = 45
 
 REFUSALS = (DecodeError, ValueError, OverflowError)

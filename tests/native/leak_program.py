@@ -8,7 +8,7 @@ much more there is after its share of COUNT entities than before:
 ``resident``
     resident memory in bytes, where larger ones show.
 ``references``
-    to objects that all entities share, by name; those with no more than before are left out.
+    to objects that all entities share, by name; those with as many as before are left out.
 """
 
 from __future__ import annotations
@@ -29,9 +29,11 @@ from google.protobuf.message import DecodeError
 from proto.datetime_helpers import DatetimeWithNanoseconds
 
 import lazyentity
+from fuzz.seeds import RESPONSES
 from lazyentity.undecoded import UNDECODED
 from tests.native.backends import NATIVE
 from tests.native.malformed import MALFORMED, entity_of
+from tests.native.responses import SPLITTERS, native_results
 from tests.strategies import wire
 from tests.strategies.samples import PLAIN, RICH, serialise
 from tests.strategies.schema import ARRAY, ENTITY, ENTRY, TIMESTAMP, VALUE
@@ -115,6 +117,11 @@ def _wrong_types(raw: bytes) -> None:
         _refusable(_mapping._from_raw, wrong)
 
 
+def _split(raw: bytes) -> None:
+    for split in SPLITTERS.values():
+        _refusable(split, native_results, raw)
+
+
 _MIXED_FLAGS = wire.message(
     VALUE.array_value,
     wire.message(
@@ -159,6 +166,9 @@ PATHS: dict[str, tuple[Use, bytes]] = {
     "timestamp out of range": (_everything, entity_of("a", _LATE)),
     "value without a type": (_everything, entity_of("a", wire.integer(VALUE.meaning, 9))),
     "wrong types": (_wrong_types, PLAIN),
+    "lookup": (_split, RESPONSES[0]),
+    "query": (_split, RESPONSES[1]),
+    "torn response": (_split, RESPONSES[0][:-1]),
     **{name: (lambda raw: _refusable(_everything, raw), raw) for name, raw in MALFORMED.items()},
 }
 
@@ -174,6 +184,8 @@ def _shared(raw: bytes) -> dict[str, Any]:
         "Entity": Entity,
         "Key": Key,
         "GeoPoint": helpers.GeoPoint,
+        "ResultBytes": native_results.ResultBytes,
+        "EntityBytes": native_results.EntityBytes,
         "DatetimeWithNanoseconds": DatetimeWithNanoseconds,
         "UTC": datetime.timezone.utc,
     }

@@ -75,7 +75,10 @@ def _converts(raw: bytes) -> bool:
 
 @st.composite
 def _drawn_entity(draw: DrawFn, grammar: Grammar) -> bytes:
-    return wire.encode(_rearranged(draw, grammar, ENTITY, _entity))
+    fields = _rearranged(draw, grammar, ENTITY, _entity)
+    if draw(st.booleans()):
+        fields.append(wire.BALLAST)
+    return wire.encode(fields)
 
 
 # Rearranging.

@@ -10,6 +10,8 @@ from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.helpers import GeoPoint
 from google.cloud.datastore.key import Key
 
+from tests.strategies import wire
+
 
 def plain_properties() -> dict[str, Any]:
     """Properties of which every encoder of JSON can make something."""
@@ -63,3 +65,6 @@ def serialise(
 
 PLAIN = serialise(plain_properties(), excluded=("text",), meanings={"number": 9})
 RICH = serialise(rich_properties(), excluded=("blob", "inners"), meanings={"text": 15})
+
+SAMPLES = {"plain": PLAIN, "rich": RICH, "large": RICH + wire.BALLAST.encode()}
+"""``rich`` and ``large`` have values that most encoders refuse."""

@@ -85,6 +85,10 @@ def message(number: int, *fields: Field) -> Field:
     return Field(number, DELIMITED, encode(fields))
 
 
+BALLAST = delimited(1000, b"-" * 2000)
+"""A field unknown to every message, for large entities may be decoded in another way than small."""
+
+
 def encode(fields: Iterable[Field]) -> bytes:
     """Encode a message that consists of ``fields``, in this order."""
     return b"".join(field.encode() for field in fields)
