@@ -761,10 +761,10 @@ cdef class LazyMapping(dict):
             raise KeyError(name)
         if current != <PyObject*>UNDECODED:
             return <object>current
-        PyDict_SetItem(self, name, value)
         if read is not None:
             # The client writes a meaning back only with the very object it was read with.
             self._meanings_read[name] = read
+        PyDict_SetItem(self, name, value)
         return value
 
     cpdef object _decode(self, object name):

@@ -28,8 +28,8 @@ class UndecodedType:
     def undecoded(self) -> UndecodedType:
         """Itself.
 
-        An encoder that takes an object for its attributes, as the one of pandas does, never comes to
-        an end with it, and says so.
+        An encoder that takes an object for its attributes, as the one of pandas does, never comes
+        to an end with it, and says so.
         """
         return self
 

@@ -89,8 +89,8 @@ class _Recent:
         oldest.whole = oldest.entries = None
 
 
-# As many as a core's cache holds: parsing into memory that has gone cold costs more than splitting an
-# entity once again.
+# As many as a core's cache holds: parsing into memory that has gone cold costs more than splitting
+# an entity once again.
 _recent = _Recent(32)
 _recent_large = _Recent(4)
 
