@@ -113,8 +113,9 @@ cdef enum:
     LATLNG_LONGITUDE = 0x11
     MAX_ARRAY_DEPTH = 40  # two messages a level: well inside protobuf's limit of 100
 
-# Whole seconds below this are exact in the float number of microseconds that the client goes through.
-cdef int64_t MAX_EXACT_SECONDS = 9_007_199_254
+# What a datetime can hold: the years 1 to 9999.
+cdef int64_t FIRST_SECOND = -62_135_596_800
+cdef int64_t LAST_SECOND = 253_402_300_799
 
 
 cdef class Shape:
@@ -421,7 +422,7 @@ cdef object _text(Bytes at, Bytes end):
 
 
 cdef object _timestamp(Bytes at, Bytes end):
-    # As the client's DatetimeWithNanoseconds.from_timestamp_pb(), where that is exact.
+    # As DatetimeWithNanoseconds.from_timestamp_pb(); see lazyentity.codec.timestamps.
     cdef uint64_t seconds_bits = 0
     cdef uint64_t nanos_bits = 0
     cdef int64_t seconds
@@ -444,7 +445,7 @@ cdef object _timestamp(Bytes at, Bytes end):
     nanos = <int32_t><uint32_t>nanos_bits
     if not STAMPS_DIRECTLY or nanos < 0 or nanos >= 1_000_000_000:
         return UNDECODED
-    if seconds > MAX_EXACT_SECONDS or seconds < -MAX_EXACT_SECONDS:
+    if seconds < FIRST_SECOND or seconds > LAST_SECOND:
         return UNDECODED
     days = seconds // 86400
     second = seconds - days * 86400

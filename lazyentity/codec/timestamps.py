@@ -9,15 +9,16 @@ from typing import Any
 from google.protobuf.timestamp_pb2 import Timestamp
 from proto.datetime_helpers import DatetimeWithNanoseconds
 
-# Below this many seconds the float number of microseconds that from_timestamp_pb() goes through is
-# exact.
-_MAX_EXACT_SECONDS = (1 << 53) // 1_000_000
+# What a datetime can hold: the years 1 to 9999. The float number of microseconds that
+# from_timestamp_pb() goes through is exact there, for it is a multiple of 64 below 2**59.
+_FIRST_SECOND = -62_135_596_800
+_LAST_SECOND = 253_402_300_799
 _NANOS_PER_SECOND = 1_000_000_000
 
 
 def _direct(message: Any) -> DatetimeWithNanoseconds:
     seconds, nanos = message.seconds, message.nanos
-    if not (0 <= nanos < _NANOS_PER_SECOND and -_MAX_EXACT_SECONDS < seconds < _MAX_EXACT_SECONDS):
+    if not (0 <= nanos < _NANOS_PER_SECOND and _FIRST_SECOND <= seconds <= _LAST_SECOND):
         return DatetimeWithNanoseconds.from_timestamp_pb(message)
     stamp = datetime.datetime.__new__(
         DatetimeWithNanoseconds,
