@@ -768,8 +768,8 @@ cdef class LazyMapping(dict):
         PyDict_SetItem(self, name, value)
         return value
 
-    cpdef object _decode(self, object name):
-        """As :meth:`lazyentity.codec.pure.LazyMapping._decode`."""
+    cdef object _decode(self, object name):
+        # Decodes an undecoded property and keeps the value.
         cdef int32_t meaning = 0
         ordinal = self._layout.ordinals[name]
         value = self._read(ordinal, &meaning)

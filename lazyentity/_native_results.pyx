@@ -32,6 +32,14 @@ cdef class EntityBytes:
         self.raw = raw
         self.eager = eager
 
+    @property
+    def inner(self):
+        """As :attr:`lazyentity.codec.results.EntityBytes.inner`."""
+        cdef EntityBytes inner = EntityBytes.__new__(self.inner_type)
+        inner.raw = self.raw
+        inner.eager = self.eager
+        return inner
+
 
 cdef class ResultBytes:
     """As :class:`lazyentity.codec.results.ResultBytes`."""

@@ -21,6 +21,8 @@ from lazyentity.codec import messages
 from lazyentity.entity import LazyEntity
 from lazyentity.operations import stock_from_bytes
 
+_lazy_entity = LazyEntity._from_raw
+
 _Response = TypeVar("_Response", bound="_ReadResponse")
 
 
@@ -144,7 +146,7 @@ class EntityMessage(_StandIn, EntityBytes):
             google.protobuf.message.DecodeError: if the bytes are malformed.
             ValueError, OverflowError: if a stock entity was asked for, as the client raises them.
         """
-        return stock_from_bytes(self.raw) if self.eager else LazyEntity._from_raw(self.raw)
+        return stock_from_bytes(self.raw) if self.eager else _lazy_entity(self.raw)
 
 
 class EntityHandle(_MessageStandIn, EntityBytes):
@@ -153,17 +155,15 @@ class EntityHandle(_MessageStandIn, EntityBytes):
     __slots__ = ("_message",)
 
     _real = entity_pb2.Entity
+    inner_type = EntityMessage
+    _pb = EntityBytes.inner
 
     def _make(self) -> Any:
         return entity_pb2.Entity.deserialize(self.raw)
 
-    @property
-    def _pb(self) -> EntityMessage:
-        return EntityMessage(self.raw, self.eager)
-
     def to_entity(self) -> Entity:
         """As :meth:`EntityMessage.to_entity`."""
-        return stock_from_bytes(self.raw) if self.eager else LazyEntity._from_raw(self.raw)
+        return stock_from_bytes(self.raw) if self.eager else _lazy_entity(self.raw)
 
 
 class EntityResult(_MessageStandIn, ResultBytes):

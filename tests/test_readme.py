@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 
 import lazyentity
+from lazyentity.bench import results
 from lazyentity.bench.server.process import LoopbackServer
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.rst"
-RESULTS = ROOT / "bench" / "results" / "native.json"
+RESULTS = ROOT / "bench" / "results"
 
 
 @pytest.fixture
@@ -55,10 +56,25 @@ def test_first_example(emulated: LoopbackServer) -> None:
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
-def test_figures() -> None:
-    """The benchmark section is what the report command makes of the committed results."""
-    command = [sys.executable, "-m", "lazyentity.bench.report", str(RESULTS), "--check"]
-    subprocess.run([*command, str(README)], check=True, timeout=60)
+@pytest.mark.parametrize(
+    ("backend", "options"),
+    [("native", ()), ("pure", ("--section", "pure-benchmark-table", "--compact"))],
+)
+def test_figures(backend: str, options: tuple[str, ...]) -> None:
+    """Each benchmark section is what the report command makes of the committed results."""
+    command = [sys.executable, "-m", "lazyentity.bench.report", str(RESULTS / f"{backend}.json")]
+    subprocess.run([*command, *options, "--check", str(README)], check=True, timeout=60)
+
+
+def test_headline() -> None:
+    """The figure on the first screen is the one in the committed results."""
+    measured = results.load(RESULTS / "native.json")
+    (query,) = (line for line in measured.end_to_end if line.call == "query")
+    sentence = (
+        f"A query of {query.entities} entities of {query.properties} properties, one of them read, "
+        f"takes {query.lazy.median:.1f} ms instead of {query.stock.median:.1f} ms"
+    )
+    assert sentence in " ".join(README.read_text("utf-8").split())
 
 
 def test_versions() -> None:

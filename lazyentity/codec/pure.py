@@ -77,26 +77,6 @@ class LazyMapping(dict[str, Any]):
         dict.update(mapping, layout.template)
         return mapping
 
-    def _decode(self, name: str) -> Any:
-        """Decode the undecoded property ``name`` and keep the value.
-
-        Raises:
-            google.protobuf.message.DecodeError: if its bytes are malformed.
-            ValueError: as the client raises it, if it could not have converted the value.
-        """
-        # The hottest function of the backend: it calls as little as it can.
-        whole = self._split.whole
-        message = whole[name] if whole is not None else self._message(name)
-        value_type = message.WhichOneof("value_type")
-        if value_type in SCALARS:
-            value = getattr(message, value_type)
-        else:
-            value = entries.convert(self._raw, name, message, type(self)._from_raw)
-        # Of two threads that decoded the same property, both get the object of whoever was first.
-        value = self._originals.setdefault(name, value)
-        _store(self, name, value)
-        return value
-
     def _message(self, name: str) -> Any:
         """Parse the ``Value`` of ``name``."""
         split = self._split
@@ -206,8 +186,21 @@ class LazyMapping(dict[str, Any]):
     # dict, without the sentinel ever coming out.
 
     def __getitem__(self, name: str, /) -> Any:
+        # The hottest function of the backend: it calls as little as it can.
         value = _stored(self, name)
-        return value if value is not UNDECODED else self._decode(name)
+        if value is not UNDECODED:
+            return value
+        whole = self._split.whole
+        message = whole[name] if whole is not None else self._message(name)
+        value_type = message.WhichOneof("value_type")
+        if value_type in SCALARS:
+            value = getattr(message, value_type)
+        else:
+            value = entries.convert(self._raw, name, message, type(self)._from_raw)
+        # Of two threads that decoded the same property, both get the object of whoever was first.
+        value = self._originals.setdefault(name, value)
+        _store(self, name, value)
+        return value
 
     def __iter__(self) -> Any:
         # That this is overridden, if only to do the same, is what makes dict(e), {**e}, f(**e) and
@@ -217,15 +210,15 @@ class LazyMapping(dict[str, Any]):
 
     def get(self, name: str, default: Any = None, /) -> Any:
         value = dict.get(self, name, default)
-        return value if value is not UNDECODED else self._decode(name)
+        return value if value is not UNDECODED else self[name]
 
     def setdefault(self, name: str, default: Any = None, /) -> Any:
         value = super().setdefault(name, default)
-        return value if value is not UNDECODED else self._decode(name)
+        return value if value is not UNDECODED else self[name]
 
     def pop(self, name: str, /, *default: Any) -> Any:
         if dict.get(self, name) is UNDECODED:
-            self._decode(name)
+            self[name]
         return super().pop(name, *default)
 
     def popitem(self) -> tuple[str, Any]:

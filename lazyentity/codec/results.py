@@ -17,13 +17,21 @@ class EntityBytes:
     Attributes:
         raw: the serialised ``google.datastore.v1.Entity``.
         eager: whether a stock entity was asked for.
+        inner_type: of the class; the subclass of :class:`EntityBytes` that :attr:`inner` is of.
     """
 
     __slots__ = ("eager", "raw")
 
+    inner_type: ClassVar[Any]
+
     def __init__(self, raw: bytes, eager: bool) -> None:
         self.raw = raw
         self.eager = eager
+
+    @property
+    def inner(self) -> Any:
+        """The same, as an instance of ``inner_type``."""
+        return self.inner_type(self.raw, self.eager)
 
 
 class ResultBytes:

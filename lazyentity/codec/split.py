@@ -44,18 +44,17 @@ class Split:
 
     __slots__ = ("_parses_left", "entries", "whole")
 
-    def __init__(self, whole: Any, entries: Any, count: int) -> None:
+    def __init__(self, whole: Any, entries: Any, parses: int) -> None:
         self.whole = whole
         self.entries = entries
-        # Parsing a value by itself costs about eight times its share of parsing all at once.
-        self._parses_left = count // 8 + 4
+        self._parses_left = parses
 
     def again(self, raw: bytes) -> tuple[Any, Any]:
         """Split the entity ``raw`` again and return ``whole`` and ``entries``."""
         whole = _parse_small(raw)
         entries = shadow.EntityEntries.FromString(raw).properties if whole is None else None
         self.whole, self.entries = whole, entries
-        _remember(self, raw)
+        (_RECENT if len(raw) < _LARGE else _RECENT_LARGE).add(self)
         # Not read back: another thread's entities may have taken the place of this split already.
         return whole, entries
 
@@ -91,12 +90,8 @@ class _Recent:
 
 # As many as a core's cache holds: parsing into memory that has gone cold costs more than splitting
 # an entity once again.
-_recent = _Recent(32)
-_recent_large = _Recent(4)
-
-
-def _remember(split: Split, raw: bytes) -> None:
-    (_recent if len(raw) < _LARGE else _recent_large).add(split)
+_RECENT = _Recent(32)
+_RECENT_LARGE = _Recent(4)
 
 
 _last_layout = EMPTY
@@ -116,14 +111,15 @@ def split_new(raw: bytes) -> tuple[bytes, Layout, Split]:
     whole = _parse_small(raw)
     if whole is None:
         raw, layout, entries = index_canonical(raw)
-        split = Split(None, entries, len(layout.names))
+        # Parsing a value by itself costs about eight times its share of parsing all at once.
+        split = Split(None, entries, len(layout.names) // 8 + 4)
     else:
         names = tuple(whole)
         layout = _last_layout
         if layout.names != names:
             layout = _last_layout = LAYOUTS.get(names) or LAYOUTS.add(names, names)
         split = Split(whole, None, 0)
-    _remember(split, raw)
+    (_RECENT if len(raw) < _LARGE else _RECENT_LARGE).add(split)
     return raw, layout, split
 
 

@@ -224,7 +224,7 @@ SECONDS = [
     -1,
     1_234_567_890,
     2**31,
-    9_007_199_255,  # the first whose microseconds a double cannot always hold
+    9_007_199_255,  # microseconds beyond 2**53, through a float of which stock converts
     -9_007_199_255,
     36_028_797_019,
     253_402_300_799,  # the end of year 9999
@@ -244,7 +244,7 @@ def _read(make_entity: Callable[[bytes], Any], raw: bytes) -> Any:
 
 @pytest.mark.parametrize("seconds", SECONDS)
 def test_timestamps(lazy_type: type[LazyEntity], seconds: int) -> None:
-    """A timestamp is stock's, its rounding of whole seconds included, or fails as it does there."""
+    """A timestamp is stock's, nanoseconds included, or fails as it does there."""
     for nanos in NANOS:
         stamp = wire.message(
             VALUE.timestamp_value,

@@ -70,6 +70,8 @@ READS: dict[str, Callable[[Any], object]] = {
     "items": lambda e: e.items(),
     "values": lambda e: e.values(),
     "copy": lambda e: e.copy(),
+    "|": lambda e: e | {},
+    "reflected |": lambda e: {} | e,
     "==": lambda e: e == {"good": 1, "bad": 2},
     "repr": repr,
     "prefetch": lambda e: lazyentity.prefetch(e, "bad"),

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.entity.snapshots import outcome
-from tests.native.backends import NATIVE, PURE, assert_same_access
+from tests.native.backends import NATIVE, PURE, assert_same_access, assert_same_written
 from tests.native.malformed import MALFORMED, entity_of
 from tests.strategies import Grammar, entities, wire
 from tests.strategies.samples import PLAIN, RICH
@@ -26,6 +26,12 @@ def test_canonical_bytes(raw: bytes) -> None:
 def test_odd_bytes(raw: bytes) -> None:
     """Of what is legal but what no serialiser writes: the same, too."""
     assert_same_access(raw, malformed=False)
+
+
+@given(raw=entities(Grammar(faulty=True)))
+def test_writing_back(raw: bytes) -> None:
+    """What is written of an entity that was read in part is the same message, or none."""
+    assert_same_written(raw)
 
 
 @given(raw=entities(Grammar(odd=False, depth=1)), data=st.data())

@@ -24,8 +24,8 @@ RESIDENT = 1 << 20
 
 
 def _leaks(grown: dict[str, Any]) -> bool:
-    counts = grown["blocks"], *grown["references"].values()
-    return max(counts) > SLACK or grown["resident"] > RESIDENT
+    counts: list[int] = [grown["blocks"], *grown["references"].values()]
+    return max(counts) > SLACK or int(grown["resident"]) > RESIDENT
 
 
 @pytest.mark.parametrize("count", COUNTS)

@@ -203,7 +203,7 @@ def _complete_element(draw: DrawFn, grammar: Grammar) -> Fields:
 
 _TIMES = st.one_of(
     st.integers(-62_135_596_800, 253_402_300_799),
-    # Stock converts through a float of microseconds, which above 2**53 has no odd ones.
+    # Stock converts through a float number of microseconds; of these some are beyond 2**53.
     st.sampled_from([0, -1, 1, -62_135_596_800, 253_402_300_000, 9_007_199_255, -9_007_199_255]),
 )
 _NANOS = st.one_of(
