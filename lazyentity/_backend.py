@@ -1,11 +1,10 @@
 """Which implementation of :class:`LazyMapping` serves: chosen once, when lazyentity is imported.
 
 An implementation is what :mod:`lazyentity.codec.results` has, and a ``dict`` subclass with the
-constructor ``_from_raw``, the accessors ``_decode``, ``_decode_all``, ``_undecoded``,
-``_serialised_values`` and ``_wire_*``, and the dict operations, all as documented in
-:mod:`lazyentity.codec.pure`. It never
+constructor ``_from_raw``, the accessors ``_decode_all``, ``_undecoded``, ``_serialised_values`` and
+``_wire_*``, and the dict operations, all as documented in :mod:`lazyentity.codec.pure`. It never
 touches ``key``, ``exclude_from_indexes`` or ``_meanings``: these are
-    :class:`~lazyentity.entity.LazyEntity`'s.
+:class:`~lazyentity.entity.LazyEntity`'s.
 """
 
 from __future__ import annotations
