@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from google.protobuf.message import DecodeError
 
-from lazyentity import LazyEntity
 from tests.entity.parts import assert_same_parts
 from tests.entity.snapshots import Raised, outcome, snapshot
 from tests.entity.stock import EntityMessage, stock_entity
-from tests.native.backends import assert_same_access
+from tests.native.backends import NATIVE, assert_same_access, assert_same_written
 from tests.native.responses import assert_same_split
 
 
@@ -33,7 +32,8 @@ def check_entity(raw: bytes) -> None:
         assert message.kind is DecodeError
         assert_same_access(raw, malformed=True)
         return
-    assert_same_parts(LazyEntity.from_bytes(raw), message)
+    assert_same_written(raw)
+    assert_same_parts(NATIVE.from_bytes(raw), message)
     stock = outcome(lambda: snapshot(stock_entity(raw)))
     if not isinstance(stock, Raised):
-        assert snapshot(LazyEntity.from_bytes(raw)) == stock
+        assert snapshot(NATIVE.from_bytes(raw)) == stock

@@ -33,7 +33,7 @@ cdef inline bint read_varint(Bytes* cursor, Bytes end, uint64_t* value) noexcept
     while shift < 64:
         if at >= end:
             return 0
-        # The tenth byte has room for one bit only; upb refuses more.
+        # The tenth byte has room for one bit only; what more in it means, protobuf may say.
         if shift == 63 and at[0] > 1:
             return 0
         result |= <uint64_t>(at[0] & 0x7F) << shift

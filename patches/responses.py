@@ -178,13 +178,44 @@ class EntityResult(_MessageStandIn, ResultBytes):
         return query_pb2.EntityResult.deserialize(self.serialised())
 
 
+class _Received:
+    """A serialised response, shared by the response and whatever it hands out.
+
+    These refer to it and never to each other: a response that is dropped is gone at once, with all
+        its
+    bytes, and does not wait for the garbage collector.
+
+    Attributes:
+        raw: the serialised response.
+        eager: whether its entities are to become stock ones.
+        rest: the real message, parsed without the results.
+    """
+
+    __slots__ = ("_real", "_whole", "eager", "raw", "rest")
+
+    def __init__(self, raw: bytes, real: Any) -> None:
+        self.raw = raw
+        self.eager = False
+        self.rest: Any = None
+        self._real = real
+        self._whole: Any = None
+
+    def whole(self) -> Any:
+        """Return the real message, the same one each time."""
+        if self._whole is None:
+            self._whole = self._real.deserialize(self.raw)
+        return self._whole
+
+
 class _ResultsStandIn(_MessageStandIn):
     """A stand-in for a message with results in it.
 
     Its other fields are read from the real message, parsed without its results.
     """
 
-    __slots__ = ()
+    __slots__ = ("_received",)
+
+    _received: _Received
 
     def _without_results(self) -> Any:
         raise NotImplementedError
@@ -195,19 +226,13 @@ class _ResultsStandIn(_MessageStandIn):
 
 
 class _ReadResponse(_ResultsStandIn):
-    """What lookup and query responses have in common.
+    """What lookup and query responses have in common."""
 
-    Attributes:
-        raw: the serialised response.
-        eager: whether its entities are to become stock ones.
-    """
-
-    __slots__ = ("_message", "_rest", "eager", "raw")
+    __slots__ = ()
 
     def __init__(self, raw: bytes) -> None:
-        self.raw = raw
-        self.eager = False
-        self._rest = self._real.deserialize(self._split(raw))
+        self._received = _Received(raw, self._real)
+        self._received.rest = self._real.deserialize(self._split(raw))
 
     def _split(self, raw: bytes) -> bytes:
         """Take the results out of the response; return the rest of it."""
@@ -225,14 +250,14 @@ class _ReadResponse(_ResultsStandIn):
 
     def for_eager_rpc(self: _Response) -> _Response:
         """Give stock entities from this response."""
-        self.eager = True
+        self._received.eager = True
         return self
 
-    def _make(self) -> Any:
-        return self._real.deserialize(self.raw)
+    def _whole(self) -> Any:
+        return self._received.whole()
 
     def _without_results(self) -> Any:
-        return self._rest
+        return self._received.rest
 
 
 class LookupResponse(_ReadResponse):
@@ -243,11 +268,11 @@ class LookupResponse(_ReadResponse):
     _real = datastore_pb2.LookupResponse
 
     def _split(self, raw: bytes) -> bytes:
-        rest, self._found, self._missing = split_lookup(raw, self, EntityResult)
+        rest, self._found, self._missing = split_lookup(raw, self._received, EntityResult)
         return rest
 
     def __bool__(self) -> bool:
-        return bool(self._found or self._missing or self._rest)
+        return bool(self._found or self._missing or self._without_results())
 
     @property
     def found(self) -> tuple[EntityResult, ...]:
@@ -261,19 +286,19 @@ class LookupResponse(_ReadResponse):
 class QueryResultBatch(_ResultsStandIn):
     """Stands in for ``google.datastore.v1.QueryResultBatch``."""
 
-    __slots__ = ("_message", "_response", "_results")
+    __slots__ = ("_results",)
 
     _real = query_pb2.QueryResultBatch
 
-    def __init__(self, response: RunQueryResponse, results: tuple[EntityResult, ...]) -> None:
-        self._response = response
+    def __init__(self, received: _Received, results: tuple[EntityResult, ...]) -> None:
+        self._received = received
         self._results = results
 
-    def _make(self) -> Any:
-        return self._response._whole().batch
+    def _whole(self) -> Any:
+        return self._received.whole().batch
 
     def _without_results(self) -> Any:
-        return self._response._without_results().batch
+        return self._received.rest.batch
 
     def __bool__(self) -> bool:
         return bool(self._results or self._without_results())
@@ -291,12 +316,12 @@ class RunQueryResponse(_ReadResponse):
     _real = datastore_pb2.RunQueryResponse
 
     def _split(self, raw: bytes) -> bytes:
-        rest, results = split_query(raw, self, EntityResult)
-        self._batch = QueryResultBatch(self, results)
+        rest, results = split_query(raw, self._received, EntityResult)
+        self._batch = QueryResultBatch(self._received, results)
         return rest
 
     def __bool__(self) -> bool:
-        return bool(self._batch or self._rest)
+        return bool(self._batch or self._without_results())
 
     @property
     def batch(self) -> QueryResultBatch:

@@ -17,6 +17,8 @@ MAPPINGS = {"pure": "lazyentity.codec.pure", "native": "lazyentity._native"}
 # The machines that run this differ widely in speed, and no test here is about time.
 settings.register_profile("default", deadline=None, max_examples=100, print_blob=True)
 settings.register_profile("ci", deadline=None, max_examples=1000, print_blob=True)
+# Hypothesis by itself would choose "ci" where the variable CI is set; here it has to be asked for.
+settings.load_profile("default")
 
 
 def _implementations() -> dict[str, type[LazyEntity]]:

@@ -38,7 +38,7 @@ class ResultBytes:
     """One result of a read response.
 
     Attributes:
-        owner: the response; its ``eager`` says what its entities are to become.
+        owner: what the results of a response share; its ``eager`` says what entities become.
         entity_type: of the class; the subclass of :class:`EntityBytes` that :attr:`entity` is of.
     """
 
@@ -74,7 +74,7 @@ def split_lookup(
 
     Args:
         raw: the response.
-        owner: what stands in for the response.
+        owner: what the results are to have as theirs; not the response, which has them.
         result_type: a subclass of :class:`ResultBytes`.
 
     Returns:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import gc
 import pickle
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -461,3 +463,30 @@ class TestOverTheWire:
             request={"project_id": client.project, "transaction": response.transaction}
         )
         assert type(response) is datastore_pb2.RollbackResponse
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        (responses.LookupResponse, datastore_pb2.LookupResponse(found=[_result("a")])),
+        (
+            responses.RunQueryResponse,
+            datastore_pb2.RunQueryResponse(batch={"entity_results": [_result("a")]}),
+        ),
+    ],
+)
+def test_a_dropped_response_is_gone_at_once(kind: Any, message: Any) -> None:
+    """Nothing in a response refers back to it: its bytes do not wait for the garbage collector."""
+    raw = type(message).serialize(message)
+    gc.disable()
+    try:
+        before = sys.getrefcount(raw)
+        response = kind.deserialize(raw)
+        is_lookup = kind is responses.LookupResponse
+        results = response.found if is_lookup else response.batch.entity_results
+        assert results[0].entity.to_entity()["text"] == "a"
+        assert sys.getrefcount(raw) > before
+        del response, results
+        assert sys.getrefcount(raw) == before
+    finally:
+        gc.enable()
