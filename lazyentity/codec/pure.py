@@ -20,6 +20,8 @@ from lazyentity.undecoded import UNDECODED
 
 _Self = TypeVar("_Self", bound="LazyMapping")
 
+_new = dict.__new__
+_fill = dict.update
 _stored = dict.__getitem__
 _store = dict.__setitem__
 
@@ -58,14 +60,14 @@ class LazyMapping(dict[str, Any]):
         mapping = super().__new__(cls, *args, **kwargs)
         mapping._raw = b""
         mapping._layout = EMPTY
-        mapping._split = Split(None, None, 0)
+        mapping._split = Split(None)
         mapping._originals = {}
         return mapping
 
     @classmethod
     def _from_raw(cls: type[_Self], raw: bytes) -> _Self:
         """Make a mapping of the serialised entity ``raw``, without running ``__init__``."""
-        mapping = dict.__new__(cls)
+        mapping = _new(cls)
         try:
             mapping._raw, layout, mapping._split = split_new(raw)
         except DecodeError as error:
@@ -74,7 +76,7 @@ class LazyMapping(dict[str, Any]):
         mapping._originals = {}
         # CPython clones the key table as a whole when an empty dict is updated from a dict that
         # never had a key deleted.
-        dict.update(mapping, layout.template)
+        _fill(mapping, layout.template)
         return mapping
 
     def _message(self, name: str) -> Any:

@@ -6,9 +6,12 @@ bytes are kept. The classes are made to be subclassed by the stand-ins for the c
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from lazyentity.codec import shadow
+
+_new: Callable[[Any], Any] = object.__new__
 
 
 class EntityBytes:
@@ -31,7 +34,11 @@ class EntityBytes:
     @property
     def inner(self) -> Any:
         """The same, as an instance of ``inner_type``."""
-        return self.inner_type(self.raw, self.eager)
+        # Without __init__, as below: a read of many entities makes two of these for each.
+        inner = _new(self.inner_type)
+        inner.raw = self.raw
+        inner.eager = self.eager
+        return inner
 
 
 class ResultBytes:
@@ -53,7 +60,10 @@ class ResultBytes:
     @property
     def entity(self) -> Any:
         """The entity of this result, still serialised."""
-        return self.entity_type(self._result.entity, self.owner.eager)
+        entity = _new(self.entity_type)
+        entity.raw = self._result.entity
+        entity.eager = self.owner.eager
+        return entity
 
     def serialised(self) -> bytes:
         """Return the serialised ``google.datastore.v1.EntityResult``."""

@@ -44,14 +44,14 @@ class Split:
 
     __slots__ = ("_parses_left", "entries", "whole")
 
-    def __init__(self, whole: Any, entries: Any, parses: int) -> None:
+    def __init__(self, whole: Any, entries: Any = None, parses: int = 0) -> None:
         self.whole = whole
         self.entries = entries
         self._parses_left = parses
 
     def again(self, raw: bytes) -> tuple[Any, Any]:
         """Split the entity ``raw`` again and return ``whole`` and ``entries``."""
-        whole = _parse_small(raw)
+        whole = _parse_small(raw) if len(raw) <= _SMALL else None
         entries = shadow.EntityEntries.FromString(raw).properties if whole is None else None
         self.whole, self.entries = whole, entries
         (_RECENT if len(raw) < _LARGE else _RECENT_LARGE).add(self)
@@ -76,15 +76,15 @@ class _Recent:
     """The latest splits, so many of them; the oldest is emptied for each that is added."""
 
     def __init__(self, count: int) -> None:
-        self._count = count
-        self._splits = [Split(None, None, 0)] * count
-        self._turns = itertools.count()
+        self._splits = [Split(None)] * count
+        self._turns = itertools.cycle(range(count))
 
     def add(self, split: Split) -> None:
-        # Two threads never have the same turn: next() of a count is one step.
-        turn = next(self._turns) % self._count
-        oldest = self._splits[turn]
-        self._splits[turn] = split
+        # Two threads never have the same turn: next() of a cycle is one step.
+        turn = next(self._turns)
+        splits = self._splits
+        oldest = splits[turn]
+        splits[turn] = split
         oldest.whole = oldest.entries = None
 
 
@@ -108,7 +108,7 @@ def split_new(raw: bytes) -> tuple[bytes, Layout, Split]:
             truncated, or if a name is not UTF-8.
     """
     global _last_layout
-    whole = _parse_small(raw)
+    whole = _parse_small(raw) if len(raw) <= _SMALL else None
     if whole is None:
         raw, layout, entries = index_canonical(raw)
         # Parsing a value by itself costs about eight times its share of parsing all at once.
@@ -118,14 +118,12 @@ def split_new(raw: bytes) -> tuple[bytes, Layout, Split]:
         layout = _last_layout
         if layout.names != names:
             layout = _last_layout = LAYOUTS.get(names) or LAYOUTS.add(names, names)
-        split = Split(whole, None, 0)
+        split = Split(whole)
     (_RECENT if len(raw) < _LARGE else _RECENT_LARGE).add(split)
     return raw, layout, split
 
 
 def _parse_small(raw: bytes) -> Any:
-    if len(raw) > _SMALL:
-        return None
     try:
         return _parse_whole(raw).properties
     except DecodeError:
