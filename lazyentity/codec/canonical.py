@@ -40,6 +40,9 @@ def canonical_encodings(raw: bytes) -> Iterator[bytes]:
     yield known_encoded
 
 
+_parse_entries = shadow.EntityEntries.FromString
+_parse_names = shadow.EntityNames.FromString
+
 _last: tuple[bytes, Layout] = (b"", EMPTY)
 """The signature and the layout of the last entity: the next one is often of the same kind."""
 
@@ -69,7 +72,7 @@ def index_canonical(raw: bytes) -> tuple[bytes, Layout, Any]:
 def _index(raw: bytes) -> tuple[bytes, Layout, Any] | None:
     global _last
     try:
-        split = shadow.EntityEntries.FromString(raw)
+        split = _parse_entries(raw)
     except DecodeError:
         # Let the client's own message raise, whose name means something to people.
         messages.Entity.FromString(raw)
@@ -78,7 +81,7 @@ def _index(raw: bytes) -> tuple[bytes, Layout, Any] | None:
     # numbers, once. What comes out as it went in was encoded like that.
     if split.SerializeToString() != raw:
         return None
-    merged = shadow.EntityNames.FromString(raw).properties
+    merged = _parse_names(raw).properties
     merged.ClearField("value")
     # The names, one after the other, and whatever else than a value was in an entry: upb takes an
     # entry with an unknown field for an unknown field as a whole.

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 from google.protobuf.message import DecodeError
@@ -54,7 +55,7 @@ class Split:
         whole = _parse_small(raw) if len(raw) <= _SMALL else None
         entries = shadow.EntityEntries.FromString(raw).properties if whole is None else None
         self.whole, self.entries = whole, entries
-        (_RECENT if len(raw) < _LARGE else _RECENT_LARGE).add(self)
+        (_keep if len(raw) < _LARGE else _keep_large)(self)
         # Not read back: another thread's entities may have taken the place of this split already.
         return whole, entries
 
@@ -72,26 +73,25 @@ class Split:
         return _parse_value(value)
 
 
-class _Recent:
-    """The latest splits, so many of them; the oldest is emptied for each that is added."""
+def _keeper(count: int) -> Callable[[Split], None]:
+    """Return a function that keeps what it is given; the oldest of ``count`` is emptied for it."""
+    splits = [Split(None)] * count
+    turns = itertools.cycle(range(count))
 
-    def __init__(self, count: int) -> None:
-        self._splits = [Split(None)] * count
-        self._turns = itertools.cycle(range(count))
-
-    def add(self, split: Split) -> None:
+    def keep(split: Split) -> None:
         # Two threads never have the same turn: next() of a cycle is one step.
-        turn = next(self._turns)
-        splits = self._splits
+        turn = next(turns)
         oldest = splits[turn]
         splits[turn] = split
         oldest.whole = oldest.entries = None
 
+    return keep
+
 
 # As many as a core's cache holds: parsing into memory that has gone cold costs more than splitting
 # an entity once again.
-_RECENT = _Recent(32)
-_RECENT_LARGE = _Recent(4)
+_keep = _keeper(32)
+_keep_large = _keeper(4)
 
 
 _last_layout = EMPTY
@@ -119,7 +119,7 @@ def split_new(raw: bytes) -> tuple[bytes, Layout, Split]:
         if layout.names != names:
             layout = _last_layout = LAYOUTS.get(names) or LAYOUTS.add(names, names)
         split = Split(whole)
-    (_RECENT if len(raw) < _LARGE else _RECENT_LARGE).add(split)
+    (_keep if len(raw) < _LARGE else _keep_large)(split)
     return raw, layout, split
 
 
