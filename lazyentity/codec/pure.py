@@ -6,6 +6,7 @@ template. A property is converted when it is read.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import ItemsView, Iterable, Iterator, ValuesView
 from typing import Any, TypeVar
 
@@ -19,6 +20,10 @@ from lazyentity.codec.values import SCALARS, meaning_of
 from lazyentity.undecoded import UNDECODED
 
 _Self = TypeVar("_Self", bound="LazyMapping")
+
+# Held while the messages of a split are looked into: threads that read one entity share them, and
+# upb was once seen to crash where two of them iterated the elements of the same array.
+_messages_lock = threading.RLock()
 
 _new = dict.__new__
 _fill = dict.update
@@ -120,22 +125,25 @@ class LazyMapping(dict[str, Any]):
             return
         decoded = {}
         raw, make_entity = self._raw, type(self)._from_raw
-        for name, message in self._messages(undecoded):
-            value_type = message.WhichOneof("value_type")
-            if value_type in SCALARS:
-                decoded[name] = getattr(message, value_type)
-            else:
-                decoded[name] = entries.convert(raw, name, message, make_entity)
+        with _messages_lock:
+            for name, message in self._messages(undecoded):
+                value_type = message.WhichOneof("value_type")
+                if value_type in SCALARS:
+                    decoded[name] = getattr(message, value_type)
+                else:
+                    decoded[name] = entries.convert(raw, name, message, make_entity)
+                del message
         keep = self._originals.setdefault
         for name, value in decoded.items():
             _store(self, name, keep(name, value))
 
     def _serialised_values(self, names: Iterable[str]) -> list[bytes]:
         """Return the ``google.datastore.v1.Value`` of each of ``names``, as it came."""
-        whole, parts = self._split.again(self._raw)
-        if whole is not None:
-            return [whole[name].SerializeToString() for name in names]
-        return [parts[self._layout.ordinals[name]].value for name in names]
+        with _messages_lock:
+            whole, parts = self._split.again(self._raw)
+            if whole is not None:
+                return [whole[name].SerializeToString() for name in names]
+            return [parts[self._layout.ordinals[name]].value for name in names]
 
     # What the wire says of the entity, whatever the caller changed since.
 
@@ -155,11 +163,12 @@ class LazyMapping(dict[str, Any]):
             google.protobuf.message.DecodeError: if the bytes of a property are malformed.
             ValueError: as the client raises it, if the elements of an array disagree.
         """
-        return {
-            name
-            for name, message in self._messages(self._layout.ordinals)
-            if entries.excluded(self._raw, name, message)
-        }
+        with _messages_lock:
+            return {
+                name
+                for name, message in self._messages(self._layout.ordinals)
+                if entries.excluded(self._raw, name, message)
+            }
 
     def _wire_meanings(self) -> dict[str, tuple[Any, Any]]:
         """Return ``(meaning, value)`` by name for the properties that have a meaning.
@@ -171,18 +180,19 @@ class LazyMapping(dict[str, Any]):
             ValueError: as the client raises it, if it could not have converted one of the values.
         """
         meanings = {}
-        raw = self._raw
-        for name, message in self._messages(self._layout.ordinals):
-            meaning = meaning_of(message)
-            if meaning is None:
-                continue
-            if name not in self._originals:
-                value = entries.convert(raw, name, message, type(self)._from_raw)
-                original = self._originals.setdefault(name, value)
-                # Else it was replaced or deleted before it was ever read.
-                if dict.get(self, name) is UNDECODED:
-                    _store(self, name, original)
-            meanings[name] = (meaning, self._originals[name])
+        with _messages_lock:
+            raw = self._raw
+            for name, message in self._messages(self._layout.ordinals):
+                meaning = meaning_of(message)
+                if meaning is None:
+                    continue
+                if name not in self._originals:
+                    value = entries.convert(raw, name, message, type(self)._from_raw)
+                    original = self._originals.setdefault(name, value)
+                    # Else it was replaced or deleted before it was ever read.
+                    if dict.get(self, name) is UNDECODED:
+                        _store(self, name, original)
+                meanings[name] = (meaning, self._originals[name])
         return meanings
 
     # dict, without the sentinel ever coming out.
@@ -192,13 +202,15 @@ class LazyMapping(dict[str, Any]):
         value = _stored(self, name)
         if value is not UNDECODED:
             return value
-        whole = self._split.whole
-        message = whole[name] if whole is not None else self._message(name)
-        value_type = message.WhichOneof("value_type")
-        if value_type in SCALARS:
-            value = getattr(message, value_type)
-        else:
-            value = entries.convert(self._raw, name, message, type(self)._from_raw)
+        with _messages_lock:
+            whole = self._split.whole
+            message = whole[name] if whole is not None else self._message(name)
+            value_type = message.WhichOneof("value_type")
+            if value_type in SCALARS:
+                value = getattr(message, value_type)
+            else:
+                value = entries.convert(self._raw, name, message, type(self)._from_raw)
+            del message
         # Of two threads that decoded the same property, both get the object of whoever was first.
         value = self._originals.setdefault(name, value)
         _store(self, name, value)
