@@ -14,9 +14,9 @@ class UndecodedType:
     """Type of :data:`UNDECODED`.
 
     C code that reads a dict's storage directly gets hold of the sentinel. Whatever it then does
-    with
-    it must fail loudly instead of passing for data: a JSON encoder's ``default=str``, a comparison
-    made by ``dict`` itself, pickling, an encoder that takes an object for the attributes it lists.
+    with it must fail loudly instead of passing for data: a JSON encoder's ``default=str``, a
+    comparison made by ``dict`` itself, pickling, an encoder that takes an object for the attributes
+    it lists.
 
     Raises:
         TypeError: by every operation but identity.

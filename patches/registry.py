@@ -1,10 +1,9 @@
 """Replacing attributes of other people's modules, and putting them back.
 
 A :class:`Seam` is one attribute and its replacement; a :class:`Patch` is all the seams of one
-client,
-replaced together or not at all. Originals are saved once and restored by identity: what somebody
-    else
-put over ours in the meantime stays where it is, and ours, underneath, does what the original did.
+client, replaced together or not at all. Originals are saved once and restored by identity: what
+somebody else put over ours in the meantime stays where it is, and ours, underneath, does what the
+original did.
 """
 
 from __future__ import annotations

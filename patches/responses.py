@@ -30,9 +30,8 @@ class _StandIn:
     """Stands in for a message that is made when it is first needed.
 
     Subclasses keep what they keep in slots, of names that no field of a message has: that is what
-        makes
-    a stand-in read-only. (A ``__setattr__`` that explains would be paid for by each entity of a
-    page.)
+    makes a stand-in read-only. (A ``__setattr__`` that explains would be paid for by each entity of
+    a page.)
     """
 
     __slots__ = ()
@@ -182,8 +181,7 @@ class _Received:
     """A serialised response, shared by the response and whatever it hands out.
 
     These refer to it and never to each other: a response that is dropped is gone at once, with all
-        its
-    bytes, and does not wait for the garbage collector.
+    its bytes, and does not wait for the garbage collector.
 
     Attributes:
         raw: the serialised response.

@@ -6,8 +6,7 @@ template. A property is converted when it is read.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import ItemsView, Iterable, Iterator, ValuesView
+from collections.abc import ItemsView, Iterable, ValuesView
 from typing import Any, TypeVar
 
 from google.cloud.datastore.key import Key
@@ -15,20 +14,25 @@ from google.protobuf.message import DecodeError
 
 from lazyentity.codec import entries, errors, messages
 from lazyentity.codec.layout import EMPTY, Layout
-from lazyentity.codec.split import Split, split_new
+from lazyentity.codec.split import (
+    ParsedOneByOne,
+    Split,
+    empty_split,
+    serialised_values,
+    split_again,
+    split_new,
+)
 from lazyentity.codec.values import SCALARS, meaning_of
 from lazyentity.undecoded import UNDECODED
 
 _Self = TypeVar("_Self", bound="LazyMapping")
 
-# Held while the messages of a split are looked into: threads that read one entity share them, and
-# upb was once seen to crash where two of them iterated the elements of the same array.
-_messages_lock = threading.RLock()
-
 _new = dict.__new__
 _fill = dict.update
 _stored = dict.__getitem__
 _store = dict.__setitem__
+# Of the class, for the attribute of a message takes longer to find than to call.
+_which = messages.Value.WhichOneof
 
 
 class LazyMapping(dict[str, Any]):
@@ -65,7 +69,7 @@ class LazyMapping(dict[str, Any]):
         mapping = super().__new__(cls, *args, **kwargs)
         mapping._raw = b""
         mapping._layout = EMPTY
-        mapping._split = Split(None)
+        mapping._split = empty_split()
         mapping._originals = {}
         return mapping
 
@@ -84,31 +88,18 @@ class LazyMapping(dict[str, Any]):
         _fill(mapping, layout.template)
         return mapping
 
-    def _message(self, name: str) -> Any:
-        """Parse the ``Value`` of ``name``."""
-        split = self._split
-        parts = split.entries
-        if parts is None:
-            whole, parts = split.again(self._raw)
-            if whole is not None:
-                return whole[name]
-        value = parts[self._layout.ordinals[name]].value
+    def _take_all_parsed(self) -> Any:
+        """Return the messages of all values, by name; to be given back, see :class:`Split`."""
         try:
-            return split.parse(value, self._raw)
-        except DecodeError as error:
-            raise errors.undecodable_property(error, name, self._raw) from error
+            parsed = self._split.pop()
+        except IndexError:
+            parsed = split_again(self._split, self._raw, self._layout.ordinals)
+        return parsed.whole() if isinstance(parsed, ParsedOneByOne) else parsed
 
-    def _messages(self, names: Iterable[str]) -> Iterator[tuple[str, Any]]:
-        """Parse the ``Value`` of each property in ``names``, in one pass."""
-        whole = self._split.whole
-        if whole is None:
-            try:
-                whole = messages.Entity.FromString(self._raw).properties
-            except DecodeError:
-                # Which part it is that cannot be parsed, and whether anybody asked for that part,
-                # only reading them one by one can tell.
-                return ((name, self._message(name)) for name in names)
-        return ((name, whole[name]) for name in names)
+    def _give_back(self, parsed: Any) -> None:
+        split = self._split
+        if split.kept:
+            split.append(parsed)
 
     def _undecoded(self) -> list[str]:
         return [name for name, value in dict.items(self) if value is UNDECODED]
@@ -125,25 +116,23 @@ class LazyMapping(dict[str, Any]):
             return
         decoded = {}
         raw, make_entity = self._raw, type(self)._from_raw
-        with _messages_lock:
-            for name, message in self._messages(undecoded):
-                value_type = message.WhichOneof("value_type")
-                if value_type in SCALARS:
-                    decoded[name] = getattr(message, value_type)
-                else:
-                    decoded[name] = entries.convert(raw, name, message, make_entity)
-                del message
+        parsed = self._take_all_parsed()
+        for name in undecoded:
+            message = parsed[name]
+            value_type = _which(message, "value_type")
+            if value_type in SCALARS:
+                decoded[name] = getattr(message, value_type)
+            else:
+                decoded[name] = entries.convert(raw, name, message, make_entity)
+        del message
+        self._give_back(parsed)
         keep = self._originals.setdefault
         for name, value in decoded.items():
             _store(self, name, keep(name, value))
 
     def _serialised_values(self, names: Iterable[str]) -> list[bytes]:
         """Return the ``google.datastore.v1.Value`` of each of ``names``, as it came."""
-        with _messages_lock:
-            whole, parts = self._split.again(self._raw)
-            if whole is not None:
-                return [whole[name].SerializeToString() for name in names]
-            return [parts[self._layout.ordinals[name]].value for name in names]
+        return serialised_values(self._raw, self._layout.ordinals, names)
 
     # What the wire says of the entity, whatever the caller changed since.
 
@@ -163,12 +152,13 @@ class LazyMapping(dict[str, Any]):
             google.protobuf.message.DecodeError: if the bytes of a property are malformed.
             ValueError: as the client raises it, if the elements of an array disagree.
         """
-        with _messages_lock:
-            return {
-                name
-                for name, message in self._messages(self._layout.ordinals)
-                if entries.excluded(self._raw, name, message)
-            }
+        raw = self._raw
+        parsed = self._take_all_parsed()
+        excluded = {
+            name for name in self._layout.ordinals if entries.excluded(raw, name, parsed[name])
+        }
+        self._give_back(parsed)
+        return excluded
 
     def _wire_meanings(self) -> dict[str, tuple[Any, Any]]:
         """Return ``(meaning, value)`` by name for the properties that have a meaning.
@@ -180,12 +170,12 @@ class LazyMapping(dict[str, Any]):
             ValueError: as the client raises it, if it could not have converted one of the values.
         """
         meanings = {}
-        with _messages_lock:
-            raw = self._raw
-            for name, message in self._messages(self._layout.ordinals):
-                meaning = meaning_of(message)
-                if meaning is None:
-                    continue
+        raw = self._raw
+        parsed = self._take_all_parsed()
+        for name in self._layout.ordinals:
+            message = parsed[name]
+            meaning = meaning_of(message)
+            if meaning is not None:
                 if name not in self._originals:
                     value = entries.convert(raw, name, message, type(self)._from_raw)
                     original = self._originals.setdefault(name, value)
@@ -193,6 +183,8 @@ class LazyMapping(dict[str, Any]):
                     if dict.get(self, name) is UNDECODED:
                         _store(self, name, original)
                 meanings[name] = (meaning, self._originals[name])
+            del message
+        self._give_back(parsed)
         return meanings
 
     # dict, without the sentinel ever coming out.
@@ -202,15 +194,20 @@ class LazyMapping(dict[str, Any]):
         value = _stored(self, name)
         if value is not UNDECODED:
             return value
-        with _messages_lock:
-            whole = self._split.whole
-            message = whole[name] if whole is not None else self._message(name)
-            value_type = message.WhichOneof("value_type")
-            if value_type in SCALARS:
-                value = getattr(message, value_type)
-            else:
-                value = entries.convert(self._raw, name, message, type(self)._from_raw)
-            del message
+        split = self._split
+        try:
+            parsed = split.pop()
+        except IndexError:
+            parsed = split_again(split, self._raw, self._layout.ordinals)
+        message = parsed[name]
+        value_type = _which(message, "value_type")
+        if value_type in SCALARS:
+            value = getattr(message, value_type)
+        else:
+            value = entries.convert(self._raw, name, message, type(self)._from_raw)
+        del message
+        if split.kept:
+            split.append(parsed)
         # Of two threads that decoded the same property, both get the object of whoever was first.
         value = self._originals.setdefault(name, value)
         _store(self, name, value)
