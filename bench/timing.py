@@ -27,7 +27,8 @@ class Budget:
 
     Rounds go on until ``seconds`` are spent, but at least ``min_rounds`` and at most ``max_rounds``
     are made. A task is repeated inside one sample until the sample lasts ``sample_seconds`` or
-    more.
+    more; a short task timed once, right after a long one of another side, would be timed with its
+    code and data out of the caches.
     """
 
     seconds: float

@@ -9,8 +9,10 @@ demand would be lost on whoever does not demand it.
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
+import proto
 from google.cloud.datastore.entity import Entity
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.cloud.datastore_v1.types import entity as entity_pb2
@@ -186,7 +188,7 @@ class _Received:
     Attributes:
         raw: the serialised response.
         eager: whether its entities are to become stock ones.
-        rest: the real message, parsed without the results.
+        rest: the upb message of the real one, parsed without the results.
     """
 
     __slots__ = ("_real", "_whole", "eager", "raw", "rest")
@@ -205,22 +207,64 @@ class _Received:
         return self._whole
 
 
+def _readers(real: Any) -> dict[str, Callable[[Any], Any]]:
+    """Return what makes of a upb field's value what proto-plus gives for that field.
+
+    Only for the fields of which that is one step; it may raise KeyError where it is not after all.
+    """
+    readers: dict[str, Callable[[Any], Any]] = {}
+    for name, field in real.meta.fields.items():
+        if field.repeated:
+            continue
+        if isinstance(field.enum, type):
+            readers[name] = {int(member): member for member in field.enum}.__getitem__
+        elif isinstance(field.message, type) and issubclass(field.message, proto.Message):
+            readers[name] = field.message.wrap
+        elif field.enum is None and field.message is None:
+            readers[name] = _same
+    return readers
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
 class _ResultsStandIn(_MessageStandIn):
     """A stand-in for a message with results in it.
 
-    Its other fields are read from the real message, parsed without its results.
+    Its other fields are read from the message as parsed without its results, mostly without
+    proto-plus: the client asks for half a dozen with each page.
     """
 
     __slots__ = ("_received",)
 
     _received: _Received
+    _fields_read: ClassVar[dict[str, Callable[[Any], Any]]]
 
-    def _without_results(self) -> Any:
+    def __init_subclass__(cls) -> None:
+        if "_real" in vars(cls):
+            cls._fields_read = _readers(cls._real)
+
+    def _rest(self) -> Any:
+        """Return the upb message, without results."""
         raise NotImplementedError
 
     def __getattr__(self, name: str) -> Any:
-        whole = self._without_results() if name in self._real.meta.fields else self._whole()
-        return getattr(whole, name)
+        read = self._fields_read.get(name)
+        if read is not None:
+            try:
+                return read(getattr(self._rest(), name))
+            except KeyError:
+                pass
+        if name in self._real.meta.fields:
+            return getattr(self._real.wrap(self._rest()), name)
+        return getattr(self._whole(), name)
+
+    def __bool__(self) -> bool:
+        return bool(self._has_results() or self._real.wrap(self._rest()))
+
+    def _has_results(self) -> bool:
+        raise NotImplementedError
 
 
 class _ReadResponse(_ResultsStandIn):
@@ -230,7 +274,7 @@ class _ReadResponse(_ResultsStandIn):
 
     def __init__(self, raw: bytes) -> None:
         self._received = _Received(raw, self._real)
-        self._received.rest = self._real.deserialize(self._split(raw))
+        self._received.rest = self._real.pb().FromString(self._split(raw))
 
     def _split(self, raw: bytes) -> bytes:
         """Take the results out of the response; return the rest of it."""
@@ -254,7 +298,7 @@ class _ReadResponse(_ResultsStandIn):
     def _whole(self) -> Any:
         return self._received.whole()
 
-    def _without_results(self) -> Any:
+    def _rest(self) -> Any:
         return self._received.rest
 
 
@@ -269,8 +313,8 @@ class LookupResponse(_ReadResponse):
         rest, self._found, self._missing = split_lookup(raw, self._received, EntityResult)
         return rest
 
-    def __bool__(self) -> bool:
-        return bool(self._found or self._missing or self._without_results())
+    def _has_results(self) -> bool:
+        return bool(self._found or self._missing)
 
     @property
     def found(self) -> tuple[EntityResult, ...]:
@@ -295,11 +339,11 @@ class QueryResultBatch(_ResultsStandIn):
     def _whole(self) -> Any:
         return self._received.whole().batch
 
-    def _without_results(self) -> Any:
+    def _rest(self) -> Any:
         return self._received.rest.batch
 
-    def __bool__(self) -> bool:
-        return bool(self._results or self._without_results())
+    def _has_results(self) -> bool:
+        return bool(self._results)
 
     @property
     def entity_results(self) -> tuple[EntityResult, ...]:
@@ -318,8 +362,8 @@ class RunQueryResponse(_ReadResponse):
         self._batch = QueryResultBatch(self._received, results)
         return rest
 
-    def __bool__(self) -> bool:
-        return bool(self._batch or self._without_results())
+    def _has_results(self) -> bool:
+        return bool(self._batch)
 
     @property
     def batch(self) -> QueryResultBatch:
