@@ -62,7 +62,7 @@ def extensions() -> list[Extension]:
     native: list[Extension] = cythonize(
         [
             Extension(f"lazyentity.{name}", [f"lazyentity/{name}.pyx"])
-            for name in ("_native", "_native_results")
+            for name in ("_native", "_native_results", "_native_shapes", "_native_values")
         ],
         build_dir="build/cython",
     )

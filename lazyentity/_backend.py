@@ -18,16 +18,31 @@ from typing import TYPE_CHECKING, Any
 __all__ = [
     "EntityBytes",
     "LazyMapping",
+    "Received",
     "ResultBytes",
     "backend",
+    "converter_of_items",
     "split_lookup",
     "split_query",
 ]
 
-_RESULTS = ("EntityBytes", "ResultBytes", "split_lookup", "split_query")
+_RESULTS = (
+    "EntityBytes",
+    "Received",
+    "ResultBytes",
+    "converter_of_items",
+    "split_lookup",
+    "split_query",
+)
 
 _REQUEST = "LAZYENTITY_BACKEND"
-_NATIVE_MODULES = ("lazyentity._native", "lazyentity._native_results")
+# What a build without a C compiler leaves out.
+_NATIVE_MODULES = (
+    "lazyentity._native",
+    "lazyentity._native_results",
+    "lazyentity._native_shapes",
+    "lazyentity._native_values",
+)
 
 
 def _contents(mapping_module: str, results_module: str) -> SimpleNamespace:
@@ -39,7 +54,7 @@ def _contents(mapping_module: str, results_module: str) -> SimpleNamespace:
 
 
 def _native() -> SimpleNamespace:
-    return _contents(*_NATIVE_MODULES)
+    return _contents("lazyentity._native", "lazyentity._native_results")
 
 
 def _pure() -> SimpleNamespace:
@@ -79,13 +94,22 @@ def _choose(requested: str) -> tuple[str, Any]:
 
 if TYPE_CHECKING:
     from lazyentity.codec.pure import LazyMapping
-    from lazyentity.codec.results import EntityBytes, ResultBytes, split_lookup, split_query
+    from lazyentity.codec.results import (
+        EntityBytes,
+        Received,
+        ResultBytes,
+        converter_of_items,
+        split_lookup,
+        split_query,
+    )
 
     backend: str
 else:
     backend, _chosen = _choose(os.environ.get(_REQUEST, ""))
     LazyMapping = _chosen.LazyMapping
     EntityBytes = _chosen.EntityBytes
+    Received = _chosen.Received
     ResultBytes = _chosen.ResultBytes
+    converter_of_items = _chosen.converter_of_items
     split_lookup = _chosen.split_lookup
     split_query = _chosen.split_query

@@ -9,6 +9,7 @@ the others. What is not in the encoding that servers send is encoded anew by pro
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport uint64_t
 
+from lazyentity._native cimport mapping_from_raw
 from lazyentity._wire cimport Bytes, read_length, read_varint, skip_field
 
 from lazyentity.codec import shadow
@@ -20,6 +21,12 @@ cdef enum:
     QUERY_BATCH = 0x0A
     BATCH_ENTITY_RESULTS = 0x12
     RESULT_ENTITY = 0x0A
+
+
+cdef class Received:
+    """As :class:`lazyentity.codec.results.Received`."""
+
+    cdef public bint eager
 
 
 cdef class EntityBytes:
@@ -40,11 +47,31 @@ cdef class EntityBytes:
         inner.eager = self.eager
         return inner
 
+    def to_entity(self):
+        """As :meth:`lazyentity.codec.results.EntityBytes.to_entity`."""
+        return self._to_entity()
+
+    cdef object _to_entity(self):
+        if self.eager:
+            return self.stock_entity(self.raw)
+        return mapping_from_raw(self.lazy_type, self.raw)
+
+
+def converter_of_items(otherwise):
+    """As :func:`lazyentity.codec.results.converter_of_items`."""
+
+    def item_to_entity(_iterator, item, /):
+        if isinstance(item, EntityBytes):
+            return (<EntityBytes>item)._to_entity()
+        return otherwise(item)
+
+    return item_to_entity
+
 
 cdef class ResultBytes:
     """As :class:`lazyentity.codec.results.ResultBytes`."""
 
-    cdef public object owner
+    cdef public Received owner
     cdef object _entity_type
     cdef bytes _response
     cdef Py_ssize_t _start
@@ -74,11 +101,11 @@ cdef class _Splitter:
     # Splits one response; what it finds is left in its attributes.
 
     cdef bytes _response
-    cdef object _owner
+    cdef Received _owner
     cdef object _result_type
     cdef object _entity_type
 
-    def __init__(self, bytes response, owner, result_type):
+    def __init__(self, bytes response, Received owner, result_type):
         self._response = response
         self._owner = owner
         self._result_type = result_type
@@ -228,7 +255,7 @@ def _encodings(raw, message_type):
     yield message.SerializeToString()
 
 
-def split_lookup(bytes raw not None, owner, result_type):
+def split_lookup(bytes raw not None, Received owner not None, result_type):
     """As :func:`lazyentity.codec.results.split_lookup`."""
     for encoded in _encodings(raw, shadow.LookupResponse):
         split = _Splitter(encoded, owner, result_type).lookup()
@@ -237,7 +264,7 @@ def split_lookup(bytes raw not None, owner, result_type):
     raise AssertionError("protobuf's own encoding is canonical")
 
 
-def split_query(bytes raw not None, owner, result_type):
+def split_query(bytes raw not None, Received owner not None, result_type):
     """As :func:`lazyentity.codec.results.split_query`."""
     for encoded in _encodings(raw, shadow.RunQueryResponse):
         split = _Splitter(encoded, owner, result_type).query()

@@ -13,17 +13,14 @@ from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
 import proto
-from google.cloud.datastore.entity import Entity
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.cloud.datastore_v1.types import entity as entity_pb2
 from google.cloud.datastore_v1.types import query as query_pb2
 
-from lazyentity._backend import EntityBytes, ResultBytes, split_lookup, split_query
+from lazyentity._backend import EntityBytes, Received, ResultBytes, split_lookup, split_query
 from lazyentity.codec import messages
 from lazyentity.entity import LazyEntity
 from lazyentity.operations import stock_from_bytes
-
-_lazy_entity = LazyEntity._from_raw
 
 _Response = TypeVar("_Response", bound="_ReadResponse")
 
@@ -136,18 +133,11 @@ class EntityMessage(_StandIn, EntityBytes):
     __slots__ = ("_message",)
 
     _real = messages.Entity
+    lazy_type = LazyEntity
+    stock_entity = staticmethod(stock_from_bytes)
 
     def _make(self) -> Any:
         return messages.Entity.FromString(self.raw)
-
-    def to_entity(self) -> Entity:
-        """Convert to what the RPC asked for: a lazy entity, or a stock one.
-
-        Raises:
-            google.protobuf.message.DecodeError: if the bytes are malformed.
-            ValueError, OverflowError: if a stock entity was asked for, as the client raises them.
-        """
-        return stock_from_bytes(self.raw) if self.eager else _lazy_entity(self.raw)
 
 
 class EntityHandle(_MessageStandIn, EntityBytes):
@@ -157,14 +147,12 @@ class EntityHandle(_MessageStandIn, EntityBytes):
 
     _real = entity_pb2.Entity
     inner_type = EntityMessage
+    lazy_type = LazyEntity
+    stock_entity = staticmethod(stock_from_bytes)
     _pb = EntityBytes.inner
 
     def _make(self) -> Any:
         return entity_pb2.Entity.deserialize(self.raw)
-
-    def to_entity(self) -> Entity:
-        """As :meth:`EntityMessage.to_entity`."""
-        return stock_from_bytes(self.raw) if self.eager else _lazy_entity(self.raw)
 
 
 class EntityResult(_MessageStandIn, ResultBytes):
@@ -179,7 +167,7 @@ class EntityResult(_MessageStandIn, ResultBytes):
         return query_pb2.EntityResult.deserialize(self.serialised())
 
 
-class _Received:
+class _Received(Received):
     """A serialised response, shared by the response and whatever it hands out.
 
     These refer to it and never to each other: a response that is dropped is gone at once, with all
@@ -187,11 +175,10 @@ class _Received:
 
     Attributes:
         raw: the serialised response.
-        eager: whether its entities are to become stock ones.
         rest: the upb message of the real one, parsed without the results.
     """
 
-    __slots__ = ("_real", "_whole", "eager", "raw", "rest")
+    __slots__ = ("_real", "_whole", "raw", "rest")
 
     def __init__(self, raw: bytes, real: Any) -> None:
         self.raw = raw

@@ -8,9 +8,9 @@ from google.cloud.datastore import client as datastore_client
 from google.cloud.datastore import helpers
 from google.cloud.datastore.query import Query
 
+from lazyentity._backend import converter_of_items
 from lazyentity._types import describe_type
 from lazyentity.patches.datastore import convert
-from lazyentity.patches.responses import EntityHandle
 from lazyentity.patches.transports import lazy_api
 
 _Wrapped = TypeVar("_Wrapped")
@@ -86,9 +86,7 @@ def _to_entity(message: Any) -> Any:
     return convert(message, helpers.entity_from_protobuf)
 
 
-def _item_to_entity(_iterator: Any, message: Any) -> Any:
-    # A page of a query comes through here entity by entity.
-    return message.to_entity() if type(message) is EntityHandle else _to_entity(message)
+_item_to_entity = converter_of_items(_to_entity)
 
 
 def _subclass(kind: type, lazy: type, stock: type) -> type:

@@ -14,6 +14,18 @@ from lazyentity.codec import shadow
 _new: Callable[[Any], Any] = object.__new__
 
 
+class Received:
+    """What the results of one response share.
+
+    Attributes:
+        eager: whether its entities are to become stock ones.
+    """
+
+    __slots__ = ("eager",)
+
+    eager: bool
+
+
 class EntityBytes:
     """A serialised entity on its way to whoever converts it.
 
@@ -21,11 +33,16 @@ class EntityBytes:
         raw: the serialised ``google.datastore.v1.Entity``.
         eager: whether a stock entity was asked for.
         inner_type: of the class; the subclass of :class:`EntityBytes` that :attr:`inner` is of.
+        lazy_type: of the class; the subclass of the backend's ``LazyMapping`` that lazy entities
+            are of.
+        stock_entity: of the class; makes a stock entity of the serialised one.
     """
 
     __slots__ = ("eager", "raw")
 
     inner_type: ClassVar[Any]
+    lazy_type: ClassVar[Any]
+    stock_entity: ClassVar[Callable[[bytes], Any]]
 
     def __init__(self, raw: bytes, eager: bool) -> None:
         self.raw = raw
@@ -40,12 +57,34 @@ class EntityBytes:
         inner.eager = self.eager
         return inner
 
+    def to_entity(self) -> Any:
+        """Convert to what the RPC asked for: a lazy entity, or a stock one.
+
+        Raises:
+            google.protobuf.message.DecodeError: if the bytes are malformed.
+            ValueError, OverflowError: if a stock entity was asked for, as the client raises them.
+        """
+        return self.stock_entity(self.raw) if self.eager else self.lazy_type._from_raw(self.raw)
+
+
+def converter_of_items(otherwise: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
+    """Return what converts the items of a page for ``google.api_core.page_iterator.Iterator``.
+
+    Args:
+        otherwise: converts an item that is not an :class:`EntityBytes`.
+    """
+
+    def item_to_entity(_iterator: Any, item: Any, /) -> Any:
+        return item.to_entity() if isinstance(item, EntityBytes) else otherwise(item)
+
+    return item_to_entity
+
 
 class ResultBytes:
     """One result of a read response.
 
     Attributes:
-        owner: what the results of a response share; its ``eager`` says what entities become.
+        owner: what this has in common with the other results of its response.
         entity_type: of the class; the subclass of :class:`EntityBytes` that :attr:`entity` is of.
     """
 
@@ -53,7 +92,7 @@ class ResultBytes:
 
     entity_type: ClassVar[Any] = EntityBytes
 
-    def __init__(self, owner: Any, result: Any) -> None:
+    def __init__(self, owner: Received, result: Any) -> None:
         self.owner = owner
         self._result = result
 
@@ -71,14 +110,14 @@ class ResultBytes:
         return serialised
 
 
-def _take(message: Any, field: str, owner: Any, result_type: Any) -> tuple[Any, ...]:
+def _take(message: Any, field: str, owner: Received, result_type: Any) -> tuple[Any, ...]:
     results = tuple([result_type(owner, result) for result in getattr(message, field)])
     message.ClearField(field)
     return results
 
 
 def split_lookup(
-    raw: bytes, owner: Any, result_type: Any
+    raw: bytes, owner: Received, result_type: Any
 ) -> tuple[bytes, tuple[Any, ...], tuple[Any, ...]]:
     """Split a serialised ``google.datastore.v1.LookupResponse``.
 
@@ -99,7 +138,7 @@ def split_lookup(
     return message.SerializeToString(), found, missing
 
 
-def split_query(raw: bytes, owner: Any, result_type: Any) -> tuple[bytes, tuple[Any, ...]]:
+def split_query(raw: bytes, owner: Received, result_type: Any) -> tuple[bytes, tuple[Any, ...]]:
     """Split a serialised ``google.datastore.v1.RunQueryResponse``; arguments as for a lookup.
 
     Returns:

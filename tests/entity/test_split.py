@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lazyentity import LazyEntity
-from lazyentity.codec import entries, pure
+from lazyentity.codec import entries
 from tests.conftest import IMPLEMENTATIONS
 from tests.strategies import wire
 from tests.strategies.samples import serialise
@@ -95,7 +95,7 @@ def test_nothing_stays_parsed_that_was_forgotten_meanwhile(
         _others(100)
         return convert(*args)
 
-    monkeypatch.setattr(pure.entries, "convert", convert_late)
+    monkeypatch.setattr(entries, "convert", convert_late)
     assert entity["many"] == [1, 2]
     assert len(entity._split) == 0
 

@@ -17,12 +17,6 @@ from tests.entity.stock import comparable
 native_results: Any = importlib.import_module("lazyentity._native_results")
 
 
-class _Owner:
-    """A response, as far as its results ask for it."""
-
-    eager = False
-
-
 @dataclass(frozen=True)
 class Split:
     """A split response, as messages: the rest of it, and each list of its results."""
@@ -36,7 +30,9 @@ def _split(module: Any, name: str, message_type: Any, raw: bytes) -> Split:
     entity_type = type("Entity", (module.EntityBytes,), {"__slots__": ()})
     namespace = {"__slots__": (), "entity_type": entity_type}
     result_type = type("Result", (module.ResultBytes,), namespace)
-    rest, *found = getattr(module, name)(raw, _Owner(), result_type)
+    received = module.Received()
+    received.eager = False
+    rest, *found = getattr(module, name)(raw, received, result_type)
     return Split(
         _parsed(message_type, rest), [[_result(result) for result in part] for part in found]
     )

@@ -52,7 +52,7 @@ def test_odd_responses(raw: bytes) -> None:
 def test_other_types_than_bytes(split: Any, given: Any) -> None:
     """What is not bytes is refused with a TypeError."""
     with pytest.raises(TypeError):
-        split(given, None, native_results.ResultBytes)
+        split(given, native_results.Received(), native_results.ResultBytes)
 
 
 def test_the_responses_are_what_they_are_taken_for() -> None:

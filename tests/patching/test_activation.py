@@ -219,6 +219,19 @@ say(still=still)
         assert finished.stderr.splitlines()[-1].startswith("ValueError: unknown client 'nosuch'")
 
 
+_WITHOUT = """
+import sys
+sys.modules[{module!r}] = None
+import lazyentity
+say(backend=lazyentity.backend)
+"""
+
+_SOURCES = Path(__file__).parents[2] / "lazyentity"
+native_modules = pytest.mark.parametrize(
+    "module", sorted(f"lazyentity.{source.stem}" for source in _SOURCES.glob("*.pyx"))
+)
+
+
 class TestBackend:
     """An explicit request for a backend is met, or it is an error with the reason."""
 
@@ -226,23 +239,18 @@ class TestBackend:
         state = ask("import lazyentity; say(backend=lazyentity.backend)", LAZYENTITY_BACKEND="pure")
         assert state["backend"] == "pure"
 
-    _WITHOUT_NATIVE = """
-import sys
-sys.modules["lazyentity._native"] = None
-import lazyentity
-say(backend=lazyentity.backend)
-"""
-
-    def test_native_that_is_not_there(self) -> None:
-        finished = run("-c", f"{_STATE}{self._WITHOUT_NATIVE}", LAZYENTITY_BACKEND="native")
+    @native_modules
+    def test_native_that_is_not_there(self, module: str) -> None:
+        finished = run("-c", _STATE + _WITHOUT.format(module=module), LAZYENTITY_BACKEND="native")
         assert finished.returncode == 1
         last = finished.stderr.splitlines()[-1]
         assert last.startswith("ImportError: LAZYENTITY_BACKEND=native cannot be met")
 
-    def test_unset_is_pure_when_native_was_not_built(self) -> None:
-        """Without a request, a missing native backend is no news."""
+    @native_modules
+    def test_unset_is_pure_when_native_was_not_built(self, module: str) -> None:
+        """Without a request, a missing native backend is no news, nor is any one part of it."""
         finished = run(
-            "-c", f"{_STATE}{self._WITHOUT_NATIVE}", warnings="error", LAZYENTITY_BACKEND=""
+            "-c", _STATE + _WITHOUT.format(module=module), warnings="error", LAZYENTITY_BACKEND=""
         )
         assert '"backend": "pure"' in finished.stdout
         assert finished.stderr == ""

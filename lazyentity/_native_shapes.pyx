@@ -1,0 +1,299 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=True
+"""The native backend's scanner: the shape of an entity, and where its key and its values start.
+
+Entities of one kind mostly have the same names in the same order. So an entity is first matched, byte
+for byte, against the :class:`Shape` that it most likely has. Where that fails its entries are collected,
+and their shape is looked up or learned.
+
+An entity that is not in the canonical encoding has no shape; :mod:`lazyentity._native` has it encoded
+anew.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc
+from cpython.unicode cimport PyUnicode_DecodeUTF8
+from libc.stdint cimport uint32_t, uint64_t
+from libc.string cimport memcmp, memcpy, memset
+
+from lazyentity._wire cimport Bytes, read_length, read_varint, skip_field
+
+from lazyentity.codec.layout import LayoutCache
+from lazyentity.undecoded import UNDECODED
+
+# Field tags of google.datastore.v1: number << 3 | wire type.
+cdef enum:
+    ENTITY_KEY = 0x0A
+    ENTITY_PROPERTIES = 0x1A
+    ENTRY_NAME = 0x0A
+    ENTRY_VALUE = 0x12
+
+
+cdef class Shape:
+    """The names of an entity's properties, with the bytes that introduce each on the wire.
+
+    As :class:`lazyentity.codec.layout.Layout`, for entities that arrive in the canonical encoding.
+    """
+
+    def __cinit__(self):
+        self.header_sizes = NULL
+
+    def __dealloc__(self):
+        PyMem_Free(self.header_sizes)
+
+    def __init__(self, list headers):
+        cdef Py_ssize_t index
+        layout = {}
+        for index, header in enumerate(headers):
+            layout[_name_of_header(header)] = index
+        self.ordinals = layout
+        self.template = dict.fromkeys(layout, UNDECODED)
+        self.headers = b"".join(headers)
+        self.count = len(headers)
+        self.header_sizes = <uint32_t*>PyMem_Malloc(max(1, self.count) * sizeof(uint32_t))
+        if self.header_sizes == NULL:
+            raise MemoryError
+        for index, header in enumerate(headers):
+            self.header_sizes[index] = len(header)
+
+
+cdef object _name_of_header(bytes header):
+    cdef Bytes at = <Bytes>PyBytes_AS_STRING(header) + 1
+    cdef Bytes end = <Bytes>PyBytes_AS_STRING(header) + PyBytes_GET_SIZE(header)
+    cdef Bytes name_end
+    if not read_length(&at, end, &name_end):
+        raise AssertionError("the scanner made this header")
+    return PyUnicode_DecodeUTF8(<const char*>at, name_end - at, NULL)
+
+
+SHAPES = LayoutCache(max_names=100_000, layout_type=Shape)
+
+EMPTY = Shape([])
+
+# The shape that an entity most likely has, by the name in its first entry. Bounded like SHAPES: shapes
+# with very many names are not kept here.
+cdef list LIKELY = [None] * 64
+cdef uint32_t LIKELY_MASK = 63
+cdef Py_ssize_t LIKELY_NAMES = 16384
+
+
+cdef inline uint32_t _hash(Bytes at, Py_ssize_t size) noexcept nogil:
+    # FNV-1a
+    cdef uint32_t hashed = 2166136261
+    cdef Py_ssize_t index
+    for index in range(size):
+        hashed = (hashed ^ at[index]) * 16777619
+    return hashed
+
+
+cdef struct Entry:
+    # The value is the offset of the length that precedes it.
+    Bytes header
+    uint32_t header_size
+    uint32_t value
+
+
+cdef struct Scan:
+    # Where a scan leaves what it found.
+    Entry* entries
+    Py_ssize_t count
+    Py_ssize_t capacity
+    Bytes key
+    Bytes key_end
+
+
+cdef inline int _next_entry(
+    Bytes* cursor, Bytes end, Bytes base, Entry* entry
+) noexcept nogil:
+    # Reads one canonical entry; the cursor stands behind its tag.
+    cdef Bytes entry_end
+    cdef Bytes span_end
+    if not read_length(cursor, end, &entry_end):
+        return 0
+    entry.header = cursor[0]
+    if cursor[0] >= entry_end or cursor[0][0] != ENTRY_NAME:
+        return 0
+    cursor[0] += 1
+    if not read_length(cursor, entry_end, &span_end):
+        return 0
+    cursor[0] = span_end
+    if cursor[0] >= entry_end or cursor[0][0] != ENTRY_VALUE:
+        return 0
+    cursor[0] += 1
+    entry.header_size = <uint32_t>(cursor[0] - entry.header)
+    entry.value = <uint32_t>(cursor[0] - base)
+    if not read_length(cursor, entry_end, &span_end):
+        return 0
+    if span_end != entry_end:
+        return 0
+    cursor[0] = entry_end
+    return 1
+
+
+cdef inline int _next_other(Bytes* cursor, Bytes end, Scan* scan) noexcept nogil:
+    # Reads one field of an entity that is not an entry in the canonical encoding.
+    cdef uint64_t tag
+    cdef Bytes span_end
+    if cursor[0][0] == ENTITY_KEY:
+        cursor[0] += 1
+        if scan.key != NULL or not read_length(cursor, end, &span_end):
+            return 0
+        scan.key = cursor[0]
+        scan.key_end = cursor[0] = span_end
+        return 1
+    if not read_varint(cursor, end, &tag):
+        return 0
+    # In a longer form than it needs; with another wire type it is an unknown field.
+    if tag == ENTITY_KEY or tag == ENTITY_PROPERTIES:
+        return 0
+    return skip_field(cursor, end, tag)
+
+
+cdef inline uint64_t _word(Bytes at) noexcept nogil:
+    cdef uint64_t word
+    memcpy(&word, at, sizeof(word))
+    return word
+
+
+cdef inline bint _differ(Bytes one, Bytes other, uint32_t size) noexcept nogil:
+    # Headers mostly have between 8 and 16 bytes. Two words compare these, overlapping if need be, in
+    # less time than it takes to call memcmp().
+    if size < 8 or size > 16:
+        return memcmp(one, other, size) != 0
+    return _word(one) != _word(other) or _word(one + size - 8) != _word(other + size - 8)
+
+
+cdef int _match(Shape shape, Bytes base, Bytes at, Bytes end, uint32_t* values, Scan* scan) noexcept:
+    # Scans an entity that is expected to have this shape.
+    cdef Bytes header = <Bytes>PyBytes_AS_STRING(shape.headers)
+    cdef Bytes entry_end
+    cdef Bytes span_end
+    cdef Py_ssize_t index = 0
+    cdef uint32_t size
+    while at < end:
+        if at[0] != ENTITY_PROPERTIES:
+            if not _next_other(&at, end, scan):
+                return 0
+            continue
+        if index == shape.count:
+            return 0
+        at += 1
+        if not read_length(&at, end, &entry_end):
+            return 0
+        size = shape.header_sizes[index]
+        if size > entry_end - at or _differ(at, header, size):
+            return 0
+        header += size
+        at += size
+        values[index] = <uint32_t>(at - base)
+        if not read_length(&at, entry_end, &span_end) or span_end != entry_end:
+            return 0
+        at = entry_end
+        index += 1
+    return index == shape.count
+
+
+cdef int _scan(Bytes base, Bytes at, Bytes end, Scan* scan) except -1:
+    # Scans an entity of any shape.
+    cdef Entry* grown
+    while at < end:
+        if at[0] != ENTITY_PROPERTIES:
+            if not _next_other(&at, end, scan):
+                return 0
+            continue
+        at += 1
+        if scan.count == scan.capacity:
+            scan.capacity = max(32, scan.capacity * 2)
+            grown = <Entry*>PyMem_Realloc(scan.entries, scan.capacity * sizeof(Entry))
+            if grown == NULL:
+                raise MemoryError
+            scan.entries = grown
+        if not _next_entry(&at, end, base, &scan.entries[scan.count]):
+            return 0
+        scan.count += 1
+    return 1
+
+
+cdef Shape _shape_of(Scan* scan):
+    # Looks a scanned shape up, or learns it. None, if a name is not UTF-8.
+    cdef list headers = [
+        PyBytes_FromStringAndSize(
+            <const char*>scan.entries[index].header, scan.entries[index].header_size
+        )
+        for index in range(scan.count)
+    ]
+    signature = b"".join(headers)
+    shape = SHAPES.get(signature)
+    if shape is None:
+        try:
+            shape = SHAPES.add(signature, headers)
+        except UnicodeDecodeError:
+            return None
+    return shape
+
+
+cdef inline uint32_t _likely_slot(Bytes at, Bytes end) noexcept nogil:
+    # Hashes the start of the first entry's header, wherever the key is.
+    cdef Bytes entry_end
+    cdef Bytes span_end
+    if at < end and at[0] == ENTITY_KEY:
+        at += 1
+        if not read_length(&at, end, &span_end):
+            return 0
+        at = span_end
+    if at >= end or at[0] != ENTITY_PROPERTIES:
+        return 0
+    at += 1
+    if not read_length(&at, end, &entry_end) or entry_end - at < 2:
+        return 0
+    at += 1
+    if not read_length(&at, entry_end, &span_end):
+        return 0
+    return _hash(at, span_end - at) & LIKELY_MASK
+
+
+cdef Shape index_entity(bytes owner, Py_ssize_t start, Py_ssize_t end, Offsets* offsets):
+    # Finds the parts of the entity in a span of the owner's bytes; None, if it is not in the canonical
+    # encoding. Either way the array of values may be a new one, and is the caller's to free.
+    cdef Bytes base = <Bytes>PyBytes_AS_STRING(owner)
+    cdef Scan scan
+    cdef Shape shape
+    cdef uint32_t slot
+    cdef Py_ssize_t index
+    if end > <Py_ssize_t>0xFFFFFFFF:
+        return None
+    memset(&scan, 0, sizeof(Scan))
+    slot = _likely_slot(base + start, base + end)
+    shape = LIKELY[slot]
+    if shape is not None:
+        _reserve(offsets, shape.count)
+        if not _match(shape, base, base + start, base + end, offsets.values, &scan):
+            shape = None
+            memset(&scan, 0, sizeof(Scan))
+    if shape is None:
+        try:
+            if not _scan(base, base + start, base + end, &scan):
+                return None
+            shape = _shape_of(&scan)
+            if shape is None:
+                return None
+            _reserve(offsets, scan.count)
+            for index in range(scan.count):
+                offsets.values[index] = scan.entries[index].value
+        finally:
+            PyMem_Free(scan.entries)
+        if shape.count <= LIKELY_NAMES:
+            LIKELY[slot] = shape
+    if scan.key != NULL:
+        offsets.key_start = scan.key - base
+        offsets.key_end = scan.key_end - base
+    return shape
+
+
+cdef int _reserve(Offsets* offsets, Py_ssize_t count) except -1:
+    cdef uint32_t* values = <uint32_t*>PyMem_Realloc(
+        offsets.values, max(1, count) * sizeof(uint32_t)
+    )
+    if values == NULL:
+        raise MemoryError
+    offsets.values = values
+    return 0
