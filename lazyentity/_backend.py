@@ -16,9 +16,9 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 __all__ = [
+    "Conversion",
     "EntityBytes",
     "LazyMapping",
-    "Received",
     "ResultBytes",
     "backend",
     "converter_of_items",
@@ -28,7 +28,7 @@ __all__ = [
 
 _RESULTS = (
     "EntityBytes",
-    "Received",
+    "Conversion",
     "ResultBytes",
     "converter_of_items",
     "split_lookup",
@@ -95,8 +95,8 @@ def _choose(requested: str) -> tuple[str, Any]:
 if TYPE_CHECKING:
     from lazyentity.codec.pure import LazyMapping
     from lazyentity.codec.results import (
+        Conversion,
         EntityBytes,
-        Received,
         ResultBytes,
         converter_of_items,
         split_lookup,
@@ -108,7 +108,7 @@ else:
     backend, _chosen = _choose(os.environ.get(_REQUEST, ""))
     LazyMapping = _chosen.LazyMapping
     EntityBytes = _chosen.EntityBytes
-    Received = _chosen.Received
+    Conversion = _chosen.Conversion
     ResultBytes = _chosen.ResultBytes
     converter_of_items = _chosen.converter_of_items
     split_lookup = _chosen.split_lookup

@@ -32,6 +32,7 @@ from lazyentity._native_values cimport (
     next_item,
     parse_value,
 )
+from lazyentity._new cimport new
 from lazyentity._wire cimport Bytes, read_length
 
 from google.protobuf.message import DecodeError
@@ -129,7 +130,7 @@ cdef class LazyMapping(dict):
 
     cdef object _embedded(self, Value* entity):
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(self._owner)
-        cdef LazyMapping embedded = <LazyMapping>LazyMapping.__new__(type(self))
+        cdef LazyMapping embedded = new(LazyMapping, <type>type(self), ())
         if embedded._index(self._owner, entity.at - base, entity.end - base):
             return embedded
         return UNDECODED
@@ -388,9 +389,9 @@ cdef class LazyMapping(dict):
         return dict_repr(self)
 
 
-cdef object mapping_from_raw(object mapping_type, bytes raw):
+cdef object mapping_from_raw(type mapping_type, bytes raw):
     # As LazyMapping._from_raw(), for whoever has no need to call it by its name.
-    cdef LazyMapping mapping = LazyMapping.__new__(mapping_type)
+    cdef LazyMapping mapping = new(LazyMapping, mapping_type, ())
     if mapping._index(raw, 0, PyBytes_GET_SIZE(raw)):
         return mapping
     try:

@@ -10,6 +10,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes
 from libc.stdint cimport uint64_t
 
 from lazyentity._native cimport mapping_from_raw
+from lazyentity._new cimport new
 from lazyentity._wire cimport Bytes, read_length, read_varint, skip_field
 
 from lazyentity.codec import shadow
@@ -23,28 +24,30 @@ cdef enum:
     RESULT_ENTITY = 0x0A
 
 
-cdef class Received:
-    """As :class:`lazyentity.codec.results.Received`."""
+cdef class Conversion:
+    """As :class:`lazyentity.codec.results.Conversion`."""
 
+    cdef public type lazy_type
+    cdef public object stock_entity
     cdef public bint eager
+
+    def __init__(self, type lazy_type not None, stock_entity):
+        self.lazy_type = lazy_type
+        self.stock_entity = stock_entity
 
 
 cdef class EntityBytes:
     """As :class:`lazyentity.codec.results.EntityBytes`."""
 
-    cdef public bytes raw
-    cdef public bint eager
-
-    def __init__(self, bytes raw not None, bint eager):
-        self.raw = raw
-        self.eager = eager
+    cdef readonly bytes raw
+    cdef readonly Conversion conversion
 
     @property
     def inner(self):
         """As :attr:`lazyentity.codec.results.EntityBytes.inner`."""
-        cdef EntityBytes inner = EntityBytes.__new__(self.inner_type)
+        cdef EntityBytes inner = new(EntityBytes, self.inner_type, ())
         inner.raw = self.raw
-        inner.eager = self.eager
+        inner.conversion = self.conversion
         return inner
 
     def to_entity(self):
@@ -52,9 +55,9 @@ cdef class EntityBytes:
         return self._to_entity()
 
     cdef object _to_entity(self):
-        if self.eager:
-            return self.stock_entity(self.raw)
-        return mapping_from_raw(self.lazy_type, self.raw)
+        if self.conversion.eager:
+            return self.conversion.stock_entity(self.raw)
+        return mapping_from_raw(self.conversion.lazy_type, self.raw)
 
 
 def converter_of_items(otherwise):
@@ -71,8 +74,8 @@ def converter_of_items(otherwise):
 cdef class ResultBytes:
     """As :class:`lazyentity.codec.results.ResultBytes`."""
 
-    cdef public Received owner
-    cdef object _entity_type
+    cdef readonly Conversion conversion
+    cdef type _entity_type
     cdef bytes _response
     cdef Py_ssize_t _start
     cdef Py_ssize_t _end
@@ -84,12 +87,12 @@ cdef class ResultBytes:
     @property
     def entity(self):
         """As :attr:`lazyentity.codec.results.ResultBytes.entity`."""
-        cdef EntityBytes entity = EntityBytes.__new__(self._entity_type)
+        cdef EntityBytes entity = new(EntityBytes, self._entity_type, ())
         entity.raw = PyBytes_FromStringAndSize(
             PyBytes_AS_STRING(self._response) + self._entity_start,
             self._entity_end - self._entity_start,
         )
-        entity.eager = self.owner.eager
+        entity.conversion = self.conversion
         return entity
 
     def serialised(self):
@@ -101,13 +104,13 @@ cdef class _Splitter:
     # Splits one response; what it finds is left in its attributes.
 
     cdef bytes _response
-    cdef Received _owner
-    cdef object _result_type
-    cdef object _entity_type
+    cdef Conversion _conversion
+    cdef type _result_type
+    cdef type _entity_type
 
-    def __init__(self, bytes response, Received owner, result_type):
+    def __init__(self, bytes response, Conversion conversion, result_type):
         self._response = response
-        self._owner = owner
+        self._conversion = conversion
         self._result_type = result_type
         self._entity_type = result_type.entity_type
 
@@ -117,7 +120,7 @@ cdef class _Splitter:
         cdef Bytes start = at
         cdef Bytes entity_end
         cdef uint64_t tag
-        cdef ResultBytes result = ResultBytes.__new__(self._result_type)
+        cdef ResultBytes result = new(ResultBytes, self._result_type, ())
         result._entity_start = -1
         while at < end:
             if at[0] == RESULT_ENTITY:
@@ -132,7 +135,7 @@ cdef class _Splitter:
         if result._entity_start < 0:
             # No entity is an empty entity.
             result._entity_start = result._entity_end = start - base
-        result.owner = self._owner
+        result.conversion = self._conversion
         result._entity_type = self._entity_type
         result._response = self._response
         result._start = start - base
@@ -255,19 +258,19 @@ def _encodings(raw, message_type):
     yield message.SerializeToString()
 
 
-def split_lookup(bytes raw not None, Received owner not None, result_type):
+def split_lookup(bytes raw not None, Conversion conversion not None, result_type):
     """As :func:`lazyentity.codec.results.split_lookup`."""
     for encoded in _encodings(raw, shadow.LookupResponse):
-        split = _Splitter(encoded, owner, result_type).lookup()
+        split = _Splitter(encoded, conversion, result_type).lookup()
         if split is not None:
             return split
     raise AssertionError("protobuf's own encoding is canonical")
 
 
-def split_query(bytes raw not None, Received owner not None, result_type):
+def split_query(bytes raw not None, Conversion conversion not None, result_type):
     """As :func:`lazyentity.codec.results.split_query`."""
     for encoded in _encodings(raw, shadow.RunQueryResponse):
-        split = _Splitter(encoded, owner, result_type).query()
+        split = _Splitter(encoded, conversion, result_type).query()
         if split is not None:
             return split
     raise AssertionError("protobuf's own encoding is canonical")

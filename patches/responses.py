@@ -17,7 +17,7 @@ from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.cloud.datastore_v1.types import entity as entity_pb2
 from google.cloud.datastore_v1.types import query as query_pb2
 
-from lazyentity._backend import EntityBytes, Received, ResultBytes, split_lookup, split_query
+from lazyentity._backend import Conversion, EntityBytes, ResultBytes, split_lookup, split_query
 from lazyentity.codec import messages
 from lazyentity.entity import LazyEntity
 from lazyentity.operations import stock_from_bytes
@@ -133,8 +133,6 @@ class EntityMessage(_StandIn, EntityBytes):
     __slots__ = ("_message",)
 
     _real = messages.Entity
-    lazy_type = LazyEntity
-    stock_entity = staticmethod(stock_from_bytes)
 
     def _make(self) -> Any:
         return messages.Entity.FromString(self.raw)
@@ -147,8 +145,6 @@ class EntityHandle(_MessageStandIn, EntityBytes):
 
     _real = entity_pb2.Entity
     inner_type = EntityMessage
-    lazy_type = LazyEntity
-    stock_entity = staticmethod(stock_from_bytes)
     _pb = EntityBytes.inner
 
     def _make(self) -> Any:
@@ -167,7 +163,7 @@ class EntityResult(_MessageStandIn, ResultBytes):
         return query_pb2.EntityResult.deserialize(self.serialised())
 
 
-class _Received(Received):
+class _Received:
     """A serialised response, shared by the response and whatever it hands out.
 
     These refer to it and never to each other: a response that is dropped is gone at once, with all
@@ -175,14 +171,15 @@ class _Received(Received):
 
     Attributes:
         raw: the serialised response.
+        conversion: what its entities become.
         rest: the upb message of the real one, parsed without the results.
     """
 
-    __slots__ = ("_real", "_whole", "raw", "rest")
+    __slots__ = ("_real", "_whole", "conversion", "raw", "rest")
 
     def __init__(self, raw: bytes, real: Any) -> None:
         self.raw = raw
-        self.eager = False
+        self.conversion = Conversion(LazyEntity, stock_from_bytes)
         self.rest: Any = None
         self._real = real
         self._whole: Any = None
@@ -279,7 +276,7 @@ class _ReadResponse(_ResultsStandIn):
 
     def for_eager_rpc(self: _Response) -> _Response:
         """Give stock entities from this response."""
-        self._received.eager = True
+        self._received.conversion.eager = True
         return self
 
     def _whole(self) -> Any:
@@ -297,7 +294,9 @@ class LookupResponse(_ReadResponse):
     _real = datastore_pb2.LookupResponse
 
     def _split(self, raw: bytes) -> bytes:
-        rest, self._found, self._missing = split_lookup(raw, self._received, EntityResult)
+        rest, self._found, self._missing = split_lookup(
+            raw, self._received.conversion, EntityResult
+        )
         return rest
 
     def _has_results(self) -> bool:
@@ -345,7 +344,7 @@ class RunQueryResponse(_ReadResponse):
     _real = datastore_pb2.RunQueryResponse
 
     def _split(self, raw: bytes) -> bytes:
-        rest, results = split_query(raw, self._received, EntityResult)
+        rest, results = split_query(raw, self._received.conversion, EntityResult)
         self._batch = QueryResultBatch(self._received, results)
         return rest
 

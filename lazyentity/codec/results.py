@@ -14,16 +14,23 @@ from lazyentity.codec import shadow
 _new: Callable[[Any], Any] = object.__new__
 
 
-class Received:
-    """What the results of one response share.
+class Conversion:
+    """What the entities of one response become.
+
+    Args:
+        lazy_type: the subclass of the backend's ``LazyMapping`` that lazy entities are of.
+        stock_entity: makes a stock entity of a serialised one.
 
     Attributes:
-        eager: whether its entities are to become stock ones.
+        eager: whether they become stock ones.
     """
 
-    __slots__ = ("eager",)
+    __slots__ = ("eager", "lazy_type", "stock_entity")
 
-    eager: bool
+    def __init__(self, lazy_type: Any, stock_entity: Callable[[bytes], Any]) -> None:
+        self.lazy_type = lazy_type
+        self.stock_entity = stock_entity
+        self.eager = False
 
 
 class EntityBytes:
@@ -31,22 +38,15 @@ class EntityBytes:
 
     Attributes:
         raw: the serialised ``google.datastore.v1.Entity``.
-        eager: whether a stock entity was asked for.
+        conversion: what this becomes.
         inner_type: of the class; the subclass of :class:`EntityBytes` that :attr:`inner` is of.
-        lazy_type: of the class; the subclass of the backend's ``LazyMapping`` that lazy entities
-            are of.
-        stock_entity: of the class; makes a stock entity of the serialised one.
     """
 
-    __slots__ = ("eager", "raw")
+    __slots__ = ("conversion", "raw")
 
+    conversion: Conversion
+    raw: bytes
     inner_type: ClassVar[Any]
-    lazy_type: ClassVar[Any]
-    stock_entity: ClassVar[Callable[[bytes], Any]]
-
-    def __init__(self, raw: bytes, eager: bool) -> None:
-        self.raw = raw
-        self.eager = eager
 
     @property
     def inner(self) -> Any:
@@ -54,7 +54,7 @@ class EntityBytes:
         # Without __init__, as below: a read of many entities makes two of these for each.
         inner = _new(self.inner_type)
         inner.raw = self.raw
-        inner.eager = self.eager
+        inner.conversion = self.conversion
         return inner
 
     def to_entity(self) -> Any:
@@ -64,7 +64,12 @@ class EntityBytes:
             google.protobuf.message.DecodeError: if the bytes are malformed.
             ValueError, OverflowError: if a stock entity was asked for, as the client raises them.
         """
-        return self.stock_entity(self.raw) if self.eager else self.lazy_type._from_raw(self.raw)
+        conversion = self.conversion
+        return (
+            conversion.stock_entity(self.raw)
+            if conversion.eager
+            else conversion.lazy_type._from_raw(self.raw)
+        )
 
 
 def converter_of_items(otherwise: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
@@ -84,16 +89,16 @@ class ResultBytes:
     """One result of a read response.
 
     Attributes:
-        owner: what this has in common with the other results of its response.
+        conversion: what the entity of this result becomes.
         entity_type: of the class; the subclass of :class:`EntityBytes` that :attr:`entity` is of.
     """
 
-    __slots__ = ("_result", "owner")
+    __slots__ = ("_result", "conversion")
 
     entity_type: ClassVar[Any] = EntityBytes
 
-    def __init__(self, owner: Received, result: Any) -> None:
-        self.owner = owner
+    def __init__(self, conversion: Conversion, result: Any) -> None:
+        self.conversion = conversion
         self._result = result
 
     @property
@@ -101,7 +106,7 @@ class ResultBytes:
         """The entity of this result, still serialised."""
         entity = _new(self.entity_type)
         entity.raw = self._result.entity
-        entity.eager = self.owner.eager
+        entity.conversion = self.conversion
         return entity
 
     def serialised(self) -> bytes:
@@ -110,20 +115,20 @@ class ResultBytes:
         return serialised
 
 
-def _take(message: Any, field: str, owner: Received, result_type: Any) -> tuple[Any, ...]:
-    results = tuple([result_type(owner, result) for result in getattr(message, field)])
+def _take(message: Any, field: str, conversion: Conversion, result_type: Any) -> tuple[Any, ...]:
+    results = tuple([result_type(conversion, result) for result in getattr(message, field)])
     message.ClearField(field)
     return results
 
 
 def split_lookup(
-    raw: bytes, owner: Received, result_type: Any
+    raw: bytes, conversion: Conversion, result_type: Any
 ) -> tuple[bytes, tuple[Any, ...], tuple[Any, ...]]:
     """Split a serialised ``google.datastore.v1.LookupResponse``.
 
     Args:
         raw: the response.
-        owner: what the results are to have as theirs; not the response, which has them.
+        conversion: what the entities become.
         result_type: a subclass of :class:`ResultBytes`.
 
     Returns:
@@ -133,12 +138,14 @@ def split_lookup(
         google.protobuf.message.DecodeError: if ``raw`` is malformed. Entities are not looked into.
     """
     message = shadow.LookupResponse.FromString(raw)
-    found = _take(message, "found", owner, result_type)
-    missing = _take(message, "missing", owner, result_type)
+    found = _take(message, "found", conversion, result_type)
+    missing = _take(message, "missing", conversion, result_type)
     return message.SerializeToString(), found, missing
 
 
-def split_query(raw: bytes, owner: Received, result_type: Any) -> tuple[bytes, tuple[Any, ...]]:
+def split_query(
+    raw: bytes, conversion: Conversion, result_type: Any
+) -> tuple[bytes, tuple[Any, ...]]:
     """Split a serialised ``google.datastore.v1.RunQueryResponse``; arguments as for a lookup.
 
     Returns:
@@ -151,5 +158,5 @@ def split_query(raw: bytes, owner: Received, result_type: Any) -> tuple[bytes, t
     results: tuple[Any, ...] = ()
     # Clearing a field of a message that is not there would put the message there.
     if message.HasField("batch"):
-        results = _take(message.batch, "entity_results", owner, result_type)
+        results = _take(message.batch, "entity_results", conversion, result_type)
     return message.SerializeToString(), results

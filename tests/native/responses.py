@@ -10,6 +10,7 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
+from lazyentity import LazyEntity, materialize
 from lazyentity.codec import results, shadow
 from tests.entity.snapshots import Raised, outcome
 from tests.entity.stock import comparable
@@ -30,9 +31,8 @@ def _split(module: Any, name: str, message_type: Any, raw: bytes) -> Split:
     entity_type = type("Entity", (module.EntityBytes,), {"__slots__": ()})
     namespace = {"__slots__": (), "entity_type": entity_type}
     result_type = type("Result", (module.ResultBytes,), namespace)
-    received = module.Received()
-    received.eager = False
-    rest, *found = getattr(module, name)(raw, received, result_type)
+    conversion = module.Conversion(LazyEntity, materialize)
+    rest, *found = getattr(module, name)(raw, conversion, result_type)
     return Split(
         _parsed(message_type, rest), [[_result(result) for result in part] for part in found]
     )
@@ -42,7 +42,7 @@ def _result(result: Any) -> tuple[bytes, bytes]:
     message = _parsed(_RESULT, result.serialised())
     entity = result.entity
     assert type(entity) is result.entity_type
-    assert entity.eager is False
+    assert entity.conversion is result.conversion
     return message, bytes(entity.raw)
 
 

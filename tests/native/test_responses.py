@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzz.seeds import RESPONSES
+from lazyentity import LazyEntity, materialize
 from tests.native.responses import assert_same_split, native_results
 from tests.strategies import wire
 from tests.strategies.samples import RICH
@@ -52,7 +53,7 @@ def test_odd_responses(raw: bytes) -> None:
 def test_other_types_than_bytes(split: Any, given: Any) -> None:
     """What is not bytes is refused with a TypeError."""
     with pytest.raises(TypeError):
-        split(given, native_results.Received(), native_results.ResultBytes)
+        split(given, native_results.Conversion(LazyEntity, materialize), native_results.ResultBytes)
 
 
 def test_the_responses_are_what_they_are_taken_for() -> None:
