@@ -2,7 +2,7 @@
 """The native backend's half of a read response: its results, split off without parsing the entities.
 
 As :mod:`lazyentity.codec.results`, which documents the interface. A result is a span of the response's
-bytes; its entity is copied out of it when it is asked for, so that an entity that is kept does not keep
+bytes; its entity is copied out of it when it is converted, so that an entity that is kept does not keep
 the others. What is not in the encoding that servers send is encoded anew by protobuf first.
 """
 
@@ -39,14 +39,30 @@ cdef class Conversion:
 cdef class EntityBytes:
     """As :class:`lazyentity.codec.results.EntityBytes`."""
 
-    cdef readonly bytes raw
     cdef readonly Conversion conversion
+    cdef bytes _response
+    cdef Py_ssize_t _start
+    cdef Py_ssize_t _end
+
+    @property
+    def raw(self):
+        """As :attr:`lazyentity.codec.results.EntityBytes.raw`."""
+        return self._raw()
+
+    cdef bytes _raw(self):
+        # Copied no earlier than it is asked for: of a page that is read entity by entity, one copy at
+        # a time is there, and still in the cache when it is scanned.
+        return PyBytes_FromStringAndSize(
+            PyBytes_AS_STRING(self._response) + self._start, self._end - self._start
+        )
 
     @property
     def inner(self):
         """As :attr:`lazyentity.codec.results.EntityBytes.inner`."""
         cdef EntityBytes inner = new(EntityBytes, self.inner_type, ())
-        inner.raw = self.raw
+        inner._response = self._response
+        inner._start = self._start
+        inner._end = self._end
         inner.conversion = self.conversion
         return inner
 
@@ -56,8 +72,8 @@ cdef class EntityBytes:
 
     cdef object _to_entity(self):
         if self.conversion.eager:
-            return self.conversion.stock_entity(self.raw)
-        return mapping_from_raw(self.conversion.lazy_type, self.raw)
+            return self.conversion.stock_entity(self._raw())
+        return mapping_from_raw(self.conversion.lazy_type, self._raw())
 
 
 def converter_of_items(otherwise):
@@ -88,11 +104,10 @@ cdef class ResultBytes:
     def entity(self):
         """As :attr:`lazyentity.codec.results.ResultBytes.entity`."""
         cdef EntityBytes entity = new(EntityBytes, self._entity_type, ())
-        entity.raw = PyBytes_FromStringAndSize(
-            PyBytes_AS_STRING(self._response) + self._entity_start,
-            self._entity_end - self._entity_start,
-        )
         entity.conversion = self.conversion
+        entity._response = self._response
+        entity._start = self._entity_start
+        entity._end = self._entity_end
         return entity
 
     def serialised(self):
