@@ -12,10 +12,11 @@ import copy
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
-import proto
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.cloud.datastore_v1.types import entity as entity_pb2
 from google.cloud.datastore_v1.types import query as query_pb2
+from proto.enums import ProtoEnumMeta
+from proto.message import MessageMeta
 
 from lazyentity._backend import Conversion, EntityBytes, ResultBytes, split_lookup, split_query
 from lazyentity.codec import messages
@@ -200,9 +201,9 @@ def _readers(real: Any) -> dict[str, Callable[[Any], Any]]:
     for name, field in real.meta.fields.items():
         if field.repeated:
             continue
-        if isinstance(field.enum, type):
+        if isinstance(field.enum, ProtoEnumMeta):
             readers[name] = {int(member): member for member in field.enum}.__getitem__
-        elif isinstance(field.message, type) and issubclass(field.message, proto.Message):
+        elif isinstance(field.message, MessageMeta):
             readers[name] = field.message.wrap
         elif field.enum is None and field.message is None:
             readers[name] = _same

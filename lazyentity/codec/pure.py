@@ -200,11 +200,17 @@ class LazyMapping(dict[str, Any]):
         except IndexError:
             parsed = split_again(split, self._raw, self._layout.ordinals)
         message = parsed[name]
-        value_type = _which(message, "value_type")
-        if value_type in SCALARS:
-            value = getattr(message, value_type)
-        else:
-            value = entries.convert(self._raw, name, message, type(self)._from_raw)
+        members = self._layout.members
+        # A member of a oneof that has another value than its default is the one that is set. Which
+        # one that is, is mostly the same as in the entity before.
+        value = getattr(message, members.get(name, "boolean_value"))
+        if not value:
+            value_type = _which(message, "value_type")
+            if value_type in SCALARS:
+                members[name] = value_type
+                value = getattr(message, value_type)
+            else:
+                value = entries.convert(self._raw, name, message, type(self)._from_raw)
         del message
         if split.kept:
             split.append(parsed)

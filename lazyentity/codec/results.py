@@ -25,10 +25,10 @@ class Conversion:
         eager: whether they become stock ones.
     """
 
-    __slots__ = ("eager", "lazy_type", "stock_entity")
+    __slots__ = ("eager", "lazy_entity", "stock_entity")
 
     def __init__(self, lazy_type: Any, stock_entity: Callable[[bytes], Any]) -> None:
-        self.lazy_type = lazy_type
+        self.lazy_entity = lazy_type._from_raw
         self.stock_entity = stock_entity
         self.eager = False
 
@@ -65,11 +65,8 @@ class EntityBytes:
             ValueError, OverflowError: if a stock entity was asked for, as the client raises them.
         """
         conversion = self.conversion
-        return (
-            conversion.stock_entity(self.raw)
-            if conversion.eager
-            else conversion.lazy_type._from_raw(self.raw)
-        )
+        make = conversion.stock_entity if conversion.eager else conversion.lazy_entity
+        return make(self.raw)
 
 
 def converter_of_items(otherwise: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
@@ -95,11 +92,9 @@ class ResultBytes:
 
     __slots__ = ("_result", "conversion")
 
+    _result: Any
+    conversion: Conversion
     entity_type: ClassVar[Any] = EntityBytes
-
-    def __init__(self, conversion: Conversion, result: Any) -> None:
-        self.conversion = conversion
-        self._result = result
 
     @property
     def entity(self) -> Any:
@@ -116,9 +111,15 @@ class ResultBytes:
 
 
 def _take(message: Any, field: str, conversion: Conversion, result_type: Any) -> tuple[Any, ...]:
-    results = tuple([result_type(conversion, result) for result in getattr(message, field)])
+    results = []
+    for result_message in getattr(message, field):
+        # Without __init__, as above.
+        result = _new(result_type)
+        result.conversion = conversion
+        result._result = result_message
+        results.append(result)
     message.ClearField(field)
-    return results
+    return tuple(results)
 
 
 def split_lookup(
