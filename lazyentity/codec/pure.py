@@ -203,14 +203,15 @@ class LazyMapping(dict[str, Any]):
         members = self._layout.members
         # A member of a oneof that has another value than its default is the one that is set. Which
         # one that is, is mostly the same as in the entity before.
-        value = getattr(message, members.get(name, "boolean_value"))
+        member = members.get(name, "boolean_value")
+        value = getattr(message, member)
         if not value:
             value_type = _which(message, "value_type")
-            if value_type in SCALARS:
+            if value_type not in SCALARS:
+                value = entries.convert(self._raw, name, message, type(self)._from_raw)
+            elif value_type != member:
                 members[name] = value_type
                 value = getattr(message, value_type)
-            else:
-                value = entries.convert(self._raw, name, message, type(self)._from_raw)
         del message
         if split.kept:
             split.append(parsed)

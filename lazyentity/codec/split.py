@@ -145,7 +145,14 @@ def split_new(raw: bytes) -> tuple[bytes, Layout, Split]:
             truncated, or if a name is not UTF-8.
     """
     global _last_layout
-    parsed = _parse_small(raw) if len(raw) <= _SMALL else None
+    size = len(raw)
+    parsed = None
+    if size <= _SMALL:
+        # As _parse_small(), without a call for each entity.
+        try:
+            parsed = _parse_whole(raw).properties
+        except DecodeError:
+            parsed = None
     if parsed is None:
         raw, layout, entries = index_canonical(raw)
         parsed = ParsedOneByOne(raw, layout.ordinals, entries)
@@ -156,7 +163,7 @@ def split_new(raw: bytes) -> tuple[bytes, Layout, Split]:
             layout = _last_layout = LAYOUTS.get(names) or LAYOUTS.add(names, names)
     split = Split((parsed,))
     split.kept = True
-    (_keep if len(raw) < _LARGE else _keep_large)(split)
+    (_keep if size < _LARGE else _keep_large)(split)
     return raw, layout, split
 
 
