@@ -27,8 +27,7 @@ class Budget:
 
     Rounds go on until ``seconds`` are spent, but at least ``min_rounds`` and at most ``max_rounds``
     are made. A task is repeated inside one sample until the sample lasts ``sample_seconds`` or
-    more; a short task timed once, right after a long one of another side, would be timed with its
-    code and data out of the caches.
+    more.
     """
 
     seconds: float
@@ -46,9 +45,14 @@ class Timed:
     last: Any = None
 
     def sample(self, calls: int) -> float:
-        """Seconds per call over ``calls`` calls, the release of the previous results included."""
-        task, result, self.last = self.task, self.last, None
+        """Seconds per call over ``calls`` calls, the release of the previous results included.
+
+        One more call comes first and is not timed: it pays for what ran before, which differs from
+        side to side (caches filled by another task, a server that fell asleep meanwhile).
+        """
+        task, self.last = self.task, None
         gc.collect()
+        result = task()
         start = time.perf_counter()
         for _ in itertools.repeat(None, calls):
             result = task()

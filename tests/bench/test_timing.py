@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gc
+import time
 import weakref
 
 import pytest
@@ -21,11 +22,12 @@ def test_every_task_is_timed_once_a_round() -> None:
 
 
 def test_order_alternates() -> None:
-    """No task is always the first of its round."""
+    """No task is always the first of its round; each is called once more than it is timed."""
     calls: list[str] = []
     interleave({"stock": lambda: calls.append("stock"), "lazy": lambda: calls.append("lazy")}, FEW)
-    rounds = calls[-2 * ROUNDS :]
-    assert rounds == ["stock", "lazy", "lazy", "stock"] * (ROUNDS // 2)
+    rounds = calls[-4 * ROUNDS :]
+    both = ["stock", "stock", "lazy", "lazy"]
+    assert rounds == (both + both[::-1]) * (ROUNDS // 2)
 
 
 def test_rounds_stop_at_the_maximum() -> None:
@@ -59,7 +61,20 @@ def test_previous_result_is_released_while_the_clock_runs() -> None:
     track = Timed(task)
     track.sample(3)
     # While a call runs, only the result that it is about to replace is alive.
-    assert alive == [0, 1, 1]
+    assert alive == [0, 1, 1, 1]
+
+
+def test_first_call_of_a_sample_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What ran before a sample does not count."""
+    now = 0
+
+    def task() -> None:
+        nonlocal now
+        now += next(durations)
+
+    durations = iter([100, 1, 3])
+    monkeypatch.setattr(time, "perf_counter", lambda: now)
+    assert Timed(task).sample(2) == 2
 
 
 @pytest.mark.parametrize("enabled", [True, False])
