@@ -1,4 +1,4 @@
-"""Where google-cloud-datastore is patched: a client's API object, the conversion of entities."""
+"""Where google-cloud-datastore is patched: a client's API object, conversion, pages of queries."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from google.cloud.datastore_v1.types import entity as entity_pb2
 from lazyentity._eager import is_eager
 from lazyentity.codec import messages
 from lazyentity.entity import LazyEntity
+from lazyentity.patches.pages import lazy_page
 from lazyentity.patches.registry import Patch, Seam
 from lazyentity.patches.responses import EntityHandle, EntityMessage
 from lazyentity.patches.transports import lazy_api
@@ -63,7 +64,19 @@ def _replace_api(original: property, is_active: Callable[[], bool]) -> property:
     return property(_datastore_api)
 
 
+def _replace_next_page(
+    original: Callable[[Any], Any], is_active: Callable[[], bool]
+) -> Callable[[Any], Any]:
+    @functools.wraps(original)
+    def _next_page(iterator: Any) -> Any:
+        page = original(iterator)
+        return lazy_page(page) if is_active() else page
+
+    return _next_page
+
+
 CONVERSION = Seam("google.cloud.datastore.helpers", "entity_from_protobuf", _replace_conversion)
 API = Seam("google.cloud.datastore.client", "Client._datastore_api", _replace_api)
+PAGES = Seam("google.cloud.datastore.query", "Iterator._next_page", _replace_next_page)
 
-PATCH = Patch([API, CONVERSION])
+PATCH = Patch([API, CONVERSION, PAGES])

@@ -6,11 +6,12 @@ from typing import Any, TypeVar, cast
 
 from google.cloud.datastore import client as datastore_client
 from google.cloud.datastore import helpers
-from google.cloud.datastore.query import Query
+from google.cloud.datastore.query import Iterator, Query
 
 from lazyentity._backend import converter_of_items
 from lazyentity._types import describe_type
 from lazyentity.patches.datastore import convert
+from lazyentity.patches.pages import lazy_page
 from lazyentity.patches.transports import lazy_api
 
 _Wrapped = TypeVar("_Wrapped")
@@ -70,6 +71,13 @@ class _LazyClient(_LazyReads, datastore_client.Client):
         return wrap(super().query(**kwargs))  # type: ignore[no-untyped-call]  # upstream is untyped
 
 
+class _LazyIterator(Iterator):
+    """What the iterator of a wrapped query does differently."""
+
+    def _next_page(self) -> Any:
+        return lazy_page(super()._next_page())  # type: ignore[no-untyped-call]  # upstream is untyped
+
+
 class _LazyQuery(_LazyReads, Query):
     """What a wrapped query does differently; a caller's own subclass goes before it."""
 
@@ -79,6 +87,8 @@ class _LazyQuery(_LazyReads, Query):
         if issubclass(type(iterator.client), datastore_client.Client):
             iterator.client = wrap(iterator.client)
         iterator.item_to_value = _item_to_entity
+        if type(iterator) is Iterator:
+            iterator.__class__ = _LazyIterator
         return iterator
 
 

@@ -13,25 +13,31 @@ import wrapt
 from google.cloud import datastore
 from google.cloud.datastore import client as client_module
 from google.cloud.datastore import helpers
+from google.cloud.datastore import query as query_module
 
 import lazyentity
 from lazyentity.patches.registry import Patch, Seam
 from tests.patching.order_program import read
 from tests.patching.seams import ORIGINALS, standing
 
-SEAMS = [(helpers, "entity_from_protobuf"), (client_module.Client, "_datastore_api")]
+SEAMS = [
+    (helpers, "entity_from_protobuf"),
+    (client_module.Client, "_datastore_api"),
+    (query_module.Iterator, "_next_page"),
+]
 BY_NAME = [name for _, name in SEAMS]
 
 Client = datastore.Client
 
 
-def test_patching_replaces_these_two_and_nothing_else() -> None:
-    """Of all that a read goes through, two attributes are replaced."""
+def test_patching_replaces_these_and_nothing_else() -> None:
+    """Of all that a read goes through, three attributes are replaced."""
     lazyentity.patch()
     now = standing()
     assert now.keys() == ORIGINALS.keys()
     assert sorted(place for place in now if now[place] != ORIGINALS[place]) == [
         ("Client", "_datastore_api"),
+        ("Iterator", "_next_page"),
         ("google.cloud.datastore.helpers", "entity_from_protobuf"),
     ]
 
