@@ -69,7 +69,7 @@ def test_an_item_that_cannot_be_converted_is_gone() -> None:
     assert stock.remaining == 1
 
 
-class _OtherPage(Page):  # type: ignore[misc]  # upstream is untyped
+class _OtherPage(Page):
     pass
 
 
@@ -80,7 +80,7 @@ def _with_an_attribute_more() -> Any:
 
 
 OTHERS: dict[str, Callable[[], Any]] = {
-    "subclass": lambda: _OtherPage("parent", ITEMS, _convert),
+    "subclass": lambda: _OtherPage("parent", ITEMS, _convert),  # type: ignore[no-untyped-call]  # upstream is untyped
     "attribute": _with_an_attribute_more,
     "items": lambda: Page("parent", {"1": 1}, _convert),
     "no page": lambda: None,
