@@ -41,9 +41,12 @@ class Seam:
         """Return what stands at the seam now.
 
         Raises:
-            AttributeError, ImportError: if there is no such attribute.
+            AttributeError, ImportError: if there is no such attribute, or only an inherited one.
         """
-        return wrapt.resolve_path(self.module, self.path)[2]
+        parent, attribute, current = wrapt.resolve_path(self.module, self.path)
+        if attribute not in vars(parent):
+            raise AttributeError(f"{parent!r} has no attribute {attribute!r} of its own")
+        return current
 
     def install(self, is_active: Callable[[], bool]) -> None:
         """Put the replacement in place, unless it still stands there under somebody's wrapper."""
