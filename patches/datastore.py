@@ -1,4 +1,4 @@
-"""Where google-cloud-datastore is patched: a client's API object, conversion, pages of queries."""
+"""Where google-cloud-datastore is patched: a client's API object, conversion, keys, pages."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from lazyentity.codec import messages
 from lazyentity.entity import LazyEntity
 from lazyentity.patches.pages import lazy_page
 from lazyentity.patches.registry import Patch, Seam
+from lazyentity.patches.requests import key_to_protobuf
 from lazyentity.patches.responses import EntityHandle, EntityMessage
 from lazyentity.patches.transports import lazy_api
 
@@ -64,6 +65,16 @@ def _replace_api(original: property, is_active: Callable[[], bool]) -> property:
     return property(_datastore_api)
 
 
+def _replace_key_to_protobuf(
+    original: Callable[[Any], Any], is_active: Callable[[], bool]
+) -> Callable[[Any], Any]:
+    @functools.wraps(original)
+    def to_protobuf(key: Any) -> Any:
+        return key_to_protobuf(key, original) if is_active() else original(key)
+
+    return to_protobuf
+
+
 def _replace_next_page(
     original: Callable[[Any], Any], is_active: Callable[[], bool]
 ) -> Callable[[Any], Any]:
@@ -78,5 +89,6 @@ def _replace_next_page(
 CONVERSION = Seam("google.cloud.datastore.helpers", "entity_from_protobuf", _replace_conversion)
 API = Seam("google.cloud.datastore.client", "Client._datastore_api", _replace_api)
 PAGES = Seam("google.cloud.datastore.query", "Iterator._next_page", _replace_next_page)
+KEYS = Seam("google.cloud.datastore.key", "Key.to_protobuf", _replace_key_to_protobuf)
 
-PATCH = Patch([API, CONVERSION, PAGES])
+PATCH = Patch([API, CONVERSION, KEYS, PAGES])

@@ -16,6 +16,7 @@ from google.cloud.datastore_v1.services.datastore.transports.grpc import Datasto
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 
 from lazyentity._eager import is_eager
+from lazyentity.patches.requests import lookup_request
 from lazyentity.patches.responses import LookupResponse, RunQueryResponse
 
 
@@ -52,8 +53,8 @@ class LazyDatastoreGrpcTransport(DatastoreGrpcTransport):
 class LazyDatastoreClient(DatastoreClient):
     """The client's gRPC API object over a :class:`LazyDatastoreGrpcTransport`."""
 
-    def lookup(self, *args: Any, **kwargs: Any) -> Any:
-        return _sent(super().lookup, *args, **kwargs)
+    def lookup(self, request: Any = None, **kwargs: Any) -> Any:
+        return _sent(super().lookup, lookup_request(request), **kwargs)
 
     def run_query(self, *args: Any, **kwargs: Any) -> Any:
         return _sent(super().run_query, *args, **kwargs)
@@ -86,8 +87,9 @@ class LazyHTTPDatastoreAPI(_http.HTTPDatastoreAPI):
         )
 
     def lookup(self, request: Any, retry: Any = None, timeout: Any = None) -> Any:
+        message = lookup_request(request)
         request_type = datastore_pb2.LookupRequest
-        return _sent(self._read, "lookup", request, request_type, LookupResponse, retry, timeout)
+        return _sent(self._read, "lookup", message, request_type, LookupResponse, retry, timeout)
 
     def run_query(self, request: Any, retry: Any = None, timeout: Any = None) -> Any:
         request_type = datastore_pb2.RunQueryRequest

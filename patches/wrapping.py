@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any, TypeVar, cast
 
 from google.cloud.datastore import client as datastore_client
@@ -12,7 +13,10 @@ from lazyentity._backend import converter_of_items
 from lazyentity._types import describe_type
 from lazyentity.patches.datastore import convert
 from lazyentity.patches.pages import lazy_page
+from lazyentity.patches.requests import key_to_protobuf
 from lazyentity.patches.transports import lazy_api
+
+_stock_to_protobuf = operator.methodcaller("to_protobuf")
 
 _Wrapped = TypeVar("_Wrapped")
 
@@ -50,7 +54,7 @@ class _LazyClient(_LazyReads, datastore_client.Client):
         found = datastore_client._extended_lookup(
             datastore_api=self._datastore_api,
             project=self.project,
-            key_pbs=[key.to_protobuf() for key in keys],
+            key_pbs=[key_to_protobuf(key, _stock_to_protobuf) for key in keys],
             missing=missing,
             deferred=deferred,
             eventual=eventual,

@@ -8,6 +8,7 @@ from google.cloud.datastore import client as client_module
 from google.cloud.datastore import helpers
 from google.cloud.datastore import query as query_module
 from google.cloud.datastore._http import HTTPDatastoreAPI
+from google.cloud.datastore.key import Key
 from google.cloud.datastore_v1.services.datastore.client import DatastoreClient
 from google.cloud.datastore_v1.services.datastore.transports.grpc import DatastoreGrpcTransport
 
@@ -18,6 +19,7 @@ _NAMESPACES: tuple[Any, ...] = (
     query_module,
     query_module.Query,
     query_module.Iterator,
+    Key,
     HTTPDatastoreAPI,
     DatastoreClient,
     DatastoreGrpcTransport,

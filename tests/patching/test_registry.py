@@ -24,6 +24,7 @@ SEAMS = [
     (helpers, "entity_from_protobuf"),
     (client_module.Client, "_datastore_api"),
     (query_module.Iterator, "_next_page"),
+    (datastore.Key, "to_protobuf"),
 ]
 BY_NAME = [name for _, name in SEAMS]
 
@@ -31,13 +32,14 @@ Client = datastore.Client
 
 
 def test_patching_replaces_these_and_nothing_else() -> None:
-    """Of all that a read goes through, three attributes are replaced."""
+    """Of all that a read goes through, four attributes are replaced."""
     lazyentity.patch()
     now = standing()
     assert now.keys() == ORIGINALS.keys()
     assert sorted(place for place in now if now[place] != ORIGINALS[place]) == [
         ("Client", "_datastore_api"),
         ("Iterator", "_next_page"),
+        ("Key", "to_protobuf"),
         ("google.cloud.datastore.helpers", "entity_from_protobuf"),
     ]
 

@@ -1,0 +1,74 @@
+"""Requests of reads, equal to the client's but built without proto-plus on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from google.cloud.datastore.key import Key
+from google.cloud.datastore_v1.types import datastore as datastore_pb2
+from google.cloud.datastore_v1.types import entity as entity_pb2
+
+from lazyentity.codec import messages
+from lazyentity.codec.key import DIRECT
+
+_wrap_key = entity_pb2.Key.wrap
+_LookupRequest: Any = datastore_pb2.LookupRequest.pb()
+
+# What the client puts into a lookup request, with the types that it puts there.
+_LOOKUP_FIELDS = {
+    "project_id": str,
+    "database_id": str,
+    "keys": list,
+    "read_options": datastore_pb2.ReadOptions,
+}
+
+
+def key_to_protobuf(key: Any, otherwise: Callable[[Any], Any]) -> Any:
+    """Return the ``google.cloud.datastore_v1.types.Key`` of a key.
+
+    Args:
+        key: a ``google.cloud.datastore.Key``.
+        otherwise: the client's own ``Key.to_protobuf``. It makes the message of a key of any other
+            class, and says what is wrong with one that has no message.
+    """
+    if type(key) is not Key or not DIRECT:
+        return otherwise(key)
+    message = messages.Key()
+    try:
+        partition = message.partition_id
+        partition.project_id = key.project
+        if key.database:
+            partition.database_id = key.database
+        if key.namespace:
+            partition.namespace_id = key.namespace
+        add = message.path.add
+        # Not by way of Key.path, which is a deep copy.
+        for element in key._path:
+            add(**element)
+    except (TypeError, ValueError):
+        return otherwise(key)
+    return _wrap_key(message)
+
+
+def lookup_request(request: Any) -> Any:
+    """Return the ``LookupRequest`` that proto-plus would make of ``request``.
+
+    Args:
+        request: what the client's API objects take. What is not a dict as the client makes it is
+            returned as it is.
+    """
+    if type(request) is not dict or any(
+        type(value) is not _LOOKUP_FIELDS.get(name) for name, value in request.items()
+    ):
+        return request
+    fields = dict(request)
+    keys = fields.pop("keys", [])
+    if any(type(key) is not entity_pb2.Key for key in keys):
+        return request
+    options = fields.pop("read_options", None)
+    message = _LookupRequest(**fields)
+    if options is not None:
+        message.read_options.CopyFrom(options._pb)
+    message.keys.extend([key._pb for key in keys])
+    return datastore_pb2.LookupRequest.wrap(message)
