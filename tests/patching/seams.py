@@ -26,8 +26,9 @@ _NAMESPACES: tuple[Any, ...] = (
 )
 
 
-# When a warning is raised from a module, and when somebody asks for the annotations of a class.
-_ADDED_BY_PYTHON = frozenset(("__warningregistry__", "__annotations__"))
+# When a warning is raised from a module, when somebody asks for the annotations of a class, and when
+# an instance of it is pickled.
+_ADDED_BY_PYTHON = frozenset(("__warningregistry__", "__annotations__", "__slotnames__"))
 
 
 class _Identity:

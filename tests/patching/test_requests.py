@@ -1,125 +1,163 @@
-"""Requests that are built without proto-plus are those that the client would send."""
+"""What is sent for a lazy read is what the stock client sends, by the same connection."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 from unittest import mock
 
+import grpc
 import pytest
-from google.cloud.datastore import Key
-from google.cloud.datastore_v1.types import datastore as datastore_pb2
-from google.cloud.datastore_v1.types import entity as entity_pb2
-from hypothesis import given
-from hypothesis import strategies as st
+from google.api_core.exceptions import ServiceUnavailable
+from google.api_core.retry import Retry, if_exception_type
+from google.cloud import datastore
+from google.cloud.datastore import _gapic
 
-from lazyentity.patches.requests import key_to_protobuf, lookup_request
+import lazyentity
+from tests.patching.conftest import Make
+from tests.patching.order_program import KIND
 
-_stock_to_protobuf: Any = Key.to_protobuf
+Client = datastore.Client
 
-_TEXT = st.text(min_size=1, max_size=5)
-_IDS = st.integers(-(2**63), 2**63 - 1) | _TEXT
-
-
-@st.composite
-def keys(draw: st.DrawFn) -> Key:
-    """Complete and partial keys of any depth, with or without namespace, database and parent."""
-    elements = draw(st.lists(st.tuples(_TEXT, _IDS), min_size=1, max_size=4))
-    path: list[Any] = [part for element in elements for part in element]
-    if draw(st.booleans()):
-        path.pop()
-    where = {
-        "project": draw(_TEXT),
-        "namespace": draw(st.none() | _TEXT),
-        "database": draw(st.none() | _TEXT),
-    }
-    parent = draw(st.none() | st.tuples(_TEXT, _IDS))
-    if parent is None:
-        return Key(*path, **where)
-    return Key(*path, parent=Key(*parent, **where))
+Sent = list[dict[str, Any]]
 
 
-def _refuse(key: Any) -> Any:
-    raise AssertionError(f"{key!r} was left to the client")
+class _Recorder(grpc.UnaryUnaryClientInterceptor):
+    """Keeps what is sent over a gRPC channel; fails the first ``failures`` calls."""
+
+    def __init__(self) -> None:
+        self.sent: Sent = []
+        self.failures = 0
+
+    def intercept_unary_unary(self, send: Any, details: Any, request: Any) -> Any:
+        if self.failures:
+            self.failures -= 1
+            # Nobody listens there: a real failure of a real call.
+            with grpc.insecure_channel("127.0.0.1:1") as nowhere:
+                call: Any = nowhere.unary_unary(details.method).with_call
+                return call(b"", timeout=5)[1]
+        self.sent.append(
+            {
+                "method": details.method,
+                "timeout": details.timeout,
+                "metadata": sorted(details.metadata),
+                "request": type(request).serialize(request),
+            }
+        )
+        return send(details, request)
 
 
-@given(keys())
-def test_keys(key: Key) -> None:
-    """The same message, of the same class; the key is as it was."""
-    before = dict(vars(key))
-    made, stock = key_to_protobuf(key, _refuse), _stock_to_protobuf(key)
-    assert type(made) is type(stock) is entity_pb2.Key
-    assert made == stock
-    assert made._pb == stock._pb
-    assert vars(key) == before
+@pytest.fixture
+def sent(make: Make, transport: str) -> Iterator[tuple[Client, Sent]]:
+    """A client, and what it sends; used once, so that it is connected."""
+    if transport == "grpc":
+        recorder = _Recorder()
+
+        def channel(target: str) -> Any:
+            return grpc.intercept_channel(grpc.insecure_channel(target), recorder)
+
+        with mock.patch.object(_gapic, "insecure_channel", channel):
+            client = make(database="named", namespace="n")
+            client.get(client.key(KIND, 1))
+        recorder.sent.clear()
+        yield client, recorder.sent
+        return
+
+    client = make(database="named", namespace="n")
+    sending = client._http.request
+    kept: Sent = []
+
+    def request(**arguments: Any) -> Any:
+        kept.append(arguments)
+        return sending(**arguments)
+
+    with mock.patch.object(client._http, "request", request):
+        yield client, kept
 
 
-class _OtherKey(Key):
-    def to_protobuf(self) -> Any:
-        return "other"
+Send = Callable[[Client], object]
 
 
-def test_keys_of_other_classes_make_their_own() -> None:
-    """A subclass may have its own idea of the message."""
-    other = _OtherKey("Kind", 1, project="p")  # type: ignore[no-untyped-call]  # upstream is untyped
-    assert key_to_protobuf(other, lambda key: key.to_protobuf()) == "other"
+def _get(client: Client) -> object:
+    return client.get(client.key(KIND, 1))
 
 
-@pytest.mark.parametrize("path", [("Kind", 2**63), ("Kind", "\ud800"), ("\ud800", 1)])
-def test_keys_without_a_message(path: tuple[Any, ...]) -> None:
-    """The client says what is wrong with them."""
-    key = Key(*path, project="p")
-    with pytest.raises(ValueError) as stock:  # noqa: PT011  # whatever the text is, it is compared
-        _stock_to_protobuf(key)
-    with pytest.raises(ValueError) as made:  # noqa: PT011  # as above
-        key_to_protobuf(key, _stock_to_protobuf)
-    assert (made.type, str(made.value)) == (stock.type, str(stock.value))
+def _get_multi(client: Client) -> object:
+    return client.get_multi([client.key(KIND, 1), client.key(KIND, "two")], eventual=True)
 
 
-_OPTIONS = [
-    datastore_pb2.ReadOptions(),
-    datastore_pb2.ReadOptions(transaction=b"t"),
-    datastore_pb2.ReadOptions(read_consistency=2),
-    datastore_pb2.ReadOptions(new_transaction={"read_only": {}}),
-]
-
-_REQUESTS = st.fixed_dictionaries(
-    {},
-    optional={
-        "project_id": _TEXT,
-        "database_id": st.text(max_size=3),
-        "keys": st.lists(keys().map(_stock_to_protobuf), max_size=3),
-        "read_options": st.sampled_from(_OPTIONS),
-    },
-)
+def _get_in_time(client: Client) -> object:
+    return client.get(client.key(KIND, 1), timeout=17)
 
 
-@given(_REQUESTS)
-def test_lookup_requests(request: dict[str, Any]) -> None:
-    """The same message, of the same class, that shares nothing with what it was made of."""
-    before = {name: str(value) for name, value in request.items()}
-    made, stock = lookup_request(request), datastore_pb2.LookupRequest(request)
-    assert type(made) is type(stock)
-    assert made == stock
-    assert made._pb == stock._pb
-    made.keys.append(entity_pb2.Key())
-    made.read_options.transaction = b"other"
-    assert {name: str(value) for name, value in request.items()} == before
+def _fetch(client: Client) -> object:
+    return list(client.query(kind=KIND, order=["number"]).fetch(limit=2, offset=1))
 
 
-@pytest.mark.parametrize(
-    "request_",
-    [
-        datastore_pb2.LookupRequest(project_id="p"),
-        mock.sentinel.request,
-        None,
-        {"project_id": None},
-        {"project_id": "p", "keys": [{"path": [{"kind": "K", "id": 1}]}]},
-        {"project_id": "p", "keys": (entity_pb2.Key(),)},
-        {"project_id": "p", "read_options": {"transaction": b"t"}},
-        {"project_id": "p", "nonsense": 1},
-    ],
-    ids=repr,
-)
-def test_other_requests_are_left_to_the_client(request_: Any) -> None:
-    """What the client does not make itself is passed on."""
-    assert lookup_request(request_) is request_
+def _fetch_in_time(client: Client) -> object:
+    return list(client.query(kind=KIND).fetch(timeout=17))
+
+
+def _activate_by_patch(client: Client) -> Client:
+    lazyentity.patch()
+    return client
+
+
+ACTIVATIONS = [_activate_by_patch, lazyentity.wrap]
+
+
+@pytest.mark.parametrize("activate", ACTIVATIONS)
+@pytest.mark.parametrize("send", [_get, _get_multi, _get_in_time, _fetch, _fetch_in_time])
+def test_requests(
+    sent: tuple[Client, Sent], send: Send, activate: Callable[[Client], Client]
+) -> None:
+    """Body, headers (routing, user agent, credentials), address and timeout are stock's."""
+    client, requests = sent
+    send(client)
+    stock = [*requests]
+    requests.clear()
+    send(activate(client))
+    assert len(stock) == 1
+    assert requests == stock
+    # The database is what requests are routed by.
+    assert "database_id=named" in str(stock)
+
+
+@pytest.mark.parametrize("activate", ACTIVATIONS)
+@pytest.mark.parametrize("read", ["get", "fetch"])
+def test_retry_is_the_callers(
+    client: Client, activate: Callable[[Client], Client], read: str
+) -> None:
+    """A retry that is passed to a read wraps the call that is sent."""
+    wrapped: list[Any] = []
+
+    def retry(call: Any) -> Any:
+        wrapped.append(call)
+        return call
+
+    activated = activate(client)
+    if read == "get":
+        entity = activated.get(client.key(KIND, 1), retry=retry)
+    else:
+        (entity, *_) = activated.query(kind=KIND).fetch(retry=retry)
+    assert type(entity) is lazyentity.LazyEntity
+    assert len(wrapped) == 1
+
+
+@pytest.mark.parametrize("transport", ["grpc"])
+def test_failed_calls_are_retried(make: Make) -> None:
+    """A read that fails at first is sent again, and its entities are lazy all the same."""
+    recorder = _Recorder()
+
+    def channel(target: str) -> Any:
+        return grpc.intercept_channel(grpc.insecure_channel(target), recorder)
+
+    with mock.patch.object(_gapic, "insecure_channel", channel):
+        client = make()
+        lazyentity.patch()
+        recorder.failures = 2
+        retry = Retry(predicate=if_exception_type(ServiceUnavailable), initial=0.01)
+        entity = client.get(client.key(KIND, 1), retry=retry)
+    assert type(entity) is lazyentity.LazyEntity
+    assert recorder.failures == 0
+    assert len(recorder.sent) == 1
