@@ -26,8 +26,8 @@ _NAMESPACES: tuple[Any, ...] = (
 )
 
 
-# When a warning is raised from a module, when somebody asks for the annotations of a class, and when
-# an instance of it is pickled.
+# When a warning is raised from a module, when somebody asks for the annotations of a class, when an
+# instance of it is pickled.
 _ADDED_BY_PYTHON = frozenset(("__warningregistry__", "__annotations__", "__slotnames__"))
 
 
