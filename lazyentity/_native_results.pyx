@@ -27,8 +27,8 @@ cdef enum:
 cdef class Conversion:
     """As :class:`lazyentity.codec.results.Conversion`."""
 
-    cdef public type lazy_type
-    cdef public object stock_entity
+    cdef type lazy_type
+    cdef object stock_entity
     cdef public bint eager
 
     def __init__(self, type lazy_type not None, stock_entity):
@@ -43,6 +43,9 @@ cdef class EntityBytes:
     cdef bytes _response
     cdef Py_ssize_t _start
     cdef Py_ssize_t _end
+
+    def __cinit__(self):
+        self._response = b""
 
     @property
     def raw(self):
@@ -71,6 +74,8 @@ cdef class EntityBytes:
         return self._to_entity()
 
     cdef object _to_entity(self):
+        if self.conversion is None:
+            raise TypeError("these bytes came with no response")
         if self.conversion.eager:
             return self.conversion.stock_entity(self._raw())
         return mapping_from_raw(self.conversion.lazy_type, self._raw())
@@ -79,10 +84,10 @@ cdef class EntityBytes:
 def converter_of_items(otherwise):
     """As :func:`lazyentity.codec.results.converter_of_items`."""
 
-    def item_to_entity(_iterator, item, /):
-        if isinstance(item, EntityBytes):
-            return (<EntityBytes>item)._to_entity()
-        return otherwise(item)
+    def item_to_entity(iterator, entity_pb):
+        if isinstance(entity_pb, EntityBytes):
+            return (<EntityBytes>entity_pb)._to_entity()
+        return otherwise(entity_pb)
 
     return item_to_entity
 
@@ -99,6 +104,9 @@ cdef class ResultBytes:
     cdef Py_ssize_t _entity_end
 
     entity_type = EntityBytes
+
+    def __cinit__(self):
+        self._response = b""
 
     @property
     def entity(self):

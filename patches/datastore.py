@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from google.cloud.datastore import version
+from google.cloud.datastore.query import Iterator
 from google.cloud.datastore_v1.types import entity as entity_pb2
 
 from lazyentity._eager import is_eager
@@ -48,7 +49,7 @@ def _replace_conversion(
 ) -> Callable[[Any], Any]:
     @functools.wraps(original)
     def entity_from_protobuf(pb: Any) -> Any:
-        # A page of a query comes through here entity by entity.
+        # As convert() begins: a page of a query comes through here entity by entity.
         if type(pb) in _HANDLES and is_active():
             return pb.to_entity()
         return convert(pb, original) if is_active() else original(pb)
@@ -81,7 +82,8 @@ def _replace_next_page(
     @functools.wraps(original)
     def _next_page(iterator: Any) -> Any:
         page = original(iterator)
-        return lazy_page(page) if is_active() else page
+        # A subclass may do with its pages what it likes.
+        return lazy_page(page) if type(iterator) is Iterator and is_active() else page
 
     return _next_page
 

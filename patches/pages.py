@@ -12,6 +12,10 @@ from typing import Any
 
 from google.api_core import page_iterator
 
+# Bound now, as what LazyPage is made for: somebody may put something else in their place.
+_Page: Any = page_iterator.Page
+_METHODS = (_Page.__next__, _Page.__iter__)
+
 # What Page.__init__ sets. Where it sets something else, pages are left as they are.
 _ATTRIBUTES = frozenset(
     ("_item_iter", "_item_to_value", "_num_items", "_parent", "_raw_page", "_remaining")
@@ -24,7 +28,8 @@ class LazyPage(page_iterator.Page):
     """A page that converts its items in ``map``.
 
     ``next(page)`` and the iterators of a page go through the same items, as they do upstream. An
-    item that cannot be converted raises, and does not end the iteration.
+    item that cannot be converted raises, and does not end the iteration. What is left is told by
+    the items themselves; upstream's own count (``_remaining``) is not kept.
     """
 
     def __iter__(self) -> Iterator[Any]:
@@ -39,7 +44,8 @@ class LazyPage(page_iterator.Page):
 def lazy_page(page: Any) -> Any:
     """Make ``page`` a :class:`LazyPage`, if it is what google-api-core makes; return it."""
     if (
-        type(page) is page_iterator.Page
+        type(page) is _Page
+        and (_Page.__next__, _Page.__iter__) == _METHODS
         and vars(page).keys() == _ATTRIBUTES
         and type(page._item_iter) is _list_iterator
     ):

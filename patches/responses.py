@@ -39,6 +39,10 @@ class _StandIn:
     _real: ClassVar[Any]
     """The class that this stands in for."""
 
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        # Whoever calls the class of what they got gets what the stock client would give them.
+        return cls._real(*args, **kwargs)
+
     def _make(self) -> Any:
         """Make the real message."""
         raise NotImplementedError
@@ -193,7 +197,7 @@ class _Received:
 
 
 def _readers(real: Any) -> dict[str, Callable[[Any], Any]]:
-    """Return what makes of a upb field's value what proto-plus gives for that field.
+    """Return what makes of an upb field's value what proto-plus gives for that field.
 
     Only for the fields of which that is one step; it may raise KeyError where it is not after all.
     """
@@ -257,7 +261,7 @@ class _ReadResponse(_ResultsStandIn):
 
     __slots__ = ()
 
-    def __init__(self, raw: bytes) -> None:
+    def _receive(self, raw: bytes) -> None:
         self._received = _Received(raw, self._real)
         self._received.rest = self._real.pb().FromString(self._split(raw))
 
@@ -273,7 +277,9 @@ class _ReadResponse(_ResultsStandIn):
             google.protobuf.message.DecodeError: if ``raw`` is malformed. Entities are not looked
                 into.
         """
-        return cls(raw)
+        response: _Response = object.__new__(cls)
+        response._receive(raw)
+        return response
 
     def for_eager_rpc(self: _Response) -> _Response:
         """Give stock entities from this response."""
@@ -319,9 +325,7 @@ class QueryResultBatch(_ResultsStandIn):
 
     _real = query_pb2.QueryResultBatch
 
-    def __init__(self, received: _Received, results: tuple[EntityResult, ...]) -> None:
-        self._received = received
-        self._results = results
+    _results: tuple[EntityResult, ...]
 
     def _whole(self) -> Any:
         return self._received.whole().batch
@@ -346,7 +350,9 @@ class RunQueryResponse(_ReadResponse):
 
     def _split(self, raw: bytes) -> bytes:
         rest, results = split_query(raw, self._received.conversion, EntityResult)
-        self._batch = QueryResultBatch(self._received, results)
+        self._batch = object.__new__(QueryResultBatch)
+        self._batch._received = self._received
+        self._batch._results = results
         return rest
 
     def _has_results(self) -> bool:

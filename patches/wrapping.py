@@ -92,7 +92,7 @@ class _LazyQuery(_LazyReads, Query):
             iterator.client = wrap(iterator.client)
         iterator.item_to_value = _item_to_entity
         if type(iterator) is Iterator:
-            iterator.__class__ = _LazyIterator
+            iterator.__class__ = _wrapped_iterator
         return iterator
 
 
@@ -115,6 +115,7 @@ def _subclass(kind: type, lazy: type, stock: type) -> type:
     return type(kind.__name__, bases, {"__module__": kind.__module__, "__doc__": kind.__doc__})
 
 
+_wrapped_iterator = _subclass(Iterator, _LazyIterator, Iterator)
 _subclasses: dict[type, type] = {}
 
 

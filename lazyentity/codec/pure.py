@@ -194,6 +194,9 @@ class LazyMapping(dict[str, Any]):
         value = _stored(self, name)
         if value is not UNDECODED:
             return value
+        if type(name) is not str:
+            # What a dict finds by its own idea of equality, upb does not.
+            name = next(known for known in self._layout.ordinals if known == name)
         split = self._split
         try:
             parsed = split.pop()
@@ -203,7 +206,7 @@ class LazyMapping(dict[str, Any]):
         members = self._layout.members
         # A member of a oneof that has another value than its default is the one that is set. Which
         # one that is, is mostly the same as in the entity before.
-        member = members.get(name, "boolean_value")
+        member = members[name]
         value = getattr(message, member)
         if not value:
             value_type = _which(message, "value_type")

@@ -25,11 +25,11 @@ class Conversion:
         eager: whether they become stock ones.
     """
 
-    __slots__ = ("eager", "lazy_entity", "stock_entity")
+    __slots__ = ("_lazy_entity", "_stock_entity", "eager")
 
     def __init__(self, lazy_type: Any, stock_entity: Callable[[bytes], Any]) -> None:
-        self.lazy_entity = lazy_type._from_raw
-        self.stock_entity = stock_entity
+        self._lazy_entity = lazy_type._from_raw
+        self._stock_entity = stock_entity
         self.eager = False
 
 
@@ -65,7 +65,7 @@ class EntityBytes:
             ValueError, OverflowError: if a stock entity was asked for, as the client raises them.
         """
         conversion = self.conversion
-        make = conversion.stock_entity if conversion.eager else conversion.lazy_entity
+        make = conversion._stock_entity if conversion.eager else conversion._lazy_entity
         return make(self.raw)
 
 
@@ -76,8 +76,10 @@ def converter_of_items(otherwise: Callable[[Any], Any]) -> Callable[[Any, Any], 
         otherwise: converts an item that is not an :class:`EntityBytes`.
     """
 
-    def item_to_entity(_iterator: Any, item: Any, /) -> Any:
-        return item.to_entity() if isinstance(item, EntityBytes) else otherwise(item)
+    # The names are those of upstream's own.
+    def item_to_entity(iterator: Any, entity_pb: Any) -> Any:
+        is_ours = isinstance(entity_pb, EntityBytes)
+        return entity_pb.to_entity() if is_ours else otherwise(entity_pb)
 
     return item_to_entity
 

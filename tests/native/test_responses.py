@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import pytest
@@ -14,6 +15,8 @@ from lazyentity import LazyEntity, materialize
 from tests.native.responses import assert_same_split, native_results
 from tests.strategies import wire
 from tests.strategies.samples import RICH
+
+native: Any = importlib.import_module("lazyentity._native")
 
 
 @pytest.mark.parametrize("raw", RESPONSES)
@@ -60,3 +63,24 @@ def test_the_responses_are_what_they_are_taken_for() -> None:
     """The samples have results: comparing empty responses would prove nothing."""
     assert len(datastore_pb2.LookupResponse.deserialize(RESPONSES[0]).found) == 2
     assert len(datastore_pb2.RunQueryResponse.deserialize(RESPONSES[1]).batch.entity_results) == 2
+
+
+def test_bytes_that_came_with_no_response() -> None:
+    """What nobody filled is refused."""
+    empty = native_results.EntityBytes.__new__(native_results.EntityBytes)
+    assert empty.raw == b""
+    with pytest.raises(TypeError):
+        empty.to_entity()
+    with pytest.raises(AttributeError):
+        _ = empty.inner
+    result = native_results.ResultBytes.__new__(native_results.ResultBytes)
+    assert result.serialised() == b""
+    with pytest.raises(TypeError):
+        _ = result.entity
+
+
+@pytest.mark.parametrize("kind", [None, 5, dict])
+def test_other_classes_than_mappings(kind: Any) -> None:
+    """An entity is only made of what is a lazy mapping."""
+    with pytest.raises(TypeError):
+        native.LazyMapping._from_raw.__func__(kind, RICH)

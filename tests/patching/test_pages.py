@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
+from google.api_core import page_iterator
 from google.api_core.page_iterator import Page
+from google.cloud import datastore
+from google.cloud.datastore import query
 
+import lazyentity
 from lazyentity.patches.pages import LazyPage, lazy_page
+from tests.patching.order_program import KIND
 
 ITEMS = ["1", "2", "x", "4"]
 
@@ -94,3 +99,46 @@ def test_other_pages_are_left_alone(make: Callable[[], Any]) -> None:
     kind = type(page)
     assert lazy_page(page) is page
     assert type(page) is kind
+
+
+def test_pages_of_another_class_in_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who puts a class of their own in the place of Page keeps it."""
+    monkeypatch.setattr(page_iterator, "Page", _OtherPage)
+    assert type(lazy_page(OTHERS["subclass"]())) is _OtherPage
+
+
+def test_pages_whose_method_was_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who replaces Page.__next__ sees each item pass."""
+    seen: list[Any] = []
+    original: Any = Page.__next__
+
+    def watched(page: Any) -> Any:
+        seen.append(original(page))
+        return seen[-1]
+
+    monkeypatch.setattr(Page, "__next__", watched)
+    assert list(lazy_page(_page("12"))) == seen == [("parent", 1), ("parent", 2)]
+
+
+class _OtherIterator(query.Iterator):
+    kinds: ClassVar[set[type]] = set()
+
+    def _next_page(self) -> Any:
+        page = super()._next_page()  # type: ignore[no-untyped-call]  # upstream is untyped
+        self.kinds.add(type(page))
+        return page
+
+
+def test_pages_of_other_iterators_are_left_alone(client: datastore.Client) -> None:
+    """A subclass of the client's iterator gets the pages that it knows."""
+    lazyentity.patch()
+    asked: Any = client.query(kind=KIND)
+    assert len(list(_OtherIterator(asked, client, limit=2))) == 2  # type: ignore[no-untyped-call]  # as above
+    assert _OtherIterator.kinds == {Page, type(None)}
+
+
+def test_wrapped_iterators_are_called_as_before(client: datastore.Client) -> None:
+    """What prints an iterator sees upstream's name."""
+    iterator: Any = lazyentity.wrap(client).query(kind=KIND).fetch()
+    assert isinstance(iterator, query.Iterator)
+    assert (type(iterator).__name__, type(iterator).__module__) == ("Iterator", query.__name__)

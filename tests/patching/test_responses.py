@@ -12,6 +12,7 @@ from typing import Any
 import proto
 import pytest
 from google.cloud import datastore
+from google.cloud.datastore import helpers
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.cloud.datastore_v1.types import entity as entity_pb2
 from google.cloud.datastore_v1.types import query as query_pb2
@@ -490,3 +491,27 @@ def test_a_dropped_response_is_gone_at_once(kind: Any, message: Any) -> None:
         assert sys.getrefcount(raw) == before
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        responses.LookupResponse,
+        responses.RunQueryResponse,
+        responses.QueryResultBatch,
+        responses.EntityResult,
+        responses.EntityHandle,
+        responses.EntityMessage,
+    ],
+)
+def test_calling_the_class_of_one_makes_the_real_message(kind: Any) -> None:
+    """``type(message)()`` is an empty message."""
+    made = kind()
+    assert type(made) is kind._real
+    assert made == kind._real()
+
+
+def test_an_empty_message_is_converted() -> None:
+    """What somebody made of the class of a message is an entity like any other."""
+    lazyentity.patch()
+    assert helpers.entity_from_protobuf(responses.EntityHandle()) == datastore.Entity()

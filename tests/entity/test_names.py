@@ -1,0 +1,73 @@
+"""Names that are not plain strings find what they find in a dict."""
+
+from __future__ import annotations
+
+import enum
+import gc
+import weakref
+from typing import Any
+
+import pytest
+
+from lazyentity import LazyEntity
+from tests.strategies import wire
+from tests.strategies.samples import serialise
+
+SMALL = serialise({"name": 7, "other": 8})
+SIZES = {"small": SMALL, "large": SMALL + wire.BALLAST.encode()}
+sizes = pytest.mark.parametrize("raw", SIZES.values(), ids=SIZES)
+
+
+class _Text(str):
+    __slots__ = ("__weakref__",)
+
+
+class _AnyCase(str):
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, str) and self.lower() == other.lower()
+
+    def __hash__(self) -> int:
+        return hash(self.lower())
+
+
+class _Member(str, enum.Enum):
+    NAME = "name"
+
+
+class _Alike:
+    """Equal to a string without being one."""
+
+    def __eq__(self, other: object) -> bool:
+        return other == "name"
+
+    def __hash__(self) -> int:
+        return hash("name")
+
+
+NAMES: list[Any] = [_Text("name"), _AnyCase("NAME"), _Member.NAME, _Alike()]
+
+
+@sizes
+@pytest.mark.parametrize("name", NAMES, ids=lambda name: type(name).__name__)
+def test_equal_names(lazy_type: type[LazyEntity], raw: bytes, name: Any) -> None:
+    """What is equal to a name and hashes like it is that name, however it is read."""
+    for read in (LazyEntity.__getitem__, LazyEntity.get, LazyEntity.setdefault, LazyEntity.pop):
+        entity: Any = lazy_type.from_bytes(raw)
+        assert getattr(entity, read.__name__)(name) == 7
+    entity = lazy_type.from_bytes(raw)
+    assert entity[name] == 7
+    assert list(map(type, entity)) == [str, str]
+
+
+@sizes
+def test_names_are_not_kept(lazy_type: type[LazyEntity], raw: bytes) -> None:
+    """The object that a property was asked for with may go."""
+    name = _Text("name")
+    gone = weakref.ref(name)
+    entity: Any = lazy_type.from_bytes(raw)
+    assert entity[name] == 7
+    del entity, name
+    gc.collect()
+    assert gone() is None
