@@ -20,8 +20,8 @@ class Layout:
     Attributes:
         names: as they were given.
         template: every name, mapped to ``UNDECODED``. Never changed: storage is cloned from it.
-        members: every name, mapped to the scalar member of the oneof that was last seen set in a
-            value of that name. For the pure backend.
+        members: names, mapped to the scalar member of the oneof that was last seen set in a value
+            of that name. For the pure backend.
         ordinals: every name, mapped to its position among ``names``; of a name that is there
             several times the last, as protobuf defines for the entries of maps.
     """
@@ -31,7 +31,7 @@ class Layout:
     def __init__(self, names: Sequence[str]) -> None:
         self.names = names
         self.ordinals = {name: ordinal for ordinal, name in enumerate(names)}
-        self.members = dict.fromkeys(self.ordinals, "boolean_value")
+        self.members: dict[str, str] = {}
         self.template: dict[str, UndecodedType] = dict.fromkeys(self.ordinals, UNDECODED)
 
 

@@ -206,7 +206,7 @@ class LazyMapping(dict[str, Any]):
         members = self._layout.members
         # A member of a oneof that has another value than its default is the one that is set. Which
         # one that is, is mostly the same as in the entity before.
-        member = members[name]
+        member = members.get(name, "boolean_value")
         value = getattr(message, member)
         if not value:
             value_type = _which(message, "value_type")
