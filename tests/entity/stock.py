@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from google.cloud.datastore import helpers
@@ -42,21 +42,38 @@ def comparable(message: Any) -> bytes:
 def content(raw: bytes) -> tuple[bytes, list[Any]]:
     """Return what of the serialised entity ``raw`` is to survive being read and written.
 
-    That is all but map entries with an unknown field inside, which protobuf as a whole takes for
-    unknown fields of the entity.
+    That is all but map entries with an unknown field inside, at any depth. protobuf takes such an
+    entry as a whole for an unknown field of its entity, and encodes it anew: two equal messages
+    have it in different bytes, for the order of the maps inside is not the same.
 
     Returns:
-        Key and properties, with what is unknown in them, and the unknown fields beside them.
+        The message without unknown fields; path and unknown fields of each message in it that has
+        some.
     """
     message = EntityMessage.FromString(raw)
-    known = EntityMessage()
-    if message.HasField("key"):
-        known.key.CopyFrom(message.key)
-    for name, value in message.properties.items():
-        known.properties[name].CopyFrom(value)
-    entry = (ENTITY.properties, wire.DELIMITED)
-    unknown = _plain_fields(unknown_fields(message))
-    return comparable(known), [field for field in unknown if field[:2] != entry]
+    unknown = list(_unknown_inside(message, ()))
+    message.DiscardUnknownFields()
+    return comparable(message), unknown
+
+
+def _unknown_inside(message: Any, path: tuple[Any, ...]) -> Iterator[Any]:
+    fields = _plain_fields(unknown_fields(message))
+    if message.DESCRIPTOR == EntityMessage.DESCRIPTOR:
+        fields = [field for field in fields if field[:2] != (ENTITY.properties, wire.DELIMITED)]
+    if fields:
+        yield path, fields
+    for field, value in message.ListFields():
+        if field.message_type is not None:
+            for place, child in _children(value):
+                yield from _unknown_inside(child, (*path, field.name, place))
+
+
+def _children(value: Any) -> Iterable[tuple[Any, Any]]:
+    if isinstance(value, Mapping):
+        return sorted(value.items())
+    if isinstance(value, Sequence):
+        return enumerate(value)
+    return [(None, value)]
 
 
 def unknown_fields(message: Any) -> list[Any]:
