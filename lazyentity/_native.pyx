@@ -42,6 +42,9 @@ from lazyentity.codec.canonical import canonical_encodings
 from lazyentity.codec.values import meaning_of
 from lazyentity.undecoded import UNDECODED as _UNDECODED
 
+cdef extern from "Python.h":
+    object PyObject_GenericGetDict(object instance, void* context)
+
 cdef object UNDECODED = _UNDECODED
 
 # Cython would call the slots of the subclass for these.
@@ -130,7 +133,7 @@ cdef class LazyMapping(dict):
 
     cdef object _embedded(self, Value* entity):
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(self._owner)
-        cdef LazyMapping embedded = new(LazyMapping, <type>type(self), ())
+        cdef LazyMapping embedded = _new_mapping(<type>type(self))
         if embedded._index(self._owner, entity.at - base, entity.end - base):
             return embedded
         return UNDECODED
@@ -169,9 +172,10 @@ cdef class LazyMapping(dict):
         # Puts a value in place unless somebody was faster; returns what is in place.
         # What allocates may run the garbage collector, and other threads, and so comes first.
         cdef object read = (meaning, value) if meaning else None
+        cdef dict meanings_read = {} if meaning else None
         cdef PyObject* current
-        if read is not None and self._meanings_read is None:
-            self._meanings_read = {}
+        if self._meanings_read is None:
+            self._meanings_read = meanings_read
         current = PyDict_GetItemWithError(self, name)
         if current == NULL:
             raise KeyError(name)
@@ -389,9 +393,17 @@ cdef class LazyMapping(dict):
         return dict_repr(self)
 
 
+cdef LazyMapping _new_mapping(type mapping_type):
+    cdef LazyMapping mapping = new(LazyMapping, mapping_type, ())
+    if mapping_type is not LazyMapping:
+        # As in the pure backend.
+        PyObject_GenericGetDict(mapping, NULL)
+    return mapping
+
+
 cdef object mapping_from_raw(type mapping_type, bytes raw):
     # As LazyMapping._from_raw(), for whoever has no need to call it by its name.
-    cdef LazyMapping mapping = new(LazyMapping, mapping_type, ())
+    cdef LazyMapping mapping = _new_mapping(mapping_type)
     if mapping._index(raw, 0, PyBytes_GET_SIZE(raw)):
         return mapping
     try:

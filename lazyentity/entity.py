@@ -28,6 +28,7 @@ class LazyEntityBase(_MappingAndEntity):
     """What makes an ``Entity`` of a lazy mapping, whichever implementation of the mapping it is."""
 
     __slots__ = ()
+    _make_instance_dict = _instance_dict
 
     @classmethod
     def from_bytes(cls: type[_Self], raw: bytes) -> _Self:

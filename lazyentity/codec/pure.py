@@ -65,6 +65,15 @@ class LazyMapping(dict[str, Any]):
     _originals: dict[str, Any]
     """The values that were decoded, whatever the caller put in their place since."""
 
+    @staticmethod
+    def _make_instance_dict(mapping: Any) -> Any:
+        """Make the instance dictionary of ``mapping``, in a subclass that has one.
+
+        That is done while nobody else has the mapping. CPython before 3.12 may collect garbage, and
+        so run other threads, between looking whether there is one and putting its own in place: of
+        two threads that come first, one would write into a dictionary that is lost.
+        """
+
     def __new__(cls: type[_Self], *args: Any, **kwargs: Any) -> _Self:
         mapping = super().__new__(cls, *args, **kwargs)
         mapping._raw = b""
@@ -83,6 +92,7 @@ class LazyMapping(dict[str, Any]):
             raise errors.undecodable_entity(error, raw) from error
         mapping._layout = layout
         mapping._originals = {}
+        cls._make_instance_dict(mapping)
         # CPython clones the key table as a whole when an empty dict is updated from a dict that
         # never had a key deleted.
         _fill(mapping, layout.template)

@@ -1,0 +1,80 @@
+"""Garbage collections in the middle of a read, and what else is read meanwhile.
+
+CPython before 3.12 may collect garbage whenever it allocates a container. That runs Python code,
+finalizers and callbacks, and other threads.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from lazyentity import LazyEntity
+from tests.strategies.samples import serialise
+
+RAW = serialise(
+    {"inner": {"deep": 1}, "many": [1, 2], "text": "t", "more": "u"},
+    meanings={"many": (9, [None, None]), "text": 15, "more": 15},
+)
+
+READS: dict[str, Callable[[Any], dict[str, Any]]] = {
+    "key": lambda entity: {"key": entity.key},
+    "excluded": lambda entity: {"excluded": entity.exclude_from_indexes},
+    "meanings": lambda entity: {"meanings": entity._meanings},
+    "attributes": lambda entity: dict(vars(entity)),
+    "text": lambda entity: {"text": entity["text"]},
+    "more": lambda entity: {"more": entity["more"]},
+    "items": lambda entity: dict(entity.items()),
+}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _only_new_objects() -> Iterator[None]:
+    """Have collections look at no more than the objects of these tests: it is faster."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+@contextmanager
+def _collecting_later(allocations: int, callback: Callable[[], object]) -> Iterator[None]:
+    """Collect garbage when ``allocations`` containers were made, and call ``callback`` then."""
+    pending = [callback]
+
+    def call_back(phase: str, _: dict[str, int]) -> None:
+        if phase == "start" and pending:
+            pending.pop()()
+
+    thresholds = gc.get_threshold()
+    # Nothing is allocated as long as there are freed ones to be had; a full collection ends that.
+    gc.collect()
+    taken: list[object] = [kind() for _ in range(200) for kind in (dict, list)]
+    gc.callbacks.append(call_back)
+    gc.set_threshold(gc.get_count()[0] + allocations, 1_000_000, 1_000_000)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)
+        gc.callbacks.remove(call_back)
+        taken.clear()
+
+
+@pytest.mark.parametrize("second", READS)
+@pytest.mark.parametrize("first", READS)
+def test_both_get_the_same_objects(lazy_type: type[LazyEntity], first: str, second: str) -> None:
+    """What was read during a collection is what everybody gets, and so are its meanings."""
+    for allocations in range(20):
+        entity: Any = lazy_type.from_bytes(RAW)
+        meanwhile: dict[str, Any] = {}
+        with _collecting_later(allocations, lambda: meanwhile.update(READS[second](entity))):  # noqa: B023  # called before the next turn
+            read = READS[first](entity)
+        for reads, found in ((first, read), (second, meanwhile)):
+            again = READS[reads](entity)
+            assert all(again[place] is value for place, value in found.items())
+        assert entity._meanings.keys() == {"many", "text", "more"}
+        # The client writes a meaning back only with the very object it was read with.
+        assert all(original is entity[name] for name, (_, original) in entity._meanings.items())
