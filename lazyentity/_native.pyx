@@ -17,7 +17,7 @@ code runs, so under the GIL two threads cannot give one property two objects.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from cpython.dict cimport PyDict_GetItemWithError, PyDict_SetItem, PyDict_Update
+from cpython.dict cimport PyDict_GetItemWithError, PyDict_Next, PyDict_SetItem, PyDict_Update
 from cpython.mem cimport PyMem_Free
 from cpython.object cimport PyObject
 from libc.stdint cimport int32_t
@@ -78,6 +78,7 @@ cdef class LazyMapping(dict):
     cdef Offsets _offsets
     cdef readonly Shape _layout
     cdef dict _meanings_read
+    cdef object _key_read
 
     def __cinit__(self):
         self._owner = b""
@@ -226,6 +227,17 @@ cdef class LazyMapping(dict):
         """As :meth:`lazyentity.codec.pure.LazyMapping._undecoded`."""
         return [name for name, value in dict_items(self) if value is UNDECODED]
 
+    def _decoded(self):
+        """As :meth:`lazyentity.codec.pure.LazyMapping._decoded`."""
+        cdef dict decoded = {}
+        cdef Py_ssize_t position = 0
+        cdef PyObject* name
+        cdef PyObject* value
+        while PyDict_Next(self, &position, &name, &value):
+            if value != <PyObject*>UNDECODED:
+                decoded[<object>name] = <object>value
+        return decoded
+
     def _serialised_values(self, names):
         """As :meth:`lazyentity.codec.pure.LazyMapping._serialised_values`."""
         return [self._serialised_value(self._layout.ordinals[name]) for name in names]
@@ -242,22 +254,27 @@ cdef class LazyMapping(dict):
     def _wire_key(self):
         """As :meth:`lazyentity.codec.pure.LazyMapping._wire_key`."""
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(self._owner)
-        if self._offsets.key_start == 0:
-            return None
-        key = decode_key(base + self._offsets.key_start, base + self._offsets.key_end)
-        return entries.key(self._raw) if key is UNDECODED else key
+        if self._key_read is None and self._offsets.key_start != 0:
+            key = decode_key(base + self._offsets.key_start, base + self._offsets.key_end)
+            if key is UNDECODED:
+                key = entries.key(self._raw)
+            if self._key_read is None:
+                self._key_read = key
+        return self._key_read
 
-    def _wire_excluded(self):
+    def _wire_excluded(self, names=None):
         """As :meth:`lazyentity.codec.pure.LazyMapping._wire_excluded`."""
         cdef int excluded
-        names = set()
-        for name, ordinal in self._layout.ordinals.items():
+        cdef dict ordinals = self._layout.ordinals
+        found = set()
+        for name in ordinals if names is None else names:
+            ordinal = ordinals[name]
             excluded = self._is_excluded(ordinal)
             if excluded < 0:
                 excluded = entries.excluded(self._raw, name, self._message(name, ordinal))
             if excluded:
-                names.add(name)
-        return names
+                found.add(name)
+        return found
 
     cdef int _is_excluded(self, object ordinal):
         # Answers -1 if that is for protobuf to say.
@@ -278,10 +295,12 @@ cdef class LazyMapping(dict):
             excluded = item.excluded
         return excluded
 
-    def _wire_meanings(self):
+    def _wire_meanings(self, names=None):
         """As :meth:`lazyentity.codec.pure.LazyMapping._wire_meanings`."""
+        cdef dict ordinals = self._layout.ordinals
         meanings = {}
-        for name, ordinal in self._layout.ordinals.items():
+        for name in ordinals if names is None else names:
+            ordinal = ordinals[name]
             if self._has_no_meaning(ordinal):
                 continue
             if meaning_of(self._message(name, ordinal)) is None:

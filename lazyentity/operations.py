@@ -9,9 +9,9 @@ from google.cloud.datastore.entity import Entity
 from lazyentity._backend import backend
 from lazyentity._types import describe_type
 from lazyentity.codec import messages
-from lazyentity.codec.encode import encode_lazy, encode_stock
+from lazyentity.codec.encode import entity_bytes
 from lazyentity.codec.values import stock_entity
-from lazyentity.entity import LazyEntity, LazyEntityBase, touched_attributes
+from lazyentity.entity import LazyEntity, LazyEntityBase
 
 
 def _require_entity(function: str, entity: object) -> None:
@@ -101,9 +101,7 @@ def raw(entity: Entity) -> bytes:
         ValueError: as the client raises it, if a value has no Datastore type.
     """
     _require_entity("raw", entity)
-    if isinstance(entity, LazyEntityBase):
-        return encode_lazy(entity, touched_attributes(entity))
-    return encode_stock(entity)
+    return entity_bytes(entity)
 
 
 def prefetch(entity: Entity, *names: str) -> None:

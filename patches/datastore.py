@@ -1,4 +1,4 @@
-"""Where google-cloud-datastore is patched: a client's API object, conversion, keys, pages."""
+"""Where google-cloud-datastore is patched: a client's API object, conversions, keys, pages."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from lazyentity.patches.registry import Patch, Seam
 from lazyentity.patches.requests import key_to_protobuf
 from lazyentity.patches.responses import EntityHandle, EntityMessage
 from lazyentity.patches.transports import lazy_api
+from lazyentity.patches.writes import entity_to_protobuf
 
 DISTRIBUTION: Final = "google-cloud-datastore"
 installed_version: str = version.__version__
@@ -76,6 +77,16 @@ def _replace_key_to_protobuf(
     return to_protobuf
 
 
+def _replace_entity_to_protobuf(
+    original: Callable[[Any], Any], is_active: Callable[[], bool]
+) -> Callable[[Any], Any]:
+    @functools.wraps(original)
+    def replacement(entity: Any) -> Any:
+        return entity_to_protobuf(entity, original) if is_active() else original(entity)
+
+    return replacement
+
+
 def _replace_next_page(
     original: Callable[[Any], Any], is_active: Callable[[], bool]
 ) -> Callable[[Any], Any]:
@@ -92,5 +103,6 @@ CONVERSION = Seam("google.cloud.datastore.helpers", "entity_from_protobuf", _rep
 API = Seam("google.cloud.datastore.client", "Client._datastore_api", _replace_api)
 PAGES = Seam("google.cloud.datastore.query", "Iterator._next_page", _replace_next_page)
 KEYS = Seam("google.cloud.datastore.key", "Key.to_protobuf", _replace_key_to_protobuf)
+WRITING = Seam("google.cloud.datastore.helpers", "entity_to_protobuf", _replace_entity_to_protobuf)
 
-PATCH = Patch([API, CONVERSION, KEYS, PAGES])
+PATCH = Patch([API, CONVERSION, KEYS, PAGES, WRITING])

@@ -20,7 +20,11 @@ def key_from_raw(raw: bytes) -> Key | None:
     occurrences = shadow.EntityParts.FromString(raw).key
     if not occurrences:
         return None
-    key: Key = helpers.key_from_protobuf(messages.Key.FromString(b"".join(occurrences)))
+    message = messages.Key.FromString(occurrences[0])
+    # Not joined: what is malformed in each may be well formed as a whole.
+    for occurrence in occurrences[1:]:
+        message.MergeFromString(occurrence)
+    key: Key = helpers.key_from_protobuf(message)
     return key
 
 

@@ -62,8 +62,9 @@ class LazyMapping(dict[str, Any]):
     _raw: bytes
     _layout: Layout
     _split: Split
-    _originals: dict[str, Any]
-    """The values that were decoded, whatever the caller put in their place since."""
+    _originals: dict[Any, Any]
+    """The values that were decoded, whatever the caller put in their place since; the key, under
+    its type."""
 
     @staticmethod
     def _make_instance_dict(mapping: Any) -> Any:
@@ -140,6 +141,10 @@ class LazyMapping(dict[str, Any]):
         for name, value in decoded.items():
             _store(self, name, keep(name, value))
 
+    def _decoded(self) -> dict[str, Any]:
+        """Return the properties that are DECODED or ASSIGNED, with their values."""
+        return {name: value for name, value in dict.items(self) if value is not UNDECODED}
+
     def _serialised_values(self, names: Iterable[str]) -> list[bytes]:
         """Return the ``google.datastore.v1.Value`` of each of ``names``, as it came."""
         return serialised_values(self._raw, self._layout.ordinals, names)
@@ -147,16 +152,23 @@ class LazyMapping(dict[str, Any]):
     # What the wire says of the entity, whatever the caller changed since.
 
     def _wire_key(self) -> Key | None:
-        """Decode the key; None if there is none.
+        """Decode the key, the first time; None if there is none.
 
         Raises:
             google.protobuf.message.DecodeError: if its bytes are malformed.
             ValueError: as the client raises it, if it could not have converted the key.
         """
-        return entries.key(self._raw)
+        try:
+            key: Key | None = self._originals[Key]
+        except KeyError:
+            key = self._originals.setdefault(Key, entries.key(self._raw))
+        return key
 
-    def _wire_excluded(self) -> set[str]:
+    def _wire_excluded(self, names: Iterable[str] | None = None) -> set[str]:
         """Return the names that the client would list in ``exclude_from_indexes``.
+
+        Args:
+            names: properties of the serialised entity, which alone are looked at; None for all.
 
         Raises:
             google.protobuf.message.DecodeError: if the bytes of a property are malformed.
@@ -164,16 +176,19 @@ class LazyMapping(dict[str, Any]):
         """
         raw = self._raw
         parsed = self._take_all_parsed()
-        excluded = {
-            name for name in self._layout.ordinals if entries.excluded(raw, name, parsed[name])
-        }
+        if names is None:
+            names = self._layout.ordinals
+        excluded = {name for name in names if entries.excluded(raw, name, parsed[name])}
         self._give_back(parsed)
         return excluded
 
-    def _wire_meanings(self) -> dict[str, tuple[Any, Any]]:
+    def _wire_meanings(self, names: Iterable[str] | None = None) -> dict[str, tuple[Any, Any]]:
         """Return ``(meaning, value)`` by name for the properties that have a meaning.
 
         These are decoded, for the client compares the value by identity when it writes.
+
+        Args:
+            names: properties of the serialised entity, which alone are looked at; None for all.
 
         Raises:
             google.protobuf.message.DecodeError: if the bytes of a property are malformed.
@@ -182,7 +197,7 @@ class LazyMapping(dict[str, Any]):
         meanings = {}
         raw = self._raw
         parsed = self._take_all_parsed()
-        for name in self._layout.ordinals:
+        for name in self._layout.ordinals if names is None else names:
             message = parsed[name]
             meaning = meaning_of(message)
             if meaning is not None:

@@ -25,6 +25,7 @@ SEAMS = [
     (client_module.Client, "_datastore_api"),
     (query_module.Iterator, "_next_page"),
     (datastore.Key, "to_protobuf"),
+    (helpers, "entity_to_protobuf"),
 ]
 BY_NAME = [name for _, name in SEAMS]
 
@@ -32,7 +33,7 @@ Client = datastore.Client
 
 
 def test_patching_replaces_these_and_nothing_else() -> None:
-    """Of all that a read goes through, four attributes are replaced."""
+    """Of all that a read or a write goes through, five attributes are replaced."""
     lazyentity.patch()
     now = standing()
     assert now.keys() == ORIGINALS.keys()
@@ -41,6 +42,7 @@ def test_patching_replaces_these_and_nothing_else() -> None:
         ("Iterator", "_next_page"),
         ("Key", "to_protobuf"),
         ("google.cloud.datastore.helpers", "entity_from_protobuf"),
+        ("google.cloud.datastore.helpers", "entity_to_protobuf"),
     ]
 
 

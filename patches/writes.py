@@ -1,0 +1,29 @@
+"""Entities on their way to the server, encoded without proto-plus."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from google.cloud.datastore.entity import Entity
+from google.cloud.datastore_v1.types import entity as entity_pb2
+
+from lazyentity.codec.encode import entity_message
+
+_wrap_entity = entity_pb2.Entity.wrap
+
+
+def entity_to_protobuf(entity: Any, otherwise: Callable[[Any], Any]) -> Any:
+    """Return the ``google.cloud.datastore_v1.types.Entity`` of an entity.
+
+    Args:
+        entity: a lazy or a stock entity.
+        otherwise: the client's own ``entity_to_protobuf``, for what is no entity.
+
+    Raises:
+        Whatever the client raises for a value of the entity.
+        google.protobuf.message.DecodeError: if something malformed would have to be sent.
+    """
+    if not isinstance(entity, Entity):
+        return otherwise(entity)
+    return _wrap_entity(entity_message(entity))
