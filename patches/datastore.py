@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, Final
 
-from google.cloud.datastore import version
+from google.cloud.datastore import helpers, version
 from google.cloud.datastore.query import Iterator
 from google.cloud.datastore_v1.types import entity as entity_pb2
 
@@ -15,10 +15,10 @@ from lazyentity.codec import messages
 from lazyentity.entity import LazyEntity
 from lazyentity.patches.pages import lazy_page
 from lazyentity.patches.registry import Patch, Seam
-from lazyentity.patches.requests import key_to_protobuf
+from lazyentity.patches.requests import key_is_partial, key_to_protobuf
 from lazyentity.patches.responses import EntityHandle, EntityMessage
 from lazyentity.patches.transports import lazy_api
-from lazyentity.patches.writes import entity_to_protobuf
+from lazyentity.patches.writes import assign_entity_to_pb, entity_to_protobuf
 
 DISTRIBUTION: Final = "google-cloud-datastore"
 installed_version: str = version.__version__
@@ -87,6 +87,28 @@ def _replace_entity_to_protobuf(
     return replacement
 
 
+def _replace_assign_entity_to_pb(
+    original: Callable[[Any, Any], Any], is_active: Callable[[], bool]
+) -> Callable[[Any, Any], Any]:
+    @functools.wraps(original)
+    def _assign_entity_to_pb(entity_pb: Any, entity: Any) -> None:
+        # The original calls entity_to_protobuf(), which somebody may have replaced after us.
+        if is_active() and ENCODING.stands(helpers.entity_to_protobuf):
+            assign_entity_to_pb(entity_pb, entity, original)
+        else:
+            original(entity_pb, entity)
+
+    return _assign_entity_to_pb
+
+
+def _replace_is_partial(original: property, is_active: Callable[[], bool]) -> property:
+    @functools.wraps(original.fget)  # type: ignore[arg-type]  # a getter it has
+    def is_partial(key: Any) -> Any:
+        return key_is_partial(key, original.__get__) if is_active() else original.__get__(key)
+
+    return property(is_partial)
+
+
 def _replace_next_page(
     original: Callable[[Any], Any], is_active: Callable[[], bool]
 ) -> Callable[[Any], Any]:
@@ -99,10 +121,21 @@ def _replace_next_page(
     return _next_page
 
 
-CONVERSION = Seam("google.cloud.datastore.helpers", "entity_from_protobuf", _replace_conversion)
-API = Seam("google.cloud.datastore.client", "Client._datastore_api", _replace_api)
-PAGES = Seam("google.cloud.datastore.query", "Iterator._next_page", _replace_next_page)
-KEYS = Seam("google.cloud.datastore.key", "Key.to_protobuf", _replace_key_to_protobuf)
-WRITING = Seam("google.cloud.datastore.helpers", "entity_to_protobuf", _replace_entity_to_protobuf)
+_HELPERS = "google.cloud.datastore.helpers"
+_BATCH = "google.cloud.datastore.batch"
+_KEY = "google.cloud.datastore.key"
 
-PATCH = Patch([API, CONVERSION, KEYS, PAGES, WRITING])
+CONVERSION = Seam(_HELPERS, "entity_from_protobuf", _replace_conversion)
+ENCODING = Seam(_HELPERS, "entity_to_protobuf", _replace_entity_to_protobuf)
+
+PATCH = Patch(
+    [
+        Seam("google.cloud.datastore.client", "Client._datastore_api", _replace_api),
+        CONVERSION,
+        Seam("google.cloud.datastore.query", "Iterator._next_page", _replace_next_page),
+        ENCODING,
+        Seam(_BATCH, "_assign_entity_to_pb", _replace_assign_entity_to_pb),
+        Seam(_KEY, "Key.to_protobuf", _replace_key_to_protobuf),
+        Seam(_KEY, "Key.is_partial", _replace_is_partial),
+    ]
+)

@@ -37,6 +37,10 @@ class Seam:
         self._replace = replace
         self._replacement: Any = None
 
+    def stands(self, current: Any) -> bool:
+        """Say whether ``current``, found at the seam, is the replacement itself."""
+        return current is self._replacement
+
     def resolve(self) -> Any:
         """Return what stands at the seam now.
 

@@ -1,4 +1,4 @@
-"""Requests of reads, equal to the client's but built without proto-plus on the way."""
+"""Keys and requests, equal to the client's but built without proto-plus on the way."""
 
 from __future__ import annotations
 
@@ -15,12 +15,21 @@ from lazyentity.codec.key import DIRECT
 _wrap_key = entity_pb2.Key.wrap
 _LookupRequest: Any = datastore_pb2.LookupRequest.pb()
 
-# What the client puts into a lookup request, with the types that it puts there.
+_CommitRequest: Any = datastore_pb2.CommitRequest.pb()
+
+# What the client puts into its requests, with the types that it puts there.
 _LOOKUP_FIELDS = {
     "project_id": str,
     "database_id": str,
     "keys": list,
     "read_options": datastore_pb2.ReadOptions,
+}
+_COMMIT_FIELDS = {
+    "project_id": str,
+    "database_id": str,
+    "mode": datastore_pb2.CommitRequest.Mode,
+    "transaction": bytes,
+    "mutations": list,
 }
 
 
@@ -51,6 +60,21 @@ def key_to_protobuf(key: Any, otherwise: Callable[[Any], Any]) -> Any:
     return _wrap_key(message)
 
 
+def key_is_partial(key: Any, otherwise: Callable[[Any], Any]) -> Any:
+    """Say whether a key has neither an id nor a name.
+
+    The client copies the whole path for that, twice.
+
+    Args:
+        key: a ``google.cloud.datastore.Key``.
+        otherwise: the client's own ``Key.is_partial``, for keys of any other class.
+    """
+    if type(key) is not Key or not DIRECT:
+        return otherwise(key)
+    last = key._path[-1]
+    return last.get("id") is None and last.get("name") is None
+
+
 def lookup_request(request: Any) -> Any:
     """Return the ``LookupRequest`` that proto-plus would make of ``request``.
 
@@ -58,11 +82,9 @@ def lookup_request(request: Any) -> Any:
         request: what the client's API objects take. What is not a dict as the client makes it is
             returned as it is.
     """
-    if type(request) is not dict or any(
-        type(value) is not _LOOKUP_FIELDS.get(name) for name, value in request.items()
-    ):
+    fields = _fields_as_expected(request, _LOOKUP_FIELDS)
+    if fields is None:
         return request
-    fields = dict(request)
     keys = fields.pop("keys", [])
     if any(type(key) is not entity_pb2.Key for key in keys):
         return request
@@ -72,3 +94,30 @@ def lookup_request(request: Any) -> Any:
         message.read_options.CopyFrom(options._pb)
     message.keys.extend([key._pb for key in keys])
     return datastore_pb2.LookupRequest.wrap(message)
+
+
+def commit_request(request: Any) -> Any:
+    """Return the ``CommitRequest`` that proto-plus would make of ``request``.
+
+    Args:
+        request: as for :func:`lookup_request`.
+    """
+    fields = _fields_as_expected(request, _COMMIT_FIELDS)
+    if fields is None:
+        return request
+    mutations = fields.pop("mutations", [])
+    if any(type(mutation) is not datastore_pb2.Mutation for mutation in mutations):
+        return request
+    message = _CommitRequest(**fields)
+    message.mutations.extend([mutation._pb for mutation in mutations])
+    return datastore_pb2.CommitRequest.wrap(message)
+
+
+def _fields_as_expected(request: Any, expected: dict[str, type]) -> dict[str, Any] | None:
+    """Return the fields of ``request`` that are set; None, if it is not as the client makes it."""
+    if type(request) is not dict:
+        return None
+    fields = {name: value for name, value in request.items() if value is not None}
+    if any(type(value) is not expected.get(name) for name, value in fields.items()):
+        return None
+    return fields

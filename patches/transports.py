@@ -1,7 +1,8 @@
 """The transport seam: the client's own API objects, but with responses left undecoded.
 
-For each kind of API object that a client makes there is a subclass that differs in one thing, the
-class that ``lookup`` and ``run_query`` deserialise their responses with. Retry, timeout, routing
+For each kind of API object that a client makes there is a subclass that differs in two things: the
+class that ``lookup`` and ``run_query`` deserialise their responses with, and how ``lookup`` and
+``commit`` make a message of their requests. Retry, timeout, routing
 headers, authentication and logging are the client's own; so is the connection.
 """
 
@@ -16,7 +17,7 @@ from google.cloud.datastore_v1.services.datastore.transports.grpc import Datasto
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 
 from lazyentity._eager import is_eager
-from lazyentity.patches.requests import lookup_request
+from lazyentity.patches.requests import commit_request, lookup_request
 from lazyentity.patches.responses import LookupResponse, RunQueryResponse
 
 
@@ -59,6 +60,9 @@ class LazyDatastoreClient(DatastoreClient):
     def run_query(self, *args: Any, **kwargs: Any) -> Any:
         return _sent(super().run_query, *args, **kwargs)
 
+    def commit(self, request: Any = None, **kwargs: Any) -> Any:
+        return super().commit(commit_request(request), **kwargs)
+
 
 class LazyHTTPDatastoreAPI(_http.HTTPDatastoreAPI):
     """The client's HTTP API object, with lazy responses to ``lookup`` and ``run_query``."""
@@ -97,6 +101,9 @@ class LazyHTTPDatastoreAPI(_http.HTTPDatastoreAPI):
             self._read, "runQuery", request, request_type, RunQueryResponse, retry, timeout
         )
 
+    def commit(self, request: Any, retry: Any = None, timeout: Any = None) -> Any:
+        return super().commit(commit_request(request), retry=retry, timeout=timeout)  # type: ignore[no-untyped-call]  # upstream is untyped
+
 
 def _sent(rpc: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Send a read and let the response remember whether that was inside ``eager()``."""
@@ -106,19 +113,20 @@ def _sent(rpc: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 _LAZY_API = "_lazyentity_api"
+_OVERRIDDEN = frozenset(("commit", "lookup", "run_query"))
 
 
 def lazy_api(api: Any) -> Any:
     """Return the lazy counterpart of a client's API object; the same one each time.
 
     Only the API objects that a client makes for itself have one. Anything else (a mock, a subclass,
-    an object with a read method or transport of somebody's own) is returned as it is.
+    an object with a method or transport of somebody's own) is returned as it is.
     """
     make = _makers.get(type(api))
     if make is None:
         return api
     attributes = vars(api)
-    if "lookup" in attributes or "run_query" in attributes:
+    if not _OVERRIDDEN.isdisjoint(attributes):
         return api
     # Kept on the API object itself: the two live and die together, with the client they refer to.
     lazy = attributes.get(_LAZY_API)

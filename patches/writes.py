@@ -8,7 +8,7 @@ from typing import Any
 from google.cloud.datastore.entity import Entity
 from google.cloud.datastore_v1.types import entity as entity_pb2
 
-from lazyentity.codec.encode import entity_message
+from lazyentity.codec.encode import assign_entity, entity_message
 
 _wrap_entity = entity_pb2.Entity.wrap
 
@@ -27,3 +27,20 @@ def entity_to_protobuf(entity: Any, otherwise: Callable[[Any], Any]) -> Any:
     if not isinstance(entity, Entity):
         return otherwise(entity)
     return _wrap_entity(entity_message(entity))
+
+
+def assign_entity_to_pb(entity_pb: Any, entity: Any, otherwise: Callable[[Any, Any], Any]) -> None:
+    """Make an empty ``Entity`` message of a mutation that of an entity.
+
+    Args:
+        entity_pb: a ``google.cloud.datastore_v1.types.Entity``.
+        entity: a lazy or a stock entity.
+        otherwise: the client's own ``_assign_entity_to_pb``, for what is none of that.
+
+    Raises:
+        As :func:`entity_to_protobuf`.
+    """
+    if type(entity_pb) is entity_pb2.Entity and isinstance(entity, Entity):
+        assign_entity(entity_pb._pb, entity)
+    else:
+        otherwise(entity_pb, entity)

@@ -16,6 +16,8 @@ from lazyentity.entity import LazyEntityBase, touched_attributes
 # Bound before anything is patched.
 _stock_entity_to_protobuf = helpers.entity_to_protobuf
 
+_UNREAD: Any = object()
+
 
 def entity_message(entity: Entity) -> Any:
     """Return the upb ``google.datastore.v1.Entity`` message that the client makes of an entity.
@@ -31,10 +33,28 @@ def entity_message(entity: Entity) -> Any:
         google.protobuf.message.DecodeError: if what is to stay as it came is malformed.
     """
     if isinstance(entity, LazyEntityBase):
-        return _lazy_message(entity)
+        message = messages.Entity()
+        _assign_lazy(message, entity)
+        return message
     if type(entity) is Entity:
         return _plain_message(entity)
     return _client_message(entity)
+
+
+def assign_entity(target: Any, entity: Entity) -> None:
+    """Make an empty upb ``Entity`` message, part of another, that of an entity.
+
+    As :func:`entity_message`, without a copy of what a lazy entity was made of. Where that raises,
+    ``target`` is as it was, unless it is for something malformed: then it is an empty entity.
+
+    Args:
+        target: a ``google.datastore.v1.Entity``.
+        entity: a lazy or a stock entity.
+    """
+    if isinstance(entity, LazyEntityBase):
+        _assign_lazy(target, entity)
+    else:
+        target.CopyFrom(entity_message(entity))
 
 
 def entity_bytes(entity: Entity) -> bytes:
@@ -43,16 +63,18 @@ def entity_bytes(entity: Entity) -> bytes:
     Raises:
         Whatever the client's ``entity_to_protobuf`` raises for a value of the entity.
     """
-    if not isinstance(entity, LazyEntityBase):
-        serialised: bytes = entity_message(entity).SerializeToString()
-        return serialised
-    if _is_untouched(entity):
-        return entity._raw
-    changes = _Changes(entity)
-    try:
-        serialised = changes.edited_message().SerializeToString()
-    except DecodeError:
-        serialised = changes.spliced_bytes()
+    if isinstance(entity, LazyEntityBase):
+        if _is_untouched(entity):
+            return entity._raw
+        changes = _Changes(entity)
+        message = messages.Entity()
+        try:
+            changes.write_edited(message)
+        except DecodeError:
+            return changes.spliced_bytes()
+    else:
+        message = entity_message(entity)
+    serialised: bytes = message.SerializeToString()
     return serialised
 
 
@@ -77,16 +99,19 @@ def _is_untouched(entity: LazyEntityBase) -> bool:
     )
 
 
-def _lazy_message(entity: LazyEntityBase) -> Any:
+def _assign_lazy(target: Any, entity: LazyEntityBase) -> None:
     changes = _Changes(entity)
     try:
-        return changes.edited_message()
+        changes.write_edited(target)
+        return
     except DecodeError:
         # What is malformed may have been deleted.
         raw = changes.spliced_bytes()
+    target.Clear()
     try:
-        return messages.Entity.FromString(raw)
+        target.MergeFromString(raw)
     except DecodeError as error:
+        target.Clear()
         raise errors.undecodable_entity(error, raw) from error
 
 
@@ -112,30 +137,31 @@ class _Changes:
         undecoded = len(entity) - len(self._properties)
         deleted = wire_names - entity.keys() if len(rewritten) + undecoded < len(wire_names) else ()
         self._outdated = rewritten.union(deleted)
-        self._excluded = (
-            attributes["exclude_from_indexes"]
-            if "exclude_from_indexes" in attributes
-            else entity._wire_excluded(rewritten)
-        )
-        self._meanings = (
-            attributes["_meanings"]
-            if "_meanings" in attributes
-            else entity._wire_meanings(rewritten)
-        )
-        self._key = attributes.get("key")
-        self._has_new_key = "key" in attributes and not _is_wire_key(self._key, entity)
+        self._has_new_key = "key" in attributes and not _is_wire_key(attributes["key"], entity)
+        self._changed = messages.Entity()
+        if self._has_new_key and attributes["key"] is not None:
+            self._changed.key.CopyFrom(attributes["key"].to_protobuf()._pb)
+        if self._properties:
+            excluded = attributes.get("exclude_from_indexes", _UNREAD)
+            if excluded is _UNREAD:
+                excluded = entity._wire_excluded(rewritten)
+            meanings = attributes.get("_meanings", _UNREAD)
+            if meanings is _UNREAD:
+                meanings = entity._wire_meanings(rewritten)
+            write_properties(self._changed, self._properties, excluded, meanings, entity_message)
 
-    def edited_message(self) -> Any:
-        """Parse what the entity was made of, and put the changes in.
+    def write_edited(self, target: Any) -> None:
+        """Parse what the entity was made of into the empty message ``target``, and put changes in.
 
         Raises:
             google.protobuf.message.DecodeError: if it cannot be parsed.
         """
-        message = messages.Entity.FromString(self._entity._raw)
+        target.MergeFromString(self._entity._raw)
         for name in self._outdated:
-            del message.properties[name]
-        self._write_into(message)
-        return message
+            del target.properties[name]
+        if self._has_new_key:
+            target.ClearField("key")
+        target.MergeFrom(self._changed)
 
     def spliced_bytes(self) -> bytes:
         """Put together what is unchanged, unparsed, and the changes."""
@@ -147,22 +173,13 @@ class _Changes:
         names = [name for name in self._entity if name not in self._properties]
         for name, value in zip(names, self._entity._serialised_values(names), strict=True):
             untouched.properties.add(key=name.encode(), value=value)
-        changed = messages.Entity()
-        self._write_into(changed)
         # Protobuf defines that concatenated encodings are merged; these have no field in common.
         parts = (
             rest.SerializeToString(),
             untouched.SerializeToString(),
-            changed.SerializeToString(),
+            self._changed.SerializeToString(),
         )
         return b"".join(parts)
-
-    def _write_into(self, message: Any) -> None:
-        if self._has_new_key:
-            message.ClearField("key")
-            if self._key is not None:
-                message.key.CopyFrom(self._key.to_protobuf()._pb)
-        write_properties(message, self._properties, self._excluded, self._meanings, entity_message)
 
 
 def _is_wire_key(key: Key | None, entity: LazyEntityBase) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from google.cloud.datastore import batch as batch_module
 from google.cloud.datastore import client as client_module
 from google.cloud.datastore import helpers
 from google.cloud.datastore import query as query_module
@@ -14,6 +15,8 @@ from google.cloud.datastore_v1.services.datastore.transports.grpc import Datasto
 
 _NAMESPACES: tuple[Any, ...] = (
     helpers,
+    batch_module,
+    batch_module.Batch,
     client_module,
     client_module.Client,
     query_module,
@@ -47,7 +50,7 @@ class _Identity:
 
 
 def standing() -> dict[tuple[str, str], _Identity]:
-    """Return every attribute of the client's modules and classes that a read goes through.
+    """Return every attribute of the client's modules and classes on the way of reads and writes.
 
     Compared by identity: equal is what is the very same object.
     """

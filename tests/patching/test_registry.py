@@ -11,6 +11,7 @@ from unittest import mock
 import pytest
 import wrapt
 from google.cloud import datastore
+from google.cloud.datastore import batch as batch_module
 from google.cloud.datastore import client as client_module
 from google.cloud.datastore import helpers
 from google.cloud.datastore import query as query_module
@@ -25,7 +26,9 @@ SEAMS = [
     (client_module.Client, "_datastore_api"),
     (query_module.Iterator, "_next_page"),
     (datastore.Key, "to_protobuf"),
+    (datastore.Key, "is_partial"),
     (helpers, "entity_to_protobuf"),
+    (batch_module, "_assign_entity_to_pb"),
 ]
 BY_NAME = [name for _, name in SEAMS]
 
@@ -33,14 +36,16 @@ Client = datastore.Client
 
 
 def test_patching_replaces_these_and_nothing_else() -> None:
-    """Of all that a read or a write goes through, five attributes are replaced."""
+    """Of all that a read or a write goes through, seven attributes are replaced."""
     lazyentity.patch()
     now = standing()
     assert now.keys() == ORIGINALS.keys()
     assert sorted(place for place in now if now[place] != ORIGINALS[place]) == [
         ("Client", "_datastore_api"),
         ("Iterator", "_next_page"),
+        ("Key", "is_partial"),
         ("Key", "to_protobuf"),
+        ("google.cloud.datastore.batch", "_assign_entity_to_pb"),
         ("google.cloud.datastore.helpers", "entity_from_protobuf"),
         ("google.cloud.datastore.helpers", "entity_to_protobuf"),
     ]

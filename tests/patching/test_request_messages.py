@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from unittest import mock
 
@@ -12,9 +13,15 @@ from google.cloud.datastore_v1.types import entity as entity_pb2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lazyentity.patches.requests import key_to_protobuf, lookup_request
+from lazyentity.patches.requests import (
+    commit_request,
+    key_is_partial,
+    key_to_protobuf,
+    lookup_request,
+)
 
 _stock_to_protobuf: Any = Key.to_protobuf
+_stock_is_partial: Any = vars(Key)["is_partial"].fget
 
 _TEXT = st.text(min_size=1, max_size=5)
 _IDS = st.integers(-(2**63), 2**63 - 1) | _TEXT
@@ -53,15 +60,32 @@ def test_keys(key: Key) -> None:
     assert vars(key) == before
 
 
+@given(keys())
+def test_partial_keys(key: Key) -> None:
+    """A key is partial if the client says so."""
+    assert key_is_partial(key, _refuse) is _stock_is_partial(key)
+
+
+@pytest.mark.parametrize("last", [0, ""])
+def test_keys_with_an_empty_id(last: Any) -> None:
+    """Such a key is neither partial nor of any use."""
+    key = Key("Kind", last, project="p")
+    assert key_is_partial(key, _refuse) is _stock_is_partial(key)
+    assert key_to_protobuf(key, _refuse) == _stock_to_protobuf(key)
+
+
 class _OtherKey(Key):
+    id_or_name = None
+
     def to_protobuf(self) -> Any:
         return "other"
 
 
 def test_keys_of_other_classes_make_their_own() -> None:
-    """A subclass may have its own idea of the message."""
+    """A subclass may have its own idea of the message, and of being partial."""
     other = _OtherKey("Kind", 1, project="p")  # type: ignore[no-untyped-call]  # upstream is untyped
     assert key_to_protobuf(other, lambda key: key.to_protobuf()) == "other"
+    assert key_is_partial(other, _stock_is_partial)
 
 
 @pytest.mark.parametrize("path", [("Kind", 2**63), ("Kind", "\ud800"), ("\ud800", 1)])
@@ -85,7 +109,7 @@ _OPTIONS = [
 _REQUESTS = st.fixed_dictionaries(
     {},
     optional={
-        "project_id": _TEXT,
+        "project_id": st.none() | _TEXT,
         "database_id": st.text(max_size=3),
         "keys": st.lists(keys().map(_stock_to_protobuf), max_size=3),
         "read_options": st.sampled_from(_OPTIONS),
@@ -106,20 +130,66 @@ def test_lookup_requests(request: dict[str, Any]) -> None:
     assert {name: str(value) for name, value in request.items()} == before
 
 
+def _mutation(key: Key, operation: str) -> Any:
+    mutation = datastore_pb2.Mutation()
+    if operation == "delete":
+        mutation.delete = _stock_to_protobuf(key)
+    elif operation:
+        getattr(mutation, operation).key = _stock_to_protobuf(key)
+    return mutation
+
+
+_MUTATIONS = st.builds(
+    _mutation, keys(), st.sampled_from(["insert", "update", "upsert", "delete", ""])
+)
+
+_COMMITS = st.fixed_dictionaries(
+    {},
+    optional={
+        "project_id": _TEXT,
+        "database_id": st.text(max_size=3),
+        "mode": st.sampled_from(list(datastore_pb2.CommitRequest.Mode)),
+        "transaction": st.none() | st.binary(max_size=3),
+        "mutations": st.lists(_MUTATIONS, max_size=3),
+    },
+)
+
+
+@given(_COMMITS)
+def test_commit_requests(request: dict[str, Any]) -> None:
+    """The same message, of the same class, that shares nothing with what it was made of."""
+    before = {name: str(value) for name, value in request.items()}
+    made, stock = commit_request(request), datastore_pb2.CommitRequest(request)
+    assert type(made) is type(stock)
+    assert made == stock
+    assert made._pb == stock._pb
+    made.mutations.append(datastore_pb2.Mutation())
+    assert {name: str(value) for name, value in request.items()} == before
+
+
+_LOOKUPS_OF_OTHERS = [
+    datastore_pb2.LookupRequest(project_id="p"),
+    {"project_id": "p", "keys": [{"path": [{"kind": "K", "id": 1}]}]},
+    {"project_id": "p", "keys": (entity_pb2.Key(),)},
+    {"project_id": "p", "read_options": {"transaction": b"t"}},
+]
+_COMMITS_OF_OTHERS = [
+    datastore_pb2.CommitRequest(project_id="p"),
+    {"project_id": "p", "mutations": [{"delete": {"path": [{"kind": "K", "id": 1}]}}]},
+    {"project_id": "p", "mutations": (datastore_pb2.Mutation(),)},
+    {"project_id": "p", "mode": 1},
+]
+_OTHERS = [mock.sentinel.request, None, {"project_id": "p", "nonsense": 1}, {"project_id": 5}]
+
+
 @pytest.mark.parametrize(
-    "request_",
+    ("make", "request_"),
     [
-        datastore_pb2.LookupRequest(project_id="p"),
-        mock.sentinel.request,
-        None,
-        {"project_id": None},
-        {"project_id": "p", "keys": [{"path": [{"kind": "K", "id": 1}]}]},
-        {"project_id": "p", "keys": (entity_pb2.Key(),)},
-        {"project_id": "p", "read_options": {"transaction": b"t"}},
-        {"project_id": "p", "nonsense": 1},
+        *((lookup_request, request) for request in _LOOKUPS_OF_OTHERS + _OTHERS),
+        *((commit_request, request) for request in _COMMITS_OF_OTHERS + _OTHERS),
     ],
     ids=repr,
 )
-def test_other_requests_are_left_to_the_client(request_: Any) -> None:
+def test_other_requests_are_left_to_the_client(make: Callable[[Any], Any], request_: Any) -> None:
     """What the client does not make itself is passed on."""
-    assert lookup_request(request_) is request_
+    assert make(request_) is request_
