@@ -132,7 +132,7 @@ def _puts(lines: Iterable[Put]) -> str:
 
 def _document(measured: Results) -> str:
     directions: tuple[tuple[str, Sequence[Conversion | Put]], ...] = (
-        ("read, everything in it", measured.conversion),
+        ("all of it read", measured.conversion),
         ("written", measured.puts),
     )
     rows = (
@@ -147,7 +147,7 @@ def _document(measured: Results) -> str:
         for line in lines
         if line.mix == DOCUMENT
     )
-    return _table(("", "kB", "stock ms", "lazy ms", "stock / lazy"), rows)
+    return _table(("document", "kB", "stock ms", "lazy ms", "stock / lazy"), rows)
 
 
 def _end_to_end(measured: Results) -> str:
@@ -214,7 +214,7 @@ def render(measured: Results, compact: bool = False) -> str:
     for mix, title in _MIX_TITLES.items():
         if mix in measured_mixes and (not compact or mix in _COMPACT_MIXES):
             blocks += [f"{title}:", _conversion(measured, mix)]
-    if DOCUMENT in measured_mixes and not compact:
+    if DOCUMENT in measured_mixes | {line.mix for line in measured.puts} and not compact:
         blocks += [
             _prose(
                 "One property that holds a dict of dicts and lists, a few levels deep, of many "
