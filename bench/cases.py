@@ -16,8 +16,8 @@ from typing import Any
 from google.cloud import datastore
 from google.cloud.datastore import helpers
 
-from lazyentity.bench import reading
-from lazyentity.bench.wire import lookup_responses
+from lazyentity.bench import document, reading
+from lazyentity.bench.wire import entities_of, lookup_responses
 
 PROJECT = "bench"
 KIND = "Order"
@@ -116,6 +116,9 @@ EMBEDDED = "embedded"
 """The special case: ten embedded entities of twenty mixed properties, one leaf read."""
 _EMBEDDED_COUNT, _EMBEDDED_SIZE = 10, 20
 
+DOCUMENT = "document"
+"""The special case: one property of about 500 KB, a dict of dicts and lists, all of it read."""
+
 
 @dataclass(frozen=True)
 class Case:
@@ -131,6 +134,12 @@ class Case:
     responses: tuple[bytes, ...]
     entities: int
     reader: reading.Reader
+
+    @property
+    def wire_bytes(self) -> int:
+        """The mean size of a serialised entity."""
+        sizes = [len(raw) for response in self.responses for raw in entities_of(response)]
+        return round(sum(sizes) / self.entities)
 
 
 def names_read(mix: Mix, count: int, read: str) -> tuple[str, ...]:
@@ -214,13 +223,33 @@ def embedded_case() -> Case:
     )
 
 
+def document_entity() -> datastore.Entity:
+    """An entity whose only property is the dict of `document.make`."""
+    entity = datastore.Entity(key=datastore.Key(KIND, 1, project=PROJECT))
+    entity[DOCUMENT] = document.make()
+    return entity
+
+
+def document_case() -> Case:
+    """The one entity of `document_entity`, everything in it read; its values are counted."""
+    pb = helpers.entity_to_protobuf(document_entity())._pb
+    return Case(
+        mix=DOCUMENT,
+        properties=document.VALUES,
+        read="all",
+        responses=tuple(lookup_responses([pb], 1)),
+        entities=1,
+        reader=reading.ByName(plan=((DOCUMENT,),), deep=True),
+    )
+
+
 def select(
     mixes: Sequence[str], counts: Sequence[int], reads: Sequence[str]
 ) -> dict[str, Callable[[], Case]]:
     """Makers of all the cases asked for, by a name for each, in order of mix, count and read.
 
     Makers, because the bytes of all cases together would be hundreds of megabytes. With the nested
-    mix comes `embedded_case`.
+    mix come `embedded_case` and `document_case`.
     """
     makers: dict[str, Callable[[], Case]] = {
         f"{mix}-{count}-{read}": functools.partial(case, mix, count, read)
@@ -231,4 +260,5 @@ def select(
     }
     if "nested" in mixes:
         makers[f"{EMBEDDED}-leaf"] = embedded_case
+        makers[f"{DOCUMENT}-all"] = document_case
     return makers

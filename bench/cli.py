@@ -70,7 +70,7 @@ def _check_goals(measured: results.Results, console: Console) -> None:
 
 
 @click.command()
-@click.option("--quick", is_flag=True, help="Fewer cases and rounds, about a minute.")
+@click.option("--quick", is_flag=True, help="Fewer cases and rounds, a minute or two.")
 @click.option(
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),

@@ -74,13 +74,12 @@ def measure(case: Case, budget: Budget) -> Conversion:
         name: summarize(scaled(samples, _MICROSECONDS / case.entities))
         for name, samples in seconds.items()
     }
-    wire_bytes = sum(len(raw) for response in case.responses for raw in wire.entities_of(response))
     return Conversion(
         mix=case.mix,
         properties=case.properties,
         read=case.read,
         entities=case.entities,
-        wire_bytes=round(wire_bytes / case.entities),
+        wire_bytes=case.wire_bytes,
         stock=per_entity["stock"],
         lazy=per_entity["lazy"],
         upb_parse=per_entity["upb_parse"],

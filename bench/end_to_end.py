@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from google.cloud import datastore
@@ -14,8 +14,8 @@ import lazyentity
 from lazyentity.bench import cases, floor, loopback, verify
 from lazyentity.bench.results import EndToEnd
 from lazyentity.bench.server.process import LoopbackServer
-from lazyentity.bench.stats import paired_ratio, scaled, summarize
-from lazyentity.bench.timing import Budget, Task, interleave
+from lazyentity.bench.stats import Summary, paired_ratio, scaled, summarize
+from lazyentity.bench.timing import Budget, Context, Task, Timed, interleave
 
 _MILLISECONDS = 1e3
 _READ = "1"
@@ -57,10 +57,19 @@ def _task(call: Call, client: datastore.Client, keys: list[Any], name: str) -> T
 
 @dataclass(frozen=True)
 class Loaded:
-    """The three sides of a call, ready to run, and the comparison of what they gave."""
+    """The sides of a call, ready to run inside ``contexts``, and the comparison of what they gave.
+
+    ``check`` takes what the stock and the lazy task returned.
+    """
 
     tasks: dict[str, Task]
-    check: Callable[[list[Any], list[Any]], None]
+    check: Callable[[Any, Any], None]
+    contexts: Mapping[str, Context] = field(default_factory=dict)
+
+    def run(self, side: str) -> Any:
+        """Run the task of ``side`` once; returns what it returns."""
+        with self.contexts.get(side, contextlib.nullcontext)():
+            return self.tasks[side]()
 
 
 @contextlib.contextmanager
@@ -94,10 +103,15 @@ def loaded(call_name: str, entities: int, properties: int) -> Iterator[Loaded]:
             tasks={
                 "stock": _task(call, stock, keys, name),
                 "lazy": _task(call, lazyentity.wrap(lazy), keys, name),
-                "floor": _task(call, bare, keys, name),
+                "floor": _task(call, lazyentity.wrap(bare), keys, name),
             },
             check=check,
         )
+
+
+def wall_times(timed: Mapping[str, Timed]) -> dict[str, Summary]:
+    """The milliseconds of each side, by its name."""
+    return {side: summarize(scaled(track.seconds, _MILLISECONDS)) for side, track in timed.items()}
 
 
 def measure(call_name: str, entities: int, properties: int, budget: Budget) -> EndToEnd:
@@ -107,11 +121,10 @@ def measure(call_name: str, entities: int, properties: int, budget: Budget) -> E
         verify.OutputMismatch: the sides differ, or the floor did not carry the whole answer.
         KeyError: there is no such call.
     """
-    with loaded(call_name, entities, properties) as sides:
-        timed = interleave(sides.tasks, budget)
-        sides.check(timed["stock"].last, timed["lazy"].last)
-    seconds = {side: track.seconds for side, track in timed.items()}
-    wall = {side: summarize(scaled(taken, _MILLISECONDS)) for side, taken in seconds.items()}
+    with loaded(call_name, entities, properties) as call:
+        timed = interleave(call.tasks, budget, call.contexts)
+        call.check(timed["stock"].last, timed["lazy"].last)
+    wall = wall_times(timed)
     return EndToEnd(
         call=call_name,
         entities=entities,
@@ -120,6 +133,6 @@ def measure(call_name: str, entities: int, properties: int, budget: Budget) -> E
         stock=wall["stock"],
         lazy=wall["lazy"],
         floor=wall["floor"],
-        ratio=paired_ratio(seconds["stock"], seconds["lazy"]),
-        over_floor=paired_ratio(seconds["lazy"], seconds["floor"]),
+        ratio=paired_ratio(timed["stock"].seconds, timed["lazy"].seconds),
+        over_floor=paired_ratio(timed["lazy"].seconds, timed["floor"].seconds),
     )

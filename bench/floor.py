@@ -1,6 +1,6 @@
-"""The floor of the end-to-end measurement: the client's own path, ending in undecoded bytes.
+"""The floor of the end-to-end measurement: the lazy client's own path, ending in undecoded bytes.
 
-Everything is the client's own (request building, retries, timeouts, the channel, paging), except
+Everything is that client's own (request building, retries, timeouts, the channel, paging), except
 that the response deserialiser keeps the bytes as they came. Nothing that decodes can be faster.
 """
 
@@ -11,10 +11,11 @@ from types import SimpleNamespace
 from typing import Any
 
 from google.cloud import datastore
-from google.cloud.datastore_v1.services.datastore import client as gapic
 from google.cloud.datastore_v1.services.datastore.transports.grpc import DatastoreGrpcTransport
 from google.cloud.datastore_v1.types import datastore as datastore_types
 from google.cloud.datastore_v1.types import query as query_types
+
+from lazyentity.patches.transports import LazyDatastoreClient
 
 # What the client asks of a response, answered as by a complete one that found nothing. The client
 # has to get some answer, or it would stop halfway.
@@ -67,10 +68,10 @@ class BytesTransport(DatastoreGrpcTransport):
 def answer_in_bytes(client: datastore.Client) -> BytesTransport:
     """Give ``client``, one of the gRPC transport, a transport that decodes nothing, and return it.
 
-    Its reads go out as before and find nothing.
+    Its reads go out as those of a patched client do, and find nothing.
     """
     transport = BytesTransport(channel=client._datastore_api.transport.grpc_channel)
-    client._datastore_api_internal = gapic.DatastoreClient(
+    client._datastore_api_internal = LazyDatastoreClient(
         transport=transport, client_info=client._client_info
     )
     return transport

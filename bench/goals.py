@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from lazyentity.bench import cases, document
 from lazyentity.bench.results import UNITS, Growing, Results
 from lazyentity.bench.stats import Summary
 
@@ -22,11 +23,31 @@ def _conversion(mix: str, properties: int, read: str, statistic: str = "ratio") 
     return find
 
 
-def _end_to_end(call: str, properties: int, statistic: str = "ratio") -> Measured:
+def _rewrite(properties: int, changed: str) -> Measured:
+    def find(results: Results) -> Summary | None:
+        for line in results.read_modify_write:
+            if (line.properties, line.changed) == (properties, changed):
+                return line.ratio
+        return None
+
+    return find
+
+
+def _put(mix: str, properties: int) -> Measured:
+    def find(results: Results) -> Summary | None:
+        for line in results.puts:
+            if (line.mix, line.properties) == (mix, properties):
+                return line.ratio
+        return None
+
+    return find
+
+
+def _end_to_end(call: str, entities: int, properties: int, statistic: str = "ratio") -> Measured:
     def find(results: Results) -> Summary | None:
         for line in results.end_to_end:
-            if (line.call, line.properties) == (call, properties):
-                found: Summary = getattr(line, statistic)
+            if (line.call, line.entities, line.properties) == (call, entities, properties):
+                found: Summary | None = getattr(line, statistic)
                 return found
         return None
 
@@ -83,7 +104,28 @@ def _faster(backend: str, mix: str, read: str, bounds: dict[int, float]) -> list
     ]
 
 
-_QUERY = "query of 300 entities of 100 properties, 1 read"
+def _put_faster(backend: str, mix: str, properties: int, bound: float) -> Goal:
+    return Goal(
+        backend,
+        f"put, {mix}, {properties} properties: stock time / lazy time",
+        _put(mix, properties),
+        bound,
+        at_least=True,
+    )
+
+
+def _call_faster(
+    backend: str, call: str, entities: int, properties: int, what: str, bound: float
+) -> Goal:
+    return Goal(
+        backend,
+        f"{call} of {entities} entities of {properties} properties, {what}: stock wall / lazy wall",
+        _end_to_end(call, entities, properties),
+        bound,
+        at_least=True,
+    )
+
+
 _HELD = "memory held, 100 properties, 4 read: lazy / stock"
 
 # Linear growth is 1, quadratic growth would be 10. Caches lie between: 1,000 fit into those next to
@@ -94,7 +136,8 @@ GOALS: tuple[Goal, ...] = (
     *_faster("pure", "mixed", "4", {20: 4, 100: 8, 500: 12}),
     *_faster("pure", "mixed", "all", {20: 0.9, 100: 0.9, 500: 0.9}),
     *_faster("pure", "mixed", "items", {20: 0.9, 100: 0.9, 500: 0.9}),
-    Goal("pure", f"{_QUERY}: stock wall / lazy wall", _end_to_end("query", 100), 6, at_least=True),
+    _call_faster("pure", "query", 300, 100, "1 read", 6),
+    _put_faster("pure", "mixed", 100, 2),
     Goal("pure", _HELD, _memory(100), 0.6, at_least=False),
     Goal("pure", "import lazyentity.auto, ms", _import_ms, 30, at_least=False),
     *_faster("native", "mixed", "4", {5: 10, 20: 20, 100: 50, 500: 100}),
@@ -103,6 +146,16 @@ GOALS: tuple[Goal, ...] = (
     *_faster("native", "mixed", "items", {20: 5, 100: 5}),
     *_faster("native", "mixed", "eager", {100: 4}),
     *_faster("native", "embedded", "leaf", {200: 50}),
+    *_faster("native", cases.DOCUMENT, "all", {document.VALUES: 10}),
+    Goal(
+        "native",
+        "mixed, 100 properties, 1 read, 1 changed, written: stock time / lazy time",
+        _rewrite(100, "1"),
+        40,
+        at_least=True,
+    ),
+    _put_faster("native", "mixed", 100, 8),
+    _put_faster("native", cases.DOCUMENT, document.VALUES, 10),
     Goal(
         "native",
         "mixed, 100 properties, 4 read: lazy time / upb's parse alone",
@@ -110,16 +163,17 @@ GOALS: tuple[Goal, ...] = (
         1,
         at_least=False,
     ),
-    Goal(
-        "native", f"{_QUERY}: stock wall / lazy wall", _end_to_end("query", 100), 20, at_least=True
-    ),
+    _call_faster("native", "query", 300, 100, "1 read", 20),
     Goal(
         "native",
-        f"{_QUERY}: lazy wall / undecoded bytes",
-        _end_to_end("query", 100, "over_floor"),
+        "query of 300 entities of 100 properties, 1 read: lazy wall / undecoded bytes",
+        _end_to_end("query", 300, 100, "over_floor"),
         1.6,
         at_least=False,
     ),
+    _call_faster("native", "get_multi", 1000, 10, "1 read", 8),
+    _call_faster("native", "get_multi", 1000, 100, "1 read", 20),
+    _call_faster("native", "get_multi, put_multi", 300, 100, "1 changed", 8),
     Goal("native", _HELD, _memory(100), 0.5, at_least=False),
     *(
         Goal(

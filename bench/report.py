@@ -17,7 +17,15 @@ import click
 from tabulate import tabulate
 
 from lazyentity.bench import results, tables
-from lazyentity.bench.results import UNITS, Conversion, Results
+from lazyentity.bench.cases import DOCUMENT
+from lazyentity.bench.results import (
+    UNITS,
+    Conversion,
+    EndToEnd,
+    Put,
+    ReadModifyWrite,
+    Results,
+)
 
 SECTION = "benchmark-table"
 
@@ -44,7 +52,7 @@ def _prose(text: str) -> str:
     return textwrap.fill(text, _WIDTH, break_on_hyphens=False, break_long_words=False)
 
 
-def _ratio(line: Conversion | None) -> str:
+def _ratio(line: Conversion | EndToEnd | ReadModifyWrite | Put | None) -> str:
     if line is None:
         return "not measured"
     return f"{line.ratio.median:.1f}x ({line.ratio.q1:.1f}-{line.ratio.q3:.1f})"
@@ -82,14 +90,74 @@ def _conversion(measured: Results, mix: str) -> str:
     return _table(headers, rows)
 
 
+def _read_modify_write(measured: Results) -> str:
+    lines = {(line.properties, line.changed): line for line in measured.read_modify_write}
+    rows = (
+        (
+            str(properties),
+            str(line.wire_bytes),
+            f"{line.stock.median:.1f}",
+            f"{line.lazy.median:.1f}",
+            *(_ratio(lines.get((properties, count))) for count in ("0", "1", "half", "all")),
+        )
+        for (properties, changed), line in lines.items()
+        if changed == "1"
+    )
+    headers = (
+        "properties",
+        "bytes",
+        "stock µs, 1 changed",
+        "lazy µs, 1 changed",
+        "none changed",
+        "1 changed",
+        "half changed",
+        "all changed",
+    )
+    return _table(headers, rows)
+
+
+def _puts(lines: Iterable[Put]) -> str:
+    rows = (
+        (
+            str(line.properties),
+            str(line.wire_bytes),
+            f"{line.stock.median:.1f}",
+            f"{line.lazy.median:.1f}",
+            _ratio(line),
+        )
+        for line in lines
+    )
+    return _table(("properties", "bytes", "stock µs", "lazy µs", "stock / lazy"), rows)
+
+
+def _document(measured: Results) -> str:
+    directions: tuple[tuple[str, Sequence[Conversion | Put]], ...] = (
+        ("all of it read", measured.conversion),
+        ("written", measured.puts),
+    )
+    rows = (
+        (
+            direction,
+            f"{line.wire_bytes / 1000:.0f}",
+            f"{line.stock.median / 1000:.1f}",
+            f"{line.lazy.median / 1000:.1f}",
+            _ratio(line),
+        )
+        for direction, lines in directions
+        for line in lines
+        if line.mix == DOCUMENT
+    )
+    return _table(("document", "kB", "stock ms", "lazy ms", "stock / lazy"), rows)
+
+
 def _end_to_end(measured: Results) -> str:
     rows = (
         (
-            f"{line.call} of {line.entities} x {line.properties}, {line.read} read",
+            f"{line.call} of {line.entities} x {line.properties}, {line.done}",
             f"{line.stock.median:.1f}",
             f"{line.lazy.median:.1f}",
-            f"{line.floor.median:.1f}",
-            f"{line.ratio.median:.1f}x ({line.ratio.q1:.1f}-{line.ratio.q3:.1f})",
+            "" if line.floor is None else f"{line.floor.median:.1f}",
+            _ratio(line),
         )
         for line in measured.end_to_end
     )
@@ -130,7 +198,7 @@ def render(measured: Results, compact: bool = False) -> str:
     """The section as reStructuredText: bias, surroundings, tables.
 
     ``compact`` is for a section below a full one: without the bias and how to read the figures, and
-    of the tables only mixed entities, end to end and memory.
+    of the tables only mixed entities, writes, end to end and memory.
     """
     blocks = [_prose(f"Measured on {measured.date[:10]}: {tables.environment_line(measured)}.")]
     if not compact:
@@ -146,6 +214,28 @@ def render(measured: Results, compact: bool = False) -> str:
     for mix, title in _MIX_TITLES.items():
         if mix in measured_mixes and (not compact or mix in _COMPACT_MIXES):
             blocks += [f"{title}:", _conversion(measured, mix)]
+    if DOCUMENT in measured_mixes | {line.mix for line in measured.puts} and not compact:
+        blocks += [
+            _prose(
+                "One property that holds a dict of dicts and lists, a few levels deep, of many "
+                "small values:"
+            ),
+            _document(measured),
+        ]
+    if measured.read_modify_write:
+        blocks += [
+            _prose(
+                "Entities of six mixed types read, changed and written: from the bytes of a "
+                "response of 20 entities, one property read, to the serialised message of each. "
+                "Times are per entity:"
+            ),
+            _read_modify_write(measured),
+        ]
+    if puts := [line for line in measured.puts if line.mix != DOCUMENT]:
+        blocks += [
+            _prose("Fresh entities of six mixed types to messages, as in a put, per entity:"),
+            _puts(puts),
+        ]
     if measured.end_to_end:
         blocks += [
             "Through the client, over loopback gRPC, wall time of a call; *undecoded bytes* is the "
@@ -209,7 +299,7 @@ def put_between_markers(document: str, section: str, text: str) -> str:
 @click.option(
     "--compact",
     is_flag=True,
-    help="Only mixed entities, end to end and memory: for a section below a full one.",
+    help="Only mixed entities, writes, end to end and memory: for a section below a full one.",
 )
 def main(
     results_file: Path, update: Path | None, check: Path | None, section: str, compact: bool

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -65,7 +65,9 @@ class Memory:
 class EndToEnd:
     """Milliseconds of wall time per call through the client, from call to last value read.
 
-    ``floor`` is the same client path returning undecoded bytes. ``ratio`` is stock over lazy.
+    ``floor`` is the same client path returning undecoded bytes; ``None`` where there is none.
+    ``changed`` is how many properties of each entity are changed and written back; then the last
+    write ends the call. ``ratio`` is stock over lazy.
     """
 
     call: str
@@ -74,9 +76,48 @@ class EndToEnd:
     read: str
     stock: Summary
     lazy: Summary
-    floor: Summary
+    floor: Summary | None
     ratio: Summary
-    over_floor: Summary
+    over_floor: Summary | None
+    changed: int = 0
+
+    @property
+    def done(self) -> str:
+        """What the caller does with each entity, in words."""
+        return f"{self.changed} changed" if self.changed else f"{self.read} read"
+
+
+@dataclass(frozen=True)
+class ReadModifyWrite:
+    """Bytes in, one property read, some ``changed``, bytes out: microseconds per entity.
+
+    ``wire_bytes`` is the size of one entity as it is read. ``ratio`` is stock over lazy.
+    """
+
+    mix: str
+    properties: int
+    changed: str
+    entities: int
+    wire_bytes: int
+    stock: Summary
+    lazy: Summary
+    ratio: Summary
+
+
+@dataclass(frozen=True)
+class Put:
+    """Fresh entities in, messages out: microseconds per entity.
+
+    ``wire_bytes`` is the size of one serialised message. ``ratio`` is stock over lazy.
+    """
+
+    mix: str
+    properties: int
+    entities: int
+    wire_bytes: int
+    stock: Summary
+    lazy: Summary
+    ratio: Summary
 
 
 @dataclass(frozen=True)
@@ -116,7 +157,10 @@ class Access:
 
 @dataclass(frozen=True)
 class Results:
-    """One run. Mode ``own`` is a run on somebody's own entities, which ``source`` names."""
+    """One run. Mode ``own`` is a run on somebody's own entities, which ``source`` names.
+
+    Files from before writes were measured have none.
+    """
 
     schema: Annotated[int, msgspec.Meta(ge=SCHEMA, le=SCHEMA)]
     date: str
@@ -130,6 +174,8 @@ class Results:
     access: Access | None
     source: str | None = None
     bias: str = BIAS
+    read_modify_write: list[ReadModifyWrite] = field(default_factory=list)
+    puts: list[Put] = field(default_factory=list)
 
 
 class ResultsError(Exception):

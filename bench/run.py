@@ -13,11 +13,13 @@ from lazyentity.bench import (
     cases,
     conversion,
     end_to_end,
+    end_to_end_writes,
     environment,
     memory,
     overheads,
     scaling,
     sides,
+    writes,
 )
 from lazyentity.bench.results import (
     SCHEMA,
@@ -26,6 +28,8 @@ from lazyentity.bench.results import (
     Conversion,
     EndToEnd,
     Memory,
+    Put,
+    ReadModifyWrite,
     Results,
     Scaling,
 )
@@ -34,15 +38,30 @@ from lazyentity.bench.timing import Budget
 
 ENTITIES, PROPERTIES = 300, 100
 
+_READS_OF_GOALS = (
+    ("query", ENTITIES, PROPERTIES),
+    ("get_multi", ENTITIES, PROPERTIES),
+    ("get_multi", 1000, 10),
+    ("get_multi", 1000, 100),
+)
+
 
 @dataclass(frozen=True)
 class Plan:
-    """The cases and budgets of a run."""
+    """The cases and budgets of a run.
+
+    ``end_to_end_reads`` are the name of a call, how many entities it reads, and of how many
+    properties each.
+    """
 
     mode: Literal["quick", "full", "own"]
     counts: tuple[int, ...]
     reads: tuple[str, ...]
     conversion: Budget
+    rewrite_counts: tuple[int, ...]
+    put_counts: tuple[int, ...]
+    writes: Budget
+    end_to_end_reads: tuple[tuple[str, int, int], ...]
     end_to_end: Budget
     access: Budget
     memory_properties: tuple[int, ...]
@@ -58,7 +77,11 @@ QUICK = Plan(
     counts=(5, 20, 100, 500),
     reads=("1", "4", "all", "items", cases.EAGER),
     conversion=Budget(seconds=0.5, min_rounds=5, max_rounds=50, sample_seconds=0.002),
-    end_to_end=Budget(seconds=6, min_rounds=9, max_rounds=60, sample_seconds=0.02),
+    rewrite_counts=(100,),
+    put_counts=(100,),
+    writes=Budget(seconds=0.5, min_rounds=3, max_rounds=50, sample_seconds=0.002),
+    end_to_end_reads=_READS_OF_GOALS,
+    end_to_end=Budget(seconds=4, min_rounds=9, max_rounds=60, sample_seconds=0.02),
     access=Budget(seconds=1, min_rounds=9, max_rounds=50, sample_seconds=0),
     memory_properties=(100,),
     memory_entities=1500,
@@ -73,7 +96,11 @@ FULL = Plan(
     counts=cases.COUNTS,
     reads=cases.READS,
     conversion=Budget(seconds=2, min_rounds=11, max_rounds=200, sample_seconds=0.005),
-    end_to_end=Budget(seconds=20, min_rounds=30, max_rounds=200, sample_seconds=0.02),
+    rewrite_counts=(5, 20, 100, 500, 1000),
+    put_counts=(5, 20, 100, 500),
+    writes=Budget(seconds=1, min_rounds=9, max_rounds=200, sample_seconds=0.005),
+    end_to_end_reads=(*_READS_OF_GOALS, ("get_multi", 10, 10), ("get_multi", 100, 10)),
+    end_to_end=Budget(seconds=15, min_rounds=30, max_rounds=200, sample_seconds=0.02),
     access=Budget(seconds=3, min_rounds=30, max_rounds=100, sample_seconds=0),
     memory_properties=(5, 20, 100, 500),
     memory_entities=5000,
@@ -83,12 +110,20 @@ FULL = Plan(
     scaling_with_stock=True,
 )
 
-Part = Conversion | Memory | EndToEnd | Scaling | Access | Summary
+Part = Conversion | ReadModifyWrite | Put | Memory | EndToEnd | Scaling | Access | Summary
 Step = tuple[str, Callable[[], Part]]
 
 
 def _decode_step(make: Callable[[], cases.Case], budget: Budget) -> Step:
     return "decode", lambda: conversion.measure(make(), budget)
+
+
+def _rewrite_step(make: Callable[[], writes.Rewrite], budget: Budget) -> Step:
+    return "read, modify, write", lambda: writes.measure_rewrite(make(), budget)
+
+
+def _put_step(make: Callable[[], writes.Fresh], budget: Budget) -> Step:
+    return "put", lambda: writes.measure_put(make(), budget)
 
 
 def steps(plan: Plan, mixes: Sequence[str], counts: Sequence[int]) -> list[Step]:
@@ -97,6 +132,14 @@ def steps(plan: Plan, mixes: Sequence[str], counts: Sequence[int]) -> list[Step]
         *(
             _decode_step(make, plan.conversion)
             for make in cases.select(mixes, counts, plan.reads).values()
+        ),
+        *(
+            _rewrite_step(make_rewrite, plan.writes)
+            for make_rewrite in writes.select_rewrites(plan.rewrite_counts).values()
+        ),
+        *(
+            _put_step(make_put, plan.writes)
+            for make_put in writes.select_puts(plan.put_counts).values()
         ),
         *(
             (
@@ -108,9 +151,13 @@ def steps(plan: Plan, mixes: Sequence[str], counts: Sequence[int]) -> list[Step]
         *(
             (
                 "end to end",
-                functools.partial(end_to_end.measure, call, ENTITIES, PROPERTIES, plan.end_to_end),
+                functools.partial(end_to_end.measure, call, entities, properties, plan.end_to_end),
             )
-            for call in end_to_end.CALLS
+            for call, entities, properties in plan.end_to_end_reads
+        ),
+        (
+            "end to end",
+            functools.partial(end_to_end_writes.measure, ENTITIES, PROPERTIES, plan.end_to_end),
         ),
         *(
             (
@@ -151,6 +198,8 @@ def collect(
         mode=mode,
         environment=environment.describe(lazyentity.backend),
         conversion=of(Conversion),
+        read_modify_write=of(ReadModifyWrite),
+        puts=of(Put),
         memory=of(Memory),
         end_to_end=of(EndToEnd),
         scaling=of(Scaling),

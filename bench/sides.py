@@ -1,12 +1,14 @@
 """The two sides of every comparison: what a stock client runs, and what a patched one runs.
 
-Both are called side by side, with nothing patched: each side names its own response class and its
-own conversion, and the steps between them are those of ``Client.get_multi``.
+For reads both are called side by side, with nothing patched: each side names its own response class
+and its own conversion, and the steps between them are those of ``Client.get_multi``. Writes have no
+such seam: they are the client's own on both sides, and the lazy side runs inside of `patched`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +16,7 @@ from google.cloud.datastore import Entity, helpers
 from google.cloud.datastore_v1.types import datastore as datastore_types
 
 import lazyentity
+from lazyentity.bench.timing import Context
 from lazyentity.patches import datastore as patched_client
 from lazyentity.patches import responses
 
@@ -45,6 +48,30 @@ STOCK = Side(datastore_types.LookupResponse.deserialize, helpers.entity_from_pro
 LAZY = Side(responses.LookupResponse.deserialize, _convert)
 EAGER = Side(_deserialize_eager, _convert)
 """The lazy side inside ``lazyentity.eager()``: stock entities again."""
+
+
+@contextlib.contextmanager
+def patched() -> Iterator[None]:
+    """Patch the client while inside, even where LAZYENTITY_DISABLE asks not to.
+
+    Raises:
+        AttributeError, ImportError: the client lacks something that the patch replaces.
+    """
+    patched_client.PATCH.apply()
+    try:
+        yield
+    finally:
+        patched_client.PATCH.revert()
+
+
+CONTEXTS: dict[str, Context] = {"stock": contextlib.nullcontext, "lazy": patched}
+"""What the sides of a write run inside of."""
+
+
+def to_bytes(entity: Entity) -> bytes:
+    """The serialised message that the client makes of ``entity``."""
+    raw: bytes = helpers.entity_to_protobuf(entity)._pb.SerializeToString()
+    return raw
 
 
 class PatchedProcess(Exception):

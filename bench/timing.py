@@ -14,11 +14,14 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
 Task = Callable[[], Any]
+
+Context = Callable[[], AbstractContextManager[object]]
+"""Makes what a task has to run inside of."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +41,16 @@ class Budget:
 
 @dataclass
 class Timed:
-    """One task, its seconds per call (one figure a round) and what its last timed call returned."""
+    """One task, its seconds per call (one figure a round) and what its last timed call returned.
+
+    Every sample is taken inside a ``context`` of its own, which is entered and left while no clock
+    runs.
+    """
 
     task: Task
     seconds: list[float] = field(default_factory=list)
     last: Any = None
+    context: Context = nullcontext
 
     def sample(self, calls: int) -> float:
         """Seconds per call over ``calls`` calls, the release of the previous results included.
@@ -51,18 +59,22 @@ class Timed:
         side to side (caches filled by another task, a server that fell asleep meanwhile).
         """
         task, self.last = self.task, None
-        gc.collect()
-        result = task()
-        start = time.perf_counter()
-        for _ in itertools.repeat(None, calls):
+        with self.context():
+            gc.collect()
             result = task()
-        seconds = (time.perf_counter() - start) / calls
+            start = time.perf_counter()
+            for _ in itertools.repeat(None, calls):
+                result = task()
+            seconds = (time.perf_counter() - start) / calls
         self.last = result
         return seconds
 
     def calls_for(self, seconds: float) -> int:
         """The number of calls that last ``seconds``; the trial calls also warm the task up."""
         return max(1, math.ceil(seconds / min(self.sample(1) for _ in range(3))))
+
+
+_NO_CONTEXTS: Mapping[str, Context] = {}
 
 
 @contextmanager
@@ -80,14 +92,20 @@ def collector_off() -> Iterator[None]:
             gc.enable()
 
 
-def interleave(tasks: Mapping[str, Task], budget: Budget) -> dict[str, Timed]:
+def interleave(
+    tasks: Mapping[str, Task], budget: Budget, contexts: Mapping[str, Context] = _NO_CONTEXTS
+) -> dict[str, Timed]:
     """Time every task of ``tasks`` in turns within ``budget``.
+
+    A task that has one in ``contexts``, under its name, runs inside of it.
 
     Returns:
         For every name its samples: the same number for each, sample ``i`` of all taken in one
         round.
     """
-    timed = {name: Timed(task) for name, task in tasks.items()}
+    timed = {
+        name: Timed(task, context=contexts.get(name, nullcontext)) for name, task in tasks.items()
+    }
     with collector_off():
         calls = {name: track.calls_for(budget.sample_seconds) for name, track in timed.items()}
         forward = list(tasks)

@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from google.cloud.datastore import Entity
+from google.protobuf.message import DecodeError
 
 from lazyentity.bench.reading import Reader
+from lazyentity.bench.wire import EntityMessage
 
 
 class OutputMismatch(Exception):
@@ -60,6 +62,39 @@ def check_entities(stock: Sequence[Entity], lazy: Sequence[Entity]) -> None:
         OutputMismatch: they differ.
     """
     check_same(list(stock), list(lazy), "entities")
+
+
+def check_messages(stock: Sequence[bytes], lazy: Sequence[bytes]) -> None:
+    """Compare two lists of serialised entities by what they parse to: property order is free.
+
+    Raises:
+        OutputMismatch: they differ.
+    """
+    if len(stock) != len(lazy):
+        raise OutputMismatch(f"{len(lazy)} messages in place of {len(stock)}")
+    for position, (raw, lazy_raw) in enumerate(zip(stock, lazy, strict=True)):
+        expected = EntityMessage.FromString(raw)
+        try:
+            found = EntityMessage.FromString(lazy_raw)
+        except DecodeError as error:
+            raise OutputMismatch(f"messages[{position}]: {error}") from error
+        # Not by ==, which ignores unknown fields and finds NaN unequal to itself.
+        if expected.SerializeToString(deterministic=True) != found.SerializeToString(
+            deterministic=True
+        ):
+            raise OutputMismatch(f"messages[{position}]: {_differing(expected, found)}")
+
+
+def _differing(expected: Any, found: Any) -> str:
+    """Where two entity messages differ: the names of properties, or that it is elsewhere."""
+    ours, theirs = (
+        {name: value.SerializeToString(deterministic=True) for name, value in pb.properties.items()}
+        for pb in (found, expected)
+    )
+    names = sorted(
+        name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name)
+    )
+    return f"properties {', '.join(map(repr, names))}" if names else "outside of the properties"
 
 
 def check_read(reader: Reader, stock: Sequence[Entity], lazy: Sequence[Entity]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 
-from lazyentity.bench import cases, end_to_end, environment, run, scaling
+from lazyentity.bench import cases, document, end_to_end_writes, environment, run, scaling, writes
 from lazyentity.bench.results import (
     SCHEMA,
     UNITS,
@@ -13,6 +13,8 @@ from lazyentity.bench.results import (
     EndToEnd,
     Growing,
     Memory,
+    Put,
+    ReadModifyWrite,
     Results,
     Scaling,
     ScalingPoint,
@@ -87,8 +89,8 @@ def make_results(ratio: float = 10.0, backend: str = "pure", growth: float = 1.0
         end_to_end=[
             EndToEnd(
                 call=call,
-                entities=run.ENTITIES,
-                properties=run.PROPERTIES,
+                entities=entities,
+                properties=properties,
                 read="1",
                 stock=_about(40),
                 lazy=_about(40 / ratio),
@@ -96,9 +98,52 @@ def make_results(ratio: float = 10.0, backend: str = "pure", growth: float = 1.0
                 ratio=_about(ratio),
                 over_floor=_about(2),
             )
-            for call in end_to_end.CALLS
+            for call, entities, properties in run.QUICK.end_to_end_reads
+        ]
+        + [
+            EndToEnd(
+                call=end_to_end_writes.CALL,
+                entities=run.ENTITIES,
+                properties=run.PROPERTIES,
+                read="0",
+                stock=_about(200),
+                lazy=_about(200 / ratio),
+                floor=None,
+                ratio=_about(ratio),
+                over_floor=None,
+                changed=1,
+            )
         ],
         scaling=[_scaling(growing, ratio, growth) for growing in UNITS],
         import_ms=_about(12),
+        read_modify_write=[
+            ReadModifyWrite(
+                mix=writes.MIX,
+                properties=count,
+                changed=changed,
+                entities=20,
+                wire_bytes=23 * count,
+                stock=_about(ratio * count),
+                lazy=_about(count),
+                ratio=_about(ratio),
+            )
+            for count in run.QUICK.rewrite_counts
+            for changed in writes.CHANGES
+        ],
+        puts=[
+            Put(
+                mix=mix,
+                properties=count,
+                entities=20,
+                wire_bytes=23 * count,
+                stock=_about(ratio * count),
+                lazy=_about(count),
+                ratio=_about(ratio),
+            )
+            for mix, count in (
+                *((writes.MIX, count) for count in run.QUICK.put_counts),
+                (cases.DOCUMENT, document.VALUES),
+            )
+        ],
         access=Access(entity=_about(30), plain_dict=_about(20), ratio=_about(1.5)),
     )

@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import datetime
 import itertools
+from typing import Any
 
 import pytest
 from google.cloud.datastore import Entity
 
-from lazyentity.bench import cases, sides, wire
+from lazyentity.bench import cases, document, sides, wire
 
 STOCK = sides.STOCK.entities
 
@@ -79,6 +80,26 @@ def test_half_is_half() -> None:
     """Half of the properties means the first half."""
     mix = cases.MIXES["strings"]
     assert cases.names_read(mix, 10, "half") == mix.names(10)[:5]
+
+
+def test_document_case_reads_everything() -> None:
+    """The other special case is one dict of about 500 KB, with lists and dicts inside of dicts."""
+
+    def values(value: Any) -> list[Any]:
+        inner = value.values() if isinstance(value, dict) else value
+        if not isinstance(value, (dict, list)):
+            return [value]
+        return [leaf for item in inner for leaf in values(item)]
+
+    case = cases.document_case()
+    (entity,) = entities_of(case)
+    assert 480_000 < case.wire_bytes < 520_000
+    assert len(values(entity)) == case.properties
+    assert {type(value) for value in values(entity)} == {str, int, float, bool, type(None)}
+    ((_, read),) = case.reader.values([entity])
+    assert read == document.make()
+    assert "document-all" in cases.select(["nested"], [5], cases.READS)
+    assert "document-all" not in cases.select(["mixed"], [5], cases.READS)
 
 
 def test_embedded_case_reads_one_leaf() -> None:

@@ -82,6 +82,8 @@ def test_results_are_written_shown_and_drawn(
         "strings:",
         "mixed:",
         "nested:",
+        "bytes in, 1 read, some changed, bytes out",
+        "fresh entities in",
         "memory held",
         "end to end",
         "one response that grows",

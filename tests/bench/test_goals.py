@@ -59,6 +59,8 @@ def test_not_measured_is_not_met(backend: str) -> None:
         conversion=[],
         memory=[],
         end_to_end=[],
+        read_modify_write=[],
+        puts=[],
         scaling=[],
         import_ms=None,
         access=None,

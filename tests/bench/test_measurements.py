@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+from typing import Any
 
-from lazyentity.bench import end_to_end, memory, overheads, verify
+import pytest
+from google.cloud import datastore
+
+import lazyentity
+from lazyentity.bench import end_to_end, end_to_end_writes, memory, overheads, verify
 from lazyentity.bench.timing import Budget
 
 ONCE = Budget(seconds=0, min_rounds=1, max_rounds=1, sample_seconds=0)
@@ -15,6 +19,7 @@ def test_end_to_end(call: str) -> None:
     """Each call is timed on all three sides, their answers compared."""
     line = end_to_end.measure(call, entities=7, properties=12, budget=ONCE)
     assert (line.call, line.entities, line.properties) == (call, 7, 12)
+    assert line.floor is not None
     assert min(line.stock.median, line.lazy.median, line.floor.median) > 0
 
 
@@ -26,6 +31,41 @@ def test_a_floor_that_carried_less_is_found() -> None:
             sides.check(stock, lazy)
         assert sides.tasks["floor"]() == []
         sides.check(stock, lazy)
+
+
+def test_end_to_end_write() -> None:
+    """Reading, changing and writing back is timed on both sides; there is no floor."""
+    line = end_to_end_writes.measure(entities=7, properties=12, budget=ONCE)
+    assert (line.entities, line.properties, line.changed) == (7, 12, 1)
+    assert min(line.stock.median, line.lazy.median) > 0
+    assert line.floor is line.over_floor is None
+    assert not lazyentity.patched()
+
+
+@pytest.mark.parametrize("side", ["stock", "lazy"])
+def test_what_the_server_holds_is_compared(side: str) -> None:
+    """A side that did not write what it says it wrote is found."""
+    with end_to_end_writes.loaded(entities=3, properties=6) as call:
+        written = {name: call.run(name) for name in call.tasks}
+        call.check(written["stock"], written["lazy"])
+        with pytest.raises(verify.OutputMismatch, match="properties 'text_000'"):
+            call.check(*{**written, side: "other"}.values())
+
+
+def test_lazy_entities_are_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the patched client writes are lazy entities of which nothing was decoded."""
+    put: list[Any] = []
+    original: Any = datastore.Client.put_multi
+
+    def put_multi(client: datastore.Client, entities: list[Any]) -> None:
+        put.append([(type(one), len(lazyentity.decoded(one))) for one in entities])
+        original(client, entities)
+
+    with end_to_end_writes.loaded(entities=2, properties=6) as call:
+        monkeypatch.setattr(datastore.Client, "put_multi", put_multi)
+        for side in ("stock", "lazy"):
+            call.run(side)
+    assert put == [[(datastore.Entity, 6)] * 2, [(lazyentity.LazyEntity, 1)] * 2]
 
 
 def test_values_that_differ_are_found() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ from click.testing import CliRunner
 from docutils.core import publish_doctree
 from docutils.nodes import table
 
-from lazyentity.bench import report, results
+from lazyentity.bench import cases, report, results
 
 from .made import make_results
 
@@ -111,14 +112,39 @@ def test_section_is_valid_and_says_its_bias_first() -> None:
     first = tree.next_node()
     assert first is not None
     assert first.astext().startswith("One machine, synthetic entities")
+    # Three mixes, the document, read-modify-write, put, end to end, memory, scaling.
+    assert len(list(tree.findall(table))) == 9
+
+
+def test_results_without_writes() -> None:
+    """Results of a run that measured no writes and no document have no section of them."""
+    made = make_results()
+    reads = dataclasses.replace(
+        made,
+        conversion=[line for line in made.conversion if line.mix != cases.DOCUMENT],
+        read_modify_write=[],
+        puts=[],
+    )
+    section = report.render(reads)
+    tree = publish_doctree(section, settings_overrides={"report_level": 1, "halt_level": 1})
     # Three mixes, end to end, memory, scaling.
     assert len(list(tree.findall(table))) == 6
+    assert "written" not in section
+    assert "put," not in section.replace("get_multi, put_multi", "")
+
+
+def test_what_was_not_measured_of_the_writes() -> None:
+    """A read-modify-write of which only some changes were measured says so of the others."""
+    made = make_results()
+    only = [line for line in made.read_modify_write if line.changed == "1"]
+    some = report.render(dataclasses.replace(made, read_modify_write=only))
+    assert some.count("not measured") == report.render(made).count("not measured") + 3
 
 
 def test_compact_section() -> None:
-    """A compact section is valid, says where it was measured, and has the three tables."""
+    """A compact section is valid, says where it was measured, and has its tables."""
     section = report.render(make_results(), compact=True)
     tree = publish_doctree(section, settings_overrides={"report_level": 1, "halt_level": 1})
     assert tree.astext().startswith("Measured on 2024-05-06: ")
-    # Mixed, end to end, memory.
-    assert len(list(tree.findall(table))) == 3
+    # Mixed, read-modify-write, put, end to end, memory.
+    assert len(list(tree.findall(table))) == 5

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from lazyentity.bench import results
@@ -16,6 +18,16 @@ def test_round_trip(tmp_path: Path) -> None:
     path = tmp_path / "results.json"
     path.write_text(results.dump(made), encoding="utf-8")
     assert results.load(path) == made
+
+
+def test_committed_before_writes_were_measured(tmp_path: Path) -> None:
+    """A file without the sections of the writes is read as one that measured none."""
+    made = make_results()
+    sections = msgspec.json.decode(results.dump(made))
+    del sections["read_modify_write"], sections["puts"]
+    path = tmp_path / "results.json"
+    path.write_bytes(msgspec.json.encode(sections))
+    assert results.load(path) == dataclasses.replace(made, read_modify_write=[], puts=[])
 
 
 def test_says_where_it_was_measured() -> None:

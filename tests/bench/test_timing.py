@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import contextlib
 import gc
 import time
 import weakref
+from collections.abc import Iterator
 
 import pytest
 
@@ -75,6 +77,32 @@ def test_first_call_of_a_sample_is_not_timed(monkeypatch: pytest.MonkeyPatch) ->
     durations = iter([100, 1, 3])
     monkeypatch.setattr(time, "perf_counter", lambda: now)
     assert Timed(task).sample(2) == 2
+
+
+def test_context_is_entered_while_no_clock_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A task runs inside of its context, whose time does not count; other tasks do not."""
+    now = 0
+    inside = False
+
+    def perf_counter() -> int:
+        return now
+
+    @contextlib.contextmanager
+    def context() -> Iterator[None]:
+        nonlocal now, inside
+        now, inside = now + 100, True
+        yield
+        now, inside = now + 100, False
+
+    def task() -> bool:
+        nonlocal now
+        now += 1
+        return inside
+
+    monkeypatch.setattr(time, "perf_counter", perf_counter)
+    timed = interleave({"stock": task, "lazy": task}, FEW, {"lazy": context})
+    assert {name: track.last for name, track in timed.items()} == {"stock": False, "lazy": True}
+    assert timed["lazy"].seconds == timed["stock"].seconds == [1] * ROUNDS
 
 
 @pytest.mark.parametrize("enabled", [True, False])

@@ -8,7 +8,7 @@ import pytest
 from google.cloud.datastore import Entity, Key
 from proto.datetime_helpers import DatetimeWithNanoseconds
 
-from lazyentity.bench import reading, verify
+from lazyentity.bench import reading, sides, verify
 
 
 def entity(**properties: Any) -> Entity:
@@ -73,6 +73,39 @@ def test_only_what_is_read_is_compared() -> None:
     verify.check_read(reader, [entity(a=1, b=1)], [entity(a=1, b=2)])
     with pytest.raises(verify.OutputMismatch, match="'a'"):
         verify.check_read(reader, [entity(a=1)], [entity(a=2)])
+
+
+def serialized(**properties: Any) -> bytes:
+    return sides.to_bytes(entity(**properties))
+
+
+def test_messages_are_compared_by_what_they_parse_to() -> None:
+    """Properties in another order, and one that is there twice, are no difference."""
+    stock = serialized(a=1, b=math.nan, c=entity(d=[None], e=2))
+    other = serialized(c=entity(e=2, d=[None]), b=math.nan, a=1)
+    keyless = Entity()
+    keyless.update(a=0)
+    twice = sides.to_bytes(keyless) + stock
+    for lazy in (stock, other, twice):
+        verify.check_messages([stock], [lazy])
+
+
+@pytest.mark.parametrize(
+    ("lazy", "where"),
+    [
+        pytest.param([], "0 messages in place of 1", id="missing"),
+        pytest.param([serialized(a=1, b=3)], r"messages\[0\]: properties 'b'", id="value"),
+        pytest.param([serialized(a=1, b=True)], "properties 'b'", id="type"),
+        pytest.param([serialized(a=1)], "properties 'b'", id="property missing"),
+        pytest.param([serialized(a=1, b=2, c=3)], "properties 'c'", id="property added"),
+        pytest.param([serialized(a=1, b=2) + b"\x98\x06\x01"], "outside", id="unknown field"),
+        pytest.param([serialized(a=1, b=2)[:-1]], r"messages\[0\]", id="truncated"),
+    ],
+)
+def test_messages_that_differ_are_found(lazy: list[bytes], where: str) -> None:
+    """Whatever differs from the message that stock makes fails the measurement, and is named."""
+    with pytest.raises(verify.OutputMismatch, match=where):
+        verify.check_messages([serialized(a=1, b=2)], lazy)
 
 
 def test_entities_that_are_missing_are_found() -> None:

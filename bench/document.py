@@ -1,0 +1,48 @@
+"""A large property value as JSON data comes: dicts and lists, many small values, a few levels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_GROUPS, _RECORDS = 30, 32
+
+
+def _line(number: int) -> dict[str, Any]:
+    return {
+        "sku": f"item-{number % 997:04d}",
+        "quantity": number % 9 + 1,
+        "price": number % 400 * 0.25,
+        "gift": number % 5 == 0,
+    }
+
+
+def _record(number: int) -> dict[str, Any]:
+    return {
+        "id": number,
+        "name": f"customer {number}",
+        "score": number * 0.5,
+        "active": number % 2 == 0,
+        "comment": None,
+        "address": {
+            "street": f"{number % 300} Main Street",
+            "city": f"city {number % 40}",
+            "zip": f"{number % 100_000:05d}",
+            "location": {"latitude": number % 90 + 0.25, "longitude": number % 180 + 0.5},
+        },
+        "tags": [f"tag {number % 17}", f"tag {number % 19}"],
+        "lines": [_line(number + step) for step in range(3)],
+    }
+
+
+VALUES = _GROUPS * _RECORDS * 24
+"""How many values a document holds that are neither dicts nor lists."""
+
+
+def make() -> dict[str, Any]:
+    """The document: a dict of groups of records, about 500 KB on the wire, the same every time."""
+    return {
+        f"group_{group:02d}": {
+            f"record_{record:02d}": _record(group * _RECORDS + record) for record in range(_RECORDS)
+        }
+        for group in range(_GROUPS)
+    }
