@@ -30,14 +30,16 @@ def encode_lazy(entity: Any, attributes: dict[str, Any]) -> bytes:
     this client's schema. Everything else goes through the client's own encoder.
 
     Args:
-        entity: both a :class:`LazyMapping` and an ``Entity``.
+        entity: a :class:`~lazyentity.entity.LazyEntityBase`.
         attributes: which of ``key``, ``exclude_from_indexes`` and ``_meanings`` were looked at, and
             may so have been changed.
 
     Raises:
         ValueError: as the client raises it, for a value that Datastore has no type for.
         google.protobuf.message.DecodeError: if something malformed had to be decoded for this.
+        RuntimeError: if the entity is a part of one, see :mod:`lazyentity.detached`.
     """
+    entity._require_writable()
     mapping: LazyMapping = entity
     undecoded = mapping._undecoded()
     if not attributes and len(undecoded) == len(entity) == len(mapping._layout.ordinals):
@@ -48,7 +50,7 @@ def encode_lazy(entity: Any, attributes: dict[str, Any]) -> bytes:
         spliced -= mapping._wire_excluded() ^ set(attributes["exclude_from_indexes"])
 
     changed = Entity()
-    changed.update({name: entity[name] for name in entity if name not in spliced})
+    changed.update({name: entity._read_on_request(name) for name in entity if name not in spliced})
     if changed:
         changed.exclude_from_indexes = entity.exclude_from_indexes
         changed._meanings = entity._meanings
