@@ -46,7 +46,6 @@ ONE: dict[str, Callable[[Any], object]] = {
 }
 
 ALL: dict[str, Callable[[Any], object]] = {
-    "popitem": lambda e: e.popitem(),
     "items": lambda e: e.items(),
     "values": lambda e: e.values(),
     "copy()": lambda e: e.copy(),
@@ -88,6 +87,17 @@ def test_reading_is_refused(lazy_type: type[LazyEntity], operation: Callable[[An
     assert f"the entity {entity.key!r}" in str(refused.value)
     assert lazyentity.decoded(entity) == ("text",)
     assert entity.keys() == plain_properties().keys()
+
+
+def test_popitem_is_refused(lazy_type: type[LazyEntity]) -> None:
+    """If the last property was not prefetched; it stays the last."""
+    entity = strict(lazy_type, PLAIN)
+    last = list(entity)[-1]
+    with pytest.raises(RuntimeError, match=f"property '{last}'"):
+        entity.popitem()
+    assert list(entity)[-1] == last
+    lazyentity.prefetch(entity, last)
+    assert entity.popitem() == (last, plain_properties()[last])
 
 
 @pytest.mark.parametrize(
