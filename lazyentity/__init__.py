@@ -12,6 +12,7 @@ from __future__ import annotations
 from lazyentity._backend import backend
 from lazyentity._eager import eager
 from lazyentity._version import __version__
+from lazyentity.detached import detach
 from lazyentity.entity import LazyEntity
 from lazyentity.operations import decoded, materialize, prefetch, raw
 from lazyentity.patches import patch, patched, unpatch
@@ -22,6 +23,7 @@ __all__ = [
     "__version__",
     "backend",
     "decoded",
+    "detach",
     "eager",
     "materialize",
     "patch",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+import functools
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from google.cloud.datastore.entity import Entity
 
@@ -77,7 +78,18 @@ class LazyEntityBase(_MappingAndEntity):
         return Entity.__repr__(self)  # type: ignore[no-any-return]  # upstream is untyped
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return Entity, (), vars(self), None, iter(self.items())
+        # First, so that an entity that refuses to be read as a whole stays as it is.
+        items = self.items()
+        return Entity, (), vars(self), None, iter(items)
+
+    # What the kinds of :func:`derived_type` do differently.
+
+    def _read_on_request(self, name: str) -> Any:
+        """Read a property for whoever says that it is to be decoded, or cannot do without."""
+        return self[name]
+
+    def _require_writable(self) -> None:
+        """Raise RuntimeError if this entity must not be written."""
 
 
 _WIRE_ATTRIBUTES = {
@@ -137,3 +149,28 @@ def lazy_entity_type(mapping: type) -> type[LazyEntity]:
     namespace = {"__slots__": (), "__dict__": property(_complete_attributes)}
     kind: type[LazyEntity] = type("LazyEntity", (LazyEntityBase, mapping, Entity), namespace)
     return kind
+
+
+@functools.cache
+def derived_type(behaviour: type[LazyEntityBase], kind: type[LazyEntityBase]) -> type[LazyEntity]:
+    """Return the subclass of ``kind`` that differs in ``behaviour``; the same one each time.
+
+    An entity of ``kind`` can be made one of the subclass, and back, by assigning its ``__class__``.
+
+    Args:
+        behaviour: a mixin without state.
+        kind: the class of a lazy entity, itself not derived by this function.
+    """
+    namespace = {
+        "__slots__": (),
+        "__module__": behaviour.__module__,
+        "__doc__": behaviour.__doc__,
+        "_plain_type": kind,
+    }
+    return cast(type[LazyEntity], type(behaviour.__name__, (behaviour, kind), namespace))
+
+
+def plain_type(entity: LazyEntityBase) -> type[LazyEntity]:
+    """Return the class of ``entity``, without what :func:`derived_type` added."""
+    kind = type(entity)
+    return cast(type[LazyEntity], getattr(kind, "_plain_type", kind))

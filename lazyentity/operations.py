@@ -7,19 +7,12 @@ from typing import Any
 from google.cloud.datastore.entity import Entity
 
 from lazyentity._backend import backend
-from lazyentity._types import describe_type
+from lazyentity._types import require_entity
 from lazyentity.codec import messages
 from lazyentity.codec.encode import entity_bytes
 from lazyentity.codec.values import stock_entity
+from lazyentity.detached import DetachedEntity, empty_detached
 from lazyentity.entity import LazyEntity, LazyEntityBase
-
-
-def _require_entity(function: str, entity: object) -> None:
-    if not isinstance(entity, Entity):
-        raise TypeError(
-            f"{function}() takes a google.cloud.datastore.Entity or a lazyentity.LazyEntity, "
-            f"not {describe_type(entity)}"
-        )
 
 
 def materialize(entity: Entity) -> Entity:
@@ -30,13 +23,15 @@ def materialize(entity: Entity) -> Entity:
 
     Returns:
         google.cloud.datastore.Entity: equal to ``entity``. Entities inside of its lists, dicts and
-        embedded entities are plain as well. Containers are new, other values are shared.
+        embedded entities are plain as well. Containers are new, other values are shared. What is
+        made of a detached entity that is refused on write is refused, too: see :func:`detach`.
 
     Raises:
         TypeError: if ``entity`` is not an entity.
         ValueError, google.protobuf.message.DecodeError: if a property cannot be decoded.
+        RuntimeError: if a property was not prefetched, and reading it is refused: see :func:`wrap`.
     """
-    _require_entity("materialize", entity)
+    require_entity("materialize", entity)
     return _materialize_entity(entity) if isinstance(entity, LazyEntityBase) else entity
 
 
@@ -63,8 +58,8 @@ def _materialize_value(value: Any) -> Any:
 
 
 def _materialize_entity(entity: Any) -> Entity:
-    plain = Entity()
     values = dict(entity.items())
+    plain = empty_detached() if isinstance(entity, DetachedEntity) else Entity()
     plain.update(values)
     for name, value in values.items():
         if isinstance(value, _CONTAINERS):
@@ -99,13 +94,17 @@ def raw(entity: Entity) -> bytes:
     Raises:
         TypeError: if ``entity`` is not an entity.
         ValueError: as the client raises it, if a value has no Datastore type.
+        RuntimeError: if the entity was detached with a part of its properties: see :func:`detach`.
     """
-    _require_entity("raw", entity)
+    require_entity("raw", entity)
     return entity_bytes(entity)
 
 
 def prefetch(entity: Entity, *names: str) -> None:
     """Decode the properties ``names`` now. Of a stock entity all properties are decoded already.
+
+    This is an explicit request: it decodes where ``wrap(..., strict=True)`` has reading refused,
+    and allows what was decoded to be read.
 
     Args:
         entity: a lazy or a stock entity.
@@ -116,12 +115,13 @@ def prefetch(entity: Entity, *names: str) -> None:
         KeyError: if the entity has no property of one of the names; then none is decoded.
         ValueError, google.protobuf.message.DecodeError: if a property cannot be decoded.
     """
-    _require_entity("prefetch", entity)
+    require_entity("prefetch", entity)
     for name in names:
         if name not in entity:
             raise KeyError(name)
+    read = entity._read_on_request if isinstance(entity, LazyEntityBase) else entity.__getitem__
     for name in names:
-        entity[name]
+        read(name)
 
 
 def decoded(entity: Entity) -> tuple[str, ...]:
@@ -133,7 +133,7 @@ def decoded(entity: Entity) -> tuple[str, ...]:
     Raises:
         TypeError: if ``entity`` is not an entity.
     """
-    _require_entity("decoded", entity)
+    require_entity("decoded", entity)
     if not isinstance(entity, LazyEntityBase):
         return tuple(entity)
     undecoded = set(entity._undecoded())

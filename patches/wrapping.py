@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterable
 from typing import Any, TypeVar, cast
 
 from google.cloud.datastore import client as datastore_client
 from google.cloud.datastore import helpers
 from google.cloud.datastore.query import Iterator, Query
 
-from lazyentity._backend import converter_of_items
 from lazyentity._types import describe_type
-from lazyentity.patches.datastore import convert
+from lazyentity.patches.delivery import UNTOUCHED, Delivery, delivery_of
 from lazyentity.patches.pages import lazy_page
 from lazyentity.patches.requests import key_to_protobuf
 from lazyentity.patches.transports import lazy_api
@@ -22,7 +22,16 @@ _Wrapped = TypeVar("_Wrapped")
 
 
 class _LazyReads:
-    """Marks the classes that :func:`wrap` makes."""
+    """Marks the classes that :func:`wrap` makes.
+
+    Attributes:
+        _lazyentity_delivery: how entities are handed out. In a slot: it is the object's own, while
+            the instance dictionary is shared with what was wrapped.
+    """
+
+    __slots__ = ("_lazyentity_delivery",)
+
+    _lazyentity_delivery: Delivery
 
 
 class _LazyClient(_LazyReads, datastore_client.Client):
@@ -64,15 +73,17 @@ class _LazyClient(_LazyReads, datastore_client.Client):
             read_time=read_time,
             database=self.database,
         )
+        to_entity = self._lazyentity_delivery.to_entity
         if missing is not None:
-            missing[:] = [_to_entity(message) for message in missing]
+            missing[:] = [to_entity(message) for message in missing]
         if deferred is not None:
             deferred[:] = [helpers.key_from_protobuf(message) for message in deferred]
-        return [_to_entity(message) for message in found]
+        return [to_entity(message) for message in found]
 
     def query(self, **kwargs: Any) -> Any:
         """As ``Client.query``, returning a query that is wrapped as well."""
-        return wrap(super().query(**kwargs))  # type: ignore[no-untyped-call]  # upstream is untyped
+        query = super().query(**kwargs)  # type: ignore[no-untyped-call]  # upstream is untyped
+        return _wrap(query, self._lazyentity_delivery)
 
 
 class _LazyIterator(Iterator):
@@ -90,17 +101,10 @@ class _LazyQuery(_LazyReads, Query):
         iterator = super().fetch(*args, **kwargs)  # type: ignore[no-untyped-call]  # upstream is untyped
         if issubclass(type(iterator.client), datastore_client.Client):
             iterator.client = wrap(iterator.client)
-        iterator.item_to_value = _item_to_entity
+        iterator.item_to_value = self._lazyentity_delivery.item_to_entity
         if type(iterator) is Iterator:
             iterator.__class__ = _wrapped_iterator
         return iterator
-
-
-def _to_entity(message: Any) -> Any:
-    return convert(message, helpers.entity_from_protobuf)
-
-
-_item_to_entity = converter_of_items(_to_entity)
 
 
 def _subclass(kind: type, lazy: type, stock: type) -> type:
@@ -119,32 +123,61 @@ _wrapped_iterator = _subclass(Iterator, _LazyIterator, Iterator)
 _subclasses: dict[type, type] = {}
 
 
-def wrap(query_or_client: _Wrapped) -> _Wrapped:
-    """Return a query or client like the given one, whose reads return lazy entities.
-
-    Nothing else in the process changes, not even the object that was given; but the two share their
-    state, so that what is set on the one is set on the other: filters, limits, the current batch or
-    transaction, the connection. Queries made by a wrapped client are wrapped as well. A wrapped
-    object is an instance of the class of what it wraps; one that is wrapped already is returned as
-    it is.
-
-    Args:
-        query_or_client: a ``google.cloud.datastore`` ``Query`` or ``Client``.
-
-    Raises:
-        TypeError: if it is neither, or if its class keeps state in slots.
-    """
-    kind = type(query_or_client)
-    if isinstance(query_or_client, _LazyReads):
-        return query_or_client
+def _lazy_subclass(kind: type) -> type | None:
+    """Return the class of what wraps an instance of ``kind``; None, if nothing does."""
+    if issubclass(kind, _LazyReads):
+        return kind
     for stock, lazy in ((datastore_client.Client, _LazyClient), (Query, _LazyQuery)):
         if issubclass(kind, stock):
             if kind not in _subclasses:
                 _subclasses[kind] = _subclass(kind, lazy, stock)
-            wrapped: Any = object.__new__(_subclasses[kind])
-            wrapped.__dict__ = query_or_client.__dict__
-            return cast(_Wrapped, wrapped)
-    raise TypeError(
-        "wrap() takes a google.cloud.datastore Query or Client, "
-        f"not {describe_type(query_or_client)}"
-    )
+            return _subclasses[kind]
+    return None
+
+
+def _wrap(query_or_client: Any, delivery: Delivery) -> Any:
+    subclass = _lazy_subclass(type(query_or_client))
+    if subclass is None:
+        raise TypeError(
+            "wrap() takes a google.cloud.datastore Query or Client, "
+            f"not {describe_type(query_or_client)}"
+        )
+    wrapped: Any = object.__new__(subclass)
+    wrapped.__dict__ = query_or_client.__dict__
+    wrapped._lazyentity_delivery = delivery
+    return wrapped
+
+
+def wrap(
+    query_or_client: _Wrapped, *, prefetch: Iterable[str] = (), strict: bool = False
+) -> _Wrapped:
+    """Return a query or client like the given one, whose reads return lazy entities.
+
+    Nothing else in the process changes, not even the object that was given; but the two share their
+    state, so that what is set on the one is set on the other: filters, limits, the current batch or
+    transaction, the connection. Queries made by a wrapped client are wrapped as well, with the same
+    options. A wrapped object is an instance of the class of what it wraps. One that is wrapped
+    already is returned as it is if there are no options; else the result has the options that are
+    given here, and no others, and the first one keeps its own.
+
+    The options are for the entities that the query returns, or the client's ``get()``,
+    ``get_multi()`` and queries, and not for those embedded in them. Stock entities, as they are
+    returned inside ``eager()``, have everything decoded and refuse nothing.
+
+    Args:
+        query_or_client: a ``google.cloud.datastore`` ``Query`` or ``Client``.
+        prefetch: names of properties that are decoded before an entity is handed out. Those that an
+            entity lacks are passed over. What is wrong with one of them is raised where the entity
+            is asked for, as reading the property would raise it.
+        strict: refuse to decode anything else. Whatever would decode a property that was neither
+            prefetched nor assigned raises RuntimeError; ``lazyentity.prefetch(entity, name)`` still
+            decodes. ``raw()`` and writing the entity are not refused.
+
+    Raises:
+        TypeError: if it is neither, if its class keeps state in slots, or if ``prefetch`` is one
+            ``str`` or holds anything else than ``str``.
+    """
+    delivery = delivery_of(prefetch, strict)
+    if isinstance(query_or_client, _LazyReads) and delivery is UNTOUCHED:
+        return query_or_client
+    return cast(_Wrapped, _wrap(query_or_client, delivery))

@@ -31,6 +31,7 @@ def entity_message(entity: Entity) -> Any:
     Raises:
         Whatever the client's ``entity_to_protobuf`` raises for a value of the entity.
         google.protobuf.message.DecodeError: if what is to stay as it came is malformed.
+        RuntimeError: if the entity must not be written, see :mod:`lazyentity.detached`.
     """
     if isinstance(entity, LazyEntityBase):
         message = messages.Entity()
@@ -62,11 +63,12 @@ def entity_bytes(entity: Entity) -> bytes:
 
     Raises:
         Whatever the client's ``entity_to_protobuf`` raises for a value of the entity.
+        RuntimeError: as for :func:`entity_message`.
     """
     if isinstance(entity, LazyEntityBase):
-        if _is_untouched(entity):
-            return entity._raw
         changes = _Changes(entity)
+        if not changes:
+            return entity._raw
         message = messages.Entity()
         try:
             changes.write_edited(message)
@@ -93,12 +95,6 @@ def _plain_message(entity: Entity) -> Any:
     return message
 
 
-def _is_untouched(entity: LazyEntityBase) -> bool:
-    return not touched_attributes(entity) and len(entity._undecoded()) == len(entity) == len(
-        entity._layout.ordinals
-    )
-
-
 def _assign_lazy(target: Any, entity: LazyEntityBase) -> None:
     changes = _Changes(entity)
     try:
@@ -119,11 +115,13 @@ class _Changes:
     """What a lazy entity has that is not, or may not be, what it was made of.
 
     Raises:
+        RuntimeError: if the entity must not be written, see :mod:`lazyentity.detached`.
         ValueError, google.protobuf.message.DecodeError: if something had to be decoded for this
             that cannot be.
     """
 
     def __init__(self, entity: LazyEntityBase) -> None:
+        entity._require_writable()
         self._entity = entity
         attributes = touched_attributes(entity)
         wire_names = entity._layout.ordinals.keys()
@@ -131,7 +129,7 @@ class _Changes:
             # The flag is part of the property's bytes.
             flagged = entity._wire_excluded() ^ set(attributes["exclude_from_indexes"])
             for name in flagged & entity.keys():
-                entity[name]
+                entity._read_on_request(name)
         self._properties = entity._decoded()
         rewritten = self._properties.keys() & wire_names
         undecoded = len(entity) - len(self._properties)
@@ -149,6 +147,9 @@ class _Changes:
             if meanings is _UNREAD:
                 meanings = entity._wire_meanings(rewritten)
             write_properties(self._changed, self._properties, excluded, meanings, entity_message)
+
+    def __bool__(self) -> bool:
+        return bool(self._properties or self._outdated or self._has_new_key)
 
     def write_edited(self, target: Any) -> None:
         """Parse what the entity was made of into the empty message ``target``, and put changes in.

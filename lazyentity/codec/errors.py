@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
+from google.cloud.datastore.key import Key
 from google.protobuf.message import DecodeError
 
 from lazyentity.codec.key import key_from_raw
 
 
-def _describe(raw: bytes) -> str:
+def describe_entity(read_key: Callable[[], Key | None]) -> str:
+    """Name an entity by its key, which may be unreadable."""
     try:
-        key = key_from_raw(raw)
+        key = read_key()
     except (DecodeError, ValueError):
         return "an entity whose key cannot be read"
     return "an entity without a key" if key is None else f"the entity {key!r}"
+
+
+def _describe(raw: bytes) -> str:
+    return describe_entity(lambda: key_from_raw(raw))
 
 
 def undecodable_entity(error: DecodeError, raw: bytes) -> DecodeError:

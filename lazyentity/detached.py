@@ -1,0 +1,179 @@
+"""Entities without what was never read of them, for those who hold many of them for long."""
+
+from __future__ import annotations
+
+from collections.abc import ItemsView, Iterable
+from typing import Any
+
+from google.cloud.datastore.entity import Entity
+
+from lazyentity._encoder import called_by_encoder
+from lazyentity._types import describe_type, require_entity
+from lazyentity.codec import shadow
+from lazyentity.codec.errors import describe_entity
+from lazyentity.entity import (
+    LazyEntity,
+    LazyEntityBase,
+    derived_type,
+    plain_type,
+    touched_attributes,
+)
+from lazyentity.undecoded import UNDECODED
+
+_stored = dict.__getitem__
+_stored_items = dict.items
+
+
+def detach(entities: Iterable[Entity], *, partial: bool = False) -> list[Entity]:
+    """Return entities that hold only what was read of the given ones: values, bytes and the key.
+
+    A detached entity has just the properties that were decoded or assigned so far; it knows nothing
+    of the others. Writing it would delete these. So it is refused: by ``put()`` of any client, and
+    by ``raw()``. Copies and pickles of it, and what ``materialize()`` makes of it, are refused as
+    well; loading such a pickle takes lazyentity. An entity of which everything was read is whole,
+    and its detached one is written like any other.
+
+    Args:
+        entities: lazy or stock entities. They stay as they are, but for one thing: if a property
+            with a meaning was read (legacy values have one), the others with a meaning are decoded.
+            A stock entity is returned as it is, for nothing of it is unread.
+        partial: make entities that can be written, as what they are.
+
+    Returns:
+        The detached entities, in the order of the given ones. Their lists, dicts and embedded
+        entities are new, other values are shared; an embedded entity is kept with all that it has,
+        in bytes of its own.
+
+    Raises:
+        TypeError: if ``entities`` is one entity, or holds anything else than entities.
+    """
+    if isinstance(entities, Entity):
+        raise TypeError("detach() takes an iterable of entities, not one: detach([entity])")
+    if not isinstance(entities, Iterable):
+        raise TypeError(f"detach() takes an iterable of entities, not {describe_type(entities)}")
+    return [_detach(entity, partial) for entity in entities]
+
+
+def _detach(entity: Entity, partial: bool) -> Entity:
+    require_entity("detach", entity)
+    if not isinstance(entity, LazyEntityBase):
+        return entity
+    kept = [name for name, value in list(_stored_items(entity)) if value is not UNDECODED]
+    whole = len(kept) == len(entity) and not isinstance(entity, DetachedEntity)
+    detached: Entity = _copy(entity, _raw_of(entity, kept), kept)
+    if not (whole or partial):
+        detached.__class__ = derived_type(DetachedEntity, plain_type(entity))
+    return detached
+
+
+def _raw_of(entity: LazyEntityBase, names: Iterable[str]) -> bytes:
+    """Serialise the key, and those of ``names`` that the entity came with, as they came."""
+    ordinals = entity._layout.ordinals
+    received = [name for name in names if name in ordinals]
+    part = shadow.EntityEntries(key=shadow.EntityParts.FromString(entity._raw).key)
+    for name, value in zip(received, entity._serialised_values(received), strict=True):
+        part.properties.add(key=name.encode(), value=value)
+    serialised: bytes = part.SerializeToString()
+    return serialised
+
+
+def _copy(entity: LazyEntityBase, raw: bytes, names: Iterable[str]) -> Any:
+    """Make a lazy entity over ``raw`` with the properties ``names`` of ``entity``."""
+    duplicate = plain_type(entity)._from_raw(raw)
+    meanings = _meanings_of(entity)
+    # In the order that the entity has by now.
+    values = {name: _stored(entity, name) for name in names}
+    copies = {name: _copy_value(value) for name, value in values.items()}
+    dict.clear(duplicate)
+    dict.update(duplicate, copies)
+    attributes = dict(touched_attributes(entity))
+    if "exclude_from_indexes" in attributes:
+        dropped = set(entity) - values.keys()
+        attributes["exclude_from_indexes"] = set(attributes["exclude_from_indexes"]) - dropped
+    attributes.pop("_meanings", None)
+    if meanings is not None:
+        attributes["_meanings"] = _meanings_of_copies(meanings, values, copies)
+    touched_attributes(duplicate).update(attributes)
+    return duplicate
+
+
+def _meanings_of(entity: LazyEntityBase) -> Any:
+    """Return the meanings of ``entity``; None, if nothing that was decoded has one."""
+    attributes = touched_attributes(entity)
+    if "_meanings" in attributes:
+        return attributes["_meanings"]
+    # Asking the entity itself would decode whatever has a meaning.
+    decoded = [name for name, value in list(_stored_items(entity)) if value is not UNDECODED]
+    if not decoded or not plain_type(entity)._from_raw(_raw_of(entity, decoded))._wire_meanings():
+        return None
+    return entity._wire_meanings()
+
+
+def _meanings_of_copies(meanings: Any, values: Any, copies: dict[str, Any]) -> dict[str, Any]:
+    # The client writes a meaning back only with the very object it was read with.
+    return {
+        name: (meaning, copies[name])
+        for name, (meaning, original) in meanings.items()
+        if name in values and values[name] is original
+    }
+
+
+def _copy_value(value: Any) -> Any:
+    if isinstance(value, LazyEntityBase):
+        # It can be a span of the bytes of the entity that it was read from.
+        duplicate = _copy(value, bytes(value._raw), list(value))
+        duplicate.__class__ = type(value)
+        return duplicate
+    if type(value) is Entity:
+        return _copy_stock(value)
+    if type(value) is list:
+        return [_copy_value(item) for item in value]
+    if type(value) is dict:
+        return {name: _copy_value(item) for name, item in value.items()}
+    return value
+
+
+def _copy_stock(entity: Entity) -> Entity:
+    copies = {name: _copy_value(value) for name, value in entity.items()}
+    duplicate = Entity()
+    duplicate.update(copies)
+    duplicate.__dict__.update(vars(entity))
+    duplicate.exclude_from_indexes = set(entity.exclude_from_indexes)
+    duplicate._meanings = _meanings_of_copies(entity._meanings, entity, copies)
+    return duplicate
+
+
+class DetachedEntity(LazyEntityBase):
+    """A lazy entity with some of the properties of another; writing it raises RuntimeError.
+
+    That is no ValueError, which is what the client raises for what it cannot encode. Copies,
+    pickles and materialized ones are of this class as well: none of them can be written by mistake.
+    """
+
+    __slots__ = ()
+
+    def items(self) -> ItemsView[str, Any]:  # type: ignore[override]  # as in the mapping
+        """As ``dict.items``."""
+        if called_by_encoder():
+            self._require_writable()
+        return super().items()
+
+    def _require_writable(self) -> None:
+        raise RuntimeError(
+            f"{describe_entity(lambda: self.key)} was detached with only the properties that had "
+            "been read, and writing it would delete the others; to write it as what it is, "
+            "make it by detach(entities, partial=True)"
+        )
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        _, *contents = super().__reduce_ex__(protocol)
+        return empty_detached, *contents
+
+    def __setstate__(self, attributes: dict[str, Any]) -> None:
+        # The native mapping has one that refuses.
+        touched_attributes(self).update(attributes)
+
+
+def empty_detached() -> LazyEntity:
+    """Make an entity that cannot be written, to be filled."""
+    return derived_type(DetachedEntity, LazyEntity)()

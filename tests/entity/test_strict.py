@@ -1,0 +1,283 @@
+"""Strict entities: what was prefetched or assigned is given out, and nothing else is decoded."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from google.cloud.datastore import helpers
+from google.cloud.datastore.entity import Entity
+
+import lazyentity
+from lazyentity import LazyEntity
+from lazyentity.strict import make_strict
+from tests.entity.snapshots import snapshot
+from tests.entity.stock import comparable, encoded, reparsed, stock_entity
+from tests.strategies.samples import PLAIN, RICH, plain_properties, serialise
+
+
+def strict(lazy_type: type[LazyEntity], raw: bytes, *names: str) -> Any:
+    entity = lazy_type.from_bytes(raw)
+    lazyentity.prefetch(entity, *names)
+    make_strict(entity)
+    return entity
+
+
+def matched(entity: Any) -> object:
+    match entity:
+        case {"ratio": value}:
+            return value
+    return None
+
+
+ONE: dict[str, Callable[[Any], object]] = {
+    "[]": lambda e: e["ratio"],
+    "get": lambda e: e.get("ratio"),
+    "get with a default": lambda e: e.get("ratio", 1),
+    "pop": lambda e: e.pop("ratio"),
+    "pop with a default": lambda e: e.pop("ratio", 1),
+    "setdefault": lambda e: e.setdefault("ratio", 1),
+    "match": matched,
+    "format_map": lambda e: "{ratio}".format_map(e),
+}
+
+ALL: dict[str, Callable[[Any], object]] = {
+    "items": lambda e: e.items(),
+    "values": lambda e: e.values(),
+    "copy()": lambda e: e.copy(),
+    "== an equal stock entity": lambda e: e == stock_entity(PLAIN),
+    "an equal stock entity ==": lambda e: stock_entity(PLAIN) == e,
+    "== a lazy entity": lambda e: e == lazyentity.LazyEntity.from_bytes(PLAIN),
+    "a lazy entity ==": lambda e: lazyentity.LazyEntity.from_bytes(PLAIN) == e,
+    "!=": lambda e: e != stock_entity(PLAIN),
+    "== a dict": lambda e: e == {},
+    "a dict ==": lambda e: plain_properties() == e,
+    "repr": repr,
+    "str": str,
+    "format": lambda e: f"{e}",
+    "|": lambda e: e | {},
+    "dict |": lambda e: {} | e,
+    "dict |=": lambda e: {}.__ior__(e),
+    "dict.update": lambda e: {}.update(e),
+    "dict()": dict,
+    "{**e}": lambda e: {**e},
+    "f(**e)": lambda e: dict(**e),
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+    "pickle": pickle.dumps,
+    "pickle, protocol 0": lambda e: pickle.dumps(e, 0),
+    "json": json.dumps,
+    "json, indented": lambda e: json.dumps(e, indent=1),
+    "materialize": lazyentity.materialize,
+}
+
+
+@pytest.mark.parametrize("operation", [*ONE.values(), *ALL.values()], ids=[*ONE, *ALL])
+def test_reading_is_refused(lazy_type: type[LazyEntity], operation: Callable[[Any], Any]) -> None:
+    """Whatever would decode raises an error with the property and the key, and decodes nothing."""
+    entity = strict(lazy_type, PLAIN, "text")
+    with pytest.raises(RuntimeError, match="was not prefetched") as refused:
+        operation(entity)
+    named = {name for name in plain_properties() if f"property {name!r} of " in str(refused.value)}
+    assert named == {"ratio"} if operation in ONE.values() else len(named - {"text"}) == 1
+    assert f"the entity {entity.key!r}" in str(refused.value)
+    assert lazyentity.decoded(entity) == ("text",)
+    assert entity.keys() == plain_properties().keys()
+
+
+def test_popitem_is_refused(lazy_type: type[LazyEntity]) -> None:
+    """If the last property was not prefetched; it stays the last."""
+    entity = strict(lazy_type, PLAIN)
+    last = list(entity)[-1]
+    with pytest.raises(RuntimeError, match=f"property '{last}'"):
+        entity.popitem()
+    assert list(entity)[-1] == last
+    lazyentity.prefetch(entity, last)
+    assert entity.popitem() == (last, plain_properties()[last])
+
+
+@pytest.mark.parametrize(
+    "swallowed", [LookupError, AttributeError, ValueError, TypeError, OSError, StopIteration]
+)
+def test_is_not_swallowed(lazy_type: type[LazyEntity], swallowed: type[Exception]) -> None:
+    """No handler for what reading a property raises otherwise takes it for that."""
+    entity = strict(lazy_type, PLAIN)
+    with pytest.raises(RuntimeError) as refused:
+        entity["text"]
+    assert not isinstance(refused.value, swallowed)
+
+
+READS: dict[str, Callable[[Any], object]] = {
+    "[]": lambda e: e["text"],
+    "get": lambda e: e.get("text"),
+    "setdefault": lambda e: e.setdefault("text", 1),
+    "pop": lambda e: e.pop("text"),
+}
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS.keys())
+def test_what_was_prefetched_is_read(
+    lazy_type: type[LazyEntity], read: Callable[[Any], object]
+) -> None:
+    assert read(strict(lazy_type, PLAIN, "text")) == plain_properties()["text"]
+
+
+def test_what_was_assigned_is_read(lazy_type: type[LazyEntity]) -> None:
+    entity = strict(lazy_type, PLAIN)
+    entity["text"] = "assigned"
+    entity.update(ratio=2.5)
+    assert entity.setdefault("new", 1) == 1
+    assert (entity["text"], entity.get("ratio"), entity["new"]) == ("assigned", 2.5, 1)
+    assert entity.popitem() == ("new", 1)
+
+
+def test_missing_names_are_missing(lazy_type: type[LazyEntity]) -> None:
+    """A name that the entity does not have is no name that was not prefetched."""
+    entity = strict(lazy_type, PLAIN)
+    with pytest.raises(KeyError, match="absent"):
+        entity["absent"]
+    with pytest.raises(KeyError, match="absent"):
+        entity.pop("absent")
+    assert entity.get("absent", 1) == 1
+    assert entity.pop("absent", 2) == 2
+    with pytest.raises(KeyError):
+        strict(lazy_type, b"").popitem()
+    with pytest.raises(TypeError, match="unhashable"):
+        entity[[]]
+
+
+def test_what_decodes_nothing_is_not_refused(lazy_type: type[LazyEntity]) -> None:
+    entity, stock = strict(lazy_type, PLAIN), stock_entity(PLAIN)
+    names = list(plain_properties())
+    assert (len(entity), bool(entity), set(entity)) == (len(names), True, set(names))
+    assert "text" in entity
+    assert entity.keys() == set(names)
+    assert list(reversed(entity)) == list(entity)[::-1]
+    assert (entity.key, entity.kind, entity.id) == (stock.key, stock.kind, stock.id)
+    assert entity.exclude_from_indexes == {"text"}
+    assert entity != Entity()
+    assert entity != 1
+    del entity["text"]
+    entity |= {"ratio": 1}
+    assert lazyentity.decoded(entity) == ("ratio",)
+    entity.clear()
+    assert len(entity) == 0
+
+
+def test_with_everything_prefetched_it_is_like_any_other(lazy_type: type[LazyEntity]) -> None:
+    entity, stock = strict(lazy_type, RICH, *stock_entity(RICH)), stock_entity(RICH)
+    assert snapshot(entity) == snapshot(stock)
+    assert entity == stock
+    assert stock == entity
+    assert dict(entity) == dict(stock)
+    for copied in (copy.copy(entity), pickle.loads(pickle.dumps(entity)), entity.copy()):
+        assert copied == stock
+    assert type(lazyentity.materialize(entity)) is Entity
+
+
+def test_prefetch_by_hand_decodes(lazy_type: type[LazyEntity]) -> None:
+    """An explicit request is no accident; the entity stays strict."""
+    entity = strict(lazy_type, RICH)
+    lazyentity.prefetch(entity, "inner", "inners")
+    assert lazyentity.decoded(entity) == tuple(e for e in entity if e in ("inner", "inners"))
+    for inner in (entity["inner"], *entity["inners"]):
+        assert type(inner) is lazy_type
+        assert inner["deep"] == [b"bytes", None]
+    with pytest.raises(RuntimeError, match="'text'"):
+        entity["text"]
+    with pytest.raises(KeyError):
+        lazyentity.prefetch(entity, "absent")
+    assert isinstance(entity, LazyEntity if lazy_type is LazyEntity else Entity)
+
+
+def test_what_is_inside_reads_normally(lazy_type: type[LazyEntity]) -> None:
+    entity = strict(lazy_type, RICH, "inner", "inners")
+    for inner in (entity["inner"], *entity["inners"]):
+        assert lazyentity.decoded(inner) == ()
+        assert inner == stock_entity(RICH)["inner"]
+
+
+def test_meanings_leave_what_is_inside_readable(lazy_type: type[LazyEntity]) -> None:
+    """The encoder asks for the values with a meaning: these are decoded as by anybody."""
+    inner = Entity()
+    inner["deep"] = 1
+    entity = strict(lazy_type, serialise({"inner": inner}, meanings={"inner": 19}))
+    assert entity._meanings["inner"][0] == 19
+    assert type(entity["inner"]) is lazy_type
+    assert entity["inner"]["deep"] == 1
+
+
+CHANGES: dict[str, Callable[[Any], object]] = {
+    "nothing": lambda e: None,
+    "assigned": lambda e: e.update(text="other", new=[1]),
+    "deleted": lambda e: e.pop("text"),
+    "flags": lambda e: e.exclude_from_indexes.update({"ratio", "list"}),
+    "key": lambda e: setattr(e, "key", None),
+    "all of it": lambda e: (e.update(text="other"), e.exclude_from_indexes.clear()),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
+def test_writing(lazy_type: type[LazyEntity], change: Callable[[Any], object]) -> None:
+    """raw() and the client's own encoder give what they give of a stock entity."""
+    stock = stock_entity(PLAIN)
+    change(stock)
+    entity = strict(lazy_type, PLAIN, "text")
+    change(entity)
+    assert reparsed(lazyentity.raw(entity)) == encoded(stock)
+    entity = strict(lazy_type, PLAIN, "text")
+    change(entity)
+    assert comparable(helpers.entity_to_protobuf(entity)._pb) == encoded(stock)
+
+
+@pytest.mark.parametrize(
+    ("write", "decodes"),
+    [(lazyentity.raw, set()), (helpers.entity_to_protobuf, {"number"})],
+    ids=["raw", "encoder"],
+)
+def test_writing_allows_no_reading(
+    lazy_type: type[LazyEntity], write: Callable[[Any], object], decodes: set[str]
+) -> None:
+    """Afterwards it is as strict as before; the client's encoder needs what has a meaning."""
+    entity = strict(lazy_type, PLAIN, "text")
+    entity["new"] = 1
+    write(entity)
+    assert set(lazyentity.decoded(entity)) == {"text", "new"} | decodes
+    with pytest.raises(RuntimeError, match="was not prefetched"):
+        entity.items()
+
+
+def test_unchanged_bytes_go_out_as_they_came(lazy_type: type[LazyEntity]) -> None:
+    entity = strict(lazy_type, PLAIN)
+    assert lazyentity.raw(entity) == PLAIN
+    assert lazyentity.decoded(entity) == ()
+
+
+def test_as_a_value_it_is_written(lazy_type: type[LazyEntity]) -> None:
+    """An entity that embeds a strict one is written with all of it."""
+    outer, stock = Entity(), Entity()
+    outer["inner"] = strict(lazy_type, PLAIN, "text")
+    stock["inner"] = stock_entity(PLAIN)
+    assert encoded(outer) == encoded(stock)
+
+
+def test_an_unreadable_key(lazy_type: type[LazyEntity]) -> None:
+    """The error for the property is raised, and not the one for the key."""
+    malformed = b"\x0a\x01\xff" + serialise({"text": 1})[len(_key_field()) :]
+    entity = strict(lazy_type, malformed)
+    with pytest.raises(RuntimeError, match="an entity whose key cannot be read"):
+        entity["text"]
+
+
+def _key_field() -> bytes:
+    return serialise({})
+
+
+def test_an_entity_without_a_key(lazy_type: type[LazyEntity]) -> None:
+    entity = strict(lazy_type, serialise({"text": 1})[len(_key_field()) :])
+    with pytest.raises(RuntimeError, match="property 'text' of an entity without a key"):
+        entity["text"]
