@@ -15,7 +15,7 @@ from lazyentity.codec import messages
 from lazyentity.entity import LazyEntity
 from lazyentity.patches.pages import lazy_page
 from lazyentity.patches.registry import Patch, Seam
-from lazyentity.patches.requests import key_is_partial, key_to_protobuf
+from lazyentity.patches.requests import key_is_partial, key_to_protobuf, new_mutation
 from lazyentity.patches.responses import EntityHandle, EntityMessage
 from lazyentity.patches.transports import lazy_api
 from lazyentity.patches.writes import assign_entity_to_pb, entity_to_protobuf
@@ -101,6 +101,21 @@ def _replace_assign_entity_to_pb(
     return _assign_entity_to_pb
 
 
+def _replace_adding(
+    operation: str,
+) -> Callable[[Callable[[Any], Any], Callable[[], bool]], Callable[[Any], Any]]:
+    def replace(
+        original: Callable[[Any], Any], is_active: Callable[[], bool]
+    ) -> Callable[[Any], Any]:
+        @functools.wraps(original)
+        def add(batch: Any) -> Any:
+            return getattr(new_mutation(batch), operation) if is_active() else original(batch)
+
+        return add
+
+    return replace
+
+
 def _replace_is_partial(original: property, is_active: Callable[[], bool]) -> property:
     @functools.wraps(original.fget)  # type: ignore[arg-type]  # a getter it has
     def is_partial(key: Any) -> Any:
@@ -135,6 +150,9 @@ PATCH = Patch(
         Seam("google.cloud.datastore.query", "Iterator._next_page", _replace_next_page),
         ENCODING,
         Seam(_BATCH, "_assign_entity_to_pb", _replace_assign_entity_to_pb),
+        Seam(_BATCH, "Batch._add_partial_key_entity_pb", _replace_adding("insert")),
+        Seam(_BATCH, "Batch._add_complete_key_entity_pb", _replace_adding("upsert")),
+        Seam(_BATCH, "Batch._add_delete_key_pb", _replace_adding("delete")),
         Seam(_KEY, "Key.to_protobuf", _replace_key_to_protobuf),
         Seam(_KEY, "Key.is_partial", _replace_is_partial),
     ]

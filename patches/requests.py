@@ -13,23 +13,17 @@ from lazyentity.codec import messages
 from lazyentity.codec.key import DIRECT
 
 _wrap_key = entity_pb2.Key.wrap
+_wrap_mutation = datastore_pb2.Mutation.wrap
 _LookupRequest: Any = datastore_pb2.LookupRequest.pb()
 
 _CommitRequest: Any = datastore_pb2.CommitRequest.pb()
 
 # What the client puts into its requests, with the types that it puts there.
-_LOOKUP_FIELDS = {
-    "project_id": str,
-    "database_id": str,
-    "keys": list,
-    "read_options": datastore_pb2.ReadOptions,
-}
-_COMMIT_FIELDS = {
-    "project_id": str,
-    "database_id": str,
-    "mode": datastore_pb2.CommitRequest.Mode,
-    "transaction": bytes,
-    "mutations": list,
+_LOOKUP_FIELDS: dict[str, tuple[type, ...]] = {
+    "project_id": (str,),
+    "database_id": (str,),
+    "keys": (list,),
+    "read_options": (datastore_pb2.ReadOptions,),
 }
 
 
@@ -96,11 +90,66 @@ def lookup_request(request: Any) -> Any:
     return datastore_pb2.LookupRequest.wrap(message)
 
 
+class Mutations(list[Any]):
+    """The mutations of a batch, each a part of the request that is to commit them.
+
+    Attributes:
+        request: an upb ``CommitRequest`` that has the mutations, and nothing else, until it is
+            sent.
+    """
+
+    __slots__ = ("request",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.request: Any = _CommitRequest()
+
+    def new(self) -> Any:
+        """Return a new ``Mutation``, appended."""
+        mutation = _wrap_mutation(self.request.mutations.add())
+        self.append(mutation)
+        return mutation
+
+    def can_be_sent(self) -> bool:
+        """Say whether the request is what these mutations would be copied into."""
+        parts = self.request.mutations
+        return (
+            not self.request.project_id
+            and len(self) == len(parts)
+            and all(mutation._pb is part for mutation, part in zip(self, parts, strict=True))
+        )
+
+
+_COMMIT_FIELDS: dict[str, tuple[type, ...]] = {
+    "project_id": (str,),
+    "database_id": (str,),
+    "mode": (datastore_pb2.CommitRequest.Mode,),
+    "transaction": (bytes,),
+    "mutations": (list, Mutations),
+}
+
+
+def new_mutation(batch: Any) -> Any:
+    """Return a new ``Mutation`` of a batch, as its methods add one.
+
+    Args:
+        batch: a ``google.cloud.datastore.Batch``.
+    """
+    if type(batch._mutations) is list and not batch._mutations:
+        batch._mutations = Mutations()
+    if type(batch._mutations) is Mutations:
+        return batch._mutations.new()
+    mutation = datastore_pb2.Mutation()
+    batch._mutations.append(mutation)
+    return mutation
+
+
 def commit_request(request: Any) -> Any:
     """Return the ``CommitRequest`` that proto-plus would make of ``request``.
 
     Args:
-        request: as for :func:`lookup_request`.
+        request: as for :func:`lookup_request`. If its mutations are all those of a batch, they are
+            not copied.
     """
     fields = _fields_as_expected(request, _COMMIT_FIELDS)
     if fields is None:
@@ -109,15 +158,21 @@ def commit_request(request: Any) -> Any:
     if any(type(mutation) is not datastore_pb2.Mutation for mutation in mutations):
         return request
     message = _CommitRequest(**fields)
-    message.mutations.extend([mutation._pb for mutation in mutations])
+    if type(mutations) is Mutations and mutations.can_be_sent():
+        mutations.request.MergeFrom(message)
+        message = mutations.request
+    else:
+        message.mutations.extend([mutation._pb for mutation in mutations])
     return datastore_pb2.CommitRequest.wrap(message)
 
 
-def _fields_as_expected(request: Any, expected: dict[str, type]) -> dict[str, Any] | None:
+def _fields_as_expected(
+    request: Any, expected: dict[str, tuple[type, ...]]
+) -> dict[str, Any] | None:
     """Return the fields of ``request`` that are set; None, if it is not as the client makes it."""
     if type(request) is not dict:
         return None
     fields = {name: value for name, value in request.items() if value is not None}
-    if any(type(value) is not expected.get(name) for name, value in fields.items()):
+    if any(type(value) not in expected.get(name, ()) for name, value in fields.items()):
         return None
     return fields
