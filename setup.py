@@ -62,7 +62,13 @@ def extensions() -> list[Extension]:
     native: list[Extension] = cythonize(
         [
             Extension(f"lazyentity.{name}", [f"lazyentity/{name}.pyx"])
-            for name in ("_native", "_native_results", "_native_shapes", "_native_values")
+            for name in (
+                "_native",
+                "_native_keys",
+                "_native_results",
+                "_native_shapes",
+                "_native_values",
+            )
         ],
         build_dir="build/cython",
     )

@@ -1,6 +1,7 @@
 """Which implementation of :class:`LazyMapping` serves: chosen once, when lazyentity is imported.
 
-An implementation is what :mod:`lazyentity.codec.results` has, and a ``dict`` subclass with the
+An implementation is what :mod:`lazyentity.codec.results` has, ``key_message`` as documented in
+:mod:`lazyentity.codec.key`, and a ``dict`` subclass with the
 constructor ``_from_raw``, the accessors ``_decode_all``, ``_undecoded``, ``_serialised_values`` and
 ``_wire_*``, and the dict operations, all as documented in :mod:`lazyentity.codec.pure`. It never
 touches ``key``, ``exclude_from_indexes`` or ``_meanings``: these are
@@ -22,6 +23,7 @@ __all__ = [
     "ResultBytes",
     "backend",
     "converter_of_items",
+    "key_message",
     "split_lookup",
     "split_query",
 ]
@@ -39,26 +41,30 @@ _REQUEST = "LAZYENTITY_BACKEND"
 # What a build without a C compiler leaves out.
 _NATIVE_MODULES = (
     "lazyentity._native",
+    "lazyentity._native_keys",
     "lazyentity._native_results",
     "lazyentity._native_shapes",
     "lazyentity._native_values",
 )
 
 
-def _contents(mapping_module: str, results_module: str) -> SimpleNamespace:
+def _contents(mapping_module: str, results_module: str, keys_module: str) -> SimpleNamespace:
     mapping = importlib.import_module(mapping_module)
     results = importlib.import_module(results_module)
+    keys = importlib.import_module(keys_module)
     return SimpleNamespace(
-        LazyMapping=mapping.LazyMapping, **{name: getattr(results, name) for name in _RESULTS}
+        LazyMapping=mapping.LazyMapping,
+        key_message=keys.key_message,
+        **{name: getattr(results, name) for name in _RESULTS},
     )
 
 
 def _native() -> SimpleNamespace:
-    return _contents("lazyentity._native", "lazyentity._native_results")
+    return _contents("lazyentity._native", "lazyentity._native_results", "lazyentity._native_keys")
 
 
 def _pure() -> SimpleNamespace:
-    return _contents("lazyentity.codec.pure", "lazyentity.codec.results")
+    return _contents("lazyentity.codec.pure", "lazyentity.codec.results", "lazyentity.codec.key")
 
 
 def _choose(requested: str) -> tuple[str, Any]:
@@ -93,6 +99,7 @@ def _choose(requested: str) -> tuple[str, Any]:
 
 
 if TYPE_CHECKING:
+    from lazyentity.codec.key import key_message
     from lazyentity.codec.pure import LazyMapping
     from lazyentity.codec.results import (
         Conversion,
@@ -111,5 +118,6 @@ else:
     Conversion = _chosen.Conversion
     ResultBytes = _chosen.ResultBytes
     converter_of_items = _chosen.converter_of_items
+    key_message = _chosen.key_message
     split_lookup = _chosen.split_lookup
     split_query = _chosen.split_query

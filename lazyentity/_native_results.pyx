@@ -6,6 +6,7 @@ bytes; its entity is copied out of it when it is converted, so that an entity th
 the others. What is not in the encoding that servers send is encoded anew by protobuf first.
 """
 
+cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport uint64_t
 
@@ -36,6 +37,7 @@ cdef class Conversion:
         self.stock_entity = stock_entity
 
 
+@cython.no_gc  # Nothing that one refers to refers back to it.
 cdef class EntityBytes:
     """As :class:`lazyentity.codec.results.EntityBytes`."""
 
@@ -92,6 +94,7 @@ def converter_of_items(otherwise):
     return item_to_entity
 
 
+@cython.no_gc  # As for EntityBytes.
 cdef class ResultBytes:
     """As :class:`lazyentity.codec.results.ResultBytes`."""
 

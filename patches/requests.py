@@ -9,13 +9,11 @@ from google.cloud.datastore.key import Key
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.cloud.datastore_v1.types import entity as entity_pb2
 
-from lazyentity.codec import messages
+from lazyentity._backend import key_message
 from lazyentity.codec.key import DIRECT
+from lazyentity.patches.protoplus import wrapped
 
-_wrap_key = entity_pb2.Key.wrap
-_wrap_mutation = datastore_pb2.Mutation.wrap
 _LookupRequest: Any = datastore_pb2.LookupRequest.pb()
-
 _CommitRequest: Any = datastore_pb2.CommitRequest.pb()
 
 # What the client puts into its requests, with the types that it puts there.
@@ -35,23 +33,8 @@ def key_to_protobuf(key: Any, otherwise: Callable[[Any], Any]) -> Any:
         otherwise: the client's own ``Key.to_protobuf``. It makes the message of a key of any other
             class, and says what is wrong with one that has no message.
     """
-    if type(key) is not Key or not DIRECT:
-        return otherwise(key)
-    message = messages.Key()
-    try:
-        partition = message.partition_id
-        partition.project_id = key.project
-        if key.database:
-            partition.database_id = key.database
-        if key.namespace:
-            partition.namespace_id = key.namespace
-        add = message.path.add
-        # Not by way of Key.path, which is a deep copy.
-        for element in key._path:
-            add(**element)
-    except (TypeError, ValueError):
-        return otherwise(key)
-    return _wrap_key(message)
+    message = key_message(key) if type(key) is Key and DIRECT else None
+    return otherwise(key) if message is None else wrapped(entity_pb2.Key, message)
 
 
 def key_is_partial(key: Any, otherwise: Callable[[Any], Any]) -> Any:
@@ -87,7 +70,7 @@ def lookup_request(request: Any) -> Any:
     if options is not None:
         message.read_options.CopyFrom(options._pb)
     message.keys.extend([key._pb for key in keys])
-    return datastore_pb2.LookupRequest.wrap(message)
+    return wrapped(datastore_pb2.LookupRequest, message)
 
 
 class Mutations(list[Any]):
@@ -106,7 +89,7 @@ class Mutations(list[Any]):
 
     def new(self) -> Any:
         """Return a new ``Mutation``, appended."""
-        mutation = _wrap_mutation(self.request.mutations.add())
+        mutation = wrapped(datastore_pb2.Mutation, self.request.mutations.add())
         self.append(mutation)
         return mutation
 
@@ -163,7 +146,7 @@ def commit_request(request: Any) -> Any:
         message = mutations.request
     else:
         message.mutations.extend([mutation._pb for mutation in mutations])
-    return datastore_pb2.CommitRequest.wrap(message)
+    return wrapped(datastore_pb2.CommitRequest, message)
 
 
 def _fields_as_expected(

@@ -9,8 +9,7 @@ from google.cloud.datastore.entity import Entity
 from google.cloud.datastore_v1.types import entity as entity_pb2
 
 from lazyentity.codec.encode import assign_entity, entity_message
-
-_wrap_entity = entity_pb2.Entity.wrap
+from lazyentity.patches.protoplus import wrapped
 
 
 def entity_to_protobuf(entity: Any, otherwise: Callable[[Any], Any]) -> Any:
@@ -26,7 +25,7 @@ def entity_to_protobuf(entity: Any, otherwise: Callable[[Any], Any]) -> Any:
     """
     if not isinstance(entity, Entity):
         return otherwise(entity)
-    return _wrap_entity(entity_message(entity))
+    return wrapped(entity_pb2.Entity, entity_message(entity))
 
 
 def assign_entity_to_pb(entity_pb: Any, entity: Any, otherwise: Callable[[Any, Any], Any]) -> None:

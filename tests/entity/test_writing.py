@@ -23,7 +23,8 @@ import lazyentity
 from lazyentity import LazyEntity
 from lazyentity.codec.encode import entity_message
 from tests.entity.snapshots import Raised, outcome, snapshot
-from tests.entity.stock import comparable, stock_entity
+from tests.entity.stock import EntityMessage, comparable, stock_entity
+from tests.strategies import wire
 from tests.strategies.samples import PLAIN, RICH
 
 
@@ -252,6 +253,36 @@ def test_other_flags(lazy_type: type[LazyEntity], raw: bytes, read: str) -> None
         lazy.exclude_from_indexes = {name}
         expected = comparable(helpers.entity_to_protobuf(stock)._pb)
         assert comparable(entity_message(lazy)) == expected
+
+
+def test_what_was_not_read_goes_back_as_it_came(lazy_type: type[LazyEntity]) -> None:
+    """Also where stock writes less than it read."""
+    message = EntityMessage()
+    properties = message.properties
+    properties["changed"].integer_value = 1
+    properties["stamp"].timestamp_value.nanos = 123_456_789
+    properties["empty"].array_value.SetInParent()
+    properties["empty"].exclude_from_indexes = True
+    inner = properties["nested"].array_value.values.add().array_value.values.add()
+    inner.string_value = "inner"
+    inner.meaning = 15
+    unknown = wire.integer(1000, 5).encode()
+    properties["unknown"].string_value = "known"
+    properties["unknown"].MergeFromString(unknown)
+    message.MergeFromString(unknown)
+    raw = message.SerializeToString()
+    lazy: Any = lazy_type.from_bytes(raw)
+    lazy["changed"] = 2
+    message.properties["changed"].integer_value = 2
+    assert comparable(entity_message(lazy)) == comparable(message)
+    stock = stock_entity(raw)
+    stock["changed"] = 2
+    written = helpers.entity_to_protobuf(stock)._pb.properties
+    assert all(
+        comparable(written[name]) != comparable(value)
+        for name, value in message.properties.items()
+        if name != "changed"
+    )
 
 
 MALFORMED = PLAIN + b"\x1a\x08\n\x03bad\x12\x01\x08"

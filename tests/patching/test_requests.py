@@ -1,4 +1,4 @@
-"""What is sent for a lazy read is what the stock client sends, by the same connection."""
+"""What is sent for a read or a write is what the stock client sends, by the same connection."""
 
 from __future__ import annotations
 
@@ -98,6 +98,34 @@ def _fetch_in_time(client: Client) -> object:
     return list(client.query(kind=KIND).fetch(timeout=17))
 
 
+# Entities have one property here: what is sent for several comes in any order.
+
+
+def _entity(client: Client, *path: Any) -> datastore.Entity:
+    entity = datastore.Entity(client.key(*path), exclude_from_indexes=("text",))
+    entity["text"] = ["some", "text"]
+    return entity
+
+
+def _put(client: Client) -> object:
+    return client.put(_entity(client, KIND, "put"))
+
+
+def _put_in_time(client: Client) -> object:
+    return client.put(_entity(client, KIND, "put"), timeout=17)
+
+
+def _delete_multi(client: Client) -> object:
+    return client.delete_multi([client.key(KIND, number) for number in (71, 72)])
+
+
+def _batch(client: Client) -> None:
+    with client.batch() as batch:
+        batch.put(_entity(client, KIND, "put"))
+        batch.put(_entity(client, "Parent", 1, KIND))
+        batch.delete(client.key(KIND, 73))
+
+
 def _activate_by_patch(client: Client) -> Client:
     lazyentity.patch()
     return client
@@ -107,7 +135,13 @@ ACTIVATIONS = [_activate_by_patch, lazyentity.wrap]
 
 
 @pytest.mark.parametrize("activate", ACTIVATIONS)
-@pytest.mark.parametrize("send", [_get, _get_multi, _get_in_time, _fetch, _fetch_in_time])
+@pytest.mark.parametrize(
+    "send",
+    [
+        *(_get, _get_multi, _get_in_time, _fetch, _fetch_in_time),
+        *(_put, _put_in_time, _delete_multi, _batch),
+    ],
+)
 def test_requests(
     sent: tuple[Client, Sent], send: Send, activate: Callable[[Client], Client]
 ) -> None:
@@ -146,7 +180,7 @@ def test_retry_is_the_callers(
 
 @pytest.mark.parametrize("transport", ["grpc"])
 def test_failed_calls_are_retried(make: Make) -> None:
-    """A read that fails at first is sent again, and its entities are lazy all the same."""
+    """A read or a write that fails at first is sent again; what is read is lazy all the same."""
     recorder = _Recorder()
 
     def channel(target: str) -> Any:
@@ -158,6 +192,9 @@ def test_failed_calls_are_retried(make: Make) -> None:
         recorder.failures = 2
         retry = Retry(predicate=if_exception_type(ServiceUnavailable), initial=0.01)
         entity = client.get(client.key(KIND, 1), retry=retry)
+        assert recorder.failures == 0
+        recorder.failures = 2
+        client.put(entity, retry=retry)
     assert type(entity) is lazyentity.LazyEntity
     assert recorder.failures == 0
-    assert len(recorder.sent) == 1
+    assert len(recorder.sent) == 2
