@@ -20,12 +20,17 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes
 from cpython.dict cimport PyDict_GetItemWithError, PyDict_Next, PyDict_SetItem, PyDict_Update
 from cpython.mem cimport PyMem_Free
 from cpython.object cimport PyObject
-from libc.stdint cimport int32_t
 
 from lazyentity._native_shapes cimport EMPTY, Offsets, Shape, index_entity
 from lazyentity._native_values cimport (
     VALUE_ARRAY,
+    VALUE_BLOB,
+    VALUE_BOOLEAN,
+    VALUE_DOUBLE,
     VALUE_ENTITY,
+    VALUE_INTEGER,
+    VALUE_NULL,
+    VALUE_STRING,
     Value,
     decode_key,
     decode_leaf,
@@ -45,11 +50,18 @@ from lazyentity.undecoded import UNDECODED as _UNDECODED
 cdef extern from "Python.h":
     object PyObject_GenericGetDict(object instance, void* context)
 
+cdef extern from *:
+    """
+    static PyObject *lazyentity_dict_iter(PyObject *mapping) {
+        return PyDict_Type.tp_iter(mapping);
+    }
+    """
+    object dict_iter "lazyentity_dict_iter"(object mapping)
+
 cdef object UNDECODED = _UNDECODED
 
 # Cython would call the slots of the subclass for these.
 cdef object dict_getitem = dict.__getitem__
-cdef object dict_iter = dict.__iter__
 cdef object dict_reversed = dict.__reversed__
 cdef object dict_items = dict.items
 cdef object dict_values = dict.values
@@ -113,17 +125,11 @@ cdef class LazyMapping(dict):
 
     # Decoding
 
-    cdef object _read(self, object ordinal, int32_t* meaning):
+    cdef object _read(self, object ordinal, Value* value):
         # Decodes a property from its span; UNDECODED, if that is for protobuf to do.
-        cdef Bytes base = <Bytes>PyBytes_AS_STRING(self._owner)
-        cdef Bytes at
-        cdef Bytes end
-        cdef Value value
-        at = base + self._offsets.values[<Py_ssize_t>ordinal]
-        if not read_length(&at, base + self._end, &end) or not parse_value(at, end, &value):
+        if not self._parse(ordinal, value):
             return UNDECODED
-        meaning[0] = value.meaning
-        return self._convert(&value, 0)
+        return self._convert(value, 0)
 
     cdef object _convert(self, Value* value, int array_depth):
         if value.member == VALUE_ARRAY:
@@ -190,38 +196,50 @@ cdef class LazyMapping(dict):
 
     cdef object _decode(self, object name):
         # Decodes an undecoded property and keeps the value.
-        cdef int32_t meaning = 0
+        cdef Value parsed
         ordinal = self._layout.ordinals[name]
-        value = self._read(ordinal, &meaning)
-        if value is not UNDECODED:
+        value = self._read(ordinal, &parsed)
+        if value is UNDECODED:
+            value, meaning = self._read_slowly(name, ordinal)
             return self._keep(name, value, meaning)
-        value, slow_meaning = self._read_slowly(name, ordinal)
-        return self._keep(name, value, slow_meaning)
+        if is_plain(&parsed) and type(name) is str:
+            # Nothing was allocated that may run the garbage collector: nobody was faster.
+            PyDict_SetItem(self, name, value)
+            return value
+        return self._keep(name, value, parsed.meaning)
 
     cpdef object _decode_all(self):
         """As :meth:`lazyentity.codec.pure.LazyMapping._decode_all`."""
-        cdef int32_t meaning
-        cdef list names = []
+        cdef Value parsed
         cdef list values = []
-        cdef list meanings = []
+        cdef dict meanings = {}
+        cdef bint found = 0
         cdef Py_ssize_t index
         cdef dict ordinals = self._layout.ordinals
         for name, ordinal in ordinals.items():
             if PyDict_GetItemWithError(self, name) != <PyObject*>UNDECODED:
+                values.append(UNDECODED)
                 continue
-            meaning = 0
-            value = self._read(ordinal, &meaning)
-            names.append(name)
-            if value is not UNDECODED:
-                values.append(value)
-                meanings.append(meaning)
-            else:
-                value, slow_meaning = self._read_slowly(name, ordinal)
-                values.append(value)
-                meanings.append(slow_meaning)
-        for index in range(len(names)):
-            if PyDict_GetItemWithError(self, names[index]) == <PyObject*>UNDECODED:
-                self._keep(names[index], values[index], meanings[index])
+            found = 1
+            value = self._read(ordinal, &parsed)
+            if value is UNDECODED:
+                value, meaning = self._read_slowly(name, ordinal)
+                if meaning:
+                    meanings[name] = meaning
+            elif parsed.meaning != 0:
+                meanings[name] = parsed.meaning
+            values.append(value)
+        if not found:
+            return
+        for index, name in enumerate(ordinals):
+            value = values[index]
+            if value is UNDECODED:
+                continue
+            if PyDict_GetItemWithError(self, name) == <PyObject*>UNDECODED:
+                if name in meanings:
+                    self._keep(name, value, meanings[name])
+                else:
+                    PyDict_SetItem(self, name, value)
 
     cpdef list _undecoded(self):
         """As :meth:`lazyentity.codec.pure.LazyMapping._undecoded`."""
@@ -410,6 +428,18 @@ cdef class LazyMapping(dict):
     def __repr__(self):
         self._decode_all()
         return dict_repr(self)
+
+
+cdef inline bint is_plain(Value* value) noexcept nogil:
+    # Whether the value is of a type that the garbage collector takes no interest in, without a meaning.
+    return value.meaning == 0 and (
+        value.member == VALUE_STRING
+        or value.member == VALUE_INTEGER
+        or value.member == VALUE_BOOLEAN
+        or value.member == VALUE_DOUBLE
+        or value.member == VALUE_BLOB
+        or value.member == VALUE_NULL
+    )
 
 
 cdef LazyMapping _new_mapping(type mapping_type):

@@ -29,6 +29,9 @@ SEAMS = [
     (datastore.Key, "is_partial"),
     (helpers, "entity_to_protobuf"),
     (batch_module, "_assign_entity_to_pb"),
+    (batch_module.Batch, "_add_partial_key_entity_pb"),
+    (batch_module.Batch, "_add_complete_key_entity_pb"),
+    (batch_module.Batch, "_add_delete_key_pb"),
 ]
 BY_NAME = [name for _, name in SEAMS]
 
@@ -36,11 +39,14 @@ Client = datastore.Client
 
 
 def test_patching_replaces_these_and_nothing_else() -> None:
-    """Of all that a read or a write goes through, seven attributes are replaced."""
+    """Of all that a read or a write goes through, ten attributes are replaced."""
     lazyentity.patch()
     now = standing()
     assert now.keys() == ORIGINALS.keys()
     assert sorted(place for place in now if now[place] != ORIGINALS[place]) == [
+        ("Batch", "_add_complete_key_entity_pb"),
+        ("Batch", "_add_delete_key_pb"),
+        ("Batch", "_add_partial_key_entity_pb"),
         ("Client", "_datastore_api"),
         ("Iterator", "_next_page"),
         ("Key", "is_partial"),
