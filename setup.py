@@ -68,6 +68,7 @@ def extensions() -> list[Extension]:
                 "_native_results",
                 "_native_shapes",
                 "_native_values",
+                "_native_write",
             )
         ],
         build_dir="build/cython",

@@ -1,11 +1,11 @@
 """Which implementation of :class:`LazyMapping` serves: chosen once, when lazyentity is imported.
 
-An implementation is what :mod:`lazyentity.codec.results` has, ``key_message`` as documented in
-:mod:`lazyentity.codec.key`, and a ``dict`` subclass with the
-constructor ``_from_raw``, the accessors ``_decode_all``, ``_undecoded``, ``_serialised_values`` and
-``_wire_*``, and the dict operations, all as documented in :mod:`lazyentity.codec.pure`. It never
-touches ``key``, ``exclude_from_indexes`` or ``_meanings``: these are
-:class:`~lazyentity.entity.LazyEntity`'s.
+An implementation is what :mod:`lazyentity.codec.results` has, ``key_message`` of
+:mod:`lazyentity.codec.key`, ``write_properties`` of :mod:`lazyentity.codec.write`, and a ``dict``
+subclass with the constructor ``_from_raw``, the accessors ``_decode_all``, ``_decoded``,
+``_undecoded``, ``_serialised_values`` and ``_wire_*``, and the dict operations, all as documented
+in :mod:`lazyentity.codec.pure`. It never touches ``key``, ``exclude_from_indexes`` or
+``_meanings``: these are :class:`~lazyentity.entity.LazyEntity`'s.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ __all__ = [
     "key_message",
     "split_lookup",
     "split_query",
+    "write_properties",
 ]
 
 _RESULTS = (
@@ -45,26 +46,35 @@ _NATIVE_MODULES = (
     "lazyentity._native_results",
     "lazyentity._native_shapes",
     "lazyentity._native_values",
+    "lazyentity._native_write",
 )
 
 
-def _contents(mapping_module: str, results_module: str, keys_module: str) -> SimpleNamespace:
-    mapping = importlib.import_module(mapping_module)
-    results = importlib.import_module(results_module)
-    keys = importlib.import_module(keys_module)
+def _contents(mapping: str, results: str, keys: str, write: str) -> SimpleNamespace:
     return SimpleNamespace(
-        LazyMapping=mapping.LazyMapping,
-        key_message=keys.key_message,
-        **{name: getattr(results, name) for name in _RESULTS},
+        LazyMapping=importlib.import_module(mapping).LazyMapping,
+        key_message=importlib.import_module(keys).key_message,
+        write_properties=importlib.import_module(write).write_properties,
+        **{name: getattr(importlib.import_module(results), name) for name in _RESULTS},
     )
 
 
 def _native() -> SimpleNamespace:
-    return _contents("lazyentity._native", "lazyentity._native_results", "lazyentity._native_keys")
+    return _contents(
+        "lazyentity._native",
+        "lazyentity._native_results",
+        "lazyentity._native_keys",
+        "lazyentity._native_write",
+    )
 
 
 def _pure() -> SimpleNamespace:
-    return _contents("lazyentity.codec.pure", "lazyentity.codec.results", "lazyentity.codec.key")
+    return _contents(
+        "lazyentity.codec.pure",
+        "lazyentity.codec.results",
+        "lazyentity.codec.key",
+        "lazyentity.codec.write",
+    )
 
 
 def _choose(requested: str) -> tuple[str, Any]:
@@ -109,6 +119,7 @@ if TYPE_CHECKING:
         split_lookup,
         split_query,
     )
+    from lazyentity.codec.write import write_properties
 
     backend: str
 else:
@@ -121,3 +132,4 @@ else:
     key_message = _chosen.key_message
     split_lookup = _chosen.split_lookup
     split_query = _chosen.split_query
+    write_properties = _chosen.write_properties

@@ -9,8 +9,8 @@ from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 from google.protobuf.message import DecodeError
 
+from lazyentity._backend import write_properties
 from lazyentity.codec import errors, messages, shadow
-from lazyentity.codec.write import write_properties
 from lazyentity.entity import LazyEntityBase, touched_attributes
 
 # Bound before anything is patched.

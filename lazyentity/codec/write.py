@@ -16,6 +16,8 @@ from google.cloud.datastore.entity import Entity
 from google.protobuf.struct_pb2 import NULL_VALUE
 from proto.datetime_helpers import DatetimeWithNanoseconds
 
+from lazyentity.codec import messages
+
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
 _UTC = datetime.timezone.utc
 _STAMPS = frozenset((datetime.datetime, DatetimeWithNanoseconds))
@@ -63,6 +65,18 @@ def write_properties(
             helpers._set_pb_meaning_from_entity(
                 SimpleNamespace(_meanings=meanings), name, value, target, is_list=is_list
             )
+
+
+def serialised_value(value: Any, entity_message: Callable[[Entity], Any]) -> bytes:
+    """Return the ``google.datastore.v1.Value`` of a value, without flag and meaning.
+
+    Raises:
+        Whatever the client's encoder raises.
+    """
+    target = messages.Value()
+    _write_value(target, value, entity_message)
+    serialised: bytes = target.SerializeToString()
+    return serialised
 
 
 def _write_value(target: Any, value: Any, entity_message: Callable[[Entity], Any]) -> None:
