@@ -63,6 +63,7 @@ cdef struct Buffer:
     uint8_t* data
     Py_ssize_t size
     Py_ssize_t capacity
+    int deepest  # messages in messages
 
 
 cdef int reserve(Buffer* buffer, Py_ssize_t more) except -1:
@@ -208,6 +209,7 @@ cdef bint put_value(
         return put_bytes(
             buffer, VALUE_BLOB, PyBytes_AS_STRING(value), PyBytes_GET_SIZE(value)
         )
+    buffer.deepest = max(buffer.deepest, depth + 1)
     if kind is STAMP or kind is NANO_STAMP:
         zone = value.tzinfo
         if zone is None or zone is UTC:
@@ -220,7 +222,9 @@ cdef bint put_value(
         return put_list(buffer, value, excluded, depth, entity_message)
     elif isinstance(value, list):
         return 0
-    return put_serialised(buffer, write.serialised_value(value, entity_message))
+    serialised, levels = write.serialised_value(value, entity_message)
+    buffer.deepest = max(buffer.deepest, depth + <int>levels)
+    return put_serialised(buffer, serialised)
 
 
 cdef int put_serialised(Buffer* buffer, bytes fields) except -1:
@@ -249,7 +253,10 @@ cdef bint put_properties(
             return 0
         if name in meanings:
             alone = messages.Entity()
-            write.write_properties(alone, {name: value}, excluded, meanings, entity_message)
+            levels = write.write_properties(
+                alone, {name: value}, excluded, meanings, entity_message
+            )
+            buffer.deepest = max(buffer.deepest, <int>levels)
             put_serialised(buffer, alone.SerializeToString())
             continue
         is_excluded = name in excluded
@@ -272,6 +279,7 @@ def write_properties(message, properties, excluded, meanings, entity_message):
     cdef bint written = 0
     buffer.data = NULL
     buffer.size = buffer.capacity = 0
+    buffer.deepest = 3
     try:
         if type(meanings) is dict and type(excluded) in (set, frozenset, tuple, list):
             written = put_properties(&buffer, properties, excluded, meanings, entity_message)
@@ -288,5 +296,6 @@ def write_properties(message, properties, excluded, meanings, entity_message):
         written = 0
     finally:
         PyMem_Free(buffer.data)
-    if not written:
-        write.write_properties(message, properties, excluded, meanings, entity_message)
+    if written:
+        return buffer.deepest
+    return write.write_properties(message, properties, excluded, meanings, entity_message)

@@ -91,7 +91,10 @@ class StrictLazyEntity(LazyEntityBase):
 
     def items(self) -> ItemsView[str, Any]:  # type: ignore[override]  # as in the mapping
         """As ``dict.items``."""
-        return self._items_to_write() if called_by_encoder() else super().items()
+        if called_by_encoder():
+            # By the class, for another thread may have made it lenient by now.
+            return StrictLazyEntity._items_to_write(self)
+        return super().items()
 
     def _items_to_write(self) -> ItemsView[str, Any]:
         # Decoded in a twin: that the entity was written does not make it readable. But for what has

@@ -13,9 +13,10 @@ from google.cloud.datastore_v1.types import entity as entity_pb2
 from lazyentity._eager import is_eager
 from lazyentity.codec import messages
 from lazyentity.entity import LazyEntity
+from lazyentity.patches.mutations import add_mutation
 from lazyentity.patches.pages import lazy_page
 from lazyentity.patches.registry import Patch, Seam
-from lazyentity.patches.requests import key_is_partial, key_to_protobuf, new_mutation
+from lazyentity.patches.requests import key_is_partial, key_to_protobuf
 from lazyentity.patches.responses import EntityHandle, EntityMessage
 from lazyentity.patches.transports import lazy_api
 from lazyentity.patches.writes import assign_entity_to_pb, entity_to_protobuf
@@ -109,7 +110,7 @@ def _replace_adding(
     ) -> Callable[[Any], Any]:
         @functools.wraps(original)
         def add(batch: Any) -> Any:
-            return getattr(new_mutation(batch), operation) if is_active() else original(batch)
+            return add_mutation(batch, operation) if is_active() else original(batch)
 
         return add
 

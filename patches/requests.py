@@ -11,6 +11,7 @@ from google.cloud.datastore_v1.types import entity as entity_pb2
 
 from lazyentity._backend import key_message
 from lazyentity.codec.key import DIRECT
+from lazyentity.patches.mutations import request_of
 from lazyentity.patches.protoplus import wrapped
 
 _LookupRequest: Any = datastore_pb2.LookupRequest.pb()
@@ -22,6 +23,13 @@ _LOOKUP_FIELDS: dict[str, tuple[type, ...]] = {
     "database_id": (str,),
     "keys": (list,),
     "read_options": (datastore_pb2.ReadOptions,),
+}
+_COMMIT_FIELDS: dict[str, tuple[type, ...]] = {
+    "project_id": (str,),
+    "database_id": (str,),
+    "mode": (datastore_pb2.CommitRequest.Mode,),
+    "transaction": (bytes,),
+    "mutations": (list,),
 }
 
 
@@ -73,60 +81,6 @@ def lookup_request(request: Any) -> Any:
     return wrapped(datastore_pb2.LookupRequest, message)
 
 
-class Mutations(list[Any]):
-    """The mutations of a batch, each a part of the request that is to commit them.
-
-    Attributes:
-        request: an upb ``CommitRequest`` that has the mutations, and nothing else, until it is
-            sent.
-    """
-
-    __slots__ = ("request",)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.request: Any = _CommitRequest()
-
-    def new(self) -> Any:
-        """Return a new ``Mutation``, appended."""
-        mutation = wrapped(datastore_pb2.Mutation, self.request.mutations.add())
-        self.append(mutation)
-        return mutation
-
-    def can_be_sent(self) -> bool:
-        """Say whether the request is what these mutations would be copied into."""
-        parts = self.request.mutations
-        return (
-            not self.request.project_id
-            and len(self) == len(parts)
-            and all(mutation._pb is part for mutation, part in zip(self, parts, strict=True))
-        )
-
-
-_COMMIT_FIELDS: dict[str, tuple[type, ...]] = {
-    "project_id": (str,),
-    "database_id": (str,),
-    "mode": (datastore_pb2.CommitRequest.Mode,),
-    "transaction": (bytes,),
-    "mutations": (list, Mutations),
-}
-
-
-def new_mutation(batch: Any) -> Any:
-    """Return a new ``Mutation`` of a batch, as its methods add one.
-
-    Args:
-        batch: a ``google.cloud.datastore.Batch``.
-    """
-    if type(batch._mutations) is list and not batch._mutations:
-        batch._mutations = Mutations()
-    if type(batch._mutations) is Mutations:
-        return batch._mutations.new()
-    mutation = datastore_pb2.Mutation()
-    batch._mutations.append(mutation)
-    return mutation
-
-
 def commit_request(request: Any) -> Any:
     """Return the ``CommitRequest`` that proto-plus would make of ``request``.
 
@@ -141,9 +95,10 @@ def commit_request(request: Any) -> Any:
     if any(type(mutation) is not datastore_pb2.Mutation for mutation in mutations):
         return request
     message = _CommitRequest(**fields)
-    if type(mutations) is Mutations and mutations.can_be_sent():
-        mutations.request.MergeFrom(message)
-        message = mutations.request
+    whole = request_of(mutations)
+    if whole is not None:
+        whole.MergeFrom(message)
+        message = whole
     else:
         message.mutations.extend([mutation._pb for mutation in mutations])
     return wrapped(datastore_pb2.CommitRequest, message)

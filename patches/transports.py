@@ -20,6 +20,10 @@ from lazyentity._eager import is_eager
 from lazyentity.patches.requests import commit_request, lookup_request
 from lazyentity.patches.responses import LookupResponse, RunQueryResponse
 
+# What somebody else puts in their place is given what the client gives it.
+_grpc_commit = DatastoreClient.commit
+_http_commit = _http.HTTPDatastoreAPI.commit
+
 
 class LazyDatastoreGrpcTransport(DatastoreGrpcTransport):
     """The client's gRPC transport, with lazy responses to ``lookup`` and ``run_query``."""
@@ -61,7 +65,9 @@ class LazyDatastoreClient(DatastoreClient):
         return _sent(super().run_query, *args, **kwargs)
 
     def commit(self, request: Any = None, **kwargs: Any) -> Any:
-        return super().commit(commit_request(request), **kwargs)
+        if DatastoreClient.commit is _grpc_commit:
+            request = commit_request(request)
+        return super().commit(request=request, **kwargs)
 
 
 class LazyHTTPDatastoreAPI(_http.HTTPDatastoreAPI):
@@ -102,7 +108,9 @@ class LazyHTTPDatastoreAPI(_http.HTTPDatastoreAPI):
         )
 
     def commit(self, request: Any, retry: Any = None, timeout: Any = None) -> Any:
-        return super().commit(commit_request(request), retry=retry, timeout=timeout)  # type: ignore[no-untyped-call]  # upstream is untyped
+        if _http.HTTPDatastoreAPI.commit is _http_commit:
+            request = commit_request(request)
+        return super().commit(request=request, retry=retry, timeout=timeout)  # type: ignore[no-untyped-call]  # upstream is untyped
 
 
 def _sent(rpc: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

@@ -9,7 +9,11 @@ from google.cloud.datastore.entity import Entity
 from google.cloud.datastore_v1.types import entity as entity_pb2
 
 from lazyentity.codec.encode import assign_entity, entity_message
+from lazyentity.patches.mutations import copy_when_sent
 from lazyentity.patches.protoplus import wrapped
+
+_DEEP = 80
+"""Messages in messages: well inside the 100 that protobuf's parsers go down."""
 
 
 def entity_to_protobuf(entity: Any, otherwise: Callable[[Any], Any]) -> Any:
@@ -40,6 +44,8 @@ def assign_entity_to_pb(entity_pb: Any, entity: Any, otherwise: Callable[[Any, A
         As :func:`entity_to_protobuf`.
     """
     if type(entity_pb) is entity_pb2.Entity and isinstance(entity, Entity):
-        assign_entity(entity_pb._pb, entity)
+        if assign_entity(entity_pb._pb, entity) > _DEEP:
+            # Copying parses, and that is where the client refuses what goes too deep.
+            copy_when_sent(entity_pb)
     else:
         otherwise(entity_pb, entity)

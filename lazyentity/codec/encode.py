@@ -11,6 +11,7 @@ from google.protobuf.message import DecodeError
 
 from lazyentity._backend import write_properties
 from lazyentity.codec import errors, messages, shadow
+from lazyentity.codec.write import UNKNOWN_DEPTH
 from lazyentity.entity import LazyEntityBase, touched_attributes
 
 # Bound before anything is patched.
@@ -38,11 +39,11 @@ def entity_message(entity: Entity) -> Any:
         _assign_lazy(message, entity)
         return message
     if type(entity) is Entity:
-        return _plain_message(entity)
+        return _plain_message(entity)[0]
     return _client_message(entity)
 
 
-def assign_entity(target: Any, entity: Entity) -> None:
+def assign_entity(target: Any, entity: Entity) -> int:
     """Make an empty upb ``Entity`` message, part of another, that of an entity.
 
     As :func:`entity_message`, without a copy of what a lazy entity was made of. Where that raises,
@@ -51,11 +52,19 @@ def assign_entity(target: Any, entity: Entity) -> None:
     Args:
         target: a ``google.datastore.v1.Entity``.
         entity: a lazy or a stock entity.
+
+    Returns:
+        How many messages in messages the caller's values take, at most;
+        :data:`~lazyentity.codec.write.UNKNOWN_DEPTH`, where that was not looked at.
     """
     if isinstance(entity, LazyEntityBase):
-        _assign_lazy(target, entity)
+        return _assign_lazy(target, entity)
+    if type(entity) is Entity:
+        message, depth = _plain_message(entity)
     else:
-        target.CopyFrom(entity_message(entity))
+        message, depth = _client_message(entity), UNKNOWN_DEPTH
+    target.CopyFrom(message)
+    return depth
 
 
 def entity_bytes(entity: Entity) -> bytes:
@@ -84,22 +93,23 @@ def _client_message(entity: Entity) -> Any:
     return _stock_entity_to_protobuf(entity)._pb  # type: ignore[no-untyped-call]  # upstream is untyped
 
 
-def _plain_message(entity: Entity) -> Any:
+def _plain_message(entity: Entity) -> tuple[Any, int]:
     message = messages.Entity()
+    depth = 0
     if entity.key is not None:
         message.key.CopyFrom(entity.key.to_protobuf()._pb)
     if entity:
-        write_properties(
+        depth = write_properties(
             message, entity, entity.exclude_from_indexes, entity._meanings, entity_message
         )
-    return message
+    return message, depth
 
 
-def _assign_lazy(target: Any, entity: LazyEntityBase) -> None:
+def _assign_lazy(target: Any, entity: LazyEntityBase) -> int:
     changes = _Changes(entity)
     try:
         changes.write_edited(target)
-        return
+        return changes.depth
     except DecodeError:
         # What is malformed may have been deleted.
         raw = changes.spliced_bytes()
@@ -109,10 +119,14 @@ def _assign_lazy(target: Any, entity: LazyEntityBase) -> None:
     except DecodeError as error:
         target.Clear()
         raise errors.undecodable_entity(error, raw) from error
+    return changes.depth
 
 
 class _Changes:
     """What a lazy entity has that is not, or may not be, what it was made of.
+
+    Attributes:
+        depth: how many messages in messages that takes, as ``write_properties`` tells it.
 
     Raises:
         RuntimeError: if the entity must not be written, see :mod:`lazyentity.detached`.
@@ -125,11 +139,16 @@ class _Changes:
         self._entity = entity
         attributes = touched_attributes(entity)
         wire_names = entity._layout.ordinals.keys()
-        if "exclude_from_indexes" in attributes:
-            # The flag is part of the property's bytes.
-            flagged = entity._wire_excluded() ^ set(attributes["exclude_from_indexes"])
-            for name in flagged & entity.keys():
-                entity._read_on_request(name)
+        # Flag and meaning are part of the property's bytes.
+        for name in _reflagged(entity, attributes):
+            entity._read_on_request(name)
+        if "_meanings" in attributes:
+            # Replaced before any was read, or what was read left nothing undecoded with a meaning.
+            unread = entity._undecoded()
+            entity._wire_meanings(unread)
+            for name in unread:
+                if name in attributes["_meanings"]:
+                    entity._read_on_request(name)
         self._properties = entity._decoded()
         rewritten = self._properties.keys() & wire_names
         undecoded = len(entity) - len(self._properties)
@@ -137,6 +156,7 @@ class _Changes:
         self._outdated = rewritten.union(deleted)
         self._has_new_key = "key" in attributes and not _is_wire_key(attributes["key"], entity)
         self._changed = messages.Entity()
+        self.depth = 0
         if self._has_new_key and attributes["key"] is not None:
             self._changed.key.CopyFrom(attributes["key"].to_protobuf()._pb)
         if self._properties:
@@ -146,7 +166,9 @@ class _Changes:
             meanings = attributes.get("_meanings", _UNREAD)
             if meanings is _UNREAD:
                 meanings = entity._wire_meanings(rewritten)
-            write_properties(self._changed, self._properties, excluded, meanings, entity_message)
+            self.depth = write_properties(
+                self._changed, self._properties, excluded, meanings, entity_message
+            )
 
     def __bool__(self) -> bool:
         return bool(self._properties or self._outdated or self._has_new_key)
@@ -162,7 +184,15 @@ class _Changes:
             del target.properties[name]
         if self._has_new_key:
             target.ClearField("key")
-        target.MergeFrom(self._changed)
+        try:
+            target.MergeFrom(self._changed)
+        except DecodeError:
+            # Upb merges by way of its parser, and this goes deeper. The client refuses it when it
+            # commits, not before.
+            for name, value in self._changed.properties.items():
+                target.properties[name].CopyFrom(value)
+            if self._changed.HasField("key"):
+                target.key.CopyFrom(self._changed.key)
 
     def spliced_bytes(self) -> bytes:
         """Put together what is unchanged, unparsed, and the changes."""
@@ -183,10 +213,24 @@ class _Changes:
         return b"".join(parts)
 
 
+def _reflagged(entity: LazyEntityBase, attributes: dict[str, Any]) -> Any:
+    """Return the undecoded properties, and perhaps others, whose index flag was changed."""
+    if "exclude_from_indexes" not in attributes:
+        return ()
+    excluded, on_wire = attributes["exclude_from_indexes"], entity._wire_excluded()
+    if type(excluded) is set:
+        return (on_wire ^ excluded) & entity.keys()
+    # The client asks nothing of it but "in": of a str, that is about its parts.
+    return [name for name in entity._undecoded() if (name in excluded) != (name in on_wire)]
+
+
 def _is_wire_key(key: Key | None, entity: LazyEntityBase) -> bool:
     try:
         wire_key = entity._wire_key()
     except (DecodeError, ValueError):
         # Nobody can have read a key that cannot be read: this one was set.
         return False
-    return key is wire_key or bool(key == wire_key)
+    if key is wire_key:
+        # Nothing but its private attributes can have been changed.
+        return key is None or vars(key) == vars(type(entity)._from_raw(entity._raw)._wire_key())
+    return type(key) is Key and bool(key == wire_key)

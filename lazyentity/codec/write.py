@@ -13,6 +13,7 @@ from typing import Any
 
 from google.cloud.datastore import helpers
 from google.cloud.datastore.entity import Entity
+from google.cloud.datastore.key import Key
 from google.protobuf.struct_pb2 import NULL_VALUE
 from proto.datetime_helpers import DatetimeWithNanoseconds
 
@@ -30,13 +31,23 @@ _SCALARS = {
 }
 
 
+# Of other types that the client converts, these hold no values.
+_FLAT = frozenset((Key, helpers.GeoPoint))
+
+UNKNOWN_DEPTH = 1_000_000
+_ENTITY_LEVELS = 3
+"""An entity, an entry of its properties, a value."""
+_ARRAY_LEVELS = 2
+"""An array, a value."""
+
+
 def write_properties(
     message: Any,
     properties: Any,
     excluded: Any,
     meanings: Any,
     entity_message: Callable[[Entity], Any],
-) -> None:
+) -> int:
     """Set properties of an upb ``Entity`` message that has none of these names.
 
     Args:
@@ -46,13 +57,18 @@ def write_properties(
         meanings: as ``Entity._meanings`` has them.
         entity_message: makes the message of an entity that is the value of a property.
 
+    Returns:
+        How many messages in messages there are, at most; :data:`UNKNOWN_DEPTH`, where a value was
+        not written here.
+
     Raises:
         Whatever the client's encoder raises, for the same property.
     """
     values = message.properties
+    deepest = 0
     for name, value in dict.items(properties):
         target = values[name]
-        _write_value(target, value, entity_message)
+        deepest = max(deepest, _write_value(target, value, entity_message))
         # What follows is the client's entity_to_protobuf().
         is_list = isinstance(value, list)
         if name in excluded:
@@ -65,43 +81,53 @@ def write_properties(
             helpers._set_pb_meaning_from_entity(
                 SimpleNamespace(_meanings=meanings), name, value, target, is_list=is_list
             )
+    return deepest + _ENTITY_LEVELS
 
 
-def serialised_value(value: Any, entity_message: Callable[[Entity], Any]) -> bytes:
-    """Return the ``google.datastore.v1.Value`` of a value, without flag and meaning.
+def serialised_value(value: Any, entity_message: Callable[[Entity], Any]) -> tuple[bytes, int]:
+    """Serialise the ``google.datastore.v1.Value`` of a value, without flag and meaning.
+
+    Returns:
+        The message, and how many messages there are in it, as :func:`write_properties` tells it.
 
     Raises:
         Whatever the client's encoder raises.
     """
     target = messages.Value()
-    _write_value(target, value, entity_message)
-    serialised: bytes = target.SerializeToString()
-    return serialised
+    depth = _write_value(target, value, entity_message)
+    return target.SerializeToString(), depth
 
 
-def _write_value(target: Any, value: Any, entity_message: Callable[[Entity], Any]) -> None:
+def _write_value(target: Any, value: Any, entity_message: Callable[[Entity], Any]) -> int:
     kind = type(value)
     scalar = _SCALARS.get(kind)
     if scalar is not None:
         setattr(target, scalar, value)
-    elif value is None:
+        return 0
+    if value is None:
         target.null_value = NULL_VALUE
-    elif kind in _STAMPS and (value.tzinfo is None or value.tzinfo is _UTC):
+        return 0
+    if kind in _STAMPS and (value.tzinfo is None or value.tzinfo is _UTC):
         _write_stamp(target.timestamp_value, value)
-    elif kind is list and value:
+        return 1
+    deepest = 0
+    if kind is list and value:
         add = target.array_value.values.add
         for item in value:
-            _write_value(add(), item, entity_message)
-    elif kind is dict:
+            deepest = max(deepest, _write_value(add(), item, entity_message))
+        return deepest + _ARRAY_LEVELS
+    if kind is dict:
         entity = target.entity_value
         entity.SetInParent()
         values = entity.properties
         for name, item in value.items():
-            _write_value(values[name], item, entity_message)
-    elif isinstance(value, Entity):
+            deepest = max(deepest, _write_value(values[name], item, entity_message))
+        return deepest + _ENTITY_LEVELS
+    if isinstance(value, Entity):
         target.entity_value.CopyFrom(entity_message(value))
     else:
         helpers._set_protobuf_value(target, value)
+    return 2 if kind in _FLAT else UNKNOWN_DEPTH
 
 
 def _write_stamp(target: Any, stamp: Any) -> None:

@@ -6,6 +6,7 @@ import datetime
 import enum
 import zoneinfo
 from collections import OrderedDict, UserDict, defaultdict
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -253,6 +254,73 @@ def test_other_flags(lazy_type: type[LazyEntity], raw: bytes, read: str) -> None
         lazy.exclude_from_indexes = {name}
         expected = comparable(helpers.entity_to_protobuf(stock)._pb)
         assert comparable(entity_message(lazy)) == expected
+
+
+class _Only:
+    """Something that knows nothing but ``in``."""
+
+    def __contains__(self, name: str) -> bool:
+        return "e" in name
+
+
+@pytest.mark.parametrize(
+    "flags", ["text", "number text", ("text",), {"text": 1}, [["x"], "text"], _Only(), None, 5]
+)
+def test_flags_of_any_kind(lazy_type: type[LazyEntity], flags: Any) -> None:
+    """What ``in`` says of a name decides, read or not; what it refuses is refused alike."""
+    stock: Any = stock_entity(PLAIN)
+    lazy: Any = lazy_type.from_bytes(PLAIN)
+    stock.exclude_from_indexes = lazy.exclude_from_indexes = flags
+    expected = outcome(lambda: comparable(helpers.entity_to_protobuf(stock)._pb))
+    assert outcome(lambda: comparable(entity_message(lazy))) == expected
+
+
+@pytest.mark.parametrize("read", ["nothing", "number", "all"])
+def test_other_meanings(lazy_type: type[LazyEntity], read: str) -> None:
+    """Meanings that are replaced, emptied or added to are the ones that are written."""
+    for change in ("emptied", "another", "added"):
+        stock: Any = stock_entity(PLAIN)
+        lazy: Any = lazy_type.from_bytes(PLAIN)
+        if read == "all":
+            lazy.items()
+        elif read == "number":
+            assert lazy["number"] == 42
+        for entity in (stock, lazy):
+            match change:
+                case "emptied":
+                    entity._meanings = {}
+                case "another":
+                    entity._meanings = {"text": (15, entity["text"])}
+                case "added":
+                    entity._meanings["text"] = (15, entity["text"])
+        expected = comparable(helpers.entity_to_protobuf(stock)._pb)
+        assert comparable(entity_message(lazy)) == expected
+
+
+class _SpeakingKey(Key):
+    def to_protobuf(self) -> Any:
+        return Key("Spoken", 1, project="p").to_protobuf()
+
+
+def _renamed(entity: Any) -> None:
+    entity.key._path[-1]["name"] = "other"
+
+
+def _moved(entity: Any) -> None:
+    entity.key._namespace = "other"
+
+
+def _of_another_class(entity: Any) -> None:
+    entity.key = _SpeakingKey(*entity.key.flat_path, project="p")  # type: ignore[no-untyped-call]  # upstream is untyped
+
+
+@pytest.mark.parametrize("change", [_renamed, _moved, _of_another_class])
+def test_other_keys(lazy_type: type[LazyEntity], change: Callable[[Any], None]) -> None:
+    """A key that was changed in a way that keys are not meant to be changed in is written so."""
+    stock, lazy = stock_entity(PLAIN), lazy_type.from_bytes(PLAIN)
+    change(stock)
+    change(lazy)
+    assert entity_message(lazy).key == helpers.entity_to_protobuf(stock)._pb.key
 
 
 def test_what_was_not_read_goes_back_as_it_came(lazy_type: type[LazyEntity]) -> None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import gc
+import importlib
 import json
 import sys
 from collections.abc import Callable
@@ -30,7 +31,9 @@ from proto.datetime_helpers import DatetimeWithNanoseconds
 
 import lazyentity
 from fuzz.seeds import RESPONSES
+from lazyentity.codec.encode import entity_message
 from lazyentity.undecoded import UNDECODED
+from tests.entity.stock import EntityMessage, stock_entity
 from tests.native.backends import NATIVE, REFUSALS
 from tests.native.malformed import MALFORMED, entity_of
 from tests.native.responses import SPLITTERS, native_results
@@ -43,6 +46,9 @@ _WARMING = 500
 
 # The compiled class itself refuses what the public constructor would refuse before it.
 _mapping: Any = NATIVE
+
+_write_properties = importlib.import_module("lazyentity._native_write").write_properties
+_key_message = importlib.import_module("lazyentity._native_keys").key_message
 
 Use = Callable[[bytes], object]
 
@@ -112,6 +118,29 @@ def _written(raw: bytes) -> None:
     lazyentity.materialize(entity)
 
 
+def _encoded(raw: bytes) -> None:
+    entity: Any = stock_entity(raw)
+    excluded, meanings = entity.exclude_from_indexes, entity._meanings
+    _write_properties(EntityMessage(), entity, excluded, meanings, entity_message)
+    for refused in (2**70, "\ud800", object(), (1,)):
+        properties = {"good": "x" * 2000, "bad": {"inner": [1.5, refused]}}
+        _refusable(_write_properties, EntityMessage(), properties, set(), {}, entity_message)
+
+
+_KEYS = [
+    Key("Kind", 7, "Child", "c", project="p", namespace="n", database="d"),
+    Key("Kind", project="p"),
+    Key("Kind", 2**64, project="p"),
+    Key("Kind", "\ud800", project="p"),
+    Key("Kind", "x" * 3000, project="p"),
+]
+
+
+def _keys(_: bytes) -> None:
+    for key in _KEYS:
+        _key_message(key)
+
+
 def _wrong_types(raw: bytes) -> None:
     for wrong in (None, "text", bytearray(raw), memoryview(raw), 7):
         _refusable(_mapping._from_raw, wrong)
@@ -166,6 +195,9 @@ PATHS: dict[str, tuple[Use, bytes]] = {
     "timestamp out of range": (_everything, entity_of("a", _LATE)),
     "value without a type": (_everything, entity_of("a", wire.integer(VALUE.meaning, 9))),
     "wrong types": (_wrong_types, PLAIN),
+    "encoded": (_encoded, PLAIN),
+    "encoded, of many types": (_encoded, RICH),
+    "keys": (_keys, PLAIN),
     "lookup": (_split, RESPONSES[0]),
     "query": (_split, RESPONSES[1]),
     "torn response": (_split, RESPONSES[0][:-1]),
