@@ -15,7 +15,7 @@ from tests.native.backends import NATIVE
 from tests.native.malformed import entity_of
 
 ROOT = Path(__file__).parents[2]
-COUNTS = [50_000, pytest.param(1_000_000, marks=pytest.mark.slow)]
+COUNTS = [60_000, pytest.param(1_000_000, marks=pytest.mark.slow)]
 
 # Blocks and references that measuring itself needs and free lists keep: far fewer than entities.
 SLACK = 140
