@@ -165,6 +165,9 @@ class DetachedEntity(LazyEntityBase):
             "make it by detach(entities, partial=True)"
         )
 
+    def _empty_plain(self) -> Entity:
+        return empty_detached()
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         _, *contents = super().__reduce_ex__(protocol)
         return empty_detached, *contents

@@ -91,6 +91,10 @@ class LazyEntityBase(_MappingAndEntity):
     def _require_writable(self) -> None:
         """Raise RuntimeError if this entity must not be written."""
 
+    def _empty_plain(self) -> Entity:
+        """Make the entity that is to be filled with what is materialized of this one."""
+        return Entity()
+
 
 _WIRE_ATTRIBUTES = {
     "key": "_wire_key",

@@ -11,7 +11,6 @@ from lazyentity._types import require_entity
 from lazyentity.codec import messages
 from lazyentity.codec.encode import entity_bytes
 from lazyentity.codec.values import stock_entity
-from lazyentity.detached import DetachedEntity, empty_detached
 from lazyentity.entity import LazyEntity, LazyEntityBase
 
 
@@ -59,7 +58,7 @@ def _materialize_value(value: Any) -> Any:
 
 def _materialize_entity(entity: Any) -> Entity:
     values = dict(entity.items())
-    plain = empty_detached() if isinstance(entity, DetachedEntity) else Entity()
+    plain = entity._empty_plain() if isinstance(entity, LazyEntityBase) else Entity()
     plain.update(values)
     for name, value in values.items():
         if isinstance(value, _CONTAINERS):
