@@ -12,6 +12,7 @@ from google.protobuf.message import DecodeError
 from lazyentity._backend import write_properties
 from lazyentity.codec import errors, messages, shadow
 from lazyentity.codec.write import UNKNOWN_DEPTH
+from lazyentity.codec.write import write_properties as write_in_place
 from lazyentity.entity import LazyEntityBase, touched_attributes
 
 # Bound before anything is patched.
@@ -160,14 +161,14 @@ class _Changes:
         if self._has_new_key and attributes["key"] is not None:
             self._changed.key.CopyFrom(attributes["key"].to_protobuf()._pb)
         if self._properties:
-            excluded = attributes.get("exclude_from_indexes", _UNREAD)
-            if excluded is _UNREAD:
-                excluded = entity._wire_excluded(rewritten)
-            meanings = attributes.get("_meanings", _UNREAD)
-            if meanings is _UNREAD:
-                meanings = entity._wire_meanings(rewritten)
+            self._excluded = attributes.get("exclude_from_indexes", _UNREAD)
+            if self._excluded is _UNREAD:
+                self._excluded = entity._wire_excluded(rewritten)
+            self._meanings = attributes.get("_meanings", _UNREAD)
+            if self._meanings is _UNREAD:
+                self._meanings = entity._wire_meanings(rewritten)
             self.depth = write_properties(
-                self._changed, self._properties, excluded, meanings, entity_message
+                self._changed, self._properties, self._excluded, self._meanings, entity_message
             )
 
     def __bool__(self) -> bool:
@@ -179,20 +180,24 @@ class _Changes:
         Raises:
             google.protobuf.message.DecodeError: if it cannot be parsed.
         """
+        self._parse_into(target)
+        try:
+            target.MergeFrom(self._changed)
+        except (DecodeError, SystemError):
+            # Upb merges by way of its parser, and this goes deeper (that of protobuf 4.25 has no
+            # better error). The client refuses it when it commits, not before.
+            target.Clear()
+            self._parse_into(target)
+            if self._changed.HasField("key"):
+                target.key.CopyFrom(self._changed.key)
+            write_in_place(target, self._properties, self._excluded, self._meanings, entity_message)
+
+    def _parse_into(self, target: Any) -> None:
         target.MergeFromString(self._entity._raw)
         for name in self._outdated:
             del target.properties[name]
         if self._has_new_key:
             target.ClearField("key")
-        try:
-            target.MergeFrom(self._changed)
-        except DecodeError:
-            # Upb merges by way of its parser, and this goes deeper. The client refuses it when it
-            # commits, not before.
-            for name, value in self._changed.properties.items():
-                target.properties[name].CopyFrom(value)
-            if self._changed.HasField("key"):
-                target.key.CopyFrom(self._changed.key)
 
     def spliced_bytes(self) -> bytes:
         """Put together what is unchanged, unparsed, and the changes."""
