@@ -15,10 +15,10 @@ from tests.native.backends import NATIVE
 from tests.native.malformed import entity_of
 
 ROOT = Path(__file__).parents[2]
-COUNTS = [60_000, pytest.param(1_000_000, marks=pytest.mark.slow)]
+COUNTS = [50_000, pytest.param(1_000_000, marks=pytest.mark.slow)]
 
 # Blocks and references that measuring itself needs and free lists keep: far fewer than entities.
-SLACK = 140
+SLACK = 100
 # Pages that allocators keep for themselves. Each lost array of a wide entity makes a kilobyte.
 RESIDENT = 1 << 20
 
