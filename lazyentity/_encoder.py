@@ -13,10 +13,10 @@ import inspect
 import sys
 from typing import Any
 
-from google.cloud.datastore import helpers
+from lazyentity.codec.encode import stock_entity_to_protobuf
 
 # Whoever wraps the encoder calls it in the end.
-_encoder: Any = inspect.unwrap(helpers.entity_to_protobuf)
+_encoder: Any = inspect.unwrap(stock_entity_to_protobuf)
 _CODE = _encoder.__code__
 
 

@@ -16,7 +16,7 @@ from lazyentity.codec.write import write_properties as write_in_place
 from lazyentity.entity import LazyEntityBase, touched_attributes
 
 # Bound before anything is patched.
-_stock_entity_to_protobuf = helpers.entity_to_protobuf
+stock_entity_to_protobuf = helpers.entity_to_protobuf
 
 _UNREAD: Any = object()
 
@@ -91,7 +91,7 @@ def entity_bytes(entity: Entity) -> bytes:
 
 
 def _client_message(entity: Entity) -> Any:
-    return _stock_entity_to_protobuf(entity)._pb  # type: ignore[no-untyped-call]  # upstream is untyped
+    return stock_entity_to_protobuf(entity)._pb  # type: ignore[no-untyped-call]  # upstream is untyped
 
 
 def _plain_message(entity: Entity) -> tuple[Any, int]:
