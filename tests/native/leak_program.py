@@ -1,24 +1,28 @@
 """Make, read and drop entities on every path, and tell what is left of them; see ``test_leaks``.
 
 Run as ``python -m tests.native.leak_program COUNT``: prints a JSON object with, for each path, how
-much more there is after its share of COUNT entities than before:
+much more there is after its share of COUNT entities than before (what is not more is left out):
 
 ``blocks``
     allocated blocks of Python's allocator, which every small object and array is one of.
 ``resident``
     resident memory in bytes, where larger ones show.
-``references``
-    to objects that all entities share, by name; those with as many as before are left out.
+``references to NAME``
+    to an object that all entities share.
 """
 
 from __future__ import annotations
 
 import contextlib
 import datetime
+import functools
 import gc
 import importlib
+import itertools
 import json
+import operator
 import sys
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -48,6 +52,8 @@ _write_properties = importlib.import_module("lazyentity._native_write").write_pr
 _key_message = importlib.import_module("lazyentity._native_keys").key_message
 
 Use = Callable[[bytes], object]
+
+ROUNDS = 4
 
 _REFUSABLE = (*REFUSALS, TypeError, KeyError)
 
@@ -237,28 +243,32 @@ class Levels:
         self.resident = psutil.Process().memory_info().rss
         self.references = {name: sys.getrefcount(value) for name, value in shared.items()}
 
-    def grown_to(self, after: Levels) -> dict[str, Any]:
-        """Return how much more ``after`` is."""
-        return {
-            "blocks": after.blocks - self.blocks,
-            "resident": after.resident - self.resident,
-            "references": {
-                name: count - self.references[name]
-                for name, count in after.references.items()
-                if count != self.references[name]
-            },
+    def grown_to(self, after: Levels) -> Counter[str]:
+        """Return how much more ``after`` is, by what was measured."""
+        references = {
+            f"references to {name}": count - self.references[name]
+            for name, count in after.references.items()
         }
+        return Counter(
+            blocks=after.blocks - self.blocks,
+            resident=after.resident - self.resident,
+            **references,
+        )
 
 
-def growth(use: Use, raw: bytes, count: int) -> dict[str, Any]:
-    """Return what ``count`` entities leave behind, once caches are filled."""
+def growth(use: Use, raw: bytes, count: int) -> dict[str, int]:
+    """Return what ``count`` entities leave behind each time they are made, at the least.
+
+    What leaks does so in every round; caches and free lists fill in some.
+    """
     shared = _shared(raw)
-    # What fills caches and free lists does so once; what leaks does so again.
-    for _ in range(2):
-        before = Levels(shared)
+    levels = [Levels(shared)]
+    for _ in range(ROUNDS):
         for _ in range(count):
             use(raw)
-    return before.grown_to(Levels(shared))
+        levels.append(Levels(shared))
+    grown = [before.grown_to(after) for before, after in itertools.pairwise(levels)]
+    return functools.reduce(operator.and_, grown)
 
 
 def main() -> None:
