@@ -284,6 +284,7 @@ def write_properties(message, properties, excluded, meanings, entity_message):
         if type(meanings) is dict and type(excluded) in (set, frozenset, tuple, list):
             written = put_properties(&buffer, properties, excluded, meanings, entity_message)
             if written:
+                # Of entries of the same name, the last one parsed is the one that counts.
                 message.MergeFromString(
                     PyBytes_FromStringAndSize(<const char*>buffer.data, buffer.size)
                 )
@@ -291,8 +292,7 @@ def write_properties(message, properties, excluded, meanings, entity_message):
         # A number or a text that is none of protobuf's.
         written = 0
     except DecodeError:
-        # An embedded entity goes deeper than parsers do.
-        message.ClearField("properties")
+        # An embedded entity goes deeper than parsers do. What was parsed before is written again.
         written = 0
     finally:
         PyMem_Free(buffer.data)

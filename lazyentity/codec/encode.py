@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from google.cloud.datastore import helpers
 from google.cloud.datastore.entity import Entity
@@ -12,7 +12,6 @@ from google.protobuf.message import DecodeError
 from lazyentity._backend import write_properties
 from lazyentity.codec import errors, messages, shadow
 from lazyentity.codec.write import UNKNOWN_DEPTH
-from lazyentity.codec.write import write_properties as write_in_place
 from lazyentity.entity import LazyEntityBase, touched_attributes
 
 # Bound before anything is patched.
@@ -81,9 +80,13 @@ def entity_bytes(entity: Entity) -> bytes:
             return entity._raw
         message = messages.Entity()
         try:
-            changes.write_edited(message)
+            changes.parse_untouched(message)
         except DecodeError:
-            return changes.spliced_bytes()
+            changed = messages.Entity()
+            changes.write(changed)
+            # Protobuf merges concatenated encodings; these have no field in common.
+            return changes.untouched_bytes() + cast(bytes, changed.SerializeToString())
+        changes.write(message)
     else:
         message = entity_message(entity)
     serialised: bytes = message.SerializeToString()
@@ -109,25 +112,25 @@ def _plain_message(entity: Entity) -> tuple[Any, int]:
 def _assign_lazy(target: Any, entity: LazyEntityBase) -> int:
     changes = _Changes(entity)
     try:
-        changes.write_edited(target)
-        return changes.depth
+        changes.parse_untouched(target)
     except DecodeError:
         # What is malformed may have been deleted.
-        raw = changes.spliced_bytes()
-    target.Clear()
-    try:
-        target.MergeFromString(raw)
-    except DecodeError as error:
+        raw = changes.untouched_bytes()
         target.Clear()
-        raise errors.undecodable_entity(error, raw) from error
-    return changes.depth
+        try:
+            target.MergeFromString(raw)
+        except DecodeError as error:
+            target.Clear()
+            raise errors.undecodable_entity(error, raw) from error
+    try:
+        return changes.write(target)
+    except BaseException:
+        target.Clear()
+        raise
 
 
 class _Changes:
     """What a lazy entity has that is not, or may not be, what it was made of.
-
-    Attributes:
-        depth: how many messages in messages that takes, as ``write_properties`` tells it.
 
     Raises:
         RuntimeError: if the entity must not be written, see :mod:`lazyentity.detached`.
@@ -138,7 +141,7 @@ class _Changes:
     def __init__(self, entity: LazyEntityBase) -> None:
         entity._require_writable()
         self._entity = entity
-        attributes = touched_attributes(entity)
+        attributes = self._attributes = touched_attributes(entity)
         wire_names = entity._layout.ordinals.keys()
         # Flag and meaning are part of the property's bytes.
         for name in _reflagged(entity, attributes):
@@ -154,53 +157,54 @@ class _Changes:
         rewritten = self._properties.keys() & wire_names
         undecoded = len(entity) - len(self._properties)
         deleted = wire_names - entity.keys() if len(rewritten) + undecoded < len(wire_names) else ()
-        self._outdated = rewritten.union(deleted)
+        self._rewritten = rewritten
+        self._deleted = deleted
         self._has_new_key = "key" in attributes and not _is_wire_key(attributes["key"], entity)
-        self._changed = messages.Entity()
-        self.depth = 0
-        if self._has_new_key and attributes["key"] is not None:
-            self._changed.key.CopyFrom(attributes["key"].to_protobuf()._pb)
-        if self._properties:
-            self._excluded = attributes.get("exclude_from_indexes", _UNREAD)
-            if self._excluded is _UNREAD:
-                self._excluded = entity._wire_excluded(rewritten)
-            self._meanings = attributes.get("_meanings", _UNREAD)
-            if self._meanings is _UNREAD:
-                self._meanings = entity._wire_meanings(rewritten)
-            self.depth = write_properties(
-                self._changed, self._properties, self._excluded, self._meanings, entity_message
-            )
 
     def __bool__(self) -> bool:
-        return bool(self._properties or self._outdated or self._has_new_key)
+        return bool(self._properties or self._deleted or self._has_new_key)
 
-    def write_edited(self, target: Any) -> None:
-        """Parse what the entity was made of into the empty message ``target``, and put changes in.
+    def parse_untouched(self, target: Any) -> None:
+        """Parse what the entity was made of into the empty message ``target``.
+
+        What :meth:`write` is to write may be in there as it was.
 
         Raises:
             google.protobuf.message.DecodeError: if it cannot be parsed.
         """
-        self._parse_into(target)
-        try:
-            target.MergeFrom(self._changed)
-        except (DecodeError, SystemError):
-            # Upb merges by way of its parser, and this goes deeper (that of protobuf 4.25 has no
-            # better error). The client refuses it when it commits, not before.
-            target.Clear()
-            self._parse_into(target)
-            if self._changed.HasField("key"):
-                target.key.CopyFrom(self._changed.key)
-            write_in_place(target, self._properties, self._excluded, self._meanings, entity_message)
-
-    def _parse_into(self, target: Any) -> None:
         target.MergeFromString(self._entity._raw)
-        for name in self._outdated:
+        for name in self._deleted:
             del target.properties[name]
         if self._has_new_key:
             target.ClearField("key")
 
-    def spliced_bytes(self) -> bytes:
-        """Put together what is unchanged, unparsed, and the changes."""
+    def write(self, target: Any) -> int:
+        """Put the changes into a message that has nothing else but what is untouched.
+
+        Args:
+            target: a ``google.datastore.v1.Entity``; left in any state, if this raises.
+
+        Returns:
+            How many messages in messages the values take, as ``write_properties`` tells it.
+
+        Raises:
+            Whatever the client's encoder raises for a value.
+        """
+        entity, attributes = self._entity, self._attributes
+        if self._has_new_key and attributes["key"] is not None:
+            target.key.CopyFrom(attributes["key"].to_protobuf()._pb)
+        if not self._properties:
+            return 0
+        excluded = attributes.get("exclude_from_indexes", _UNREAD)
+        if excluded is _UNREAD:
+            excluded = entity._wire_excluded(self._rewritten)
+        meanings = attributes.get("_meanings", _UNREAD)
+        if meanings is _UNREAD:
+            meanings = entity._wire_meanings(self._rewritten)
+        return write_properties(target, self._properties, excluded, meanings, entity_message)
+
+    def untouched_bytes(self) -> bytes:
+        """Put together, unparsed, what :meth:`write` does not write."""
         rest = shadow.EntityParts.FromString(self._entity._raw)
         rest.ClearField("properties")
         if self._has_new_key:
@@ -209,13 +213,7 @@ class _Changes:
         names = [name for name in self._entity if name not in self._properties]
         for name, value in zip(names, self._entity._serialised_values(names), strict=True):
             untouched.properties.add(key=name.encode(), value=value)
-        # Protobuf defines that concatenated encodings are merged; these have no field in common.
-        parts = (
-            rest.SerializeToString(),
-            untouched.SerializeToString(),
-            self._changed.SerializeToString(),
-        )
-        return b"".join(parts)
+        return cast(bytes, rest.SerializeToString() + untouched.SerializeToString())
 
 
 def _reflagged(entity: LazyEntityBase, attributes: dict[str, Any]) -> Any:

@@ -48,7 +48,7 @@ def write_properties(
     meanings: Any,
     entity_message: Callable[[Entity], Any],
 ) -> int:
-    """Set properties of an upb ``Entity`` message that has none of these names.
+    """Set properties of an upb ``Entity`` message; those of the same names are replaced.
 
     Args:
         message: a ``google.datastore.v1.Entity``; left in any state, if this raises.
@@ -65,8 +65,11 @@ def write_properties(
         Whatever the client's encoder raises, for the same property.
     """
     values = message.properties
+    is_empty = not values
     deepest = 0
     for name, value in dict.items(properties):
+        if not is_empty and name in values:
+            del values[name]
         target = values[name]
         deepest = max(deepest, _write_value(target, value, entity_message))
         # What follows is the client's entity_to_protobuf().

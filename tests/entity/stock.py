@@ -50,7 +50,11 @@ def content(raw: bytes) -> tuple[bytes, list[Any]]:
         The message without unknown fields; path and unknown fields of each message in it that has
         some.
     """
-    message = EntityMessage.FromString(raw)
+    return content_of(EntityMessage.FromString(raw))
+
+
+def content_of(message: Any) -> tuple[bytes, list[Any]]:
+    """As :func:`content`, of a message; which loses its unknown fields."""
     unknown = list(_unknown_inside(message, ()))
     message.DiscardUnknownFields()
     return comparable(message), unknown
