@@ -18,10 +18,10 @@ code runs, so under the GIL two threads cannot give one property two objects.
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.dict cimport PyDict_GetItemWithError, PyDict_Next, PyDict_SetItem, PyDict_Update
-from cpython.mem cimport PyMem_Free
 from cpython.object cimport PyObject
+from libc.stdint cimport uint32_t
 
-from lazyentity._native_shapes cimport EMPTY, Offsets, Shape, index_entity
+from lazyentity._native_shapes cimport EMPTY, Offsets, Shape, free_offsets, index_entity, values_of
 from lazyentity._native_values cimport (
     VALUE_ARRAY,
     VALUE_BLOB,
@@ -48,7 +48,8 @@ from lazyentity.codec.values import meaning_of
 from lazyentity.undecoded import UNDECODED as _UNDECODED
 
 cdef extern from "Python.h":
-    object PyObject_GenericGetDict(object instance, void* context)
+    int PyObject_GenericSetAttr(object instance, object name, object value) except -1
+    int delete_attribute "PyObject_GenericSetAttr"(object instance, object name, void* null) except -1
 
 cdef extern from *:
     """
@@ -57,6 +58,36 @@ cdef extern from *:
     }
     """
     object dict_iter "lazyentity_dict_iter"(object mapping)
+
+cdef extern from *:
+    """
+    static void lazyentity_drop_instance_dict(PyObject *instance) {
+        PyObject **slot = _PyObject_GetDictPtr(instance);
+        Py_CLEAR(*slot);
+    }
+
+    static PyObject *lazyentity_instance_dict(PyObject *instance) {
+        PyObject **slot = _PyObject_GetDictPtr(instance);
+        if (*slot == NULL) {
+            PyObject *made = PyDict_New();
+            if (made == NULL) {
+                return NULL;
+            }
+            if (*slot == NULL) {
+                *slot = made;
+            }
+            else {
+                Py_DECREF(made);
+            }
+        }
+        Py_INCREF(*slot);
+        return *slot;
+    }
+    """
+    void drop_instance_dict "lazyentity_drop_instance_dict"(object instance)
+    # CPython before 3.12 may collect garbage, and so run other threads, while it allocates. Two threads
+    # that are the first to want the dictionary must get the same; those of CPython's own do not.
+    object instance_dict "lazyentity_instance_dict"(object instance)
 
 cdef object UNDECODED = _UNDECODED
 
@@ -84,20 +115,24 @@ cdef class LazyMapping(dict):
     See :class:`lazyentity.codec.pure.LazyMapping` for the states of a property and what decodes what.
     """
 
+    # The smaller an entity is, the more of them the processor's caches hold.
     cdef bytes _owner
-    cdef Py_ssize_t _start
-    cdef Py_ssize_t _end
-    cdef Offsets _offsets
     cdef readonly Shape _layout
+    cdef Offsets _offsets
     cdef dict _meanings_read
     cdef object _key_read
+    # Here, for CPython before 3.13 gives those that are declared in Python another object each.
+    cdef dict __dict__
 
     def __cinit__(self):
+        drop_instance_dict(self)
         self._owner = b""
         self._layout = EMPTY
 
     def __dealloc__(self):
-        PyMem_Free(self._offsets.values)
+        # Cython empties it, which somebody else may have.
+        drop_instance_dict(self)
+        free_offsets(&self._offsets)
 
     @classmethod
     def _from_raw(cls, bytes raw not None):
@@ -109,8 +144,6 @@ cdef class LazyMapping(dict):
         if shape is None:
             return 0
         self._owner = owner
-        self._start = start
-        self._end = end
         self._layout = shape
         # CPython clones the key table as a whole when an empty dict is updated from a dict that never
         # had a key deleted.
@@ -119,13 +152,25 @@ cdef class LazyMapping(dict):
 
     @property
     def _raw(self):
-        if self._start == 0 and self._end == PyBytes_GET_SIZE(self._owner):
+        if self._offsets.start == 0 and self._offsets.end == PyBytes_GET_SIZE(self._owner):
             return self._owner
-        return self._owner[self._start : self._end]
+        return self._owner[self._offsets.start : self._offsets.end]
+
+    def _instance_dict(self):
+        """As :meth:`lazyentity.codec.pure.LazyMapping._instance_dict`."""
+        return instance_dict(self)
+
+    def __setattr__(self, name, value):
+        instance_dict(self)
+        PyObject_GenericSetAttr(self, name, value)
+
+    def __delattr__(self, name):
+        instance_dict(self)
+        delete_attribute(self, name, NULL)
 
     # Decoding
 
-    cdef object _read(self, object ordinal, Value* value):
+    cdef object _read(self, Py_ssize_t ordinal, Value* value):
         # Decodes a property from its span; UNDECODED, if that is for protobuf to do.
         if not self._parse(ordinal, value):
             return UNDECODED
@@ -140,7 +185,7 @@ cdef class LazyMapping(dict):
 
     cdef object _embedded(self, Value* entity):
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(self._owner)
-        cdef LazyMapping embedded = _new_mapping(<type>type(self))
+        cdef LazyMapping embedded = new(LazyMapping, <type>type(self), ())
         if embedded._index(self._owner, entity.at - base, entity.end - base):
             return embedded
         return UNDECODED
@@ -166,11 +211,11 @@ cdef class LazyMapping(dict):
             items.append(item)
         return items
 
-    cdef object _message(self, object name, object ordinal):
+    cdef object _message(self, object name, Py_ssize_t ordinal):
         # Has protobuf parse the value of a property.
         return entries.value_message(self._serialised_value(ordinal), name, self._raw)
 
-    cdef tuple _read_slowly(self, object name, object ordinal):
+    cdef tuple _read_slowly(self, object name, Py_ssize_t ordinal):
         message = self._message(name, ordinal)
         value = entries.convert(self._raw, name, message, type(self)._from_raw)
         return value, meaning_of(message)
@@ -194,10 +239,19 @@ cdef class LazyMapping(dict):
         PyDict_SetItem(self, name, value)
         return value
 
+    cdef Py_ssize_t _ordinal(self, object name) except -1:
+        # Properties are mostly read in order, and by the very strings that the entity gave out.
+        cdef Shape shape = self._layout
+        cdef Py_ssize_t ordinal = self._offsets.next_ordinal
+        if ordinal >= len(shape.names) or <PyObject*>shape.names[ordinal] != <PyObject*>name:
+            ordinal = shape.ordinals[name]
+        self._offsets.next_ordinal = <uint32_t>ordinal + 1
+        return ordinal
+
     cdef object _decode(self, object name):
         # Decodes an undecoded property and keeps the value.
         cdef Value parsed
-        ordinal = self._layout.ordinals[name]
+        cdef Py_ssize_t ordinal = self._ordinal(name)
         value = self._read(ordinal, &parsed)
         if value is UNDECODED:
             value, meaning = self._read_slowly(name, ordinal)
@@ -215,6 +269,7 @@ cdef class LazyMapping(dict):
         cdef dict meanings = {}
         cdef bint found = 0
         cdef Py_ssize_t index
+        cdef Py_ssize_t ordinal
         cdef dict ordinals = self._layout.ordinals
         for name, ordinal in ordinals.items():
             if PyDict_GetItemWithError(self, name) != <PyObject*>UNDECODED:
@@ -260,11 +315,11 @@ cdef class LazyMapping(dict):
         """As :meth:`lazyentity.codec.pure.LazyMapping._serialised_values`."""
         return [self._serialised_value(self._layout.ordinals[name]) for name in names]
 
-    cdef bytes _serialised_value(self, object ordinal):
+    cdef bytes _serialised_value(self, Py_ssize_t ordinal):
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(self._owner)
-        cdef Bytes at = base + self._offsets.values[<Py_ssize_t>ordinal]
+        cdef Bytes at = base + values_of(&self._offsets)[ordinal]
         cdef Bytes end = at
-        read_length(&at, base + self._end, &end)
+        read_length(&at, base + self._offsets.end, &end)
         return PyBytes_FromStringAndSize(<const char*>at, end - at)
 
     # What the wire says of the entity, whatever the caller changed since.
@@ -284,6 +339,7 @@ cdef class LazyMapping(dict):
         """As :meth:`lazyentity.codec.pure.LazyMapping._wire_excluded`."""
         cdef int excluded
         cdef dict ordinals = self._layout.ordinals
+        cdef Py_ssize_t ordinal
         found = set()
         for name in ordinals if names is None else names:
             ordinal = ordinals[name]
@@ -294,7 +350,7 @@ cdef class LazyMapping(dict):
                 found.add(name)
         return found
 
-    cdef int _is_excluded(self, object ordinal):
+    cdef int _is_excluded(self, Py_ssize_t ordinal):
         # Answers -1 if that is for protobuf to say.
         cdef Bytes at
         cdef Value value
@@ -316,6 +372,7 @@ cdef class LazyMapping(dict):
     def _wire_meanings(self, names=None):
         """As :meth:`lazyentity.codec.pure.LazyMapping._wire_meanings`."""
         cdef dict ordinals = self._layout.ordinals
+        cdef Py_ssize_t ordinal
         meanings = {}
         for name in ordinals if names is None else names:
             ordinal = ordinals[name]
@@ -333,7 +390,7 @@ cdef class LazyMapping(dict):
                 meanings[name] = (meaning, value)
         return meanings
 
-    cdef bint _has_no_meaning(self, object ordinal):
+    cdef bint _has_no_meaning(self, Py_ssize_t ordinal):
         # Answers 0 as well if that is for protobuf to say.
         cdef Bytes at
         cdef Value value
@@ -347,12 +404,12 @@ cdef class LazyMapping(dict):
                     return 0
         return 1
 
-    cdef bint _parse(self, object ordinal, Value* value):
+    cdef bint _parse(self, Py_ssize_t ordinal, Value* value):
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(self._owner)
         cdef Bytes at
         cdef Bytes end
-        at = base + self._offsets.values[<Py_ssize_t>ordinal]
-        return read_length(&at, base + self._end, &end) and parse_value(at, end, value)
+        at = base + values_of(&self._offsets)[ordinal]
+        return read_length(&at, base + self._offsets.end, &end) and parse_value(at, end, value)
 
     # dict, without the sentinel ever coming out.
 
@@ -442,17 +499,9 @@ cdef inline bint is_plain(Value* value) noexcept nogil:
     )
 
 
-cdef LazyMapping _new_mapping(type mapping_type):
-    cdef LazyMapping mapping = new(LazyMapping, mapping_type, ())
-    if mapping_type is not LazyMapping:
-        # As in the pure backend.
-        PyObject_GenericGetDict(mapping, NULL)
-    return mapping
-
-
 cdef object mapping_from_raw(type mapping_type, bytes raw):
     # As LazyMapping._from_raw(), for whoever has no need to call it by its name.
-    cdef LazyMapping mapping = _new_mapping(mapping_type)
+    cdef LazyMapping mapping = new(LazyMapping, mapping_type, ())
     if mapping._index(raw, 0, PyBytes_GET_SIZE(raw)):
         return mapping
     try:

@@ -47,6 +47,8 @@ cdef class Shape:
             layout[_name_of_header(header)] = index
         self.ordinals = layout
         self.template = dict.fromkeys(layout, UNDECODED)
+        # Of a name that is there several times, the last entry counts: no telling by position then.
+        self.names = tuple(layout) if len(layout) == len(headers) else ()
         self.headers = b"".join(headers)
         self.count = len(headers)
         self.header_sizes = <uint32_t*>PyMem_Malloc(max(1, self.count) * sizeof(uint32_t))
@@ -69,11 +71,16 @@ SHAPES = LayoutCache(max_names=100_000, layout_type=Shape)
 
 EMPTY = Shape([])
 
-# The shape that an entity most likely has, by the name in its first entry. Bounded like SHAPES: shapes
-# with very many names are not kept here.
-cdef list LIKELY = [None] * 64
-cdef uint32_t LIKELY_MASK = 63
-cdef Py_ssize_t LIKELY_NAMES = 16384
+# The shapes that an entity most likely has, by the name in its first entry: of each set of names, the
+# last shape that was scanned comes first, SETS further on the one before it, and so on. Bounded like
+# SHAPES: shapes with many names are only kept in the first place, those with very many not at all.
+cdef enum:
+    SETS = 64
+    WAYS = 4
+    FIRST_WAY_NAMES = 16384
+    OTHER_WAY_NAMES = 1024
+
+cdef list LIKELY = [None] * (SETS * WAYS)
 
 
 cdef inline uint32_t _hash(Bytes at, Py_ssize_t size) noexcept nogil:
@@ -231,6 +238,36 @@ cdef Shape _shape_of(Scan* scan):
     return shape
 
 
+cdef Shape _likely(
+    uint32_t slot, Py_ssize_t start, Py_ssize_t end, Bytes base, Offsets* offsets, Scan* scan
+):
+    # Finds the shape of an entity among the likely ones, and its parts with it.
+    cdef Shape shape
+    cdef int way
+    for way in range(WAYS):
+        shape = LIKELY[slot + way * SETS]
+        if shape is None:
+            return None
+        _reserve(offsets, shape.count)
+        if _match(shape, base, base + start, base + end, values_of(offsets), scan):
+            return shape
+        memset(scan, 0, sizeof(Scan))
+    return None
+
+
+cdef void _becomes_likely(uint32_t slot, Shape shape):
+    cdef Shape earlier
+    cdef int way
+    for way in range(WAYS):
+        if shape.count > (FIRST_WAY_NAMES if way == 0 else OTHER_WAY_NAMES):
+            return
+        earlier = LIKELY[slot + way * SETS]
+        LIKELY[slot + way * SETS] = shape
+        if earlier is None:
+            return
+        shape = earlier
+
+
 cdef inline uint32_t _likely_slot(Bytes at, Bytes end) noexcept nogil:
     # Hashes the start of the first entry's header, wherever the key is.
     cdef Bytes entry_end
@@ -248,7 +285,7 @@ cdef inline uint32_t _likely_slot(Bytes at, Bytes end) noexcept nogil:
     at += 1
     if not read_length(&at, entry_end, &span_end):
         return 0
-    return _hash(at, span_end - at) & LIKELY_MASK
+    return _hash(at, span_end - at) % SETS
 
 
 cdef Shape index_entity(bytes owner, Py_ssize_t start, Py_ssize_t end, Offsets* offsets):
@@ -258,17 +295,13 @@ cdef Shape index_entity(bytes owner, Py_ssize_t start, Py_ssize_t end, Offsets* 
     cdef Scan scan
     cdef Shape shape
     cdef uint32_t slot
+    cdef uint32_t* values
     cdef Py_ssize_t index
     if end > <Py_ssize_t>0xFFFFFFFF:
         return None
     memset(&scan, 0, sizeof(Scan))
     slot = _likely_slot(base + start, base + end)
-    shape = LIKELY[slot]
-    if shape is not None:
-        _reserve(offsets, shape.count)
-        if not _match(shape, base, base + start, base + end, offsets.values, &scan):
-            shape = None
-            memset(&scan, 0, sizeof(Scan))
+    shape = _likely(slot, start, end, base, offsets, &scan)
     if shape is None:
         try:
             if not _scan(base, base + start, base + end, &scan):
@@ -277,23 +310,34 @@ cdef Shape index_entity(bytes owner, Py_ssize_t start, Py_ssize_t end, Offsets* 
             if shape is None:
                 return None
             _reserve(offsets, scan.count)
+            values = values_of(offsets)
             for index in range(scan.count):
-                offsets.values[index] = scan.entries[index].value
+                values[index] = scan.entries[index].value
         finally:
             PyMem_Free(scan.entries)
-        if shape.count <= LIKELY_NAMES:
-            LIKELY[slot] = shape
+        _becomes_likely(slot, shape)
+    offsets.start = <uint32_t>start
+    offsets.end = <uint32_t>end
     if scan.key != NULL:
-        offsets.key_start = scan.key - base
-        offsets.key_end = scan.key_end - base
+        offsets.key_start = <uint32_t>(scan.key - base)
+        offsets.key_end = <uint32_t>(scan.key_end - base)
     return shape
 
 
 cdef int _reserve(Offsets* offsets, Py_ssize_t count) except -1:
-    cdef uint32_t* values = <uint32_t*>PyMem_Realloc(
-        offsets.values, max(1, count) * sizeof(uint32_t)
+    cdef uint32_t* grown
+    if count <= FEW or count <= <Py_ssize_t>offsets.capacity:
+        return 0
+    grown = <uint32_t*>PyMem_Realloc(
+        NULL if offsets.capacity == 0 else offsets.values.many, count * sizeof(uint32_t)
     )
-    if values == NULL:
+    if grown == NULL:
         raise MemoryError
-    offsets.values = values
+    offsets.values.many = grown
+    offsets.capacity = <uint32_t>count
     return 0
+
+
+cdef void free_offsets(Offsets* offsets) noexcept:
+    if offsets.capacity != 0:
+        PyMem_Free(offsets.values.many)

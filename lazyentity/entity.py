@@ -12,9 +12,6 @@ from lazyentity._types import describe_type
 
 _Self = TypeVar("_Self", bound="LazyEntityBase")
 
-# Entity's own instance dictionary, which LazyEntity.__dict__ shadows.
-_instance_dict = Entity.__dict__["__dict__"].__get__
-
 
 if TYPE_CHECKING:
 
@@ -29,7 +26,6 @@ class LazyEntityBase(_MappingAndEntity):
     """What makes an ``Entity`` of a lazy mapping, whichever implementation of the mapping it is."""
 
     __slots__ = ()
-    _make_instance_dict = _instance_dict
 
     @classmethod
     def from_bytes(cls: type[_Self], raw: bytes) -> _Self:
@@ -56,7 +52,7 @@ class LazyEntityBase(_MappingAndEntity):
         read = _WIRE_ATTRIBUTES.get(name)
         if read is None:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        return _instance_dict(self).setdefault(name, getattr(self, read)())
+        return self._instance_dict().setdefault(name, getattr(self, read)())
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, dict):
@@ -112,8 +108,7 @@ def _complete_attributes(entity: LazyEntityBase) -> dict[str, Any]:
 
 def touched_attributes(entity: LazyEntityBase) -> dict[str, Any]:
     """Return the instance dictionary as it is: without what was never read from the bytes."""
-    attributes: dict[str, Any] = _instance_dict(entity)
-    return attributes
+    return entity._instance_dict()
 
 
 class LazyEntity(LazyEntityBase, LazyMapping, Entity):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import ItemsView, Iterable, ValuesView
 from typing import Any, TypeVar
 
+from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 from google.protobuf.message import DecodeError
 
@@ -27,6 +28,8 @@ from lazyentity.undecoded import UNDECODED
 
 _Self = TypeVar("_Self", bound="LazyMapping")
 
+# Entity's own, which the __dict__ of lazy entities shadows.
+_instance_dict = Entity.__dict__["__dict__"].__get__
 _new = dict.__new__
 _fill = dict.update
 _stored = dict.__getitem__
@@ -66,15 +69,6 @@ class LazyMapping(dict[str, Any]):
     """The values that were decoded, whatever the caller put in their place since; the key, under
     its type."""
 
-    @staticmethod
-    def _make_instance_dict(mapping: Any) -> Any:
-        """Make the instance dictionary of ``mapping``, in a subclass that has one.
-
-        That is done while nobody else has the mapping. CPython before 3.12 may collect garbage, and
-        so run other threads, between looking whether there is one and putting its own in place: of
-        two threads that come first, one would write into a dictionary that is lost.
-        """
-
     def __new__(cls: type[_Self], *args: Any, **kwargs: Any) -> _Self:
         mapping = super().__new__(cls, *args, **kwargs)
         mapping._raw = b""
@@ -93,11 +87,22 @@ class LazyMapping(dict[str, Any]):
             raise errors.undecodable_entity(error, raw) from error
         mapping._layout = layout
         mapping._originals = {}
-        cls._make_instance_dict(mapping)
+        if cls is not LazyMapping:
+            # While nobody else has the mapping. CPython before 3.12 may collect garbage, and so run
+            # other threads, between looking whether there is an instance dictionary and putting its
+            # own in place: of two threads that come first, one would write into one that is lost.
+            mapping._instance_dict()
         # CPython clones the key table as a whole when an empty dict is updated from a dict that
         # never had a key deleted.
         _fill(mapping, layout.template)
         return mapping
+
+    def _instance_dict(self) -> dict[str, Any]:
+        """Return the instance dictionary as it is; only for subclasses of ``Entity``, too.
+
+        It lacks what was never read from the bytes.
+        """
+        return _instance_dict(self)  # type: ignore[no-any-return]  # a descriptor of Entity's
 
     def _take_all_parsed(self) -> Any:
         """Return the messages of all values, by name; to be given back, see :class:`Split`."""
