@@ -44,6 +44,11 @@ def client_requirement() -> str:
     return f"google-cloud-datastore{lowest.strip()}"
 
 
+def ndb_requirement() -> str:
+    """Return the requirement on google-cloud-ndb of those who ask for it to be patched."""
+    return f"google-cloud-ndb{constant('patches/ndb.py', 'SUPPORTED_VERSIONS')}"
+
+
 def packages() -> dict[str, str]:
     """Return every package of the distribution with the folder that holds it."""
     found = {
@@ -67,6 +72,7 @@ def extensions() -> list[Extension]:
                 "_native_keys",
                 "_native_results",
                 "_native_shapes",
+                "_native_types",
                 "_native_values",
                 "_native_write",
             )
@@ -124,6 +130,7 @@ setup(
             "rich>=13",
             "tabulate>=0.9",
         ],
+        "ndb": [ndb_requirement()],
         # The linters are held to one series: a new rule must not turn an old checkout red.
         "test": [
             "build>=1",

@@ -1,11 +1,11 @@
 """Which implementation of :class:`LazyMapping` serves: chosen once, when lazyentity is imported.
 
 An implementation is what :mod:`lazyentity.codec.results` has, ``key_message`` of
-:mod:`lazyentity.codec.key`, ``write_properties`` of :mod:`lazyentity.codec.write`, and a ``dict``
-subclass with the constructor ``_from_raw``, the accessors ``_decode_all``, ``_decoded``,
-``_undecoded``, ``_serialised_values`` and ``_wire_*``, and the dict operations, all as documented
-in :mod:`lazyentity.codec.pure`. It never touches ``key``, ``exclude_from_indexes`` or
-``_meanings``: these are :class:`~lazyentity.entity.LazyEntity`'s.
+:mod:`lazyentity.codec.key`, ``type_version`` of :mod:`lazyentity.codec.types`, ``write_properties``
+of :mod:`lazyentity.codec.write`, and a ``dict`` subclass with the constructor ``_from_raw``, the
+accessors ``_decode_all``, ``_decoded``, ``_undecoded``, ``_serialised_values`` and ``_wire_*``, and
+the dict operations, all as documented in :mod:`lazyentity.codec.pure`. It never touches ``key``,
+``exclude_from_indexes`` or ``_meanings``: these are :class:`~lazyentity.entity.LazyEntity`'s.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ __all__ = [
     "key_message",
     "split_lookup",
     "split_query",
+    "type_version",
     "write_properties",
 ]
 
@@ -45,15 +46,17 @@ _NATIVE_MODULES = (
     "lazyentity._native_keys",
     "lazyentity._native_results",
     "lazyentity._native_shapes",
+    "lazyentity._native_types",
     "lazyentity._native_values",
     "lazyentity._native_write",
 )
 
 
-def _contents(mapping: str, results: str, keys: str, write: str) -> SimpleNamespace:
+def _contents(mapping: str, results: str, keys: str, types: str, write: str) -> SimpleNamespace:
     return SimpleNamespace(
         LazyMapping=importlib.import_module(mapping).LazyMapping,
         key_message=importlib.import_module(keys).key_message,
+        type_version=importlib.import_module(types).type_version,
         write_properties=importlib.import_module(write).write_properties,
         **{name: getattr(importlib.import_module(results), name) for name in _RESULTS},
     )
@@ -64,6 +67,7 @@ def _native() -> SimpleNamespace:
         "lazyentity._native",
         "lazyentity._native_results",
         "lazyentity._native_keys",
+        "lazyentity._native_types",
         "lazyentity._native_write",
     )
 
@@ -73,6 +77,7 @@ def _pure() -> SimpleNamespace:
         "lazyentity.codec.pure",
         "lazyentity.codec.results",
         "lazyentity.codec.key",
+        "lazyentity.codec.types",
         "lazyentity.codec.write",
     )
 
@@ -119,6 +124,7 @@ if TYPE_CHECKING:
         split_lookup,
         split_query,
     )
+    from lazyentity.codec.types import type_version
     from lazyentity.codec.write import write_properties
 
     backend: str
@@ -132,4 +138,5 @@ else:
     key_message = _chosen.key_message
     split_lookup = _chosen.split_lookup
     split_query = _chosen.split_query
+    type_version = _chosen.type_version
     write_properties = _chosen.write_properties

@@ -71,6 +71,13 @@ cdef class EntityBytes:
         inner.conversion = self.conversion
         return inner
 
+    def _receive(self, bytes raw not None, Conversion conversion not None):
+        """As :meth:`lazyentity.codec.results.EntityBytes._receive`."""
+        self._response = raw
+        self._start = 0
+        self._end = PyBytes_GET_SIZE(raw)
+        self.conversion = conversion
+
     def to_entity(self):
         """As :meth:`lazyentity.codec.results.EntityBytes.to_entity`."""
         return self._to_entity()

@@ -7,12 +7,13 @@ import os
 import sys
 import threading
 import warnings
-from types import FrameType
+from types import FrameType, ModuleType
 
 from packaging.version import Version
 
-from lazyentity.patches import datastore
-from lazyentity.patches.registry import modules_holding
+from lazyentity.patches import datastore, ndb
+from lazyentity.patches.imports import WhenImported
+from lazyentity.patches.registry import Seam, modules_holding
 
 __all__ = ["patch", "patched", "unpatch"]
 
@@ -21,10 +22,18 @@ _logger = logging.getLogger("lazyentity")
 _DISABLE = "LAZYENTITY_DISABLE"
 _NOT_DISABLED = frozenset(("", "0", "false", "no", "off"))
 
-_CLIENTS = {"datastore": datastore}
+_CLIENTS: dict[str, ModuleType] = {"datastore": datastore, "ndb": ndb}
 
 _lock = threading.RLock()
 _refused: set[str] = set()
+
+
+def _patch_imported_ndb() -> None:
+    with _lock:
+        _patch_client("ndb", strict=False)
+
+
+_ndb_import = WhenImported(ndb.PACKAGE, _patch_imported_ndb)
 
 
 def _selected(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -38,13 +47,15 @@ def patch(*names: str, strict: bool = False) -> None:
     """Make the reads of every supported client return lazy entities, whenever the client was made.
 
     A client that cannot be patched (its version is not supported, or something that would have to
-    be replaced is not there) is left as it is, with one warning. Patching again does nothing. While
-    the environment variable ``LAZYENTITY_DISABLE`` is set to anything but ``0``, ``false``, ``no``
-    or ``off``, this logs that and does nothing.
+    be replaced is not there) is left as it is, with one warning. google-cloud-ndb may also be not
+    there at all; if it is, it is patched when the application imports it. Patching again does
+    nothing. While the environment variable ``LAZYENTITY_DISABLE`` is set to anything but ``0``,
+    ``false``, ``no`` or ``off``, this logs that and does nothing.
 
     Args:
-        names: which clients; only ``"datastore"`` is known. All, if none is named.
-        strict: raise instead of warning.
+        names: which clients, of ``"datastore"`` and ``"ndb"``. All that are installed, if none is
+            named.
+        strict: raise instead of warning. A client that is installed is imported for that.
 
     Raises:
         ValueError: if a name is not known.
@@ -56,7 +67,20 @@ def patch(*names: str, strict: bool = False) -> None:
         return
     with _lock:
         for name in selected:
-            _patch_client(name, strict)
+            if name != "ndb" or _is_ndb_due(strict=strict, is_named="ndb" in names):
+                _patch_client(name, strict)
+
+
+def _is_ndb_due(*, strict: bool, is_named: bool) -> bool:
+    """Say whether ndb is to be patched at once; if it is to be patched later, see to that."""
+    if not _ndb_import.is_installed():
+        if is_named:
+            _refuse("ndb", f"lazyentity: {ndb.DISTRIBUTION} is not installed", strict)
+        return False
+    if strict or _ndb_import.is_imported():
+        return True
+    _ndb_import.wait()
+    return False
 
 
 def _is_supported(installed: str, supported: str) -> bool:
@@ -71,34 +95,37 @@ def _patch_client(name: str, strict: bool) -> None:
     if client.PATCH.active:
         return
     problem = None
-    if not _is_supported(client.installed_version, client.SUPPORTED_VERSIONS):
+    installed_version = client.installed_version()
+    if not _is_supported(installed_version, client.SUPPORTED_VERSIONS):
         problem = (
-            f"{client.DISTRIBUTION} {client.installed_version} is not supported "
+            f"{client.DISTRIBUTION} {installed_version} is not supported "
             f"(supported: {client.SUPPORTED_VERSIONS})"
         )
     else:
         try:
             client.PATCH.apply()
         except (AttributeError, ImportError) as error:
-            problem = (
-                f"{client.DISTRIBUTION} {client.installed_version} cannot be patched ({error})"
-            )
+            problem = f"{client.DISTRIBUTION} {installed_version} cannot be patched ({error})"
     if problem is not None:
         message = f"lazyentity: {problem}; nothing is patched and all its entities stay stock"
-        if strict:
-            raise RuntimeError(message)
-        if name not in _refused:
-            _refused.add(name)
-            _warn(message)
+        _refuse(name, message, strict)
         return
-    _warn_of_old_references(client.CONVERSION.original, client.CONVERSION.module)
+    _warn_of_old_references(client.CONVERSION)
 
 
-def _warn_of_old_references(original: object, home: str) -> None:
-    holders = modules_holding(original, home=home)
+def _refuse(name: str, message: str, strict: bool) -> None:
+    if strict:
+        raise RuntimeError(message)
+    if name not in _refused:
+        _refused.add(name)
+        _warn(message)
+
+
+def _warn_of_old_references(conversion: Seam) -> None:
+    holders = modules_holding(conversion.original, home=conversion.module)
     if holders:
         _warn(
-            "lazyentity: patched too late for these modules, which imported entity_from_protobuf "
+            f"lazyentity: patched too late for these modules, which imported {conversion.path} "
             f"by name before and go on making stock entities with it: {', '.join(holders)}"
         )
 
@@ -108,9 +135,9 @@ def _warn(message: str) -> None:
     ours = __name__.partition(".")[0]
     stacklevel = 1
     frame = sys._getframe()
-    while frame.f_back is not None and _package(frame) in (ours, "importlib"):
+    while frame.f_back is not None and _package(frame) in (ours, "importlib", "wrapt"):
         # warnings does not count importlib's own frames.
-        stacklevel += _package(frame) == ours
+        stacklevel += _package(frame) != "importlib"
         frame = frame.f_back
     warnings.warn(message, RuntimeWarning, stacklevel=stacklevel)
 
@@ -133,9 +160,15 @@ def unpatch(*names: str) -> None:
     """
     with _lock:
         for name in _selected(names):
+            if name == "ndb":
+                _ndb_import.cancel()
             _CLIENTS[name].PATCH.revert()
 
 
 def patched() -> tuple[str, ...]:
-    """Return the names of the clients that are patched."""
-    return tuple(name for name, client in _CLIENTS.items() if client.PATCH.active)
+    """Return the names of the clients that are patched, or will be as soon as they are imported."""
+    return tuple(
+        name
+        for name, client in _CLIENTS.items()
+        if client.PATCH.active or (name == "ndb" and _ndb_import.awaited)
+    )

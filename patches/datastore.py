@@ -22,8 +22,13 @@ from lazyentity.patches.transports import lazy_api
 from lazyentity.patches.writes import assign_entity_to_pb, entity_to_protobuf
 
 DISTRIBUTION: Final = "google-cloud-datastore"
-installed_version: str = version.__version__
 SUPPORTED_VERSIONS: Final = ">=2.20.2,<2.28"
+
+
+def installed_version() -> str:
+    """Return the version of the client that was imported."""
+    return version.__version__
+
 
 _HANDLES = frozenset((EntityMessage, EntityHandle))
 

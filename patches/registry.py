@@ -64,8 +64,10 @@ class Seam:
 
     def remove(self) -> None:
         """Put the original back, if it is the replacement that stands there."""
+        if self._replacement is None:
+            return
         parent, attribute, current = wrapt.resolve_path(self.module, self.path)
-        if self._replacement is not None and current is self._replacement:
+        if current is self._replacement:
             wrapt.apply_patch(parent, attribute, self.original)
             self._replacement = None
 

@@ -19,7 +19,8 @@ from proto.enums import ProtoEnumMeta
 from proto.message import MessageMeta
 
 from lazyentity._backend import Conversion, EntityBytes, ResultBytes, split_lookup, split_query
-from lazyentity.codec import messages
+from lazyentity.codec import messages, shadow
+from lazyentity.codec.key import key_message_from_raw
 from lazyentity.entity import LazyEntity
 from lazyentity.operations import stock_from_bytes
 
@@ -142,6 +143,17 @@ class EntityMessage(_StandIn, EntityBytes):
     def _make(self) -> Any:
         return messages.Entity.FromString(self.raw)
 
+    def SerializeToString(self, **options: Any) -> bytes:  # noqa: N802  # the name that messages have
+        """Serialise; what nobody looked into stays as it came."""
+        try:
+            message = object.__getattribute__(self, "_message")
+        except AttributeError:
+            if not options:
+                return self.raw
+            message = self._whole()
+        serialised: bytes = message.SerializeToString(**options)
+        return serialised
+
 
 class EntityHandle(_MessageStandIn, EntityBytes):
     """The bytes of an entity, standing in for the proto-plus message around its upb message."""
@@ -155,6 +167,15 @@ class EntityHandle(_MessageStandIn, EntityBytes):
     def _make(self) -> Any:
         return entity_pb2.Entity.deserialize(self.raw)
 
+    @property
+    def key(self) -> Any:
+        """The key, in proto-plus, without the properties being parsed."""
+        try:
+            return object.__getattribute__(self, "_message").key
+        except AttributeError:
+            message = key_message_from_raw(self.raw)
+        return entity_pb2.Key() if message is None else entity_pb2.Key.wrap(message)
+
 
 class EntityResult(_MessageStandIn, ResultBytes):
     """One result, standing in for ``google.datastore.v1.EntityResult``."""
@@ -166,6 +187,12 @@ class EntityResult(_MessageStandIn, ResultBytes):
 
     def _make(self) -> Any:
         return query_pb2.EntityResult.deserialize(self.serialised())
+
+    @property
+    def cursor(self) -> bytes:
+        """The cursor, without the entity being parsed."""
+        cursor: bytes = shadow.EntityResult.FromString(self.serialised()).cursor
+        return cursor
 
 
 class _Received:

@@ -28,7 +28,9 @@ _http_commit = _http.HTTPDatastoreAPI.commit
 class LazyDatastoreGrpcTransport(DatastoreGrpcTransport):
     """The client's gRPC transport, with lazy responses to ``lookup`` and ``run_query``."""
 
-    def _read_stub(self, method: str, request_type: Any, response_type: Any) -> Any:
+    def _read_stub(
+        self, method: str, request_type: Any, deserialize: Callable[[bytes], Any]
+    ) -> Callable[[Any], Any]:
         # _stubs is upstream's cache; its wrapped methods are keyed by the very stub.
         if method not in self._stubs:
             # The channel with the logging interceptor came with google-cloud-datastore 2.21.
@@ -36,23 +38,20 @@ class LazyDatastoreGrpcTransport(DatastoreGrpcTransport):
             self._stubs[method] = channel.unary_unary(
                 f"/google.datastore.v1.Datastore/{method}",
                 request_serializer=request_type.serialize,
-                response_deserializer=response_type.deserialize,
+                response_deserializer=deserialize,
             )
-        return self._stubs[method]
+        stub: Callable[[Any], Any] = self._stubs[method]
+        return stub
 
     @property
     def lookup(self) -> Callable[[Any], Any]:
-        stub: Callable[[Any], Any] = self._read_stub(
-            "Lookup", datastore_pb2.LookupRequest, LookupResponse
-        )
-        return stub
+        return self._read_stub("Lookup", datastore_pb2.LookupRequest, LookupResponse.deserialize)
 
     @property
     def run_query(self) -> Callable[[Any], Any]:
-        stub: Callable[[Any], Any] = self._read_stub(
-            "RunQuery", datastore_pb2.RunQueryRequest, RunQueryResponse
+        return self._read_stub(
+            "RunQuery", datastore_pb2.RunQueryRequest, RunQueryResponse.deserialize
         )
-        return stub
 
 
 class LazyDatastoreClient(DatastoreClient):

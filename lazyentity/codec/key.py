@@ -10,6 +10,25 @@ from google.cloud.datastore.key import Key
 from lazyentity.codec import messages, shadow
 
 
+def key_message_from_raw(raw: bytes) -> Any:
+    """Parse the key of the serialised entity ``raw``, and nothing else; None if it has none.
+
+    Returns:
+        The upb ``google.datastore.v1.Key``.
+
+    Raises:
+        google.protobuf.message.DecodeError: if the bytes of the key are malformed.
+    """
+    occurrences = shadow.EntityKey.FromString(raw).key
+    if not occurrences:
+        return None
+    message = messages.Key.FromString(occurrences[0])
+    # Not joined: what is malformed in each may be well formed as a whole.
+    for occurrence in occurrences[1:]:
+        message.MergeFromString(occurrence)
+    return message
+
+
 def key_from_raw(raw: bytes) -> Key | None:
     """Decode the key of the serialised entity ``raw``; None if it has none.
 
@@ -17,13 +36,9 @@ def key_from_raw(raw: bytes) -> Key | None:
         google.protobuf.message.DecodeError: if the bytes of the key are malformed.
         ValueError: as the client raises it, if it could not have converted the key.
     """
-    occurrences = shadow.EntityParts.FromString(raw).key
-    if not occurrences:
+    message = key_message_from_raw(raw)
+    if message is None:
         return None
-    message = messages.Key.FromString(occurrences[0])
-    # Not joined: what is malformed in each may be well formed as a whole.
-    for occurrence in occurrences[1:]:
-        message.MergeFromString(occurrence)
     key: Key = helpers.key_from_protobuf(message)
     return key
 

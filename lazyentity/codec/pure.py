@@ -6,7 +6,7 @@ template. A property is converted when it is read.
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterable, ValuesView
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from google.cloud.datastore.entity import Entity
@@ -15,6 +15,7 @@ from google.protobuf.message import DecodeError
 
 from lazyentity.codec import entries, errors, messages
 from lazyentity.codec.layout import EMPTY, Layout
+from lazyentity.codec.lazydict import LazyDict
 from lazyentity.codec.split import (
     ParsedOneByOne,
     Split,
@@ -38,7 +39,7 @@ _store = dict.__setitem__
 _which = messages.Value.WhichOneof
 
 
-class LazyMapping(dict[str, Any]):
+class LazyMapping(LazyDict):
     """A dict of an entity's properties that decodes each when it is first read.
 
     States of a property, and all transitions between them:
@@ -116,9 +117,6 @@ class LazyMapping(dict[str, Any]):
         split = self._split
         if split.kept:
             split.append(parsed)
-
-    def _undecoded(self) -> list[str]:
-        return [name for name, value in dict.items(self) if value is UNDECODED]
 
     def _decode_all(self) -> None:
         """Decode every property that is left; none, if one of them fails.
@@ -252,66 +250,3 @@ class LazyMapping(dict[str, Any]):
         value = self._originals.setdefault(name, value)
         _store(self, name, value)
         return value
-
-    def __iter__(self) -> Any:
-        # That this is overridden, if only to do the same, is what makes dict(e), {**e}, f(**e) and
-        # d.update(e) use keys() and __getitem__: CPython reads the storage of a dict subclass
-        # directly as long as its tp_iter is dict's own.
-        return super().__iter__()
-
-    def get(self, name: str, default: Any = None, /) -> Any:
-        value = dict.get(self, name, default)
-        return value if value is not UNDECODED else self[name]
-
-    def setdefault(self, name: str, default: Any = None, /) -> Any:
-        value = super().setdefault(name, default)
-        return value if value is not UNDECODED else self[name]
-
-    def pop(self, name: str, /, *default: Any) -> Any:
-        if dict.get(self, name) is UNDECODED:
-            self[name]
-        return super().pop(name, *default)
-
-    def popitem(self) -> tuple[str, Any]:
-        for last in reversed(self):
-            self[last]
-            break
-        return super().popitem()
-
-    def items(self) -> ItemsView[str, Any]:  # type: ignore[override]  # typeshed wants dict's own view type, which this is
-        self._decode_all()
-        return super().items()
-
-    def values(self) -> ValuesView[Any]:  # type: ignore[override]  # as for items()
-        self._decode_all()
-        return super().values()
-
-    def copy(self) -> dict[str, Any]:
-        self._decode_all()
-        return super().copy()
-
-    def __or__(self, other: Any, /) -> Any:
-        self._decode_all()
-        return super().__or__(other)
-
-    def __ror__(self, other: Any, /) -> Any:
-        self._decode_all()
-        return super().__ror__(other)
-
-    def __eq__(self, other: object, /) -> bool:
-        # dict compares storage with storage, and so does the reflected comparison of a plain dict
-        # after NotImplemented.
-        if isinstance(other, dict):
-            self._decode_all()
-            if isinstance(other, LazyMapping):
-                other._decode_all()
-        return super().__eq__(other)
-
-    def __ne__(self, other: object, /) -> bool:
-        return not self == other
-
-    __hash__ = None
-
-    def __repr__(self) -> str:
-        self._decode_all()
-        return super().__repr__()

@@ -57,6 +57,11 @@ class EntityBytes:
         inner.conversion = self.conversion
         return inner
 
+    def _receive(self, raw: bytes, conversion: Conversion) -> None:
+        """Take up an entity that did not come with a response."""
+        self.raw = raw
+        self.conversion = conversion
+
     def to_entity(self) -> Any:
         """Convert to what the RPC asked for: a lazy entity, or a stock one.
 

@@ -87,6 +87,9 @@ def _split_entity_file(package: str) -> descriptor_pb2.FileDescriptorProto:
     add_bytes(parts, fields["key"], repeated)
     add_bytes(parts, fields["properties"], repeated)
 
+    key = file.message_type.add(name="EntityKey")
+    add_bytes(key, fields["key"], repeated)
+
     entries = file.message_type.add(name="EntityEntries")
     add_bytes(entries, fields["key"], repeated)
     split_entry = add_entries(entries, repeated)
@@ -108,10 +111,12 @@ def _derive() -> dict[str, Any]:
     package = "lazyentity.shadow"
     pool.Add(_split_entity_file(package))
     full_names = {
+        "EntityResult": entity_field.containing_type.full_name,
         "LookupResponse": lookup.full_name,
         "RunQueryResponse": datastore_pb2.RunQueryResponse.pb().DESCRIPTOR.full_name,
         "EntityParts": f"{package}.EntityParts",
         "EntityEntries": f"{package}.EntityEntries",
+        "EntityKey": f"{package}.EntityKey",
         "EntityNames": f"{package}.EntityNames",
     }
     return {
@@ -122,8 +127,10 @@ def _derive() -> dict[str, Any]:
 
 _MESSAGES = _derive()
 
+EntityResult = _MESSAGES["EntityResult"]
 LookupResponse = _MESSAGES["LookupResponse"]
 RunQueryResponse = _MESSAGES["RunQueryResponse"]
 EntityParts = _MESSAGES["EntityParts"]
 EntityEntries = _MESSAGES["EntityEntries"]
+EntityKey = _MESSAGES["EntityKey"]
 EntityNames = _MESSAGES["EntityNames"]

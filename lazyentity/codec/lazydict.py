@@ -1,0 +1,105 @@
+"""A dict that is filled with ``UNDECODED`` and never lets it out."""
+
+from __future__ import annotations
+
+from collections.abc import ItemsView, ValuesView
+from typing import Any
+
+from lazyentity.undecoded import UNDECODED
+
+
+class LazyDict(dict[Any, Any]):
+    """What every operation of a dict does where some of the values are still ``UNDECODED``.
+
+    ``len``, ``in``, iteration, ``reversed``, ``keys()``, ``d[name] = value``, ``del``, ``update``,
+    ``|=`` and ``clear`` are dict's own. The others ask the subclass to decode: one value, or all
+    that are left.
+    """
+
+    __slots__ = ()
+
+    def __getitem__(self, name: Any, /) -> Any:
+        """Return the value of ``name``, decoded now if need be.
+
+        Raises:
+            KeyError: if there is none.
+        """
+        raise NotImplementedError
+
+    def _decode_all(self) -> None:
+        """Decode every value that is left; none, if one of them fails."""
+        raise NotImplementedError
+
+    def _undecoded(self) -> list[Any]:
+        """Return the names whose values are still to be decoded."""
+        return [name for name, value in dict.items(self) if value is UNDECODED]
+
+    def __iter__(self) -> Any:
+        # That this is overridden, if only to do the same, is what makes dict(e), {**e}, f(**e) and
+        # d.update(e) use keys() and __getitem__: CPython reads the storage of a dict subclass
+        # directly as long as its tp_iter is dict's own.
+        return super().__iter__()
+
+    def get(self, name: Any, default: Any = None, /) -> Any:
+        """As dict: the value of ``name``, or ``default``."""
+        value = dict.get(self, name, default)
+        return value if value is not UNDECODED else self[name]
+
+    def setdefault(self, name: Any, default: Any = None, /) -> Any:
+        """As dict: the value of ``name``, which becomes ``default`` if there is none."""
+        value = super().setdefault(name, default)
+        return value if value is not UNDECODED else self[name]
+
+    def pop(self, name: Any, /, *default: Any) -> Any:
+        """As dict: the value of ``name``, taken out; the default, if there is none."""
+        if dict.get(self, name) is UNDECODED:
+            self[name]
+        return super().pop(name, *default)
+
+    def popitem(self) -> tuple[Any, Any]:
+        """As dict: the last name and its value, taken out."""
+        for last in reversed(self):
+            self[last]
+            break
+        return super().popitem()
+
+    def items(self) -> ItemsView[Any, Any]:  # type: ignore[override]  # typeshed wants dict's own view type, which this is
+        """As dict: a view of names and values, all decoded."""
+        self._decode_all()
+        return super().items()
+
+    def values(self) -> ValuesView[Any]:  # type: ignore[override]  # as for items()
+        """As dict: a view of the values, all decoded."""
+        self._decode_all()
+        return super().values()
+
+    def copy(self) -> dict[Any, Any]:
+        """As dict: a plain dict of everything, decoded."""
+        self._decode_all()
+        return super().copy()
+
+    def __or__(self, other: Any, /) -> Any:
+        self._decode_all()
+        return super().__or__(other)
+
+    def __ror__(self, other: Any, /) -> Any:
+        self._decode_all()
+        return super().__ror__(other)
+
+    def __eq__(self, other: object, /) -> bool:
+        # dict compares storage with storage, and so does the reflected comparison of a plain dict
+        # after NotImplemented.
+        if isinstance(other, dict):
+            self._decode_all()
+            if isinstance(other, LazyDict):
+                other._decode_all()
+        return super().__eq__(other)
+
+    def __ne__(self, other: object, /) -> bool:
+        return not self == other
+
+    __hash__ = None
+
+    def __repr__(self) -> str:
+        self._decode_all()
+        return super().__repr__()

@@ -1,0 +1,314 @@
+"""What google-cloud-ndb reads from the API and from its global cache, left undecoded."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import operator
+from collections.abc import Callable, Generator, Iterable
+from typing import Any
+
+import wrapt
+from google.cloud.datastore_v1.services.datastore.transports.grpc import DatastoreGrpcTransport
+from google.cloud.datastore_v1.types import datastore as datastore_pb2
+from google.cloud.datastore_v1.types import query as query_pb2
+from google.cloud.ndb import _batch, _datastore_api, model
+from google.cloud.ndb._options import Options
+from google.cloud.ndb.context import _state, get_context
+from google.cloud.ndb.key import Key
+from google.cloud.ndb.tasklets import Future, tasklet
+
+from lazyentity._backend import Conversion, EntityBytes
+from lazyentity._eager import is_eager
+from lazyentity.entity import LazyEntity
+from lazyentity.operations import stock_from_bytes
+from lazyentity.patches.protoplus import wrapped
+from lazyentity.patches.responses import (
+    EntityHandle,
+    EntityResult,
+    LookupResponse,
+    RunQueryResponse,
+)
+from lazyentity.patches.transports import LazyDatastoreGrpcTransport
+
+_LookupRequest: Any = datastore_pb2.LookupRequest.pb()
+_FULL = query_pb2.EntityResult.ResultType.FULL
+
+
+def read_lookup(raw: bytes) -> Any:
+    """Make the response to a lookup, its entities undecoded.
+
+    Args:
+        raw: the serialised ``google.datastore.v1.LookupResponse``.
+
+    Raises:
+        google.protobuf.message.DecodeError: if it is malformed; entities are not looked into.
+    """
+    return LookupResponse.deserialize(raw)
+
+
+def _read_lookup_eagerly(raw: bytes) -> Any:
+    return LookupResponse.deserialize(raw).for_eager_rpc()
+
+
+def _read_query(raw: bytes) -> Any:
+    response = RunQueryResponse.deserialize(raw)
+    if response.batch.entity_result_type == _FULL:
+        return response
+    # ndb takes properties out of the results of projections before it makes models of them.
+    return datastore_pb2.RunQueryResponse.deserialize(raw)
+
+
+def _read_query_eagerly(raw: bytes) -> Any:
+    response = _read_query(raw)
+    return response.for_eager_rpc() if type(response) is RunQueryResponse else response
+
+
+class LazyTransport(LazyDatastoreGrpcTransport):
+    """The transport that ndb calls, with lazy responses to ``lookup`` and ``run_query``."""
+
+    _read_lookup = staticmethod(read_lookup)
+    _read_query = staticmethod(_read_query)
+
+    @property
+    def lookup(self) -> Callable[[Any], Any]:
+        return self._read_stub("Lookup", datastore_pb2.LookupRequest, self._read_lookup)
+
+    @property
+    def run_query(self) -> Callable[[Any], Any]:
+        return self._read_stub("RunQuery", datastore_pb2.RunQueryRequest, self._read_query)
+
+
+class EagerTransport(LazyTransport):
+    """The same for what is called inside ``eager()``."""
+
+    _read_lookup = staticmethod(_read_lookup_eagerly)
+    _read_query = staticmethod(_read_query_eagerly)
+
+
+def lazy_transport(transport: Any) -> Any:
+    """Return the counterpart of an ndb client's transport for a call that is made now.
+
+    Only the transport that a client makes for itself has one; anything else (a mock, a subclass) is
+    returned as it is. The connection is the client's own.
+    """
+    if type(transport) is not DatastoreGrpcTransport:
+        return transport
+    kind = EagerTransport if is_eager() else LazyTransport
+    # Kept on the transport itself: the two live and die together.
+    kept = vars(transport)
+    name = f"_lazyentity_{kind.__name__}"
+    lazy = kept.get(name)
+    return kept.setdefault(name, kind(channel=transport.grpc_channel)) if lazy is None else lazy
+
+
+def result_key(result: Any, otherwise: Callable[[Any], Any]) -> Any:
+    """Return the key of a result of a query, without proto-plus.
+
+    Args:
+        result: ndb's own ``_Result``.
+        otherwise: its method ``key``.
+    """
+    if result._key is None and type(result.result_pb) is EntityResult:
+        ds_key = result.result_pb.entity.to_entity().key
+        if ds_key is not None:
+            result._key = Key._from_ds_key(ds_key)
+    return otherwise(result)
+
+
+def has_next_async(results: Any, otherwise: Callable[[Any], Any]) -> Any:
+    """Return the future that says whether there is another result.
+
+    Of a page that has one at hand that is a future that is done, as that of ndb's own tasklet is,
+    but without the tasklet.
+
+    Args:
+        results: ndb's own ``_QueryIteratorImpl``.
+        otherwise: its method ``has_next_async``.
+    """
+    if not results._batch or results._index >= len(results._batch):
+        return otherwise(results)
+    future = Future(info="has_next_async")
+    future.set_result(True)
+    return future
+
+
+def lookup(key: Any, options: Any, otherwise: Callable[[Any, Any], Any]) -> Any:
+    """Return the future of the entity of a key.
+
+    Where the global cache has no say, that is what the batch of lookups gives; ndb's own tasklet
+    would only pass it on.
+
+    Args:
+        key: a ``google.cloud.datastore.Key``.
+        options: ndb's own ``ReadOptions``.
+        otherwise: ndb's own ``lookup``.
+    """
+    context = get_context()
+    if not context._use_datastore(key, options):
+        return otherwise(key, options)
+    if not options.transaction and context._use_global_cache(key, options):
+        return otherwise(key, options)
+    return _batch.get_batch(_datastore_api._LookupBatch, options).add(key)
+
+
+def get_async(key: Any, options: Any) -> Any:
+    """Return the future of the model of a key, as ``Key.get_async`` does that has its options.
+
+    ndb makes its tasklet anew for each key.
+
+    Args:
+        key: a ``ndb.Key``.
+        options: ndb's own ``ReadOptions``.
+    """
+    model_class = model.Model._kind_map.get(key.kind())
+    if model_class:
+        model_class._pre_get_hook(key)
+    future = _get(key, options)
+    if model_class:
+        future.add_done_callback(functools.partial(model_class._post_get_hook, key))
+    return future
+
+
+@tasklet  # type: ignore[untyped-decorator]  # ndb has no types
+def _get(key: Any, options: Any) -> Generator[Any, Any, Any]:
+    # What follows is the tasklet of ndb's Key.get_async().
+    context = get_context()
+    use_cache = context._use_cache(key, options)
+    if use_cache:
+        with contextlib.suppress(KeyError):
+            return context.cache.get_and_validate(key)
+    entity = yield _datastore_api.lookup(key._key, options)
+    is_found = entity is not _datastore_api._NOT_FOUND
+    found = model._entity_from_protobuf(entity) if is_found else None
+    if use_cache:
+        context.cache[key] = found
+    return found
+
+
+@functools.cache
+def _reader_of(kind: Any) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]:
+    """Return the names of the options of a class, sorted, and what reads them all."""
+    names = tuple(sorted(set(kind.slots())))
+    return names, operator.attrgetter(*names)
+
+
+def get_batch(batch_class: Any, options: Any, otherwise: Callable[[Any, Any], Any]) -> Any:
+    """Return the batch that calls with these options are collected in.
+
+    Args:
+        batch_class: the class of the batch.
+        options: ndb's own ``Options``; of anything else ndb makes what it can.
+        otherwise: ndb's own ``get_batch``, which starts batches.
+    """
+    batches = get_context().batches.get(batch_class)
+    if not batches or not isinstance(options, Options):
+        return otherwise(batch_class, options)
+    kind: Any = type(options)
+    names, read = _reader_of(kind)
+    key = tuple(
+        [option for option in zip(names, read(options), strict=True) if option[1] is not None]
+    )
+    batch = batches.get(key)
+    return otherwise(batch_class, options) if batch is None or batch.full() else batch
+
+
+def datastore_lookup(
+    keys: Iterable[Any], read_options: Any, retries: Any, timeout: Any, metadata: Any
+) -> Any:
+    """Send a lookup as ndb's own ``_datastore_lookup`` does, its request made without proto-plus.
+
+    Args:
+        keys: ``Key`` messages, in proto-plus.
+        read_options: the ``ReadOptions`` message, in proto-plus.
+        retries: as ndb has them.
+        timeout: seconds, or None.
+        metadata: pairs of strings.
+
+    Returns:
+        The future of the response.
+    """
+    client = get_context().client
+    message = _LookupRequest(
+        project_id=client.project,
+        database_id=client.database,
+        keys=[key._pb for key in keys],
+        read_options=read_options._pb,
+    )
+    request = wrapped(datastore_pb2.LookupRequest, message)
+    routed = _datastore_api._add_routing_info(metadata, request)
+    return _datastore_api.make_call(
+        "lookup", request, retries=retries, timeout=timeout, metadata=routed
+    )
+
+
+class Use(contextlib.ContextDecorator):
+    """Makes an ndb context the current one, as what its method ``use`` returns does."""
+
+    def __init__(self, context: Any) -> None:
+        self._context = context
+        self._previous: Any = None
+
+    def __enter__(self) -> Any:
+        context = self._context
+        previous = self._previous = _state.context
+        _state.context = context
+        if not previous:
+            _state.toplevel_context = context
+            context.rpc_time = 0
+            context.wait_time = 0
+        return context
+
+    def __exit__(self, *error: object) -> None:
+        previous = self._previous
+        if previous:
+            previous.cache.update(self._context.cache)
+        else:
+            _state.toplevel_context = None
+        _state.context = previous
+
+
+class CachedEntity(EntityHandle):
+    """An entity of the global cache, which ndb merges its bytes into."""
+
+    __slots__ = ()
+
+    @property
+    def _pb(self) -> Any:
+        return self.inner if self.raw else _Empty(self)
+
+
+class _Empty:
+    """The message in a :class:`CachedEntity` that nothing was merged into yet."""
+
+    __slots__ = ("_entity",)
+
+    def __init__(self, entity: CachedEntity) -> None:
+        self._entity = entity
+
+    def MergeFromString(self, raw: bytes) -> None:  # noqa: N802  # the name that messages have
+        self._entity._receive(raw, self._entity.conversion)
+
+
+class EntityTypes(wrapt.ObjectProxy[Any]):
+    """The module of the ``Entity`` message, as ndb's calls to the API see it.
+
+    They make a message only to merge what the global cache has into it.
+    """
+
+    def __init__(self, module: Any, is_active: Callable[[], bool]) -> None:
+        super().__init__(module)
+        self._self_is_active = is_active
+
+    @property
+    def Entity(self) -> Any:  # noqa: N802  # the name of the message
+        return _new_cached_entity if self._self_is_active() else self.__wrapped__.Entity
+
+
+def _new_cached_entity() -> CachedEntity:
+    # Called, a stand-in makes what it stands in for.
+    entity: CachedEntity = EntityBytes.__new__(CachedEntity)
+    conversion = Conversion(LazyEntity, stock_from_bytes)
+    conversion.eager = is_eager()
+    entity._receive(b"", conversion)
+    return entity
