@@ -5,6 +5,8 @@ PYTHON ?= python3
 VENV ?= .venv
 # Further requirements for the environment, e.g. REQUIRE=google-cloud-datastore==2.20.2
 REQUIRE ?=
+# What is installed of lazyentity itself. google-cloud-ndb wants newer requirements than the rest.
+EXTRAS ?= bench,test,ndb
 PYTEST_ARGS ?=
 CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/lazyentity
 EMULATOR_ROOT ?= $(CACHE)/emulator
@@ -15,7 +17,7 @@ BIN := $(abspath $(VENV))/bin
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help venv bench test lint types pytest upstream emulator test-emulator fuzz dist clean
+.PHONY: help venv bench test lint types pytest upstream emulator test-emulator test-redis fuzz dist clean
 
 help: ## list the targets
 	@echo "make TARGET [PYTHON=python3.12] [VENV=.venv]"
@@ -51,11 +53,15 @@ test-emulator: venv emulator ## the integration tests against that emulator
 	LAZYENTITY_TEST_EMULATOR=$(EMULATOR_ROOT)/bin/datastore-emulator \
 		$(BIN)/python -m pytest -m emulator $(PYTEST_ARGS)
 
+test-redis: venv ## the tests of ndb's global cache against a Redis server
+	tools/install-redis
+	$(BIN)/python -m pytest -m redis $(PYTEST_ARGS)
+
 venv: # make or refresh $(VENV), keyed on the interpreter and the requirements
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \
 		echo "lazyentity needs Python 3.10 or newer; $(PYTHON) is not. Choose one: make PYTHON=python3.12" >&2; \
 		exit 1; }
-	@$(PYTHON) tools/environment.py $(VENV) $(REQUIRE)
+	@$(PYTHON) tools/environment.py $(VENV) $(EXTRAS) $(REQUIRE)
 
 fuzz: ## fuzz the native backend for SECONDS, with AddressSanitizer and UBSan
 	tools/fuzz "$(PYTHON)" "$(SECONDS)"

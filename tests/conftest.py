@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+from importlib import metadata
 
 import pytest
 from hypothesis import settings
@@ -13,6 +14,10 @@ from lazyentity.entity import lazy_entity_type
 # Modules with an implementation of the mapping. One that was not built is not there; one that was
 # built has to load.
 MAPPINGS = {"pure": "lazyentity.codec.pure", "native": "lazyentity._native"}
+
+# What is in ndb/ is about google-cloud-ndb, which need not be installed.
+HAS_NDB = importlib.util.find_spec("google.cloud.ndb") is not None
+collect_ignore = [] if HAS_NDB else ["ndb"]
 
 # The machines that run this differ widely in speed, and no test here is about time.
 settings.register_profile("default", deadline=None, max_examples=100, print_blob=True)
@@ -34,10 +39,14 @@ def _implementations() -> dict[str, type[LazyEntity]]:
 IMPLEMENTATIONS = _implementations()
 
 
-def pytest_report_header() -> str:
-    """Say which implementation is the default, so that a log shows what was tested."""
+def pytest_report_header() -> list[str]:
+    """Say what is the default and what is installed, so that a log shows what was tested."""
     tested = ", ".join(IMPLEMENTATIONS)
-    return f"lazyentity backend: {lazyentity.backend} (under test: {tested})"
+    ndb = metadata.version("google-cloud-ndb") if HAS_NDB else "not installed"
+    return [
+        f"lazyentity backend: {lazyentity.backend} (under test: {tested})",
+        f"google-cloud-ndb: {ndb}",
+    ]
 
 
 @pytest.fixture(scope="session", params=list(IMPLEMENTATIONS))

@@ -33,9 +33,11 @@ def configuration() -> str:
         (CHECKOUT / name).read_bytes()
         for name in ("setup.py", "pyproject.toml", "lazyentity/_version.py")
     ]
-    # setup.py takes the requirement on the client from here; the rest of the module changes freely.
-    client = (CHECKOUT / "patches" / "datastore.py").read_bytes()
-    parts += [line for line in client.splitlines() if line.startswith(b"SUPPORTED_VERSIONS")]
+    # setup.py takes the requirements on the clients from here; the rest of the modules changes
+    # freely.
+    for name in ("datastore.py", "ndb.py"):
+        client = (CHECKOUT / "patches" / name).read_bytes()
+        parts += [line for line in client.splitlines() if line.startswith(b"SUPPORTED_VERSIONS")]
     return digest(parts)
 
 
@@ -46,15 +48,15 @@ def native() -> str:
     return digest(source.read_bytes() for source in sources)
 
 
-def install(environment: Path, *requirements: str) -> None:
-    """Install the checkout, editable, with ``requirements`` or options of pip.
+def install(environment: Path, extras: str, *requirements: str) -> None:
+    """Install the checkout, editable, with ``extras`` and ``requirements`` or options of pip.
 
     Raises:
         subprocess.CalledProcessError: pip failed, and has said why on the terminal.
     """
     pip = [str(environment / "bin" / "python"), "-m", "pip", "--disable-pip-version-check"]
     subprocess.run(
-        [*pip, "install", "--quiet", "--editable", f"{CHECKOUT}[bench,test]", *requirements],
+        [*pip, "install", "--quiet", "--editable", f"{CHECKOUT}[{extras}]", *requirements],
         check=True,
     )
 
@@ -105,6 +107,7 @@ def main() -> None:
     """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("environment", type=Path)
+    parser.add_argument("extras", help="of the project, separated by commas")
     parser.add_argument("requirements", nargs="*", help="to be installed beside the project")
     arguments = parser.parse_args()
     environment: Path = arguments.environment.absolute()
@@ -112,6 +115,7 @@ def main() -> None:
         "checkout": str(CHECKOUT),
         "interpreter": [sys.version, sys.base_prefix],
         "configuration": configuration(),
+        "extras": arguments.extras,
         "requirements": arguments.requirements,
         "native": native(),
     }
@@ -121,11 +125,11 @@ def main() -> None:
     try:
         if before | {"native": wanted["native"]} == wanted:
             print("building the native backend again", flush=True)
-            install(environment, "--no-deps")
+            install(environment, arguments.extras, "--no-deps")
         else:
             make(environment)
             print("installing lazyentity with what its tests and benchmarks need", flush=True)
-            install(environment, *arguments.requirements)
+            install(environment, arguments.extras, *arguments.requirements)
     except subprocess.CalledProcessError as failure:
         raise SystemExit(failure.returncode) from None
     (environment / STAMP).write_text(json.dumps(wanted))

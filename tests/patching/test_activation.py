@@ -22,7 +22,8 @@ def nothing_is_replaced():
 
 def say(**state):
     state["stock"] = nothing_is_replaced()
-    state["patched"] = list(lazyentity.patched())
+    # google-cloud-ndb, which may be installed, has tests of its own.
+    state["patched"] = [name for name in lazyentity.patched() if name != "ndb"]
     print(json.dumps(state))
 """
 
@@ -68,7 +69,7 @@ say(same=before == (list(warnings.filters), logging.root.level, list(logging.roo
 _WITH_VERSION = """
 import lazyentity
 from lazyentity.patches import datastore
-datastore.installed_version = {version!r}
+datastore.installed_version = lambda: {version!r}
 """
 
 
@@ -204,12 +205,12 @@ class TestDisabled:
 import os, lazyentity.auto
 os.environ["LAZYENTITY_DISABLE"] = "1"
 lazyentity.patch()
-still = list(lazyentity.patched())
+still = "datastore" in lazyentity.patched()
 lazyentity.unpatch()
 say(still=still)
 """
         )
-        assert state == {"still": ["datastore"], "stock": True, "patched": []}
+        assert state == {"still": True, "stock": True, "patched": []}
 
     def test_unknown_names_are_refused_all_the_same(self) -> None:
         finished = run(

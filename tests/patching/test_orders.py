@@ -92,7 +92,7 @@ def test_patching_and_unpatching_again_and_again(
             lazyentity.unpatch()
         clients.append(make())
         name = "LazyEntity" if letter == "p" else "Entity"
-        assert lazyentity.patched() == (("datastore",) if letter == "p" else ())
+        assert ("datastore" in lazyentity.patched()) == (letter == "p")
         for client in clients:
             result = read(client)
             assert result["classes"] == [name]

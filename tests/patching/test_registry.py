@@ -40,7 +40,7 @@ Client = datastore.Client
 
 def test_patching_replaces_these_and_nothing_else() -> None:
     """Of all that a read or a write goes through, ten attributes are replaced."""
-    lazyentity.patch()
+    lazyentity.patch("datastore")
     now = standing()
     assert now.keys() == ORIGINALS.keys()
     assert sorted(place for place in now if now[place] != ORIGINALS[place]) == [
@@ -86,7 +86,7 @@ def test_unknown_names_are_refused(function: Callable[..., None], names: tuple[s
     lazyentity.patch()
     with pytest.raises(ValueError, match="unknown client"):
         lazyentity.unpatch(*names)
-    assert lazyentity.patched() == ("datastore",)
+    assert "datastore" in lazyentity.patched()
 
 
 @pytest.mark.parametrize(("holder", "name"), SEAMS, ids=BY_NAME)
@@ -98,10 +98,10 @@ class TestMissingTarget:
         monkeypatch.delattr(holder, name)
         before = standing()
         with pytest.warns(RuntimeWarning) as caught:
-            lazyentity.patch()
+            lazyentity.patch("datastore")
         (warning,) = caught
         # Warnings are errors here: a second one would raise.
-        lazyentity.patch()
+        lazyentity.patch("datastore")
         assert "google-cloud-datastore" in str(warning.message)
         assert name in str(warning.message)
         assert standing() == before

@@ -1,0 +1,471 @@
+"""Queries, however their results are asked for, give what stock ndb gives."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import pytest
+from google.cloud import ndb
+from google.cloud.environment_vars import GCD_HOST
+
+from tests.ndb.describing import storages
+from tests.ndb.sides import Sides
+from tests.ndb.stored import COUNT, Circle, Dotted, Hooked, Item, Loose, Residence, Shape
+
+ODD = Item.parity == "odd"
+
+
+def _parent() -> Any:
+    return ndb.Key("Parent", 1)
+
+
+class TestWaysToAsk:
+    """Everything that a query can be asked for."""
+
+    @pytest.mark.parametrize(
+        "ask",
+        [
+            lambda query: query.fetch(),
+            lambda query: query.fetch(3),
+            lambda query: query.fetch(limit=2, offset=3),
+            lambda query: query.fetch_async().result(),
+            lambda query: query.fetch_async(limit=1).result(),
+            list,
+            lambda query: list(query.iter()),
+            lambda query: list(query.iter(limit=5, offset=1)),
+            lambda query: query.get(),
+            lambda query: query.get_async().result(),
+            lambda query: query.map(lambda one: (one, one.number)),
+            lambda query: query.map_async(lambda one: one.key).result(),
+            lambda query: query.map(lambda key: key.get_async(), keys_only=True),
+            lambda query: query.count(),
+            lambda query: query.count(limit=2),
+            lambda query: query.count_async().result(),
+            lambda query: query.fetch(keys_only=True),
+            lambda query: query.get(keys_only=True),
+            lambda query: query.fetch(use_cache=False),
+            lambda query: query.fetch(read_consistency=ndb.EVENTUAL),
+            lambda query: query.fetch(limit=0),
+            lambda query: query.fetch(offset=COUNT + 1),
+        ],
+    )
+    def test_of_one_query(self, loopback_sides: Sides, ask: Any) -> None:
+        loopback_sides.check(lambda: ask(Item.query(ODD).order(-Item.number)))
+
+    def test_fetch(self, sides: Sides) -> None:
+        sides.check(lambda: Item.query().order(Item.number).fetch())
+
+    def test_limit_and_offset(self, sides: Sides) -> None:
+        sides.check(
+            lambda: [
+                Item.query().order(Item.number).fetch(limit=limit, offset=offset)
+                for limit in (None, 1, 4)
+                for offset in (None, 2, COUNT)
+            ]
+        )
+
+    def test_iterator(self, sides: Sides) -> None:
+        def stepwise() -> Any:
+            iterator = Item.query().order(Item.number).iter()
+            seen: list[Any] = []
+            while iterator.has_next():
+                seen.append([iterator.probably_has_next(), next(iterator), iterator.cursor_after()])
+            return seen, iterator.probably_has_next()
+
+        sides.check(stepwise)
+
+    def test_iterator_asynchronously(self, sides: Sides) -> None:
+        @ndb.tasklet
+        def collected() -> Any:
+            iterator = Item.query().order(Item.number).iter()
+            seen = []
+            while (yield iterator.has_next_async()):
+                seen.append(iterator.next())
+            raise ndb.Return(seen)
+
+        sides.check(lambda: collected().result())
+
+    @pytest.mark.parametrize("environment", [None, "named"])
+    def test_count(
+        self, sides: Sides, environment: str | None, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Where the environment names an emulator, ndb counts in another way."""
+        if environment is not None:
+            monkeypatch.setenv(GCD_HOST, environment)
+
+        def counts() -> Any:
+            query = Item.query()
+            return [
+                *(query.count(), query.count(limit=4), query.filter(ODD).count()),
+                *(query.filter(Item.number > 100).count(), query.count(limit=100)),
+            ]
+
+        sides.check(counts)
+
+    def test_kindless(self, sides: Sides) -> None:
+        sides.check(lambda: ndb.Query(ancestor=_parent()).fetch())
+
+    def test_polymodel(self, sides: Sides) -> None:
+        sides.check(lambda: [Shape.query().order(Shape.number).fetch(), Circle.query().fetch()])
+
+    def test_several_kinds_at_once(self, sides: Sides) -> None:
+        def both() -> Any:
+            futures = [Item.query().order(Item.number).fetch_async(), Shape.query().fetch_async()]
+            return [future.result() for future in futures]
+
+        sides.check(both)
+
+    def test_gql(self, loopback_sides: Sides) -> None:
+        loopback_sides.check(
+            lambda: ndb.gql("SELECT * FROM Item WHERE parity = :1 ORDER BY number", "odd").fetch()
+        )
+
+    def test_default_options(self, loopback_sides: Sides) -> None:
+        def limited() -> Any:
+            options = ndb.QueryOptions(limit=2, use_cache=False)
+            return Item.query(default_options=options).fetch()
+
+        loopback_sides.check(limited)
+
+    def test_equal_keys_and_other_values(self, sides: Sides) -> None:
+        """A model that was changed and is in the context's cache stays as it is."""
+
+        def changed() -> Any:
+            first = ndb.Key(Item, 1).get()
+            first.text = "changed, not put"
+            return Item.query().order(Item.number).fetch(3)
+
+        sides.check(changed)
+
+
+class TestPages:
+    def test_all_pages(self, sides: Sides) -> None:
+        def pages() -> Any:
+            seen, cursor, more = [], None, True
+            while more:
+                query = Item.query().order(Item.number)
+                found, cursor, more = query.fetch_page(2, start_cursor=cursor)
+                seen.append([found, cursor, more])
+            return seen
+
+        sides.check(pages)
+
+    def test_from_a_cursor_of_text(self, sides: Sides) -> None:
+        def second_page() -> Any:
+            query = Item.query().order(Item.number)
+            _, cursor, _ = query.fetch_page(3)
+            again = ndb.Cursor(urlsafe=cursor.urlsafe())
+            return query.fetch_page(3, start_cursor=again), query.fetch(end_cursor=again)
+
+        sides.check(second_page)
+
+    def test_keys(self, sides: Sides) -> None:
+        sides.check(lambda: Item.query().order(Item.number).fetch_page(2, keys_only=True))
+
+    def test_of_nothing(self, sides: Sides) -> None:
+        sides.check(lambda: Item.query(Item.number > 100).fetch_page(2))
+
+    def test_projection(self, sides: Sides) -> None:
+        sides.check(
+            lambda: Item.query(projection=["number"]).order(Item.number).fetch_page(2),
+            lazy=False,
+        )
+
+    def test_continued_by_the_other_side(self, loopback_sides: Sides) -> None:
+        """A cursor of stock ndb continues lazily, and the other way round."""
+        sides = loopback_sides
+
+        def page(cursor: Any) -> Any:
+            with sides.context():
+                query = Item.query().order(Item.number)
+                found, after, _ = query.fetch_page(3, start_cursor=cursor)
+                return [one.number for one in found], after
+
+        first, cursor = page(None)
+        with sides.lazily():
+            assert page(None) == (first, cursor)
+            second, cursor = page(cursor)
+        third, _ = page(cursor)
+        assert first + second + third == list(range(1, COUNT + 1))
+
+
+class TestFilters:
+    @pytest.mark.parametrize(
+        "condition",
+        [
+            Item.number > 3,
+            Item.number != 3,
+            Item.flag == True,  # noqa: E712
+            Item.text == "é 漢 🜁 2",
+            Item.nothing == None,  # noqa: E711
+            Item.tags == "tag 1",
+            Item.shouted == "QUIET 3",
+            Item.computed == "odd 3",
+            Item.site.name == "nested",
+            Item.address == Residence(street="2 Street", city="even"),
+            Item.addresses.street == "3 Street",
+            ndb.AND(ODD, Item.number > 3),
+        ],
+        ids=repr,
+    )
+    def test_condition(self, loopback_sides: Sides, condition: Any) -> None:
+        loopback_sides.check(lambda: Item.query(condition).fetch())
+
+    def test_keys(self, loopback_sides: Sides) -> None:
+        loopback_sides.check(
+            lambda: [
+                Item.query(Item.key == ndb.Key(Item, 2)).fetch(),
+                Item.query(Item.key > ndb.Key(Item, 4)).fetch(),
+                Item.query(Item.reference == ndb.Key("Other", "name", "Child", 3)).fetch(),
+            ]
+        )
+
+    def test_ancestor(self, sides: Sides) -> None:
+        sides.check(
+            lambda: [
+                Hooked.query(ancestor=_parent()).fetch(),
+                Hooked.query(Hooked.number > 3, ancestor=_parent()).fetch(),
+                Hooked.query(ancestor=_parent()).fetch(keys_only=True),
+                Hooked.query(ancestor=_parent()).order(-Hooked.number).get(),
+            ]
+        )
+
+    @pytest.mark.parametrize("order", [Item.number, -Item.number, Item.key, -Item.key], ids=repr)
+    def test_order(self, loopback_sides: Sides, order: Any) -> None:
+        loopback_sides.check(lambda: Item.query().order(Item.parity, order).fetch())
+
+    def test_of_dotted_properties(self, loopback_sides: Sides) -> None:
+        loopback_sides.check(
+            lambda: Dotted.query(Dotted.address.street == "2 Street").fetch(), lazy=False
+        )
+
+
+class TestServerOperators:
+    def test_in(self, loopback_sides: Sides) -> None:
+        condition = Item.number.IN([1, 3, 5, 100], server_op=True)
+        loopback_sides.check(lambda: Item.query(condition).order(Item.number).fetch())
+
+    def test_not_in(self, loopback_sides: Sides) -> None:
+        loopback_sides.check(
+            lambda: Item.query(Item.number.NOT_IN([1, 3, 5])).order(Item.number).fetch()
+        )
+
+
+class TestManyQueries:
+    """What ndb makes several queries of, and merges the results of."""
+
+    @pytest.mark.parametrize("names", [("ndb",)], ids=["ndb"])
+    @pytest.mark.parametrize(
+        "condition",
+        [
+            Item.number.IN([1, 3, 4, 100]),
+            Item.tags.IN(["all", "tag 1", "tag 2"]),
+            ndb.OR(Item.number == 1, ODD, Item.number > 5),
+            ndb.AND(ODD, ndb.OR(Item.number < 3, Item.number > 5)),
+        ],
+        ids=repr,
+    )
+    @pytest.mark.parametrize(
+        "order", [(), (Item.number,), (-Item.number,), (Item.parity, -Item.number)], ids=repr
+    )
+    def test_merged(self, loopback_sides: Sides, condition: Any, order: Any) -> None:
+        loopback_sides.check(lambda: Item.query(condition).order(*order).fetch())
+
+    @pytest.mark.parametrize("key", [Item.key, -Item.key], ids=repr)
+    def test_ordered_by_key(self, sides: Sides, key: Any) -> None:
+        sides.check(lambda: Item.query(Item.number.IN([5, 1, 3])).order(key).fetch())
+
+    def test_ordered_by_values_of_all_types(self, loopback_sides: Sides) -> None:
+        def ordered(order: Any) -> Any:
+            return Item.query(Item.parity.IN(["odd", "even"])).order(order).fetch()
+
+        for order in (Item.moment, -Item.text, Item.ratio, Item.reference, Item.zoned):
+            loopback_sides.check(functools.partial(ordered, order))
+
+    @pytest.mark.parametrize(
+        "ask",
+        [
+            lambda query: query.fetch(2, offset=1),
+            lambda query: query.get(),
+            lambda query: query.count(),
+            lambda query: query.count(limit=2),
+            lambda query: list(query),
+            lambda query: query.map(lambda one: one),
+            lambda query: query.fetch(keys_only=True),
+            lambda query: query.fetch(use_cache=False),
+        ],
+    )
+    def test_ways_to_ask(self, loopback_sides: Sides, ask: Any) -> None:
+        condition = Item.tags.IN(["all", "tag 1"])
+        loopback_sides.check(lambda: ask(Item.query(condition).order(Item.number)))
+
+    def test_pages_are_refused(self, loopback_sides: Sides) -> None:
+        condition = Item.number.IN([1, 2])
+        loopback_sides.check(lambda: Item.query(condition).fetch_page(1), works=False)
+
+    def test_projection(self, sides: Sides) -> None:
+        sides.check(lambda: _of_both().fetch(projection=["number", "ratio"]), lazy=False)
+
+    def test_projection_that_lacks_what_it_is_sorted_by(self, sides: Sides) -> None:
+        """It is asked for, too, and taken out of the results."""
+        described = sides.check(
+            lambda: _of_both().order(Item.text).fetch(projection=["ratio"]),
+            lazy=False,
+        )
+        assert "'number'" not in repr([one[1]["projection"] for one in described[1]])
+
+    def test_keys_sorted_by_a_property(self, sides: Sides) -> None:
+        sides.check(lambda: _of_both().fetch(keys_only=True))
+
+
+def _of_both() -> Any:
+    """Return what ndb makes two queries of, ordered by what these have to be asked for."""
+    return Item.query(Item.parity.IN(["odd", "even"])).order(-Item.number)
+
+
+class TestPostFilters:
+    """What no server can filter, ndb does: one part of a list that is equal in several ways."""
+
+    MATCHING = Residence(street="3 Street", city="odd")
+    MIXED = Residence(street="3 Street", city="even")
+
+    @pytest.mark.parametrize("residence", [MATCHING, MIXED], ids=repr)
+    def test_repeated_structured_property(self, sides: Sides, residence: Any) -> None:
+        described = sides.check(lambda: Item.query(Item.addresses == residence).fetch())
+        assert len(described[1]) == (2 if residence is self.MATCHING else 0)
+
+    def test_of_dotted_names(self, loopback_sides: Sides) -> None:
+        residence = Residence(street="2 Street", city="even")
+        described = loopback_sides.check(
+            lambda: Dotted.query(Dotted.addresses == residence).fetch(), lazy=False
+        )
+        assert len(described[1]) == 2
+
+    @pytest.mark.parametrize(
+        "ask",
+        [
+            lambda query: query.fetch(1, offset=1),
+            lambda query: query.count(),
+            lambda query: query.get(),
+            lambda query: query.fetch_page(1),
+            lambda query: list(query.iter()),
+            lambda query: query.order(-Item.number).fetch(),
+        ],
+    )
+    def test_ways_to_ask(self, sides: Sides, ask: Any) -> None:
+        sides.check(lambda: ask(Item.query(Item.addresses == self.MATCHING)))
+
+    def test_of_many_queries(self, sides: Sides) -> None:
+        def query() -> Any:
+            other = Residence(street="6 Street", city="even")
+            return Item.query(ndb.OR(Item.addresses == self.MATCHING, Item.addresses == other))
+
+        sides.check(lambda: query().fetch())
+        # Stock ndb cannot merge these in order.
+        sides.check(lambda: query().order(Item.number).fetch(), works=False)
+
+
+class TestProjections:
+    """Projections: of them, ndb sees the messages."""
+
+    @pytest.mark.parametrize(
+        "projection",
+        [
+            ["number"],
+            ["number", "t", "ratio", "flag"],
+            [Item.text, Item.number],
+            ["tags", "number"],
+            ["moment", "zoned", "day", "hour"],
+            ["where", "reference"],
+            ["references"],
+            ["shouted", "computed"],
+            ["nothing"],
+            ["generic"],
+            ["generics"],
+        ],
+        ids=repr,
+    )
+    def test_properties(self, loopback_sides: Sides, projection: Any) -> None:
+        loopback_sides.check(lambda: Item.query().fetch(projection=projection), lazy=False)
+
+    @pytest.mark.parametrize(
+        "projection",
+        [
+            ["address.street"],
+            ["number", "address.street", "address.c"],
+            ["addresses.street", "addresses.c"],
+            ["site.name", "site.address.c"],
+            ["site.numbers"],
+        ],
+        ids=repr,
+    )
+    def test_parts_of_structured_properties(self, loopback_sides: Sides, projection: Any) -> None:
+        loopback_sides.check(lambda: Item.query().fetch(projection=projection), lazy=False)
+
+    @pytest.mark.parametrize(
+        "projection",
+        [
+            ["address.street"],
+            ["number", "address.street", "address.c"],
+            ["as.street", "as.c"],
+            [Dotted.address.street, Dotted.addresses.city],
+        ],
+        ids=repr,
+    )
+    def test_dotted_names(self, loopback_sides: Sides, projection: Any) -> None:
+        loopback_sides.check(lambda: Dotted.query().fetch(projection=projection), lazy=False)
+
+    @pytest.mark.parametrize("projection", [["number"], ["class", "number"]], ids=repr)
+    def test_polymodel(self, loopback_sides: Sides, projection: Any) -> None:
+        loopback_sides.check(lambda: Shape.query().fetch(projection=projection), lazy=False)
+
+    def test_expando(self, loopback_sides: Sides) -> None:
+        loopback_sides.check(lambda: Loose.query().fetch(projection=["number"]), lazy=False)
+
+    def test_distinct(self, sides: Sides) -> None:
+        sides.check(
+            lambda: [
+                Item.query(projection=["parity"], distinct=True).fetch(),
+                Item.query(projection=["parity", "number"], distinct_on=["parity"]).fetch(),
+                Item.query(group_by=["parity"], projection=["parity"]).fetch(),
+            ],
+            lazy=False,
+        )
+
+    def test_ordered_and_filtered(self, sides: Sides) -> None:
+        sides.check(
+            lambda: Item.query(Item.number > 2).order(-Item.number).fetch(projection=["number"]),
+            lazy=False,
+        )
+
+    def test_are_not_in_the_cache_of_the_context(self, sides: Sides) -> None:
+        def both() -> Any:
+            projected = Item.query().order(Item.number).fetch(1, projection=["number"])[0]
+            whole = projected.key.get()
+            return [storages(projected) <= {"dict", "LazyValues"}, projected is whole, whole.text]
+
+        sides.check(both)
+
+    def test_put_is_refused(self, loopback_sides: Sides) -> None:
+        loopback_sides.check(
+            lambda: Item.query().fetch(1, projection=["number"])[0].put(), works=False
+        )
+
+    def test_reading_what_was_not_projected_is_refused(self, loopback_sides: Sides) -> None:
+        loopback_sides.check(
+            lambda: Item.query().fetch(1, projection=["number"])[0].text, works=False
+        )
+
+
+class TestFullResults:
+    """Structured properties and Expandos outside projections."""
+
+    def test_dotted(self, sides: Sides) -> None:
+        sides.check(lambda: Dotted.query().order(Dotted.number).fetch(), lazy=False)
+
+    def test_expando(self, sides: Sides) -> None:
+        sides.check(lambda: Loose.query(Loose.number == 2).fetch(), lazy=False)
+
+    def test_expando_of_names_that_the_class_has(self, sides: Sides) -> None:
+        sides.check(lambda: Loose.query(Loose.number == 1).fetch())
