@@ -57,13 +57,12 @@ def _measure(chosen: Sequence[run.Step]) -> list[run.Part]:
         return parts
 
 
-def _check_goals(measured: results.Results, console: Console) -> None:
+def _check_goals(outcomes: Sequence[goals.Outcome], console: Console) -> None:
     """Show the goals of the backend.
 
     Raises:
         click.ClickException: some are missed; the text names each.
     """
-    outcomes = goals.evaluate(measured)
     tables.show_goals(outcomes, console)
     if missed := [str(outcome) for outcome in outcomes if not outcome.met]:
         raise click.ClickException("\n  ".join([f"{len(missed)} goals missed:", *missed]))
@@ -95,6 +94,7 @@ def _check_goals(measured: results.Results, console: Console) -> None:
     help="A mix of property types to measure (repeatable).",
 )
 @click.option("--check", is_flag=True, help="Fail, naming them, when declared goals are missed.")
+@click.option("--ndb", is_flag=True, help="Measure models of google-cloud-ndb instead.")
 @click.option("--kind", help="Decode your own entities of this kind instead; they are only read.")
 @click.option("--project", help="The project of --kind.")
 @click.option("--namespace", help="The namespace of --kind.")
@@ -114,6 +114,7 @@ def main(
     properties: tuple[int, ...],
     mixes: tuple[str, ...],
     check: bool,
+    ndb: bool,
     kind: str | None,
     project: str | None,
     namespace: str | None,
@@ -132,12 +133,17 @@ def main(
         raise click.UsageError("--project, --namespace and --database go with --kind")
     if kind is not None and (svg or check or properties or mixes):
         raise click.UsageError("--plot, --check, --properties and --mixes do not go with --kind")
+    if ndb and (kind is not None or svg or properties or mixes):
+        raise click.UsageError("--kind, --plot, --properties and --mixes do not go with --ndb")
     plan = run.QUICK if quick else run.FULL
     try:
         with contextlib.ExitStack() as files:
             for path in filter(None, (output, svg)):
                 files.enter_context(results.writable(path))
-            if kind is None:
+            if ndb:
+                chosen = run.ndb_steps(plan)
+                source = None
+            elif kind is None:
                 chosen = run.steps(plan, mixes or tuple(cases.MIXES), properties or plan.counts)
                 source = None
             else:
@@ -165,4 +171,4 @@ def main(
     tables.show(measured, console)
     click.echo(f"results: {output}" + (f", chart: {svg}" if svg else ""))
     if check:
-        _check_goals(measured, console)
+        _check_goals(goals.evaluate(measured, goals.NDB_GOALS if ndb else goals.GOALS), console)

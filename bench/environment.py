@@ -5,12 +5,14 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from google.protobuf.internal import api_implementation
 
 _PACKAGES = ("lazyentity", "google-cloud-datastore", "protobuf", "proto-plus", "grpcio", "wrapt")
+_NDB, _NDB_PACKAGE = "google-cloud-ndb", "google.cloud.ndb"
 
 
 @dataclass(frozen=True)
@@ -44,12 +46,13 @@ def _cpu_model() -> str:
 
 
 def describe(backend: str) -> Environment:
-    """The surroundings of this process, with lazyentity's ``backend``."""
+    """The surroundings of this process, of ndb only if it is used; ``backend`` is lazyentity's."""
+    packages = (*_PACKAGES, _NDB) if _NDB_PACKAGE in sys.modules else _PACKAGES
     return Environment(
         backend=backend,
         python=f"{platform.python_implementation()} {platform.python_version()}",
         protobuf_implementation=api_implementation.Type(),
-        versions={package: _version(package) for package in _PACKAGES},
+        versions={package: _version(package) for package in packages},
         cpu=_cpu_model(),
         cores=os.cpu_count() or 1,
         system=f"{platform.system()} {platform.machine()}",

@@ -35,6 +35,10 @@ _MIX_TITLES = {
     "strings": "Strings only",
     "nested": "Embedded entities and arrays, read to their leaves",
 }
+_MODEL_TITLES = {
+    "Model": "Models of six types in rotation",
+    "Expando": "The same entities as Expandos, which ndb itself makes",
+}
 _COMPACT_MIXES = ("mixed",)
 _SHOWN_COUNTS = (5, 20, 100, 500, 1000)
 
@@ -87,6 +91,26 @@ def _conversion(measured: Results, mix: str) -> str:
         "all read by name",
         "items()",
     )
+    return _table(headers, rows)
+
+
+def _models(measured: Results, kind_of_class: str) -> str:
+    lines = {
+        (line.properties, line.read): line
+        for line in measured.conversion
+        if line.mix == kind_of_class
+    }
+    rows = (
+        (
+            str(properties),
+            f"{line.stock.median:.1f}",
+            f"{line.lazy.median:.1f}",
+            *(_ratio(lines.get((properties, count))) for count in ("0", "4", "all")),
+        )
+        for (properties, read), line in lines.items()
+        if read == "4"
+    )
+    headers = ("properties", "stock µs", "lazy µs, 4 read", "none read", "4 read", "all read")
     return _table(headers, rows)
 
 
@@ -164,6 +188,19 @@ def _end_to_end(measured: Results) -> str:
     return _table(("call", "stock ms", "lazy ms", "undecoded bytes ms", "stock / lazy"), rows)
 
 
+def _calls(measured: Results) -> str:
+    rows = (
+        (
+            f"{line.call} of {line.entities} x {line.properties}, {line.done}",
+            f"{line.stock.median:.1f}",
+            f"{line.lazy.median:.1f}",
+            _ratio(line),
+        )
+        for line in measured.end_to_end
+    )
+    return _table(("call", "stock ms", "lazy ms", "stock / lazy"), rows)
+
+
 def _memory(measured: Results) -> str:
     rows = (
         (
@@ -214,6 +251,9 @@ def render(measured: Results, compact: bool = False) -> str:
     for mix, title in _MIX_TITLES.items():
         if mix in measured_mixes and (not compact or mix in _COMPACT_MIXES):
             blocks += [f"{title}:", _conversion(measured, mix)]
+    for kind_of_class, title in _MODEL_TITLES.items():
+        if kind_of_class in measured_mixes:
+            blocks += [f"{title}:", _models(measured, kind_of_class)]
     if DOCUMENT in measured_mixes | {line.mix for line in measured.puts} and not compact:
         blocks += [
             _prose(
@@ -236,11 +276,16 @@ def render(measured: Results, compact: bool = False) -> str:
             _prose("Fresh entities of six mixed types to messages, as in a put, per entity:"),
             _puts(puts),
         ]
-    if measured.end_to_end:
+    if any(line.floor is not None for line in measured.end_to_end):
         blocks += [
             "Through the client, over loopback gRPC, wall time of a call; *undecoded bytes* is the "
             "same path\nwith nothing decoded:",
             _end_to_end(measured),
+        ]
+    elif measured.end_to_end:
+        blocks += [
+            "Through the client, over loopback gRPC, wall time of a call:",
+            _calls(measured),
         ]
     if measured.memory:
         blocks += ["Memory held by an entity of six mixed types, 4 read:", _memory(measured)]

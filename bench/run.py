@@ -177,6 +177,31 @@ def steps(plan: Plan, mixes: Sequence[str], counts: Sequence[int]) -> list[Step]
     ]
 
 
+def ndb_steps(plan: Plan) -> list[Step]:
+    """The measurements of google-cloud-ndb, which is imported for them.
+
+    Raises:
+        ImportError: if it is not installed.
+    """
+    from lazyentity.bench import end_to_end_models, models
+
+    def step(make: Callable[[], models.ModelCase]) -> Step:
+        return "models", lambda: models.measure(make(), plan.conversion)
+
+    return [
+        *map(step, models.select(models.COUNTS, models.READS).values()),
+        *(
+            (
+                "end to end",
+                functools.partial(
+                    end_to_end_models.measure, call, ENTITIES, PROPERTIES, plan.end_to_end
+                ),
+            )
+            for call in end_to_end_models.CALLS
+        ),
+    ]
+
+
 def own_steps(plan: Plan, own: Sequence[cases.Case]) -> list[Step]:
     """The decode measurement of cases that exist already."""
     return [

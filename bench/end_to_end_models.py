@@ -1,0 +1,109 @@
+"""Reads through google-cloud-ndb, over a real gRPC channel to the loopback server."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from google.cloud import ndb
+from google.cloud.environment_vars import GCD_HOST
+
+from lazyentity.bench import cases, loopback, models, verify
+from lazyentity.bench.end_to_end import Loaded, wall_times
+from lazyentity.bench.results import EndToEnd
+from lazyentity.bench.server.process import LoopbackServer
+from lazyentity.bench.stats import paired_ratio
+from lazyentity.bench.timing import Budget, Task, interleave
+
+_READ = "1"
+
+Call = Callable[[Any, list[Any]], Any]
+
+
+def _fetch(kind: Any, keys: list[Any]) -> Any:
+    return kind.query().fetch(len(keys))
+
+
+def _get_multi(_kind: Any, keys: list[Any]) -> Any:
+    return ndb.get_multi(keys)
+
+
+CALLS: dict[str, Call] = {"ndb fetch": _fetch, "ndb get_multi": _get_multi}
+
+
+def _task(call: Call, client: Any, kind: Any, keys: list[Any], name: str) -> Task:
+    def read() -> list[Any]:
+        # Without the context's cache: what is measured comes over the wire.
+        with client.context(cache_policy=False):
+            return [getattr(instance, name) for instance in call(kind, keys)]
+
+    return read
+
+
+@contextlib.contextmanager
+def _client(port: int) -> Iterator[Any]:
+    """Make a client of a server, whatever the environment names."""
+    before = os.environ.get(GCD_HOST)
+    os.environ[GCD_HOST] = f"127.0.0.1:{port}"
+    try:
+        client = ndb.Client(project=cases.PROJECT)
+    finally:
+        if before is None:
+            del os.environ[GCD_HOST]
+        else:
+            os.environ[GCD_HOST] = before
+    try:
+        yield client
+    finally:
+        client.stub.grpc_channel.close()
+
+
+@contextlib.contextmanager
+def loaded(call_name: str, entities: int, properties: int) -> Iterator[Loaded]:
+    """Start a server, load it, and connect a client of ndb.
+
+    Raises:
+        KeyError: there is no such call.
+    """
+    call = CALLS[call_name]
+    mix = cases.MIXES[models.MIX]
+    (name,) = cases.names_read(mix, properties, _READ)
+    with contextlib.ExitStack() as stack:
+        port = stack.enter_context(LoopbackServer()).grpc_port
+        stored = [mix.entity(properties, number) for number in range(entities)]
+        keys = loopback.store(stack.enter_context(loopback.client(port)), stored)
+        client = stack.enter_context(_client(port))
+        kind = models.model_class(properties)
+        task = _task(call, client, kind, [ndb.Key._from_ds_key(key) for key in keys], name)
+
+        def check(stock_values: list[Any], lazy_values: list[Any]) -> None:
+            verify.check_same(entities, len(stock_values), f"{call_name}: entities")
+            verify.check_same(stock_values, lazy_values, f"{call_name}: {name}")
+
+        yield Loaded({"stock": task, "lazy": task}, check, models.CONTEXTS)
+
+
+def measure(call_name: str, entities: int, properties: int, budget: Budget) -> EndToEnd:
+    """Time one call of ndb that reads ``entities`` entities, one property read of each.
+
+    Raises:
+        verify.OutputMismatch: the sides differ.
+        KeyError: there is no such call.
+    """
+    with loaded(call_name, entities, properties) as call:
+        timed = interleave(call.tasks, budget, call.contexts)
+        call.check(timed["stock"].last, timed["lazy"].last)
+    wall = wall_times(timed)
+    return EndToEnd(
+        call=call_name,
+        entities=entities,
+        properties=properties,
+        read=_READ,
+        stock=wall["stock"],
+        lazy=wall["lazy"],
+        floor=None,
+        ratio=paired_ratio(timed["stock"].seconds, timed["lazy"].seconds),
+        over_floor=None,
+    )
