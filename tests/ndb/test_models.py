@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import operator
 import pickle
 import pickletools
@@ -301,6 +302,6 @@ def test_threads(stored: Stored) -> None:
             assert {
                 name: without_class(value)
                 if isinstance(value, Raised)
-                else seen(lambda value=value: value)
+                else seen(itertools.repeat(value).__next__)
                 for name, value in result.items()
             } == expected
