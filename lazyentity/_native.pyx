@@ -47,10 +47,6 @@ from lazyentity.codec.canonical import canonical_encodings
 from lazyentity.codec.values import meaning_of
 from lazyentity.undecoded import UNDECODED as _UNDECODED
 
-cdef extern from "Python.h":
-    int PyObject_GenericSetAttr(object instance, object name, object value) except -1
-    int delete_attribute "PyObject_GenericSetAttr"(object instance, object name, void* null) except -1
-
 cdef extern from *:
     """
     static PyObject *lazyentity_dict_iter(PyObject *mapping) {
@@ -159,14 +155,6 @@ cdef class LazyMapping(dict):
     def _instance_dict(self):
         """As :meth:`lazyentity.codec.pure.LazyMapping._instance_dict`."""
         return instance_dict(self)
-
-    def __setattr__(self, name, value):
-        instance_dict(self)
-        PyObject_GenericSetAttr(self, name, value)
-
-    def __delattr__(self, name):
-        instance_dict(self)
-        delete_attribute(self, name, NULL)
 
     # Decoding
 

@@ -1,11 +1,19 @@
 # cython: language_level=3, binding=True
 """What CPython knows of a class, for the native backend."""
 
-cdef extern from "Python.h":
-    ctypedef struct PyTypeObject:
-        unsigned long tp_flags
-        unsigned int tp_version_tag
-    unsigned long Py_TPFLAGS_VALID_VERSION_TAG
+cdef extern from *:
+    """
+    static unsigned int lazyentity_type_version(PyObject *kind) {
+    #if PY_VERSION_HEX < 0x030D0000
+        /* Later versions set the tag itself to 0. */
+        if (!(((PyTypeObject *)kind)->tp_flags & Py_TPFLAGS_VALID_VERSION_TAG)) {
+            return 0;
+        }
+    #endif
+        return ((PyTypeObject *)kind)->tp_version_tag;
+    }
+    """
+    unsigned int version_of "lazyentity_type_version"(object kind)
 
 
 def type_version(kind):
@@ -13,7 +21,4 @@ def type_version(kind):
     # Not declared as a type: Cython takes no instance of a metaclass for one.
     if not isinstance(kind, type):
         raise TypeError(f"{kind!r} is not a class")
-    cdef PyTypeObject* described = <PyTypeObject*>kind
-    if described.tp_flags & Py_TPFLAGS_VALID_VERSION_TAG:
-        return described.tp_version_tag
-    return 0
+    return version_of(kind)

@@ -54,6 +54,15 @@ class LazyEntityBase(_MappingAndEntity):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return self._instance_dict().setdefault(name, getattr(self, read)())
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        # Not in the mapping: a type of C that does this may not be given to object.__setattr__().
+        self._instance_dict()
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        self._instance_dict()
+        super().__delattr__(name)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, dict):
             return NotImplemented

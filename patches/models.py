@@ -33,10 +33,21 @@ _Model = model.Model
 _Property = model.Property
 _base_value = model._BaseValue
 
-# Bound before anybody replaces them.
-_model_init = _Model.__init__
-_store_value = _Property._store_value
-_blob_from_datastore = model.BlobProperty._from_datastore
+
+def _own(kind: Any, name: str) -> Any:
+    """Return ndb's own method of a class; something else, if somebody has replaced it already."""
+    method = inspect.getattr_static(kind, name)
+    return method if _is_own(getattr(method, "__func__", method)) else object()
+
+
+def _is_own(function: Any) -> bool:
+    code = getattr(function, "__code__", None)
+    return code is not None and code.co_filename == model.__file__
+
+
+_model_init = _own(_Model, "__init__")
+_store_value = _own(_Property, "_store_value")
+_blob_from_datastore = _own(model.BlobProperty, "_from_datastore")
 
 _new = object.__new__
 _new_values: Any = dict.__new__
@@ -209,7 +220,7 @@ _WRITING = (
     "_retrieve_value",
     "_to_datastore",
 )
-_METHODS = {name: inspect.getattr_static(_Property, name) for name in (*_READING, *_WRITING)}
+_METHODS = {name: _own(_Property, name) for name in (*_READING, *_WRITING)}
 
 
 def _is_plain(prop: Any, methods: Iterable[str]) -> bool:
@@ -222,8 +233,8 @@ def _is_plain(prop: Any, methods: Iterable[str]) -> bool:
 
 
 _KEPT = {
-    model.BooleanProperty._from_base_type: bool,
-    model.TextProperty._from_base_type: str,
+    _own(model.BooleanProperty, "_from_base_type"): bool,
+    _own(model.TextProperty, "_from_base_type"): str,
 }
 """What some conversions give back as it is."""
 
@@ -235,13 +246,14 @@ def _conversion(prop: Any) -> tuple[Any, tuple[Any, ...], type | None]:
 
 def property_get(original: _Original, is_active: Callable[[], bool]) -> _Original:
     """Return what reads the value of a property where ``original``, the descriptor's own, does."""
+    reads_plainly = _is_own(original)
 
     @functools.wraps(original)
     def __get__(prop: Any, instance: Any, model_class: Any = None) -> Any:  # noqa: N807  # its name
         if instance is None:
             return original(prop, instance, model_class)
         values = instance._values
-        if type(values) is LazyValues:
+        if type(values) is LazyValues and reads_plainly:
             # What follows is all that _READING does, where the value was not read before.
             name = prop._name
             known, conversions, kept_type = values._conversions.get(name, _NO_CONVERSION)
@@ -336,12 +348,22 @@ def entity_to_ds_entity(instance: Any, set_key: bool, otherwise: _Original) -> A
     if type(values) is not LazyValues:
         return otherwise(instance, set_key)
     source = values._entity
-    unread = [name for name in values._undecoded() if name in values._spliced]
+    # Of what was changed in the entity itself, its bytes are out of date.
+    untouched = set(source._undecoded())
+    properties = values._properties
+    unread = [
+        name
+        for name in values._undecoded()
+        if name in values._spliced
+        and name in untouched
+        and not properties[name]._required
+        and _is_plain(properties[name], _WRITING)
+    ]
     excluded, meanings = source._wire_excluded(unread), source._wire_meanings(unread)
     kept = {
         name
         for name in unread
-        if name not in meanings and (name in excluded) is not values._properties[name]._indexed
+        if name not in meanings and (name in excluded) is not bool(properties[name]._indexed)
     }
     if not kept:
         return otherwise(instance, set_key)
@@ -350,7 +372,7 @@ def entity_to_ds_entity(instance: Any, set_key: bool, otherwise: _Original) -> A
     uninitialized = []
     spliced = set()
     for prop in model._properties_of(instance):
-        if prop._name in kept and prop is values._properties[prop._name]:
+        if prop._name in kept and prop is properties[prop._name]:
             spliced.add(prop._name)
             continue
         if not prop._is_initialized(instance):
@@ -385,8 +407,15 @@ def entity_from_ds_entity(ds_entity: Any, model_class: Any, otherwise: _Original
         What ndb raises when it makes a model without properties.
         google.protobuf.message.DecodeError, ValueError: if the key cannot be decoded.
     """
-    if type(ds_entity) is LazyEntity and ds_entity.keys() == ds_entity._layout.ordinals.keys():
-        return _model(ds_entity, ds_entity.key, model_class, otherwise)
+    if (
+        type(ds_entity) is LazyEntity
+        and ds_entity.keys() == ds_entity._layout.ordinals.keys()
+        and len(ds_entity._undecoded()) == len(ds_entity)
+        and "_meanings" not in ds_entity._instance_dict()
+    ):
+        # Whatever becomes of the entity, the model has what it was made of.
+        own = LazyEntity.from_bytes(ds_entity._raw)
+        return _model(own, ds_entity.key, ds_entity, model_class, otherwise)
     return otherwise(ds_entity, model_class)
 
 
@@ -413,14 +442,14 @@ def entity_from_protobuf(
                 return original(protobuf)
         entity = protobuf.to_entity()
         if type(entity) is LazyEntity and conversion.stands(model._entity_from_ds_entity):
-            return _model(entity, entity._wire_key(), None, conversion.original)
+            return _model(entity, entity._wire_key(), entity, None, conversion.original)
         # Somebody else's function stands there, or the call was sent inside of eager().
         return model._entity_from_ds_entity(entity)
 
     return _entity_from_protobuf
 
 
-def _model(entity: Any, ds_key: Any, model_class: Any, otherwise: _Original) -> Any:
+def _model(entity: Any, ds_key: Any, given: Any, model_class: Any, otherwise: _Original) -> Any:
     # Key.kind copies the whole path first.
     kind_of_key = ds_key._path[-1]["kind"] if ds_key else None
     class_key = entity.get("class")
@@ -430,7 +459,9 @@ def _model(entity: Any, ds_key: Any, model_class: Any, otherwise: _Original) -> 
         kind = class_key[-1]
     else:
         kind = class_key
-    chosen = model_class or _Model._kind_map.get(kind) or _Model._lookup_model(kind)
+    if type(kind) is not str and kind is not None:
+        return otherwise(given, model_class)
+    chosen = model_class or _Model._lookup_model(kind)
     plan = _plans.get((chosen, kind, entity._layout))
     if (
         plan is None
@@ -443,9 +474,9 @@ def _model(entity: Any, ds_key: Any, model_class: Any, otherwise: _Original) -> 
             plan = _new_plan(chosen, kind, entity._layout)
         except model.KindError:
             # Nobody knows the properties that the class has not. ndb looks at the key first.
-            return otherwise(entity, model_class)
+            return otherwise(given, model_class)
     if plan.properties is None:
-        return otherwise(entity, model_class)
+        return otherwise(given, model_class)
     values = _new_values(LazyValues)
     values._entity = entity
     values._properties = plan.properties

@@ -164,14 +164,20 @@ def get_async(key: Any, options: Any) -> Any:
     model_class = model.Model._kind_map.get(key.kind())
     if model_class:
         model_class._pre_get_hook(key)
-    future = _get(key, options)
+    future = get(key, options)
     if model_class:
         future.add_done_callback(functools.partial(model_class._post_get_hook, key))
     return future
 
 
 @tasklet  # type: ignore[untyped-decorator]  # ndb has no types
-def _get(key: Any, options: Any) -> Generator[Any, Any, Any]:
+def get(key: Any, options: Any) -> Generator[Any, Any, Any]:
+    """Get the model of a key: a tasklet.
+
+    Args:
+        key: a ``ndb.Key``.
+        options: ndb's own ``ReadOptions``.
+    """
     # What follows is the tasklet of ndb's Key.get_async().
     context = get_context()
     use_cache = context._use_cache(key, options)
@@ -248,6 +254,10 @@ class Use(contextlib.ContextDecorator):
     def __init__(self, context: Any) -> None:
         self._context = context
         self._previous: Any = None
+
+    def _recreate_cm(self) -> Use:
+        # For each call of a decorated function: they may be calls within calls.
+        return Use(self._context)
 
     def __enter__(self) -> Any:
         context = self._context

@@ -109,6 +109,10 @@ def test_attributes_of_its_own(lazy_type: type[LazyEntity]) -> None:
     with pytest.raises(AttributeError, match="remark"):
         lazy.remark  # noqa: B018  # that it raises is tested
     assert not hasattr(lazy, "remark")
+    object.__setattr__(lazy, "remark", "kept")
+    assert vars(lazy)["remark"] == "kept"
+    object.__delattr__(lazy, "remark")
+    assert not hasattr(lazy, "remark")
 
 
 def test_subclass(lazy_type: type[LazyEntity]) -> None:

@@ -167,7 +167,7 @@ def fixed_now() -> AbstractContextManager[Any]:
 @contextmanager
 def context(*, legacy_data: bool) -> Iterator[None]:
     """Enter a context, which most of ndb asks for; the clock of what ndb writes stands still."""
-    with CLIENT.context(legacy_data=legacy_data), fixed_now():
+    with CLIENT.context(legacy_data=legacy_data), fixed_now(), geo_points_without_address():
         yield
 
 

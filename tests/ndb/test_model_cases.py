@@ -9,11 +9,14 @@ from typing import Any
 
 import pytest
 from google.cloud import ndb
+from google.cloud.datastore import helpers
 from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 from google.cloud.ndb import model, polymodel
+from google.cloud.ndb.context import get_context
 
 import lazyentity
+from lazyentity.patches import models
 from tests.entity.snapshots import Raised, outcome
 from tests.entity.stock import EntityMessage
 from tests.ndb import handmade
@@ -441,3 +444,121 @@ def test_public_patching(raw: bytes) -> None:
     stock = stock_model(raw)
     assert stock.integer == 1
     Pair(stock, lazy).agree()
+
+
+# Writing more than once.
+
+
+class Home(ndb.Model):
+    street = ndb.StringProperty()
+    city = ndb.StringProperty()
+
+
+class Owner(ndb.Model):
+    number = ndb.IntegerProperty()
+    home = ndb.StructuredProperty(Home)
+    homes = ndb.StructuredProperty(Home, repeated=True)
+
+
+def test_what_was_changed_and_written_stays_changed() -> None:
+    """A second conversion has what the first one had, whatever was read in between."""
+    home = Entity()
+    home.update({"street": "old", "city": "c"})
+    pair = Pair.of(entity_of("Owner", {"number": 1, "home": home, "homes": [home]}))
+
+    def change(owner: Any) -> None:
+        owner.home.street = owner.homes[0].street = "new"
+
+    pair.both(change)
+    for _ in range(3):
+        pair.both(lambda owner: written(owner))
+        pair.both(lambda owner: owner._prepare_for_put())
+        pair.both(lambda owner: (owner.home.street, owner.homes[0].street, owner.home.city))
+    pair.agree()
+
+
+def test_dotted_and_embedded_together() -> None:
+    """Old and new ways of storing one structured property in one entity are merged as in stock."""
+    home = Entity()
+    home.update({"street": "old", "city": "c"})
+    pair = Pair.of(entity_of("Owner", {"home": home, "home.street": "dotted"}))
+    pair.both(lambda owner: written(owner))
+    pair.agree()
+
+
+@pytest.mark.parametrize("indexed", [0, 1])
+@pytest.mark.parametrize("stored", [False, True])
+def test_flags_that_are_no_booleans(indexed: int, *, stored: bool) -> None:
+    """Whether a property is indexed is asked as a truth, and written so."""
+
+    class Flagged(ndb.Model):
+        x = ndb.IntegerProperty(indexed=indexed)
+
+    entity = Entity(Key("Flagged", 1, project="p"), exclude_from_indexes=("x",) * (not stored))
+    entity["x"] = 1
+    pair = Pair.of(helpers.entity_to_protobuf(entity)._pb.SerializeToString())
+    pair.both(lambda flagged: written(flagged))
+
+
+def test_a_class_that_is_an_entity() -> None:
+    """What is stored as the name of the class may be anything."""
+
+    class Zoo(ndb.Model):
+        class_ = ndb.StructuredProperty(Home, "class")
+
+    class Town(ndb.Model):
+        zoo = ndb.StructuredProperty(Zoo)
+
+    inner, home = Entity(), Entity()
+    home["street"] = "s"
+    inner["class"] = home
+    pair = Pair.of(entity_of("Town", {"zoo": inner}))
+    pair.both(lambda town: town.zoo.class_.street)
+    pair.agree()
+
+
+def test_a_sub_model_is_not_what_it_was_made_of() -> None:
+    """Changing the stored entity does not change a model that was made of it before."""
+    home = Entity()
+    home.update({"street": "old", "city": "c"})
+    pair = Pair.of(entity_of("Owner", {"home": home}))
+
+    def change(owner: Any) -> str:
+        base = owner._values["home"].b_val
+        made = owner.home
+        base["street"] = "changed"
+        return str(made.street)
+
+    pair.both(change)
+
+
+def test_a_class_is_planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many of its entities are read; the pure backend makes sure each time."""
+    plans: list[Any] = []
+    original = models._properties
+
+    def properties(*arguments: Any) -> Any:
+        plans.append(arguments)
+        return original(*arguments)
+
+    monkeypatch.setattr(models, "_properties", properties)
+    raw = entity_of("Owner", {"number": 1})
+    for _ in range(20):
+        lazy_model(raw)
+    assert len(plans) <= (2 if lazyentity.backend == "native" else 20)
+
+
+def test_a_context_in_a_decorator() -> None:
+    """Calls within calls each put back what they found."""
+    before = get_context()
+    other = before.new()
+    with patched():
+
+        @other.use()
+        def nested(depth: int) -> bool:
+            if depth:
+                nested(depth - 1)
+            return get_context() is other
+
+        assert nested(2)
+        assert get_context() is before
