@@ -44,9 +44,14 @@ def test_one_property_fails_alone(stored: Stored, data: st.DataObject) -> None:
     made = without_class(outcome(lazy_model, stored.raw))
     if isinstance(made, Raised):
         # The error of one of the properties, or of the key.
+        bare = EntityMessage.FromString(stored.raw)
+        bare.ClearField("properties")
         assert made == expected or made in [
-            seen(partial(stock_value, stored.raw, name))
-            for name in raw_entities.names_in(stored.raw)
+            seen(lambda: stock_model(bare.SerializeToString())),
+            *(
+                seen(partial(stock_value, stored.raw, name))
+                for name in raw_entities.names_in(stored.raw)
+            ),
         ]
         return
     assert is_lazy(made)
