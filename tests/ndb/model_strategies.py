@@ -164,7 +164,7 @@ SORTS: dict[str, Sort] = {
     "date": Sort(ndb.DateProperty, _TIMES.map(datetime.datetime.date)),
     "time": Sort(ndb.TimeProperty, _TIMES.map(datetime.datetime.time)),
     "computed": Sort(
-        lambda **o: ndb.ComputedProperty(lambda self: len(self._values), **o),
+        lambda **o: ndb.ComputedProperty(lambda self: "p0" in self._values, **o),
         st.none(),
         frozenset(("indexed",)),
         writable=False,

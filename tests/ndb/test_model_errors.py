@@ -28,6 +28,9 @@ from tests.ndb.pairs import (
 )
 from tests.ndb.raw_entities import FAULTS
 
+# Python 3.10 has none.
+HAS_NOTES = hasattr(BaseException, "add_note")
+
 
 @pytest.fixture(autouse=True, params=LEGACY)
 def _context(request: pytest.FixtureRequest) -> Iterator[None]:
@@ -63,11 +66,11 @@ def test_one_property_fails_alone(stored: Stored, data: st.DataObject) -> None:
                 assert seen(partial(made._values.__getitem__, name)) == value
         if isinstance(value, Raised):
             errors.append(value)
-            assert name in told_by(partial(made._values.__getitem__, name))
+            assert not HAS_NOTES or name in told_by(partial(made._values.__getitem__, name))
             prop = type(made)._properties[name]
             if not isinstance(prop, ndb.ComputedProperty):
                 # Which never looks at what is stored.
-                assert name in told_by(partial(getattr, made, prop._code_name))
+                assert not HAS_NOTES or name in told_by(partial(getattr, made, prop._code_name))
     if expected not in errors:
         # What the model does not take from the entity is not looked at.
         rest = set(raw_entities.names_in(stored.raw)) - set(made._values)
@@ -95,7 +98,7 @@ def test_a_property_of_a_sub_model_fails_alone(fault: Any) -> None:
         assert lazy.address.number == 5
         for _ in range(2):
             assert seen(lambda: lazy.address.street) == expected
-    assert "'s'" in told_by(lambda: lazy.address.street)
+    assert not HAS_NOTES or "'s'" in told_by(lambda: lazy.address.street)
 
 
 def stock_value(raw: bytes, name: str) -> Any:
