@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from google.cloud.datastore import Entity
 
 from lazyentity.bench import sides, verify, wire
 from lazyentity.bench.cases import EAGER, Case
 from lazyentity.bench.results import Conversion
 from lazyentity.bench.stats import paired_ratio, scaled, summarize
-from lazyentity.bench.timing import Budget, Task, interleave
+from lazyentity.bench.timing import Budget, Task, Timed, interleave
 
 _MICROSECONDS = 1e6
 
@@ -69,13 +71,18 @@ def measure(case: Case, budget: Budget) -> Conversion:
     check_outputs(case)
     timed = interleave(tasks(case), budget)
     verify.check_read(case.reader, timed["stock"].last, timed["lazy"].last)
+    return result(case.mix, case, timed)
+
+
+def result(mix: str, case: Case, timed: Mapping[str, Timed]) -> Conversion:
+    """What timing the tasks stock, lazy and upb_parse of ``case`` gave, under the name ``mix``."""
     seconds = {name: track.seconds for name, track in timed.items()}
     per_entity = {
         name: summarize(scaled(samples, _MICROSECONDS / case.entities))
         for name, samples in seconds.items()
     }
     return Conversion(
-        mix=case.mix,
+        mix=mix,
         properties=case.properties,
         read=case.read,
         entities=case.entities,

@@ -18,7 +18,8 @@ from lazyentity.bench.stats import Summary, paired_ratio, scaled, summarize
 from lazyentity.bench.timing import Budget, Context, Task, Timed, interleave
 
 _MILLISECONDS = 1e3
-_READ = "1"
+READ = "1"
+"""What is read of each entity, see `cases.names_read`."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ def loaded(call_name: str, entities: int, properties: int) -> Iterator[Loaded]:
     """
     call = CALLS[call_name]
     mix = cases.MIXES["mixed"]
-    (name,) = cases.names_read(mix, properties, _READ)
+    (name,) = cases.names_read(mix, properties, READ)
     with contextlib.ExitStack() as stack:
         port = stack.enter_context(LoopbackServer()).grpc_port
         stock, lazy, bare = (stack.enter_context(loopback.client(port)) for _ in range(3))
@@ -122,17 +123,30 @@ def measure(call_name: str, entities: int, properties: int, budget: Budget) -> E
         KeyError: there is no such call.
     """
     with loaded(call_name, entities, properties) as call:
-        timed = interleave(call.tasks, budget, call.contexts)
-        call.check(timed["stock"].last, timed["lazy"].last)
+        return timed_reads(call, budget, call_name, entities, properties)
+
+
+def timed_reads(
+    call: Loaded, budget: Budget, call_name: str, entities: int, properties: int
+) -> EndToEnd:
+    """Time the sides of a call, the floor among them or not.
+
+    Raises:
+        verify.OutputMismatch: the sides differ.
+    """
+    timed = interleave(call.tasks, budget, call.contexts)
+    call.check(timed["stock"].last, timed["lazy"].last)
     wall = wall_times(timed)
+    stock, lazy = timed["stock"].seconds, timed["lazy"].seconds
+    has_floor = "floor" in timed
     return EndToEnd(
         call=call_name,
         entities=entities,
         properties=properties,
-        read=_READ,
+        read=READ,
         stock=wall["stock"],
         lazy=wall["lazy"],
-        floor=wall["floor"],
-        ratio=paired_ratio(timed["stock"].seconds, timed["lazy"].seconds),
-        over_floor=paired_ratio(timed["lazy"].seconds, timed["floor"].seconds),
+        floor=wall["floor"] if has_floor else None,
+        ratio=paired_ratio(stock, lazy),
+        over_floor=paired_ratio(lazy, timed["floor"].seconds) if has_floor else None,
     )

@@ -11,13 +11,10 @@ from google.cloud import ndb
 from google.cloud.environment_vars import GCD_HOST
 
 from lazyentity.bench import cases, loopback, models, verify
-from lazyentity.bench.end_to_end import Loaded, wall_times
+from lazyentity.bench.end_to_end import READ, Loaded, timed_reads
 from lazyentity.bench.results import EndToEnd
 from lazyentity.bench.server.process import LoopbackServer
-from lazyentity.bench.stats import paired_ratio
-from lazyentity.bench.timing import Budget, Task, interleave
-
-_READ = "1"
+from lazyentity.bench.timing import Budget, Task
 
 Call = Callable[[Any, list[Any]], Any]
 
@@ -69,7 +66,7 @@ def loaded(call_name: str, entities: int, properties: int) -> Iterator[Loaded]:
     """
     call = CALLS[call_name]
     mix = cases.MIXES[models.MIX]
-    (name,) = cases.names_read(mix, properties, _READ)
+    (name,) = cases.names_read(mix, properties, READ)
     with contextlib.ExitStack() as stack:
         port = stack.enter_context(LoopbackServer()).grpc_port
         stored = [mix.entity(properties, number) for number in range(entities)]
@@ -93,17 +90,4 @@ def measure(call_name: str, entities: int, properties: int, budget: Budget) -> E
         KeyError: there is no such call.
     """
     with loaded(call_name, entities, properties) as call:
-        timed = interleave(call.tasks, budget, call.contexts)
-        call.check(timed["stock"].last, timed["lazy"].last)
-    wall = wall_times(timed)
-    return EndToEnd(
-        call=call_name,
-        entities=entities,
-        properties=properties,
-        read=_READ,
-        stock=wall["stock"],
-        lazy=wall["lazy"],
-        floor=None,
-        ratio=paired_ratio(timed["stock"].seconds, timed["lazy"].seconds),
-        over_floor=None,
-    )
+        return timed_reads(call, budget, call_name, entities, properties)

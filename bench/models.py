@@ -5,26 +5,21 @@ from __future__ import annotations
 import contextlib
 import datetime
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from google.cloud import ndb
-from google.cloud.datastore_v1.types import datastore as datastore_types
 from google.cloud.ndb import model as ndb_model
 
-from lazyentity.bench import cases, conversion, verify, wire
+from lazyentity.bench import cases, conversion, sides, verify, wire
 from lazyentity.bench.results import Conversion
-from lazyentity.bench.stats import paired_ratio, scaled, summarize
 from lazyentity.bench.timing import Budget, Context, Task, interleave
-from lazyentity.patches import datastore as patched_datastore
-from lazyentity.patches import ndb as patched_ndb
-from lazyentity.patches import ndb_calls
+from lazyentity.patches import ndb as ndb_patch
 
 MIX = "mixed"
 COUNTS = (10, 100, 500)
 READS = ("0", "4", "all")
-_MICROSECONDS = 1e6
 
 _PROPERTIES: dict[type, Callable[[], Any]] = {
     bool: ndb.BooleanProperty,
@@ -57,21 +52,10 @@ def _kind_class(base: type[Any], properties: dict[str, Any]) -> type[Any]:
 CLASSES: dict[str, Callable[[int], type[Any]]] = {"Model": model_class, "Expando": expando_class}
 
 
-@contextlib.contextmanager
-def patched() -> Iterator[None]:
-    """Patch both clients while inside, even where LAZYENTITY_DISABLE asks not to.
-
-    Raises:
-        AttributeError, ImportError: a client lacks something that the patch replaces.
-    """
-    with contextlib.ExitStack() as stack:
-        for client in (patched_datastore, patched_ndb):
-            client.PATCH.apply()
-            stack.callback(client.PATCH.revert)
-        yield
-
-
-CONTEXTS: dict[str, Context] = {"stock": contextlib.nullcontext, "lazy": patched}
+CONTEXTS: dict[str, Context] = {
+    "stock": contextlib.nullcontext,
+    "lazy": functools.partial(sides.patched, ndb_patch),
+}
 """What the sides run inside of."""
 
 
@@ -122,8 +106,8 @@ def tasks(case: ModelCase) -> dict[str, Task]:
     """The tasks to time for ``case``, by name: stock, lazy and upb_parse, in `CONTEXTS`."""
     raw_entities = [raw for response in case.source.responses for raw in wire.entities_of(response)]
     return {
-        "stock": _read_task(datastore_types.LookupResponse.deserialize, case),
-        "lazy": _read_task(ndb_calls.read_lookup, case),
+        "stock": _read_task(sides.STOCK.deserialize, case),
+        "lazy": _read_task(sides.LAZY.deserialize, case),
         "upb_parse": conversion.upb_task(raw_entities),
     }
 
@@ -157,21 +141,4 @@ def measure(case: ModelCase, budget: Budget) -> Conversion:
     """
     timed = interleave(tasks(case), budget, CONTEXTS)
     check_models(timed["stock"].last, timed["lazy"].last)
-    source = case.source
-    seconds = {name: track.seconds for name, track in timed.items()}
-    per_entity = {
-        name: summarize(scaled(samples, _MICROSECONDS / source.entities))
-        for name, samples in seconds.items()
-    }
-    return Conversion(
-        mix=case.kind_of_class,
-        properties=source.properties,
-        read=source.read,
-        entities=source.entities,
-        wire_bytes=source.wire_bytes,
-        stock=per_entity["stock"],
-        lazy=per_entity["lazy"],
-        upb_parse=per_entity["upb_parse"],
-        ratio=paired_ratio(seconds["stock"], seconds["lazy"]),
-        over_upb_parse=paired_ratio(seconds["lazy"], seconds["upb_parse"]),
-    )
+    return conversion.result(case.kind_of_class, case.source, timed)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 from google.cloud.datastore import Entity, helpers
@@ -51,17 +52,20 @@ EAGER = Side(_deserialize_eager, _convert)
 
 
 @contextlib.contextmanager
-def patched() -> Iterator[None]:
+def patched(*others: ModuleType) -> Iterator[None]:
     """Patch the client while inside, even where LAZYENTITY_DISABLE asks not to.
 
+    Args:
+        others: modules of further patches, such as ``lazyentity.patches.ndb``.
+
     Raises:
-        AttributeError, ImportError: the client lacks something that the patch replaces.
+        AttributeError, ImportError: a client lacks something that its patch replaces.
     """
-    patched_client.PATCH.apply()
-    try:
+    with contextlib.ExitStack() as stack:
+        for client in (patched_client, *others):
+            client.PATCH.apply()
+            stack.callback(client.PATCH.revert)
         yield
-    finally:
-        patched_client.PATCH.revert()
 
 
 CONTEXTS: dict[str, Context] = {"stock": contextlib.nullcontext, "lazy": patched}

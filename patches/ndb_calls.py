@@ -35,18 +35,6 @@ _LookupRequest: Any = datastore_pb2.LookupRequest.pb()
 _FULL = query_pb2.EntityResult.ResultType.FULL
 
 
-def read_lookup(raw: bytes) -> Any:
-    """Make the response to a lookup, its entities undecoded.
-
-    Args:
-        raw: the serialised ``google.datastore.v1.LookupResponse``.
-
-    Raises:
-        google.protobuf.message.DecodeError: if it is malformed; entities are not looked into.
-    """
-    return LookupResponse.deserialize(raw)
-
-
 def _read_lookup_eagerly(raw: bytes) -> Any:
     return LookupResponse.deserialize(raw).for_eager_rpc()
 
@@ -67,31 +55,26 @@ def _read_query_eagerly(raw: bytes) -> Any:
 class LazyTransport(LazyDatastoreGrpcTransport):
     """The transport that ndb calls, with lazy responses to ``lookup`` and ``run_query``."""
 
-    _read_lookup = staticmethod(read_lookup)
     _read_query = staticmethod(_read_query)
 
-    @property
-    def lookup(self) -> Callable[[Any], Any]:
-        return self._read_stub("Lookup", datastore_pb2.LookupRequest, self._read_lookup)
 
-    @property
-    def run_query(self) -> Callable[[Any], Any]:
-        return self._read_stub("RunQuery", datastore_pb2.RunQueryRequest, self._read_query)
-
-
-class EagerTransport(LazyTransport):
+class EagerTransport(LazyDatastoreGrpcTransport):
     """The same for what is called inside ``eager()``."""
 
     _read_lookup = staticmethod(_read_lookup_eagerly)
     _read_query = staticmethod(_read_query_eagerly)
 
 
-def lazy_transport(transport: Any) -> Any:
-    """Return the counterpart of an ndb client's transport for a call that is made now.
+def stub(otherwise: Callable[[], Any]) -> Any:
+    """Return what the current context's client calls the API by.
 
-    Only the transport that a client makes for itself has one; anything else (a mock, a subclass) is
-    returned as it is. The connection is the client's own.
+    Only the transport that a client makes for itself has a lazy counterpart; anything else (a mock,
+    a subclass) is returned as it is. The connection is the client's own.
+
+    Args:
+        otherwise: ndb's own ``stub``.
     """
+    transport = otherwise()
     if type(transport) is not DatastoreGrpcTransport:
         return transport
     kind = EagerTransport if is_eager() else LazyTransport
@@ -102,12 +85,12 @@ def lazy_transport(transport: Any) -> Any:
     return kept.setdefault(name, kind(channel=transport.grpc_channel)) if lazy is None else lazy
 
 
-def result_key(result: Any, otherwise: Callable[[Any], Any]) -> Any:
+def result_key(otherwise: Callable[[Any], Any], result: Any) -> Any:
     """Return the key of a result of a query, without proto-plus.
 
     Args:
+        otherwise: the method ``key`` of the result.
         result: ndb's own ``_Result``.
-        otherwise: its method ``key``.
     """
     if result._key is None and type(result.result_pb) is EntityResult:
         ds_key = result.result_pb.entity.to_entity().key
@@ -116,15 +99,15 @@ def result_key(result: Any, otherwise: Callable[[Any], Any]) -> Any:
     return otherwise(result)
 
 
-def has_next_async(results: Any, otherwise: Callable[[Any], Any]) -> Any:
+def has_next_async(otherwise: Callable[[Any], Any], results: Any) -> Any:
     """Return the future that says whether there is another result.
 
     Of a page that has one at hand that is a future that is done, as that of ndb's own tasklet is,
     but without the tasklet.
 
     Args:
+        otherwise: the method ``has_next_async`` of the results.
         results: ndb's own ``_QueryIteratorImpl``.
-        otherwise: its method ``has_next_async``.
     """
     if not results._batch or results._index >= len(results._batch):
         return otherwise(results)
@@ -133,16 +116,16 @@ def has_next_async(results: Any, otherwise: Callable[[Any], Any]) -> Any:
     return future
 
 
-def lookup(key: Any, options: Any, otherwise: Callable[[Any, Any], Any]) -> Any:
+def lookup(otherwise: Callable[[Any, Any], Any], key: Any, options: Any) -> Any:
     """Return the future of the entity of a key.
 
     Where the global cache has no say, that is what the batch of lookups gives; ndb's own tasklet
     would only pass it on.
 
     Args:
+        otherwise: ndb's own ``lookup``.
         key: a ``google.cloud.datastore.Key``.
         options: ndb's own ``ReadOptions``.
-        otherwise: ndb's own ``lookup``.
     """
     context = get_context()
     if not context._use_datastore(key, options):
@@ -152,19 +135,24 @@ def lookup(key: Any, options: Any, otherwise: Callable[[Any, Any], Any]) -> Any:
     return _batch.get_batch(_datastore_api._LookupBatch, options).add(key)
 
 
-def get_async(key: Any, options: Any) -> Any:
-    """Return the future of the model of a key, as ``Key.get_async`` does that has its options.
+def get_async(otherwise: Callable[..., Any], key: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return the future of the model of a key.
 
-    ndb makes its tasklet anew for each key.
+    ndb makes options of the arguments, also where there are none but its own options, and a tasklet
+    anew for each key.
 
     Args:
+        otherwise: ndb's own ``Key.get_async``.
         key: a ``ndb.Key``.
-        options: ndb's own ``ReadOptions``.
+        args: its arguments.
+        kwargs: its arguments, of which ``get_multi`` passes ``_options`` alone.
     """
+    if args or kwargs.keys() != {"_options"}:
+        return otherwise(key, *args, **kwargs)
     model_class = model.Model._kind_map.get(key.kind())
     if model_class:
         model_class._pre_get_hook(key)
-    future = get(key, options)
+    future = get(key, kwargs["_options"])
     if model_class:
         future.add_done_callback(functools.partial(model_class._post_get_hook, key))
     return future
@@ -199,28 +187,33 @@ def _reader_of(kind: Any) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, .
     return names, operator.attrgetter(*names)
 
 
-def get_batch(batch_class: Any, options: Any, otherwise: Callable[[Any, Any], Any]) -> Any:
+def get_batch(otherwise: Callable[[Any, Any], Any], batch_cls: Any, options: Any = None) -> Any:
     """Return the batch that calls with these options are collected in.
 
     Args:
-        batch_class: the class of the batch.
-        options: ndb's own ``Options``; of anything else ndb makes what it can.
         otherwise: ndb's own ``get_batch``, which starts batches.
+        batch_cls: the class of the batch.
+        options: ndb's own ``Options``; of anything else ndb makes what it can.
     """
-    batches = get_context().batches.get(batch_class)
+    batches = get_context().batches.get(batch_cls)
     if not batches or not isinstance(options, Options):
-        return otherwise(batch_class, options)
+        return otherwise(batch_cls, options)
     kind: Any = type(options)
     names, read = _reader_of(kind)
     key = tuple(
         [option for option in zip(names, read(options), strict=True) if option[1] is not None]
     )
     batch = batches.get(key)
-    return otherwise(batch_class, options) if batch is None or batch.full() else batch
+    return otherwise(batch_cls, options) if batch is None or batch.full() else batch
 
 
 def datastore_lookup(
-    keys: Iterable[Any], read_options: Any, retries: Any, timeout: Any, metadata: Any
+    _otherwise: Callable[..., Any],
+    keys: Iterable[Any],
+    read_options: Any,
+    retries: Any = None,
+    timeout: Any = None,
+    metadata: Any = (),
 ) -> Any:
     """Send a lookup as ndb's own ``_datastore_lookup`` does, its request made without proto-plus.
 
@@ -246,6 +239,11 @@ def datastore_lookup(
     return _datastore_api.make_call(
         "lookup", request, retries=retries, timeout=timeout, metadata=routed
     )
+
+
+def use(_otherwise: Callable[[Any], Any], context: Any) -> Use:
+    """Return what makes an ndb context the current one, as its method ``use`` does."""
+    return Use(context)
 
 
 class Use(contextlib.ContextDecorator):

@@ -28,6 +28,9 @@ _http_commit = _http.HTTPDatastoreAPI.commit
 class LazyDatastoreGrpcTransport(DatastoreGrpcTransport):
     """The client's gRPC transport, with lazy responses to ``lookup`` and ``run_query``."""
 
+    _read_lookup: Callable[[bytes], Any] = staticmethod(LookupResponse.deserialize)
+    _read_query: Callable[[bytes], Any] = staticmethod(RunQueryResponse.deserialize)
+
     def _read_stub(
         self, method: str, request_type: Any, deserialize: Callable[[bytes], Any]
     ) -> Callable[[Any], Any]:
@@ -45,13 +48,11 @@ class LazyDatastoreGrpcTransport(DatastoreGrpcTransport):
 
     @property
     def lookup(self) -> Callable[[Any], Any]:
-        return self._read_stub("Lookup", datastore_pb2.LookupRequest, LookupResponse.deserialize)
+        return self._read_stub("Lookup", datastore_pb2.LookupRequest, self._read_lookup)
 
     @property
     def run_query(self) -> Callable[[Any], Any]:
-        return self._read_stub(
-            "RunQuery", datastore_pb2.RunQueryRequest, RunQueryResponse.deserialize
-        )
+        return self._read_stub("RunQuery", datastore_pb2.RunQueryRequest, self._read_query)
 
 
 class LazyDatastoreClient(DatastoreClient):

@@ -30,7 +30,6 @@ class Sides:
         self, client: Any, *, stored: str, own: str, names: tuple[str, ...], complete: bool
     ) -> None:
         self.client = client
-        self.with_datastore = not names or "datastore" in names
         self._stored = stored
         self.own = own
         self._names = names

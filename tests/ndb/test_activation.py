@@ -354,10 +354,9 @@ class TestDisabled:
 
 
 _OF_VERSION = """
-import importlib.metadata
-of = importlib.metadata.version
-importlib.metadata.version = lambda name: VERSION if name == "google-cloud-ndb" else of(name)
 import lazyentity
+from lazyentity.patches import ndb as patched_ndb
+patched_ndb.installed_version = lambda: VERSION
 """
 
 
@@ -434,13 +433,6 @@ class Hidden(importlib.abc.MetaPathFinder):
         if name == "google.cloud.ndb" or name.startswith("google.cloud.ndb."):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 sys.meta_path.insert(0, Hidden())
-import importlib.metadata
-of = importlib.metadata.version
-def version(name):
-    if name == "google-cloud-ndb":
-        raise importlib.metadata.PackageNotFoundError(name)
-    return of(name)
-importlib.metadata.version = version
 import lazyentity
 """
 

@@ -36,7 +36,7 @@ def test_the_lazy_side_is_lazy() -> None:
     """And reads what the case says, no more."""
     case = models.case("Model", 10, "4")
     tasks = models.tasks(case)
-    with models.patched():
+    with models.CONTEXTS["lazy"]():
         made = tasks["lazy"]()
     assert {len(instance._values._undecoded()) for instance in made} == {6}
     assert {type(instance._values) for instance in tasks["stock"]()} == {dict}

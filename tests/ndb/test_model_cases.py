@@ -16,7 +16,7 @@ from google.cloud.ndb import model, polymodel
 from google.cloud.ndb.context import get_context
 
 import lazyentity
-from lazyentity.patches import models
+from lazyentity.patches import ndb_plans
 from tests.entity.snapshots import Raised, outcome
 from tests.entity.stock import EntityMessage
 from tests.ndb import handmade
@@ -535,13 +535,13 @@ def test_a_sub_model_is_not_what_it_was_made_of() -> None:
 def test_a_class_is_planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many of its entities are read; the pure backend makes sure each time."""
     plans: list[Any] = []
-    original = models._properties
+    original = ndb_plans._properties
 
     def properties(*arguments: Any) -> Any:
         plans.append(arguments)
         return original(*arguments)
 
-    monkeypatch.setattr(models, "_properties", properties)
+    monkeypatch.setattr(ndb_plans, "_properties", properties)
     raw = entity_of("Owner", {"number": 1})
     for _ in range(20):
         lazy_model(raw)
