@@ -16,9 +16,11 @@ there. Between looking whether a property is still undecoded and putting its val
 code runs, so under the GIL two threads cannot give one property two objects.
 """
 
+from cython cimport final
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.dict cimport PyDict_GetItemWithError, PyDict_Next, PyDict_SetItem, PyDict_Update
 from cpython.object cimport PyObject
+from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.stdint cimport uint32_t
 
 from lazyentity._native_shapes cimport EMPTY, Offsets, Shape, free_offsets, index_entity, values_of
@@ -134,6 +136,7 @@ cdef class LazyMapping(dict):
     def _from_raw(cls, bytes raw not None):
         return mapping_from_raw(cls, raw)
 
+    @final
     cdef int _index(self, bytes owner, Py_ssize_t start, Py_ssize_t end) except -1:
         # Takes up a span of the owner's bytes; answers 0 if it is not in the canonical encoding.
         cdef Shape shape = index_entity(owner, start, end, &self._offsets)
@@ -158,12 +161,14 @@ cdef class LazyMapping(dict):
 
     # Decoding
 
+    @final
     cdef object _read(self, Py_ssize_t ordinal, Value* value):
         # Decodes a property from its span; UNDECODED, if that is for protobuf to do.
         if not self._parse(ordinal, value):
             return UNDECODED
         return self._convert(value, 0)
 
+    @final
     cdef object _convert(self, Value* value, int array_depth):
         if value.member == VALUE_ARRAY:
             return self._array(value, array_depth)
@@ -171,6 +176,7 @@ cdef class LazyMapping(dict):
             return self._embedded(value)
         return decode_leaf(value)
 
+    @final
     cdef object _embedded(self, Value* entity):
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(self._owner)
         cdef LazyMapping embedded = new(LazyMapping, <type>type(self), ())
@@ -178,6 +184,7 @@ cdef class LazyMapping(dict):
             return embedded
         return UNDECODED
 
+    @final
     cdef object _array(self, Value* array, int array_depth):
         cdef Bytes at = array.at
         cdef Value value
@@ -199,15 +206,18 @@ cdef class LazyMapping(dict):
             items.append(item)
         return items
 
+    @final
     cdef object _message(self, object name, Py_ssize_t ordinal):
         # Has protobuf parse the value of a property.
         return entries.value_message(self._serialised_value(ordinal), name, self._raw)
 
+    @final
     cdef tuple _read_slowly(self, object name, Py_ssize_t ordinal):
         message = self._message(name, ordinal)
         value = entries.convert(self._raw, name, message, type(self)._from_raw)
         return value, meaning_of(message)
 
+    @final
     cdef object _keep(self, object name, object value, object meaning):
         # Puts a value in place unless somebody was faster; returns what is in place.
         # What allocates may run the garbage collector, and other threads, and so comes first.
@@ -227,15 +237,20 @@ cdef class LazyMapping(dict):
         PyDict_SetItem(self, name, value)
         return value
 
+    @final
     cdef Py_ssize_t _ordinal(self, object name) except -1:
         # Properties are mostly read in order, and by the very strings that the entity gave out.
-        cdef Shape shape = self._layout
+        cdef PyObject* names = <PyObject*>self._layout.names
         cdef Py_ssize_t ordinal = self._offsets.next_ordinal
-        if ordinal >= len(shape.names) or <PyObject*>shape.names[ordinal] != <PyObject*>name:
-            ordinal = shape.ordinals[name]
+        if (
+            ordinal >= PyTuple_GET_SIZE(<object>names)
+            or <PyObject*>PyTuple_GET_ITEM(<object>names, ordinal) != <PyObject*>name
+        ):
+            ordinal = self._layout.ordinals[name]
         self._offsets.next_ordinal = <uint32_t>ordinal + 1
         return ordinal
 
+    @final
     cdef object _decode(self, object name):
         # Decodes an undecoded property and keeps the value.
         cdef Value parsed
@@ -252,34 +267,38 @@ cdef class LazyMapping(dict):
 
     cpdef object _decode_all(self):
         """As :meth:`lazyentity.codec.pure.LazyMapping._decode_all`."""
+        # In two passes: an entity that cannot be read as a whole stays as it was.
         cdef Value parsed
-        cdef list values = []
-        cdef dict meanings = {}
-        cdef bint found = 0
-        cdef Py_ssize_t index
-        cdef Py_ssize_t ordinal
         cdef dict ordinals = self._layout.ordinals
+        cdef list values = None
+        cdef dict meanings = None
+        cdef Py_ssize_t ordinal
+        cdef Py_ssize_t index = 0
         for name, ordinal in ordinals.items():
-            if PyDict_GetItemWithError(self, name) != <PyObject*>UNDECODED:
-                values.append(UNDECODED)
-                continue
-            found = 1
-            value = self._read(ordinal, &parsed)
-            if value is UNDECODED:
-                value, meaning = self._read_slowly(name, ordinal)
+            if PyDict_GetItemWithError(self, name) == <PyObject*>UNDECODED:
+                value = self._read(ordinal, &parsed)
+                if value is UNDECODED:
+                    value, meaning = self._read_slowly(name, ordinal)
+                else:
+                    meaning = parsed.meaning
                 if meaning:
+                    if meanings is None:
+                        meanings = {}
                     meanings[name] = meaning
-            elif parsed.meaning != 0:
-                meanings[name] = parsed.meaning
-            values.append(value)
-        if not found:
+                if values is None:
+                    values = [UNDECODED] * len(ordinals)
+                values[index] = value
+            index += 1
+        if values is None:
             return
-        for index, name in enumerate(ordinals):
+        index = 0
+        for name in ordinals:
             value = values[index]
+            index += 1
             if value is UNDECODED:
                 continue
             if PyDict_GetItemWithError(self, name) == <PyObject*>UNDECODED:
-                if name in meanings:
+                if meanings is not None and name in meanings:
                     self._keep(name, value, meanings[name])
                 else:
                     PyDict_SetItem(self, name, value)
@@ -303,6 +322,7 @@ cdef class LazyMapping(dict):
         """As :meth:`lazyentity.codec.pure.LazyMapping._serialised_values`."""
         return [self._serialised_value(self._layout.ordinals[name]) for name in names]
 
+    @final
     cdef bytes _serialised_value(self, Py_ssize_t ordinal):
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(self._owner)
         cdef Bytes at = base + values_of(&self._offsets)[ordinal]
@@ -338,6 +358,7 @@ cdef class LazyMapping(dict):
                 found.add(name)
         return found
 
+    @final
     cdef int _is_excluded(self, Py_ssize_t ordinal):
         # Answers -1 if that is for protobuf to say.
         cdef Bytes at
@@ -378,6 +399,7 @@ cdef class LazyMapping(dict):
                 meanings[name] = (meaning, value)
         return meanings
 
+    @final
     cdef bint _has_no_meaning(self, Py_ssize_t ordinal):
         # Answers 0 as well if that is for protobuf to say.
         cdef Bytes at
@@ -392,6 +414,7 @@ cdef class LazyMapping(dict):
                     return 0
         return 1
 
+    @final
     cdef bint _parse(self, Py_ssize_t ordinal, Value* value):
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(self._owner)
         cdef Bytes at

@@ -46,7 +46,8 @@ cdef class Shape:
         for index, header in enumerate(headers):
             layout[_name_of_header(header)] = index
         self.ordinals = layout
-        self.template = dict.fromkeys(layout, UNDECODED)
+        # As in Layout: dict.fromkeys() gives few names the key table of many, which is not cloned.
+        self.template = {name: UNDECODED for name in layout}
         # Of a name that is there several times, the last entry counts: no telling by position then.
         self.names = tuple(layout) if len(layout) == len(headers) else ()
         self.headers = b"".join(headers)

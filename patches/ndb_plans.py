@@ -131,7 +131,8 @@ class Plan:
     def __init__(self, model_class: Any, kind: Any, names: Any) -> None:
         self.note_versions(model_class, kind)
         self.properties = _properties(model_class, kind, names)
-        self.template = dict.fromkeys(self.properties or (), UNDECODED)
+        # Not by dict.fromkeys(), as in Layout.
+        self.template = {name: UNDECODED for name in self.properties or ()}  # noqa: C420
         self.conversions = {
             name: _conversion(prop)
             for name, prop in (self.properties or {}).items()

@@ -32,7 +32,8 @@ class Layout:
         self.names = names
         self.ordinals = {name: ordinal for ordinal, name in enumerate(names)}
         self.members: dict[str, str] = {}
-        self.template: dict[str, UndecodedType] = dict.fromkeys(self.ordinals, UNDECODED)
+        # dict.fromkeys() gives few names the key table of many, and such a table is not cloned.
+        self.template: dict[str, UndecodedType] = {name: UNDECODED for name in self.ordinals}  # noqa: C420
 
 
 EMPTY = Layout(())

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from google.cloud.datastore.entity import Entity
 
 from lazyentity.codec.layout import LayoutCache
+from lazyentity.entity import LazyEntity
+from tests.entity.stock import encoded
 
 
 class _Names:
@@ -55,3 +60,19 @@ def test_one_that_just_fits_is_kept(size: int) -> None:
     cache = _cache(10)
     layout = cache.add(b"layout", [f"p{number}" for number in range(size)])
     assert cache.get(b"layout") is layout
+
+
+def _key_table_bytes(mapping: Any) -> int:
+    """Return what the storage of a dict takes beside the object itself."""
+    return dict.__sizeof__(mapping) - type(mapping).__basicsize__
+
+
+@pytest.mark.parametrize("size", range(60))
+def test_storage_is_no_larger_than_that_of_a_dict(lazy_type: type[LazyEntity], size: int) -> None:
+    """And so are the embedded entities' that make up a document."""
+    values = {f"name{number}": number for number in range(size)}
+    stock = Entity()
+    stock.update(values)
+    lazy = lazy_type.from_bytes(encoded(stock))
+    assert len(lazy) == size
+    assert _key_table_bytes(lazy) <= _key_table_bytes(values)
