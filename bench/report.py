@@ -37,7 +37,7 @@ _MIX_TITLES = {
 }
 _MODEL_TITLES = {
     "Model": "Models of six types in rotation",
-    "Expando": "The same entities as Expandos, which ndb itself makes",
+    "Expando": "The same entities as Expandos, all of their properties dynamic",
 }
 _COMPACT_MIXES = ("mixed",)
 _SHOWN_COUNTS = (5, 20, 100, 500, 1000)

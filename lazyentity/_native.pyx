@@ -332,6 +332,20 @@ cdef class LazyMapping(dict):
 
     # What the wire says of the entity, whatever the caller changed since.
 
+    def _wire_members(self, names):
+        """As :meth:`lazyentity.codec.pure.LazyMapping._wire_members`."""
+        cdef Value value
+        cdef Py_ssize_t ordinal
+        cdef dict ordinals = self._layout.ordinals
+        numbers = bytearray()
+        for name in names:
+            ordinal = ordinals[name]
+            if self._parse(ordinal, &value):
+                numbers.append(value.member >> 3)
+            else:
+                numbers.append(entries.member_number(self._serialised_value(ordinal)))
+        return bytes(numbers)
+
     def _wire_key(self):
         """As :meth:`lazyentity.codec.pure.LazyMapping._wire_key`."""
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(self._owner)

@@ -76,9 +76,16 @@ class LazyValues(LazyDict):
 
     def _base_value(self, name: Any) -> Any:
         # What follows is ndb's _entity_from_ds_entity(), for one property.
-        prop = self._properties[name]
+        prop = self._properties.get(name)
         value = self._entity[name]
         try:
+            if prop is None:
+                # It is dynamic.
+                return (
+                    [None if item is None else _base_value(item) for item in value]
+                    if isinstance(value, list)
+                    else _base_value(value)
+                )
             if value is None:
                 pass
             elif not prop._repeated:
@@ -157,28 +164,30 @@ def entity_to_ds_entity(otherwise: _Original, entity: Any, set_key: bool = True)
         return otherwise(entity, set_key)
     source = values._entity
     # Of what was changed in the entity itself, its bytes are out of date.
-    untouched = set(source._undecoded())
-    properties = values._properties
-    unread = [
-        name
-        for name in values._undecoded()
-        if name in untouched and is_written_plainly(properties[name])
-    ]
+    untouched = set(source._undecoded()).intersection(values._undecoded())
+    known = values._properties
+    properties = list(model._properties_of(entity))
+    unread = {
+        prop._name: prop
+        for prop in properties
+        if prop._name in untouched
+        # What is not known is dynamic, and its value the same whatever property it has.
+        and known.get(prop._name, prop) is prop
+        and is_written_plainly(prop)
+    }
     excluded, meanings = source._wire_excluded(unread), source._wire_meanings(unread)
     kept = {
         name
-        for name in unread
-        if name not in meanings and (name in excluded) is not bool(properties[name]._indexed)
+        for name, prop in unread.items()
+        if name not in meanings and (name in excluded) is not bool(prop._indexed)
     }
     if not kept:
         return otherwise(entity, set_key)
     # What follows is ndb's _entity_to_ds_entity().
     data: dict[str, Any] = {"_exclude_from_indexes": []}
     uninitialized = []
-    spliced = set()
-    for prop in model._properties_of(entity):
-        if prop._name in kept and prop is properties[prop._name]:
-            spliced.add(prop._name)
+    for prop in properties:
+        if prop._name in kept:
             continue
         if not prop._is_initialized(entity):
             uninitialized.append(prop._name)
@@ -188,9 +197,9 @@ def entity_to_ds_entity(otherwise: _Original, entity: Any, set_key: bool = True)
     new_exclusions = data.pop("_exclude_from_indexes")
     new_meanings = data.pop("_meanings", None)
     made: Any = LazyEntity.from_bytes(source._raw)
-    for name in made.keys() - spliced:
+    for name in made.keys() - kept:
         del made[name]
-    made.exclude_from_indexes = (spliced & excluded).union(new_exclusions)
+    made.exclude_from_indexes = (kept & excluded).union(new_exclusions)
     made._meanings = {} if new_meanings is None else new_meanings
     made.key = None
     if set_key:
@@ -278,12 +287,20 @@ def _model(entity: Any, ds_key: Any, given: Any, model_class: Any, otherwise: _O
     values._entity = entity
     values._properties = plan.properties
     values._conversions = plan.conversions
+    template = plan.template
     if plan.constructs_plainly and chosen.__init__ is _model_init:
         instance = _new(chosen)
+        if plan.dynamic is not None:
+            template, properties = plan.dynamic.of(entity)
+            if properties is not None:
+                instance._properties = properties
+    elif plan.dynamic is not None:
+        # What the constructor does may have made properties as well.
+        return otherwise(given, model_class)
     else:
         instance = chosen()
         _fill(values, instance._values)
-    _fill(values, plan.template)
+    _fill(values, template)
     instance._values = values
     if ds_key:
         # As Key._from_ds_key() makes it.

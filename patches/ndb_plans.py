@@ -13,6 +13,7 @@ from typing import Any
 from google.cloud.ndb import model
 
 from lazyentity._backend import type_version
+from lazyentity.patches.ndb_expandos import DynamicProperties, are_same, is_dynamic
 from lazyentity.undecoded import UNDECODED
 
 _Model = model.Model
@@ -101,8 +102,9 @@ class Plan:
     """How models of one class are made of entities that have the same names.
 
     Attributes:
-        properties: ndb's properties, by stored name, of all that a model takes from such an entity;
-            None, if ndb has to make the model.
+        properties: ndb's properties, by stored name, of all that a model takes from such an entity
+            and its class defines; None, if ndb has to make the model.
+        dynamic: of an ``Expando``, what else it takes; None, if that is nothing.
         template: each of these names, mapped to ``UNDECODED``.
         conversions: by stored name, of the properties that have one value and ndb's own way of
             reading it: the property, what makes the user's value of the base value, and the type
@@ -119,6 +121,7 @@ class Plan:
     __slots__ = (
         "constructs_plainly",
         "conversions",
+        "dynamic",
         "known_count",
         "properties",
         "subclass",
@@ -130,7 +133,12 @@ class Plan:
 
     def __init__(self, model_class: Any, kind: Any, names: Any) -> None:
         self.note_versions(model_class, kind)
-        self.properties = _properties(model_class, kind, names)
+        properties, dynamic_names = _properties(model_class, kind, names)
+        self.properties = properties
+        self.dynamic = None
+        if properties is not None and dynamic_names:
+            taken = tuple(name for name in names if name in properties or name in dynamic_names)
+            self.dynamic = DynamicProperties(model_class, dynamic_names, taken)
         # Not by dict.fromkeys(), as in Layout.
         self.template = {name: UNDECODED for name in self.properties or ()}  # noqa: C420
         self.conversions = {
@@ -159,6 +167,18 @@ class Plan:
         if self.subclass is not None:
             self.subclass_version = len(self.subclass._properties) and type_version(self.subclass)
 
+    def takes(
+        self, model_class: Any, properties: dict[str, Any] | None, dynamic_names: tuple[str, ...]
+    ) -> bool:
+        """Say whether a model takes these properties, and those that are dynamic, as planned."""
+        if properties is None or self.properties is None:
+            return properties is self.properties
+        if not are_same(properties, self.properties):
+            return False
+        if self.dynamic is None:
+            return not dynamic_names
+        return self.dynamic.are_those_of(model_class, dynamic_names)
+
     def has_subclass(self, kind: Any) -> bool:
         """Say whether the class that is asked for further properties is as it was."""
         return (
@@ -168,9 +188,18 @@ class Plan:
         )
 
 
-def _properties(model_class: Any, kind: Any, names: Any) -> dict[str, Any] | None:
-    """Return what a model takes from an entity that has ``names``; None, if ndb has to say."""
+_Properties = tuple[dict[str, Any] | None, tuple[str, ...]]
+_FOR_NDB_TO_SAY: _Properties = None, ()
+
+
+def _properties(model_class: Any, kind: Any, names: Any) -> _Properties:
+    """Return what a model takes from an entity that has ``names``.
+
+    Returns:
+        The properties that are defined, None if ndb has to say; the names of those that are not.
+    """
     properties: dict[str, Any] = {}
+    dynamic = []
     for stored_name in names:
         name = model_class._code_name_from_stored_name(stored_name)
         prop = getattr(model_class, name, None)
@@ -179,17 +208,19 @@ def _properties(model_class: Any, kind: Any, names: Any) -> dict[str, Any] | Non
                 supername = model_class._code_name_from_stored_name(name.partition(".")[0])
                 if isinstance(getattr(model_class, supername, None), model.StructuredProperty):
                     # Several properties of the entity make one of the model's.
-                    return None
+                    return _FOR_NDB_TO_SAY
             if kind is not None and kind != model_class.__name__:
                 prop = getattr(_Model._lookup_model(kind), name, None)
         if not isinstance(prop, _Property):
             if issubclass(model_class, model.Expando):
-                return None
+                if not is_dynamic(model_class, stored_name, name):
+                    return _FOR_NDB_TO_SAY
+                dynamic.append(stored_name)
             continue
         if prop._name != stored_name or type(prop)._store_value is not _store_value:
-            return None
+            return _FOR_NDB_TO_SAY
         properties[stored_name] = prop
-    return properties
+    return properties, tuple(dynamic)
 
 
 _plans: dict[tuple[Any, Any, Any], Plan] = {}
@@ -223,7 +254,7 @@ def _renewed(plan: Plan | None, model_class: Any, kind: Any, layout: Any) -> Pla
     """Return the plan that there was, if it still serves; else another."""
     if plan is not None:
         plan.note_versions(model_class, kind)
-        if _are_same(_properties(model_class, kind, layout.ordinals), plan.properties):
+        if plan.takes(model_class, *_properties(model_class, kind, layout.ordinals)):
             return plan
     plan = Plan(model_class, kind, layout.ordinals)
     if len(_plans) >= _MAX_PLANS:
@@ -231,10 +262,3 @@ def _renewed(plan: Plan | None, model_class: Any, kind: Any, layout: Any) -> Pla
         _plans.clear()
     _plans[model_class, kind, layout] = plan
     return plan
-
-
-def _are_same(some: dict[str, Any] | None, others: dict[str, Any] | None) -> bool:
-    # Comparing properties by == makes filters of queries.
-    if some is None or others is None:
-        return some is others
-    return some.keys() == others.keys() and all(prop is others[name] for name, prop in some.items())

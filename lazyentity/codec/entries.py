@@ -30,6 +30,29 @@ def value_message(value: bytes, name: str, raw: bytes) -> Any:
         raise errors.undecodable_property(error, name, raw) from error
 
 
+def member_number(value: bytes) -> int:
+    """Return the number of the field that is set in one serialised ``Value``.
+
+    Args:
+        value: the ``google.datastore.v1.Value``.
+
+    Returns:
+        That of the member of its oneof; 0 if it has none, or if the bytes are malformed.
+    """
+    try:
+        message = messages.Value.FromString(value)
+    except DecodeError:
+        return 0
+    member = message.WhichOneof("value_type")
+    return 0 if member is None else _NUMBERS[member]
+
+
+_NUMBERS: dict[str, int] = {
+    field.name: field.number
+    for field in messages.Value.DESCRIPTOR.oneofs_by_name["value_type"].fields
+}
+
+
 def convert(raw: bytes, name: str, message: Any, make_entity: Callable[[bytes], Any]) -> Any:
     """Return the value of a property, refusing what the client would refuse.
 

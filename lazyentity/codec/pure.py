@@ -154,6 +154,13 @@ class LazyMapping(LazyDict):
 
     # What the wire says of the entity, whatever the caller changed since.
 
+    def _wire_members(self, names: Iterable[str]) -> bytes:
+        """Return which member of the oneof each of ``names`` has: a byte for each, its number.
+
+        Where a value has none, or its bytes are malformed, that is 0.
+        """
+        return bytes(map(entries.member_number, self._serialised_values(names)))
+
     def _wire_key(self) -> Key | None:
         """Decode the key, the first time; None if there is none.
 

@@ -90,6 +90,9 @@ class Comparison:
             assert isinstance(ours, Raised) or native[name] is ours
         for attribute in (_key, _excluded, _meanings, _items):
             self._attributes(attribute, native, pure)
+        if not self._malformed:
+            # In malformed bytes, how far is looked for a fault differs.
+            assert _members(native) == _members(pure)
 
     def _values(self, native: Any, pure: Any) -> None:
         if self._is_settled(native, pure):
@@ -131,6 +134,10 @@ def _written(entity: LazyEntity) -> bytes:
 
 def _key(entity: Any) -> Any:
     return snapshot_key(entity.key)
+
+
+def _members(entity: Any) -> dict[str, int]:
+    return dict(zip(entity, entity._wire_members(entity), strict=True))
 
 
 def _excluded(entity: Any) -> Any:

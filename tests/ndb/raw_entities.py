@@ -102,6 +102,18 @@ def value_message(value: Any, meaning: int | None = None, *, each: bool = False)
     return message
 
 
+def entity_of(kind: str, properties: dict[str, Any]) -> bytes:
+    """Serialise an entity of a kind; values are what an entity can hold, or messages."""
+    message = EntityMessage()
+    message.key.partition_id.project_id = "p"
+    message.key.path.add(kind=kind, id=5)
+    for name, value in properties.items():
+        is_message = hasattr(value, "DESCRIPTOR")
+        message.properties[name].CopyFrom(value if is_message else value_message(value))
+    serialised: bytes = message.SerializeToString()
+    return serialised
+
+
 def without_properties(kind: str) -> bytes:
     """Serialise an entity that has a key alone."""
     raw: bytes = helpers.entity_to_protobuf(

@@ -18,7 +18,6 @@ from google.cloud.ndb.context import get_context
 import lazyentity
 from lazyentity.patches import ndb_plans
 from tests.entity.snapshots import Raised, outcome
-from tests.entity.stock import EntityMessage
 from tests.ndb import handmade
 from tests.ndb.handmade import Everything, Person, everything
 from tests.ndb.pairs import (
@@ -35,7 +34,7 @@ from tests.ndb.pairs import (
     stored,
     written,
 )
-from tests.ndb.raw_entities import FAULTS, value_message
+from tests.ndb.raw_entities import FAULTS, entity_of, value_message
 
 
 @pytest.fixture(autouse=True, params=LEGACY)
@@ -48,18 +47,6 @@ def _context(request: pytest.FixtureRequest) -> Iterator[None]:
 def raw() -> bytes:
     """An entity with everything."""
     return stored(everything())
-
-
-def entity_of(kind: str, properties: dict[str, Any]) -> bytes:
-    """Serialise an entity of a kind; values are what an entity can hold, or messages."""
-    message = EntityMessage()
-    message.key.partition_id.project_id = "p"
-    message.key.path.add(kind=kind, id=5)
-    for name, value in properties.items():
-        is_message = hasattr(value, "DESCRIPTOR")
-        message.properties[name].CopyFrom(value if is_message else value_message(value))
-    serialised: bytes = message.SerializeToString()
-    return serialised
 
 
 NAMES = sorted(prop._code_name for prop in Everything._properties.values())

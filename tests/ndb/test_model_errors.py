@@ -67,7 +67,7 @@ def test_one_property_fails_alone(stored: Stored, data: st.DataObject) -> None:
         if isinstance(value, Raised):
             errors.append(value)
             assert not HAS_NOTES or name in told_by(partial(made._values.__getitem__, name))
-            prop = type(made)._properties[name]
+            prop = made._properties[name]
             if not isinstance(prop, ndb.ComputedProperty):
                 # Which never looks at what is stored.
                 assert not HAS_NOTES or name in told_by(partial(getattr, made, prop._code_name))

@@ -465,7 +465,7 @@ class TestFullResults:
         sides.check(lambda: Dotted.query().order(Dotted.number).fetch(), lazy=False)
 
     def test_expando(self, sides: Sides) -> None:
-        sides.check(lambda: Loose.query(Loose.number == 2).fetch(), lazy=False)
+        sides.check(lambda: Loose.query(Loose.number == 2).fetch())
 
     def test_expando_of_names_that_the_class_has(self, sides: Sides) -> None:
         sides.check(lambda: Loose.query(Loose.number == 1).fetch())
