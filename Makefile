@@ -17,7 +17,7 @@ BIN := $(abspath $(VENV))/bin
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help venv bench test lint types pytest upstream emulator test-emulator test-redis fuzz dist clean
+.PHONY: help venv bench test lint types pytest upstream emulator test-emulator test-caches fuzz dist clean
 
 help: ## list the targets
 	@echo "make TARGET [PYTHON=python3.12] [VENV=.venv]"
@@ -53,9 +53,9 @@ test-emulator: venv emulator ## the integration tests against that emulator
 	LAZYENTITY_TEST_EMULATOR=$(EMULATOR_ROOT)/bin/datastore-emulator \
 		$(BIN)/python -m pytest -m emulator $(PYTEST_ARGS)
 
-test-redis: venv ## the tests of ndb's global cache against a Redis server
-	tools/install-redis
-	$(BIN)/python -m pytest -m redis $(PYTEST_ARGS)
+test-caches: venv ## the tests of ndb's global cache against Redis and memcached
+	tools/install-caches
+	$(BIN)/python -m pytest -m 'redis or memcache' $(PYTEST_ARGS)
 
 venv: # make or refresh $(VENV), keyed on the interpreter and the requirements
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \

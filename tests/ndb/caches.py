@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
+import pymemcache
 import redis
 from google.cloud import ndb
 from google.cloud.datastore import Key
@@ -28,6 +29,20 @@ def redis_cache(port: int) -> Iterator[Any]:
     with redis.Redis(host="127.0.0.1", port=port) as connection:
         # Strict: what goes wrong is raised, and does not pass for a cache that has nothing.
         yield ndb.RedisCache(connection, strict_read=True, strict_write=True)
+
+
+@contextmanager
+def memcache_cache(port: int) -> Iterator[Any]:
+    """Give ndb's cache over the memcached server at ``port``."""
+    connection = pymemcache.Client(("127.0.0.1", port))
+    try:
+        yield ndb.MemcacheCache(connection, strict_read=True, strict_write=True)
+    finally:
+        connection.close()
+
+
+CACHES = {"redis": redis_cache, "memcache": memcache_cache}
+"""The caches that are servers."""
 
 
 @contextmanager
@@ -60,13 +75,13 @@ def parsed(raw: bytes | None) -> Any:
     return entity_pb2.Entity.deserialize(raw)
 
 
-def read_through_redis(
-    host: str, port: int, namespace: str, pairs: list[tuple[str, int]]
+def read_through(
+    cache_name: str, port: int, host: str, namespace: str, pairs: list[tuple[str, int]]
 ) -> dict[str, Any]:
-    """Read keys through a Redis cache, and say what was read, how, and by what."""
+    """Read keys through one of ``CACHES``, and say what was read, how, and by what."""
     client = make_client(host, namespace=namespace)
     with (
-        redis_cache(port) as cache,
+        CACHES[cache_name](port) as cache,
         counted_calls() as calls,
         client.context(global_cache=cache),
     ):
@@ -81,10 +96,10 @@ def read_through_redis(
     }
 
 
-def write_through_redis(host: str, port: int, namespace: str, text: str) -> None:
-    """Change item 1, through a Redis cache."""
+def write_through(cache_name: str, port: int, host: str, namespace: str, text: str) -> None:
+    """Change item 1, through one of ``CACHES``."""
     client = make_client(host, namespace=namespace)
-    with redis_cache(port) as cache, client.context(global_cache=cache):
+    with CACHES[cache_name](port) as cache, client.context(global_cache=cache):
         found = ndb.Key(Item, 1).get()
         found.text = text
         found.put()

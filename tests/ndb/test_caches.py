@@ -16,23 +16,23 @@ from google.cloud.ndb import global_cache
 import lazyentity
 from lazyentity.undecoded import UNDECODED
 from tests.ndb.caches import (
+    CACHES,
     cached_bytes,
     counted_calls,
     parsed,
-    read_through_redis,
-    redis_cache,
-    write_through_redis,
+    read_through,
+    write_through,
 )
 from tests.ndb.conftest import Server
 from tests.ndb.describing import FIRST_VIEWS, attempt, describe, storages
-from tests.ndb.redis_server import running_redis
+from tests.ndb.cache_servers import running_memcached, running_redis
 from tests.ndb.sides import Sides
 from tests.ndb.stored import COUNT, Circle, Constructed, Dotted, Hooked, Item, Loose, Shape
 
 # ndb calls redis as it always did.
 pytestmark = pytest.mark.filterwarnings("ignore:Call to deprecated setex:DeprecationWarning")
 
-Shared = tuple[str, int, str]
+Shared = tuple[str, int, str, str]
 
 KINDS = (Item, Dotted, Loose, Shape, Hooked, Constructed)
 PAIRS = [
@@ -49,7 +49,17 @@ def redis_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
         yield port
 
 
-@pytest.fixture(params=["in-process", pytest.param("redis", marks=pytest.mark.redis)])
+@pytest.fixture(scope="session")
+def memcache_port() -> Iterator[int]:
+    # As for redis_port.
+    with running_memcached() as port:
+        yield port
+
+
+SERVERS = [pytest.param(name, marks=getattr(pytest.mark, name)) for name in CACHES]
+
+
+@pytest.fixture(params=["in-process", *SERVERS])
 def cache(request: pytest.FixtureRequest) -> Iterator[Any]:
     """A global cache with nothing in it."""
     if request.param == "in-process":
@@ -57,7 +67,7 @@ def cache(request: pytest.FixtureRequest) -> Iterator[Any]:
             patching.setattr(global_cache._InProcessGlobalCache, "cache", {})
             yield global_cache._InProcessGlobalCache()
         return
-    with redis_cache(request.getfixturevalue("redis_port")) as made:
+    with CACHES[request.param](request.getfixturevalue(f"{request.param}_port")) as made:
         made.clear()
         yield made
 
@@ -371,17 +381,20 @@ class TestPolicies:
             assert cached_bytes(cache, found[0].key) is None
 
 
-@pytest.mark.redis
 class TestOtherProcesses:
-    """A stock process and a patched one share one Redis server."""
+    """A stock process and a patched one share one server of a cache."""
 
-    @pytest.fixture
-    def shared(self, redis_port: int, loopback: Server, loopback_sides: Sides) -> Shared:
-        """The datastore, the Redis server and the namespace that they share."""
-        with redis_cache(redis_port) as cache:
+    @pytest.fixture(params=SERVERS)
+    def shared(
+        self, request: pytest.FixtureRequest, loopback: Server, loopback_sides: Sides
+    ) -> Shared:
+        """The cache with its port, the datastore and the namespace that they share."""
+        name = request.param
+        port: int = request.getfixturevalue(f"{name}_port")
+        with CACHES[name](port) as cache:
             cache.clear()
         loopback_sides.store()
-        return loopback.host, redis_port, loopback_sides.own
+        return name, port, loopback.host, loopback_sides.own
 
     def test_stock_reads_what_was_cached_lazily(
         self,
@@ -390,8 +403,8 @@ class TestOtherProcesses:
         loopback_sides: Sides,
     ) -> None:
         with loopback_sides.lazily():
-            lazy = read_through_redis(*shared, PAIRS)
-        stock = stock_process.submit(read_through_redis, *shared, PAIRS).result()
+            lazy = read_through(*shared, PAIRS)
+        stock = stock_process.submit(read_through, *shared, PAIRS).result()
         assert lazy["calls"] == ["lookup"]
         assert lazy["storages"] == ["LazyValues", "dict"]
         assert stock == {**lazy, "calls": [], "storages": ["dict"], "lazyentity": False}
@@ -402,9 +415,9 @@ class TestOtherProcesses:
         stock_process: ProcessPoolExecutor,
         loopback_sides: Sides,
     ) -> None:
-        stock = stock_process.submit(read_through_redis, *shared, PAIRS).result()
+        stock = stock_process.submit(read_through, *shared, PAIRS).result()
         with loopback_sides.lazily():
-            lazy = read_through_redis(*shared, PAIRS)
+            lazy = read_through(*shared, PAIRS)
         assert not stock["lazyentity"]
         assert stock["calls"] == ["lookup"]
         assert lazy["calls"] == []
@@ -419,11 +432,11 @@ class TestOtherProcesses:
     ) -> None:
         first = [("Item", 1)]
         with loopback_sides.lazily():
-            read_through_redis(*shared, first)
-            write_through_redis(*shared, "written lazily")
-        stock = stock_process.submit(read_through_redis, *shared, first).result()
+            read_through(*shared, first)
+            write_through(*shared, "written lazily")
+        stock = stock_process.submit(read_through, *shared, first).result()
         assert "written lazily" in repr(stock["found"])
-        stock_process.submit(write_through_redis, *shared, "written by stock").result()
+        stock_process.submit(write_through, *shared, "written by stock").result()
         with loopback_sides.lazily():
-            lazy = read_through_redis(*shared, first)
+            lazy = read_through(*shared, first)
         assert "written by stock" in repr(lazy["found"])
