@@ -15,6 +15,7 @@ from google.cloud.ndb import global_cache
 
 import lazyentity
 from lazyentity.undecoded import UNDECODED
+from tests.ndb.cache_servers import running_memcached, running_redis
 from tests.ndb.caches import (
     CACHES,
     cached_bytes,
@@ -25,7 +26,6 @@ from tests.ndb.caches import (
 )
 from tests.ndb.conftest import Server
 from tests.ndb.describing import FIRST_VIEWS, attempt, describe, storages
-from tests.ndb.cache_servers import running_memcached, running_redis
 from tests.ndb.sides import Sides
 from tests.ndb.stored import COUNT, Circle, Constructed, Dotted, Hooked, Item, Loose, Shape
 
