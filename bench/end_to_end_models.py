@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from google.cloud import ndb
@@ -16,7 +17,13 @@ from lazyentity.bench.results import EndToEnd
 from lazyentity.bench.server.process import LoopbackServer
 from lazyentity.bench.timing import Budget, Task
 
-Call = Callable[[Any, list[Any]], Any]
+
+@dataclass(frozen=True)
+class Call:
+    """A read of ndb, and what makes the class of what it reads for a number of properties."""
+
+    models: Callable[[Any, list[Any]], Any]
+    make_class: Callable[[int], type[Any]]
 
 
 def _fetch(kind: Any, keys: list[Any]) -> Any:
@@ -27,14 +34,19 @@ def _get_multi(_kind: Any, keys: list[Any]) -> Any:
     return ndb.get_multi(keys)
 
 
-CALLS: dict[str, Call] = {"ndb fetch": _fetch, "ndb get_multi": _get_multi}
+CALLS = {
+    "ndb fetch": Call(_fetch, models.model_class),
+    "ndb get_multi": Call(_get_multi, models.model_class),
+    "ndb fetch, Expandos": Call(_fetch, models.expando_class),
+    "ndb get_multi, Expandos": Call(_get_multi, models.expando_class),
+}
 
 
 def _task(call: Call, client: Any, kind: Any, keys: list[Any], name: str) -> Task:
     def read() -> list[Any]:
         # Without the context's cache: what is measured comes over the wire.
         with client.context(cache_policy=False):
-            return [getattr(instance, name) for instance in call(kind, keys)]
+            return [getattr(instance, name) for instance in call.models(kind, keys)]
 
     return read
 
@@ -72,7 +84,7 @@ def loaded(call_name: str, entities: int, properties: int) -> Iterator[Loaded]:
         stored = [mix.entity(properties, number) for number in range(entities)]
         keys = loopback.store(stack.enter_context(loopback.client(port)), stored)
         client = stack.enter_context(_client(port))
-        kind = models.model_class(properties)
+        kind = call.make_class(properties)
         task = _task(call, client, kind, [ndb.Key._from_ds_key(key) for key in keys], name)
 
         def check(stock_values: list[Any], lazy_values: list[Any]) -> None:
