@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import operator
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import wrapt
@@ -16,7 +16,7 @@ from google.cloud.ndb import _batch, _datastore_api, model
 from google.cloud.ndb._options import Options
 from google.cloud.ndb.context import _state, get_context
 from google.cloud.ndb.key import Key
-from google.cloud.ndb.tasklets import Future, tasklet
+from google.cloud.ndb.tasklets import Future
 
 from lazyentity._backend import Conversion, EntityBytes
 from lazyentity._eager import is_eager
@@ -139,7 +139,7 @@ def get_async(otherwise: Callable[..., Any], key: Any, *args: Any, **kwargs: Any
     """Return the future of the model of a key.
 
     ndb makes options of the arguments, also where there are none but its own options, and a tasklet
-    anew for each key.
+    with its generator for each key.
 
     Args:
         otherwise: ndb's own ``Key.get_async``.
@@ -152,32 +152,60 @@ def get_async(otherwise: Callable[..., Any], key: Any, *args: Any, **kwargs: Any
     model_class = model.Model._kind_map.get(key.kind())
     if model_class:
         model_class._pre_get_hook(key)
-    future = get(key, kwargs["_options"])
+    future = Get(key, kwargs["_options"])
     if model_class:
         future.add_done_callback(functools.partial(model_class._post_get_hook, key))
     return future
 
 
-@tasklet  # type: ignore[untyped-decorator]  # ndb has no types
-def get(key: Any, options: Any) -> Generator[Any, Any, Any]:
-    """Get the model of a key: a tasklet.
+class Get(Future):  # type: ignore[misc]  # ndb has no types
+    """The future of the model of a key: what the tasklet in ndb's ``Key.get_async`` comes to.
 
     Args:
         key: a ``ndb.Key``.
         options: ndb's own ``ReadOptions``.
     """
-    # What follows is the tasklet of ndb's Key.get_async().
-    context = get_context()
-    use_cache = context._use_cache(key, options)
-    if use_cache:
-        with contextlib.suppress(KeyError):
-            return context.cache.get_and_validate(key)
-    entity = yield _datastore_api.lookup(key._key, options)
-    is_found = entity is not _datastore_api._NOT_FOUND
-    found = model._entity_from_protobuf(entity) if is_found else None
-    if use_cache:
-        context.cache[key] = found
-    return found
+
+    def __init__(self, key: Any, options: Any) -> None:
+        super().__init__(info="get")
+        context = self._context = get_context()
+        self._key = key
+        self._waiting_on: Any = None
+        try:
+            self._use_cache = context._use_cache(key, options)
+            if self._use_cache:
+                with contextlib.suppress(KeyError):
+                    self.set_result(context.cache.get_and_validate(key))
+                    return
+            self._waiting_on = _datastore_api.lookup(key._key, options)
+            self._waiting_on.add_done_callback(self._looked_up)
+        except Exception as error:  # noqa: BLE001  # whoever asks for the result gets it
+            self.set_exception(error)
+
+    def _looked_up(self, entity: Any) -> None:
+        self._waiting_on = None
+        # As a tasklet goes on: not in here, for the call stack to stay shallow.
+        self._context.eventloop.call_soon(self._convert, entity)
+
+    def _convert(self, entity: Any) -> None:
+        try:
+            with self._context.use():
+                message = entity.result()
+                is_found = message is not _datastore_api._NOT_FOUND
+                found = model._entity_from_protobuf(message) if is_found else None
+                if self._use_cache:
+                    self._context.cache[self._key] = found
+        except Exception as error:  # noqa: BLE001  # whoever asks for the result gets it
+            self.set_exception(error)
+        else:
+            self.set_result(found)
+
+    def cancel(self) -> None:
+        """Cancel what is waited for."""
+        if self._waiting_on:
+            self._waiting_on.cancel()
+        else:
+            super().cancel()
 
 
 @functools.cache
@@ -260,7 +288,9 @@ class Use(contextlib.ContextDecorator):
     def __enter__(self) -> Any:
         context = self._context
         previous = self._previous = _state.context
-        _state.context = context
+        # What goes on by turns, each in its context, mostly stays in the same.
+        if previous is not context:
+            _state.context = context
         if not previous:
             _state.toplevel_context = context
             context.rpc_time = 0
@@ -269,11 +299,12 @@ class Use(contextlib.ContextDecorator):
 
     def __exit__(self, *error: object) -> None:
         previous = self._previous
-        if previous:
-            previous.cache.update(self._context.cache)
-        else:
+        if not previous:
             _state.toplevel_context = None
-        _state.context = previous
+        elif previous is not self._context:
+            previous.cache.update(self._context.cache)
+        if _state.context is not previous:
+            _state.context = previous
 
 
 class CachedEntity(EntityHandle):

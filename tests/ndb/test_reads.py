@@ -43,6 +43,41 @@ class TestLookups:
     def test_get_by_id(self, sides: Sides) -> None:
         sides.check(lambda: Item.get_by_id(2))
 
+    def test_get_multi_async_of_which_some_are_cancelled(self, loopback_sides: Sides) -> None:
+        def scenario() -> Any:
+            futures = ndb.get_multi_async(_keys(*ALL))
+            for future in futures[::2]:
+                future.cancel()
+            states = [(future.done(), future.running()) for future in futures]
+            return [states, *(attempt(future.result) for future in futures)]
+
+        loopback_sides.check(scenario, lazy=None)
+
+    def test_get_multi_async_with_a_policy_that_fails(self, loopback_sides: Sides) -> None:
+        """Each future has what went wrong with its own key."""
+
+        def policy(key: Any) -> bool:
+            if key.id() == 2:
+                raise LookupError(key)
+            return False
+
+        def scenario() -> Any:
+            futures = ndb.get_multi_async(_keys(*ALL))
+            return [[future.done() for future in futures], *(attempt(f.result) for f in futures)]
+
+        loopback_sides.check(scenario, lazy=None, cache_policy=policy)
+
+    def test_get_multi_async_ends_in_order(self, loopback_sides: Sides) -> None:
+        def scenario() -> Any:
+            ended: list[int] = []
+            futures = ndb.get_multi_async(_keys(*ALL))
+            for number, future in enumerate(futures):
+                future.add_done_callback(lambda _, number=number: ended.append(number))
+            futures[-1].result()
+            return [ended, [future.done() for future in futures], ended]
+
+        loopback_sides.check(scenario, lazy=None)
+
     def test_get_async(self, sides: Sides) -> None:
         sides.check(lambda: [f.result() for f in [key.get_async() for key in _keys(*ALL)]])
 
