@@ -110,8 +110,11 @@ class LazyValues(LazyDict):
         return dict, (self.copy(),)
 
 
-def property_get(original: _Original, is_active: Callable[[], bool]) -> _Original:
-    """Return what reads the value of a property where ``original``, the descriptor's own, does."""
+def property_get(original: _Original, _is_active: Callable[[], bool]) -> _Original:
+    """Return what reads the value of a property where ``original``, the descriptor's own, does.
+
+    Of a model that is lazy it is the same value, whether ndb is still patched or not.
+    """
     reads_plainly = is_own(original)
 
     @functools.wraps(original)
@@ -123,12 +126,7 @@ def property_get(original: _Original, is_active: Callable[[], bool]) -> _Origina
             # What follows is all that ndb's own methods do, where the value was not read before.
             name = prop._name
             known, conversions, kept_type = values._conversions.get(name, _NO_CONVERSION)
-            if (
-                known is prop
-                and _found(values, name) is UNDECODED
-                and not instance._projection
-                and is_active()
-            ):
+            if known is prop and _found(values, name) is UNDECODED and not instance._projection:
                 value = values._entity[name]
                 kind = type(value)
                 if kind is not list:
