@@ -54,7 +54,7 @@ CLASSES: dict[str, Callable[[int], type[Any]]] = {"Model": model_class, "Expando
 
 CONTEXTS: dict[str, Context] = {
     "stock": contextlib.nullcontext,
-    "lazy": functools.partial(sides.patched, ndb_patch),
+    "lazy": functools.partial(sides.patched, ndb_patch.PATCH),
 }
 """What the sides run inside of."""
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any
 
 from google.cloud.datastore import Entity, helpers
@@ -20,6 +19,7 @@ import lazyentity
 from lazyentity.bench.timing import Context
 from lazyentity.patches import datastore as patched_client
 from lazyentity.patches import responses
+from lazyentity.patches.registry import Patch
 
 
 @dataclass(frozen=True)
@@ -52,19 +52,19 @@ EAGER = Side(_deserialize_eager, _convert)
 
 
 @contextlib.contextmanager
-def patched(*others: ModuleType) -> Iterator[None]:
+def patched(*others: Patch) -> Iterator[None]:
     """Patch the client while inside, even where LAZYENTITY_DISABLE asks not to.
 
     Args:
-        others: modules of further patches, such as ``lazyentity.patches.ndb``.
+        others: the patches of further clients.
 
     Raises:
         AttributeError, ImportError: a client lacks something that its patch replaces.
     """
     with contextlib.ExitStack() as stack:
-        for client in (patched_client, *others):
-            client.PATCH.apply()
-            stack.callback(client.PATCH.revert)
+        for patch in (patched_client.PATCH, *others):
+            patch.apply()
+            stack.callback(patch.revert)
         yield
 
 

@@ -228,7 +228,8 @@ cdef class LazyMapping(dict):
             self._meanings_read = meanings_read
         current = PyDict_GetItemWithError(self, name)
         if current == NULL:
-            raise KeyError(name)
+            # Somebody was faster to delete it.
+            return value
         if current != <PyObject*>UNDECODED:
             return <object>current
         if read is not None:

@@ -17,8 +17,7 @@ from libc.string cimport memcmp, memcpy, memset
 
 from lazyentity._wire cimport Bytes, read_length, read_varint, skip_field
 
-from lazyentity.codec.layout import LayoutCache
-from lazyentity.undecoded import UNDECODED
+from lazyentity.codec.layout import LayoutCache, undecoded_template
 
 # Field tags of google.datastore.v1: number << 3 | wire type.
 cdef enum:
@@ -46,8 +45,7 @@ cdef class Shape:
         for index, header in enumerate(headers):
             layout[_name_of_header(header)] = index
         self.ordinals = layout
-        # As in Layout: dict.fromkeys() gives few names the key table of many, which is not cloned.
-        self.template = {name: UNDECODED for name in layout}
+        self.template = undecoded_template(layout)
         # Of a name that is there several times, the last entry counts: no telling by position then.
         self.names = tuple(layout) if len(layout) == len(headers) else ()
         self.headers = b"".join(headers)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NoReturn
 
 _LEAKED = (
-    "an undecoded property was read from the storage of a LazyEntity, past its dict interface; "
-    "pass lazyentity.materialize(entity) or dict(entity) instead"
+    "an undecoded property was read from the storage of a LazyEntity, or of a dict of a model, "
+    "past its dict interface; pass lazyentity.materialize(entity) or dict(entity) instead"
 )
 
 

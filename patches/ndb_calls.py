@@ -35,11 +35,11 @@ _LookupRequest: Any = datastore_pb2.LookupRequest.pb()
 _FULL = query_pb2.EntityResult.ResultType.FULL
 
 
-def _read_lookup_eagerly(raw: bytes) -> Any:
+def _eager_lookup_response(raw: bytes) -> Any:
     return LookupResponse.deserialize(raw).for_eager_rpc()
 
 
-def _read_query(raw: bytes) -> Any:
+def _query_response(raw: bytes) -> Any:
     response = RunQueryResponse.deserialize(raw)
     if response.batch.entity_result_type == _FULL:
         return response
@@ -47,22 +47,22 @@ def _read_query(raw: bytes) -> Any:
     return datastore_pb2.RunQueryResponse.deserialize(raw)
 
 
-def _read_query_eagerly(raw: bytes) -> Any:
-    response = _read_query(raw)
+def _eager_query_response(raw: bytes) -> Any:
+    response = _query_response(raw)
     return response.for_eager_rpc() if type(response) is RunQueryResponse else response
 
 
 class LazyTransport(LazyDatastoreGrpcTransport):
     """The transport that ndb calls, with lazy responses to ``lookup`` and ``run_query``."""
 
-    _read_query = staticmethod(_read_query)
+    _read_query = staticmethod(_query_response)
 
 
 class EagerTransport(LazyDatastoreGrpcTransport):
     """The same for what is called inside ``eager()``."""
 
-    _read_lookup = staticmethod(_read_lookup_eagerly)
-    _read_query = staticmethod(_read_query_eagerly)
+    _read_lookup = staticmethod(_eager_lookup_response)
+    _read_query = staticmethod(_eager_query_response)
 
 
 def stub(otherwise: Callable[[], Any]) -> Any:

@@ -10,24 +10,29 @@ from typing import Any
 
 from google.cloud.ndb import model
 
-from lazyentity.codec import messages
-from lazyentity.codec.lazydict import LazyDict
+from lazyentity.codec.entries import MEMBER_NUMBERS
+from lazyentity.codec.layout import undecoded_template
+from lazyentity.patches.ndb_lazydict import ModelDict
+from lazyentity.patches.ndb_own import Methods, is_own
 from lazyentity.undecoded import UNDECODED
 
 _Expando = model.Expando
-_stored = dict.__getitem__
+_GenericProperty: Any = model.GenericProperty
 _fill = dict.update
 
+_NULL, _ARRAY = MEMBER_NUMBERS["null_value"], MEMBER_NUMBERS["array_value"]
+_NULL_OR_ARRAY_ONLY = bytes(number if number in (_NULL, _ARRAY) else 0 for number in range(256))
+
+# The more names there are, the fewer patterns are remembered: at most so many names in all.
+_MAX_NAMES_OF_PATTERNS = 10_000
+
+# What giving a dynamic property a base value comes down to.
+_SETTING = Methods("_call_shallow_validation", "_do_validate", "_set_value", "_store_value")
 _setattr = _Expando.__setattr__
 _clone_properties = model.Model._clone_properties
 
-_Value = messages.Value.DESCRIPTOR.fields_by_name
-_NULL = _Value["null_value"].number
-_ARRAY = _Value["array_value"].number
-_NULL_OR_ARRAY_ONLY = bytes(number if number in (_NULL, _ARRAY) else 0 for number in range(256))
 
-
-class LazyProperties(LazyDict):
+class LazyProperties(ModelDict):
     """The properties of one ``Expando``: those that are dynamic are made when asked for."""
 
     __slots__ = ("_dynamic", "_repeated")
@@ -36,20 +41,11 @@ class LazyProperties(LazyDict):
     _repeated: frozenset[str]
     """The names of the repeated ones."""
 
-    def __getitem__(self, name: Any, /) -> Any:
-        value = _stored(self, name)
-        return value if value is not UNDECODED else self._make(name)
+    def _made(self, name: Any) -> Any:
+        return self._dynamic.make(name, name in self._repeated)
 
-    def _make(self, name: Any) -> Any:
-        self[name] = made = self._dynamic.make(name, name in self._repeated)
-        return made
 
-    def _decode_all(self) -> None:
-        for name in self._undecoded():
-            self._make(name)
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        return dict, (self.copy(),)
+_Pattern = tuple[dict[str, Any], dict[str, Any], frozenset[str]]
 
 
 class DynamicProperties:
@@ -61,20 +57,21 @@ class DynamicProperties:
     Args:
         model_class: a subclass of ``ndb.Expando``.
         names: those of the dynamic properties.
-        stored_names: those of all properties that a model takes from the entity, in its order.
+        taken_names: those of all properties that a model takes from the entity, in its order.
     """
 
     def __init__(
-        self, model_class: Any, names: tuple[str, ...], stored_names: tuple[str, ...]
+        self, model_class: Any, names: tuple[str, ...], taken_names: tuple[str, ...]
     ) -> None:
         self.names = names
-        self._stored_names = stored_names
+        self._taken_names = taken_names
         self._defined = dict(model_class._properties)
         self._options = _options(model_class)
-        self._kinds: dict[bytes, tuple[dict[str, Any], dict[str, Any], frozenset[str]]] = {}
+        # By which of the dynamic properties are null, and which are arrays.
+        self._patterns: dict[bytes, _Pattern] = {}
 
-    def are_those_of(self, model_class: Any, names: tuple[str, ...]) -> bool:
-        """Say whether these are still the ones of a class that lacks ``names``."""
+    def serves(self, model_class: Any, names: tuple[str, ...]) -> bool:
+        """Say whether this is what another one for a class and dynamic names would be."""
         return (
             self.names == names
             and self._options == _options(model_class)
@@ -89,7 +86,7 @@ class DynamicProperties:
             repeated: whether it is.
         """
         indexed, write_empty_list = self._options
-        made = model.GenericProperty(
+        made = _GenericProperty(
             name, repeated=repeated, indexed=indexed, write_empty_list=write_empty_list
         )
         made._code_name = name
@@ -105,34 +102,30 @@ class DynamicProperties:
             The names of its values, each mapped to ``UNDECODED``; its properties, or None if they
             are those of its class.
         """
-        kinds = entity._wire_members(self.names).translate(_NULL_OR_ARRAY_ONLY)
-        found = self._kinds.get(kinds)
-        if found is None:
-            found = self._learn(kinds)
-        values, templates, repeated = found
-        if len(templates) == len(self._defined):
+        nulls_and_arrays = entity._wire_members(self.names).translate(_NULL_OR_ARRAY_ONLY)
+        pattern = self._patterns.get(nulls_and_arrays)
+        if pattern is None:
+            pattern = self._learn(nulls_and_arrays)
+        values, template, repeated = pattern
+        if len(template) == len(self._defined):
             return values, None
         properties: Any = LazyProperties()
         properties._dynamic = self
         properties._repeated = repeated
-        _fill(properties, templates)
+        _fill(properties, template)
         return values, properties
 
-    def _learn(self, kinds: bytes) -> tuple[dict[str, Any], dict[str, Any], frozenset[str]]:
-        of_names = dict(zip(self.names, kinds, strict=True))
-        # Not by dict.fromkeys(), as in Layout.
-        values = {name: UNDECODED for name in self._stored_names if of_names.get(name) != _NULL}
-        properties = dict(self._defined)
-        properties.update((name, UNDECODED) for name in self.names if name in values)
-        repeated = frozenset(name for name in self.names if of_names[name] == _ARRAY)
-        if len(self._kinds) >= _MAX_KINDS:
-            # Which properties are null, or arrays, mostly differs little.
-            self._kinds.clear()
-        self._kinds[kinds] = values, properties, repeated
-        return self._kinds[kinds]
-
-
-_MAX_KINDS = 64
+    def _learn(self, nulls_and_arrays: bytes) -> _Pattern:
+        members = dict(zip(self.names, nulls_and_arrays, strict=True))
+        values = undecoded_template(
+            name for name in self._taken_names if members.get(name) != _NULL
+        )
+        properties = {**self._defined, **{name: UNDECODED for name in members if name in values}}
+        repeated = frozenset(name for name, member in members.items() if member == _ARRAY)
+        if (len(self._patterns) + 1) * len(self.names) > _MAX_NAMES_OF_PATTERNS:
+            self._patterns.clear()
+        pattern = self._patterns[nulls_and_arrays] = values, properties, repeated
+        return pattern
 
 
 def _options(model_class: Any) -> tuple[Any, Any]:
@@ -145,22 +138,35 @@ def are_same(some: dict[str, Any], others: dict[str, Any]) -> bool:
     return some.keys() == others.keys() and all(prop is others[name] for name, prop in some.items())
 
 
+def makes_dynamic_properties(model_class: Any) -> bool:
+    """Say whether a subclass of ``ndb.Expando`` makes dynamic properties as ndb itself does."""
+    return (
+        model_class.__setattr__ is _setattr
+        and model_class._clone_properties is _clone_properties
+        # A descriptor would give each model options of its own.
+        and not any(hasattr(option, "__get__") for option in _options(model_class))
+        and _SETTING.are_those_of(_GenericProperty)
+        and is_own(_GenericProperty.__init__)
+        and is_own(_GenericProperty._validate)
+        and _GenericProperty._validator is None
+        and _GenericProperty._choices is None
+    )
+
+
 def is_dynamic(model_class: Any, stored_name: str, name: str) -> bool:
-    """Say whether ndb makes a property for a name, and that is all.
+    """Say whether ndb makes a property for a name that the class has no property of.
+
+    Of other names it makes attributes, parts of structured properties, or nothing.
 
     Args:
-        model_class: a subclass of ``ndb.Expando`` that has no property of that name.
+        model_class: a subclass of ``ndb.Expando``.
         stored_name: the name in the entity.
         name: what the class makes of it.
     """
     return (
         name == stored_name
-        # Attributes, and parts of structured properties.
         and not name.startswith("_")
         and "." not in name
-        and not hasattr(model_class, name)
         and name not in model_class._properties
-        and model_class.__setattr__ is _setattr
-        and model_class._clone_properties is _clone_properties
-        and not any(hasattr(option, "__get__") for option in _options(model_class))
+        and not hasattr(model_class, name)
     )

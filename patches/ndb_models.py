@@ -19,9 +19,10 @@ from google.cloud.ndb.exceptions import BadValueError
 
 from lazyentity._eager import eager
 from lazyentity.codec import errors
-from lazyentity.codec.lazydict import LazyDict
 from lazyentity.entity import LazyEntity
-from lazyentity.patches.ndb_plans import is_own, is_written_plainly, own, plan_for
+from lazyentity.patches.ndb_lazydict import ModelDict
+from lazyentity.patches.ndb_own import is_own, own
+from lazyentity.patches.ndb_plans import is_written_plainly, plan_for
 from lazyentity.patches.registry import Seam
 from lazyentity.patches.responses import EntityHandle
 from lazyentity.undecoded import UNDECODED
@@ -32,17 +33,22 @@ _Model = model.Model
 _base_value = model._BaseValue
 _model_init = own(_Model, "__init__")
 _blob_from_datastore = own(model.BlobProperty, "_from_datastore")
+_own_writers = frozenset(
+    own(kind, "_to_datastore")
+    for kind in vars(model).values()
+    if isinstance(kind, type) and issubclass(kind, model.Property)
+)
+"""ndb's own ``_to_datastore`` of its classes of properties."""
 
 
 _new = object.__new__
 _new_values: Any = dict.__new__
-_stored = dict.__getitem__
 _found = dict.get
 _store = dict.__setitem__
 _fill = dict.update
 
 
-class LazyValues(LazyDict):
+class LazyValues(ModelDict):
     """The values of a model: each is made of the entity's property when it is first asked for.
 
     What fails raises what it would have raised when the model was made, now for every read of that
@@ -57,44 +63,23 @@ class LazyValues(LazyDict):
     _conversions: Any
     """Both as in :class:`~lazyentity.patches.ndb_plans.Plan`."""
 
-    def __getitem__(self, name: Any, /) -> Any:
-        value = _stored(self, name)
-        return value if value is not UNDECODED else self._make(name)
-
-    def get(self, name: Any, default: Any = None, /) -> Any:
-        value = _found(self, name, default)
-        return value if value is not UNDECODED else self._make(name)
-
-    def _make(self, name: Any) -> Any:
-        value = self._base_value(name)
-        _store(self, name, value)
-        return value
-
-    def _decode_all(self) -> None:
-        made = {name: self._base_value(name) for name in self._undecoded()}
-        _fill(self, made)
-
-    def _base_value(self, name: Any) -> Any:
+    def _made(self, name: Any) -> Any:
         # What follows is ndb's _entity_from_ds_entity(), for one property.
         prop = self._properties.get(name)
         value = self._entity[name]
         try:
-            if prop is None:
-                # It is dynamic.
-                return (
-                    [None if item is None else _base_value(item) for item in value]
-                    if isinstance(value, list)
-                    else _base_value(value)
-                )
             if value is None:
                 pass
-            elif not prop._repeated:
-                value = _base_value(value)
-            elif isinstance(value, list):
+            elif isinstance(value, list) and (prop is None or prop._repeated):
                 value = [None if item is None else _base_value(item) for item in value]
+            elif prop is None or not prop._repeated:
+                value = _base_value(value)
             else:
                 # Of a projection query.
                 value = [_base_value(value)]
+            if prop is None:
+                # It is dynamic.
+                return value
             return prop._from_datastore(self._source_of(name, prop), value)
         except Exception as error:
             errors.note_property(error, name, self._entity._raw)
@@ -105,9 +90,6 @@ class LazyValues(LazyDict):
         if type(prop)._from_datastore is _blob_from_datastore:
             return SimpleNamespace(_meanings=self._entity._wire_meanings((name,)))
         return self._entity
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        return dict, (self.copy(),)
 
 
 def property_get(original: _Original, _is_active: Callable[[], bool]) -> _Original:
@@ -160,11 +142,14 @@ def entity_to_ds_entity(otherwise: _Original, entity: Any, set_key: bool = True)
     values = entity._values
     if type(values) is not LazyValues:
         return otherwise(entity, set_key)
+    properties = list(model._properties_of(entity))
+    if not all(type(prop)._to_datastore in _own_writers for prop in properties):
+        # Such a method sees, and may change, what is written of the others.
+        return otherwise(entity, set_key)
     source = values._entity
+    known = values._properties
     # Of what was changed in the entity itself, its bytes are out of date.
     untouched = set(source._undecoded()).intersection(values._undecoded())
-    known = values._properties
-    properties = list(model._properties_of(entity))
     unread = {
         prop._name: prop
         for prop in properties
@@ -186,7 +171,10 @@ def entity_to_ds_entity(otherwise: _Original, entity: Any, set_key: bool = True)
     uninitialized = []
     for prop in properties:
         if prop._name in kept:
-            continue
+            if _found(values, prop._name) is UNDECODED:
+                continue
+            # What computes another property has read it, or given it a value.
+            kept.discard(prop._name)
         if not prop._is_initialized(entity):
             uninitialized.append(prop._name)
         prop._to_datastore(entity, data)
@@ -279,22 +267,21 @@ def _model(entity: Any, ds_key: Any, given: Any, model_class: Any, otherwise: _O
     except model.KindError:
         # Nobody knows the properties that the class has not. ndb looks at the key first.
         return otherwise(given, model_class)
-    if plan.properties is None:
+    is_plain = plan.constructs_plainly and chosen.__init__ is _model_init
+    if plan.properties is None or (plan.dynamic is not None and not is_plain):
+        # What the constructor does may have made dynamic properties.
         return otherwise(given, model_class)
     values = _new_values(LazyValues)
     values._entity = entity
     values._properties = plan.properties
     values._conversions = plan.conversions
     template = plan.template
-    if plan.constructs_plainly and chosen.__init__ is _model_init:
+    if is_plain:
         instance = _new(chosen)
         if plan.dynamic is not None:
             template, properties = plan.dynamic.of(entity)
             if properties is not None:
                 instance._properties = properties
-    elif plan.dynamic is not None:
-        # What the constructor does may have made properties as well.
-        return otherwise(given, model_class)
     else:
         instance = chosen()
         _fill(values, instance._values)

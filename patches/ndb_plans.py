@@ -6,59 +6,28 @@ are what reads and writes the value: those may be passed by.
 
 from __future__ import annotations
 
-import inspect
-import operator
-from typing import Any
+from typing import Any, NamedTuple
 
 from google.cloud.ndb import model
 
 from lazyentity._backend import type_version
-from lazyentity.patches.ndb_expandos import DynamicProperties, are_same, is_dynamic
-from lazyentity.undecoded import UNDECODED
+from lazyentity.codec.layout import undecoded_template
+from lazyentity.patches.ndb_expandos import (
+    DynamicProperties,
+    are_same,
+    is_dynamic,
+    makes_dynamic_properties,
+)
+from lazyentity.patches.ndb_own import Methods, own
 
 _Model = model.Model
 _Property = model.Property
 
-
-def is_own(function: Any) -> bool:
-    """Say whether a function is one of ndb's own, and not what somebody put in its place."""
-    code = getattr(function, "__code__", None)
-    return code is not None and code.co_filename == model.__file__
-
-
-def own(kind: Any, name: str) -> Any:
-    """Return ndb's own method of a class; something else, if somebody has replaced it already."""
-    method = inspect.getattr_static(kind, name)
-    return method if is_own(getattr(method, "__func__", method)) else object()
-
-
 _store_value = own(_Property, "_store_value")
-
-
-class _Methods:
-    """Some of the methods of ``ndb.Property``.
-
-    Args:
-        names: of methods that are called on an instance.
-    """
-
-    def __init__(self, *names: str) -> None:
-        self._names = names
-        self._own = tuple(own(_Property, name) for name in names)
-        self._of = operator.attrgetter(*names)
-
-    def are_kept_by(self, prop: Any) -> bool:
-        """Say whether these are the methods of a property, and it has one value."""
-        return (
-            not prop._repeated
-            and vars(prop).keys().isdisjoint(self._names)
-            and self._of(type(prop)) == self._own
-        )
-
 
 # What reading a property comes down to, from the descriptor to its value. To find what converts it
 # is left to ndb.
-_READING = _Methods(
+_READING = Methods(
     "_apply_list",
     "_apply_to_values",
     "_call_from_base_type",
@@ -69,7 +38,7 @@ _READING = _Methods(
     "_retrieve_value",
 )
 # What writing the value that nobody has read comes down to.
-_WRITING = _Methods(
+_WRITING = Methods(
     "_apply_to_values",
     "_from_datastore",
     "_get_base_value",
@@ -83,7 +52,7 @@ _WRITING = _Methods(
 
 def is_written_plainly(prop: Any) -> bool:
     """Say whether what writing an unread value of a property sends is what was read."""
-    return not prop._required and _WRITING.are_kept_by(prop)
+    return not prop._repeated and not prop._required and _WRITING.are_those_of_instance(prop)
 
 
 _KEPT = {
@@ -98,24 +67,41 @@ def _conversion(prop: Any) -> tuple[Any, tuple[Any, ...], type | None]:
     return prop, methods, _KEPT.get(methods[0]) if len(methods) == 1 else None
 
 
+class Taken(NamedTuple):
+    """What a model takes from an entity.
+
+    Attributes:
+        properties: those that the class defines, by stored name.
+        dynamic_names: of an ``Expando``, the names of all others.
+        names: all of these, in the order of the entity.
+    """
+
+    properties: dict[str, Any]
+    dynamic_names: tuple[str, ...]
+    names: tuple[str, ...]
+
+
 class Plan:
     """How models of one class are made of entities that have the same names.
+
+    Args:
+        model_class: a subclass of ``ndb.Model``.
+        taken: what a model takes from such an entity; None, if ndb has to make the model.
 
     Attributes:
         properties: ndb's properties, by stored name, of all that a model takes from such an entity
             and its class defines; None, if ndb has to make the model.
         dynamic: of an ``Expando``, what else it takes; None, if that is nothing.
-        template: each of these names, mapped to ``UNDECODED``.
+        template: where nothing is dynamic, the names of the properties, each mapped to
+            ``UNDECODED``.
         conversions: by stored name, of the properties that have one value and ndb's own way of
             reading it: the property, what makes the user's value of the base value, and the type
             of base values that are the user's already.
-        constructs_plainly: whether all that the constructor does is to make ``_values``.
+        constructs_plainly: whether all that the constructor does is to make ``_values``, unless
+            the class has an ``__init__`` of its own.
         takes_keys_of_its_kind: whether that is all that a key has to be.
-        known_count: how many properties the class had, as ndb keeps them.
-        version: that of the class when this was made, see ``type_version``.
-        subclass: the class that is asked for properties which the class has not; None, if there is
-            none.
-        subclass_version: the version of that.
+        known_count, subclass, subclass_version, version: what the classes were like, as in
+            ``_Classes``.
     """
 
     __slots__ = (
@@ -131,21 +117,30 @@ class Plan:
         "version",
     )
 
-    def __init__(self, model_class: Any, kind: Any, names: Any) -> None:
-        self.note_versions(model_class, kind)
-        properties, dynamic_names = _properties(model_class, kind, names)
-        self.properties = properties
+    def __init__(self, model_class: Any, taken: Taken | None) -> None:
+        self.properties = None if taken is None else taken.properties
         self.dynamic = None
-        if properties is not None and dynamic_names:
-            taken = tuple(name for name in names if name in properties or name in dynamic_names)
-            self.dynamic = DynamicProperties(model_class, dynamic_names, taken)
-        # Not by dict.fromkeys(), as in Layout.
-        self.template = {name: UNDECODED for name in self.properties or ()}  # noqa: C420
+        if taken is not None and taken.dynamic_names:
+            self.dynamic = DynamicProperties(model_class, taken.dynamic_names, taken.names)
+        self.template = undecoded_template(self.properties or ())
         self.conversions = {
             name: _conversion(prop)
             for name, prop in (self.properties or {}).items()
-            if _READING.are_kept_by(prop)
+            if not prop._repeated and _READING.are_those_of_instance(prop)
         }
+
+    def serves(self, model_class: Any, taken: Taken | None) -> bool:
+        """Say whether another plan would be the same, but for what :meth:`see` looks at."""
+        if taken is None or self.properties is None:
+            return taken is None and self.properties is None
+        if not are_same(taken.properties, self.properties):
+            return False
+        if self.dynamic is None:
+            return not taken.dynamic_names
+        return self.dynamic.serves(model_class, taken.dynamic_names)
+
+    def see(self, model_class: Any, classes: _Classes) -> None:
+        """Remember what the classes are like for which this plan serves."""
         self.constructs_plainly = (
             model_class.__new__ is object.__new__
             and model_class._get_arg.__func__ is _Model._get_arg.__func__
@@ -155,51 +150,57 @@ class Plan:
         self.takes_keys_of_its_kind = (
             model_class._key is _Model._key and model_class._validate_key is _Model._validate_key
         )
-
-    def note_versions(self, model_class: Any, kind: Any) -> None:
-        """Remember what the classes are like now."""
-        # That an attribute is looked up is what makes CPython give a class a version.
-        self.known_count = len(model_class._properties)
-        self.version = type_version(model_class)
-        is_other = kind is not None and kind != model_class.__name__
-        self.subclass = _Model._kind_map.get(kind) if is_other else None
-        self.subclass_version = 0
-        if self.subclass is not None:
-            self.subclass_version = len(self.subclass._properties) and type_version(self.subclass)
-
-    def takes(
-        self, model_class: Any, properties: dict[str, Any] | None, dynamic_names: tuple[str, ...]
-    ) -> bool:
-        """Say whether a model takes these properties, and those that are dynamic, as planned."""
-        if properties is None or self.properties is None:
-            return properties is self.properties
-        if not are_same(properties, self.properties):
-            return False
-        if self.dynamic is None:
-            return not dynamic_names
-        return self.dynamic.are_those_of(model_class, dynamic_names)
+        self.known_count, self.subclass, self.subclass_version, self.version = classes
 
     def has_subclass(self, kind: Any) -> bool:
         """Say whether the class that is asked for further properties is as it was."""
         return (
             self.subclass is _Model._kind_map.get(kind)
-            and self.subclass_version != 0
             and type_version(self.subclass) == self.subclass_version
         )
 
 
-_Properties = tuple[dict[str, Any] | None, tuple[str, ...]]
-_FOR_NDB_TO_SAY: _Properties = None, ()
+class _Classes(NamedTuple):
+    """What the classes were like that a plan was made for.
 
+    Attributes:
+        known_count: how many properties the class had, as ndb keeps them.
+        subclass: the class that is asked for properties which the class has not; None, if there is
+            none.
+        subclass_version: the version of that, see ``type_version``.
+        version: that of the class itself.
 
-def _properties(model_class: Any, kind: Any, names: Any) -> _Properties:
-    """Return what a model takes from an entity that has ``names``.
-
-    Returns:
-        The properties that are defined, None if ndb has to say; the names of those that are not.
+    A version is None, as no class has it, where CPython has given none.
     """
+
+    known_count: int
+    subclass: Any
+    subclass_version: int | None
+    version: int | None
+
+    @classmethod
+    def of(cls, model_class: Any, kind: Any) -> _Classes:
+        version = _version_of(model_class)
+        known_count = len(model_class._properties)
+        is_other = kind is not None and kind != model_class.__name__
+        subclass: Any = _Model._kind_map.get(kind) if is_other else None
+        if subclass is None:
+            return cls(known_count, None, None, version)
+        return cls(known_count, subclass, _version_of(subclass), version)
+
+
+def _version_of(model_class: Any) -> int | None:
+    # That an attribute is looked up is what makes CPython give a class a version.
+    _ = model_class._properties
+    return type_version(model_class) or None
+
+
+def _take(model_class: Any, kind: Any, names: Any) -> Taken | None:
+    """Return what a model takes from an entity that has ``names``; None, if ndb has to say."""
     properties: dict[str, Any] = {}
-    dynamic = []
+    dynamic_names = []
+    taken_names = []
+    makes_properties = False
     for stored_name in names:
         name = model_class._code_name_from_stored_name(stored_name)
         prop = getattr(model_class, name, None)
@@ -208,23 +209,48 @@ def _properties(model_class: Any, kind: Any, names: Any) -> _Properties:
                 supername = model_class._code_name_from_stored_name(name.partition(".")[0])
                 if isinstance(getattr(model_class, supername, None), model.StructuredProperty):
                     # Several properties of the entity make one of the model's.
-                    return _FOR_NDB_TO_SAY
+                    return None
             if kind is not None and kind != model_class.__name__:
                 prop = getattr(_Model._lookup_model(kind), name, None)
-        if not isinstance(prop, _Property):
-            if issubclass(model_class, model.Expando):
-                if not is_dynamic(model_class, stored_name, name):
-                    return _FOR_NDB_TO_SAY
-                dynamic.append(stored_name)
+        if isinstance(prop, _Property):
+            if prop._name != stored_name or type(prop)._store_value is not _store_value:
+                return None
+            properties[stored_name] = prop
+        elif issubclass(model_class, model.Expando):
+            makes_properties = makes_properties or makes_dynamic_properties(model_class)
+            if not makes_properties or not is_dynamic(model_class, stored_name, name):
+                return None
+            dynamic_names.append(stored_name)
+        else:
             continue
-        if prop._name != stored_name or type(prop)._store_value is not _store_value:
-            return _FOR_NDB_TO_SAY
-        properties[stored_name] = prop
-    return properties, tuple(dynamic)
+        taken_names.append(stored_name)
+    return Taken(properties, tuple(dynamic_names), tuple(taken_names))
 
 
-_plans: dict[tuple[Any, Any, Any], Plan] = {}
-_MAX_PLANS = 256
+class _Plans:
+    """Plans by class, kind and layout, bounded by the names of all their properties together."""
+
+    def __init__(self, max_names: int) -> None:
+        self._max_names = max_names
+        self._names = 0
+        self._plans: dict[tuple[Any, Any, Any], Plan] = {}
+        self.get = self._plans.get
+
+    def __len__(self) -> int:
+        return len(self._plans)
+
+    def keep(self, key: tuple[Any, Any, Any], plan: Plan, names: int) -> None:
+        """Keep a plan that has so many names."""
+        self._names += names + 1
+        if self._names > self._max_names:
+            # Classes and names that are used are planned again soon.
+            self._plans.clear()
+            self._names = names + 1
+        self._plans[key] = plan
+
+
+PLANS = _Plans(max_names=100_000)
+_known_plan = PLANS.get
 
 
 def plan_for(model_class: Any, kind: Any, layout: Any) -> Plan:
@@ -238,27 +264,22 @@ def plan_for(model_class: Any, kind: Any, layout: Any) -> Plan:
     Raises:
         google.cloud.ndb.model.KindError: if the class lacks a property, and nobody knows the kind.
     """
-    plan = _plans.get((model_class, kind, layout))
+    key = model_class, kind, layout
+    plan = _known_plan(key)
     if (
-        plan is None
-        or plan.known_count != len(model_class._properties)
-        or plan.version == 0
-        or plan.version != type_version(model_class)
-        or (plan.subclass is not None and not plan.has_subclass(kind))
+        plan is not None
+        and plan.version == type_version(model_class)
+        and plan.known_count == len(model_class._properties)
+        and (plan.subclass is None or plan.has_subclass(kind))
     ):
-        plan = _renewed(plan, model_class, kind, layout)
-    return plan
-
-
-def _renewed(plan: Plan | None, model_class: Any, kind: Any, layout: Any) -> Plan:
-    """Return the plan that there was, if it still serves; else another."""
-    if plan is not None:
-        plan.note_versions(model_class, kind)
-        if plan.takes(model_class, *_properties(model_class, kind, layout.ordinals)):
-            return plan
-    plan = Plan(model_class, kind, layout.ordinals)
-    if len(_plans) >= _MAX_PLANS:
-        # Classes and names that are used are planned again soon.
-        _plans.clear()
-    _plans[model_class, kind, layout] = plan
+        return plan
+    # Before the classes are looked at: what changes meanwhile is found out the next time.
+    classes = _Classes.of(model_class, kind)
+    taken = _take(model_class, kind, layout.ordinals)
+    if plan is None or not plan.serves(model_class, taken):
+        plan = Plan(model_class, taken)
+        plan.see(model_class, classes)
+        PLANS.keep(key, plan, len(layout.ordinals))
+    else:
+        plan.see(model_class, classes)
     return plan

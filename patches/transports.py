@@ -2,8 +2,8 @@
 
 For each kind of API object that a client makes there is a subclass that differs in two things: the
 class that ``lookup`` and ``run_query`` deserialise their responses with, and how ``lookup`` and
-``commit`` make a message of their requests. Retry, timeout, routing
-headers, authentication and logging are the client's own; so is the connection.
+``commit`` make a message of their requests. Retry, timeout, routing headers, authentication and
+logging are the client's own; so is the connection.
 """
 
 from __future__ import annotations

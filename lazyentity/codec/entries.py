@@ -12,6 +12,12 @@ from lazyentity.codec import errors, messages
 from lazyentity.codec.key import key_from_raw
 from lazyentity.codec.values import is_excluded, value_from_message
 
+MEMBER_NUMBERS: dict[str, int] = {
+    field.name: field.number
+    for field in messages.Value.DESCRIPTOR.oneofs_by_name["value_type"].fields
+}
+"""The numbers of the members of the oneof in a ``Value``, by name."""
+
 
 def value_message(value: bytes, name: str, raw: bytes) -> Any:
     """Parse one serialised ``Value``.
@@ -44,13 +50,7 @@ def member_number(value: bytes) -> int:
     except DecodeError:
         return 0
     member = message.WhichOneof("value_type")
-    return 0 if member is None else _NUMBERS[member]
-
-
-_NUMBERS: dict[str, int] = {
-    field.name: field.number
-    for field in messages.Value.DESCRIPTOR.oneofs_by_name["value_type"].fields
-}
+    return 0 if member is None else MEMBER_NUMBERS[member]
 
 
 def convert(raw: bytes, name: str, message: Any, make_entity: Callable[[bytes], Any]) -> Any:

@@ -8,10 +8,19 @@ once.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from lazyentity.undecoded import UNDECODED, UndecodedType
+
+
+def undecoded_template(names: Iterable[str]) -> dict[str, UndecodedType]:
+    """Return a dict of names, each mapped to ``UNDECODED``, that storage can be cloned from.
+
+    Not by ``dict.fromkeys()``: from another dict, that gives few names the key table of many, which
+    CPython does not clone.
+    """
+    return {name: UNDECODED for name in names}  # noqa: C420
 
 
 class Layout:
@@ -32,8 +41,7 @@ class Layout:
         self.names = names
         self.ordinals = {name: ordinal for ordinal, name in enumerate(names)}
         self.members: dict[str, str] = {}
-        # dict.fromkeys() gives few names the key table of many, and such a table is not cloned.
-        self.template: dict[str, UndecodedType] = {name: UNDECODED for name in self.ordinals}  # noqa: C420
+        self.template = undecoded_template(self.ordinals)
 
 
 EMPTY = Layout(())

@@ -76,7 +76,8 @@ class LazyDict(dict[Any, Any]):
     def copy(self) -> dict[Any, Any]:
         """As dict: a plain dict of everything, decoded."""
         self._decode_all()
-        return super().copy()
+        # dict.copy() goes by __getitem__, as the class has an __iter__, and can be interrupted.
+        return dict(super().items())
 
     def __or__(self, other: Any, /) -> Any:
         self._decode_all()

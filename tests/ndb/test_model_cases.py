@@ -522,13 +522,13 @@ def test_a_sub_model_is_not_what_it_was_made_of() -> None:
 def test_a_class_is_planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many of its entities are read; the pure backend makes sure each time."""
     plans: list[Any] = []
-    original = ndb_plans._properties
+    original = ndb_plans._take
 
-    def properties(*arguments: Any) -> Any:
+    def take(*arguments: Any) -> Any:
         plans.append(arguments)
         return original(*arguments)
 
-    monkeypatch.setattr(ndb_plans, "_properties", properties)
+    monkeypatch.setattr(ndb_plans, "_take", take)
     raw = entity_of("Owner", {"number": 1})
     for _ in range(20):
         lazy_model(raw)
@@ -549,3 +549,91 @@ def test_a_context_in_a_decorator() -> None:
 
         assert nested(2)
         assert get_context() is before
+
+
+class Touching(ndb.IntegerProperty):
+    """Writes another property when it is written."""
+
+    def _to_datastore(self, entity: Any, data: dict[str, Any], *rest: Any, **options: Any) -> Any:
+        entity.later = sorted(data)
+        return super()._to_datastore(entity, data, *rest, **options)
+
+
+class Touched(ndb.Model):
+    first = ndb.IntegerProperty()
+    last = Touching()
+    later = ndb.JsonProperty()
+
+
+class Noticing(ndb.Model):
+    a = ndb.ComputedProperty(lambda entity: entity.assign())
+    text = ndb.StringProperty()
+
+    def assign(self) -> str:
+        self.text = "assigned"
+        return "computed"
+
+
+@pytest.mark.parametrize("kind", ["Touched", "Noticing"])
+def test_what_writing_one_property_does_to_another(kind: str) -> None:
+    """Is written, too."""
+    pair = Pair.of(entity_of(kind, {"first": 1, "last": 2, "later": b"{}", "a": "", "text": "old"}))
+    pair.both(written)
+    pair.agree()
+
+
+@pytest.mark.parametrize("base", [ndb.Model, ndb.Expando])
+@pytest.mark.parametrize("name", ["_validate_key", "_set_attributes", "__new__", "__init__"])
+def test_hooks_that_a_class_gets_later(base: Any, name: str) -> None:
+    """They are called from then on."""
+    kind = type("Hooking", (base,), {"known": ndb.IntegerProperty("k")})
+    raw = entity_of("Hooking", {"k": 1, "text": "text"})
+    assert lazy_model(raw).known == 1
+    called: list[str] = []
+
+    def hook(*arguments: Any, **options: Any) -> Any:
+        called.append(name)
+        if name == "__new__":
+            return object.__new__(arguments[0])
+        if name == "_validate_key":
+            return arguments[-1]
+        return getattr(base, name)(*arguments, **options)
+
+    setattr(kind, name, staticmethod(hook) if name in ("_validate_key", "__new__") else hook)
+    calls = []
+    for make in (stock_model, lazy_model):
+        called.clear()
+        make(raw)
+        calls.append(list(called))
+    assert calls[0]
+    assert calls[1] == calls[0]
+
+
+def test_a_kind_that_is_forgotten() -> None:
+    """As test suites of applications do between tests: that is an error each time."""
+    animal = type("Beast", (polymodel.PolyModel,), {})
+    type("Kitten", (animal,), {"weight": ndb.IntegerProperty()})
+    type("Den", (ndb.Model,), {"pet": ndb.StructuredProperty(animal)})
+    pet = Entity()
+    pet.update({"class": ["Beast", "Kitten"], "weight": 1})
+    raw = entity_of("Den", {"pet": pet})
+    lazy = lazy_model(raw)
+    with patched():
+        assert lazy.pet is not None
+    kinds = dict(model.Model._kind_map)
+    try:
+        del model.Model._kind_map["Kitten"]
+        for _ in range(3):
+            pair = Pair.of(raw)
+            assert isinstance(pair.both(reading("pet")), Raised)
+    finally:
+        model.Model._kind_map.update(kinds)
+
+
+def test_plans_are_bounded_by_their_names() -> None:
+    """Of ever new properties there are never more than that many planned."""
+    plans = ndb_plans._Plans(max_names=100)
+    for number in range(1000):
+        plans.keep((number, None, None), ndb_plans.Plan(Person, None), number % 7)
+        assert (number, None, None) in plans._plans
+        assert len(plans) <= 100
