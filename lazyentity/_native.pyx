@@ -113,6 +113,8 @@ cdef class LazyMapping(dict):
     See :class:`lazyentity.codec.pure.LazyMapping` for the states of a property and what decodes what.
     """
 
+    _INSTANCE_DICT_ON_DEMAND = True
+
     # The smaller an entity is, the more of them the processor's caches hold.
     cdef bytes _owner
     cdef readonly Shape _layout

@@ -54,15 +54,6 @@ class LazyEntityBase(_MappingAndEntity):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return self._instance_dict().setdefault(name, getattr(self, read)())
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        # Not in the mapping: a type of C that does this may not be given to object.__setattr__().
-        self._instance_dict()
-        super().__setattr__(name, value)
-
-    def __delattr__(self, name: str) -> None:
-        self._instance_dict()
-        super().__delattr__(name)
-
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, dict):
             return NotImplemented
@@ -120,7 +111,33 @@ def touched_attributes(entity: LazyEntityBase) -> dict[str, Any]:
     return entity._instance_dict()
 
 
-class LazyEntity(LazyEntityBase, LazyMapping, Entity):
+class _InstanceDictOnDemand(LazyEntityBase):
+    """For a mapping that makes the instance dictionary only when it is asked for."""
+
+    __slots__ = ()
+
+    # Not in the mapping: a type of C that does this may not be given to object.__setattr__().
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._instance_dict()
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        self._instance_dict()
+        super().__delattr__(name)
+
+
+def _base_over(mapping: type) -> type[LazyEntityBase]:
+    return _InstanceDictOnDemand if mapping._INSTANCE_DICT_ON_DEMAND else LazyEntityBase  # type: ignore[attr-defined]  # of every mapping
+
+
+if TYPE_CHECKING:
+    _Base = LazyEntityBase
+else:
+    _Base = _base_over(LazyMapping)
+
+
+class LazyEntity(_Base, LazyMapping, Entity):
     """A :class:`google.cloud.datastore.Entity` that decodes a property when it is first read.
 
     It is what a patched or wrapped client returns; :meth:`from_bytes` makes one by hand. Called
@@ -155,7 +172,7 @@ def lazy_entity_type(mapping: type) -> type[LazyEntity]:
         mapping: a lazy mapping, as :mod:`lazyentity._backend` describes it.
     """
     namespace = {"__slots__": (), "__dict__": property(_complete_attributes)}
-    kind: type[LazyEntity] = type("LazyEntity", (LazyEntityBase, mapping, Entity), namespace)
+    kind: type[LazyEntity] = type("LazyEntity", (_base_over(mapping), mapping, Entity), namespace)
     return kind
 
 

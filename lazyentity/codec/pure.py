@@ -63,6 +63,9 @@ class LazyMapping(LazyDict):
 
     __slots__ = ("_layout", "_originals", "_raw", "_split")
 
+    _INSTANCE_DICT_ON_DEMAND = False
+    """Whether a subclass of ``Entity`` has to ask for its instance dictionary before it uses it."""
+
     _raw: bytes
     _layout: Layout
     _split: Split
