@@ -95,7 +95,7 @@ class LazyMapping(LazyDict):
             # While nobody else has the mapping. CPython before 3.12 may collect garbage, and so run
             # other threads, between looking whether there is an instance dictionary and putting its
             # own in place: of two threads that come first, one would write into one that is lost.
-            mapping._instance_dict()
+            _instance_dict(mapping)
         # CPython clones the key table as a whole when an empty dict is updated from a dict that
         # never had a key deleted.
         _fill(mapping, layout.template)
