@@ -16,7 +16,7 @@ from google.cloud.ndb import _batch, _datastore_api, model
 from google.cloud.ndb._options import Options
 from google.cloud.ndb.context import _state, get_context
 from google.cloud.ndb.key import Key
-from google.cloud.ndb.tasklets import Future
+from google.cloud.ndb.tasklets import Future, Return, _get_return_value
 
 from lazyentity._backend import Conversion, EntityBytes
 from lazyentity._eager import is_eager
@@ -116,11 +116,24 @@ def has_next_async(otherwise: Callable[[Any], Any], results: Any) -> Any:
     return future
 
 
+def _end_as_tasklet(future: Any, error: Exception) -> None:
+    """End a future as that of a tasklet ends if the tasklet raises ``error``."""
+    if isinstance(error, Return):
+        future.set_result(_get_return_value(error))
+    elif isinstance(error, StopIteration):
+        # What Python makes of it in a generator.
+        failure = RuntimeError("generator raised StopIteration")
+        failure.__cause__ = error
+        future.set_exception(failure)
+    else:
+        future.set_exception(error)
+
+
 def lookup(otherwise: Callable[[Any, Any], Any], key: Any, options: Any) -> Any:
     """Return the future of the entity of a key.
 
-    Where the global cache has no say, that is what the batch of lookups gives; ndb's own tasklet
-    would only pass it on.
+    Where there is no global cache, that is what the batch of lookups gives; ndb's own tasklet would
+    only pass it on.
 
     Args:
         otherwise: ndb's own ``lookup``.
@@ -128,11 +141,16 @@ def lookup(otherwise: Callable[[Any, Any], Any], key: Any, options: Any) -> Any:
         options: ndb's own ``ReadOptions``.
     """
     context = get_context()
-    if not context._use_datastore(key, options):
+    if context.global_cache is not None:
         return otherwise(key, options)
-    if not options.transaction and context._use_global_cache(key, options):
-        return otherwise(key, options)
-    return _batch.get_batch(_datastore_api._LookupBatch, options).add(key)
+    try:
+        if not context._use_datastore(key, options):
+            raise TypeError("use_global_cache and use_datastore can't both be False")
+        return _batch.get_batch(_datastore_api._LookupBatch, options).add(key)
+    except Exception as error:  # noqa: BLE001  # whoever asks for the result gets it
+        future = Future(info="lookup")
+        _end_as_tasklet(future, error)
+        return future
 
 
 def get_async(otherwise: Callable[..., Any], key: Any, *args: Any, **kwargs: Any) -> Any:
@@ -177,10 +195,12 @@ class Get(Future):  # type: ignore[misc]  # ndb has no types
                 with contextlib.suppress(KeyError):
                     self.set_result(context.cache.get_and_validate(key))
                     return
-            self._waiting_on = _datastore_api.lookup(key._key, options)
-            self._waiting_on.add_done_callback(self._looked_up)
-        except Exception as error:  # noqa: BLE001  # whoever asks for the result gets it
-            self.set_exception(error)
+            looked_up = _datastore_api.lookup(key._key, options)
+            looked_up.add_done_callback(self._looked_up)
+            # As in a tasklet, also where it is done already: that cannot be cancelled.
+            self._waiting_on = looked_up
+        except Exception as error:  # noqa: BLE001  # as above
+            _end_as_tasklet(self, error)
 
     def _looked_up(self, entity: Any) -> None:
         self._waiting_on = None
@@ -195,8 +215,8 @@ class Get(Future):  # type: ignore[misc]  # ndb has no types
                 found = model._entity_from_protobuf(message) if is_found else None
                 if self._use_cache:
                     self._context.cache[self._key] = found
-        except Exception as error:  # noqa: BLE001  # whoever asks for the result gets it
-            self.set_exception(error)
+        except Exception as error:  # noqa: BLE001  # as above
+            _end_as_tasklet(self, error)
         else:
             self.set_result(found)
 
@@ -274,18 +294,24 @@ def use(_otherwise: Callable[[Any], Any], context: Any) -> Use:
     return Use(context)
 
 
+_NOT_ENTERED = object()
+
+
 class Use(contextlib.ContextDecorator):
     """Makes an ndb context the current one, as what its method ``use`` returns does."""
 
     def __init__(self, context: Any) -> None:
         self._context = context
-        self._previous: Any = None
+        self._previous: Any = _NOT_ENTERED
 
     def _recreate_cm(self) -> Use:
         # For each call of a decorated function: they may be calls within calls.
         return Use(self._context)
 
     def __enter__(self) -> Any:
+        if self._previous is not _NOT_ENTERED:
+            # The error of what contextlib makes of a generator, as ndb's own is.
+            raise AttributeError("a context manager that was made by use() is entered once")
         context = self._context
         previous = self._previous = _state.context
         # What goes on by turns, each in its context, mostly stays in the same.
@@ -299,6 +325,8 @@ class Use(contextlib.ContextDecorator):
 
     def __exit__(self, *error: object) -> None:
         previous = self._previous
+        if previous is _NOT_ENTERED:
+            raise RuntimeError("the context manager was not entered")
         if not previous:
             _state.toplevel_context = None
         elif previous is not self._context:

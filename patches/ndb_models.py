@@ -103,7 +103,11 @@ def property_get(original: _Original, _is_active: Callable[[], bool]) -> _Origin
     def __get__(prop: Any, instance: Any, model_class: Any = None) -> Any:  # noqa: N807  # its name
         if instance is None:
             return original(prop, instance, model_class)
-        values = instance._values
+        try:
+            values = instance._values
+        except AttributeError:
+            # A property may serve a class that is no model.
+            return original(prop, instance, model_class)
         if type(values) is LazyValues and reads_plainly:
             # What follows is all that ndb's own methods do, where the value was not read before.
             name = prop._name
@@ -127,6 +131,10 @@ def property_get(original: _Original, _is_active: Callable[[], bool]) -> _Origin
 _NO_CONVERSION = (None, (), None)
 
 
+def _is_written_by_ndb(prop: Any) -> bool:
+    return type(prop)._to_datastore in _own_writers and "_to_datastore" not in vars(prop)
+
+
 def entity_to_ds_entity(otherwise: _Original, entity: Any, set_key: bool = True) -> Any:
     """Make the entity of a model, with what was never read as it came.
 
@@ -143,7 +151,7 @@ def entity_to_ds_entity(otherwise: _Original, entity: Any, set_key: bool = True)
     if type(values) is not LazyValues:
         return otherwise(entity, set_key)
     properties = list(model._properties_of(entity))
-    if not all(type(prop)._to_datastore in _own_writers for prop in properties):
+    if not all(map(_is_written_by_ndb, properties)):
         # Such a method sees, and may change, what is written of the others.
         return otherwise(entity, set_key)
     source = values._entity

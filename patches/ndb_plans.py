@@ -148,7 +148,9 @@ class Plan:
             in (_Model._set_attributes, model.Expando._set_attributes)
         )
         self.takes_keys_of_its_kind = (
-            model_class._key is _Model._key and model_class._validate_key is _Model._validate_key
+            model_class._key is _Model._key
+            and model_class._validate_key is _Model._validate_key
+            and model_class.__setattr__ in (object.__setattr__, model.Expando.__setattr__)
         )
         self.known_count, self.subclass, self.subclass_version, self.version = classes
 

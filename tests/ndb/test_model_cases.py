@@ -535,6 +535,22 @@ def test_a_class_is_planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(plans) <= (2 if lazyentity.backend == "native" else 20)
 
 
+def test_a_context_that_is_entered_otherwise() -> None:
+    """Than once, and then left: that is an error, and changes nothing."""
+    before = get_context()
+    with patched():
+        use = before.new().use()
+        with pytest.raises(RuntimeError):
+            use.__exit__(None, None, None)
+        assert get_context() is before
+        with use, pytest.raises(AttributeError):
+            use.__enter__()
+        assert get_context() is before
+        with pytest.raises(AttributeError):
+            use.__enter__()
+        assert get_context() is before
+
+
 def test_a_context_in_a_decorator() -> None:
     """Calls within calls each put back what they found."""
     before = get_context()
@@ -572,6 +588,36 @@ class Noticing(ndb.Model):
     def assign(self) -> str:
         self.text = "assigned"
         return "computed"
+
+
+def test_a_writer_of_one_property_object() -> None:
+    """Somebody has put a method of its own into it."""
+
+    class Rewritten(ndb.Model):
+        number = ndb.IntegerProperty()
+        text = ndb.StringProperty()
+
+    def write(_entity: Any, data: dict[str, Any], *_: Any, **__: Any) -> None:
+        data.update(number=5, text="changed")
+
+    Rewritten.number._to_datastore = write
+    pair = Pair.of(entity_of("Rewritten", {"number": 1, "text": "text"}))
+    pair.both(written)
+
+
+def test_a_property_of_what_is_no_model() -> None:
+    """It has no values where ndb keeps them."""
+
+    class Attribute(ndb.Property):
+        def _get_value(self, view: Any) -> Any:
+            return view.title_given
+
+    class View:
+        title = Attribute("title")
+        title_given = "hello"
+
+    with patched():
+        assert View().title == "hello"
 
 
 @pytest.mark.parametrize("kind", ["Touched", "Noticing"])

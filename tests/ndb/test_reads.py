@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 from google.cloud import ndb
+from google.cloud.ndb import global_cache
+from google.cloud.ndb.context import get_context
 
 import lazyentity
 from lazyentity.undecoded import UNDECODED
@@ -66,6 +68,67 @@ class TestLookups:
             return [[future.done() for future in futures], *(attempt(f.result) for f in futures)]
 
         loopback_sides.check(scenario, lazy=None, cache_policy=policy)
+
+    @pytest.mark.parametrize("policy", ["cache_policy", "datastore_policy"])
+    @pytest.mark.parametrize(
+        "error", [ValueError(), KeyError(1), StopIteration(1), ndb.Return(1)], ids=repr
+    )
+    @pytest.mark.parametrize("cancelled", [False, True])
+    def test_get_multi_async_ends_as_a_tasklet(
+        self, loopback_sides: Sides, policy: str, error: Exception, cancelled: bool
+    ) -> None:
+        """Whatever a policy raises; and the loop goes on to serve others."""
+
+        def fail(_: Any) -> bool:
+            raise error
+
+        def scenario() -> Any:
+            context = get_context()
+            getattr(context, f"set_{policy}")(fail)
+            futures = ndb.get_multi_async(_keys(*ALL))
+            states = [[future.done() for future in futures]]
+            if cancelled:
+                for future in futures:
+                    future.cancel()
+                states.append([future.done() for future in futures])
+            ended = [attempt(future.result) for future in futures]
+            getattr(context, f"set_{policy}")(None)
+            return [states, ended, Item.query().count()]
+
+        loopback_sides.check(scenario, lazy=None)
+
+    def test_get_multi_async_from_nowhere(self, loopback_sides: Sides) -> None:
+        """With neither the cache nor the datastore to be asked."""
+
+        def scenario() -> Any:
+            futures = ndb.get_multi_async(_keys(*ALL), use_datastore=False, use_cache=False)
+            for future in futures[1:]:
+                future.cancel()
+            return [*(attempt(future.result) for future in futures), Item.query().count()]
+
+        loopback_sides.check(scenario, lazy=None)
+
+    @pytest.mark.parametrize("cached", [False, True])
+    def test_policies_are_asked_as_often(self, loopback_sides: Sides, cached: bool) -> None:
+        def scenario() -> Any:
+            asked: list[Any] = []
+
+            def policy(name: str) -> Any:
+                def allow(key: Any) -> bool:
+                    asked.append((name, type(key).__name__))
+                    return True
+
+                return allow
+
+            context = get_context()
+            for name in ("cache_policy", "datastore_policy", "global_cache_policy"):
+                getattr(context, f"set_{name}")(policy(name))
+            found = ndb.get_multi(_keys(*ALL))
+            # The batch of each key is looked for at another time.
+            return [len(found), sorted(asked)]
+
+        cache = global_cache._InProcessGlobalCache() if cached else None
+        loopback_sides.check(scenario, lazy=None, global_cache=cache)
 
     def test_get_multi_async_ends_in_order(self, loopback_sides: Sides) -> None:
         def scenario() -> Any:
