@@ -249,13 +249,9 @@ def select(
     """Makers of all the cases asked for, by a name for each, in order of mix, count and read.
 
     Makers, because the bytes of all cases together would be hundreds of megabytes. With the nested
-    mix come `embedded_case` and `document_case`; the latter first, for its many small objects
-    depend more than others on what was left in the allocator's memory before.
+    mix come `embedded_case` and `document_case`.
     """
-    makers: dict[str, Callable[[], Case]] = {}
-    if "nested" in mixes:
-        makers[f"{DOCUMENT}-all"] = document_case
-    makers |= {
+    makers: dict[str, Callable[[], Case]] = {
         f"{mix}-{count}-{read}": functools.partial(case, mix, count, read)
         for mix in mixes
         for count in counts
@@ -264,4 +260,5 @@ def select(
     }
     if "nested" in mixes:
         makers[f"{EMBEDDED}-leaf"] = embedded_case
+        makers[f"{DOCUMENT}-all"] = document_case
     return makers

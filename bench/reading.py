@@ -23,32 +23,22 @@ class Reader(Protocol):
         """The name and the value of everything that a call reads."""
 
 
-# What holds nothing further. It is told apart first: a call, or isinstance(), for every value would
-# take longer than reading it.
-_SCALARS = frozenset((bool, float, int, str, type(None)))
-
-
 def _walk_by_name(value: Any) -> None:
     if isinstance(value, dict):
         for name in value:
-            inner = value[name]
-            if type(inner) not in _SCALARS:
-                _walk_by_name(inner)
+            _walk_by_name(value[name])
     elif isinstance(value, list):
         for item in value:
-            if type(item) not in _SCALARS:
-                _walk_by_name(item)
+            _walk_by_name(item)
 
 
 def _walk_through_items(value: Any) -> None:
     if isinstance(value, dict):
         for _name, inner in value.items():  # noqa: PERF102  # items() is what is measured
-            if type(inner) not in _SCALARS:
-                _walk_through_items(inner)
+            _walk_through_items(inner)
     elif isinstance(value, list):
         for item in value:
-            if type(item) not in _SCALARS:
-                _walk_through_items(item)
+            _walk_through_items(item)
 
 
 @dataclass(frozen=True)
