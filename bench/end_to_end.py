@@ -123,13 +123,13 @@ def measure(call_name: str, entities: int, properties: int, budget: Budget) -> E
         KeyError: there is no such call.
     """
     with loaded(call_name, entities, properties) as call:
-        return timed_reads(call, budget, call_name, entities, properties)
+        return timed_reads(call, budget, call_name, entities, properties, READ)
 
 
 def timed_reads(
-    call: Loaded, budget: Budget, call_name: str, entities: int, properties: int
+    call: Loaded, budget: Budget, call_name: str, entities: int, properties: int, read: str
 ) -> EndToEnd:
-    """Time the sides of a call, the floor among them or not.
+    """Time the sides of a call that reads ``read`` of each entity, the floor among them or not.
 
     Raises:
         verify.OutputMismatch: the sides differ.
@@ -143,7 +143,7 @@ def timed_reads(
         call=call_name,
         entities=entities,
         properties=properties,
-        read=READ,
+        read=read,
         stock=wall["stock"],
         lazy=wall["lazy"],
         floor=wall["floor"] if has_floor else None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from google.cloud import ndb
 from google.cloud.environment_vars import GCD_HOST
 
 from lazyentity.bench import cases, loopback, models, verify
-from lazyentity.bench.end_to_end import READ, Loaded, timed_reads
+from lazyentity.bench.end_to_end import Loaded, timed_reads
 from lazyentity.bench.results import EndToEnd
 from lazyentity.bench.server.process import LoopbackServer
 from lazyentity.bench.timing import Budget, Task
@@ -41,14 +42,21 @@ CALLS = {
     "ndb get_multi, Expandos": Call(_get_multi, models.expando_class),
 }
 
+READS = ("0", "1", "4", "all")
+"""What is read of each model, see `cases.names_read`."""
 
-def _task(call: Call, client: Any, kind: Any, keys: list[Any], name: str) -> Task:
-    def read() -> list[Any]:
-        # Without the context's cache: what is measured comes over the wire.
-        with client.context(cache_policy=False):
-            return [getattr(instance, name) for instance in call.models(kind, keys)]
+
+def _task(client: Any, models_read: Callable[[], Any], names: tuple[str, ...]) -> Task:
+    def read() -> list[list[Any]]:
+        with _context(client):
+            return [[getattr(instance, name) for name in names] for instance in models_read()]
 
     return read
+
+
+def _context(client: Any) -> Any:
+    # Without the context's cache: what is measured comes over the wire.
+    return client.context(cache_policy=False)
 
 
 @contextlib.contextmanager
@@ -70,36 +78,47 @@ def _client(port: int) -> Iterator[Any]:
 
 
 @contextlib.contextmanager
-def loaded(call_name: str, entities: int, properties: int) -> Iterator[Loaded]:
+def loaded(call_name: str, entities: int, properties: int, read: str) -> Iterator[Loaded]:
     """Start a server, load it, and connect a client of ndb.
+
+    The tasks take ``read`` of each entity, see `cases.names_read`. ``check`` takes what they
+    returned, makes the call once more on either side and compares the models whole.
 
     Raises:
         KeyError: there is no such call.
     """
     call = CALLS[call_name]
     mix = cases.MIXES[models.MIX]
-    (name,) = cases.names_read(mix, properties, READ)
+    names = cases.names_read(mix, properties, read)
     with contextlib.ExitStack() as stack:
         port = stack.enter_context(LoopbackServer()).grpc_port
         stored = [mix.entity(properties, number) for number in range(entities)]
         keys = loopback.store(stack.enter_context(loopback.client(port)), stored)
         client = stack.enter_context(_client(port))
         kind = call.make_class(properties)
-        task = _task(call, client, kind, [ndb.Key._from_ds_key(key) for key in keys], name)
+        models_read = functools.partial(
+            call.models, kind, [ndb.Key._from_ds_key(key) for key in keys]
+        )
+        task = _task(client, models_read, names)
 
-        def check(stock_values: list[Any], lazy_values: list[Any]) -> None:
+        def all_models(side: str) -> list[Any]:
+            with models.CONTEXTS[side](), _context(client):
+                return list(models_read())
+
+        def check(stock_values: list[list[Any]], lazy_values: list[list[Any]]) -> None:
             verify.check_same(entities, len(stock_values), f"{call_name}: entities")
-            verify.check_same(stock_values, lazy_values, f"{call_name}: {name}")
+            verify.check_same(stock_values, lazy_values, f"{call_name}: {', '.join(names)}")
+            models.check_models(all_models("stock"), all_models("lazy"))
 
         yield Loaded({"stock": task, "lazy": task}, check, models.CONTEXTS)
 
 
-def measure(call_name: str, entities: int, properties: int, budget: Budget) -> EndToEnd:
-    """Time one call of ndb that reads ``entities`` entities, one property read of each.
+def measure(call_name: str, entities: int, properties: int, read: str, budget: Budget) -> EndToEnd:
+    """Time one call of ndb that reads ``entities`` entities, and ``read`` of each.
 
     Raises:
         verify.OutputMismatch: the sides differ.
         KeyError: there is no such call.
     """
-    with loaded(call_name, entities, properties) as call:
-        return timed_reads(call, budget, call_name, entities, properties)
+    with loaded(call_name, entities, properties, read) as call:
+        return timed_reads(call, budget, call_name, entities, properties, read)

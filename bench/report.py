@@ -43,6 +43,10 @@ _COMPACT_MIXES = ("mixed",)
 _SHOWN_COUNTS = (5, 20, 100, 500, 1000)
 
 
+# By the cells that label a row, and by what is read of each entity.
+_Lines = dict[tuple[tuple[str, ...], str], Conversion | EndToEnd]
+
+
 class MarkersMissing(Exception):
     """A file has not both markers, in order."""
 
@@ -95,23 +99,33 @@ def _conversion(measured: Results, mix: str) -> str:
 
 
 def _models(measured: Results, kind_of_class: str) -> str:
-    lines = {
-        (line.properties, line.read): line
+    lines: _Lines = {
+        ((str(line.properties),), line.read): line
         for line in measured.conversion
         if line.mix == kind_of_class
     }
+    return _by_reads(("properties",), "µs", ("0", "4", "all"), lines)
+
+
+def _by_reads(
+    labels: Sequence[str],
+    unit: str,
+    reads: Sequence[str],
+    lines: _Lines,
+) -> str:
+    """A row for each label of which four properties were read."""
     rows = (
         (
-            str(properties),
+            *label,
             f"{line.stock.median:.1f}",
             f"{line.lazy.median:.1f}",
-            *(_ratio(lines.get((properties, count))) for count in ("0", "4", "all")),
+            *(_ratio(lines.get((label, count))) for count in reads),
         )
-        for (properties, read), line in lines.items()
+        for (label, read), line in lines.items()
         if read == "4"
     )
-    headers = ("properties", "stock µs", "lazy µs, 4 read", "none read", "4 read", "all read")
-    return _table(headers, rows)
+    headers = ("none read" if count == "0" else f"{count} read" for count in reads)
+    return _table((*labels, f"stock {unit}, 4 read", f"lazy {unit}, 4 read", *headers), rows)
 
 
 def _read_modify_write(measured: Results) -> str:
@@ -189,16 +203,11 @@ def _end_to_end(measured: Results) -> str:
 
 
 def _calls(measured: Results) -> str:
-    rows = (
-        (
-            f"{line.call} of {line.entities} x {line.properties}, {line.done}",
-            f"{line.stock.median:.1f}",
-            f"{line.lazy.median:.1f}",
-            _ratio(line),
-        )
+    lines: _Lines = {
+        ((line.call, f"{line.entities} x {line.properties}"), line.read): line
         for line in measured.end_to_end
-    )
-    return _table(("call", "stock ms", "lazy ms", "stock / lazy"), rows)
+    }
+    return _by_reads(("call", "entities x properties"), "ms", ("0", "1", "4", "all"), lines)
 
 
 def _memory(measured: Results) -> str:
@@ -276,7 +285,7 @@ def render(measured: Results, compact: bool = False) -> str:
             _prose("Fresh entities of six mixed types to messages, as in a put, per entity:"),
             _puts(puts),
         ]
-    if any(line.floor is not None for line in measured.end_to_end):
+    if measured.has_floor:
         blocks += [
             "Through the client, over loopback gRPC, wall time of a call; *undecoded bytes* is the "
             "same path\nwith nothing decoded:",

@@ -177,6 +177,11 @@ class Results:
     read_modify_write: list[ReadModifyWrite] = field(default_factory=list)
     puts: list[Put] = field(default_factory=list)
 
+    @property
+    def has_floor(self) -> bool:
+        """Whether calls were measured with nothing decoded as well."""
+        return any(line.floor is not None for line in self.end_to_end)
+
 
 class ResultsError(Exception):
     """A results file cannot be read or written; the text says which and why."""

@@ -63,6 +63,7 @@ class Plan:
     writes: Budget
     end_to_end_reads: tuple[tuple[str, int, int], ...]
     end_to_end: Budget
+    end_to_end_models: Budget
     access: Budget
     memory_properties: tuple[int, ...]
     memory_entities: int
@@ -82,6 +83,7 @@ QUICK = Plan(
     writes=Budget(seconds=0.5, min_rounds=3, max_rounds=50, sample_seconds=0.002),
     end_to_end_reads=_READS_OF_GOALS,
     end_to_end=Budget(seconds=4, min_rounds=9, max_rounds=60, sample_seconds=0.02),
+    end_to_end_models=Budget(seconds=0.5, min_rounds=3, max_rounds=60, sample_seconds=0.02),
     access=Budget(seconds=1, min_rounds=9, max_rounds=50, sample_seconds=0),
     memory_properties=(100,),
     memory_entities=1500,
@@ -101,6 +103,7 @@ FULL = Plan(
     writes=Budget(seconds=1, min_rounds=9, max_rounds=200, sample_seconds=0.005),
     end_to_end_reads=(*_READS_OF_GOALS, ("get_multi", 10, 10), ("get_multi", 100, 10)),
     end_to_end=Budget(seconds=15, min_rounds=30, max_rounds=200, sample_seconds=0.02),
+    end_to_end_models=Budget(seconds=6, min_rounds=9, max_rounds=200, sample_seconds=0.02),
     access=Budget(seconds=3, min_rounds=30, max_rounds=100, sample_seconds=0),
     memory_properties=(5, 20, 100, 500),
     memory_entities=5000,
@@ -194,10 +197,17 @@ def ndb_steps(plan: Plan) -> list[Step]:
             (
                 "end to end",
                 functools.partial(
-                    end_to_end_models.measure, call, ENTITIES, PROPERTIES, plan.end_to_end
+                    end_to_end_models.measure,
+                    call,
+                    ENTITIES,
+                    properties,
+                    read,
+                    plan.end_to_end_models,
                 ),
             )
             for call in end_to_end_models.CALLS
+            for properties in models.COUNTS
+            for read in end_to_end_models.READS
         ),
     ]
 

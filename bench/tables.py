@@ -152,6 +152,32 @@ def _end_to_end(results: Results) -> Table:
     return table
 
 
+def _calls(results: Results) -> Table:
+    table = _table(
+        "end to end over loopback gRPC, ms per call",
+        "call",
+        "props",
+        "read",
+        "stock",
+        "lazy",
+        "ratio",
+    )
+    for (call, entities, _properties), lines in groupby(
+        results.end_to_end, key=lambda line: (line.call, line.entities, line.properties)
+    ):
+        for line in lines:
+            table.add_row(
+                f"{call} of {entities}",
+                str(line.properties),
+                line.read,
+                spread(line.stock),
+                spread(line.lazy),
+                spread(line.ratio),
+            )
+        table.add_section()
+    return table
+
+
 def _scaling(lines: Sequence[Scaling]) -> Table:
     table = _table(
         "one response that grows, mixed, 4 read; growth: µs per unit / those of the size before",
@@ -211,7 +237,7 @@ def show(results: Results, console: Console) -> None:
     if results.memory:
         console.print(_memory(results))
     if results.end_to_end:
-        console.print(_end_to_end(results))
+        console.print(_end_to_end(results) if results.has_floor else _calls(results))
     if results.scaling:
         console.print(_scaling(results.scaling))
     if results.import_ms is not None:

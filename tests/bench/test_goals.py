@@ -51,6 +51,17 @@ def test_superlinear_growth_is_missed() -> None:
     ]
 
 
+def test_a_call_that_reads_something_else_does_not_meet_a_goal() -> None:
+    """The goals of calls are of one property read, whatever else was measured of the same call."""
+    made = make_results(ratio=100, backend="native")
+    others = [dataclasses.replace(line, read="0") for line in made.end_to_end if not line.changed]
+    outcomes = goals.evaluate(dataclasses.replace(made, end_to_end=others))
+    missed = [str(outcome) for outcome in outcomes if outcome.median is None]
+    assert len([text for text in missed if ", 1 read: " in text]) == 4
+    both = dataclasses.replace(made, end_to_end=[*others, *made.end_to_end])
+    assert goals.evaluate(both) == goals.evaluate(made)
+
+
 @pytest.mark.parametrize("backend", ["pure", "native"])
 def test_not_measured_is_not_met(backend: str) -> None:
     """A goal cannot be met by leaving its measurement out."""
