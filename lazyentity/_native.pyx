@@ -23,6 +23,7 @@ from cpython.object cimport PyObject
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.stdint cimport uint32_t
 
+from lazyentity._instance_dict cimport drop_instance_dict, instance_dict
 from lazyentity._native_shapes cimport EMPTY, Offsets, Shape, free_offsets, index_entity, values_of
 from lazyentity._native_values cimport (
     VALUE_ARRAY,
@@ -56,36 +57,6 @@ cdef extern from *:
     }
     """
     object dict_iter "lazyentity_dict_iter"(object mapping)
-
-cdef extern from *:
-    """
-    static void lazyentity_drop_instance_dict(PyObject *instance) {
-        PyObject **slot = _PyObject_GetDictPtr(instance);
-        Py_CLEAR(*slot);
-    }
-
-    static PyObject *lazyentity_instance_dict(PyObject *instance) {
-        PyObject **slot = _PyObject_GetDictPtr(instance);
-        if (*slot == NULL) {
-            PyObject *made = PyDict_New();
-            if (made == NULL) {
-                return NULL;
-            }
-            if (*slot == NULL) {
-                *slot = made;
-            }
-            else {
-                Py_DECREF(made);
-            }
-        }
-        Py_INCREF(*slot);
-        return *slot;
-    }
-    """
-    void drop_instance_dict "lazyentity_drop_instance_dict"(object instance)
-    # CPython before 3.12 may collect garbage, and so run other threads, while it allocates. Two threads
-    # that are the first to want the dictionary must get the same; those of CPython's own do not.
-    object instance_dict "lazyentity_instance_dict"(object instance)
 
 cdef object UNDECODED = _UNDECODED
 

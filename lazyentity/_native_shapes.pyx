@@ -17,7 +17,8 @@ from libc.string cimport memcmp, memcpy, memset
 
 from lazyentity._wire cimport Bytes, read_length, read_varint, skip_field
 
-from lazyentity.codec.layout import LayoutCache, undecoded_template
+from lazyentity.codec.cache import NamesCache
+from lazyentity.codec.layout import undecoded_template
 
 # Field tags of google.datastore.v1: number << 3 | wire type.
 cdef enum:
@@ -66,7 +67,7 @@ cdef object _name_of_header(bytes header):
     return PyUnicode_DecodeUTF8(<const char*>at, name_end - at, NULL)
 
 
-SHAPES = LayoutCache(max_names=100_000, layout_type=Shape)
+SHAPES = NamesCache(max_names=100_000)
 
 EMPTY = Shape([])
 
@@ -231,7 +232,7 @@ cdef Shape _shape_of(Scan* scan):
     shape = SHAPES.get(signature)
     if shape is None:
         try:
-            shape = SHAPES.add(signature, headers)
+            shape = SHAPES.add(signature, Shape(headers), len(headers))
         except UnicodeDecodeError:
             return None
     return shape

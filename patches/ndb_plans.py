@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from google.cloud.ndb import model
 
 from lazyentity._backend import type_version
+from lazyentity.codec.cache import NamesCache
 from lazyentity.codec.layout import undecoded_template
 from lazyentity.patches.ndb_expandos import (
     DynamicProperties,
@@ -122,7 +123,7 @@ class Plan:
         self.dynamic = None
         if taken is not None and taken.dynamic_names:
             self.dynamic = DynamicProperties(model_class, taken.dynamic_names, taken.names)
-        self.template = undecoded_template(self.properties or ())
+        self.template = undecoded_template(self.properties or ()) if self.dynamic is None else {}
         self.conversions = {
             name: _conversion(prop)
             for name, prop in (self.properties or {}).items()
@@ -229,29 +230,8 @@ def _take(model_class: Any, kind: Any, names: Any) -> Taken | None:
     return Taken(properties, tuple(dynamic_names), tuple(taken_names))
 
 
-class _Plans:
-    """Plans by class, kind and layout, bounded by the names of all their properties together."""
-
-    def __init__(self, max_names: int) -> None:
-        self._max_names = max_names
-        self._names = 0
-        self._plans: dict[tuple[Any, Any, Any], Plan] = {}
-        self.get = self._plans.get
-
-    def __len__(self) -> int:
-        return len(self._plans)
-
-    def keep(self, key: tuple[Any, Any, Any], plan: Plan, names: int) -> None:
-        """Keep a plan that has so many names."""
-        self._names += names + 1
-        if self._names > self._max_names:
-            # Classes and names that are used are planned again soon.
-            self._plans.clear()
-            self._names = names + 1
-        self._plans[key] = plan
-
-
-PLANS = _Plans(max_names=100_000)
+# By class, kind and layout.
+PLANS: NamesCache[tuple[Any, Any, Any], Plan] = NamesCache(max_names=100_000)
 _known_plan = PLANS.get
 
 
@@ -281,7 +261,7 @@ def plan_for(model_class: Any, kind: Any, layout: Any) -> Plan:
     if plan is None or not plan.serves(model_class, taken):
         plan = Plan(model_class, taken)
         plan.see(model_class, classes)
-        PLANS.keep(key, plan, len(layout.ordinals))
+        PLANS.replace(key, plan, len(layout.ordinals))
     else:
         plan.see(model_class, classes)
     return plan

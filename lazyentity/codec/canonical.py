@@ -106,5 +106,4 @@ def _learn(signature: bytes, merged: Any) -> Layout | None:
         names = [name.decode() for name in merged.key]
     except UnicodeDecodeError:
         return None
-    layout: Layout = LAYOUTS.add(signature, names)
-    return layout
+    return LAYOUTS.add(signature, Layout(names), len(names))

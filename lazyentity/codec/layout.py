@@ -7,10 +7,9 @@ once.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
+from lazyentity.codec.cache import NamesCache
 from lazyentity.undecoded import UNDECODED, UndecodedType
 
 
@@ -47,44 +46,4 @@ class Layout:
 EMPTY = Layout(())
 
 
-class LayoutCache:
-    """Layouts by signature, bounded: a kind with ever new property names must not grow it for ever.
-
-    Args:
-        max_names: how many property names all cached layouts together may have. The oldest layouts
-            make room for new ones; one that has more names than this alone is not kept.
-        layout_type: makes a layout of the sequence that is given to :meth:`add`.
-    """
-
-    def __init__(self, max_names: int, layout_type: Callable[[Any], Any]) -> None:
-        self._max_names = max_names
-        self._layout_type = layout_type
-        self._names = 0
-        self._layouts: dict[Any, Any] = {}
-        self._sizes: dict[Any, int] = {}
-        self._lock = threading.Lock()
-        self.get = self._layouts.get
-
-    def __len__(self) -> int:
-        return len(self._layouts)
-
-    def add(self, signature: Any, names: Sequence[Any]) -> Any:
-        """Keep the layout of ``names`` under ``signature``; the first one added stays."""
-        layout = self._layout_type(names)
-        size = max(1, len(names))
-        if size > self._max_names:
-            return layout
-        with self._lock:
-            if signature in self._layouts:
-                return self._layouts[signature]
-            while self._names + size > self._max_names:
-                oldest = next(iter(self._layouts))
-                del self._layouts[oldest]
-                self._names -= self._sizes.pop(oldest)
-            self._layouts[signature] = layout
-            self._sizes[signature] = size
-            self._names += size
-        return layout
-
-
-LAYOUTS = LayoutCache(max_names=100_000, layout_type=Layout)
+LAYOUTS: NamesCache[object, Layout] = NamesCache(max_names=100_000)

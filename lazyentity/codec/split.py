@@ -160,7 +160,9 @@ def split_new(raw: bytes) -> tuple[bytes, Layout, Split]:
         names = tuple(parsed)
         layout = _last_layout
         if layout.names != names:
-            layout = _last_layout = LAYOUTS.get(names) or LAYOUTS.add(names, names)
+            layout = _last_layout = LAYOUTS.get(names) or LAYOUTS.add(
+                names, Layout(names), len(names)
+            )
     split = Split((parsed,))
     split.kept = True
     (_keep if size < _LARGE else _keep_large)(split)

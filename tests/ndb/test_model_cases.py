@@ -16,7 +16,6 @@ from google.cloud.ndb import model, polymodel
 from google.cloud.ndb.context import get_context
 
 import lazyentity
-from lazyentity.patches import ndb_plans
 from tests.entity.snapshots import Raised, outcome
 from tests.ndb import handmade
 from tests.ndb.handmade import Everything, Person, everything
@@ -185,56 +184,6 @@ def test_a_faulty_property_leaves_the_others_alone(name: str, fault: Any) -> Non
         prop = Everything._properties[other]._code_name
         with patched():
             assert outcome(getattr, lazy, prop) == getattr(stock, prop)
-
-
-# Classes that change.
-
-
-def test_a_class_that_is_defined_again() -> None:
-    """A subclass that has got other properties since is taken as it is now."""
-
-    class Shelter(ndb.Model):
-        pet = ndb.StructuredProperty(handmade.Animal)
-
-    def define(stored_name: str) -> None:
-        polymodel.PolyModel.__class__(
-            "Parrot", (handmade.Animal,), {"words": ndb.IntegerProperty(stored_name)}
-        )
-
-    inner = Entity()
-    inner.update({"class": ["Animal", "Parrot"], "l": 2, "words": 7, "w2": 8})
-    raw = entity_of("Shelter", {"pet": inner})
-    for stored_name in ("words", "w2", "words"):
-        define(stored_name)
-        pair = Pair.of(raw)
-        pair.both(lambda entity: entity.pet)
-        pair.both(lambda entity: sorted(entity.pet._values))
-
-
-def test_a_property_that_is_added_to_the_class() -> None:
-    """A property that is put on the class later counts as it does in stock."""
-
-    class Growing(ndb.Model):
-        first = ndb.IntegerProperty()
-
-    raw = entity_of("Growing", {"first": 1, "second": 2})
-    Pair.of(raw).agree()
-    Growing.second = ndb.IntegerProperty("second")
-    Pair.of(raw).agree()
-    Growing._fix_up_properties()
-    Pair.of(raw).agree()
-
-
-def test_an_attribute_of_the_class_that_hides_a_property() -> None:
-    """What stock ndb does not find on the class, it does not take from the entity."""
-
-    class Shrinking(ndb.Model):
-        first = ndb.IntegerProperty()
-
-    raw = entity_of("Shrinking", {"first": 1})
-    Pair.of(raw).agree()
-    Shrinking.first = None
-    Pair.of(raw).agree()
 
 
 class Loud(ndb.IntegerProperty):
@@ -519,22 +468,6 @@ def test_a_sub_model_is_not_what_it_was_made_of() -> None:
     pair.both(change)
 
 
-def test_a_class_is_planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many of its entities are read; the pure backend makes sure each time."""
-    plans: list[Any] = []
-    original = ndb_plans._take
-
-    def take(*arguments: Any) -> Any:
-        plans.append(arguments)
-        return original(*arguments)
-
-    monkeypatch.setattr(ndb_plans, "_take", take)
-    raw = entity_of("Owner", {"number": 1})
-    for _ in range(20):
-        lazy_model(raw)
-    assert len(plans) <= (2 if lazyentity.backend == "native" else 20)
-
-
 def test_a_context_that_is_entered_otherwise() -> None:
     """Than once, and then left: that is an error, and changes nothing."""
     before = get_context()
@@ -626,60 +559,3 @@ def test_what_writing_one_property_does_to_another(kind: str) -> None:
     pair = Pair.of(entity_of(kind, {"first": 1, "last": 2, "later": b"{}", "a": "", "text": "old"}))
     pair.both(written)
     pair.agree()
-
-
-@pytest.mark.parametrize("base", [ndb.Model, ndb.Expando])
-@pytest.mark.parametrize("name", ["_validate_key", "_set_attributes", "__new__", "__init__"])
-def test_hooks_that_a_class_gets_later(base: Any, name: str) -> None:
-    """They are called from then on."""
-    kind = type("Hooking", (base,), {"known": ndb.IntegerProperty("k")})
-    raw = entity_of("Hooking", {"k": 1, "text": "text"})
-    assert lazy_model(raw).known == 1
-    called: list[str] = []
-
-    def hook(*arguments: Any, **options: Any) -> Any:
-        called.append(name)
-        if name == "__new__":
-            return object.__new__(arguments[0])
-        if name == "_validate_key":
-            return arguments[-1]
-        return getattr(base, name)(*arguments, **options)
-
-    setattr(kind, name, staticmethod(hook) if name in ("_validate_key", "__new__") else hook)
-    calls = []
-    for make in (stock_model, lazy_model):
-        called.clear()
-        make(raw)
-        calls.append(list(called))
-    assert calls[0]
-    assert calls[1] == calls[0]
-
-
-def test_a_kind_that_is_forgotten() -> None:
-    """As test suites of applications do between tests: that is an error each time."""
-    animal = type("Beast", (polymodel.PolyModel,), {})
-    type("Kitten", (animal,), {"weight": ndb.IntegerProperty()})
-    type("Den", (ndb.Model,), {"pet": ndb.StructuredProperty(animal)})
-    pet = Entity()
-    pet.update({"class": ["Beast", "Kitten"], "weight": 1})
-    raw = entity_of("Den", {"pet": pet})
-    lazy = lazy_model(raw)
-    with patched():
-        assert lazy.pet is not None
-    kinds = dict(model.Model._kind_map)
-    try:
-        del model.Model._kind_map["Kitten"]
-        for _ in range(3):
-            pair = Pair.of(raw)
-            assert isinstance(pair.both(reading("pet")), Raised)
-    finally:
-        model.Model._kind_map.update(kinds)
-
-
-def test_plans_are_bounded_by_their_names() -> None:
-    """Of ever new properties there are never more than that many planned."""
-    plans = ndb_plans._Plans(max_names=100)
-    for number in range(1000):
-        plans.keep((number, None, None), ndb_plans.Plan(Person, None), number % 7)
-        assert (number, None, None) in plans._plans
-        assert len(plans) <= 100

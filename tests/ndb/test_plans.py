@@ -1,0 +1,139 @@
+"""What is known of a class of models is as the class is now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from google.cloud import ndb
+from google.cloud.datastore.entity import Entity
+from google.cloud.ndb import model, polymodel
+
+import lazyentity
+from lazyentity.patches import ndb_plans
+from tests.entity.snapshots import Raised
+from tests.ndb import handmade
+from tests.ndb.pairs import LEGACY, Pair, context, lazy_model, patched, reading, stock_model
+from tests.ndb.raw_entities import entity_of
+
+
+@pytest.fixture(autouse=True, params=LEGACY)
+def _context(request: pytest.FixtureRequest) -> Iterator[None]:
+    with context(legacy_data=request.param):
+        yield
+
+
+def test_a_class_that_is_defined_again() -> None:
+    """A subclass that has got other properties since is taken as it is now."""
+
+    class Shelter(ndb.Model):
+        pet = ndb.StructuredProperty(handmade.Animal)
+
+    def define(stored_name: str) -> None:
+        polymodel.PolyModel.__class__(
+            "Parrot", (handmade.Animal,), {"words": ndb.IntegerProperty(stored_name)}
+        )
+
+    inner = Entity()
+    inner.update({"class": ["Animal", "Parrot"], "l": 2, "words": 7, "w2": 8})
+    raw = entity_of("Shelter", {"pet": inner})
+    for stored_name in ("words", "w2", "words"):
+        define(stored_name)
+        pair = Pair.of(raw)
+        pair.both(lambda entity: entity.pet)
+        pair.both(lambda entity: sorted(entity.pet._values))
+
+
+def test_a_property_that_is_added_to_the_class() -> None:
+    """A property that is put on the class later counts as it does in stock."""
+
+    class Growing(ndb.Model):
+        first = ndb.IntegerProperty()
+
+    raw = entity_of("Growing", {"first": 1, "second": 2})
+    Pair.of(raw).agree()
+    Growing.second = ndb.IntegerProperty("second")
+    Pair.of(raw).agree()
+    Growing._fix_up_properties()
+    Pair.of(raw).agree()
+
+
+def test_an_attribute_of_the_class_that_hides_a_property() -> None:
+    """What stock ndb does not find on the class, it does not take from the entity."""
+
+    class Shrinking(ndb.Model):
+        first = ndb.IntegerProperty()
+
+    raw = entity_of("Shrinking", {"first": 1})
+    Pair.of(raw).agree()
+    Shrinking.first = None
+    Pair.of(raw).agree()
+
+
+class Planned(ndb.Model):
+    number = ndb.IntegerProperty()
+
+
+def test_a_class_is_planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many of its entities are read; the pure backend makes sure each time."""
+    plans: list[Any] = []
+    original = ndb_plans._take
+
+    def take(*arguments: Any) -> Any:
+        plans.append(arguments)
+        return original(*arguments)
+
+    monkeypatch.setattr(ndb_plans, "_take", take)
+    raw = entity_of("Planned", {"number": 1})
+    for _ in range(20):
+        lazy_model(raw)
+    assert len(plans) <= (2 if lazyentity.backend == "native" else 20)
+
+
+@pytest.mark.parametrize("base", [ndb.Model, ndb.Expando])
+@pytest.mark.parametrize("name", ["_validate_key", "_set_attributes", "__new__", "__init__"])
+def test_hooks_that_a_class_gets_later(base: Any, name: str) -> None:
+    """They are called from then on."""
+    kind = type("Hooking", (base,), {"known": ndb.IntegerProperty("k")})
+    raw = entity_of("Hooking", {"k": 1, "text": "text"})
+    assert lazy_model(raw).known == 1
+    called: list[str] = []
+
+    def hook(*arguments: Any, **options: Any) -> Any:
+        called.append(name)
+        if name == "__new__":
+            return object.__new__(arguments[0])
+        if name == "_validate_key":
+            return arguments[-1]
+        return getattr(base, name)(*arguments, **options)
+
+    setattr(kind, name, staticmethod(hook) if name in ("_validate_key", "__new__") else hook)
+    calls = []
+    for make in (stock_model, lazy_model):
+        called.clear()
+        make(raw)
+        calls.append(list(called))
+    assert calls[0]
+    assert calls[1] == calls[0]
+
+
+def test_a_kind_that_is_forgotten() -> None:
+    """As test suites of applications do between tests: that is an error each time."""
+    animal = type("Beast", (polymodel.PolyModel,), {})
+    type("Kitten", (animal,), {"weight": ndb.IntegerProperty()})
+    type("Den", (ndb.Model,), {"pet": ndb.StructuredProperty(animal)})
+    pet = Entity()
+    pet.update({"class": ["Beast", "Kitten"], "weight": 1})
+    raw = entity_of("Den", {"pet": pet})
+    lazy = lazy_model(raw)
+    with patched():
+        assert lazy.pet is not None
+    kinds = dict(model.Model._kind_map)
+    try:
+        del model.Model._kind_map["Kitten"]
+        for _ in range(3):
+            pair = Pair.of(raw)
+            assert isinstance(pair.both(reading("pet")), Raised)
+    finally:
+        model.Model._kind_map.update(kinds)
