@@ -59,7 +59,7 @@ def test_models_that_differ_are_found_end_to_end(
 
         def another(entity_pb: Any) -> Any:
             made = convert(entity_pb)
-            made._values[next(iter(made._values))] = model._BaseValue("another")
+            made._values[next(iter(made._properties))] = model._BaseValue("another")
             return made
 
         monkeypatch.setitem(
