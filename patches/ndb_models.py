@@ -100,30 +100,30 @@ def property_get(original: _Original, _is_active: Callable[[], bool]) -> _Origin
     reads_plainly = is_own(original)
 
     @functools.wraps(original)
-    def __get__(prop: Any, instance: Any, model_class: Any = None) -> Any:  # noqa: N807  # its name
-        if instance is None:
-            return original(prop, instance, model_class)
+    def __get__(self: Any, entity: Any, unused_cls: Any = None) -> Any:  # noqa: N807  # its name
+        if entity is None:
+            return original(self, entity, unused_cls)
         try:
-            values = instance._values
+            values = entity._values
         except AttributeError:
             # A property may serve a class that is no model.
-            return original(prop, instance, model_class)
+            return original(self, entity, unused_cls)
         if type(values) is LazyValues and reads_plainly:
             # What follows is all that ndb's own methods do, where the value was not read before.
-            name = prop._name
+            name = self._name
             known, conversions, kept_type = values._conversions.get(name, _NO_CONVERSION)
-            if known is prop and _found(values, name) is UNDECODED and not instance._projection:
+            if known is self and _found(values, name) is UNDECODED and not entity._projection:
                 value = values._entity[name]
                 kind = type(value)
                 if kind is not list:
                     if kind is not kept_type and value is not None:
                         for convert in conversions:
-                            converted = convert(prop, value)
+                            converted = convert(self, value)
                             if converted is not None:
                                 value = converted
                     _store(values, name, value)
                     return value
-        return original(prop, instance, model_class)
+        return original(self, entity, unused_cls)
 
     return __get__
 

@@ -35,7 +35,7 @@ class Methods:
 
     def are_those_of(self, kind: Any) -> bool:
         """Say whether a class of properties has these methods."""
-        return self._of(kind) == self._own
+        return kind.__getattribute__ is object.__getattribute__ and self._of(kind) == self._own
 
     def are_those_of_instance(self, prop: Any) -> bool:
         """Say whether a property has these methods, none of its own."""

@@ -144,6 +144,7 @@ class Plan:
         """Remember what the classes are like for which this plan serves."""
         self.constructs_plainly = (
             model_class.__new__ is object.__new__
+            and type(model_class).__call__ is type.__call__
             and model_class._get_arg.__func__ is _Model._get_arg.__func__
             and model_class._set_attributes
             in (_Model._set_attributes, model.Expando._set_attributes)
@@ -216,7 +217,9 @@ def _take(model_class: Any, kind: Any, names: Any) -> Taken | None:
             if kind is not None and kind != model_class.__name__:
                 prop = getattr(_Model._lookup_model(kind), name, None)
         if isinstance(prop, _Property):
-            if prop._name != stored_name or type(prop)._store_value is not _store_value:
+            if prop._name != stored_name:
+                return None
+            if type(prop)._store_value is not _store_value or "_store_value" in vars(prop):
                 return None
             properties[stored_name] = prop
         elif issubclass(model_class, model.Expando):

@@ -14,7 +14,16 @@ import lazyentity
 from lazyentity.patches import ndb_plans
 from tests.entity.snapshots import Raised
 from tests.ndb import handmade
-from tests.ndb.pairs import LEGACY, Pair, context, lazy_model, patched, reading, stock_model
+from tests.ndb.pairs import (
+    LEGACY,
+    Pair,
+    context,
+    lazy_model,
+    patched,
+    reading,
+    stock_model,
+    written,
+)
 from tests.ndb.raw_entities import entity_of
 
 
@@ -69,6 +78,110 @@ def test_an_attribute_of_the_class_that_hides_a_property() -> None:
     Pair.of(raw).agree()
     Shrinking.first = None
     Pair.of(raw).agree()
+
+
+class Meta(model.MetaModel):
+    """Marks what is made."""
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        made = super().__call__(*arguments, **options)
+        made.mark = "made"
+        return made
+
+
+class Marked(ndb.Model, metaclass=Meta):
+    number = ndb.IntegerProperty()
+
+
+class MarkedExpando(ndb.Expando, metaclass=Meta):
+    number = ndb.IntegerProperty()
+
+
+@pytest.mark.parametrize("kind", ["Marked", "MarkedExpando"])
+def test_a_metaclass_that_makes_the_models(kind: str) -> None:
+    """It is asked for each."""
+    pair = Pair.of(entity_of(kind, {"number": 1}))
+    assert pair.both(reading("mark")) == (str, "made")
+    pair.both(reading("number"))
+    pair.both(written)
+    pair.agree()
+
+
+class Own(ndb.StringProperty):
+    """Has a method of its own, in the property itself."""
+
+    def __init__(self, *arguments: Any, method: str = "", **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        if method:
+            # Another one of the same class has none.
+            setattr(self, method, getattr(self, f"own{method}"))
+
+    def own_store_value(self, entity: Any, value: Any) -> None:
+        entity._values[self._name] = model._BaseValue(f"stored {value.b_val}")
+
+    def own_get_value(self, entity: Any) -> Any:
+        return f"got {ndb.StringProperty._get_value(self, entity)}"
+
+    def own_retrieve_value(self, entity: Any, default: Any = None) -> Any:
+        return f"retrieved {ndb.StringProperty._retrieve_value(self, entity, default)}"
+
+
+class HavingItsOwn(ndb.Model):
+    plain = Own()
+    stored = Own(method="_store_value")
+    got = Own(method="_get_value")
+    retrieved = Own(method="_retrieve_value")
+
+
+class Redirecting(ndb.StringProperty):
+    """Gives out other methods than its class has."""
+
+    def __getattribute__(self, name: str) -> Any:
+        if name == "_get_value":
+            return lambda entity: f"redirected {ndb.StringProperty._get_value(self, entity)}"
+        return super().__getattribute__(name)
+
+
+class HavingRedirected(ndb.Model):
+    redirected = Redirecting()
+    plain = ndb.StringProperty()
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [
+        ("HavingItsOwn", ["plain", "got", "retrieved"]),
+        ("HavingItsOwn", ["plain", "stored", "got"]),
+        ("HavingRedirected", ["redirected", "plain"]),
+    ],
+)
+def test_methods_that_a_property_has_of_its_own(kind: str, names: list[str]) -> None:
+    """They are called, and no others."""
+    pair = Pair.of(entity_of(kind, dict.fromkeys(names, "text")))
+    for name in names:
+        pair.both(reading(name))
+    pair.both(written)
+    pair.agree()
+
+
+class Passing(ndb.IntegerProperty):
+    """Passes on what it gets by name."""
+
+    def __get__(self, entity: Any, unused_cls: Any = None) -> Any:
+        return super().__get__(entity=entity, unused_cls=unused_cls)
+
+
+class HavingPassed(ndb.Model):
+    number = Passing()
+
+
+def test_a_descriptor_that_passes_on_by_name() -> None:
+    """Also where there is no model, or a new one."""
+    pair = Pair.of(entity_of("HavingPassed", {"number": 1}))
+    assert pair.both(reading("number")) == (int, 1)
+    with patched():
+        assert HavingPassed(number=2).number == 2
+        assert isinstance(HavingPassed.number, Passing)
 
 
 class Planned(ndb.Model):
