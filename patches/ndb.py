@@ -97,6 +97,7 @@ PATCH: Final = Patch(
             _calling("ndb_models", "entity_to_ds_entity"),
         ),
         Seam(f"{PACKAGE}.model", "Property.__get__", _made_by("ndb_models", "property_get")),
+        Seam(f"{PACKAGE}._datastore_query", "fetch", _calling("ndb_calls", "fetch")),
         Seam(f"{PACKAGE}._datastore_query", "_Result.key", _calling("ndb_calls", "result_key")),
         Seam(
             f"{PACKAGE}._datastore_query",

@@ -5,18 +5,18 @@ from __future__ import annotations
 import contextlib
 import functools
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from typing import Any
 
 import wrapt
 from google.cloud.datastore_v1.services.datastore.transports.grpc import DatastoreGrpcTransport
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.cloud.datastore_v1.types import query as query_pb2
-from google.cloud.ndb import _batch, _datastore_api, model
+from google.cloud.ndb import _batch, _datastore_api, _datastore_query, model
 from google.cloud.ndb._options import Options
 from google.cloud.ndb.context import _state, get_context
 from google.cloud.ndb.key import Key
-from google.cloud.ndb.tasklets import Future, Return, _get_return_value
+from google.cloud.ndb.tasklets import Future, Return, _get_return_value, tasklet
 
 from lazyentity._backend import Conversion, EntityBytes
 from lazyentity._eager import is_eager
@@ -114,6 +114,26 @@ def has_next_async(otherwise: Callable[[Any], Any], results: Any) -> Any:
     future = Future(info="has_next_async")
     future.set_result(True)
     return future
+
+
+@tasklet  # type: ignore[untyped-decorator]  # ndb has no types
+def fetch(_otherwise: Callable[[Any], Any], query: Any) -> Generator[Any, bool, list[Any]]:
+    """Return the future of the results of a query, in a list.
+
+    ndb's own tasklet goes by way of the event loop from each result to the next. This one does so
+    where the next is not at hand.
+
+    Args:
+        query: ndb's own ``QueryOptions``.
+    """
+    results = _datastore_query.iterate(query)
+    fetched = []
+    while (yield results.has_next_async()):
+        fetched.append(results.next())
+        if type(results) is _datastore_query._QueryIteratorImpl:
+            at_hand = len(results._batch) - results._index
+            fetched += [results.next() for _ in range(at_hand)]
+    return fetched
 
 
 def _end_as_tasklet(future: Any, error: Exception) -> None:

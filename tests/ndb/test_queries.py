@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from google.cloud import ndb
 from google.cloud.environment_vars import GCD_HOST
+from google.cloud.ndb import model
 
-from tests.ndb.describing import storages
+from tests.ndb.describing import attempt, storages
 from tests.ndb.sides import Sides
 from tests.ndb.stored import COUNT, Circle, Dotted, Hooked, Item, Loose, Residence, Shape
 
@@ -115,6 +116,31 @@ class TestWaysToAsk:
             return [future.result() for future in futures]
 
         sides.check(both)
+
+    def test_one_that_cannot_be_made(self, sides: Sides, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Ends its own query, wherever among the results it comes."""
+        monkeypatch.delitem(model.Model._kind_map, "Circle")
+
+        def scenario() -> Any:
+            queries = [
+                *(Shape.query().order(order) for order in (Shape.number, -Shape.number)),
+                Item.query().order(Item.number),
+            ]
+            futures = [query.fetch_async() for query in queries]
+            return [attempt(future.result) for future in futures]
+
+        sides.check(scenario, lazy=None)
+
+    def test_in_the_context_of_the_call(self, sides: Sides) -> None:
+        """The models go into the cache of the context that was current then."""
+
+        def scenario() -> Any:
+            with ndb.get_context().new(cache_policy=None).use() as inner:
+                future = Item.query().order(Item.number).fetch_async()
+            found = future.result()
+            return found, [inner.cache.get(item.key) is item for item in found]
+
+        sides.check(scenario)
 
     def test_gql(self, loopback_sides: Sides) -> None:
         loopback_sides.check(
