@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lazyentity.bench.goals import Outcome
-from lazyentity.bench.results import UNITS, Conversion, Results, Scaling
+from lazyentity.bench.results import UNITS, Conversion, EndToEnd, Results, Scaling
 from lazyentity.bench.stats import Summary
 
 
@@ -152,29 +152,27 @@ def _end_to_end(results: Results) -> Table:
     return table
 
 
-def _calls(results: Results) -> Table:
+def _calls(call: str, lines: Sequence[EndToEnd]) -> Table:
     table = _table(
-        "end to end over loopback gRPC, ms per call",
-        "call",
-        "props",
+        f"{call}: over loopback gRPC, ms per call",
+        "entities x props",
         "read",
         "stock",
         "lazy",
         "ratio",
     )
-    for (call, entities, _properties), lines in groupby(
-        results.end_to_end, key=lambda line: (line.call, line.entities, line.properties)
-    ):
-        for line in lines:
-            table.add_row(
-                f"{call} of {entities}",
-                str(line.properties),
-                line.read,
-                spread(line.stock),
-                spread(line.lazy),
-                spread(line.ratio),
-            )
-        table.add_section()
+    previous = None
+    for line in lines:
+        if previous not in (None, line.properties):
+            table.add_section()
+        previous = line.properties
+        table.add_row(
+            f"{line.entities} x {line.properties}",
+            line.read,
+            spread(line.stock),
+            spread(line.lazy),
+            spread(line.ratio),
+        )
     return table
 
 
@@ -236,8 +234,11 @@ def show(results: Results, console: Console) -> None:
         console.print(_puts(results))
     if results.memory:
         console.print(_memory(results))
-    if results.end_to_end:
-        console.print(_end_to_end(results) if results.has_floor else _calls(results))
+    if results.has_floor:
+        console.print(_end_to_end(results))
+    else:
+        for call, reads in groupby(results.end_to_end, key=lambda line: line.call):
+            console.print(_calls(call, list(reads)))
     if results.scaling:
         console.print(_scaling(results.scaling))
     if results.import_ms is not None:
