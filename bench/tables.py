@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import groupby
+from collections.abc import Iterator, Sequence
+from itertools import groupby, zip_longest
+from typing import TypeVar
 
 from rich import box
 from rich.console import Console
@@ -13,6 +14,8 @@ from rich.text import Text
 from lazyentity.bench.goals import Outcome
 from lazyentity.bench.results import UNITS, Conversion, EndToEnd, Results, Scaling
 from lazyentity.bench.stats import Summary
+
+_Line = TypeVar("_Line", Conversion, EndToEnd)
 
 
 def spread(summary: Summary, digits: int = 1) -> str:
@@ -33,6 +36,12 @@ def _table(title: str, *columns: str) -> Table:
     return table
 
 
+def _by_properties(lines: Sequence[_Line]) -> Iterator[tuple[_Line, bool]]:
+    """Give each line, and whether the next is of another number of properties."""
+    for line, following in zip_longest(lines, lines[1:]):
+        yield line, following is not None and following.properties != line.properties
+
+
 def _conversion(mix: str, lines: Sequence[Conversion]) -> Table:
     table = _table(
         f"{mix}: bytes in, entities out, µs per entity",
@@ -44,11 +53,7 @@ def _conversion(mix: str, lines: Sequence[Conversion]) -> Table:
         "upb alone",
         "ratio",
     )
-    previous = None
-    for line in lines:
-        if previous not in (None, line.properties):
-            table.add_section()
-        previous = line.properties
+    for line, ends_section in _by_properties(lines):
         table.add_row(
             str(line.properties),
             str(line.wire_bytes),
@@ -57,6 +62,7 @@ def _conversion(mix: str, lines: Sequence[Conversion]) -> Table:
             spread(line.lazy),
             spread(line.upb_parse),
             spread(line.ratio),
+            end_section=ends_section,
         )
     return table
 
@@ -161,17 +167,14 @@ def _calls(call: str, lines: Sequence[EndToEnd]) -> Table:
         "lazy",
         "ratio",
     )
-    previous = None
-    for line in lines:
-        if previous not in (None, line.properties):
-            table.add_section()
-        previous = line.properties
+    for line, ends_section in _by_properties(lines):
         table.add_row(
             f"{line.entities} x {line.properties}",
             line.read,
             spread(line.stock),
             spread(line.lazy),
             spread(line.ratio),
+            end_section=ends_section,
         )
     return table
 
