@@ -3,6 +3,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from importlib import metadata
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -10,6 +11,10 @@ from hypothesis import settings
 import lazyentity
 from lazyentity import LazyEntity
 from lazyentity.entity import lazy_entity_type
+
+# Many assertions are in helpers, which fail without the values unless pytest rewrites them, too.
+_PACKAGES = [found.parent.name for found in Path(__file__).parent.glob("*/__init__.py")]
+pytest.register_assert_rewrite(*(f"{__package__}.{name}" for name in _PACKAGES))
 
 # Modules with an implementation of the mapping. One that was not built is not there; one that was
 # built has to load.

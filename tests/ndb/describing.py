@@ -20,6 +20,7 @@ from tests.describing import describe as describe_base
 Views = Mapping[str, Callable[[Any], Any]]
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+_PROJECTION = re.compile(r"(?<=_projection=\()[^)]*(?=\))")
 
 
 def attempt(call: Callable[[], Any], views: Views | None = None) -> Any:
@@ -34,8 +35,16 @@ def attempt(call: Callable[[], Any], views: Views | None = None) -> Any:
 
 
 def text_of(value: Any) -> str:
-    """Return the ``repr``, without the addresses of objects that have no other."""
-    return _ADDRESS.sub("", repr(value))
+    """Return the ``repr``, without what stock ndb leaves to chance.
+
+    These are the addresses of objects that have no other ``repr``, and the order of the names in a
+    model's ``_projection``, which ndb takes from a protobuf map.
+    """
+    return _PROJECTION.sub(_sorted_names, _ADDRESS.sub("", repr(value)))
+
+
+def _sorted_names(names: re.Match[str]) -> str:
+    return ", ".join(sorted(names[0].split(", ")))
 
 
 def describe(value: Any, views: Views | None = None) -> Any:
@@ -93,7 +102,7 @@ def _without_number(entity: Any) -> Any:
 VIEWS: dict[str, Callable[[Any], Any]] = {
     "class": lambda entity: f"{type(entity).__module__}.{type(entity).__qualname__}",
     "key": lambda entity: entity.key,
-    # ndb takes its order from a protobuf map, whose order is by chance.
+    # Sorted for the reason that text_of() gives.
     "projection": lambda entity: [type(entity._projection), sorted(entity._projection)],
     "names": lambda entity: sorted(entity._values),
     "repr": text_of,
