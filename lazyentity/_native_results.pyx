@@ -8,7 +8,7 @@ the others. What is not in the encoding that servers send is encoded anew by pro
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from libc.stdint cimport uint64_t
+from libc.stdint cimport uint8_t, uint64_t
 
 from lazyentity._native cimport mapping_from_raw
 from lazyentity._new cimport new
@@ -23,6 +23,8 @@ cdef enum:
     QUERY_BATCH = 0x0A
     BATCH_ENTITY_RESULTS = 0x12
     RESULT_ENTITY = 0x0A
+    ENTITY_KEY = 0x0A
+    ENTITY_PROPERTIES = 0x1A
 
 
 cdef class Conversion:
@@ -60,6 +62,26 @@ cdef class EntityBytes:
         return PyBytes_FromStringAndSize(
             PyBytes_AS_STRING(self._response) + self._start, self._end - self._start
         )
+
+    @property
+    def serialised_key(self):
+        """As :attr:`lazyentity.codec.results.EntityBytes.serialised_key`."""
+        cdef Bytes at = <Bytes>PyBytes_AS_STRING(self._response) + self._start
+        cdef Bytes end = <Bytes>PyBytes_AS_STRING(self._response) + self._end
+        cdef Bytes span_end
+        cdef bytes key = None
+        cdef uint8_t tag
+        while at < end:
+            tag = at[0]
+            at += 1
+            if not read_length(&at, end, &span_end):
+                return None
+            if tag == ENTITY_KEY and key is None:
+                key = PyBytes_FromStringAndSize(<const char*>at, span_end - at)
+            elif tag != ENTITY_PROPERTIES:
+                return None
+            at = span_end
+        return key
 
     @property
     def inner(self):

@@ -81,15 +81,21 @@ PATCH: Final = Patch(
     [
         Seam(f"{PACKAGE}._datastore_api", "stub", _calling("ndb_calls", "stub")),
         Seam(f"{PACKAGE}._datastore_api", "entity_pb2", _made_by("ndb_calls", "EntityTypes")),
-        Seam(f"{PACKAGE}._datastore_api", "lookup", _calling("ndb_calls", "lookup")),
+        Seam(f"{PACKAGE}._datastore_api", "lookup", _calling("ndb_lookups", "lookup")),
         Seam(
             f"{PACKAGE}._datastore_api",
             "_datastore_lookup",
-            _calling("ndb_calls", "datastore_lookup"),
+            _calling("ndb_lookups", "datastore_lookup"),
         ),
-        Seam(f"{PACKAGE}._batch", "get_batch", _calling("ndb_calls", "get_batch")),
+        Seam(f"{PACKAGE}._datastore_api", "_LookupBatch.add", _calling("ndb_lookups", "add")),
+        Seam(
+            f"{PACKAGE}._datastore_api",
+            "_LookupBatch.lookup_callback",
+            _calling("ndb_lookups", "lookup_callback"),
+        ),
+        Seam(f"{PACKAGE}._batch", "get_batch", _calling("ndb_lookups", "get_batch")),
         Seam(f"{PACKAGE}.context", "_Context.use", _calling("ndb_calls", "use")),
-        Seam(f"{PACKAGE}.key", "Key.get_async", _calling("ndb_calls", "get_async")),
+        Seam(f"{PACKAGE}.key", "Key.get_async", _calling("ndb_lookups", "get_async")),
         Seam(f"{PACKAGE}.model", "_entity_from_protobuf", _replace_entity_from_protobuf),
         Seam(
             f"{PACKAGE}.model",

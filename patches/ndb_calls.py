@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-import functools
-import operator
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator
 from typing import Any
 
 import wrapt
 from google.cloud.datastore_v1.services.datastore.transports.grpc import DatastoreGrpcTransport
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
+from google.cloud.datastore_v1.types import entity as entity_pb2
 from google.cloud.datastore_v1.types import query as query_pb2
-from google.cloud.ndb import _batch, _datastore_api, _datastore_query, model
-from google.cloud.ndb._options import Options
-from google.cloud.ndb.context import _state, get_context
+from google.cloud.ndb import _datastore_query
+from google.cloud.ndb.context import _state
 from google.cloud.ndb.key import Key
-from google.cloud.ndb.tasklets import Future, Return, _get_return_value, tasklet
+from google.cloud.ndb.tasklets import Future, tasklet
 
 from lazyentity._backend import Conversion, EntityBytes
 from lazyentity._eager import is_eager
+from lazyentity.codec import messages
 from lazyentity.entity import LazyEntity
 from lazyentity.operations import stock_from_bytes
 from lazyentity.patches.protoplus import wrapped
@@ -31,7 +30,6 @@ from lazyentity.patches.responses import (
 )
 from lazyentity.patches.transports import LazyDatastoreGrpcTransport
 
-_LookupRequest: Any = datastore_pb2.LookupRequest.pb()
 _FULL = query_pb2.EntityResult.ResultType.FULL
 
 
@@ -136,179 +134,6 @@ def fetch(_otherwise: Callable[[Any], Any], query: Any) -> Generator[Any, bool, 
     return fetched
 
 
-def _end_as_tasklet(future: Any, error: Exception) -> None:
-    """End a future as that of a tasklet ends if the tasklet raises ``error``."""
-    if isinstance(error, Return):
-        future.set_result(_get_return_value(error))
-    elif isinstance(error, StopIteration):
-        # What Python makes of it in a generator.
-        failure = RuntimeError("generator raised StopIteration")
-        failure.__cause__ = error
-        future.set_exception(failure)
-    else:
-        future.set_exception(error)
-
-
-def lookup(otherwise: Callable[[Any, Any], Any], key: Any, options: Any) -> Any:
-    """Return the future of the entity of a key.
-
-    Where there is no global cache, that is what the batch of lookups gives; ndb's own tasklet would
-    only pass it on.
-
-    Args:
-        otherwise: ndb's own ``lookup``.
-        key: a ``google.cloud.datastore.Key``.
-        options: ndb's own ``ReadOptions``.
-    """
-    context = get_context()
-    if context.global_cache is not None:
-        return otherwise(key, options)
-    try:
-        if not context._use_datastore(key, options):
-            raise TypeError("use_global_cache and use_datastore can't both be False")
-        return _batch.get_batch(_datastore_api._LookupBatch, options).add(key)
-    except Exception as error:  # noqa: BLE001  # whoever asks for the result gets it
-        future = Future(info="lookup")
-        _end_as_tasklet(future, error)
-        return future
-
-
-def get_async(otherwise: Callable[..., Any], key: Any, *args: Any, **kwargs: Any) -> Any:
-    """Return the future of the model of a key.
-
-    ndb makes options of the arguments, also where there are none but its own options, and a tasklet
-    with its generator for each key.
-
-    Args:
-        otherwise: ndb's own ``Key.get_async``.
-        key: a ``ndb.Key``.
-        args: its arguments.
-        kwargs: its arguments, of which ``get_multi`` passes ``_options`` alone.
-    """
-    if args or kwargs.keys() != {"_options"}:
-        return otherwise(key, *args, **kwargs)
-    model_class = model.Model._kind_map.get(key.kind())
-    if model_class:
-        model_class._pre_get_hook(key)
-    future = Get(key, kwargs["_options"])
-    if model_class:
-        future.add_done_callback(functools.partial(model_class._post_get_hook, key))
-    return future
-
-
-class Get(Future):  # type: ignore[misc]  # ndb has no types
-    """The future of the model of a key: what the tasklet in ndb's ``Key.get_async`` comes to.
-
-    Args:
-        key: a ``ndb.Key``.
-        options: ndb's own ``ReadOptions``.
-    """
-
-    def __init__(self, key: Any, options: Any) -> None:
-        super().__init__(info="get")
-        context = self._context = get_context()
-        self._key = key
-        self._waiting_on: Any = None
-        try:
-            self._use_cache = context._use_cache(key, options)
-            if self._use_cache:
-                with contextlib.suppress(KeyError):
-                    self.set_result(context.cache.get_and_validate(key))
-                    return
-            looked_up = _datastore_api.lookup(key._key, options)
-            looked_up.add_done_callback(self._looked_up)
-            # As in a tasklet, also where it is done already: that cannot be cancelled.
-            self._waiting_on = looked_up
-        except Exception as error:  # noqa: BLE001  # as above
-            _end_as_tasklet(self, error)
-
-    def _looked_up(self, entity: Any) -> None:
-        self._waiting_on = None
-        # As a tasklet goes on: not in here, for the call stack to stay shallow.
-        self._context.eventloop.call_soon(self._convert, entity)
-
-    def _convert(self, entity: Any) -> None:
-        try:
-            with self._context.use():
-                message = entity.result()
-                is_found = message is not _datastore_api._NOT_FOUND
-                found = model._entity_from_protobuf(message) if is_found else None
-                if self._use_cache:
-                    self._context.cache[self._key] = found
-        except Exception as error:  # noqa: BLE001  # as above
-            _end_as_tasklet(self, error)
-        else:
-            self.set_result(found)
-
-    def cancel(self) -> None:
-        """Cancel what is waited for."""
-        if self._waiting_on:
-            self._waiting_on.cancel()
-        else:
-            super().cancel()
-
-
-@functools.cache
-def _reader_of(kind: Any) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]:
-    """Return the names of the options of a class, sorted, and what reads them all."""
-    names = tuple(sorted(set(kind.slots())))
-    return names, operator.attrgetter(*names)
-
-
-def get_batch(otherwise: Callable[[Any, Any], Any], batch_cls: Any, options: Any = None) -> Any:
-    """Return the batch that calls with these options are collected in.
-
-    Args:
-        otherwise: ndb's own ``get_batch``, which starts batches.
-        batch_cls: the class of the batch.
-        options: ndb's own ``Options``; of anything else ndb makes what it can.
-    """
-    batches = get_context().batches.get(batch_cls)
-    if not batches or not isinstance(options, Options):
-        return otherwise(batch_cls, options)
-    kind: Any = type(options)
-    names, read = _reader_of(kind)
-    key = tuple(
-        [option for option in zip(names, read(options), strict=True) if option[1] is not None]
-    )
-    batch = batches.get(key)
-    return otherwise(batch_cls, options) if batch is None or batch.full() else batch
-
-
-def datastore_lookup(
-    _otherwise: Callable[..., Any],
-    keys: Iterable[Any],
-    read_options: Any,
-    retries: Any = None,
-    timeout: Any = None,
-    metadata: Any = (),
-) -> Any:
-    """Send a lookup as ndb's own ``_datastore_lookup`` does, its request made without proto-plus.
-
-    Args:
-        keys: ``Key`` messages, in proto-plus.
-        read_options: the ``ReadOptions`` message, in proto-plus.
-        retries: as ndb has them.
-        timeout: seconds, or None.
-        metadata: pairs of strings.
-
-    Returns:
-        The future of the response.
-    """
-    client = get_context().client
-    message = _LookupRequest(
-        project_id=client.project,
-        database_id=client.database,
-        keys=[key._pb for key in keys],
-        read_options=read_options._pb,
-    )
-    request = wrapped(datastore_pb2.LookupRequest, message)
-    routed = _datastore_api._add_routing_info(metadata, request)
-    return _datastore_api.make_call(
-        "lookup", request, retries=retries, timeout=timeout, metadata=routed
-    )
-
-
 def use(_otherwise: Callable[[Any], Any], context: Any) -> Use:
     """Return what makes an ndb context the current one, as its method ``use`` does."""
     return Use(context)
@@ -380,7 +205,8 @@ class _Empty:
 class EntityTypes(wrapt.ObjectProxy[Any]):
     """The module of the ``Entity`` message, as ndb's calls to the API see it.
 
-    They make a message only to merge what the global cache has into it.
+    They make an entity only to merge what the global cache has into it, and a key for each that a
+    lookup asks for.
     """
 
     def __init__(self, module: Any, is_active: Callable[[], bool]) -> None:
@@ -391,6 +217,10 @@ class EntityTypes(wrapt.ObjectProxy[Any]):
     def Entity(self) -> Any:  # noqa: N802  # the name of the message
         return _new_cached_entity if self._self_is_active() else self.__wrapped__.Entity
 
+    @property
+    def Key(self) -> Any:  # noqa: N802  # as above
+        return _new_key if self._self_is_active() else self.__wrapped__.Key
+
 
 def _new_cached_entity() -> CachedEntity:
     # Called, a stand-in makes what it stands in for.
@@ -399,3 +229,7 @@ def _new_cached_entity() -> CachedEntity:
     conversion.eager = is_eager()
     entity._receive(b"", conversion)
     return entity
+
+
+def _new_key() -> Any:
+    return wrapped(entity_pb2.Key, messages.Key())

@@ -41,8 +41,17 @@ def key_to_protobuf(key: Any, otherwise: Callable[[Any], Any]) -> Any:
         otherwise: the client's own ``Key.to_protobuf``. It makes the message of a key of any other
             class, and says what is wrong with one that has no message.
     """
-    message = key_message(key) if type(key) is Key and DIRECT else None
+    message = key_to_message(key)
     return otherwise(key) if message is None else wrapped(entity_pb2.Key, message)
+
+
+def key_to_message(key: Any) -> Any:
+    """Return the upb ``google.datastore.v1.Key`` of a key; None for the client to make it.
+
+    Args:
+        key: as for :func:`key_to_protobuf`.
+    """
+    return key_message(key) if type(key) is Key and DIRECT else None
 
 
 def key_is_partial(key: Any, otherwise: Callable[[Any], Any]) -> Any:

@@ -49,6 +49,18 @@ class EntityBytes:
     inner_type: ClassVar[Any]
 
     @property
+    def serialised_key(self) -> bytes | None:
+        """The key as it came; None, if there is none, or if it is not in one piece.
+
+        The native backend gives None for other encodings than those of servers, too.
+
+        Raises:
+            google.protobuf.message.DecodeError: if the bytes are malformed.
+        """
+        occurrences = shadow.EntityKey.FromString(self.raw).key
+        return occurrences[0] if len(occurrences) == 1 else None
+
+    @property
     def inner(self) -> Any:
         """The same, as an instance of ``inner_type``."""
         # Without __init__, as below: a read of many entities makes two of these for each.

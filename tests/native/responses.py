@@ -43,6 +43,9 @@ def _result(result: Any) -> tuple[bytes, bytes]:
     entity = result.entity
     assert type(entity) is result.entity_type
     assert entity.conversion is result.conversion
+    key = outcome(lambda: entity.serialised_key)
+    if isinstance(key, bytes):
+        assert [key] == list(shadow.EntityKey.FromString(entity.raw).key)
     return message, bytes(entity.raw)
 
 

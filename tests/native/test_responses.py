@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
+from google.cloud.datastore_v1.types import entity as entity_pb2
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzz.seeds import RESPONSES
 from lazyentity import LazyEntity, materialize
+from lazyentity.codec import results
 from tests.native.responses import assert_same_split, native_results
 from tests.strategies import wire
 from tests.strategies.samples import RICH
@@ -65,10 +67,20 @@ def test_the_responses_are_what_they_are_taken_for() -> None:
     assert len(datastore_pb2.RunQueryResponse.deserialize(RESPONSES[1]).batch.entity_results) == 2
 
 
+def test_keys_of_servers() -> None:
+    """Of what servers send, both backends find the key without parsing it."""
+    key = entity_pb2.Entity.deserialize(RICH).key._pb.SerializeToString()
+    for module in (native_results, results):
+        entity = module.EntityBytes.__new__(module.EntityBytes)
+        entity._receive(RICH, module.Conversion(LazyEntity, materialize))
+        assert entity.serialised_key == key
+
+
 def test_bytes_that_came_with_no_response() -> None:
     """What nobody filled is refused."""
     empty = native_results.EntityBytes.__new__(native_results.EntityBytes)
     assert empty.raw == b""
+    assert empty.serialised_key is None
     with pytest.raises(TypeError):
         empty.to_entity()
     with pytest.raises(AttributeError):
