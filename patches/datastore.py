@@ -148,6 +148,7 @@ _KEY = "google.cloud.datastore.key"
 
 CONVERSION = Seam(_HELPERS, "entity_from_protobuf", _replace_conversion)
 ENCODING = Seam(_HELPERS, "entity_to_protobuf", _replace_entity_to_protobuf)
+KEY_ENCODING = Seam(_KEY, "Key.to_protobuf", _replace_key_to_protobuf)
 
 PATCH = Patch(
     [
@@ -159,7 +160,7 @@ PATCH = Patch(
         Seam(_BATCH, "Batch._add_partial_key_entity_pb", _replace_adding("insert")),
         Seam(_BATCH, "Batch._add_complete_key_entity_pb", _replace_adding("upsert")),
         Seam(_BATCH, "Batch._add_delete_key_pb", _replace_adding("delete")),
-        Seam(_KEY, "Key.to_protobuf", _replace_key_to_protobuf),
+        KEY_ENCODING,
         Seam(_KEY, "Key.is_partial", _replace_is_partial),
     ]
 )

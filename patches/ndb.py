@@ -90,6 +90,11 @@ PATCH: Final = Patch(
         Seam(f"{PACKAGE}._datastore_api", "_LookupBatch.add", _calling("ndb_lookups", "add")),
         Seam(
             f"{PACKAGE}._datastore_api",
+            "_LookupBatch.idle_callback",
+            _calling("ndb_lookups", "idle_callback"),
+        ),
+        Seam(
+            f"{PACKAGE}._datastore_api",
             "_LookupBatch.lookup_callback",
             _calling("ndb_lookups", "lookup_callback"),
         ),

@@ -9,7 +9,6 @@ from typing import Any
 import wrapt
 from google.cloud.datastore_v1.services.datastore.transports.grpc import DatastoreGrpcTransport
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
-from google.cloud.datastore_v1.types import entity as entity_pb2
 from google.cloud.datastore_v1.types import query as query_pb2
 from google.cloud.ndb import _datastore_query
 from google.cloud.ndb.context import _state
@@ -18,10 +17,8 @@ from google.cloud.ndb.tasklets import Future, tasklet
 
 from lazyentity._backend import Conversion, EntityBytes
 from lazyentity._eager import is_eager
-from lazyentity.codec import messages
 from lazyentity.entity import LazyEntity
 from lazyentity.operations import stock_from_bytes
-from lazyentity.patches.protoplus import wrapped
 from lazyentity.patches.responses import (
     EntityHandle,
     EntityResult,
@@ -205,8 +202,7 @@ class _Empty:
 class EntityTypes(wrapt.ObjectProxy[Any]):
     """The module of the ``Entity`` message, as ndb's calls to the API see it.
 
-    They make an entity only to merge what the global cache has into it, and a key for each that a
-    lookup asks for.
+    They make a message only to merge what the global cache has into it.
     """
 
     def __init__(self, module: Any, is_active: Callable[[], bool]) -> None:
@@ -217,10 +213,6 @@ class EntityTypes(wrapt.ObjectProxy[Any]):
     def Entity(self) -> Any:  # noqa: N802  # the name of the message
         return _new_cached_entity if self._self_is_active() else self.__wrapped__.Entity
 
-    @property
-    def Key(self) -> Any:  # noqa: N802  # as above
-        return _new_key if self._self_is_active() else self.__wrapped__.Key
-
 
 def _new_cached_entity() -> CachedEntity:
     # Called, a stand-in makes what it stands in for.
@@ -229,7 +221,3 @@ def _new_cached_entity() -> CachedEntity:
     conversion.eager = is_eager()
     entity._receive(b"", conversion)
     return entity
-
-
-def _new_key() -> Any:
-    return wrapped(entity_pb2.Key, messages.Key())

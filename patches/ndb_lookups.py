@@ -7,19 +7,22 @@ import operator
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from google.cloud.datastore_v1.types import datastore as datastore_pb2
-from google.cloud.ndb import _batch, _datastore_api, model
+from google.cloud.datastore import key as key_module
+from google.cloud.datastore.key import Key
+from google.cloud.datastore_v1.types import entity as entity_pb2
+from google.cloud.ndb import _batch, _datastore_api, model, utils
 from google.cloud.ndb._options import Options
 from google.cloud.ndb.context import _state, get_context
 from google.cloud.ndb.tasklets import Future, Return, _get_return_value
 
-from lazyentity.patches.ndb_own import own
+from lazyentity.codec import messages
+from lazyentity.patches.datastore import KEY_ENCODING
+from lazyentity.patches.ndb_own import is_method_of, is_of, own
 from lazyentity.patches.protoplus import wrapped
-from lazyentity.patches.requests import key_to_message
+from lazyentity.patches.requests import key_to_message, lookup_request
 from lazyentity.patches.responses import LookupResponse
 
-_LookupRequest: Any = datastore_pb2.LookupRequest.pb()
-_post_get_hook = getattr(own(model.Model, "_post_get_hook"), "__func__", object())
+_post_get_hook = own(model.Model, "_post_get_hook")
 """ndb's own, which does nothing."""
 
 
@@ -80,7 +83,7 @@ def get_async(otherwise: Callable[..., Any], key: Any, *args: Any, **kwargs: Any
     future = Get(key, kwargs["_options"])
     if model_class:
         hook = model_class._post_get_hook
-        if getattr(hook, "__func__", None) is not _post_get_hook:
+        if not is_method_of(_post_get_hook, hook):
             future.add_done_callback(functools.partial(hook, key))
     return future
 
@@ -175,21 +178,6 @@ def get_batch(otherwise: Callable[[Any, Any], Any], batch_cls: Any, options: Any
     return otherwise(batch_cls, options) if batch is None or batch.full() else batch
 
 
-class _Description:
-    """What a future of a lookup says it is, made of the key when it is asked for."""
-
-    __slots__ = ("_key",)
-
-    def __init__(self, key: Any) -> None:
-        self._key = key
-
-    def __str__(self) -> str:
-        return f"Lookup({self._key})"
-
-    def __repr__(self) -> str:
-        return repr(str(self))
-
-
 def add(otherwise: Callable[[Any, Any], Any], batch: Any, key: Any) -> Any:
     """Return the future of the entity of a key, which is looked up with the others of the batch.
 
@@ -198,12 +186,30 @@ def add(otherwise: Callable[[Any, Any], Any], batch: Any, key: Any) -> Any:
         batch: ndb's own ``_LookupBatch``.
         key: a ``google.cloud.datastore.Key``.
     """
-    message = key_to_message(key)
+    to_protobuf = Key.to_protobuf
+    is_clients = KEY_ENCODING.stands(to_protobuf) or is_of(key_module, to_protobuf)
+    message = key_to_message(key) if is_clients else None
     if message is None:
         return otherwise(batch, key)
-    future = Future(info=_Description(key))
+    future = Future(info=f"Lookup({key})")
     batch.todo.setdefault(message.SerializeToString(), []).append(future)
     return future
+
+
+def idle_callback(_otherwise: Callable[[Any], Any], batch: Any) -> None:
+    """Send the request of a batch.
+
+    Args:
+        batch: ndb's own ``_LookupBatch``.
+    """
+    options = batch.options
+    call = _datastore_api._datastore_lookup(
+        [wrapped(entity_pb2.Key, messages.Key.FromString(key)) for key in batch.todo],
+        _datastore_api.get_read_options(options),
+        retries=options.retries,
+        timeout=options.timeout,
+    )
+    call.add_done_callback(batch.lookup_callback)
 
 
 def lookup_callback(otherwise: Callable[[Any, Any], Any], batch: Any, call: Any) -> None:
@@ -214,8 +220,15 @@ def lookup_callback(otherwise: Callable[[Any, Any], Any], batch: Any, call: Any)
         batch: ndb's own ``_LookupBatch``.
         call: the future of the response.
     """
-    response = call.result() if call.exception() is None else None
-    if type(response) is not LookupResponse or response.missing or response.deferred:
+    response: Any = call.result() if call.exception() is None else None
+    is_plain = (
+        type(response) is LookupResponse
+        and not response.missing
+        and not response.deferred
+        # ndb logs the response then.
+        and not utils.DEBUG
+    )
+    if not is_plain:
         otherwise(batch, call)
         return
     for result in response.found:
@@ -229,7 +242,7 @@ def lookup_callback(otherwise: Callable[[Any, Any], Any], batch: Any, call: Any)
 
 
 def datastore_lookup(
-    _otherwise: Callable[..., Any],
+    otherwise: Callable[..., Any],
     keys: Iterable[Any],
     read_options: Any,
     retries: Any = None,
@@ -239,6 +252,7 @@ def datastore_lookup(
     """Send a lookup as ndb's own ``_datastore_lookup`` does, its request made without proto-plus.
 
     Args:
+        otherwise: ndb's own.
         keys: ``Key`` messages, in proto-plus.
         read_options: the ``ReadOptions`` message, in proto-plus.
         retries: as ndb has them.
@@ -249,13 +263,17 @@ def datastore_lookup(
         The future of the response.
     """
     client = get_context().client
-    message = _LookupRequest(
-        project_id=client.project,
-        database_id=client.database,
-        keys=[key._pb for key in keys],
-        read_options=read_options._pb,
-    )
-    request = wrapped(datastore_pb2.LookupRequest, message)
+    keys = list(keys)
+    fields = {
+        "project_id": client.project,
+        "database_id": client.database,
+        "keys": keys,
+        "read_options": read_options,
+    }
+    request = lookup_request(fields)
+    if request is fields:
+        # Of other types than ndb's own calls give.
+        return otherwise(keys, read_options, retries, timeout, metadata)
     routed = _datastore_api._add_routing_info(metadata, request)
     return _datastore_api.make_call(
         "lookup", request, retries=retries, timeout=timeout, metadata=routed

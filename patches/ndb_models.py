@@ -21,7 +21,7 @@ from lazyentity._eager import eager
 from lazyentity.codec import errors
 from lazyentity.entity import LazyEntity
 from lazyentity.patches.ndb_lazydict import ModelDict
-from lazyentity.patches.ndb_own import is_own, own
+from lazyentity.patches.ndb_own import is_one_of, is_own, own
 from lazyentity.patches.ndb_plans import is_written_plainly, plan_for
 from lazyentity.patches.registry import Seam
 from lazyentity.patches.responses import EntityHandle
@@ -132,7 +132,7 @@ _NO_CONVERSION = (None, (), None)
 
 
 def _is_written_by_ndb(prop: Any) -> bool:
-    return type(prop)._to_datastore in _own_writers and "_to_datastore" not in vars(prop)
+    return is_one_of(_own_writers, type(prop)._to_datastore) and "_to_datastore" not in vars(prop)
 
 
 def entity_to_ds_entity(otherwise: _Original, entity: Any, set_key: bool = True) -> Any:

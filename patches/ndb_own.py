@@ -4,21 +4,41 @@ from __future__ import annotations
 
 import inspect
 import operator
+from collections.abc import Collection
+from types import FunctionType, MethodType
 from typing import Any
 
 from google.cloud.ndb import model
 
+# Wrappers, those of wrapt for one, may equal what they wrap and have all of its attributes: what
+# follows goes by types and identity.
+
+
+def is_of(module: Any, function: Any) -> bool:
+    """Say whether a function was defined in a module."""
+    return type(function) is FunctionType and function.__code__.co_filename == module.__file__
+
 
 def is_own(function: Any) -> bool:
     """Say whether a function is one of ndb's own."""
-    code = getattr(function, "__code__", None)
-    return code is not None and code.co_filename == model.__file__
+    return is_of(model, function)
 
 
 def own(kind: Any, name: str) -> Any:
-    """Return ndb's own method of a class; something else, if somebody has replaced it already."""
+    """Return the function of ndb's own method of a class; if it was replaced, something else."""
     method = inspect.getattr_static(kind, name)
-    return method if is_own(getattr(method, "__func__", method)) else object()
+    function = method.__func__ if type(method) in (classmethod, staticmethod) else method
+    return function if is_own(function) else object()
+
+
+def is_method_of(function: Any, method: Any) -> bool:
+    """Say whether a method, bound to something, is that of a function."""
+    return type(method) is MethodType and method.__func__ is function
+
+
+def is_one_of(functions: Collection[Any], function: Any) -> bool:
+    """Say whether a function is among some, which may be the keys of a dict."""
+    return type(function) is FunctionType and function in functions
 
 
 class Methods:
@@ -35,7 +55,9 @@ class Methods:
 
     def are_those_of(self, kind: Any) -> bool:
         """Say whether a class of properties has these methods."""
-        return kind.__getattribute__ is object.__getattribute__ and self._of(kind) == self._own
+        return kind.__getattribute__ is object.__getattribute__ and all(
+            map(operator.is_, self._of(kind), self._own)
+        )
 
     def are_those_of_instance(self, prop: Any) -> bool:
         """Say whether a property has these methods, none of its own."""

@@ -19,12 +19,16 @@ from lazyentity.patches.ndb_expandos import (
     is_dynamic,
     makes_dynamic_properties,
 )
-from lazyentity.patches.ndb_own import Methods, own
+from lazyentity.patches.ndb_own import Methods, is_method_of, is_one_of, own
 
 _Model = model.Model
 _Property = model.Property
 
 _store_value = own(_Property, "_store_value")
+_get_arg = own(_Model, "_get_arg")
+_validate_key = own(_Model, "_validate_key")
+_own_set_attributes = frozenset(own(kind, "_set_attributes") for kind in (_Model, model.Expando))
+_expando_setattr = own(model.Expando, "__setattr__")
 
 # What reading a property comes down to, from the descriptor to its value. To find what converts it
 # is left to ndb.
@@ -65,7 +69,8 @@ _KEPT = {
 
 def _conversion(prop: Any) -> tuple[Any, tuple[Any, ...], type | None]:
     methods = tuple(prop._find_methods("_from_base_type", reverse=True))
-    return prop, methods, _KEPT.get(methods[0]) if len(methods) == 1 else None
+    is_kept = len(methods) == 1 and is_one_of(_KEPT, methods[0])
+    return prop, methods, _KEPT[methods[0]] if is_kept else None
 
 
 class Taken(NamedTuple):
@@ -145,14 +150,16 @@ class Plan:
         self.constructs_plainly = (
             model_class.__new__ is object.__new__
             and type(model_class).__call__ is type.__call__
-            and model_class._get_arg.__func__ is _Model._get_arg.__func__
-            and model_class._set_attributes
-            in (_Model._set_attributes, model.Expando._set_attributes)
+            and is_method_of(_get_arg, model_class._get_arg)
+            and is_one_of(_own_set_attributes, model_class._set_attributes)
         )
         self.takes_keys_of_its_kind = (
             model_class._key is _Model._key
-            and model_class._validate_key is _Model._validate_key
-            and model_class.__setattr__ in (object.__setattr__, model.Expando.__setattr__)
+            and model_class._validate_key is _validate_key
+            and (
+                model_class.__setattr__ is object.__setattr__
+                or model_class.__setattr__ is _expando_setattr
+            )
         )
         self.known_count, self.subclass, self.subclass_version, self.version = classes
 

@@ -14,7 +14,7 @@ from google.api_core import page_iterator
 
 # Bound now, as what LazyPage is made for: somebody may put something else in their place.
 _Page: Any = page_iterator.Page
-_METHODS = (_Page.__next__, _Page.__iter__)
+_next, _iter = _Page.__next__, _Page.__iter__
 
 # What Page.__init__ sets. Where it sets something else, pages are left as they are.
 _ATTRIBUTES = frozenset(
@@ -45,7 +45,8 @@ def lazy_page(page: Any) -> Any:
     """Make ``page`` a :class:`LazyPage`, if it is what google-api-core makes; return it."""
     if (
         type(page) is _Page
-        and (_Page.__next__, _Page.__iter__) == _METHODS
+        and _Page.__next__ is _next
+        and _Page.__iter__ is _iter
         and vars(page).keys() == _ATTRIBUTES
         and type(page._item_iter) is _list_iterator
     ):

@@ -52,10 +52,11 @@ class EntityBytes:
     def serialised_key(self) -> bytes | None:
         """The key as it came; None, if there is none, or if it is not in one piece.
 
-        The native backend gives None for other encodings than those of servers, too.
+        The native backend also gives None where the encoding is none that servers send, malformed
+        ones included.
 
         Raises:
-            google.protobuf.message.DecodeError: if the bytes are malformed.
+            google.protobuf.message.DecodeError: if the bytes are malformed; pure backend only.
         """
         occurrences = shadow.EntityKey.FromString(self.raw).key
         return occurrences[0] if len(occurrences) == 1 else None

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import functools
 import gc
+import logging
 import re
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 import pytest
+import wrapt
 from google.cloud import ndb
 from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.helpers import entity_to_protobuf
 from google.cloud.datastore.key import Key
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.cloud.datastore_v1.types import entity as entity_pb2
-from google.cloud.ndb import _datastore_api, model
+from google.cloud.ndb import _datastore_api, model, utils
 from google.cloud.ndb._options import ReadOptions
 from google.cloud.ndb.context import get_context
 from google.cloud.ndb.tasklets import Future
 
 import lazyentity
 from lazyentity.patches.responses import LookupResponse
+from tests.ndb.caches import counted_calls
 from tests.ndb.describing import attempt, describe
 from tests.ndb.sides import Sides
 from tests.strategies import wire
@@ -212,7 +216,8 @@ def test_what_the_future_says(loopback_sides: Sides) -> None:
 
     def text() -> str:
         future = _datastore_api._LookupBatch(ReadOptions()).add(_key(1))
-        return re.sub(r"<\d+>$", "", repr(future)) + f"{future.info}"
+        assert type(future.info) is str
+        return re.sub(r"<\d+>$", "", repr(future)) + future.info
 
     with loopback_sides.context():
         expected = text()
@@ -233,14 +238,90 @@ def test_hooks_of_all_models(loopback_sides: Sides, monkeypatch: pytest.MonkeyPa
         ndb.get_multi([ndb.Key("Item", number) for number in (1, 2)])
         return [*called]
 
-    with monkeypatch.context() as patch:
-        patch.setattr(ndb.Model, "_post_get_hook", classmethod(hook))
-        assert loopback_sides.check(scenario, lazy=None)[1] != []
-    with monkeypatch.context() as patch:
-        patch.setattr(
-            ndb.Model, "_post_get_hook", staticmethod(lambda key, future: hook(None, key, future))
-        )
-        assert loopback_sides.check(scenario, lazy=None)[1] != []
+    hooks = [
+        classmethod(hook),
+        staticmethod(functools.partial(hook, None)),
+        # Says of itself that it is what it wraps.
+        wrapt.FunctionWrapper(
+            vars(ndb.Model)["_post_get_hook"], lambda _wrapped, _, args, _options: hook(None, *args)
+        ),
+    ]
+    for made in hooks:
+        with monkeypatch.context() as patch:
+            patch.setattr(ndb.Model, "_post_get_hook", made)
+            assert loopback_sides.check(scenario, lazy=None)[1] != []
+
+
+def test_encoders_of_keys(loopback_sides: Sides) -> None:
+    """What somebody puts in place of the client's ``Key.to_protobuf`` encodes the keys."""
+    original: Any = Key.to_protobuf
+
+    def other(key: Key) -> Any:
+        message = original(key)
+        message._pb.path[0].id = 3
+        return message
+
+    def wrapper(_wrapped: Any, key: Any, _args: Any, _options: Any) -> Any:
+        return other(key)
+
+    wrapped = wrapt.FunctionWrapper(original, wrapper)
+
+    def scenario() -> Any:
+        found = []
+        for encoder in (other, wrapped):
+            with mock.patch.object(Key, "to_protobuf", encoder):
+                found.append(ndb.get_multi([ndb.Key("Item", 1)], use_cache=False)[0].number)
+        return found
+
+    assert loopback_sides.check(scenario, lazy=None) == describe([3, 3])
+
+
+def test_debugging(loopback_sides: Sides, caplog: pytest.LogCaptureFixture) -> None:
+    """What ndb logs when it is asked to."""
+    caplog.set_level(logging.DEBUG, _datastore_api.log.name)
+
+    def scenario() -> Any:
+        caplog.clear()
+        ndb.get_multi([ndb.Key("Item", number) for number in (1, 2)])
+        # What comes first is the number of the context.
+        texts = [record.message.partition(": ")[2] for record in caplog.records]
+        return [text.partition(" ")[0] for text in texts]
+
+    with mock.patch.object(utils, "DEBUG", new=True):
+        assert "found" in str(loopback_sides.check(scenario, lazy=None))
+
+
+def test_more_keys_than_a_call_takes(loopback_sides: Sides) -> None:
+    """They are divided as by stock ndb."""
+
+    def scenario() -> Any:
+        with counted_calls() as calls:
+            found = ndb.get_multi([ndb.Key("Item", number) for number in range(1, 2003)])
+        return calls, [entity is not None for entity in found]
+
+    assert loopback_sides.check(scenario, lazy=None)[1][0] == describe(["lookup"] * 3)
+
+
+@pytest.mark.parametrize("asked_inside", [True, False])
+def test_contexts_in_contexts(loopback_sides: Sides, asked_inside: bool) -> None:
+    """The model goes to the cache of the context that it was asked for in."""
+
+    def scenario() -> Any:
+        outer = get_context()
+        inner = outer.new()
+        keys = [ndb.Key("Item", number) for number in (1, 2, 99)]
+        if asked_inside:
+            with inner.use():
+                futures = ndb.get_multi_async(keys)
+            found = [future.result() for future in futures]
+        else:
+            futures = ndb.get_multi_async(keys)
+            with inner.use():
+                found = [future.result() for future in futures]
+        caches = [sorted(key.id() for key in context.cache) for context in (outer, inner)]
+        return found, caches, get_context() is outer
+
+    loopback_sides.check(scenario)
 
 
 def test_nothing_is_left_for_the_collector(loopback_sides: Sides) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import wrapt
 from google.cloud import ndb
 from google.cloud.datastore.entity import Entity
 from google.cloud.ndb import model, polymodel
@@ -229,6 +230,54 @@ def test_hooks_that_a_class_gets_later(base: Any, name: str) -> None:
         calls.append(list(called))
     assert calls[0]
     assert calls[1] == calls[0]
+
+
+_WRAPPED = [
+    *((ndb.Property, name) for name in ("_apply_list", "_apply_to_values", "_call_from_base_type")),
+    *((ndb.Property, name) for name in ("_from_datastore", "_get_user_value", "_get_value")),
+    *((ndb.Property, name) for name in ("_opt_call_from_base_type", "_retrieve_value")),
+    *((ndb.Property, name) for name in ("_get_base_value", "_get_base_value_unwrapped_as_list")),
+    *((ndb.Property, name) for name in ("_is_initialized", "_opt_call_to_base_type")),
+    *((ndb.Property, name) for name in ("_store_value", "_to_datastore", "__get__")),
+    *((kind, "_from_base_type") for kind in (ndb.TextProperty, ndb.BooleanProperty)),
+    *((ndb.Model, name) for name in ("_set_attributes", "_get_arg", "_validate_key", "__init__")),
+]
+
+
+@pytest.mark.parametrize("read", [["number", "text", "flag"], ["number"], []], ids=str)
+@pytest.mark.parametrize(("owner", "name"), _WRAPPED)
+def test_what_somebody_wraps_later(owner: Any, name: str, read: list[str]) -> None:
+    """A wrapper that says of itself that it is what it wraps is called all the same."""
+    called: set[Any] = set()
+
+    def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+        called.add(getattr(instance, "_name", None) if owner is not ndb.Model else name)
+        return wrapped(*args, **kwargs)
+
+    def use(entity: Any) -> Any:
+        values = [getattr(entity, attribute) for attribute in read]
+        return values, written(entity)
+
+    # What its properties are like is seen when the first entity of a class is read.
+    class Wrapped(ndb.Model):
+        number = ndb.IntegerProperty()
+        text = ndb.TextProperty()
+        flag = ndb.BooleanProperty()
+
+    raw = entity_of("Wrapped", {"number": 1, "text": "text", "flag": True})
+    original = vars(owner)[name]
+    wrapt.wrap_function_wrapper(owner, name, wrapper)
+    try:
+        expected = use(stock_model(raw))
+        by_stock = frozenset(called)
+        called.clear()
+        entity = lazy_model(raw)
+        with patched():
+            actual = use(entity)
+    finally:
+        setattr(owner, name, original)
+    assert actual == expected
+    assert called == by_stock
 
 
 def test_a_kind_that_is_forgotten() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import pytest
+import wrapt
 from google.api_core import page_iterator
 from google.api_core.page_iterator import Page
 from google.cloud import datastore
@@ -107,8 +108,9 @@ def test_pages_of_another_class_in_its_place(monkeypatch: pytest.MonkeyPatch) ->
     assert type(lazy_page(OTHERS["subclass"]())) is _OtherPage
 
 
-def test_pages_whose_method_was_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who replaces Page.__next__ sees each item pass."""
+@pytest.mark.parametrize("is_proxy", [False, True])
+def test_pages_whose_method_was_replaced(monkeypatch: pytest.MonkeyPatch, is_proxy: bool) -> None:
+    """Who replaces Page.__next__ sees each item pass, also by a wrapper that equals the method."""
     seen: list[Any] = []
     original: Any = Page.__next__
 
@@ -116,7 +118,11 @@ def test_pages_whose_method_was_replaced(monkeypatch: pytest.MonkeyPatch) -> Non
         seen.append(original(page))
         return seen[-1]
 
-    monkeypatch.setattr(Page, "__next__", watched)
+    def wrapper(_wrapped: Any, page: Any, _args: Any, _options: Any) -> Any:
+        return watched(page)
+
+    replacement = wrapt.FunctionWrapper(original, wrapper) if is_proxy else watched
+    monkeypatch.setattr(Page, "__next__", replacement)
     assert list(lazy_page(_page("12"))) == seen == [("parent", 1), ("parent", 2)]
 
 
