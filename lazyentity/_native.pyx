@@ -16,31 +16,24 @@ there. Between looking whether a property is still undecoded and putting its val
 code runs, so under the GIL two threads cannot give one property two objects.
 """
 
-from cython cimport final
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.dict cimport PyDict_GetItemWithError, PyDict_Next, PyDict_SetItem, PyDict_Update
 from cpython.object cimport PyObject
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
-from libc.stdint cimport uint32_t
 
 from lazyentity._instance_dict cimport drop_instance_dict, instance_dict
-from lazyentity._native_shapes cimport EMPTY, Offsets, Shape, free_offsets, index_entity, values_of
-from lazyentity._native_values cimport (
-    VALUE_ARRAY,
-    VALUE_BLOB,
-    VALUE_BOOLEAN,
-    VALUE_DOUBLE,
-    VALUE_ENTITY,
-    VALUE_INTEGER,
-    VALUE_NULL,
-    VALUE_STRING,
-    Value,
-    decode_key,
-    decode_leaf,
-    next_item,
-    parse_value,
+from lazyentity._native_shapes cimport (
+    EMPTY,
+    Offsets,
+    Shape,
+    find_key,
+    free_offsets,
+    index_entity,
+    value_at,
 )
+from lazyentity._native_values cimport Value, decode_bare, decode_key, decode_leaf, next_item, parse_value
 from lazyentity._new cimport new
+from lazyentity._tags cimport VALUE_ARRAY, VALUE_ENTITY
 from lazyentity._wire cimport Bytes, read_length
 
 from google.protobuf.message import DecodeError
@@ -78,6 +71,13 @@ cdef enum:
     MAX_ARRAY_DEPTH = 40  # two messages a level: well inside protobuf's limit of 100
 
 
+cdef class Originals:
+    """What was read of an entity's bytes and stays as it was read, whatever is assigned later."""
+
+    cdef object key
+    cdef dict meanings
+
+
 cdef class LazyMapping(dict):
     """A dict of an entity's properties that decodes each when it is first read.
 
@@ -86,12 +86,13 @@ cdef class LazyMapping(dict):
 
     _INSTANCE_DICT_ON_DEMAND = True
 
-    # The smaller an entity is, the more of them the processor's caches hold.
+    # The smaller an entity is, the more of them the processor's caches hold: what is in here, with what
+    # CPython adds for a dict of a class, fills two lines of 64 bytes. A cdef method would take a pointer
+    # more.
     cdef bytes _owner
     cdef readonly Shape _layout
     cdef Offsets _offsets
-    cdef dict _meanings_read
-    cdef object _key_read
+    cdef Originals _originals
     # Here, for CPython before 3.13 gives those that are declared in Python another object each.
     cdef dict __dict__
 
@@ -109,19 +110,6 @@ cdef class LazyMapping(dict):
     def _from_raw(cls, bytes raw not None):
         return mapping_from_raw(cls, raw)
 
-    @final
-    cdef int _index(self, bytes owner, Py_ssize_t start, Py_ssize_t end) except -1:
-        # Takes up a span of the owner's bytes; answers 0 if it is not in the canonical encoding.
-        cdef Shape shape = index_entity(owner, start, end, &self._offsets)
-        if shape is None:
-            return 0
-        self._owner = owner
-        self._layout = shape
-        # CPython clones the key table as a whole when an empty dict is updated from a dict that never
-        # had a key deleted.
-        PyDict_Update(self, shape.template)
-        return 1
-
     @property
     def _raw(self):
         if self._offsets.start == 0 and self._offsets.end == PyBytes_GET_SIZE(self._owner):
@@ -132,114 +120,7 @@ cdef class LazyMapping(dict):
         """As :meth:`lazyentity.codec.pure.LazyMapping._instance_dict`."""
         return instance_dict(self)
 
-    # Decoding
-
-    @final
-    cdef object _read(self, Py_ssize_t ordinal, Value* value):
-        # Decodes a property from its span; UNDECODED, if that is for protobuf to do.
-        if not self._parse(ordinal, value):
-            return UNDECODED
-        return self._convert(value, 0)
-
-    @final
-    cdef object _convert(self, Value* value, int array_depth):
-        if value.member == VALUE_ARRAY:
-            return self._array(value, array_depth)
-        if value.member == VALUE_ENTITY:
-            return self._embedded(value)
-        return decode_leaf(value)
-
-    @final
-    cdef object _embedded(self, Value* entity):
-        cdef Bytes base = <Bytes>PyBytes_AS_STRING(self._owner)
-        cdef LazyMapping embedded = new(LazyMapping, <type>type(self), ())
-        if embedded._index(self._owner, entity.at - base, entity.end - base):
-            return embedded
-        return UNDECODED
-
-    @final
-    cdef object _array(self, Value* array, int array_depth):
-        cdef Bytes at = array.at
-        cdef Value value
-        cdef list items = []
-        cdef int excluded = -1
-        # The client looks at flags and meanings of the elements of a property's array, no deeper.
-        if array_depth == MAX_ARRAY_DEPTH or (array_depth == 0 and array.meaning != 0):
-            return UNDECODED
-        while at < array.end:
-            if not next_item(&at, array.end, &value):
-                return UNDECODED
-            if array_depth == 0:
-                if value.meaning != 0 or (excluded != -1 and excluded != value.excluded):
-                    return UNDECODED
-                excluded = value.excluded
-            item = self._convert(&value, array_depth + 1)
-            if item is UNDECODED:
-                return UNDECODED
-            items.append(item)
-        return items
-
-    @final
-    cdef object _message(self, object name, Py_ssize_t ordinal):
-        # Has protobuf parse the value of a property.
-        return entries.value_message(self._serialised_value(ordinal), name, self._raw)
-
-    @final
-    cdef tuple _read_slowly(self, object name, Py_ssize_t ordinal):
-        message = self._message(name, ordinal)
-        value = entries.convert(self._raw, name, message, type(self)._from_raw)
-        return value, meaning_of(message)
-
-    @final
-    cdef object _keep(self, object name, object value, object meaning):
-        # Puts a value in place unless somebody was faster; returns what is in place.
-        # What allocates may run the garbage collector, and other threads, and so comes first.
-        cdef object read = (meaning, value) if meaning else None
-        cdef dict meanings_read = {} if meaning else None
-        cdef PyObject* current
-        if self._meanings_read is None:
-            self._meanings_read = meanings_read
-        current = PyDict_GetItemWithError(self, name)
-        if current == NULL:
-            # Somebody was faster to delete it.
-            return value
-        if current != <PyObject*>UNDECODED:
-            return <object>current
-        if read is not None:
-            # The client writes a meaning back only with the very object it was read with.
-            self._meanings_read[name] = read
-        PyDict_SetItem(self, name, value)
-        return value
-
-    @final
-    cdef Py_ssize_t _ordinal(self, object name) except -1:
-        # Properties are mostly read in order, and by the very strings that the entity gave out.
-        cdef PyObject* names = <PyObject*>self._layout.names
-        cdef Py_ssize_t ordinal = self._offsets.next_ordinal
-        if (
-            ordinal >= PyTuple_GET_SIZE(<object>names)
-            or <PyObject*>PyTuple_GET_ITEM(<object>names, ordinal) != <PyObject*>name
-        ):
-            ordinal = self._layout.ordinals[name]
-        self._offsets.next_ordinal = <uint32_t>ordinal + 1
-        return ordinal
-
-    @final
-    cdef object _decode(self, object name):
-        # Decodes an undecoded property and keeps the value.
-        cdef Value parsed
-        cdef Py_ssize_t ordinal = self._ordinal(name)
-        value = self._read(ordinal, &parsed)
-        if value is UNDECODED:
-            value, meaning = self._read_slowly(name, ordinal)
-            return self._keep(name, value, meaning)
-        if is_plain(&parsed) and type(name) is str:
-            # Nothing was allocated that may run the garbage collector: nobody was faster.
-            PyDict_SetItem(self, name, value)
-            return value
-        return self._keep(name, value, parsed.meaning)
-
-    cpdef object _decode_all(self):
+    def _decode_all(self):
         """As :meth:`lazyentity.codec.pure.LazyMapping._decode_all`."""
         # In two passes: an entity that cannot be read as a whole stays as it was.
         cdef Value parsed
@@ -250,9 +131,9 @@ cdef class LazyMapping(dict):
         cdef Py_ssize_t index = 0
         for name, ordinal in ordinals.items():
             if PyDict_GetItemWithError(self, name) == <PyObject*>UNDECODED:
-                value = self._read(ordinal, &parsed)
+                value = _read(self, ordinal, &parsed)
                 if value is UNDECODED:
-                    value, meaning = self._read_slowly(name, ordinal)
+                    value, meaning = _read_slowly(self, name, ordinal)
                 else:
                     meaning = parsed.meaning
                 if meaning:
@@ -273,11 +154,11 @@ cdef class LazyMapping(dict):
                 continue
             if PyDict_GetItemWithError(self, name) == <PyObject*>UNDECODED:
                 if meanings is not None and name in meanings:
-                    self._keep(name, value, meanings[name])
+                    _keep(self, name, value, meanings[name])
                 else:
                     PyDict_SetItem(self, name, value)
 
-    cpdef list _undecoded(self):
+    def _undecoded(self):
         """As :meth:`lazyentity.codec.pure.LazyMapping._undecoded`."""
         return [name for name, value in dict_items(self) if value is UNDECODED]
 
@@ -294,15 +175,7 @@ cdef class LazyMapping(dict):
 
     def _serialised_values(self, names):
         """As :meth:`lazyentity.codec.pure.LazyMapping._serialised_values`."""
-        return [self._serialised_value(self._layout.ordinals[name]) for name in names]
-
-    @final
-    cdef bytes _serialised_value(self, Py_ssize_t ordinal):
-        cdef Bytes base = <Bytes>PyBytes_AS_STRING(self._owner)
-        cdef Bytes at = base + values_of(&self._offsets)[ordinal]
-        cdef Bytes end = at
-        read_length(&at, base + self._offsets.end, &end)
-        return PyBytes_FromStringAndSize(<const char*>at, end - at)
+        return [_serialised_value(self, self._layout.ordinals[name]) for name in names]
 
     # What the wire says of the entity, whatever the caller changed since.
 
@@ -314,22 +187,29 @@ cdef class LazyMapping(dict):
         numbers = bytearray()
         for name in names:
             ordinal = ordinals[name]
-            if self._parse(ordinal, &value):
+            if _parse(self, ordinal, &value):
                 numbers.append(value.member >> 3)
             else:
-                numbers.append(entries.member_number(self._serialised_value(ordinal)))
+                numbers.append(entries.member_number(_serialised_value(self, ordinal)))
         return bytes(numbers)
 
     def _wire_key(self):
         """As :meth:`lazyentity.codec.pure.LazyMapping._wire_key`."""
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(self._owner)
-        if self._key_read is None and self._offsets.key_start != 0:
-            key = decode_key(base + self._offsets.key_start, base + self._offsets.key_end)
-            if key is UNDECODED:
-                key = entries.key(self._raw)
-            if self._key_read is None:
-                self._key_read = key
-        return self._key_read
+        cdef Bytes start
+        cdef Bytes end
+        cdef Originals originals = self._originals
+        if originals is not None and originals.key is not None:
+            return originals.key
+        if not find_key(base + self._offsets.start, base + self._offsets.end, &start, &end):
+            return None
+        key = decode_key(start, end)
+        if key is UNDECODED:
+            key = entries.key(self._raw)
+        originals = _originals_of(self)
+        if originals.key is None:
+            originals.key = key
+        return originals.key
 
     def _wire_excluded(self, names=None):
         """As :meth:`lazyentity.codec.pure.LazyMapping._wire_excluded`."""
@@ -339,32 +219,12 @@ cdef class LazyMapping(dict):
         found = set()
         for name in ordinals if names is None else names:
             ordinal = ordinals[name]
-            excluded = self._is_excluded(ordinal)
+            excluded = _is_excluded(self, ordinal)
             if excluded < 0:
-                excluded = entries.excluded(self._raw, name, self._message(name, ordinal))
+                excluded = entries.excluded(self._raw, name, _message(self, name, ordinal))
             if excluded:
                 found.add(name)
         return found
-
-    @final
-    cdef int _is_excluded(self, Py_ssize_t ordinal):
-        # Answers -1 if that is for protobuf to say.
-        cdef Bytes at
-        cdef Value value
-        cdef Value item
-        cdef int excluded = -1
-        if not self._parse(ordinal, &value):
-            return -1
-        if value.member != VALUE_ARRAY or value.at == value.end:
-            return value.excluded
-        at = value.at
-        while at < value.end:
-            if not next_item(&at, value.end, &item):
-                return -1
-            if excluded != -1 and excluded != item.excluded:
-                return -1
-            excluded = item.excluded
-        return excluded
 
     def _wire_meanings(self, names=None):
         """As :meth:`lazyentity.codec.pure.LazyMapping._wire_meanings`."""
@@ -373,49 +233,27 @@ cdef class LazyMapping(dict):
         meanings = {}
         for name in ordinals if names is None else names:
             ordinal = ordinals[name]
-            if self._has_no_meaning(ordinal):
+            if _has_no_meaning(self, ordinal):
                 continue
-            if meaning_of(self._message(name, ordinal)) is None:
+            if meaning_of(_message(self, name, ordinal)) is None:
                 continue
             if PyDict_GetItemWithError(self, name) == <PyObject*>UNDECODED:
-                self._decode(name)
-            if self._meanings_read is not None and name in self._meanings_read:
-                meanings[name] = self._meanings_read[name]
+                _decode(self, name)
+            read = self._originals.meanings if self._originals is not None else None
+            if read is not None and name in read:
+                meanings[name] = read[name]
             else:
                 # Replaced or deleted before it was ever read: nobody holds the value that it had.
-                value, meaning = self._read_slowly(name, ordinal)
+                value, meaning = _read_slowly(self, name, ordinal)
                 meanings[name] = (meaning, value)
         return meanings
-
-    @final
-    cdef bint _has_no_meaning(self, Py_ssize_t ordinal):
-        # Answers 0 as well if that is for protobuf to say.
-        cdef Bytes at
-        cdef Value value
-        cdef Value item
-        if not self._parse(ordinal, &value) or value.meaning != 0:
-            return 0
-        if value.member == VALUE_ARRAY:
-            at = value.at
-            while at < value.end:
-                if not next_item(&at, value.end, &item) or item.meaning != 0:
-                    return 0
-        return 1
-
-    @final
-    cdef bint _parse(self, Py_ssize_t ordinal, Value* value):
-        cdef Bytes base = <Bytes>PyBytes_AS_STRING(self._owner)
-        cdef Bytes at
-        cdef Bytes end
-        at = base + values_of(&self._offsets)[ordinal]
-        return read_length(&at, base + self._offsets.end, &end) and parse_value(at, end, value)
 
     # dict, without the sentinel ever coming out.
 
     def __getitem__(self, name):
         cdef PyObject* stored = PyDict_GetItemWithError(self, name)
         if stored == <PyObject*>UNDECODED:
-            return self._decode(name)
+            return _decode(self, name)
         if stored != NULL:
             return <object>stored
         return dict_getitem(self, name)
@@ -430,22 +268,22 @@ cdef class LazyMapping(dict):
         if stored == NULL:
             return default
         if stored == <PyObject*>UNDECODED:
-            return self._decode(name)
+            return _decode(self, name)
         return <object>stored
 
     def setdefault(self, name, default=None, /):
         value = dict_setdefault(self, name, default)
-        return self._decode(name) if value is UNDECODED else value
+        return _decode(self, name) if value is UNDECODED else value
 
     def pop(self, name, /, *default):
         if PyDict_GetItemWithError(self, name) == <PyObject*>UNDECODED:
-            self._decode(name)
+            _decode(self, name)
         return dict_pop(self, name, *default)
 
     def popitem(self):
         for last in dict_reversed(self):
             if PyDict_GetItemWithError(self, last) == <PyObject*>UNDECODED:
-                self._decode(last)
+                _decode(self, last)
             break
         return dict_popitem(self)
 
@@ -473,7 +311,7 @@ cdef class LazyMapping(dict):
         if isinstance(other, dict):
             self._decode_all()
             if isinstance(other, LazyMapping):
-                (<LazyMapping>other)._decode_all()
+                other._decode_all()
         return dict_eq(self, other)
 
     def __ne__(self, other):
@@ -486,26 +324,209 @@ cdef class LazyMapping(dict):
         return dict_repr(self)
 
 
-cdef inline bint is_plain(Value* value) noexcept nogil:
-    # Whether the value is of a type that the garbage collector takes no interest in, without a meaning.
-    return value.meaning == 0 and (
-        value.member == VALUE_STRING
-        or value.member == VALUE_INTEGER
-        or value.member == VALUE_BOOLEAN
-        or value.member == VALUE_DOUBLE
-        or value.member == VALUE_BLOB
-        or value.member == VALUE_NULL
-    )
+cdef int _index(LazyMapping mapping, bytes owner, Py_ssize_t start, Py_ssize_t end) except -1:
+    # Takes up a span of the owner's bytes; answers 0 if it is not in the canonical encoding.
+    cdef Shape shape = index_entity(owner, start, end, &mapping._offsets)
+    if shape is None:
+        return 0
+    mapping._owner = owner
+    mapping._layout = shape
+    # CPython clones the key table as a whole when an empty dict is updated from a dict that never had
+    # a key deleted.
+    PyDict_Update(mapping, shape.template)
+    return 1
+
+
+cdef Originals _originals_of(LazyMapping mapping):
+    cdef Originals made
+    if mapping._originals is None:
+        made = Originals.__new__(Originals)
+        # Nobody was faster while that was allocated?
+        if mapping._originals is None:
+            mapping._originals = made
+    return mapping._originals
+
+
+# Decoding: functions that answer UNDECODED leave it to protobuf.
+
+cdef inline bint _parse(LazyMapping mapping, Py_ssize_t ordinal, Value* value):
+    cdef Bytes base = <Bytes>PyBytes_AS_STRING(mapping._owner)
+    cdef Bytes at = value_at(&mapping._offsets, mapping._layout, base, ordinal)
+    cdef Bytes end
+    return read_length(&at, base + mapping._offsets.end, &end) and parse_value(at, end, value)
+
+
+cdef inline object _read(LazyMapping mapping, Py_ssize_t ordinal, Value* value):
+    # The member is 0 afterwards if the value is a bare one.
+    cdef Bytes base = <Bytes>PyBytes_AS_STRING(mapping._owner)
+    cdef Bytes at = value_at(&mapping._offsets, mapping._layout, base, ordinal)
+    cdef Bytes end
+    if not read_length(&at, base + mapping._offsets.end, &end):
+        return UNDECODED
+    value.member = 0
+    value.meaning = 0
+    read = decode_bare(at, end)
+    if read is not UNDECODED:
+        return read
+    if not parse_value(at, end, value):
+        return UNDECODED
+    return _convert(mapping, value, 0)
+
+
+cdef inline object _convert(LazyMapping mapping, Value* value, int array_depth):
+    if value.member == VALUE_ENTITY:
+        return _embedded(mapping, value)
+    if value.member == VALUE_ARRAY:
+        return _array(mapping, value, array_depth)
+    return decode_leaf(value)
+
+
+cdef object _embedded(LazyMapping mapping, Value* entity):
+    cdef Bytes base = <Bytes>PyBytes_AS_STRING(mapping._owner)
+    cdef LazyMapping embedded = new(LazyMapping, <type>type(mapping), ())
+    if _index(embedded, mapping._owner, entity.at - base, entity.end - base):
+        return embedded
+    return UNDECODED
+
+
+cdef object _array(LazyMapping mapping, Value* array, int array_depth):
+    cdef Bytes at = array.at
+    cdef Value value
+    cdef list items = []
+    cdef int excluded = -1
+    # The client looks at flags and meanings of the elements of a property's array, no deeper.
+    if array_depth == MAX_ARRAY_DEPTH or (array_depth == 0 and array.meaning != 0):
+        return UNDECODED
+    while at < array.end:
+        if not next_item(&at, array.end, &value):
+            return UNDECODED
+        if array_depth == 0:
+            if value.meaning != 0 or (excluded != -1 and excluded != value.excluded):
+                return UNDECODED
+            excluded = value.excluded
+        item = _convert(mapping, &value, array_depth + 1)
+        if item is UNDECODED:
+            return UNDECODED
+        items.append(item)
+    return items
+
+
+cdef bytes _serialised_value(LazyMapping mapping, Py_ssize_t ordinal):
+    cdef Bytes base = <Bytes>PyBytes_AS_STRING(mapping._owner)
+    cdef Bytes at = value_at(&mapping._offsets, mapping._layout, base, ordinal)
+    cdef Bytes end = at
+    read_length(&at, base + mapping._offsets.end, &end)
+    return PyBytes_FromStringAndSize(<const char*>at, end - at)
+
+
+cdef object _message(LazyMapping mapping, object name, Py_ssize_t ordinal):
+    # Has protobuf parse the value of a property.
+    return entries.value_message(_serialised_value(mapping, ordinal), name, mapping._raw)
+
+
+cdef tuple _read_slowly(LazyMapping mapping, object name, Py_ssize_t ordinal):
+    message = _message(mapping, name, ordinal)
+    value = entries.convert(mapping._raw, name, message, type(mapping)._from_raw)
+    return value, meaning_of(message)
+
+
+cdef object _keep(LazyMapping mapping, object name, object value, object meaning):
+    # Puts a value in place unless somebody was faster; returns what is in place.
+    # What allocates may run the garbage collector, and other threads, and so comes first.
+    cdef object read = None
+    cdef dict meanings = None
+    cdef Originals originals
+    cdef PyObject* current
+    if meaning:
+        read = (meaning, value)
+        meanings = {}
+        originals = _originals_of(mapping)
+        if originals.meanings is None:
+            originals.meanings = meanings
+        meanings = originals.meanings
+    current = PyDict_GetItemWithError(mapping, name)
+    if current == NULL:
+        # Somebody was faster to delete it.
+        return value
+    if current != <PyObject*>UNDECODED:
+        return <object>current
+    if read is not None:
+        # The client writes a meaning back only with the very object it was read with.
+        meanings[name] = read
+    PyDict_SetItem(mapping, name, value)
+    return value
+
+
+cdef inline Py_ssize_t _ordinal(LazyMapping mapping, object name) except -1:
+    # Properties are mostly read in order, and by the very strings that the entity gave out.
+    cdef PyObject* names = <PyObject*>mapping._layout.names
+    cdef Py_ssize_t ordinal = mapping._offsets.next_ordinal
+    if (
+        ordinal < PyTuple_GET_SIZE(<object>names)
+        and <PyObject*>PyTuple_GET_ITEM(<object>names, ordinal) == <PyObject*>name
+    ):
+        return ordinal
+    return mapping._layout.ordinals[name]
+
+
+cdef object _decode(LazyMapping mapping, object name):
+    # Decodes an undecoded property and keeps the value.
+    cdef Value parsed
+    cdef Py_ssize_t ordinal = _ordinal(mapping, name)
+    value = _read(mapping, ordinal, &parsed)
+    if value is UNDECODED:
+        value, meaning = _read_slowly(mapping, name, ordinal)
+        return _keep(mapping, name, value, meaning)
+    if parsed.member == 0 and type(name) is str:
+        # Nothing was allocated that may run the garbage collector: nobody was faster.
+        PyDict_SetItem(mapping, name, value)
+        return value
+    return _keep(mapping, name, value, parsed.meaning)
+
+
+cdef int _is_excluded(LazyMapping mapping, Py_ssize_t ordinal):
+    # Answers -1 if that is for protobuf to say.
+    cdef Bytes at
+    cdef Value value
+    cdef Value item
+    cdef int excluded = -1
+    if not _parse(mapping, ordinal, &value):
+        return -1
+    if value.member != VALUE_ARRAY or value.at == value.end:
+        return value.excluded
+    at = value.at
+    while at < value.end:
+        if not next_item(&at, value.end, &item):
+            return -1
+        if excluded != -1 and excluded != item.excluded:
+            return -1
+        excluded = item.excluded
+    return excluded
+
+
+cdef bint _has_no_meaning(LazyMapping mapping, Py_ssize_t ordinal):
+    # Answers 0 as well if that is for protobuf to say.
+    cdef Bytes at
+    cdef Value value
+    cdef Value item
+    if not _parse(mapping, ordinal, &value) or value.meaning != 0:
+        return 0
+    if value.member == VALUE_ARRAY:
+        at = value.at
+        while at < value.end:
+            if not next_item(&at, value.end, &item) or item.meaning != 0:
+                return 0
+    return 1
 
 
 cdef object mapping_from_raw(type mapping_type, bytes raw):
     # As LazyMapping._from_raw(), for whoever has no need to call it by its name.
     cdef LazyMapping mapping = new(LazyMapping, mapping_type, ())
-    if mapping._index(raw, 0, PyBytes_GET_SIZE(raw)):
+    if _index(mapping, raw, 0, PyBytes_GET_SIZE(raw)):
         return mapping
     try:
         for encoded in canonical_encodings(raw):
-            if mapping._index(encoded, 0, PyBytes_GET_SIZE(encoded)):
+            if _index(mapping, encoded, 0, PyBytes_GET_SIZE(encoded)):
                 return mapping
     except DecodeError as error:
         raise errors.undecodable_entity(error, raw) from error

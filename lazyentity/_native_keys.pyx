@@ -9,23 +9,23 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 
+from lazyentity._tags cimport (
+    KEY_PARTITION_ID,
+    KEY_PATH,
+    PARTITION_DATABASE,
+    PARTITION_NAMESPACE,
+    PARTITION_PROJECT,
+    PATH_ID,
+    PATH_KIND,
+    PATH_NAME,
+)
+
 from lazyentity.codec import messages
 
 cdef extern from "Python.h":
     const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
 
 cdef object parse_key = messages.Key.FromString
-
-# Field tags of google.datastore.v1: number << 3 | wire type.
-cdef enum:
-    KEY_PARTITION_ID = 0x0A
-    KEY_PATH = 0x12
-    PARTITION_PROJECT = 0x12
-    PARTITION_DATABASE = 0x1A
-    PARTITION_NAMESPACE = 0x22
-    PATH_KIND = 0x0A
-    PATH_ID = 0x10
-    PATH_NAME = 0x1A
 
 cdef enum:
     CAPACITY = 2048  # of a key as Datastore takes it; two bytes can tell any length in it

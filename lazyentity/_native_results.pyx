@@ -12,19 +12,18 @@ from libc.stdint cimport uint8_t, uint64_t
 
 from lazyentity._native cimport mapping_from_raw
 from lazyentity._new cimport new
+from lazyentity._tags cimport (
+    BATCH_ENTITY_RESULTS,
+    ENTITY_KEY,
+    ENTITY_PROPERTIES,
+    LOOKUP_FOUND,
+    LOOKUP_MISSING,
+    QUERY_BATCH,
+    RESULT_ENTITY,
+)
 from lazyentity._wire cimport Bytes, read_length, read_varint, skip_field
 
 from lazyentity.codec import shadow
-
-# Field tags of google.datastore.v1: number << 3 | wire type.
-cdef enum:
-    LOOKUP_FOUND = 0x0A
-    LOOKUP_MISSING = 0x12
-    QUERY_BATCH = 0x0A
-    BATCH_ENTITY_RESULTS = 0x12
-    RESULT_ENTITY = 0x0A
-    ENTITY_KEY = 0x0A
-    ENTITY_PROPERTIES = 0x1A
 
 
 cdef class Conversion:

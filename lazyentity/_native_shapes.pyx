@@ -15,17 +15,11 @@ from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy, memset
 
+from lazyentity._tags cimport ENTITY_KEY, ENTITY_PROPERTIES, ENTRY_NAME, ENTRY_VALUE
 from lazyentity._wire cimport Bytes, read_length, read_varint, skip_field
 
 from lazyentity.codec.cache import NamesCache
 from lazyentity.codec.layout import undecoded_template
-
-# Field tags of google.datastore.v1: number << 3 | wire type.
-cdef enum:
-    ENTITY_KEY = 0x0A
-    ENTITY_PROPERTIES = 0x1A
-    ENTRY_NAME = 0x0A
-    ENTRY_VALUE = 0x12
 
 
 cdef class Shape:
@@ -82,6 +76,14 @@ cdef enum:
 
 cdef list LIKELY = [None] * (SETS * WAYS)
 
+# Where matching leaves the offsets of the values, until it is known whether the shape is the right one.
+cdef uint32_t MATCHED[FIRST_WAY_NAMES]
+
+cdef enum:
+    # An entity with no more properties than these has no array of offsets: looking for a value from
+    # entry to entry takes less than memory does. Properties are mostly read in order, too.
+    FEW = 8
+
 
 cdef inline uint32_t _hash(Bytes at, Py_ssize_t size) noexcept nogil:
     # FNV-1a
@@ -104,8 +106,7 @@ cdef struct Scan:
     Entry* entries
     Py_ssize_t count
     Py_ssize_t capacity
-    Bytes key
-    Bytes key_end
+    bint has_key
 
 
 cdef inline int _next_entry(
@@ -142,10 +143,10 @@ cdef inline int _next_other(Bytes* cursor, Bytes end, Scan* scan) noexcept nogil
     cdef Bytes span_end
     if cursor[0][0] == ENTITY_KEY:
         cursor[0] += 1
-        if scan.key != NULL or not read_length(cursor, end, &span_end):
+        if scan.has_key or not read_length(cursor, end, &span_end):
             return 0
-        scan.key = cursor[0]
-        scan.key_end = cursor[0] = span_end
+        scan.has_key = 1
+        cursor[0] = span_end
         return 1
     if not read_varint(cursor, end, &tag):
         return 0
@@ -169,8 +170,8 @@ cdef inline bint _differ(Bytes one, Bytes other, uint32_t size) noexcept nogil:
     return _word(one) != _word(other) or _word(one + size - 8) != _word(other + size - 8)
 
 
-cdef int _match(Shape shape, Bytes base, Bytes at, Bytes end, uint32_t* values, Scan* scan) noexcept:
-    # Scans an entity that is expected to have this shape.
+cdef int _match(Shape shape, Bytes base, Bytes at, Bytes end, Scan* scan) noexcept:
+    # Scans an entity that is expected to have this shape; the offsets of its values are in MATCHED.
     cdef Bytes header = <Bytes>PyBytes_AS_STRING(shape.headers)
     cdef Bytes entry_end
     cdef Bytes span_end
@@ -191,7 +192,7 @@ cdef int _match(Shape shape, Bytes base, Bytes at, Bytes end, uint32_t* values, 
             return 0
         header += size
         at += size
-        values[index] = <uint32_t>(at - base)
+        MATCHED[index] = <uint32_t>(at - base)
         if not read_length(&at, entry_end, &span_end) or span_end != entry_end:
             return 0
         at = entry_end
@@ -238,18 +239,15 @@ cdef Shape _shape_of(Scan* scan):
     return shape
 
 
-cdef Shape _likely(
-    uint32_t slot, Py_ssize_t start, Py_ssize_t end, Bytes base, Offsets* offsets, Scan* scan
-):
-    # Finds the shape of an entity among the likely ones, and its parts with it.
+cdef Shape _likely(uint32_t slot, Py_ssize_t start, Py_ssize_t end, Bytes base, Scan* scan):
+    # Finds the shape of an entity among the likely ones; the offsets of its values are in MATCHED.
     cdef Shape shape
     cdef int way
     for way in range(WAYS):
         shape = LIKELY[slot + way * SETS]
         if shape is None:
             return None
-        _reserve(offsets, shape.count)
-        if _match(shape, base, base + start, base + end, values_of(offsets), scan):
+        if _match(shape, base, base + start, base + end, scan):
             return shape
         memset(scan, 0, sizeof(Scan))
     return None
@@ -290,54 +288,60 @@ cdef inline uint32_t _likely_slot(Bytes at, Bytes end) noexcept nogil:
 
 cdef Shape index_entity(bytes owner, Py_ssize_t start, Py_ssize_t end, Offsets* offsets):
     # Finds the parts of the entity in a span of the owner's bytes; None, if it is not in the canonical
-    # encoding. Either way the array of values may be a new one, and is the caller's to free.
+    # encoding, and then the offsets are as they were.
     cdef Bytes base = <Bytes>PyBytes_AS_STRING(owner)
     cdef Scan scan
     cdef Shape shape
     cdef uint32_t slot
-    cdef uint32_t* values
     cdef Py_ssize_t index
     if end > <Py_ssize_t>0xFFFFFFFF:
         return None
     memset(&scan, 0, sizeof(Scan))
     slot = _likely_slot(base + start, base + end)
-    shape = _likely(slot, start, end, base, offsets, &scan)
-    if shape is None:
+    shape = _likely(slot, start, end, base, &scan)
+    if shape is not None:
+        if shape.count > FEW:
+            offsets.values = _allocate(shape.count)
+            memcpy(offsets.values, MATCHED, shape.count * sizeof(uint32_t))
+    else:
         try:
             if not _scan(base, base + start, base + end, &scan):
                 return None
             shape = _shape_of(&scan)
             if shape is None:
                 return None
-            _reserve(offsets, scan.count)
-            values = values_of(offsets)
-            for index in range(scan.count):
-                values[index] = scan.entries[index].value
+            if shape.count > FEW:
+                offsets.values = _allocate(shape.count)
+                for index in range(shape.count):
+                    offsets.values[index] = scan.entries[index].value
         finally:
             PyMem_Free(scan.entries)
         _becomes_likely(slot, shape)
-    offsets.start = <uint32_t>start
+    offsets.start = offsets.next_entry = <uint32_t>start
     offsets.end = <uint32_t>end
-    if scan.key != NULL:
-        offsets.key_start = <uint32_t>(scan.key - base)
-        offsets.key_end = <uint32_t>(scan.key_end - base)
     return shape
 
 
-cdef int _reserve(Offsets* offsets, Py_ssize_t count) except -1:
-    cdef uint32_t* grown
-    if count <= FEW or count <= <Py_ssize_t>offsets.capacity:
-        return 0
-    grown = <uint32_t*>PyMem_Realloc(
-        NULL if offsets.capacity == 0 else offsets.values.many, count * sizeof(uint32_t)
-    )
-    if grown == NULL:
+cdef uint32_t* _allocate(Py_ssize_t count) except NULL:
+    cdef uint32_t* values = <uint32_t*>PyMem_Malloc(count * sizeof(uint32_t))
+    if values == NULL:
         raise MemoryError
-    offsets.values.many = grown
-    offsets.capacity = <uint32_t>count
-    return 0
+    return values
 
 
 cdef void free_offsets(Offsets* offsets) noexcept:
-    if offsets.capacity != 0:
-        PyMem_Free(offsets.values.many)
+    PyMem_Free(offsets.values)
+
+
+cdef bint find_key(Bytes at, Bytes end, Bytes* key, Bytes* key_end) noexcept nogil:
+    # Finds the key in an entity that was indexed; answers 0 if there is none.
+    while at < end:
+        if at[0] == ENTITY_KEY:
+            at += 1
+            if not read_length(&at, end, key_end):
+                return 0
+            key[0] = at
+            return 1
+        if not skip_any_field(&at, end):
+            return 0
+    return 0

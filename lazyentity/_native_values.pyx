@@ -8,10 +8,39 @@ of values by :mod:`lazyentity._native`.
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.object cimport PyTypeObject
-from cpython.unicode cimport PyUnicode_DecodeUTF8
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
-from libc.string cimport memset
+from cpython.unicode cimport PyUnicode_1BYTE_DATA, PyUnicode_DecodeUTF8, PyUnicode_New
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy
 
+from lazyentity._tags cimport (
+    ARRAY_VALUES,
+    KEY_PARTITION_ID,
+    KEY_PATH,
+    LATLNG_LATITUDE,
+    LATLNG_LONGITUDE,
+    PARTITION_DATABASE,
+    PARTITION_NAMESPACE,
+    PARTITION_PROJECT,
+    PATH_ID,
+    PATH_KIND,
+    PATH_NAME,
+    SECOND_BYTE,
+    TIMESTAMP_NANOS,
+    TIMESTAMP_SECONDS,
+    VALUE_ARRAY,
+    VALUE_BLOB,
+    VALUE_BOOLEAN,
+    VALUE_DOUBLE,
+    VALUE_ENTITY,
+    VALUE_EXCLUDE,
+    VALUE_GEO_POINT,
+    VALUE_INTEGER,
+    VALUE_KEY,
+    VALUE_MEANING,
+    VALUE_NULL,
+    VALUE_STRING,
+    VALUE_TIMESTAMP,
+)
 from lazyentity._wire cimport Bytes, read_double, read_length, read_varint, skip_field
 
 import datetime
@@ -41,23 +70,8 @@ cdef bint STAMPS_DIRECTLY = STAMPS_DIRECT
 cdef bint KEYS_DIRECTLY = KEYS_DIRECT
 cdef object make_key = _make_key
 
-# Field tags of google.datastore.v1: number << 3 | wire type.
 cdef enum:
-    KEY_PARTITION_ID = 0x0A
-    KEY_PATH = 0x12
-    PATH_KIND = 0x0A
-    PATH_ID = 0x10
-    PATH_NAME = 0x1A
-    PARTITION_PROJECT = 0x12
-    PARTITION_DATABASE = 0x1A
-    PARTITION_NAMESPACE = 0x22
-    VALUE_MEANING = 0x70
-    VALUE_EXCLUDE = 0x98
-    ARRAY_VALUES = 0x0A
-    TIMESTAMP_SECONDS = 0x08
-    TIMESTAMP_NANOS = 0x10
-    LATLNG_LATITUDE = 0x09
-    LATLNG_LONGITUDE = 0x11
+    SHORT_TEXT = 64
 
 # What a datetime can hold: the years 1 to 9999.
 cdef int64_t FIRST_SECOND = -62_135_596_800
@@ -69,7 +83,9 @@ cdef bint parse_value(Bytes at, Bytes end, Value* value) noexcept nogil:
     cdef uint64_t tag
     cdef uint64_t number
     cdef Bytes tag_start
-    memset(value, 0, sizeof(Value))
+    value.member = 0
+    value.meaning = 0
+    value.excluded = 0
     while at < end:
         tag_start = at
         # upb refuses tags of more than five bytes.
@@ -133,10 +149,38 @@ cdef bint next_item(Bytes* cursor, Bytes end, Value* value) noexcept nogil:
     return 1
 
 
+cdef object decode_bare(Bytes at, Bytes end):
+    # Decodes a string, a number, a boolean or null with nothing beside it, as most values are. All
+    # others are for parse_value(), malformed ones included.
+    cdef Py_ssize_t size = end - at
+    cdef uint64_t number
+    cdef double floating
+    if size < 2:
+        return UNDECODED
+    if at[0] == VALUE_STRING:
+        if size >= 3 and at[1] == SECOND_BYTE and at[2] < 0x80 and at[2] == size - 3:
+            return decode_text(at + 3, end)
+    elif at[0] == VALUE_DOUBLE:
+        at += 1
+        if size == 9 and read_double(&at, end, &floating):
+            return floating
+    elif at[0] == VALUE_BOOLEAN:
+        if size == 2 and at[1] <= 1:
+            return at[1] == 1
+    elif at[0] == VALUE_INTEGER:
+        at += 1
+        if read_varint(&at, end, &number) and at == end:
+            return <int64_t>number
+    elif at[0] == VALUE_NULL:
+        if size == 2 and at[1] == 0:
+            return None
+    return UNDECODED
+
+
 cdef object decode_leaf(Value* value):
     # Decodes what holds no further values: neither an array nor an entity.
     if value.member == VALUE_STRING:
-        return _text(value.at, value.end)
+        return decode_text(value.at, value.end)
     if value.member == VALUE_INTEGER:
         return <int64_t>value.number
     if value.member == VALUE_DOUBLE:
@@ -154,9 +198,22 @@ cdef object decode_leaf(Value* value):
     return _geo_point(value.at, value.end)
 
 
-cdef object _text(Bytes at, Bytes end):
+cdef object decode_text(Bytes at, Bytes end):
+    # Most strings are short and ASCII, which CPython's decoder takes longer to find out.
+    cdef Py_ssize_t size = end - at
+    cdef Py_ssize_t index
+    cdef uint8_t seen = 0
+    cdef object text
+    # CPython has one object for each string of one character, and for the empty one.
+    if 1 < size <= SHORT_TEXT:
+        for index in range(size):
+            seen |= at[index]
+        if seen < 0x80:
+            text = PyUnicode_New(size, 0x7F)
+            memcpy(PyUnicode_1BYTE_DATA(text), at, size)
+            return text
     try:
-        return PyUnicode_DecodeUTF8(<const char*>at, end - at, NULL)
+        return PyUnicode_DecodeUTF8(<const char*>at, size, NULL)
     except UnicodeDecodeError:
         return UNDECODED
 
@@ -319,4 +376,4 @@ cdef object _next_text(Bytes* cursor, Bytes end):
         cursor[0] = end
         return UNDECODED
     cursor[0] = span_end
-    return _text(at, span_end)
+    return decode_text(at, span_end)

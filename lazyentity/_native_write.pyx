@@ -16,6 +16,26 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 
+from lazyentity._tags cimport (
+    ARRAY_VALUES,
+    ENTITY_PROPERTIES,
+    ENTRY_NAME,
+    ENTRY_VALUE,
+    SECOND_BYTE,
+    TIMESTAMP_NANOS,
+    TIMESTAMP_SECONDS,
+    VALUE_ARRAY,
+    VALUE_BLOB,
+    VALUE_BOOLEAN,
+    VALUE_DOUBLE,
+    VALUE_ENTITY,
+    VALUE_EXCLUDE,
+    VALUE_INTEGER,
+    VALUE_NULL,
+    VALUE_STRING,
+    VALUE_TIMESTAMP,
+)
+
 import datetime
 
 from google.protobuf.message import DecodeError
@@ -30,26 +50,6 @@ cdef object STAMP = datetime.datetime
 cdef object NANO_STAMP = DatetimeWithNanoseconds
 cdef object UTC = datetime.timezone.utc
 cdef object EPOCH = datetime.date(1970, 1, 1).toordinal()
-
-# Field tags of google.datastore.v1: number << 3 | wire type.
-cdef enum:
-    ENTITY_PROPERTIES = 0x1A
-    ENTRY_NAME = 0x0A
-    ENTRY_VALUE = 0x12
-    ARRAY_VALUES = 0x0A
-    VALUE_BOOLEAN = 0x08
-    VALUE_INTEGER = 0x10
-    VALUE_DOUBLE = 0x19
-    VALUE_ENTITY = 0x32
-    VALUE_ARRAY = 0x4A
-    VALUE_TIMESTAMP = 0x52
-    VALUE_NULL = 0x58
-    VALUE_STRING = 0x8A  # 17 << 3 | 2; with VALUE_BLOB and VALUE_EXCLUDE, the first of two bytes
-    VALUE_BLOB = 0x92
-    VALUE_EXCLUDE = 0x98
-    SECOND_BYTE = 0x01
-    TIMESTAMP_SECONDS = 0x08
-    TIMESTAMP_NANOS = 0x10
 
 cdef enum:
     HEADER = 6  # a tag of up to two bytes and a length

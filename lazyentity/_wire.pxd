@@ -76,6 +76,12 @@ cdef inline bint skip_field(Bytes* cursor, Bytes end, uint64_t tag) noexcept nog
     return skip_plain_field(cursor, end, tag)
 
 
+cdef inline bint skip_any_field(Bytes* cursor, Bytes end) noexcept nogil:
+    # The same for whoever has not read the tag.
+    cdef uint64_t tag
+    return read_varint(cursor, end, &tag) and skip_field(cursor, end, tag)
+
+
 cdef inline bint skip_group(Bytes* cursor, Bytes end, uint64_t tag) noexcept nogil:
     # Groups in groups, down to the depth that protobuf itself goes to.
     cdef uint64_t open_groups[100]

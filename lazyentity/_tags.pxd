@@ -1,0 +1,45 @@
+# Field tags of google.datastore.v1: number << 3 | wire type.
+#
+# Tags from 0x80 on take two bytes: of those to 0xFF the first is the number itself, the second 0x01.
+
+cdef enum:
+    LOOKUP_FOUND = 0x0A
+    LOOKUP_MISSING = 0x12
+    QUERY_BATCH = 0x0A
+    BATCH_ENTITY_RESULTS = 0x12
+    RESULT_ENTITY = 0x0A
+
+    ENTITY_KEY = 0x0A
+    ENTITY_PROPERTIES = 0x1A
+    ENTRY_NAME = 0x0A
+    ENTRY_VALUE = 0x12
+
+    VALUE_BOOLEAN = 0x08
+    VALUE_INTEGER = 0x10
+    VALUE_DOUBLE = 0x19
+    VALUE_KEY = 0x2A
+    VALUE_ENTITY = 0x32
+    VALUE_GEO_POINT = 0x42
+    VALUE_ARRAY = 0x4A
+    VALUE_TIMESTAMP = 0x52
+    VALUE_NULL = 0x58
+    VALUE_MEANING = 0x70
+    VALUE_STRING = 0x8A
+    VALUE_BLOB = 0x92
+    VALUE_EXCLUDE = 0x98
+    SECOND_BYTE = 0x01
+
+    ARRAY_VALUES = 0x0A
+    TIMESTAMP_SECONDS = 0x08
+    TIMESTAMP_NANOS = 0x10
+    LATLNG_LATITUDE = 0x09
+    LATLNG_LONGITUDE = 0x11
+
+    KEY_PARTITION_ID = 0x0A
+    KEY_PATH = 0x12
+    PARTITION_PROJECT = 0x12
+    PARTITION_DATABASE = 0x1A
+    PARTITION_NAMESPACE = 0x22
+    PATH_KIND = 0x0A
+    PATH_ID = 0x10
+    PATH_NAME = 0x1A
