@@ -33,7 +33,13 @@ from lazyentity._native_shapes cimport (
 )
 from lazyentity._native_values cimport Value, decode_bare, decode_key, decode_leaf, next_item, parse_value
 from lazyentity._new cimport new
-from lazyentity._tags cimport VALUE_ARRAY, VALUE_ENTITY
+from lazyentity._tags cimport (
+    VALUE_ARRAY,
+    VALUE_ENTITY,
+    VALUE_GEO_POINT,
+    VALUE_KEY,
+    VALUE_TIMESTAMP,
+)
 from lazyentity._wire cimport Bytes, read_length
 
 from google.protobuf.message import DecodeError
@@ -477,11 +483,23 @@ cdef object _decode(LazyMapping mapping, object name):
     if value is UNDECODED:
         value, meaning = _read_slowly(mapping, name, ordinal)
         return _keep(mapping, name, value, meaning)
-    if parsed.member == 0 and type(name) is str:
+    if _is_plain(&parsed) and type(name) is str:
         # Nothing was allocated that may run the garbage collector: nobody was faster.
         PyDict_SetItem(mapping, name, value)
         return value
     return _keep(mapping, name, value, parsed.meaning)
+
+
+cdef inline bint _is_plain(Value* value) noexcept nogil:
+    # Whether the value is of a type that the garbage collector takes no interest in, without a meaning.
+    return value.member == 0 or (
+        value.meaning == 0
+        and value.member != VALUE_ARRAY
+        and value.member != VALUE_ENTITY
+        and value.member != VALUE_KEY
+        and value.member != VALUE_GEO_POINT
+        and value.member != VALUE_TIMESTAMP
+    )
 
 
 cdef int _is_excluded(LazyMapping mapping, Py_ssize_t ordinal):
