@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=True
-"""The native backend's scanner: the shape of an entity, and where its key and its values start.
+"""The native backend's scanner: the shape of an entity, and where to find its values and its key.
 
 Entities of one kind mostly have the same names in the same order. So an entity is first matched, byte
 for byte, against the :class:`Shape` that it most likely has. Where that fails its entries are collected,

@@ -1,6 +1,6 @@
 # Field tags of google.datastore.v1: number << 3 | wire type.
 #
-# Tags from 0x80 on take two bytes: of those to 0xFF the first is the number itself, the second 0x01.
+# Tags from 0x80 on take two bytes: of those to 0xFF the first equals the tag, the second is 0x01.
 
 cdef enum:
     LOOKUP_FOUND = 0x0A

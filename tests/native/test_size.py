@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+
 from tests.native.backends import NATIVE
 
+# CPython 3.12 and later keep weak references, and room for attributes, in front of the object.
+MOST_BYTES = 128 if sys.version_info < (3, 12) else 136
 
-def test_an_entity_is_as_large_as_a_dict_and_a_line_of_the_processor_s_caches() -> None:
-    """What the garbage collector keeps in front of an object is not counted in either."""
-    assert NATIVE.__basicsize__ <= dict.__basicsize__ + 64
+
+def test_size_of_an_entity() -> None:
+    """With what CPython keeps in front of it; without the table of its properties."""
+    entity = NATIVE()
+    in_front = sys.getsizeof(entity) - entity.__sizeof__()
+    assert in_front > 0
+    assert NATIVE.__basicsize__ + in_front <= MOST_BYTES
