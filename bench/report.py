@@ -21,11 +21,13 @@ from lazyentity.bench.cases import DOCUMENT
 from lazyentity.bench.results import (
     UNITS,
     Conversion,
+    DocumentFloor,
     EndToEnd,
     Put,
     ReadModifyWrite,
     Results,
 )
+from lazyentity.bench.stats import Summary
 
 SECTION = "benchmark-table"
 
@@ -63,7 +65,11 @@ def _prose(text: str) -> str:
 def _ratio(line: Conversion | EndToEnd | ReadModifyWrite | Put | None) -> str:
     if line is None:
         return "not measured"
-    return f"{line.ratio.median:.1f}x ({line.ratio.q1:.1f}-{line.ratio.q3:.1f})"
+    return _quartiles(line.ratio)
+
+
+def _quartiles(ratio: Summary) -> str:
+    return f"{ratio.median:.1f}x ({ratio.q1:.1f}-{ratio.q3:.1f})"
 
 
 def _conversion(measured: Results, mix: str) -> str:
@@ -188,6 +194,17 @@ def _document(measured: Results) -> str:
     return _table(("document", "kB", "stock ms", "lazy ms", "stock / lazy"), rows)
 
 
+def _document_floor(floor: DocumentFloor) -> str:
+    lines = (
+        ("stock", floor.stock, ""),
+        ("lazy", floor.lazy, _quartiles(floor.ratio)),
+        ("JSON into plain dicts", floor.json, _quartiles(floor.json_ratio)),
+        ("decoded before", floor.loop, ""),
+    )
+    rows = ((what, f"{summary.median:.1f}", ratio) for what, summary, ratio in lines)
+    return _table(("read by the same loop", "ms", "stock / it"), rows)
+
+
 def _end_to_end(measured: Results) -> str:
     rows = (
         (
@@ -270,6 +287,15 @@ def render(measured: Results, compact: bool = False) -> str:
                 "small values:"
             ),
             _document(measured),
+        ]
+    if measured.document_floor is not None and not compact:
+        blocks += [
+            _prose(
+                "Reading it, once more and next to what no decoder of entities can change: the "
+                "same document parsed by msgspec as JSON, and the loop over entities that are "
+                "decoded before:"
+            ),
+            _document_floor(measured.document_floor),
         ]
     if measured.read_modify_write:
         blocks += [

@@ -48,6 +48,22 @@ class Conversion:
 
 
 @dataclass(frozen=True)
+class DocumentFloor:
+    """Ways to read the whole document, with one and the same loop: milliseconds.
+
+    ``json`` is parsing it as JSON into plain dicts, and reading these; ``loop`` is reading once
+    more what is decoded already. ``ratio`` is stock over lazy, ``json_ratio`` stock over json.
+    """
+
+    stock: Summary
+    lazy: Summary
+    json: Summary
+    loop: Summary
+    ratio: Summary
+    json_ratio: Summary
+
+
+@dataclass(frozen=True)
 class Memory:
     """Bytes held per entity, each side in processes of its own. ``ratio`` is lazy over stock."""
 
@@ -159,7 +175,7 @@ class Access:
 class Results:
     """One run. Mode ``own`` is a run on somebody's own entities, which ``source`` names.
 
-    Files from before writes were measured have none.
+    Files from before writes, or the floor of the document, were measured have none.
     """
 
     schema: Annotated[int, msgspec.Meta(ge=SCHEMA, le=SCHEMA)]
@@ -176,6 +192,7 @@ class Results:
     bias: str = BIAS
     read_modify_write: list[ReadModifyWrite] = field(default_factory=list)
     puts: list[Put] = field(default_factory=list)
+    document_floor: DocumentFloor | None = None
 
     @property
     def has_floor(self) -> bool:

@@ -12,6 +12,7 @@ import lazyentity
 from lazyentity.bench import (
     cases,
     conversion,
+    document_floor,
     end_to_end,
     end_to_end_writes,
     environment,
@@ -26,6 +27,7 @@ from lazyentity.bench.results import (
     UNITS,
     Access,
     Conversion,
+    DocumentFloor,
     EndToEnd,
     Memory,
     Put,
@@ -113,7 +115,17 @@ FULL = Plan(
     scaling_with_stock=True,
 )
 
-Part = Conversion | ReadModifyWrite | Put | Memory | EndToEnd | Scaling | Access | Summary
+Part = (
+    Conversion
+    | DocumentFloor
+    | ReadModifyWrite
+    | Put
+    | Memory
+    | EndToEnd
+    | Scaling
+    | Access
+    | Summary
+)
 Step = tuple[str, Callable[[], Part]]
 
 
@@ -131,10 +143,13 @@ def _put_step(make: Callable[[], writes.Fresh], budget: Budget) -> Step:
 
 def steps(plan: Plan, mixes: Sequence[str], counts: Sequence[int]) -> list[Step]:
     """Every measurement of ``plan``, each with the name of its section."""
+    decoded = cases.select(mixes, counts, plan.reads)
     return [
+        *(_decode_step(make, plan.conversion) for make in decoded.values()),
         *(
-            _decode_step(make, plan.conversion)
-            for make in cases.select(mixes, counts, plan.reads).values()
+            ("the document's floor", functools.partial(document_floor.measure, plan.conversion))
+            for make in decoded.values()
+            if make is cases.document_case
         ),
         *(
             _rewrite_step(make_rewrite, plan.writes)
@@ -241,6 +256,7 @@ def collect(
         import_ms=next(iter(of(Summary)), None),
         access=next(iter(of(Access)), None),
         source=source,
+        document_floor=next(iter(of(DocumentFloor)), None),
     )
 
 

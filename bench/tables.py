@@ -12,7 +12,14 @@ from rich.table import Table
 from rich.text import Text
 
 from lazyentity.bench.goals import Outcome
-from lazyentity.bench.results import UNITS, Conversion, EndToEnd, Results, Scaling
+from lazyentity.bench.results import (
+    UNITS,
+    Conversion,
+    DocumentFloor,
+    EndToEnd,
+    Results,
+    Scaling,
+)
 from lazyentity.bench.stats import Summary
 
 _Line = TypeVar("_Line", Conversion, EndToEnd)
@@ -108,6 +115,18 @@ def _puts(results: Results) -> Table:
             spread(line.lazy),
             spread(line.ratio),
         )
+    return table
+
+
+def _document_floor(floor: DocumentFloor) -> Table:
+    table = _table("the whole document read by the same loop, ms", "from", "time", "stock / it")
+    for what, summary, ratio in (
+        ("stock", floor.stock, None),
+        ("lazy", floor.lazy, floor.ratio),
+        ("JSON", floor.json, floor.json_ratio),
+        ("decoded before", floor.loop, None),
+    ):
+        table.add_row(what, spread(summary), _spread_or_dash(ratio))
     return table
 
 
@@ -231,6 +250,8 @@ def show(results: Results, console: Console) -> None:
         console.print(Text(results.source))
     for mix, lines in groupby(results.conversion, key=lambda line: line.mix):
         console.print(_conversion(mix, list(lines)))
+    if results.document_floor is not None:
+        console.print(_document_floor(results.document_floor))
     if results.read_modify_write:
         console.print(_read_modify_write(results))
     if results.puts:

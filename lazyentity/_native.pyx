@@ -358,20 +358,24 @@ cdef Originals _originals_of(LazyMapping mapping):
 
 # Decoding: functions that answer UNDECODED leave it to protobuf.
 
-cdef inline bint _parse(LazyMapping mapping, Py_ssize_t ordinal, Value* value):
+cdef inline bint _find(LazyMapping mapping, Py_ssize_t ordinal, Bytes* at, Bytes* end) noexcept:
     cdef Bytes base = <Bytes>PyBytes_AS_STRING(mapping._owner)
-    cdef Bytes at = value_at(&mapping._offsets, mapping._layout, base, ordinal)
+    at[0] = end[0] = value_at(&mapping._offsets, mapping._layout, base, ordinal)
+    return read_length(at, base + mapping._offsets.end, end)
+
+
+cdef inline bint _parse(LazyMapping mapping, Py_ssize_t ordinal, Value* value) noexcept:
+    cdef Bytes at
     cdef Bytes end
-    return read_length(&at, base + mapping._offsets.end, &end) and parse_value(at, end, value)
+    return _find(mapping, ordinal, &at, &end) and parse_value(at, end, value)
 
 
 cdef inline object _read(LazyMapping mapping, Py_ssize_t ordinal, Value* value):
     # The member is 0 afterwards if the value is a bare one: nothing but that and the meaning may then be
     # asked for.
-    cdef Bytes base = <Bytes>PyBytes_AS_STRING(mapping._owner)
-    cdef Bytes at = value_at(&mapping._offsets, mapping._layout, base, ordinal)
+    cdef Bytes at
     cdef Bytes end
-    if not read_length(&at, base + mapping._offsets.end, &end):
+    if not _find(mapping, ordinal, &at, &end):
         return UNDECODED
     value.member = 0
     value.meaning = 0
@@ -422,10 +426,9 @@ cdef object _array(LazyMapping mapping, Value* array, int array_depth):
 
 
 cdef bytes _serialised_value(LazyMapping mapping, Py_ssize_t ordinal):
-    cdef Bytes base = <Bytes>PyBytes_AS_STRING(mapping._owner)
-    cdef Bytes at = value_at(&mapping._offsets, mapping._layout, base, ordinal)
-    cdef Bytes end = at
-    read_length(&at, base + mapping._offsets.end, &end)
+    cdef Bytes at
+    cdef Bytes end
+    _find(mapping, ordinal, &at, &end)
     return PyBytes_FromStringAndSize(<const char*>at, end - at)
 
 

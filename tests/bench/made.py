@@ -10,6 +10,7 @@ from lazyentity.bench.results import (
     UNITS,
     Access,
     Conversion,
+    DocumentFloor,
     EndToEnd,
     Growing,
     Memory,
@@ -146,4 +147,12 @@ def make_results(ratio: float = 10.0, backend: str = "pure", growth: float = 1.0
             )
         ],
         access=Access(entity=_about(30), plain_dict=_about(20), ratio=_about(1.5)),
+        document_floor=DocumentFloor(
+            stock=_about(60),
+            lazy=_about(60 / ratio),
+            json=_about(5),
+            loop=_about(2),
+            ratio=_about(ratio),
+            json_ratio=_about(12),
+        ),
     )

@@ -140,6 +140,13 @@ def test_outputs_that_differ_record_nothing(
     assert not output.exists()
 
 
+@pytest.mark.parametrize(("mix", "times"), [("nested", 1), ("mixed", 0)])
+def test_the_floor_of_the_document_comes_with_the_document(mix: str, times: int) -> None:
+    """What is below the document is measured where the document is."""
+    sections = [section for section, _ in run.steps(run.QUICK, [mix], (5,))]
+    assert sections.count("the document's floor") == times
+
+
 def test_a_choice_of_mixes_and_counts(tmp_path: Path) -> None:
     """Chosen mixes and counts are measured and no others."""
     output = tmp_path / "results.json"

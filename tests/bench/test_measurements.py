@@ -5,11 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from google.cloud import datastore
 
 import lazyentity
-from lazyentity.bench import end_to_end, end_to_end_writes, memory, overheads, verify
+from lazyentity.bench import (
+    document_floor,
+    end_to_end,
+    end_to_end_writes,
+    memory,
+    overheads,
+    verify,
+)
 from lazyentity.bench.timing import Budget
 
 ONCE = Budget(seconds=0, min_rounds=1, max_rounds=1, sample_seconds=0)
@@ -82,6 +90,21 @@ def test_memory() -> None:
     line = memory.measure(properties=50, entities=1000, rounds=1)
     assert min(line.stock.median, line.lazy.median, line.upb_message.median) > line.wire_bytes
     assert line.ratio.median == pytest.approx(line.lazy.median / line.stock.median)
+
+
+def test_document_floor() -> None:
+    """The document is read in all the ways, and what was read is compared."""
+    floor = document_floor.measure(ONCE)
+    assert min(floor.lazy.median, floor.json.median, floor.loop.median) > 0
+    assert floor.ratio.median == pytest.approx(floor.stock.median / floor.lazy.median)
+    assert floor.json_ratio.median == pytest.approx(floor.stock.median / floor.json.median)
+
+
+def test_another_document_as_json_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """JSON counts only if it is the document that the others decoded."""
+    monkeypatch.setattr(msgspec.json, "encode", lambda _entities: b'[{"document": {"a": 1}}]')
+    with pytest.raises(verify.OutputMismatch, match="JSON"):
+        document_floor.measure(ONCE)
 
 
 def test_overheads() -> None:

@@ -112,8 +112,8 @@ def test_section_is_valid_and_says_its_bias_first() -> None:
     first = tree.next_node()
     assert first is not None
     assert first.astext().startswith("One machine, synthetic entities")
-    # Three mixes, the document, read-modify-write, put, end to end, memory, scaling.
-    assert len(list(tree.findall(table))) == 9
+    # Three mixes, the document, its floor, read-modify-write, put, end to end, memory, scaling.
+    assert len(list(tree.findall(table))) == 10
 
 
 def test_results_without_writes() -> None:
@@ -124,6 +124,7 @@ def test_results_without_writes() -> None:
         conversion=[line for line in made.conversion if line.mix != cases.DOCUMENT],
         read_modify_write=[],
         puts=[],
+        document_floor=None,
     )
     section = report.render(reads)
     tree = publish_doctree(section, settings_overrides={"report_level": 1, "halt_level": 1})
