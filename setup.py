@@ -143,6 +143,7 @@ setup(
             "orjson>=3.10",
             "pandas>=2.2",
             "pandas-stubs",
+            "pydantic>=2.8",
             "pytest>=8",
             "pytest-benchmark>=4",
             "ruff==0.17.*",

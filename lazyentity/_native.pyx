@@ -64,7 +64,6 @@ cdef object UNDECODED = _UNDECODED
 
 # Cython would call the slots of the subclass for these.
 cdef object dict_getitem = dict.__getitem__
-cdef object dict_reversed = dict.__reversed__
 cdef object dict_items = dict.items
 cdef object dict_values = dict.values
 cdef object dict_copy = dict.copy
@@ -290,11 +289,15 @@ cdef class LazyMapping(dict):
         return dict_pop(self, name, *default)
 
     def popitem(self):
-        for last in dict_reversed(self):
-            if PyDict_GetItemWithError(self, last) == <PyObject*>UNDECODED:
-                _decode(self, last)
-            break
-        return dict_popitem(self)
+        # Taken out first: which one is last can change while a value is decoded.
+        name, value = item = dict_popitem(self)
+        if value is not UNDECODED:
+            return item
+        try:
+            return name, _read_deleted(self, name)
+        except BaseException:
+            dict_setdefault(self, name, UNDECODED)
+            raise
 
     def items(self):
         self._decode_all()
@@ -495,6 +498,24 @@ cdef object _decode(LazyMapping mapping, object name):
         PyDict_SetItem(mapping, name, value)
         return value
     return _keep(mapping, name, value, parsed.meaning)
+
+
+cdef object _read_deleted(LazyMapping mapping, object name):
+    # Decodes an undecoded property that was taken out of storage.
+    cdef Value parsed
+    cdef Originals originals
+    cdef Py_ssize_t ordinal = mapping._layout.ordinals[name]
+    value = _read(mapping, ordinal, &parsed)
+    if value is UNDECODED:
+        value, meaning = _read_slowly(mapping, name, ordinal)
+    else:
+        meaning = parsed.meaning
+    if meaning:
+        originals = _originals_of(mapping)
+        if originals.meanings is None:
+            originals.meanings = {}
+        originals.meanings.setdefault(name, (meaning, value))
+    return value
 
 
 cdef inline bint _is_plain(Value* value) noexcept nogil:

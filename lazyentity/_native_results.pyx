@@ -43,6 +43,7 @@ cdef class EntityBytes:
     """As :class:`lazyentity.codec.results.EntityBytes`."""
 
     cdef readonly Conversion conversion
+    cdef readonly EntityBytes outer
     cdef bytes _response
     cdef Py_ssize_t _start
     cdef Py_ssize_t _end
@@ -90,6 +91,7 @@ cdef class EntityBytes:
         inner._start = self._start
         inner._end = self._end
         inner.conversion = self.conversion
+        inner.outer = self
         return inner
 
     def _receive(self, bytes raw not None, Conversion conversion not None):

@@ -156,6 +156,12 @@ cdef inline int _next_other(Bytes* cursor, Bytes end, Scan* scan) noexcept nogil
     return skip_field(cursor, end, tag)
 
 
+cdef inline uint32_t _half_word(Bytes at) noexcept nogil:
+    cdef uint32_t word
+    memcpy(&word, at, sizeof(word))
+    return word
+
+
 cdef inline uint64_t _word(Bytes at) noexcept nogil:
     cdef uint64_t word
     memcpy(&word, at, sizeof(word))
@@ -163,11 +169,21 @@ cdef inline uint64_t _word(Bytes at) noexcept nogil:
 
 
 cdef inline bint _differ(Bytes one, Bytes other, uint32_t size) noexcept nogil:
-    # Headers mostly have between 8 and 16 bytes. Two words compare these, overlapping if need be, in
-    # less time than it takes to call memcmp().
-    if size < 8 or size > 16:
+    # Word by word, the last ones overlapping: headers are so short that it would take longer to call
+    # memcmp().
+    cdef uint32_t index = 0
+    if size < 4:
         return memcmp(one, other, size) != 0
-    return _word(one) != _word(other) or _word(one + size - 8) != _word(other + size - 8)
+    if size < 8:
+        return (
+            _half_word(one) != _half_word(other)
+            or _half_word(one + size - 4) != _half_word(other + size - 4)
+        )
+    while index + 8 < size:
+        if _word(one + index) != _word(other + index):
+            return 1
+        index += 8
+    return _word(one + size - 8) != _word(other + size - 8)
 
 
 cdef int _match(Shape shape, Bytes base, Bytes at, Bytes end, Scan* scan) noexcept:

@@ -6,7 +6,9 @@ import functools
 from collections.abc import Callable
 from typing import Any, Final
 
+from google.cloud.datastore import batch as batch_module
 from google.cloud.datastore import helpers, version
+from google.cloud.datastore import key as key_module
 from google.cloud.datastore.query import Iterator
 from google.cloud.datastore_v1.types import entity as entity_pb2
 
@@ -15,9 +17,9 @@ from lazyentity.codec import messages
 from lazyentity.entity import LazyEntity
 from lazyentity.patches.mutations import add_mutation
 from lazyentity.patches.pages import lazy_page
-from lazyentity.patches.registry import Patch, Seam
+from lazyentity.patches.registry import Patch, Seam, is_of
 from lazyentity.patches.requests import key_is_partial, key_to_protobuf
-from lazyentity.patches.responses import EntityHandle, EntityMessage
+from lazyentity.patches.responses import HANDLES
 from lazyentity.patches.transports import lazy_api
 from lazyentity.patches.writes import assign_entity_to_pb, entity_to_protobuf
 
@@ -30,9 +32,6 @@ def installed_version() -> str:
     return version.__version__
 
 
-_HANDLES = frozenset((EntityMessage, EntityHandle))
-
-
 def convert(entity_message: Any, otherwise: Callable[[Any], Any]) -> Any:
     """Convert what the client got for an entity, lazily unless somebody asked for stock entities.
 
@@ -40,7 +39,7 @@ def convert(entity_message: Any, otherwise: Callable[[Any], Any]) -> Any:
         entity_message: a stand-in of a lazy response, or an entity message (proto-plus or upb).
         otherwise: the conversion of everything that has nothing lazy about it.
     """
-    if type(entity_message) in _HANDLES:
+    if type(entity_message) in HANDLES:
         return entity_message.to_entity()
     if is_eager():
         return otherwise(entity_message)
@@ -57,7 +56,7 @@ def _replace_conversion(
     @functools.wraps(original)
     def entity_from_protobuf(pb: Any) -> Any:
         # As convert() begins: a page of a query comes through here entity by entity.
-        if type(pb) in _HANDLES and is_active():
+        if type(pb) in HANDLES and is_active():
             return pb.to_entity()
         return convert(pb, original) if is_active() else original(pb)
 
@@ -76,9 +75,11 @@ def _replace_api(original: property, is_active: Callable[[], bool]) -> property:
 def _replace_key_to_protobuf(
     original: Callable[[Any], Any], is_active: Callable[[], bool]
 ) -> Callable[[Any], Any]:
+    is_clients = is_of(key_module, original)
+
     @functools.wraps(original)
     def to_protobuf(key: Any) -> Any:
-        return key_to_protobuf(key, original) if is_active() else original(key)
+        return key_to_protobuf(key, original) if is_clients and is_active() else original(key)
 
     return to_protobuf
 
@@ -96,10 +97,12 @@ def _replace_entity_to_protobuf(
 def _replace_assign_entity_to_pb(
     original: Callable[[Any, Any], Any], is_active: Callable[[], bool]
 ) -> Callable[[Any, Any], Any]:
+    is_clients = is_of(batch_module, original)
+
     @functools.wraps(original)
     def _assign_entity_to_pb(entity_pb: Any, entity: Any) -> None:
         # The original calls entity_to_protobuf(), which somebody may have replaced after us.
-        if is_active() and ENCODING.stands(helpers.entity_to_protobuf):
+        if is_clients and is_active() and ENCODING.stands(helpers.entity_to_protobuf):
             assign_entity_to_pb(entity_pb, entity, original)
         else:
             original(entity_pb, entity)
@@ -113,9 +116,13 @@ def _replace_adding(
     def replace(
         original: Callable[[Any], Any], is_active: Callable[[], bool]
     ) -> Callable[[Any], Any]:
+        is_clients = is_of(batch_module, original)
+
         @functools.wraps(original)
         def add(batch: Any) -> Any:
-            return add_mutation(batch, operation) if is_active() else original(batch)
+            if is_clients and is_active():
+                return add_mutation(batch, operation)
+            return original(batch)
 
         return add
 
@@ -123,9 +130,13 @@ def _replace_adding(
 
 
 def _replace_is_partial(original: property, is_active: Callable[[], bool]) -> property:
+    is_clients = is_of(key_module, original.fget)
+
     @functools.wraps(original.fget)  # type: ignore[arg-type]  # a getter it has
     def is_partial(key: Any) -> Any:
-        return key_is_partial(key, original.__get__) if is_active() else original.__get__(key)
+        if is_clients and is_active():
+            return key_is_partial(key, original.__get__)
+        return original.__get__(key)
 
     return property(is_partial)
 

@@ -41,6 +41,9 @@ class ModelDict(LazyDict):
             return value
         return value if current is None else current
 
+    def _read_deleted(self, name: Any) -> Any:
+        return self._made(name)
+
     def _decode_all(self) -> None:
         made = {name: self._made(name) for name in self._undecoded()}
         for name, value in made.items():

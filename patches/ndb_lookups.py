@@ -17,8 +17,9 @@ from google.cloud.ndb.tasklets import Future, Return, _get_return_value
 
 from lazyentity.codec import messages
 from lazyentity.patches.datastore import KEY_ENCODING
-from lazyentity.patches.ndb_own import is_method_of, is_of, own
+from lazyentity.patches.ndb_own import is_method_of, own
 from lazyentity.patches.protoplus import wrapped
+from lazyentity.patches.registry import is_of
 from lazyentity.patches.requests import key_to_message, lookup_request
 from lazyentity.patches.responses import LookupResponse
 
@@ -187,8 +188,9 @@ def add(otherwise: Callable[[Any, Any], Any], batch: Any, key: Any) -> Any:
         key: a ``google.cloud.datastore.Key``.
     """
     to_protobuf = Key.to_protobuf
-    is_clients = KEY_ENCODING.stands(to_protobuf) or is_of(key_module, to_protobuf)
-    message = key_to_message(key) if is_clients else None
+    if KEY_ENCODING.stands(to_protobuf):
+        to_protobuf = KEY_ENCODING.original
+    message = key_to_message(key) if is_of(key_module, to_protobuf) else None
     if message is None:
         return otherwise(batch, key)
     future = Future(info=f"Lookup({key})")

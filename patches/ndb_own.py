@@ -10,13 +10,10 @@ from typing import Any
 
 from google.cloud.ndb import model
 
+from lazyentity.patches.registry import is_of
+
 # Wrappers, those of wrapt for one, may equal what they wrap and have all of its attributes: what
 # follows goes by types and identity.
-
-
-def is_of(module: Any, function: Any) -> bool:
-    """Say whether a function was defined in a module."""
-    return type(function) is FunctionType and function.__code__.co_filename == module.__file__
 
 
 def is_own(function: Any) -> bool:

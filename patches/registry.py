@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any
 
 import wrapt
@@ -124,6 +125,14 @@ class Patch:
         self.active = False
         for seam in self.seams:
             seam.remove()
+
+
+def is_of(module: Any, function: Any) -> bool:
+    """Say whether a function was defined in a module.
+
+    By type and code, for a wrapper may equal what it wraps and have all of its attributes.
+    """
+    return type(function) is FunctionType and function.__code__.co_filename == module.__file__
 
 
 def modules_holding(original: Any, *, home: str) -> list[str]:

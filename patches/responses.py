@@ -133,7 +133,33 @@ class _MessageStandIn(_StandIn):
         return fields
 
 
-class EntityMessage(_StandIn, EntityBytes):
+_set_class = vars(object)["__class__"].__set__
+
+
+class _EntityStandIn(_StandIn, EntityBytes):
+    """A stand-in for an entity.
+
+    Once somebody looked into the message, which they may have changed, that is what is converted:
+    the stand-in is one of its :attr:`_opened` class from then on, and so is the one that it is the
+    ``_pb`` of. (An entity of a page that nobody looks into pays nothing for that.)
+    """
+
+    __slots__ = ()
+
+    _opened: ClassVar[Any]
+
+    def _whole(self) -> Any:
+        message = super()._whole()
+        if type(self) is not self._opened:
+            _set_class(self, self._opened)
+            self._share(message)
+        return message
+
+    def _share(self, message: Any) -> None:
+        """Let whoever has this for a part know the message."""
+
+
+class EntityMessage(_EntityStandIn):
     """The bytes of an entity, standing in for the upb message that they could be parsed to."""
 
     __slots__ = ("_message",)
@@ -154,8 +180,31 @@ class EntityMessage(_StandIn, EntityBytes):
         serialised: bytes = message.SerializeToString(**options)
         return serialised
 
+    def _share(self, message: Any) -> None:
+        try:
+            handle = object.__getattribute__(self, "outer")
+        except AttributeError:
+            handle = None
+        if handle is not None:
+            object.__setattr__(handle, "_message", entity_pb2.Entity.wrap(message))
+            _set_class(handle, handle._opened)
 
-class EntityHandle(_MessageStandIn, EntityBytes):
+
+class OpenedEntityMessage(EntityMessage):
+    """One that somebody looked into."""
+
+    __slots__ = ()
+
+    def to_entity(self) -> Any:
+        """As :meth:`EntityBytes.to_entity`, of the message as it is now."""
+        self._receive(self.SerializeToString(), self.conversion)
+        return super().to_entity()
+
+
+EntityMessage._opened = OpenedEntityMessage
+
+
+class EntityHandle(_MessageStandIn, _EntityStandIn):
     """The bytes of an entity, standing in for the proto-plus message around its upb message."""
 
     __slots__ = ("_message",)
@@ -175,6 +224,27 @@ class EntityHandle(_MessageStandIn, EntityBytes):
         except AttributeError:
             message = key_message_from_raw(self.raw)
         return entity_pb2.Key() if message is None else entity_pb2.Key.wrap(message)
+
+
+class OpenedEntityHandle(EntityHandle):
+    """One that somebody looked into."""
+
+    __slots__ = ()
+
+    @property
+    def _pb(self) -> Any:
+        return self._whole()._pb
+
+    def to_entity(self) -> Any:
+        """As :meth:`EntityBytes.to_entity`, of the message as it is now."""
+        self._receive(self._pb.SerializeToString(), self.conversion)
+        return super().to_entity()
+
+
+EntityHandle._opened = OpenedEntityHandle
+
+HANDLES = frozenset((EntityMessage, OpenedEntityMessage, EntityHandle, OpenedEntityHandle))
+"""The classes of what the client gets for an entity."""
 
 
 class EntityResult(_MessageStandIn, ResultBytes):

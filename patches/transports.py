@@ -21,7 +21,10 @@ from lazyentity.patches.requests import commit_request, lookup_request
 from lazyentity.patches.responses import LookupResponse, RunQueryResponse
 
 # What somebody else puts in their place is given what the client gives it.
+_grpc_lookup = DatastoreClient.lookup
 _grpc_commit = DatastoreClient.commit
+_http_lookup = _http.HTTPDatastoreAPI.lookup
+_http_run_query = _http.HTTPDatastoreAPI.run_query
 _http_commit = _http.HTTPDatastoreAPI.commit
 
 
@@ -59,7 +62,9 @@ class LazyDatastoreClient(DatastoreClient):
     """The client's gRPC API object over a :class:`LazyDatastoreGrpcTransport`."""
 
     def lookup(self, request: Any = None, **kwargs: Any) -> Any:
-        return _sent(super().lookup, lookup_request(request), **kwargs)
+        if DatastoreClient.lookup is _grpc_lookup:
+            request = lookup_request(request)
+        return _sent(super().lookup, request=request, **kwargs)
 
     def run_query(self, *args: Any, **kwargs: Any) -> Any:
         return _sent(super().run_query, *args, **kwargs)
@@ -128,17 +133,26 @@ def lazy_api(api: Any) -> Any:
     """Return the lazy counterpart of a client's API object; the same one each time.
 
     Only the API objects that a client makes for itself have one. Anything else (a mock, a subclass,
-    an object with a method or transport of somebody's own) is returned as it is.
+    an object with a method or transport of somebody's own) is returned as it is; so is one of HTTP
+    while its class has a read method of somebody's own.
     """
     make = _makers.get(type(api))
     if make is None:
         return api
     attributes = vars(api)
-    if not _OVERRIDDEN.isdisjoint(attributes):
+    if not _OVERRIDDEN.isdisjoint(attributes) or _http_reads_replaced(api):
         return api
     # Kept on the API object itself: the two live and die together, with the client they refer to.
     lazy = attributes.get(_LAZY_API)
     return attributes.setdefault(_LAZY_API, make(api)) if lazy is None else lazy
+
+
+def _http_reads_replaced(api: Any) -> bool:
+    # The lazy counterpart sends reads by itself, and would pass by what stands in the class now.
+    stock = _http.HTTPDatastoreAPI
+    return type(api) is stock and (
+        stock.lookup is not _http_lookup or stock.run_query is not _http_run_query
+    )
 
 
 def _lazy_grpc_api(api: Any) -> Any:

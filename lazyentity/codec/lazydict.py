@@ -30,6 +30,10 @@ class LazyDict(dict[Any, Any]):
         """Decode every value that is left; none, if one of them fails."""
         raise NotImplementedError
 
+    def _read_deleted(self, name: Any) -> Any:
+        """Decode a value that was taken out of storage before it was ever read."""
+        raise NotImplementedError
+
     def _undecoded(self) -> list[Any]:
         """Return the names whose values are still to be decoded."""
         return [name for name, value in dict.items(self) if value is UNDECODED]
@@ -58,10 +62,15 @@ class LazyDict(dict[Any, Any]):
 
     def popitem(self) -> tuple[Any, Any]:
         """As dict: the last name and its value, taken out."""
-        for last in reversed(self):
-            self[last]
-            break
-        return super().popitem()
+        # Taken out first: which one is last can change while a value is decoded.
+        name, value = item = super().popitem()
+        if value is not UNDECODED:
+            return item
+        try:
+            return name, self._read_deleted(name)
+        except BaseException:
+            super().setdefault(name, UNDECODED)
+            raise
 
     def items(self) -> ItemsView[Any, Any]:  # type: ignore[override]  # typeshed wants dict's own view type, which this is
         """As dict: a view of names and values, all decoded."""

@@ -147,6 +147,12 @@ class LazyMapping(LazyDict):
         for name, value in decoded.items():
             _store(self, name, keep(name, value))
 
+    def _read_deleted(self, name: str) -> Any:
+        parsed = self._take_all_parsed()
+        value = entries.convert(self._raw, name, parsed[name], type(self)._from_raw)
+        self._give_back(parsed)
+        return self._originals.setdefault(name, value)
+
     def _decoded(self) -> dict[str, Any]:
         """Return the properties that are DECODED or ASSIGNED, with their values."""
         return {name: value for name, value in dict.items(self) if value is not UNDECODED}

@@ -39,13 +39,15 @@ class EntityBytes:
     Attributes:
         raw: the serialised ``google.datastore.v1.Entity``.
         conversion: what this becomes.
+        outer: what this is the :attr:`inner` of, if it is one.
         inner_type: of the class; the subclass of :class:`EntityBytes` that :attr:`inner` is of.
     """
 
-    __slots__ = ("conversion", "raw")
+    __slots__ = ("conversion", "outer", "raw")
 
     conversion: Conversion
     raw: bytes
+    outer: Any
     inner_type: ClassVar[Any]
 
     @property
@@ -68,6 +70,7 @@ class EntityBytes:
         inner = _new(self.inner_type)
         inner.raw = self.raw
         inner.conversion = self.conversion
+        inner.outer = self
         return inner
 
     def _receive(self, raw: bytes, conversion: Conversion) -> None:

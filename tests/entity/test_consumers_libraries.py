@@ -1,7 +1,7 @@
 """Libraries get from a lazy entity what they get from a stock one, or fail loudly.
 
 Loudly: those that read a dict's storage past its interface meet the sentinel, and refuse it or are
-refused by it. Nothing is lost silently.
+refused by it. The exceptions are those that take any object for a value and do nothing with it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 import orjson
 import pandas as pd
 import proto
+import pydantic
 import pytest
 import rich.pretty
 import tabulate
@@ -25,6 +26,7 @@ from google.protobuf import json_format, struct_pb2
 
 import lazyentity
 from lazyentity import LazyEntity
+from lazyentity.undecoded import UNDECODED
 from tests.entity.consumption import (
     READ_BEFORE,
     Consumer,
@@ -33,7 +35,7 @@ from tests.entity.consumption import (
 )
 from tests.entity.snapshots import Raised, outcome
 from tests.entity.stock import comparable, in_order_of, stock_entity
-from tests.strategies.samples import PLAIN, SAMPLES
+from tests.strategies.samples import PLAIN, SAMPLES, plain_properties
 
 
 def _frame(frame: Any) -> Any:
@@ -194,7 +196,34 @@ def test_loud_or_right(
         assert describe(result) == describe(expected)
 
 
-@pytest.mark.parametrize("consume", LOUD.values(), ids=LOUD.keys())
+class _Holder(pydantic.BaseModel):
+    held: Any
+
+
+QUIET: dict[str, Consumer] = {
+    "pydantic": lambda e: _Holder(held=e).model_dump()["held"],
+    "msgspec.convert": lambda e: msgspec.convert(e, dict[str, Any]),
+    "orjson default": lambda e: orjson.loads(orjson.dumps(e, default=lambda _: "unknown")),
+    "dict.get": lambda e: {name: dict.get(e, name) for name in e},
+    "dict.values": lambda e: dict(zip(e, dict.values(e), strict=True)),
+}
+"""Readers of storage that hand on what they find."""
+
+
+@pytest.mark.parametrize("consume", QUIET.values(), ids=QUIET.keys())
+def test_handed_on(lazy_type: type[LazyEntity], consume: Consumer) -> None:
+    """What was not read comes out as the sentinel, which refuses to be used for anything."""
+    lazy = lazy_type.from_bytes(PLAIN)
+    assert lazy["text"] == consume(lazy)["text"]
+    others = {name: value for name, value in consume(lazy).items() if name != "text"}
+    assert all(value is UNDECODED or value == "unknown" for value in others.values())
+    assert others.keys() == plain_properties().keys() - {"text"}
+
+
+STORAGE = {**LOUD, **{f"{name}, quiet": consume for name, consume in QUIET.items()}}
+
+
+@pytest.mark.parametrize("consume", STORAGE.values(), ids=STORAGE.keys())
 def test_right_once_materialized(lazy_type: type[LazyEntity], consume: Consumer) -> None:
     """``materialize()`` is the way to hand an entity to a reader of storage."""
     stock = in_order_of(lazy_type.from_bytes(PLAIN), stock_entity(PLAIN))

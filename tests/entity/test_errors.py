@@ -125,6 +125,18 @@ def test_refused_value(
     assert lazy["good"] == 1
 
 
+def test_popitem_of_what_cannot_be_read(make: MakeEntity) -> None:
+    """It raises as reading does, and the entity stays as it was."""
+    lazy = make(GOOD_KEY, GOOD, _property("bad", CUT_OFF))
+    for _ in range(2):
+        with pytest.raises(DecodeError, match="'bad' of the entity"):
+            lazy.popitem()
+        assert list(lazy) == ["good", "bad"]
+        assert lazyentity.decoded(lazy) == ()
+    del lazy["bad"]
+    assert lazy.popitem() == ("good", 1)
+
+
 @pytest.mark.parametrize("key", [BAD_KEY, EMPTY_KEY], ids=["malformed", "empty"])
 def test_key_that_cannot_be_read(make: MakeEntity, key: Field) -> None:
     """Errors say that the key cannot be read either, and do not fail over that."""

@@ -11,7 +11,7 @@ import lazyentity
 from lazyentity import LazyEntity
 from lazyentity.undecoded import UNDECODED
 from tests.entity.snapshots import snapshot, snapshot_key
-from tests.entity.stock import stock_entity
+from tests.entity.stock import content, encoded, stock_entity
 from tests.strategies.samples import PLAIN, RICH, plain_properties, serialise
 
 
@@ -92,6 +92,18 @@ def test_pop_decodes_one(lazy_type: type[LazyEntity]) -> None:
     assert lazy.popitem() == (last, plain_properties()[last])
     assert lazyentity.decoded(lazy) == ()
     assert len(lazy) == len(plain_properties()) - 2
+
+
+def test_popitem_keeps_the_meaning_of_what_it_takes_out(lazy_type: type[LazyEntity]) -> None:
+    """Put back, the very value that was taken out is written with its meaning, as with stock."""
+    raw = serialise({"first": 1, "last": "text"}, meanings={"first": 9, "last": 15})
+    lazy, stock = lazy_type.from_bytes(raw), stock_entity(raw)
+    for entity in (lazy, stock):
+        for name, value in [entity.popitem(), entity.popitem()]:
+            entity[name] = value
+    assert lazy._meanings == stock._meanings
+    assert encoded(lazy) == encoded(stock)
+    assert content(lazyentity.raw(lazy)) == content(raw)
 
 
 def test_meanings_decode_what_has_one(lazy_type: type[LazyEntity]) -> None:

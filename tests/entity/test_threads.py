@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import random
 import sys
@@ -98,6 +99,25 @@ def test_one_object_per_attribute(lazy_type: type[LazyEntity]) -> None:
         assert _same_objects(results)
         assert entity._meanings["p1"][1] is entity["p1"]
         assert entity._meanings["p20"][1] is entity["p20"]
+
+
+def test_popitem_gives_each_property_once(lazy_type: type[LazyEntity]) -> None:
+    """As with a dict, threads that drain one entity share its properties out, none left over."""
+    for _ in range(ROUNDS):
+        entity = lazy_type.from_bytes(MANY)
+
+        def drain(_number: int, entity: LazyEntity = entity) -> list[tuple[str, Any]]:
+            popped = []
+            with contextlib.suppress(KeyError):
+                while True:
+                    popped.append(entity.popitem())
+            return popped
+
+        shares = _together(drain)
+        popped = [item for share in shares for item in share]
+        assert len(popped) == len(stock_entity(MANY))
+        assert snapshot(dict(popped)) == snapshot(dict(stock_entity(MANY)))
+        assert len(entity) == 0
 
 
 def test_each_thread_its_own_entity(lazy_type: type[LazyEntity]) -> None:

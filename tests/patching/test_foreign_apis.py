@@ -122,6 +122,34 @@ class TestForeignApis:
         assert again["contents"] == contents
         assert again["classes"] == ["LazyEntity"]
 
+    @pytest.mark.parametrize("method", ["lookup", "run_query"])
+    def test_own_method_of_the_class(
+        self, client: Client, transport: str, activate: Activate, method: str
+    ) -> None:
+        """What stands in the class of the API objects for a while is called as stock calls it."""
+        stock = DatastoreClient if transport == "grpc" else HTTPDatastoreAPI
+        original = getattr(stock, method)
+        given: list[Any] = []
+
+        def spy(api: Any, *args: Any, **options: Any) -> Any:
+            given.append((args, options))
+            return original(api, *args, **options)
+
+        with mock.patch.object(stock, method, spy):
+            contents = read(client)["contents"]
+            given_by_stock = given.copy()
+            given.clear()
+            client = activate(client)
+            assert read(client)["contents"] == contents
+            assert given == given_by_stock != []
+        with (
+            mock.patch.object(stock, method, side_effect=RuntimeError("no network in tests")),
+            pytest.raises(RuntimeError, match="no network in tests"),
+        ):
+            read(client)
+        again = read(client)
+        assert again == {"classes": ["LazyEntity"], "contents": contents}
+
     @pytest.mark.parametrize("transport", ["grpc"])
     def test_own_transport(self, make: Make, ports: dict[str, int], activate: Activate) -> None:
         """A gRPC transport of somebody's own is used as it is."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import warnings
 from collections.abc import Callable
@@ -15,9 +16,11 @@ from google.cloud.datastore import batch as batch_module
 from google.cloud.datastore import client as client_module
 from google.cloud.datastore import helpers
 from google.cloud.datastore import query as query_module
+from google.cloud.datastore_v1.types import entity as entity_pb2
 
 import lazyentity
 from lazyentity.patches.registry import Patch, Seam
+from tests.describing import describe
 from tests.patching.order_program import read
 from tests.patching.seams import ORIGINALS, standing
 
@@ -191,8 +194,119 @@ def put_conversion(monkeypatch: pytest.MonkeyPatch) -> Put:
     return put
 
 
+def _spy(original: Any, calls: list[str], name: str) -> Any:
+    if isinstance(original, property):
+        return property(_spy(original.fget, calls, name))
+
+    @functools.wraps(original)
+    def spy(*arguments: Any) -> Any:
+        calls.append(name)
+        return original(*arguments)
+
+    return spy
+
+
+def test_what_was_put_around_keys_and_batches_before_is_called(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As often as by a stock client, and with what it makes of it."""
+    calls: list[str] = []
+    for holder, name in SEAMS:
+        if holder in (datastore.Key, batch_module, batch_module.Batch):
+            monkeypatch.setattr(holder, name, _spy(vars(holder)[name], calls, name))
+
+    def write_and_read() -> list[str]:
+        calls.clear()
+        stored = datastore.Entity(client.key("Spied", 1))
+        created = datastore.Entity(client.key("Spied"))
+        client.put_multi([stored, created])
+        assert client.get(stored.key) is not None
+        client.delete_multi([stored.key, created.key])
+        return calls.copy()
+
+    by_stock = write_and_read()
+    assert len(set(by_stock)) == 6
+    lazyentity.patch()
+    patched = write_and_read()
+    lazyentity.unpatch()
+    assert patched == by_stock
+
+
+def _message_of(pb: Any) -> Any:
+    return entity_pb2.Entity.pb(pb) if isinstance(pb, entity_pb2.Entity) else pb
+
+
+def _redact(pb: Any) -> None:
+    message = _message_of(pb)
+    message.properties["text"].string_value = "redacted"
+    message.properties.pop("number")
+    message.ClearField("key")
+
+
+def _add(pb: Any) -> None:
+    _message_of(pb).properties["added"].integer_value = 1
+
+
+def _add_to_the_message(pb: Any) -> None:
+    if isinstance(pb, entity_pb2.Entity):
+        pb.properties["added"] = entity_pb2.Value(integer_value=1)
+    else:
+        pb.properties["added"].integer_value = 1
+
+
 class TestConversionWrappedAfterUs:
     """Somebody wraps entity_from_protobuf after it was patched, as a tracing library would."""
+
+    @pytest.mark.parametrize("change", [_redact, _add, _add_to_the_message])
+    @pytest.mark.parametrize("is_eager", [False, True])
+    def test_what_it_changes_in_the_message_is_converted(
+        self,
+        change: Callable[[Any], None],
+        is_eager: bool,
+        client: Client,
+        put_conversion: Put,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        """Entities are made of the message as the wrapper hands it on."""
+        stored = datastore.Entity(client.key("Changed", 1))
+        stored.update({"text": "secret", "number": 1, "inner": datastore.Entity()})
+        client.put(stored)
+        read_both: tuple[Callable[[], Any], ...] = (
+            functools.partial(client.get, stored.key),
+            lambda: next(iter(client.query(kind="Changed").fetch())),
+        )
+
+        def read_changed() -> list[datastore.Entity]:
+            inner: Callable[[Any], Any] = helpers.entity_from_protobuf
+
+            def changing(pb: Any) -> Any:
+                # Of embedded entities, only stock's conversion comes through here.
+                if _message_of(pb).HasField("key"):
+                    change(pb)
+                return inner(pb)
+
+            with monkeypatch.context() as over:
+                over.setattr(helpers, "entity_from_protobuf", changing)
+                return [read() for read in read_both]
+
+        stock = read_changed()
+        lazyentity.patch()
+        put_conversion(helpers.entity_from_protobuf)
+        with lazyentity.eager() if is_eager else contextlib.nullcontext():
+            changed = read_changed()
+        kind = datastore.Entity if is_eager else lazyentity.LazyEntity
+        assert [type(entity) for entity in changed] == [kind] * 2
+        assert describe(changed) == describe(stock)
+
+    def test_is_not_called_for_what_is_embedded(self, client: Client, put_conversion: Put) -> None:
+        stored = datastore.Entity(client.key("Changed", 2))
+        stored["inner"] = datastore.Entity()
+        client.put(stored)
+        lazyentity.patch()
+        calls: list[Any] = []
+        put_conversion(_plain_wrapper(helpers.entity_from_protobuf, calls))
+        assert client.get(stored.key) == stored
+        assert len(calls) == 1
 
     @pytest.mark.parametrize("wrap", WRAPPERS)
     def test_is_still_called_and_reads_stay_lazy(

@@ -1,0 +1,47 @@
+"""What an application does to the class of entities."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest import mock
+
+import pytest
+from google.cloud.datastore.entity import Entity
+
+from lazyentity import LazyEntity
+from tests.entity.stock import stock_entity
+from tests.strategies.samples import PLAIN
+
+
+def test_a_method_put_on_entity_that_lazy_entities_have_not(lazy_type: type[LazyEntity]) -> None:
+    """It is called, as for a stock entity."""
+    with mock.patch.object(Entity, "total", lambda entity: len(entity), create=True):
+        assert lazy_type.from_bytes(PLAIN).total() == stock_entity(PLAIN).total()  # type: ignore[attr-defined]  # made here
+    with mock.patch.object(Entity, "__contains__", lambda _entity, name: name == "made up"):
+        for entity in (lazy_type.from_bytes(PLAIN), stock_entity(PLAIN)):
+            assert "made up" in entity
+            assert "text" not in entity
+
+
+def test_a_method_put_on_entity_that_lazy_entities_have(lazy_type: type[LazyEntity]) -> None:
+    """Theirs is called: it is what makes reading lazy."""
+    with mock.patch.object(Entity, "get", create=True) as own:
+        own.return_value = "somebody's own"
+        assert stock_entity(PLAIN).get("text") == "somebody's own"
+        assert lazy_type.from_bytes(PLAIN).get("text") == stock_entity(PLAIN)["text"]
+
+
+def test_another_class(lazy_type: type[LazyEntity]) -> None:
+    """An entity cannot be given another class; one of that class can be made of it."""
+
+    class Own(Entity):
+        pass
+
+    own_class: Any = Own
+    lazy, stock = lazy_type.from_bytes(PLAIN), stock_entity(PLAIN)
+    stock.__class__ = own_class
+    with pytest.raises(TypeError, match="object layout differs"):
+        lazy.__class__ = own_class
+    own = own_class(key=lazy.key, exclude_from_indexes=tuple(lazy.exclude_from_indexes))
+    own.update(lazy)
+    assert (own.key, dict(own)) == (stock.key, dict(stock))
