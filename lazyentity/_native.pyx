@@ -359,6 +359,14 @@ cdef Originals _originals_of(LazyMapping mapping):
     return mapping._originals
 
 
+cdef dict _meanings_read(LazyMapping mapping):
+    cdef Originals originals = _originals_of(mapping)
+    cdef dict made = {}
+    if originals.meanings is None:
+        originals.meanings = made
+    return originals.meanings
+
+
 # Decoding: functions that answer UNDECODED leave it to protobuf.
 
 cdef inline bint _find(LazyMapping mapping, Py_ssize_t ordinal, Bytes* at, Bytes* end) noexcept:
@@ -451,15 +459,10 @@ cdef object _keep(LazyMapping mapping, object name, object value, object meaning
     # What allocates may run the garbage collector, and other threads, and so comes first.
     cdef object read = None
     cdef dict meanings = None
-    cdef Originals originals
     cdef PyObject* current
     if meaning:
         read = (meaning, value)
-        meanings = {}
-        originals = _originals_of(mapping)
-        if originals.meanings is None:
-            originals.meanings = meanings
-        meanings = originals.meanings
+        meanings = _meanings_read(mapping)
     current = PyDict_GetItemWithError(mapping, name)
     if current == NULL:
         # Somebody was faster to delete it.
@@ -503,7 +506,6 @@ cdef object _decode(LazyMapping mapping, object name):
 cdef object _read_deleted(LazyMapping mapping, object name):
     # Decodes an undecoded property that was taken out of storage.
     cdef Value parsed
-    cdef Originals originals
     cdef Py_ssize_t ordinal = mapping._layout.ordinals[name]
     value = _read(mapping, ordinal, &parsed)
     if value is UNDECODED:
@@ -511,10 +513,7 @@ cdef object _read_deleted(LazyMapping mapping, object name):
     else:
         meaning = parsed.meaning
     if meaning:
-        originals = _originals_of(mapping)
-        if originals.meanings is None:
-            originals.meanings = {}
-        originals.meanings.setdefault(name, (meaning, value))
+        _meanings_read(mapping).setdefault(name, (meaning, value))
     return value
 
 
