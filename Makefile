@@ -6,18 +6,24 @@ VENV ?= .venv
 # Further requirements for the environment, e.g. REQUIRE=google-cloud-datastore==2.20.2
 REQUIRE ?=
 # What is installed of lazyentity itself. google-cloud-ndb wants newer requirements than the rest.
-EXTRAS ?= bench,test,ndb
+EXTRAS ?= bench,test,adapters,consumers,ndb
 PYTEST_ARGS ?=
+# How many processes run the tests; 0 runs them in pytest's own, as a debugger needs it.
+WORKERS ?= logical
 CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/lazyentity
 EMULATOR_ROOT ?= $(CACHE)/emulator
-# How long `make fuzz` fuzzes.
+# An executable of uv: environments are then made with it, sooner than with pip.
+UV ?=
+# How long each of the fuzzers fuzzes, and what cases it starts from.
 SECONDS ?= 60
+SEED ?= 1
 
 BIN := $(abspath $(VENV))/bin
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help venv bench test lint types pytest upstream emulator test-emulator test-caches fuzz dist clean
+.PHONY: help venv bench test lint types pytest upstream emulator test-adapters-lowest test-emulator \
+	test-caches test-names fuzz fuzz-operations fuzz-responses fuzz-calls fuzz-all dist clean
 
 help: ## list the targets
 	@echo "make TARGET [PYTHON=python3.12] [VENV=.venv]"
@@ -40,8 +46,8 @@ types: venv ## mypy --strict
 	ln -s $(CURDIR)/lazyentity/* $(CURDIR)/patches $(CURDIR)/bench build/types/lazyentity/
 	$(BIN)/mypy --strict build/types/lazyentity tests tools fuzz setup.py
 
-pytest: venv ## the tests; PYTEST_ARGS= passes options
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+pytest: venv ## the tests; PYTEST_ARGS= passes options, WORKERS= sets the number of processes
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(PYTEST_ARGS)
 
 upstream: venv ## the unit tests of google-cloud-datastore itself, under the patch
 	$(BIN)/python -m pytest tests/upstream -m upstream $(PYTEST_ARGS)
@@ -57,14 +63,39 @@ test-caches: venv ## the tests of ndb's global cache against Redis and memcached
 	tools/install-caches
 	$(BIN)/python -m pytest -m 'redis or memcache' $(PYTEST_ARGS)
 
+test-names: venv ## the tests with every private name of the clients that is used changed, one at a time
+	$(BIN)/python -m pytest tests/versions -m slow $(PYTEST_ARGS)
+
+# The oldest versions that the adapters of the libraries with the most to lose are for.
+test-adapters-lowest: ## the tests of the adapters against the oldest pydantic, FastAPI and encoders
+	$(MAKE) venv VENV=.venv-adapters EXTRAS=bench,test REQUIRE="pydantic==2.8.0 fastapi==0.115.0 \
+		sqlmodel==0.0.22 orjson==3.10.0 msgspec==0.18.6 pandas==2.2.3 uvicorn"
+	.venv-adapters/bin/python -m pytest -o filterwarnings=default \
+		tests/adapters/test_uses.py tests/adapters/test_service.py $(PYTEST_ARGS)
+
 venv: # make or refresh $(VENV), keyed on the interpreter and the requirements
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \
 		echo "lazyentity needs Python 3.10 or newer; $(PYTHON) is not. Choose one: make PYTHON=python3.12" >&2; \
 		exit 1; }
-	@$(PYTHON) tools/environment.py $(VENV) $(EXTRAS) $(REQUIRE)
+	@$(PYTHON) tools/environment.py $(if $(UV),--uv $(UV)) $(VENV) $(EXTRAS) $(REQUIRE)
 
 fuzz: ## fuzz the native backend for SECONDS, with AddressSanitizer and UBSan
-	tools/fuzz "$(PYTHON)" "$(SECONDS)"
+	UV=$(UV) tools/fuzz "$(PYTHON)" "$(SECONDS)"
+
+fuzz-operations: venv ## fuzz operations on entities, against stock, for SECONDS, half with each backend
+	$(call fuzz_both,operations)
+
+fuzz-responses: venv ## fuzz whole responses, against stock, for SECONDS, half with each backend
+	$(call fuzz_both,responses)
+
+fuzz-calls: venv ## fuzz the native modules with hostile calls for SECONDS
+	LAZYENTITY_BACKEND=native $(BIN)/python -m fuzz.calls --seconds $(SECONDS) --seed $(SEED)
+
+fuzz-all: ## all of the fuzzers, for ten times SECONDS each
+	$(MAKE) fuzz fuzz-operations fuzz-responses fuzz-calls SECONDS=$$((10 * $(SECONDS)))
+
+fuzz_both = status=0; for backend in native pure; do LAZYENTITY_BACKEND=$$backend $(BIN)/python -m \
+	fuzz.$(1) --seconds $$(($(SECONDS) / 2)) --seed $(SEED) || status=1; done; exit $$status
 
 dist: venv ## the source distribution and the wheel, and a check of what they hold
 	rm -rf dist

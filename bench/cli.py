@@ -11,7 +11,10 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from lazyentity.bench import cases, goals, own_entities, plot, results, run, sides, tables, verify
+from lazyentity.bench import own_entities, run
+from lazyentity.bench.cases import synthetic
+from lazyentity.bench.measure import results, sides, verify
+from lazyentity.bench.report import chart, goals, terminal
 
 _DEFAULT_OUTPUT = Path("lazyentity-bench.json")
 _OWN_LIMIT = 300
@@ -63,7 +66,7 @@ def _check_goals(outcomes: Sequence[goals.Outcome], console: Console) -> None:
     Raises:
         click.ClickException: some are missed; the text names each.
     """
-    tables.show_goals(outcomes, console)
+    terminal.show_goals(outcomes, console)
     if missed := [str(outcome) for outcome in outcomes if not outcome.met]:
         raise click.ClickException("\n  ".join([f"{len(missed)} goals missed:", *missed]))
 
@@ -89,7 +92,7 @@ def _check_goals(outcomes: Sequence[goals.Outcome], console: Console) -> None:
 )
 @click.option(
     "--mixes",
-    type=click.Choice(list(cases.MIXES)),
+    type=click.Choice(list(synthetic.MIXES)),
     multiple=True,
     help="A mix of property types to measure (repeatable).",
 )
@@ -144,23 +147,23 @@ def main(
                 chosen = run.ndb_steps(plan)
                 source = None
             elif kind is None:
-                chosen = run.steps(plan, mixes or tuple(cases.MIXES), properties or plan.counts)
+                chosen = run.steps(plan, mixes or tuple(synthetic.MIXES), properties or plan.counts)
                 source = None
             else:
                 plan = replace(plan, mode="own")
                 own = own_entities.Source(kind, limit, project, namespace, database)
                 raw = own.fetch()
-                chosen = run.own_steps(plan, own_entities.own_cases(raw, cases.READS))
+                chosen = run.own_steps(plan, own_entities.own_cases(raw, synthetic.READS))
                 source = f"{len(raw)} entities of {own}"
             measured = run.collect(_measure(chosen), plan.mode, source)
             results.write(output, results.dump(measured))
             if svg:
-                results.write(svg, plot.svg(measured))
+                results.write(svg, chart.svg(measured))
     except (
         results.ResultsError,
         own_entities.Unreachable,
         sides.PatchedProcess,
-        plot.NothingToPlot,
+        chart.NothingToPlot,
     ) as error:
         raise _Failure(str(error)) from error
     except verify.OutputMismatch as error:
@@ -168,7 +171,7 @@ def main(
             f"lazy and stock differ, nothing is recorded: {error}"
         ) from error
     console = Console()
-    tables.show(measured, console)
+    terminal.show(measured, console)
     click.echo(f"results: {output}" + (f", chart: {svg}" if svg else ""))
     if check:
         _check_goals(goals.evaluate(measured, goals.NDB_GOALS if ndb else goals.GOALS), console)

@@ -20,7 +20,9 @@ from rich.panel import Panel
 from rich.syntax import Syntax
 from rich.table import Table
 
-from lazyentity.bench import cases, demo_worker, loopback
+from lazyentity.bench import demo_worker
+from lazyentity.bench.cases import synthetic
+from lazyentity.bench.measure import loopback
 from lazyentity.bench.server.process import LoopbackServer
 
 ENTITIES = 300
@@ -32,7 +34,7 @@ class ResultsDiffer(click.ClickException):
 
 
 def _order(number: int) -> datastore.Entity:
-    order = cases.MIXES["mixed"].entity(PROPERTIES - 1, number)
+    order = synthetic.MIXES["mixed"].entity(PROPERTIES - 1, number)
     order["amount"] = number * 0.25
     return order
 

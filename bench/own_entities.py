@@ -16,8 +16,8 @@ from google.cloud import datastore
 from google.cloud.environment_vars import GCD_HOST
 
 import lazyentity
-from lazyentity.bench import cases, reading
-from lazyentity.bench.wire import EntityMessage, lookup_responses
+from lazyentity.bench.cases import decoding, reading, synthetic
+from lazyentity.bench.cases.wire import EntityMessage, lookup_responses
 
 RPC_SECONDS = 5
 DEADLINE_SECONDS = 8
@@ -35,7 +35,8 @@ def _within(seconds: float, work: Callable[[], Any]) -> Any:
     ours.
 
     Raises:
-        TimeoutError: it took longer. Whatever ``work`` raises is raised here as well.
+        TimeoutError: it took longer.
+        Exception: ``work`` raised it.
     """
     outcome: list[Any] = []
     failure: list[Exception] = []
@@ -58,10 +59,10 @@ def _within(seconds: float, work: Callable[[], Any]) -> Any:
 
 @dataclass(frozen=True)
 class Source:
-    """Whose entities to read: up to ``limit`` of ``kind``; the rest is as in ``datastore.Client``.
+    """The entities to read: up to ``limit`` of ``kind``; the rest is as in ``datastore.Client``.
 
-    Where the client connects to is its own business: what ``DATASTORE_EMULATOR_HOST`` names if that
-    is set, else the service, with the default credentials.
+    The client connects to the emulator that ``DATASTORE_EMULATOR_HOST`` names if that is set, else
+    to the service, with the default credentials.
     """
 
     kind: str
@@ -102,19 +103,19 @@ class Source:
         return raw
 
 
-def own_cases(raw: Sequence[bytes], reads: Sequence[str]) -> list[cases.Case]:
+def own_cases(raw: Sequence[bytes], reads: Sequence[str]) -> list[decoding.Case]:
     """The decode cases of these entities, one for each of ``reads`` that applies.
 
     Which of its properties are read is chosen for each entity by itself, evenly spread.
     """
     messages = [EntityMessage.FromString(entity) for entity in raw]
-    responses = tuple(lookup_responses(messages, cases.ENTITIES_A_RESPONSE))
+    responses = tuple(lookup_responses(messages, decoding.ENTITIES_A_RESPONSE))
     names = [tuple(sorted(message.properties)) for message in messages]
     properties = round(statistics.median(map(len, names)))
     return [
-        cases.Case("own", properties, read, responses, len(messages), _reader(read, names))
+        decoding.Case("own", properties, read, responses, len(messages), _reader(read, names))
         for read in reads
-        if cases.applies(properties, read)
+        if synthetic.applies(properties, read)
     ]
 
 
@@ -125,8 +126,14 @@ def _reader(read: str, names: Sequence[tuple[str, ...]]) -> reading.Reader:
 
 
 def spread(read: str, names: tuple[str, ...]) -> tuple[str, ...]:
-    """The ``names`` that ``read`` (one of `cases.READS` by name) takes, evenly spread."""
+    """The ``names`` that ``read`` (one of `synthetic.READS` by name) takes, evenly spread."""
     whole = len(names)
-    wanted = {"all": whole, cases.EAGER: whole, "half": whole // 2}.get(read)
+    counts = {
+        "all": whole,
+        synthetic.EAGER: whole,
+        synthetic.MATERIALIZED: whole,
+        "half": whole // 2,
+    }
+    wanted = counts.get(read)
     count = min(whole, int(read) if wanted is None else wanted)
     return tuple(names[whole * turn // count] for turn in range(count))

@@ -1,4 +1,4 @@
-"""What a run measures, in which order, and how long each part may take."""
+"""The plan of a run: its measurements, their order, and how long each may take."""
 
 from __future__ import annotations
 
@@ -9,34 +9,40 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import lazyentity
-from lazyentity.bench import (
-    cases,
+from lazyentity.bench.cases import decoding, synthetic
+from lazyentity.bench.measure import (
+    adapted,
     conversion,
     document_floor,
     end_to_end,
     end_to_end_writes,
     environment,
     memory,
+    new_names,
     overheads,
+    plain_values,
     scaling,
     sides,
     writes,
 )
-from lazyentity.bench.results import (
+from lazyentity.bench.measure.results import (
     SCHEMA,
     UNITS,
     Access,
+    Adapted,
     Conversion,
     DocumentFloor,
     EndToEnd,
     Memory,
+    NewNames,
+    PlainValues,
     Put,
     ReadModifyWrite,
     Results,
     Scaling,
 )
-from lazyentity.bench.stats import Summary
-from lazyentity.bench.timing import Budget
+from lazyentity.bench.measure.stats import Summary
+from lazyentity.bench.measure.timing import Budget
 
 ENTITIES, PROPERTIES = 300, 100
 
@@ -45,6 +51,7 @@ _READS_OF_GOALS = (
     ("get_multi", ENTITIES, PROPERTIES),
     ("get_multi", 1000, 10),
     ("get_multi", 1000, 100),
+    (end_to_end.EAGER_QUERY, ENTITIES, PROPERTIES),
 )
 
 
@@ -67,6 +74,7 @@ class Plan:
     end_to_end: Budget
     end_to_end_models: Budget
     access: Budget
+    adapted: Budget
     memory_properties: tuple[int, ...]
     memory_entities: int
     memory_rounds: int
@@ -78,7 +86,7 @@ class Plan:
 QUICK = Plan(
     mode="quick",
     counts=(5, 20, 100, 500),
-    reads=("1", "4", "all", "items", cases.EAGER),
+    reads=("1", "4", "all", "items", synthetic.EAGER, synthetic.MATERIALIZED),
     conversion=Budget(seconds=0.5, min_rounds=5, max_rounds=50, sample_seconds=0.002),
     rewrite_counts=(100,),
     put_counts=(100,),
@@ -87,6 +95,7 @@ QUICK = Plan(
     end_to_end=Budget(seconds=4, min_rounds=9, max_rounds=60, sample_seconds=0.02),
     end_to_end_models=Budget(seconds=0.5, min_rounds=3, max_rounds=60, sample_seconds=0.02),
     access=Budget(seconds=1, min_rounds=9, max_rounds=50, sample_seconds=0),
+    adapted=Budget(seconds=2, min_rounds=9, max_rounds=100, sample_seconds=0.02),
     memory_properties=(100,),
     memory_entities=1500,
     memory_rounds=3,
@@ -97,8 +106,8 @@ QUICK = Plan(
 
 FULL = Plan(
     mode="full",
-    counts=cases.COUNTS,
-    reads=cases.READS,
+    counts=synthetic.COUNTS,
+    reads=synthetic.READS,
     conversion=Budget(seconds=2, min_rounds=11, max_rounds=200, sample_seconds=0.005),
     rewrite_counts=(5, 20, 100, 500, 1000),
     put_counts=(5, 20, 100, 500),
@@ -107,6 +116,7 @@ FULL = Plan(
     end_to_end=Budget(seconds=15, min_rounds=30, max_rounds=200, sample_seconds=0.02),
     end_to_end_models=Budget(seconds=6, min_rounds=9, max_rounds=200, sample_seconds=0.02),
     access=Budget(seconds=3, min_rounds=30, max_rounds=100, sample_seconds=0),
+    adapted=Budget(seconds=6, min_rounds=30, max_rounds=300, sample_seconds=0.02),
     memory_properties=(5, 20, 100, 500),
     memory_entities=5000,
     memory_rounds=3,
@@ -121,15 +131,18 @@ Part = (
     | ReadModifyWrite
     | Put
     | Memory
+    | NewNames
     | EndToEnd
+    | PlainValues
     | Scaling
     | Access
+    | Adapted
     | Summary
 )
 Step = tuple[str, Callable[[], Part]]
 
 
-def _decode_step(make: Callable[[], cases.Case], budget: Budget) -> Step:
+def _decode_step(make: Callable[[], decoding.Case], budget: Budget) -> Step:
     return "decode", lambda: conversion.measure(make(), budget)
 
 
@@ -141,15 +154,31 @@ def _put_step(make: Callable[[], writes.Fresh], budget: Budget) -> Step:
     return "put", lambda: writes.measure_put(make(), budget)
 
 
+def _new_names_steps(plan: Plan, of: str) -> list[Step]:
+    return [
+        (
+            "new names",
+            functools.partial(
+                new_names.measure,
+                of,
+                count,
+                plan.memory_rounds,
+                plan.conversion,
+            ),
+        )
+        for count in new_names.COUNTS
+    ]
+
+
 def steps(plan: Plan, mixes: Sequence[str], counts: Sequence[int]) -> list[Step]:
     """Every measurement of ``plan``, each with the name of its section."""
-    decoded = cases.select(mixes, counts, plan.reads)
+    decoded = decoding.select(mixes, counts, plan.reads)
     return [
         *(_decode_step(make, plan.conversion) for make in decoded.values()),
         *(
             ("the document's floor", functools.partial(document_floor.measure, plan.conversion))
             for make in decoded.values()
-            if make is cases.document_case
+            if make is decoding.document_case
         ),
         *(
             _rewrite_step(make_rewrite, plan.writes)
@@ -166,6 +195,7 @@ def steps(plan: Plan, mixes: Sequence[str], counts: Sequence[int]) -> list[Step]
             )
             for count in plan.memory_properties
         ),
+        *_new_names_steps(plan, new_names.ENTITIES),
         *(
             (
                 "end to end",
@@ -190,8 +220,16 @@ def steps(plan: Plan, mixes: Sequence[str], counts: Sequence[int]) -> list[Step]
             )
             for growing in UNITS
         ),
+        *(
+            ("plain values", functools.partial(plain_values.measure, count, plan.conversion))
+            for count in plain_values.COUNTS
+        ),
         ("import", functools.partial(overheads.import_ms, plan.import_rounds)),
         ("access", functools.partial(overheads.access, plan.access)),
+        *(
+            ("adapters", functools.partial(adapted.measure, name, plan.adapted))
+            for name in adapted.NAMES
+        ),
     ]
 
 
@@ -201,13 +239,14 @@ def ndb_steps(plan: Plan) -> list[Step]:
     Raises:
         ImportError: if it is not installed.
     """
-    from lazyentity.bench import end_to_end_models, models
+    from lazyentity.bench.measure import end_to_end_models, models
 
     def step(make: Callable[[], models.ModelCase]) -> Step:
         return "models", lambda: models.measure(make(), plan.conversion)
 
     return [
         *map(step, models.select(models.COUNTS, models.READS).values()),
+        *(new for of in new_names.MODELS for new in _new_names_steps(plan, of)),
         *(
             (
                 "end to end",
@@ -227,7 +266,7 @@ def ndb_steps(plan: Plan) -> list[Step]:
     ]
 
 
-def own_steps(plan: Plan, own: Sequence[cases.Case]) -> list[Step]:
+def own_steps(plan: Plan, own: Sequence[decoding.Case]) -> list[Step]:
     """The decode measurement of cases that exist already."""
     return [
         ("decode", functools.partial(conversion.measure, case, plan.conversion)) for case in own
@@ -255,8 +294,11 @@ def collect(
         scaling=of(Scaling),
         import_ms=next(iter(of(Summary)), None),
         access=next(iter(of(Access)), None),
+        adapted=of(Adapted),
         source=source,
+        plain_values=of(PlainValues),
         document_floor=next(iter(of(DocumentFloor)), None),
+        new_names=of(NewNames),
     )
 
 

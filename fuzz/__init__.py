@@ -1,4 +1,6 @@
-"""Fuzzing of the native backend; ``tools/fuzz`` builds it with the sanitizers and runs this.
+"""Fuzzing: of the native backend's bytes with sanitizers, and of the whole library against stock.
+
+``tools/fuzz`` builds the native backend with the sanitizers and runs ``target``:
 
 ``target``
     what libFuzzer calls, over and over.
@@ -8,4 +10,16 @@
     changes to an input that keep the lengths inside of it right.
 ``seeds``
     writes ``corpus``, the inputs that fuzzing starts from.
+
+The others run on any build, as ``python -m fuzz.operations`` and so on; ``--help`` lists their
+options. Each prints how many cases it ran, and for each finding how to run that case again:
+
+``operations``
+    sequences of operations (``steps``, ``values``) and writing, against the stock client.
+``responses``
+    whole responses, against the stock client.
+``calls``
+    hostile calls (``hostile``) into the native modules, in child processes (``calls_child``).
+``running``, ``canned``, ``material``
+    the loop of cases, the client that sends nothing, the entities to start from.
 """

@@ -6,13 +6,18 @@ refuse as a whole a lazy entity may still give in part: there the pure backend i
 
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
 from google.protobuf.message import DecodeError
 
-from tests.entity.parts import assert_same_parts
-from tests.entity.snapshots import Raised, outcome, snapshot
-from tests.entity.stock import EntityMessage, stock_entity
-from tests.native.backends import NATIVE, assert_same_access, assert_same_written
-from tests.native.responses import assert_same_split
+from tests.backends.backends import NATIVE, assert_same_access, assert_same_written
+from tests.backends.responses import assert_same_split
+from tests.support.parts import assert_same_parts
+from tests.support.snapshots import Raised, outcome, snapshot, whole
+from tests.support.stock import EntityMessage, stock_entity
+
+_stock_from_raw: Any = importlib.import_module("lazyentity._native_eager").stock_from_raw
 
 
 def check(raw: bytes) -> None:
@@ -27,6 +32,8 @@ def check(raw: bytes) -> None:
 
 def check_entity(raw: bytes) -> None:
     """Check ``raw``, taken for an entity; raises as :func:`check` does."""
+    stock = outcome(lambda: whole(stock_entity(raw)))
+    assert outcome(lambda: whole(_stock_from_raw(raw))) == stock
     message = outcome(lambda: EntityMessage.FromString(raw))
     if isinstance(message, Raised):
         assert message.kind is DecodeError
@@ -34,6 +41,5 @@ def check_entity(raw: bytes) -> None:
         return
     assert_same_written(raw)
     assert_same_parts(NATIVE.from_bytes(raw), message)
-    stock = outcome(lambda: snapshot(stock_entity(raw)))
     if not isinstance(stock, Raised):
-        assert snapshot(NATIVE.from_bytes(raw)) == stock
+        assert snapshot(NATIVE.from_bytes(raw)) == stock[0]

@@ -7,11 +7,10 @@ change one field at any depth and encode what is around it anew, so that it reac
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
-import atheris  # type: ignore[import-untyped]  # in the environment of tools/fuzz only
-
-from tests.strategies import schema, wire
-from tests.strategies.wire import Field
+from tests.support.strategies import schema, wire
+from tests.support.strategies.wire import Field
 
 _SCHEMAS = (
     schema.ENTITY,
@@ -27,24 +26,86 @@ _FIXED = {wire.FIXED64: 8, wire.FIXED32: 4}
 _MOST_PADDING = 4
 _MOST_TORN = 9
 
+Mutate = Callable[[bytes, int], bytes]
+"""Takes bytes and how many there may be at most; returns other bytes."""
 
-def mutated(raw: bytes, max_size: int, seed: int) -> bytes:
-    """Return ``raw`` with one change; libFuzzer's interface for custom mutators."""
-    chance = random.Random(seed)
-    fields = _parsed(raw)
-    # Bytes that are no message are left to the fuzzer, and now and then those that are, too.
+
+def mutated(raw: bytes, max_size: int, chance: random.Random, mutate: Mutate) -> bytes:
+    """Return ``raw`` with one change.
+
+    Args:
+        raw: a serialised message, or any bytes.
+        max_size: the most bytes to return.
+        chance: where all choices come from.
+        mutate: changes bytes of no known structure.
+    """
+    fields = parsed(raw)
+    # Bytes that are no message, and now and then those that are, have no structure to keep.
     if not fields or chance.random() < 0.2:
-        return bytes(atheris.Mutate(raw, max_size))
-    changed = wire.encode(_with_change(fields, chance, max_size))
+        return mutate(raw, max_size)
+    changed = wire.encode(_with_change(fields, chance, max_size, mutate))
     return changed if len(changed) <= max_size else raw
 
 
-def _with_change(fields: list[Field], chance: random.Random, max_size: int) -> list[Field]:
+def blindly(chance: random.Random) -> Mutate:
+    """Return a change of bytes of no known structure: one byte, or a cut."""
+
+    def mutate(raw: bytes, max_size: int) -> bytes:
+        at = chance.randint(0, len(raw))
+        match chance.randrange(4):
+            case 0:
+                changed = raw[:at]
+            case 1:
+                changed = raw[:at] + chance.randbytes(1) + raw[at:]
+            case 2:
+                changed = raw[:at] + raw[at + chance.randint(1, 4) :]
+            case _:
+                changed = raw[:at] + chance.randbytes(1) + raw[at + 1 :]
+        return changed[:max_size]
+
+    return mutate
+
+
+def shrunk(raw: bytes, fails: Callable[[bytes], bool]) -> bytes:
+    """Return ``raw`` without the fields, at any depth, that it fails without.
+
+    Args:
+        raw: a serialised message, or any bytes.
+        fails: says whether bytes fail, as ``raw`` does.
+    """
+    fields = parsed(raw) or []
+    index = 0
+    while index < len(fields):
+        fewer = fields[:index] + fields[index + 1 :]
+        if fails(wire.encode(fewer)):
+            fields = fewer
+            continue
+        field = fields[index]
+        if field.wire_type == wire.DELIMITED:
+            before, after = fields[:index], fields[index + 1 :]
+
+            def fails_with(
+                payload: bytes,
+                before: list[Field] = before,
+                field: Field = field,
+                after: list[Field] = after,
+            ) -> bool:
+                return fails(wire.encode([*before, field._replace(payload=payload), *after]))
+
+            fields[index] = field._replace(payload=shrunk(field.payload, fails_with))
+        index += 1
+    encoded = wire.encode(fields)
+    return encoded if fields and fails(encoded) else raw
+
+
+def _with_change(
+    fields: list[Field], chance: random.Random, max_size: int, mutate: Mutate
+) -> list[Field]:
     index = chance.randrange(len(fields))
     field = fields[index]
-    inner = _parsed(field.payload) if field.wire_type == wire.DELIMITED else None
+    inner = parsed(field.payload) if field.wire_type == wire.DELIMITED else None
     if inner and chance.random() < 0.75:
-        payload = wire.encode(_with_change(inner, chance, max_size))
+        payload = wire.encode(_with_change(inner, chance, max_size, mutate))
         return [*fields[:index], field._replace(payload=payload), *fields[index + 1 :]]
     match chance.randrange(8):
         case 0:
@@ -64,7 +125,7 @@ def _with_change(fields: list[Field], chance: random.Random, max_size: int) -> l
             # Torn off inside of a message whose own length is right.
             changed = [field._replace(payload=field.payload[: -chance.randint(1, _MOST_TORN)])]
         case _:
-            changed = [_with_other_payload(field, chance, max_size)]
+            changed = [_with_other_payload(field, chance, max_size, mutate)]
     return [*fields[:index], *changed, *fields[index + 1 :]]
 
 
@@ -79,8 +140,10 @@ def _known_field(chance: random.Random) -> Field:
             return Field(number, wire_type, chance.randbytes(_FIXED[wire_type]))
 
 
-def _with_other_payload(field: Field, chance: random.Random, max_size: int) -> Field:
-    payload = bytes(atheris.Mutate(field.payload, max(1, min(max_size, len(field.payload) + 8))))
+def _with_other_payload(
+    field: Field, chance: random.Random, max_size: int, mutate: Mutate
+) -> Field:
+    payload = mutate(field.payload, max(1, min(max_size, len(field.payload) + 8)))
     match field.wire_type:
         case wire.VARINT if chance.random() < 0.2:
             # Ten bytes have room for 70 bits, of which a parser accepts 64.
@@ -93,7 +156,7 @@ def _with_other_payload(field: Field, chance: random.Random, max_size: int) -> F
     return field._replace(payload=payload)
 
 
-def _parsed(raw: bytes) -> list[Field] | None:
+def parsed(raw: bytes) -> list[Field] | None:
     """Return the fields of the message ``raw``; None if it is none, or has groups."""
     fields = []
     at = 0

@@ -13,10 +13,10 @@ from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.cloud.datastore_v1.types import entity as entity_pb2
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from tests.native.malformed import MALFORMED
-from tests.strategies import Grammar, entities, wire
-from tests.strategies.samples import PLAIN, RICH
-from tests.strategies.schema import ARRAY, ENTITY, ENTRY, VALUE
+from tests.backends.malformed import MALFORMED
+from tests.support.strategies import Grammar, entities, wire
+from tests.support.strategies.samples import PLAIN, RICH
+from tests.support.strategies.schema import ARRAY, ENTITY, ENTRY, VALUE
 
 CORPUS = Path(__file__).parent / "corpus"
 

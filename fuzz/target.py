@@ -6,6 +6,7 @@ Takes libFuzzer's options and folders; ``tools/fuzz`` gives both, and the saniti
 from __future__ import annotations
 
 import ctypes
+import random
 import sys
 
 import atheris  # type: ignore[import-untyped]  # in the environment of tools/fuzz only
@@ -38,11 +39,20 @@ def run_one(raw: bytes) -> None:
     check(raw)
 
 
+def _mutate(raw: bytes, max_size: int) -> bytes:
+    return bytes(atheris.Mutate(raw, max_size))
+
+
+def _mutated(raw: bytes, max_size: int, seed: int) -> bytes:
+    """Return ``raw`` with one change; libFuzzer's interface for custom mutators."""
+    return mutated(raw, max_size, random.Random(seed), _mutate)
+
+
 def main() -> None:
     """Fuzz with the options on the command line; does not return."""
     if lazyentity.backend != "native":
         raise SystemExit("the native backend is not built")
-    atheris.Setup(sys.argv, run_one, custom_mutator=mutated)
+    atheris.Setup(sys.argv, run_one, custom_mutator=_mutated)
     atheris.Fuzz()
 
 

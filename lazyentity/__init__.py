@@ -12,16 +12,17 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from lazyentity._backend import backend
 from lazyentity._eager import eager
 from lazyentity._version import __version__
-from lazyentity.entity import LazyEntity
-from lazyentity.operations import decoded, materialize, prefetch, raw
 from lazyentity.patches import patch, patched, unpatch
 
 if TYPE_CHECKING:
+    from lazyentity._backend import backend
     from lazyentity.detached import detach
+    from lazyentity.entity import LazyEntity
+    from lazyentity.operations import decoded, prefetch, raw
     from lazyentity.patches.wrapping import wrap
+    from lazyentity.plain import materialize, to_dict
 
 __all__ = [
     "LazyEntity",
@@ -35,17 +36,31 @@ __all__ = [
     "patched",
     "prefetch",
     "raw",
+    "to_dict",
     "unpatch",
     "wrap",
 ]
 
-# Imported when they are asked for: who patches has no need of them, and starts sooner.
-_ON_DEMAND = {"detach": "lazyentity.detached", "wrap": "lazyentity.patches.wrapping"}
+# Imported when they are asked for: their modules import google-cloud-datastore, which is left to
+# the application.
+_ON_DEMAND = {
+    "LazyEntity": "lazyentity.entity",
+    "backend": "lazyentity._backend",
+    "decoded": "lazyentity.operations",
+    "detach": "lazyentity.detached",
+    "materialize": "lazyentity.plain",
+    "prefetch": "lazyentity.operations",
+    "raw": "lazyentity.operations",
+    "to_dict": "lazyentity.plain",
+    "wrap": "lazyentity.patches.wrapping",
+}
 
 
 def __getattr__(name: str) -> Any:
     if name not in _ON_DEMAND:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # First: when it is imported it may be patched, and that takes these modules as a whole.
+    importlib.import_module("google.cloud.datastore")
     value = getattr(importlib.import_module(_ON_DEMAND[name]), name)
     globals()[name] = value
     return value

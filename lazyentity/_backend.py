@@ -1,20 +1,24 @@
-"""Which implementation of :class:`LazyMapping` serves: chosen once, when lazyentity is imported.
+"""Which implementation of :class:`LazyMapping` serves: chosen once, when this module is imported.
 
 An implementation is what :mod:`lazyentity.codec.results` has, ``key_message`` of
-:mod:`lazyentity.codec.key`, ``type_version`` of :mod:`lazyentity.codec.types`, ``write_properties``
-of :mod:`lazyentity.codec.write`, and a ``dict`` subclass with the constructor ``_from_raw``, the
-accessors ``_decode_all``, ``_decoded``, ``_undecoded``, ``_serialised_values`` and ``_wire_*``, and
-the dict operations, all as documented in :mod:`lazyentity.codec.pure`. It never touches ``key``,
-``exclude_from_indexes`` or ``_meanings``: these are :class:`~lazyentity.entity.LazyEntity`'s.
+:mod:`lazyentity.codec.key`, ``stock_from_raw`` of :mod:`lazyentity.codec.eager`, ``type_version``
+of :mod:`lazyentity.codec.types`, ``write_entity`` of :mod:`lazyentity.codec.write`, and a ``dict``
+subclass with the constructor ``_from_raw``, the accessors ``_decode_all``, ``_decoded``,
+``_undecoded``, ``_untouched``, ``_merge_untouched``, ``_plain_values``, ``_serialised_values``,
+``_policy``, ``_read_on_request``, ``_deleted_attributes`` and ``_wire_*``, and the dict operations,
+all as documented in :mod:`lazyentity.codec.pure`. It never touches ``key``,
+``exclude_from_indexes`` or ``_meanings``: these are
+:class:`~lazyentity.entity.LazyEntity`'s.
 """
 
 from __future__ import annotations
 
 import importlib
-import os
 import warnings
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
+
+from lazyentity._choice import NATIVE_MODULES, requested_backend, unmet_request
 
 __all__ = [
     "Conversion",
@@ -26,8 +30,9 @@ __all__ = [
     "key_message",
     "split_lookup",
     "split_query",
+    "stock_from_raw",
     "type_version",
-    "write_properties",
+    "write_entity",
 ]
 
 _RESULTS = (
@@ -39,37 +44,32 @@ _RESULTS = (
     "split_query",
 )
 
-_REQUEST = "LAZYENTITY_BACKEND"
-# What a build without a C compiler leaves out.
-_NATIVE_MODULES = (
-    "lazyentity._native",
-    "lazyentity._native_keys",
-    "lazyentity._native_results",
-    "lazyentity._native_shapes",
-    "lazyentity._native_types",
-    "lazyentity._native_values",
-    "lazyentity._native_write",
-)
 
-
-def _contents(mapping: str, results: str, keys: str, types: str, write: str) -> SimpleNamespace:
+def _contents(
+    mapping: str, results: str, keys: str, eager: str, types: str, write: str
+) -> SimpleNamespace:
     return SimpleNamespace(
         LazyMapping=importlib.import_module(mapping).LazyMapping,
         key_message=importlib.import_module(keys).key_message,
+        stock_from_raw=importlib.import_module(eager).stock_from_raw,
         type_version=importlib.import_module(types).type_version,
-        write_properties=importlib.import_module(write).write_properties,
+        write_entity=importlib.import_module(write).write_entity,
         **{name: getattr(importlib.import_module(results), name) for name in _RESULTS},
     )
 
 
 def _native() -> SimpleNamespace:
-    return _contents(
+    contents = _contents(
         "lazyentity._native",
         "lazyentity._native_results",
         "lazyentity._native_keys",
+        "lazyentity._native_eager",
         "lazyentity._native_types",
         "lazyentity._native_write",
     )
+    # Is used by lazyentity.decoding alone, but a part of what has to be there.
+    importlib.import_module("lazyentity._native_decoding")
+    return contents
 
 
 def _pure() -> SimpleNamespace:
@@ -77,6 +77,7 @@ def _pure() -> SimpleNamespace:
         "lazyentity.codec.pure",
         "lazyentity.codec.results",
         "lazyentity.codec.key",
+        "lazyentity.codec.eager",
         "lazyentity.codec.types",
         "lazyentity.codec.write",
     )
@@ -88,32 +89,27 @@ def _choose(requested: str) -> tuple[str, Any]:
     Raises:
         ImportError: if what was asked for is not there, or no backend at all.
     """
-    if requested not in ("", "native", "pure"):
-        raise ImportError(
-            f"{_REQUEST}={requested!r} is not a backend; accepted are 'native' and 'pure'"
-        )
     if requested == "pure":
         return "pure", _pure()
     try:
         return "native", _native()
     except ImportError as error:
         if requested == "native":
-            raise ImportError(
-                f"{_REQUEST}=native cannot be met ({error}); a build without a working C compiler "
-                "leaves the native backend out: install from source where there is one, or unset "
-                "the variable"
-            ) from error
-        if not (isinstance(error, ModuleNotFoundError) and error.name in _NATIVE_MODULES):
+            raise unmet_request(error) from error
+        # First: if this one fails as well, nothing serves.
+        pure = _pure()
+        if not (isinstance(error, ModuleNotFoundError) and error.name in NATIVE_MODULES):
             warnings.warn(
                 f"lazyentity: the native backend was built but cannot be loaded ({error}); "
                 "the pure one serves",
                 RuntimeWarning,
                 stacklevel=2,
             )
-        return "pure", _pure()
+        return "pure", pure
 
 
 if TYPE_CHECKING:
+    from lazyentity.codec.eager import stock_from_raw
     from lazyentity.codec.key import key_message
     from lazyentity.codec.pure import LazyMapping
     from lazyentity.codec.results import (
@@ -125,11 +121,11 @@ if TYPE_CHECKING:
         split_query,
     )
     from lazyentity.codec.types import type_version
-    from lazyentity.codec.write import write_properties
+    from lazyentity.codec.write import write_entity
 
     backend: str
 else:
-    backend, _chosen = _choose(os.environ.get(_REQUEST, ""))
+    backend, _chosen = _choose(requested_backend())
     LazyMapping = _chosen.LazyMapping
     EntityBytes = _chosen.EntityBytes
     Conversion = _chosen.Conversion
@@ -138,5 +134,6 @@ else:
     key_message = _chosen.key_message
     split_lookup = _chosen.split_lookup
     split_query = _chosen.split_query
+    stock_from_raw = _chosen.stock_from_raw
     type_version = _chosen.type_version
-    write_properties = _chosen.write_properties
+    write_entity = _chosen.write_entity

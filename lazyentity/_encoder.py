@@ -14,13 +14,19 @@ import sys
 from typing import Any
 
 from lazyentity.codec.encode import stock_entity_to_protobuf
+from lazyentity.codec.pure import LazyMapping
 
 # Whoever wraps the encoder calls it in the end.
 _encoder: Any = inspect.unwrap(stock_entity_to_protobuf)
-_CODE = _encoder.__code__
+# What somebody put there before may be no function; then nobody can tell.
+_CODE = getattr(_encoder, "__code__", None)
+_ITEMS = LazyMapping.items.__code__
 
 
 def called_by_encoder() -> bool:
-    """Say whether the function that calls this was called by the client's encoder."""
+    """Say whether the function that calls this, or ``items()`` that calls it, was called by it."""
     caller = sys._getframe(1).f_back
+    if caller is not None and caller.f_code is _ITEMS:
+        # The pure backend's is Python code, too.
+        caller = caller.f_back
     return caller is not None and caller.f_code is _CODE

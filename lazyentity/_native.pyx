@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=True
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=False, auto_pickle=False
 """The native backend: the mapping compiled, with a scanner in place of protobuf's parser.
 
 Theory of operation. One pass over the bytes of an entity finds where each property's value starts, and
@@ -17,11 +17,20 @@ code runs, so under the GIL two threads cannot give one property two objects.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from cpython.dict cimport PyDict_GetItemWithError, PyDict_Next, PyDict_SetItem, PyDict_Update
+from cpython.dict cimport (
+    PyDict_Check,
+    PyDict_GetItemWithError,
+    PyDict_Next,
+    PyDict_SetItem,
+    PyDict_Update,
+)
+from cpython.list cimport PyList_Check, PyList_GET_ITEM, PyList_GET_SIZE
 from cpython.object cimport PyObject
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
+from cpython.unicode cimport PyUnicode_DecodeUTF8
 
-from lazyentity._instance_dict cimport drop_instance_dict, instance_dict
+from lazyentity._instance_dict cimport drop_instance_dict, instance_dict, set_instance_dict
+from lazyentity._native_eager cimport plain_property, rest_of_entity
 from lazyentity._native_shapes cimport (
     EMPTY,
     Offsets,
@@ -34,6 +43,8 @@ from lazyentity._native_shapes cimport (
 from lazyentity._native_values cimport Value, decode_bare, decode_key, decode_leaf, next_item, parse_value
 from lazyentity._new cimport new
 from lazyentity._tags cimport (
+    ENTITY_KEY,
+    ENTITY_PROPERTIES,
     VALUE_ARRAY,
     VALUE_BLOB,
     VALUE_BOOLEAN,
@@ -43,14 +54,15 @@ from lazyentity._tags cimport (
     VALUE_NULL,
     VALUE_STRING,
 )
-from lazyentity._wire cimport Bytes, read_length
+from lazyentity._wire cimport Bytes, read_length, skip_any_field
 
 from google.protobuf.message import DecodeError
 
 from lazyentity.codec import entries, errors
 from lazyentity.codec.canonical import canonical_encodings
+from lazyentity.codec.eager import plain_value
 from lazyentity.codec.values import meaning_of
-from lazyentity.undecoded import UNDECODED as _UNDECODED
+from lazyentity.undecoded import UNDECODED as _UNDECODED, assigned, keeps_undecoded
 
 cdef extern from *:
     """
@@ -61,6 +73,7 @@ cdef extern from *:
     object dict_iter "lazyentity_dict_iter"(object mapping)
 
 cdef object UNDECODED = _UNDECODED
+cdef object NOTHING = frozenset()
 
 # Cython would call the slots of the subclass for these.
 cdef object dict_getitem = dict.__getitem__
@@ -70,6 +83,7 @@ cdef object dict_copy = dict.copy
 cdef object dict_pop = dict.pop
 cdef object dict_popitem = dict.popitem
 cdef object dict_setdefault = dict.setdefault
+cdef object dict_update = dict.update
 cdef object dict_eq = dict.__eq__
 cdef object dict_or = dict.__or__
 cdef object dict_ror = dict.__ror__
@@ -84,6 +98,9 @@ cdef class Originals:
 
     cdef object key
     cdef dict meanings
+    # What most entities have not is kept here too, for an entity to be small.
+    cdef object policy
+    cdef object deleted_attributes
 
 
 cdef class LazyMapping(dict):
@@ -91,8 +108,6 @@ cdef class LazyMapping(dict):
 
     See :class:`lazyentity.codec.pure.LazyMapping` for the states of a property and what decodes what.
     """
-
-    _INSTANCE_DICT_ON_DEMAND = True
 
     # The smaller an entity is, the more of them the processor's caches hold: what is in here, with what
     # CPython before 3.12 adds for a dict of a class, fills two lines of 64 bytes (later it puts 16 bytes
@@ -128,17 +143,50 @@ cdef class LazyMapping(dict):
         """As :meth:`lazyentity.codec.pure.LazyMapping._instance_dict`."""
         return instance_dict(self)
 
-    def _decode_all(self):
+    def _replace_instance_dict(self, dict attributes not None):
+        """As :meth:`lazyentity.codec.pure.LazyMapping._replace_instance_dict`."""
+        set_instance_dict(self, attributes)
+
+    @property
+    def _policy(self):
+        """As :attr:`lazyentity.codec.pure.LazyMapping._policy`."""
+        return None if self._originals is None else self._originals.policy
+
+    @_policy.setter
+    def _policy(self, policy):
+        _originals_of(self).policy = policy
+
+    @property
+    def _deleted_attributes(self):
+        """As :attr:`lazyentity.codec.pure.LazyMapping._deleted_attributes`."""
+        if self._originals is None or self._originals.deleted_attributes is None:
+            return NOTHING
+        return self._originals.deleted_attributes
+
+    @_deleted_attributes.setter
+    def _deleted_attributes(self, frozenset names not None):
+        _originals_of(self).deleted_attributes = names
+
+    def _read_on_request(self, name):
+        """As :meth:`lazyentity.codec.pure.LazyMapping._read_on_request`."""
+        if PyDict_GetItemWithError(self, name) == <PyObject*>UNDECODED:
+            return _decode_anyway(self, name)
+        return dict_getitem(self, name)
+
+    def _decode_all(self, operation):
         """As :meth:`lazyentity.codec.pure.LazyMapping._decode_all`."""
         # In two passes: an entity that cannot be read as a whole stays as it was.
         cdef Value parsed
-        cdef dict ordinals = self._layout.ordinals
+        cdef dict ordinals = self._layout._ordinals
         cdef list values = None
         cdef dict meanings = None
         cdef Py_ssize_t ordinal
         cdef Py_ssize_t index = 0
+        _require_received(self)
         for name, ordinal in ordinals.items():
             if PyDict_GetItemWithError(self, name) == <PyObject*>UNDECODED:
+                if _is_restricted(self):
+                    self._originals.policy.refuse_all(self, operation)
                 value = _read(self, ordinal, &parsed)
                 if value is UNDECODED:
                     value, meaning = _read_slowly(self, name, ordinal)
@@ -176,22 +224,69 @@ cdef class LazyMapping(dict):
         cdef Py_ssize_t position = 0
         cdef PyObject* name
         cdef PyObject* value
+        _require_received(self)
         while PyDict_Next(self, &position, &name, &value):
             if value != <PyObject*>UNDECODED:
                 decoded[<object>name] = <object>value
         return decoded
 
+    def _plain_values(self, names, copy):
+        """As :meth:`lazyentity.codec.pure.LazyMapping._plain_values`."""
+        cdef PyObject* stored
+        cdef Py_ssize_t ordinal
+        cdef dict plain = {}
+        cdef bint is_whole = not names
+        if is_whole and _is_untouched(self):
+            # CPython clones the key table as a whole.
+            names = self._layout.names
+            PyDict_Update(plain, self._layout._template)
+        elif is_whole:
+            names = list(self)
+        for name in names:
+            stored = PyDict_GetItemWithError(self, name)
+            if stored == NULL:
+                raise KeyError(name)
+            value = <object>stored
+            if value is UNDECODED:
+                ordinal = _ordinal(self, name)
+                if _is_restricted(self):
+                    if is_whole:
+                        self._originals.policy.refuse_all(self, "to_dict()")
+                    self._originals.policy.refuse(self, name)
+                value = plain_property(self._owner, self._layout, &self._offsets, ordinal)
+                if value is UNDECODED:
+                    value = plain_value(_read_slowly(self, name, ordinal)[0])
+            elif isinstance(value, (list, dict)):
+                value = copy(value)
+            PyDict_SetItem(plain, name, value)
+        return plain
+
     def _serialised_values(self, names):
         """As :meth:`lazyentity.codec.pure.LazyMapping._serialised_values`."""
-        return [_serialised_value(self, self._layout.ordinals[name]) for name in names]
+        return [_serialised_value(self, self._layout._ordinals[name]) for name in names]
+
+    def _untouched(self, dict changed not None, deleted not None, bint keeps_key):
+        """As :meth:`lazyentity.codec.pure.LazyMapping._untouched`."""
+        return _untouched(self, changed, deleted, keeps_key)
+
+    def _merge_untouched(self, target, dict changed not None, deleted not None, bint keeps_key):
+        """As :meth:`lazyentity.codec.pure.LazyMapping._merge_untouched`."""
+        target.MergeFromString(_untouched(self, changed, deleted, keeps_key))
 
     # What the wire says of the entity, whatever the caller changed since.
+
+    def _wire_entity(self):
+        """As :meth:`lazyentity.codec.pure.LazyMapping._wire_entity`."""
+        if _is_restricted(self):
+            return None
+        entity = rest_of_entity(self._owner, self._layout, &self._offsets, <PyObject*>self)
+        return None if entity is UNDECODED else entity
 
     def _wire_members(self, names):
         """As :meth:`lazyentity.codec.pure.LazyMapping._wire_members`."""
         cdef Value value
         cdef Py_ssize_t ordinal
-        cdef dict ordinals = self._layout.ordinals
+        cdef dict ordinals = self._layout._ordinals
         numbers = bytearray()
         for name in names:
             ordinal = ordinals[name]
@@ -222,7 +317,7 @@ cdef class LazyMapping(dict):
     def _wire_excluded(self, names=None):
         """As :meth:`lazyentity.codec.pure.LazyMapping._wire_excluded`."""
         cdef int excluded
-        cdef dict ordinals = self._layout.ordinals
+        cdef dict ordinals = self._layout._ordinals
         cdef Py_ssize_t ordinal
         found = set()
         for name in ordinals if names is None else names:
@@ -236,7 +331,7 @@ cdef class LazyMapping(dict):
 
     def _wire_meanings(self, names=None):
         """As :meth:`lazyentity.codec.pure.LazyMapping._wire_meanings`."""
-        cdef dict ordinals = self._layout.ordinals
+        cdef dict ordinals = self._layout._ordinals
         cdef Py_ssize_t ordinal
         meanings = {}
         for name in ordinals if names is None else names:
@@ -246,7 +341,7 @@ cdef class LazyMapping(dict):
             if meaning_of(_message(self, name, ordinal)) is None:
                 continue
             if PyDict_GetItemWithError(self, name) == <PyObject*>UNDECODED:
-                _decode(self, name)
+                _decode_anyway(self, name)
             read = self._originals.meanings if self._originals is not None else None
             if read is not None and name in read:
                 meanings[name] = read[name]
@@ -279,7 +374,36 @@ cdef class LazyMapping(dict):
             return _decode(self, name)
         return <object>stored
 
+    def __setitem__(self, name, value):
+        _require_decoded(name, value)
+        PyDict_SetItem(self, name, value)
+
+    def update(self, /, *args, **kwargs):
+        cdef dict given
+        if not args:
+            given = kwargs
+        elif len(args) == 1 and not kwargs and type(args[0]) is dict:
+            given = args[0]
+        else:
+            given = None
+        if given is not None:
+            _require_all_decoded(given)
+            PyDict_Update(self, given)
+            return
+        given = {}
+        try:
+            dict_update(given, *args, **kwargs)
+        finally:
+            # Also those before an error: dict sets one after the other.
+            _require_all_decoded(given)
+            PyDict_Update(self, given)
+
+    def __ior__(self, other):
+        LazyMapping.update(self, other)
+        return self
+
     def setdefault(self, name, default=None, /):
+        _require_decoded(name, default)
         value = dict_setdefault(self, name, default)
         return _decode(self, name) if value is UNDECODED else value
 
@@ -300,30 +424,36 @@ cdef class LazyMapping(dict):
             raise
 
     def items(self):
-        self._decode_all()
+        if _is_restricted(self):
+            return self._originals.policy.items(self)
+        return self._all_items()
+
+    def _all_items(self):
+        """As :meth:`lazyentity.codec.pure.LazyMapping._all_items`."""
+        self._decode_all("items()")
         return dict_items(self)
 
     def values(self):
-        self._decode_all()
+        self._decode_all("values()")
         return dict_values(self)
 
     def copy(self):
-        self._decode_all()
+        self._decode_all("copy()")
         return dict_copy(self)
 
     def __or__(self, other):
-        self._decode_all()
+        self._decode_all("|")
         return dict_or(self, other)
 
     def __ror__(self, other):
-        self._decode_all()
+        self._decode_all("|")
         return dict_ror(self, other)
 
     def __eq__(self, other):
         if isinstance(other, dict):
-            self._decode_all()
+            self._decode_all("==")
             if isinstance(other, LazyMapping):
-                other._decode_all()
+                other._decode_all("==")
         return dict_eq(self, other)
 
     def __ne__(self, other):
@@ -332,7 +462,7 @@ cdef class LazyMapping(dict):
     __hash__ = None
 
     def __repr__(self):
-        self._decode_all()
+        self._decode_all("repr()")
         return dict_repr(self)
 
 
@@ -343,10 +473,182 @@ cdef int _index(LazyMapping mapping, bytes owner, Py_ssize_t start, Py_ssize_t e
         return 0
     mapping._owner = owner
     mapping._layout = shape
+    if shape._template is None:
+        for name in shape._ordinals:
+            PyDict_SetItem(mapping, name, UNDECODED)
+        return 1
     # CPython clones the key table as a whole when an empty dict is updated from a dict that never had
     # a key deleted.
-    PyDict_Update(mapping, shape.template)
+    PyDict_Update(mapping, shape._template)
     return 1
+
+
+cdef int _mark(LazyMapping mapping, object names, bytearray marks) except -1:
+    # Marks the properties of the wire that are among the names.
+    cdef PyObject* ordinal
+    for name in names:
+        ordinal = PyDict_GetItemWithError(mapping._layout._ordinals, name)
+        if ordinal != NULL:
+            marks[<Py_ssize_t><object>ordinal] = 1
+    return 0
+
+
+cdef bytes _untouched(LazyMapping mapping, dict changed, object deleted, bint keeps_key):
+    cdef Bytes base = <Bytes>PyBytes_AS_STRING(mapping._owner)
+    cdef Bytes at = base + mapping._offsets.start
+    cdef Bytes end = base + mapping._offsets.end
+    cdef Bytes field
+    cdef Bytes entry_end
+    cdef Bytes name_end
+    cdef Bytes kept_from = at
+    cdef tuple names = mapping._layout.names
+    cdef Py_ssize_t index = 0
+    cdef bint is_kept
+    cdef bint any_deleted = bool(deleted)
+    cdef list kept = []
+    cdef bytearray touched = None
+    if keeps_key and not changed and not any_deleted:
+        return mapping._raw
+    if names:
+        # Looked up once for each that was touched, not for each that there is.
+        touched = bytearray(PyTuple_GET_SIZE(names))
+        _mark(mapping, changed, touched)
+        _mark(mapping, deleted, touched)
+    while at < end:
+        field = at
+        if at[0] == ENTITY_PROPERTIES:
+            at += 1
+            if not read_length(&at, end, &entry_end):
+                raise AssertionError("the scanner read this length")
+            if touched is not None:
+                is_kept = not touched[index]
+            else:
+                # Of several entries of one name, all stay or none.
+                at += 1
+                if not read_length(&at, entry_end, &name_end):
+                    raise AssertionError("the scanner read this length")
+                name = PyUnicode_DecodeUTF8(<const char*>at, name_end - at, NULL)
+                is_kept = name not in changed and not (any_deleted and name in deleted)
+            at = entry_end
+            index += 1
+        else:
+            is_kept = keeps_key or at[0] != ENTITY_KEY
+            if not skip_any_field(&at, end):
+                raise AssertionError("the scanner read this field")
+        if not is_kept:
+            if kept_from < field:
+                kept.append(PyBytes_FromStringAndSize(<const char*>kept_from, field - kept_from))
+            kept_from = at
+    if kept_from == base + mapping._offsets.start:
+        return mapping._raw
+    kept.append(PyBytes_FromStringAndSize(<const char*>kept_from, end - kept_from))
+    return b"".join(kept)
+
+
+# The sentinel, where it does not belong.
+
+cdef inline bint _is_container(PyObject* value) noexcept:
+    return PyList_Check(<object>value) or PyDict_Check(<object>value)
+
+
+cdef inline int _require_decoded(object name, object value) except -1:
+    # As lazyentity.undecoded.require_decoded().
+    if value is UNDECODED or (_is_container(<PyObject*>value) and _holds_undecoded(value)):
+        raise assigned(name)
+    return 0
+
+
+cdef int _require_all_decoded(dict values) except -1:
+    cdef Py_ssize_t position = 0
+    cdef PyObject* name_at
+    cdef PyObject* value_at
+    while PyDict_Next(values, &position, &name_at, &value_at):
+        name = <object>name_at
+        value = <object>value_at
+        _require_decoded(name, value)
+    return 0
+
+
+cdef bint _holds_undecoded(object container) except -1:
+    # As lazyentity.undecoded.holds_undecoded(), of a list or a dict, with trusts_lazy.
+    cdef Py_ssize_t index
+    cdef PyObject* name
+    cdef PyObject* item
+    cdef bint keeps
+    cdef list pending = None
+    cdef set seen = None
+    while True:
+        index = 0
+        # What is assigned to such a dict is checked then.
+        keeps = PyDict_Check(container) and type(container) is not dict and (
+            isinstance(container, LazyMapping) or keeps_undecoded(container)
+        )
+        while not keeps:
+            if PyDict_Check(container):
+                if not PyDict_Next(container, &index, &name, &item):
+                    break
+            else:
+                if index >= PyList_GET_SIZE(container):
+                    break
+                item = <PyObject*>PyList_GET_ITEM(container, index)
+                index += 1
+            if item == <PyObject*>UNDECODED:
+                return 1
+            if _is_container(item):
+                # Held, for what allocates may run the garbage collector, and so other threads.
+                nested = <object>item
+                if pending is None:
+                    pending = []
+                    seen = {<Py_ssize_t><PyObject*>container}
+                address = <Py_ssize_t><PyObject*>nested
+                if address not in seen:
+                    seen.add(address)
+                    pending.append(nested)
+        if not pending:
+            return 0
+        container = pending.pop()
+
+
+cdef int _require_received(LazyMapping mapping) except -1:
+    # As LazyMapping._require_received() of the pure backend, for all undecoded properties.
+    cdef tuple names = mapping._layout.names
+    cdef Py_ssize_t position = 0
+    cdef Py_ssize_t index = 0
+    cdef PyObject* name
+    cdef PyObject* value
+    while PyDict_Next(mapping, &position, &name, &value):
+        # Mostly nothing was deleted, and the names are in the order that they came in.
+        if value == <PyObject*>UNDECODED and not (
+            index < PyTuple_GET_SIZE(names)
+            and <PyObject*>PyTuple_GET_ITEM(names, index) == name
+        ):
+            _require_name(mapping, <object>name)
+        index += 1
+    return 0
+
+
+cdef Py_ssize_t _require_name(LazyMapping mapping, object name) except -1:
+    # The ordinal of an undecoded property, if it is one.
+    cdef PyObject* ordinal = PyDict_GetItemWithError(mapping._layout._ordinals, name)
+    if ordinal == NULL:
+        raise errors.undecoded_property(name, mapping._raw)
+    return <object>ordinal
+
+
+cdef bint _is_untouched(LazyMapping mapping):
+    # Whether all properties of a learned shape are there, undecoded and in wire order.
+    cdef tuple names = mapping._layout.names
+    cdef Py_ssize_t position = 0
+    cdef Py_ssize_t count = 0
+    cdef PyObject* name
+    cdef PyObject* value
+    while PyDict_Next(mapping, &position, &name, &value):
+        if value != <PyObject*>UNDECODED or count == PyTuple_GET_SIZE(names):
+            return 0
+        if <PyObject*>PyTuple_GET_ITEM(names, count) != name:
+            return 0
+        count += 1
+    return count > 0 and count == PyTuple_GET_SIZE(names)
 
 
 cdef Originals _originals_of(LazyMapping mapping):
@@ -485,11 +787,21 @@ cdef inline Py_ssize_t _ordinal(LazyMapping mapping, object name) except -1:
         and <PyObject*>PyTuple_GET_ITEM(<object>names, ordinal) == <PyObject*>name
     ):
         return ordinal
-    return mapping._layout.ordinals[name]
+    return _require_name(mapping, name)
 
 
-cdef object _decode(LazyMapping mapping, object name):
-    # Decodes an undecoded property and keeps the value.
+cdef inline bint _is_restricted(LazyMapping mapping) noexcept:
+    return mapping._originals is not None and mapping._originals.policy is not None
+
+
+cdef inline object _decode(LazyMapping mapping, object name):
+    # Decodes an undecoded property for who reads it, and keeps the value.
+    if _is_restricted(mapping):
+        mapping._originals.policy.refuse(mapping, name)
+    return _decode_anyway(mapping, name)
+
+
+cdef object _decode_anyway(LazyMapping mapping, object name):
     cdef Value parsed
     cdef Py_ssize_t ordinal = _ordinal(mapping, name)
     value = _read(mapping, ordinal, &parsed)
@@ -506,7 +818,10 @@ cdef object _decode(LazyMapping mapping, object name):
 cdef object _read_deleted(LazyMapping mapping, object name):
     # Decodes an undecoded property that was taken out of storage.
     cdef Value parsed
-    cdef Py_ssize_t ordinal = mapping._layout.ordinals[name]
+    cdef Py_ssize_t ordinal
+    if _is_restricted(mapping):
+        mapping._originals.policy.refuse(mapping, name)
+    ordinal = _require_name(mapping, name)
     value = _read(mapping, ordinal, &parsed)
     if value is UNDECODED:
         value, meaning = _read_slowly(mapping, name, ordinal)

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=True
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=False, auto_pickle=False
 """The native backend's half of a read response: its results, split off without parsing the entities.
 
 As :mod:`lazyentity.codec.results`, which documents the interface. A result is a span of the response's
@@ -104,6 +104,12 @@ cdef class EntityBytes:
     def to_entity(self):
         """As :meth:`lazyentity.codec.results.EntityBytes.to_entity`."""
         return self._to_entity()
+
+    def to_stock_entity(self):
+        """As :meth:`lazyentity.codec.results.EntityBytes.to_stock_entity`."""
+        if self.conversion is None:
+            raise TypeError("these bytes came with no response")
+        return self.conversion.stock_entity(self._raw())
 
     cdef object _to_entity(self):
         if self.conversion is None:
@@ -306,17 +312,30 @@ cdef bytes _varint(Py_ssize_t number):
     return bytes(encoded)
 
 
-def _encodings(raw, message_type):
+def _encodings(raw, message_type, results_of):
     yield raw
     message = message_type.FromString(raw)
+    for results in results_of(message):
+        for result in results:
+            if len(result.entity) > 1:
+                # Concatenating encodings is how protobuf defines to merge them.
+                result.entity[:] = [b"".join(result.entity)]
     yield message.SerializeToString()
     message.DiscardUnknownFields()
     yield message.SerializeToString()
 
 
+def _results_of_lookup(message):
+    return message.found, message.missing
+
+
+def _results_of_query(message):
+    return (message.batch.entity_results,)
+
+
 def split_lookup(bytes raw not None, Conversion conversion not None, result_type):
     """As :func:`lazyentity.codec.results.split_lookup`."""
-    for encoded in _encodings(raw, shadow.LookupResponse):
+    for encoded in _encodings(raw, shadow.LookupResponse, _results_of_lookup):
         split = _Splitter(encoded, conversion, result_type).lookup()
         if split is not None:
             return split
@@ -325,7 +344,7 @@ def split_lookup(bytes raw not None, Conversion conversion not None, result_type
 
 def split_query(bytes raw not None, Conversion conversion not None, result_type):
     """As :func:`lazyentity.codec.results.split_query`."""
-    for encoded in _encodings(raw, shadow.RunQueryResponse):
+    for encoded in _encodings(raw, shadow.RunQueryResponse, _results_of_query):
         split = _Splitter(encoded, conversion, result_type).query()
         if split is not None:
             return split

@@ -6,13 +6,31 @@ from lazyentity._tags cimport ENTITY_PROPERTIES
 from lazyentity._wire cimport Bytes, read_length, skip_any_field
 
 
+cdef struct Entry:
+    # The value is the offset of the length that precedes it.
+    Bytes header
+    uint32_t header_size
+    uint32_t value
+
+
+cdef struct Scan:
+    # Where a scan leaves what it found.
+    Entry* entries
+    Py_ssize_t count
+    Py_ssize_t capacity
+    bint has_key
+
+
 cdef class Shape:
-    cdef readonly dict template
-    cdef readonly dict ordinals
+    cdef dict _template  # None, until the shape was learned
+    cdef dict stock_template  # in the order of the stock client; None until it is needed
+    cdef dict _ordinals
     cdef tuple names
     cdef bytes headers
     cdef Py_ssize_t count
     cdef uint32_t* header_sizes
+
+    cdef int _learn(self, bytes signature, Scan* scan) except -1
 
 
 cdef Shape EMPTY

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=True
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=True, auto_pickle=False
 """The native backend's scanner: the shape of an entity, and where to find its values and its key.
 
 Entities of one kind mostly have the same names in the same order. So an entity is first matched, byte
@@ -10,6 +10,7 @@ anew.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.dict cimport PyDictProxy_New
 from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport uint32_t, uint64_t
@@ -18,66 +19,111 @@ from libc.string cimport memcmp, memcpy, memset
 from lazyentity._tags cimport ENTITY_KEY, ENTITY_PROPERTIES, ENTRY_NAME, ENTRY_VALUE
 from lazyentity._wire cimport Bytes, read_length, read_varint, skip_field
 
-from lazyentity.codec.cache import NamesCache
-from lazyentity.codec.layout import undecoded_template
+from lazyentity.codec.cache import BoundedCache
+from lazyentity.codec.layout import MAX_BYTES, learned_bytes, undecoded_template
 
 
 cdef class Shape:
     """The names of an entity's properties, with the bytes that introduce each on the wire.
 
-    As :class:`lazyentity.codec.layout.Layout`, for entities that arrive in the canonical encoding.
+    As :class:`lazyentity.codec.layout.Layout`, for entities that arrive in the canonical encoding. Only
+    one that was learned has a template, names and headers.
     """
+
+    # Without __init__: called from Python, it could change a shape that entities have.
 
     def __cinit__(self):
         self.header_sizes = NULL
+        self.count = 0
+        self.headers = b""
+        self.names = ()
+        self._ordinals = {}
 
     def __dealloc__(self):
         PyMem_Free(self.header_sizes)
 
-    def __init__(self, list headers):
+    # Read-only, for all entities of this shape share them.
+
+    @property
+    def ordinals(self):
+        """As of :class:`lazyentity.codec.layout.Layout`."""
+        return PyDictProxy_New(self._ordinals)
+
+    @property
+    def template(self):
+        """As of :class:`lazyentity.codec.layout.Layout`."""
+        return None if self._template is None else PyDictProxy_New(self._template)
+
+    cdef int _learn(self, bytes signature, Scan* scan) except -1:
+        # Makes what finds the values of the next entities of this shape.
         cdef Py_ssize_t index
-        layout = {}
-        for index, header in enumerate(headers):
-            layout[_name_of_header(header)] = index
-        self.ordinals = layout
-        self.template = undecoded_template(layout)
-        # Of a name that is there several times, the last entry counts: no telling by position then.
-        self.names = tuple(layout) if len(layout) == len(headers) else ()
-        self.headers = b"".join(headers)
-        self.count = len(headers)
-        self.header_sizes = <uint32_t*>PyMem_Malloc(max(1, self.count) * sizeof(uint32_t))
-        if self.header_sizes == NULL:
+        cdef uint32_t* sizes = <uint32_t*>PyMem_Malloc(max(1, self.count) * sizeof(uint32_t))
+        if sizes == NULL:
             raise MemoryError
-        for index, header in enumerate(headers):
-            self.header_sizes[index] = len(header)
+        for index in range(self.count):
+            sizes[index] = scan.entries[index].header_size
+        self.header_sizes = sizes
+        # Of a name that is there several times, the last entry counts: no telling by position then.
+        self.names = tuple(self._ordinals) if len(self._ordinals) == self.count else ()
+        self.headers = signature
+        self._template = undecoded_template(self._ordinals)
+        return 0
 
 
-cdef object _name_of_header(bytes header):
-    cdef Bytes at = <Bytes>PyBytes_AS_STRING(header) + 1
-    cdef Bytes end = <Bytes>PyBytes_AS_STRING(header) + PyBytes_GET_SIZE(header)
+cdef Shape _named(Scan* scan):
+    # Makes the shape of an entity, for itself alone.
+    cdef Shape shape = Shape.__new__(Shape)
+    cdef Bytes at
+    cdef Bytes end
     cdef Bytes name_end
-    if not read_length(&at, end, &name_end):
-        raise AssertionError("the scanner made this header")
-    return PyUnicode_DecodeUTF8(<const char*>at, name_end - at, NULL)
+    cdef Py_ssize_t index
+    cdef dict ordinals = {}
+    for index in range(scan.count):
+        at = scan.entries[index].header + 1
+        end = scan.entries[index].header + scan.entries[index].header_size
+        if not read_length(&at, end, &name_end):
+            raise AssertionError("the scanner has read this header")
+        ordinals[PyUnicode_DecodeUTF8(<const char*>at, name_end - at, NULL)] = index
+    shape._ordinals = ordinals
+    shape.names = ()
+    shape.count = scan.count
+    return shape
 
 
-SHAPES = NamesCache(max_names=100_000)
+cdef Shape _no_names():
+    cdef Scan scan
+    cdef Shape shape
+    memset(&scan, 0, sizeof(Scan))
+    shape = _named(&scan)
+    shape._learn(b"", &scan)
+    return shape
 
-EMPTY = Shape([])
 
-# The shapes that an entity most likely has, by the name in its first entry: of each set of names, the
-# last shape that was scanned comes first, SETS further on the one before it, and so on. Bounded like
-# SHAPES: shapes with many names are only kept in the first place, those with very many not at all.
+EMPTY = _no_names()
+
+
+def _forget_likely():
+    # So that what is likely is always part of what is kept, and takes no memory of its own.
+    cdef Py_ssize_t index
+    for index in range(SETS * WAYS):
+        LIKELY[index] = None
+
+
+SHAPES = BoundedCache(MAX_BYTES, _forget_likely)
+
+# The shapes of SHAPES that an entity most likely has, by the name in its first entry: of each set of
+# names, the last shape that was scanned comes first, SETS further on the one before it, and so on.
 cdef enum:
     SETS = 64
     WAYS = 4
-    FIRST_WAY_NAMES = 16384
-    OTHER_WAY_NAMES = 1024
+    LIKELY_NAMES = 16384  # a shape with more is looked up each time
 
 cdef list LIKELY = [None] * (SETS * WAYS)
 
 # Where matching leaves the offsets of the values, until it is known whether the shape is the right one.
-cdef uint32_t MATCHED[FIRST_WAY_NAMES]
+# Until they are copied from here no Python code may run, nor what makes objects and so collects garbage:
+# it may read other entities.
+cdef uint32_t MATCHED[LIKELY_NAMES]
 
 cdef enum:
     # An entity with no more properties than these has no array of offsets: looking for a value from
@@ -92,21 +138,6 @@ cdef inline uint32_t _hash(Bytes at, Py_ssize_t size) noexcept nogil:
     for index in range(size):
         hashed = (hashed ^ at[index]) * 16777619
     return hashed
-
-
-cdef struct Entry:
-    # The value is the offset of the length that precedes it.
-    Bytes header
-    uint32_t header_size
-    uint32_t value
-
-
-cdef struct Scan:
-    # Where a scan leaves what it found.
-    Entry* entries
-    Py_ssize_t count
-    Py_ssize_t capacity
-    bint has_key
 
 
 cdef inline int _next_entry(
@@ -237,21 +268,33 @@ cdef int _scan(Bytes base, Bytes at, Bytes end, Scan* scan) except -1:
     return 1
 
 
+cdef bytes _signature(Scan* scan):
+    # Joins the headers.
+    cdef Py_ssize_t size = 0
+    cdef Py_ssize_t index
+    cdef char* at
+    for index in range(scan.count):
+        size += scan.entries[index].header_size
+    joined = PyBytes_FromStringAndSize(NULL, size)
+    at = PyBytes_AS_STRING(joined)
+    for index in range(scan.count):
+        memcpy(at, scan.entries[index].header, scan.entries[index].header_size)
+        at += scan.entries[index].header_size
+    return joined
+
+
 cdef Shape _shape_of(Scan* scan):
-    # Looks a scanned shape up, or learns it. None, if a name is not UTF-8.
-    cdef list headers = [
-        PyBytes_FromStringAndSize(
-            <const char*>scan.entries[index].header, scan.entries[index].header_size
-        )
-        for index in range(scan.count)
-    ]
-    signature = b"".join(headers)
-    shape = SHAPES.get(signature)
+    # Looks a scanned shape up; learns it, if it came before. None, if a name is not UTF-8.
+    cdef bytes signature = _signature(scan)
+    cdef Shape shape = SHAPES.get(signature)
     if shape is None:
         try:
-            shape = SHAPES.add(signature, Shape(headers), len(headers))
+            shape = _named(scan)
         except UnicodeDecodeError:
             return None
+        if SHAPES.comes_again(signature):
+            shape._learn(signature, scan)
+            SHAPES.keep(signature, shape, learned_bytes(signature, shape._template))
     return shape
 
 
@@ -273,8 +316,6 @@ cdef void _becomes_likely(uint32_t slot, Shape shape):
     cdef Shape earlier
     cdef int way
     for way in range(WAYS):
-        if shape.count > (FIRST_WAY_NAMES if way == 0 else OTHER_WAY_NAMES):
-            return
         earlier = LIKELY[slot + way * SETS]
         LIKELY[slot + way * SETS] = shape
         if earlier is None:
@@ -326,20 +367,21 @@ cdef Shape index_entity(bytes owner, Py_ssize_t start, Py_ssize_t end, Offsets* 
             shape = _shape_of(&scan)
             if shape is None:
                 return None
-            if shape.count > FEW:
+            if shape.count > FEW or shape._template is None:
                 offsets.values = _allocate(shape.count)
                 for index in range(shape.count):
                     offsets.values[index] = scan.entries[index].value
         finally:
             PyMem_Free(scan.entries)
-        _becomes_likely(slot, shape)
+        if shape._template is not None and shape.count <= LIKELY_NAMES:
+            _becomes_likely(slot, shape)
     offsets.start = offsets.next_entry = <uint32_t>start
     offsets.end = <uint32_t>end
     return shape
 
 
 cdef uint32_t* _allocate(Py_ssize_t count) except NULL:
-    cdef uint32_t* values = <uint32_t*>PyMem_Malloc(count * sizeof(uint32_t))
+    cdef uint32_t* values = <uint32_t*>PyMem_Malloc(max(1, count) * sizeof(uint32_t))
     if values == NULL:
         raise MemoryError
     return values

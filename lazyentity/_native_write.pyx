@@ -1,16 +1,24 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=True
-"""The native backend's encoder of properties.
+"""The native backend's encoder of entities.
 
-They are written in protobuf's wire format and parsed into the message by upb, which takes less time than
-setting them one by one. Every length takes four bytes, needed or not: that is legal, and nobody but upb
-sees it.
+One recursion writes an entity, with all that is in it, in protobuf's wire format; upb parses that into
+the message, which takes less time than setting properties one by one. Every length takes four bytes,
+needed or not: that is legal, and nobody but upb sees it.
 
-Only values of the types that the client itself returns are written here, of these only what has nothing
-unusual about it. All else, and so every error, is for the pure backend's encoder.
+Values of the types that the client itself returns are written here, and so are lists, dicts and entities.
+The pure backend's encoder serialises any other value, which is spliced; nobody catches an error of it. It
+also writes the whole entity, from the beginning, in three cases:
+
+- lists, dicts and entities are nested too deep for this encoder,
+- a length takes more than four bytes,
+- upb refuses the result, for bytes that were to be written as they came.
+
+The pure encoder never calls this one. So no value is encoded more than twice, however deep it is.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.dict cimport PyDict_Next
+from cpython.exc cimport PyErr_Clear
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint8_t, uint64_t
@@ -18,6 +26,7 @@ from libc.string cimport memcpy
 
 from lazyentity._tags cimport (
     ARRAY_VALUES,
+    ENTITY_KEY,
     ENTITY_PROPERTIES,
     ENTRY_NAME,
     ENTRY_VALUE,
@@ -38,17 +47,26 @@ from lazyentity._tags cimport (
 
 import datetime
 
+from google.cloud.datastore.entity import Entity
 from google.protobuf.message import DecodeError
 from proto.datetime_helpers import DatetimeWithNanoseconds
 
 from lazyentity.codec import messages, write
 
 cdef extern from "Python.h":
-    const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
+    const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size)
+    const char* utf8_of "PyUnicode_AsUTF8AndSize"(object text, Py_ssize_t* size) except NULL
+    long long PyLong_AsLongLongAndOverflow(object number, int* overflow) except? -1
 
 cdef object STAMP = datetime.datetime
 cdef object NANO_STAMP = DatetimeWithNanoseconds
 cdef object UTC = datetime.timezone.utc
+cdef tuple FLAGS = (set, tuple, frozenset, list)
+# As objects, for Cython takes the types themselves for a question about an object's memory.
+cdef object CONTAINERS = (list, dict)
+cdef object DICT = dict
+cdef object LIST = list
+cdef dict NOTHING = {}
 cdef object EPOCH = datetime.date(1970, 1, 1).toordinal()
 
 cdef enum:
@@ -56,14 +74,16 @@ cdef enum:
     NUMBER = 12  # a tag of up to two bytes and a varint
     FLAG = 3
     MAX_LENGTH = 0x0FFFFFFF  # that four bytes can tell
-    MAX_DEPTH = 90  # messages in messages: protobuf's parsers go down 100
+    # Messages in messages, down to the one that holds the innermost list or dict. Protobuf's parsers go
+    # down 100: there is room for a request around them, and for what a list, a dict and a key consist of.
+    MAX_DEPTH = 90
 
 
 cdef struct Buffer:
     uint8_t* data
     Py_ssize_t size
     Py_ssize_t capacity
-    int deepest  # messages in messages
+    bint is_flat  # no message in it can be deeper than MAX_DEPTH allows
 
 
 cdef int reserve(Buffer* buffer, Py_ssize_t more) except -1:
@@ -125,10 +145,10 @@ cdef bint put_bytes(Buffer* buffer, uint8_t tag, const char* data, Py_ssize_t si
     return finish(buffer, start)
 
 
-cdef bint put_text(Buffer* buffer, uint8_t tag, object text) except -1:
+cdef bint put_name(Buffer* buffer, object name) except -1:
     cdef Py_ssize_t size
-    cdef const char* encoded = PyUnicode_AsUTF8AndSize(text, &size)
-    return put_bytes(buffer, tag, encoded, size)
+    cdef const char* encoded = utf8_of(name, &size)
+    return put_bytes(buffer, ENTRY_NAME, encoded, size)
 
 
 cdef int put_number(Buffer* buffer, uint8_t tag, uint64_t number) except -1:
@@ -150,13 +170,13 @@ cdef bint put_stamp(Buffer* buffer, object stamp) except -1:
 
 
 cdef bint put_list(
-    Buffer* buffer, list items, bint excluded, int depth, object entity_message
+    Buffer* buffer, list items, bint excluded, int depth, object contents_of
 ) except -1:
     cdef Py_ssize_t array = begin(buffer, VALUE_ARRAY)
     cdef Py_ssize_t start
     for item in items:
         start = begin(buffer, ARRAY_VALUES)
-        if not put_value(buffer, item, 0, depth + 2, entity_message):
+        if not put_value(buffer, item, 0, depth + 2, contents_of):
             return 0
         if excluded:
             put_number(buffer, VALUE_EXCLUDE, 1)
@@ -165,66 +185,76 @@ cdef bint put_list(
     return finish(buffer, array)
 
 
-cdef bint put_dict(Buffer* buffer, dict properties, int depth, object entity_message) except -1:
+cdef bint put_entity_value(
+    Buffer* buffer, tuple contents, int depth, object contents_of
+) except -1:
     cdef Py_ssize_t entity = begin(buffer, VALUE_ENTITY)
-    cdef Py_ssize_t entry
-    cdef Py_ssize_t start
-    for name, value in properties.items():
-        if type(name) is not str:
+    return put_entity(buffer, contents, depth + 1, contents_of) and finish(buffer, entity)
+
+
+cdef bint put_dict(Buffer* buffer, dict properties, int depth, object contents_of) except -1:
+    cdef Py_ssize_t entity = begin(buffer, VALUE_ENTITY)
+    if has_plain_names(properties):
+        if not put_properties(buffer, properties, (), NOTHING, depth + 1, contents_of):
             return 0
-        entry = begin(buffer, ENTITY_PROPERTIES)
-        if not put_text(buffer, ENTRY_NAME, name):
-            return 0
-        start = begin(buffer, ENTRY_VALUE)
-        if not put_value(buffer, value, 0, depth + 3, entity_message):
-            return 0
-        if not finish(buffer, start) or not finish(buffer, entry):
-            return 0
+    else:
+        put_slowly(buffer, (None, (), False, None, properties, (), NOTHING), contents_of)
     return finish(buffer, entity)
 
 
 cdef bint put_value(
-    Buffer* buffer, object value, bint excluded, int depth, object entity_message
+    Buffer* buffer, object value, bint excluded, int depth, object contents_of
 ) except -1:
     # Writes the fields of a Value. The flag is for the elements of a list. Answers 0 if the pure backend
     # is to write the whole.
     cdef double floating
+    cdef long long number
+    cdef int overflow = 0
+    cdef Py_ssize_t size
+    cdef const char* encoded
     kind = type(value)
     if kind is str:
-        return put_text(buffer, VALUE_STRING, value)
-    if kind is int:
-        return put_number(buffer, VALUE_INTEGER, <uint64_t><int64_t>value)
-    if kind is float:
+        encoded = PyUnicode_AsUTF8AndSize(value, &size)
+        if encoded != NULL:
+            return put_bytes(buffer, VALUE_STRING, encoded, size)
+        PyErr_Clear()
+    elif kind is int:
+        number = PyLong_AsLongLongAndOverflow(value, &overflow)
+        if not overflow:
+            return put_number(buffer, VALUE_INTEGER, <uint64_t>number)
+    elif kind is float:
         floating = value
         reserve(buffer, NUMBER)
         put_tag(buffer, VALUE_DOUBLE)
         memcpy(buffer.data + buffer.size, &floating, sizeof(floating))
         buffer.size += sizeof(floating)
         return 1
-    if kind is bool:
+    elif kind is bool:
         return put_number(buffer, VALUE_BOOLEAN, 1 if value is True else 0)
-    if value is None:
+    elif value is None:
         return put_number(buffer, VALUE_NULL, 0)
-    if kind is bytes:
+    elif kind is bytes:
         return put_bytes(
             buffer, VALUE_BLOB, PyBytes_AS_STRING(value), PyBytes_GET_SIZE(value)
         )
-    buffer.deepest = max(buffer.deepest, depth + 1)
-    if kind is STAMP or kind is NANO_STAMP:
+    elif kind is STAMP or kind is NANO_STAMP:
         zone = value.tzinfo
         if zone is None or zone is UTC:
             return put_stamp(buffer, value)
-    elif depth > MAX_DEPTH:
-        return 0
-    elif kind is dict:
-        return put_dict(buffer, value, depth, entity_message)
-    elif kind is list:
-        return put_list(buffer, value, excluded, depth, entity_message)
-    elif isinstance(value, list):
-        return 0
-    serialised, levels = write.serialised_value(value, entity_message)
-    buffer.deepest = max(buffer.deepest, depth + <int>levels)
-    return put_serialised(buffer, serialised)
+    elif kind is dict or kind is list or isinstance(value, CONTAINERS):
+        if depth > MAX_DEPTH:
+            return 0
+        if kind is dict:
+            return put_dict(buffer, value, depth, contents_of)
+        if kind is list:
+            return put_list(buffer, value, excluded, depth, contents_of)
+        if isinstance(value, Entity):
+            return put_entity_value(buffer, contents_of(value), depth, contents_of)
+        if isinstance(value, DICT):
+            return put_dict(buffer, dict(value), depth, contents_of)
+        items = [] if len(value) == 0 else list(value)
+        return put_list(buffer, items, excluded, depth, contents_of)
+    return put_serialised(buffer, write.serialised_value(value))
 
 
 cdef int put_serialised(Buffer* buffer, bytes fields) except -1:
@@ -235,8 +265,49 @@ cdef int put_serialised(Buffer* buffer, bytes fields) except -1:
     return 1
 
 
+cdef bint put_entity(Buffer* buffer, tuple contents, int depth, object contents_of) except -1:
+    # Writes the fields of an Entity that is so many messages deep, itself included.
+    source, deleted, keeps_key, key, properties, excluded, meanings = contents
+    if (
+        type(meanings) is not dict
+        or type(excluded) not in FLAGS
+        or not has_plain_names(properties)
+    ):
+        # That encoder asks them as the client does.
+        return put_slowly(buffer, contents, contents_of)
+    if source is not None:
+        if depth > 1:
+            buffer.is_flat = 0
+        put_serialised(buffer, source._untouched(properties, deleted, keeps_key))
+    if key is not None:
+        serialised = write.serialised_key(key)
+        if not put_bytes(
+            buffer, ENTITY_KEY, PyBytes_AS_STRING(serialised), PyBytes_GET_SIZE(serialised)
+        ):
+            return 0
+    return put_properties(buffer, properties, excluded, meanings, depth, contents_of)
+
+
+cdef bint has_plain_names(object properties) except -1:
+    # Whether each is a str, no more and no less: of these, no two are the same to protobuf.
+    cdef Py_ssize_t position = 0
+    cdef PyObject* name
+    while PyDict_Next(properties, &position, &name, NULL):
+        if type(<object>name) is not str:
+            return 0
+    return 1
+
+
+cdef int put_slowly(Buffer* buffer, tuple contents, object contents_of) except -1:
+    # Has the pure backend write an entity, of which nothing was written yet.
+    message = messages.Entity()
+    if not write.write_entity(message, contents, contents_of):
+        buffer.is_flat = 0
+    return put_serialised(buffer, message.SerializeToString())
+
+
 cdef bint put_properties(
-    Buffer* buffer, object properties, object excluded, object meanings, object entity_message
+    Buffer* buffer, object properties, object excluded, dict meanings, int depth, object contents_of
 ) except -1:
     # Properties are those of any subclass of dict.
     cdef Py_ssize_t position = 0
@@ -245,57 +316,48 @@ cdef bint put_properties(
     cdef Py_ssize_t entry
     cdef Py_ssize_t start
     cdef bint is_excluded
+    cdef bint has_meanings = bool(meanings)
+    cdef bint has_excluded = bool(excluded)
     # Not properties.items(): of an entity, that is its own.
     while PyDict_Next(properties, &position, &name_at, &value_at):
         name = <object>name_at
         value = <object>value_at
-        if type(name) is not str:
-            return 0
-        if name in meanings:
-            alone = messages.Entity()
-            levels = write.write_properties(
-                alone, {name: value}, excluded, meanings, entity_message
-            )
-            buffer.deepest = max(buffer.deepest, <int>levels)
-            put_serialised(buffer, alone.SerializeToString())
+        if has_meanings and name in meanings:
+            alone = (None, (), False, None, {name: value}, excluded, meanings)
+            put_slowly(buffer, alone, contents_of)
             continue
-        is_excluded = name in excluded
+        is_excluded = has_excluded and name in excluded
         entry = begin(buffer, ENTITY_PROPERTIES)
-        if not put_text(buffer, ENTRY_NAME, name):
+        if not put_name(buffer, name):
             return 0
         start = begin(buffer, ENTRY_VALUE)
-        if not put_value(buffer, value, is_excluded, 3, entity_message):
+        if not put_value(buffer, value, is_excluded, depth + 2, contents_of):
             return 0
-        if is_excluded and type(value) is not list:
+        if is_excluded and not isinstance(value, LIST):
             put_number(buffer, VALUE_EXCLUDE, 1)
         if not finish(buffer, start) or not finish(buffer, entry):
             return 0
     return 1
 
 
-def write_properties(message, properties, excluded, meanings, entity_message):
-    """As :func:`lazyentity.codec.write.write_properties`."""
+def write_entity(message, contents, contents_of):
+    """As :func:`lazyentity.codec.write.write_entity`."""
     cdef Buffer buffer
-    cdef bint written = 0
+    cdef object serialised = None
     buffer.data = NULL
     buffer.size = buffer.capacity = 0
-    buffer.deepest = 3
+    buffer.is_flat = 1
     try:
-        if type(meanings) is dict and type(excluded) in (set, frozenset, tuple, list):
-            written = put_properties(&buffer, properties, excluded, meanings, entity_message)
-            if written:
-                # Of entries of the same name, the last one parsed is the one that counts.
-                message.MergeFromString(
-                    PyBytes_FromStringAndSize(<const char*>buffer.data, buffer.size)
-                )
-    except (OverflowError, UnicodeEncodeError):
-        # A number or a text that is none of protobuf's.
-        written = 0
-    except DecodeError:
-        # An embedded entity goes deeper than parsers do. What was parsed before is written again.
-        written = 0
+        if put_entity(&buffer, contents, 1, contents_of):
+            serialised = PyBytes_FromStringAndSize(<const char*>buffer.data, buffer.size)
     finally:
         PyMem_Free(buffer.data)
-    if written:
-        return buffer.deepest
-    return write.write_properties(message, properties, excluded, meanings, entity_message)
+    if serialised is not None:
+        try:
+            message.MergeFromString(serialised)
+        except DecodeError:
+            # Something that was to be written as it came is malformed, or too deep by now.
+            message.Clear()
+        else:
+            return bool(buffer.is_flat)
+    return write.write_entity(message, contents, contents_of)

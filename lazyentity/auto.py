@@ -1,7 +1,12 @@
-"""Importing this module patches every supported client: ``import lazyentity.auto``."""
+"""Importing this module patches every supported client: ``import lazyentity.auto``.
+
+It logs one line to the logger ``lazyentity``, at the level INFO: the clients with their versions,
+whether they are patched, and the backend.
+"""
 
 from __future__ import annotations
 
-import lazyentity
+from lazyentity.patches import log_summary, patch
 
-lazyentity.patch()
+patch()
+log_summary()

@@ -18,10 +18,8 @@ from lazyentity.entity import (
     plain_type,
     touched_attributes,
 )
-from lazyentity.undecoded import UNDECODED
 
 _stored = dict.__getitem__
-_stored_items = dict.items
 
 
 def detach(entities: Iterable[Entity], *, partial: bool = False) -> list[Entity]:
@@ -58,7 +56,7 @@ def _detach(entity: Entity, partial: bool) -> Entity:
     require_entity("detach", entity)
     if not isinstance(entity, LazyEntityBase):
         return entity
-    kept = [name for name, value in list(_stored_items(entity)) if value is not UNDECODED]
+    kept = list(entity._decoded())
     whole = len(kept) == len(entity) and not isinstance(entity, DetachedEntity)
     detached: Entity = _copy(entity, _raw_of(entity, kept), kept)
     if not (whole or partial):
@@ -94,6 +92,7 @@ def _copy(entity: LazyEntityBase, raw: bytes, names: Iterable[str]) -> Any:
     if meanings is not None:
         attributes["_meanings"] = _meanings_of_copies(meanings, values, copies)
     touched_attributes(duplicate).update(attributes)
+    duplicate._deleted_attributes = entity._deleted_attributes
     return duplicate
 
 
@@ -103,7 +102,7 @@ def _meanings_of(entity: LazyEntityBase) -> Any:
     if "_meanings" in attributes:
         return attributes["_meanings"]
     # Asking the entity itself would decode whatever has a meaning.
-    decoded = [name for name, value in list(_stored_items(entity)) if value is not UNDECODED]
+    decoded = list(entity._decoded())
     if not decoded or not plain_type(entity)._from_raw(_raw_of(entity, decoded))._wire_meanings():
         return None
     return entity._wire_meanings()
@@ -165,16 +164,16 @@ class DetachedEntity(LazyEntityBase):
             "make it by detach(entities, partial=True)"
         )
 
+    def _wire_entity(self) -> None:
+        # A copy is refused on write as well, and so no stock entity.
+        return None
+
     def _empty_plain(self) -> Entity:
         return empty_detached()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        _, *contents = super().__reduce_ex__(protocol)
-        return empty_detached, *contents
-
-    def __setstate__(self, attributes: dict[str, Any]) -> None:
-        # The native mapping has one that refuses.
-        touched_attributes(self).update(attributes)
+        _, _, *contents = super().__reduce_ex__(protocol)
+        return empty_detached, (), *contents
 
 
 def empty_detached() -> LazyEntity:

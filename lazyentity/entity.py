@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copyreg
 import functools
+import sys
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from google.cloud.datastore.entity import Entity
@@ -12,6 +14,9 @@ from lazyentity._types import describe_type
 
 _Self = TypeVar("_Self", bound="LazyEntityBase")
 
+# What pickles of classes without a constructor name, of every protocol.
+_reconstruct: Any = copyreg._reconstructor  # type: ignore[attr-defined]  # typeshed leaves it out
+
 
 if TYPE_CHECKING:
 
@@ -20,6 +25,41 @@ if TYPE_CHECKING:
 
 else:
     _MappingAndEntity = object
+
+
+class _WireAttribute:
+    """An attribute of ``Entity`` that is read from the bytes when it is first asked for.
+
+    From then on, or once it was set, the instance dictionary has it, and Python finds it there
+    without asking this.
+
+    Args:
+        read: name of the method of the mapping that reads it.
+    """
+
+    def __init__(self, read: str) -> None:
+        self._read = read
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, entity: Any, owner: type) -> Any:
+        if entity is None:
+            # As of Entity.
+            raise AttributeError(f"type object {owner.__name__!r} has no attribute {self._name!r}")
+        if self._name in entity._deleted_attributes:
+            raise AttributeError(f"{owner.__name__!r} object has no attribute {self._name!r}")
+        return entity._instance_dict().setdefault(self._name, getattr(entity, self._read)())
+
+
+class _GetState:
+    """``object.__getstate__`` looks past ``__dict__``; that of an instance gives what is there.
+
+    That of the class is object's, for libraries to see that there is nothing special about it.
+    """
+
+    def __get__(self, entity: Any, owner: type) -> Any:
+        return object.__getstate__ if entity is None else functools.partial(vars, entity)
 
 
 class LazyEntityBase(_MappingAndEntity):
@@ -46,13 +86,23 @@ class LazyEntityBase(_MappingAndEntity):
             )
         return cls._from_raw(raw)
 
-    def __getattr__(self, name: str) -> Any:
-        # Entity's attributes live in the instance dictionary only, so this is asked for them as
-        # long as they are not there, and never again.
-        read = _WIRE_ATTRIBUTES.get(name)
-        if read is None:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        return self._instance_dict().setdefault(name, getattr(self, read)())
+    # Of the class, for inspect.getattr_static() and, by it, protocols that are checked at run time.
+    key = _WireAttribute("_wire_key")
+    exclude_from_indexes = _WireAttribute("_wire_excluded")
+    _meanings = _WireAttribute("_wire_meanings")
+
+    # Not in the mapping: a type of C that does this may not be given to object.__setattr__().
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._instance_dict()
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        if name not in _unread_attributes(self):
+            super().__delattr__(name)
+        if name in _WIRE_ATTRIBUTES:
+            # Else it would be read from the bytes again.
+            self._deleted_attributes |= {name}
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, dict):
@@ -61,28 +111,28 @@ class LazyEntityBase(_MappingAndEntity):
         if isinstance(other, Entity) and self.key != other.key:
             return False
         # dict compares storage with storage, here and in the reflected comparison of a plain dict.
-        self._decode_all()
+        self._decode_all("==")
         if isinstance(other, LazyEntityBase):
-            other._decode_all()
+            other._decode_all("==")
         return Entity.__eq__(self, other)  # type: ignore[no-any-return]  # upstream is untyped
 
     __ne__ = Entity.__ne__
     __hash__ = None  # type: ignore[assignment]  # how Python spells "unhashable"
 
     def __repr__(self) -> str:
-        self._decode_all()
+        self._decode_all("repr()")
         return Entity.__repr__(self)  # type: ignore[no-any-return]  # upstream is untyped
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         # First, so that an entity that refuses to be read as a whole stays as it is.
-        items = self.items()
-        return Entity, (), vars(self), None, iter(items)
+        self._decode_all("a copy or pickle")
+        # Not by the constructor: an attribute that was deleted stays so, as in stock entities.
+        return _reconstruct, (Entity, dict, {}), vars(self), None, iter(dict.items(self))
+
+    if sys.version_info >= (3, 11):
+        __getstate__ = _GetState()
 
     # What the kinds of :func:`derived_type` do differently.
-
-    def _read_on_request(self, name: str) -> Any:
-        """Read a property for whoever says that it is to be decoded, or cannot do without."""
-        return self[name]
 
     def _require_writable(self) -> None:
         """Raise RuntimeError if this entity must not be written."""
@@ -92,18 +142,39 @@ class LazyEntityBase(_MappingAndEntity):
         return Entity()
 
 
-_WIRE_ATTRIBUTES = {
-    "key": "_wire_key",
-    "exclude_from_indexes": "_wire_excluded",
-    "_meanings": "_wire_meanings",
-}
+# In the order in which Entity sets them.
+_WIRE_ATTRIBUTES = tuple(
+    name for name, value in vars(LazyEntityBase).items() if isinstance(value, _WireAttribute)
+)
+
+
+def _unread_attributes(entity: LazyEntityBase) -> list[str]:
+    """Return the attributes that are still to be read from the bytes."""
+    attributes, deleted = touched_attributes(entity), entity._deleted_attributes
+    return [name for name in _WIRE_ATTRIBUTES if name not in attributes and name not in deleted]
 
 
 def _complete_attributes(entity: LazyEntityBase) -> dict[str, Any]:
     """The instance dictionary, with what was not read from the bytes before."""
-    for name in _WIRE_ATTRIBUTES:
+    for name in _unread_attributes(entity):
         getattr(entity, name)
     return touched_attributes(entity)
+
+
+def _replace_attributes(entity: LazyEntityBase, attributes: Any) -> None:
+    if not isinstance(attributes, dict):
+        raise TypeError(
+            f"__dict__ must be set to a dictionary, not a '{type(attributes).__name__}'"
+        )
+    entity._replace_instance_dict(attributes)
+    entity._deleted_attributes = frozenset(_WIRE_ATTRIBUTES)
+
+
+def _delete_attributes(entity: LazyEntityBase) -> None:
+    _replace_attributes(entity, {})
+
+
+_attributes = property(_complete_attributes, _replace_attributes, _delete_attributes)
 
 
 def touched_attributes(entity: LazyEntityBase) -> dict[str, Any]:
@@ -111,33 +182,7 @@ def touched_attributes(entity: LazyEntityBase) -> dict[str, Any]:
     return entity._instance_dict()
 
 
-class _InstanceDictOnDemand(LazyEntityBase):
-    """For a mapping that makes the instance dictionary only when it is asked for."""
-
-    __slots__ = ()
-
-    # Not in the mapping: a type of C that does this may not be given to object.__setattr__().
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        self._instance_dict()
-        super().__setattr__(name, value)
-
-    def __delattr__(self, name: str) -> None:
-        self._instance_dict()
-        super().__delattr__(name)
-
-
-def _base_over(mapping: type) -> type[LazyEntityBase]:
-    return _InstanceDictOnDemand if mapping._INSTANCE_DICT_ON_DEMAND else LazyEntityBase  # type: ignore[attr-defined]  # of every mapping
-
-
-if TYPE_CHECKING:
-    _Base = LazyEntityBase
-else:
-    _Base = _base_over(LazyMapping)
-
-
-class LazyEntity(_Base, LazyMapping, Entity):
+class LazyEntity(LazyEntityBase, LazyMapping, Entity):
     """A :class:`google.cloud.datastore.Entity` that decodes a property when it is first read.
 
     It is what a patched or wrapped client returns; :meth:`from_bytes` makes one by hand. Called
@@ -160,7 +205,7 @@ class LazyEntity(_Base, LazyMapping, Entity):
     __slots__ = ()
     # Here and not in the base: a class whose layout is a mapping's gets a __dict__ descriptor of
     # its own.
-    __dict__ = property(_complete_attributes)
+    __dict__ = _attributes
 
 
 def lazy_entity_type(mapping: type) -> type[LazyEntity]:
@@ -171,8 +216,8 @@ def lazy_entity_type(mapping: type) -> type[LazyEntity]:
     Args:
         mapping: a lazy mapping, as :mod:`lazyentity._backend` describes it.
     """
-    namespace = {"__slots__": (), "__dict__": property(_complete_attributes)}
-    kind: type[LazyEntity] = type("LazyEntity", (_base_over(mapping), mapping, Entity), namespace)
+    namespace = {"__slots__": (), "__dict__": _attributes}
+    kind: type[LazyEntity] = type("LazyEntity", (LazyEntityBase, mapping, Entity), namespace)
     return kind
 
 

@@ -2,83 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from google.cloud.datastore.entity import Entity
 
-from lazyentity._backend import backend
 from lazyentity._types import require_entity
-from lazyentity.codec import messages
 from lazyentity.codec.encode import entity_bytes
-from lazyentity.codec.values import stock_entity
-from lazyentity.entity import LazyEntity, LazyEntityBase
-
-
-def materialize(entity: Entity) -> Entity:
-    """Return a plain stock entity with everything decoded.
-
-    Args:
-        entity: a lazy entity; a stock one is returned as it is.
-
-    Returns:
-        google.cloud.datastore.Entity: equal to ``entity``. Entities inside of its lists, dicts and
-        embedded entities are plain as well. Containers are new, other values are shared. What is
-        made of a detached entity that is refused on write is refused, too: see :func:`detach`.
-
-    Raises:
-        TypeError: if ``entity`` is not an entity.
-        ValueError, google.protobuf.message.DecodeError: if a property cannot be decoded.
-        RuntimeError: if a property was not prefetched, and reading it is refused: see :func:`wrap`.
-    """
-    require_entity("materialize", entity)
-    return _materialize_entity(entity) if isinstance(entity, LazyEntityBase) else entity
-
-
-def stock_from_bytes(raw: bytes) -> Entity:
-    """Make a stock entity of a serialised one, in whichever way is faster with this backend.
-
-    Raises:
-        google.protobuf.message.DecodeError: if the bytes are malformed.
-        ValueError, OverflowError: as the client raises them.
-    """
-    if backend == "native":
-        return _materialize_entity(LazyEntity._from_raw(raw))
-    return stock_entity(messages.Entity.FromString(raw))
-
-
-def _materialize_value(value: Any) -> Any:
-    if isinstance(value, LazyEntityBase) or type(value) is Entity:
-        return _materialize_entity(value)
-    if type(value) is list:
-        return [_materialize_value(item) for item in value]
-    if type(value) is dict:
-        return {name: _materialize_value(item) for name, item in value.items()}
-    return value
-
-
-def _materialize_entity(entity: Any) -> Entity:
-    values = dict(entity.items())
-    plain = entity._empty_plain() if isinstance(entity, LazyEntityBase) else Entity()
-    plain.update(values)
-    for name, value in values.items():
-        if isinstance(value, _CONTAINERS):
-            plain[name] = _materialize_value(value)
-    plain.__dict__.update(vars(entity))
-    plain.exclude_from_indexes = set(entity.exclude_from_indexes)
-    # The client writes a meaning back only with the very object it was read with.
-    plain._meanings = {
-        name: (
-            meaning,
-            plain[name]
-            if name in values and original is values[name]
-            else _materialize_value(original),
-        )
-        for name, (meaning, original) in entity._meanings.items()
-    }
-    return plain
-
-
-_CONTAINERS = (list, dict)
+from lazyentity.codec.errors import refuse_undecoded
+from lazyentity.entity import LazyEntityBase
 
 
 def raw(entity: Entity) -> bytes:
@@ -91,12 +20,16 @@ def raw(entity: Entity) -> bytes:
         entity: a lazy or a stock entity.
 
     Raises:
-        TypeError: if ``entity`` is not an entity.
+        TypeError: if ``entity`` is not an entity, or holds an undecoded property of another one.
         ValueError: as the client raises it, if a value has no Datastore type.
         RuntimeError: if the entity was detached with a part of its properties: see :func:`detach`.
     """
     require_entity("raw", entity)
-    return entity_bytes(entity)
+    try:
+        return entity_bytes(entity)
+    except ValueError as error:
+        refuse_undecoded(entity, error)
+        raise
 
 
 def prefetch(entity: Entity, *names: str) -> None:

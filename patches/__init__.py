@@ -2,38 +2,39 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
-import os
-import sys
-import threading
-import warnings
-from types import FrameType, ModuleType
 
-from packaging.version import Version
-
-from lazyentity.patches import datastore, ndb
+from lazyentity._choice import expected_backend, requested_backend
+from lazyentity._environment import DISABLE, EAGER, is_set
+from lazyentity._version import __version__
+from lazyentity.patches import adapters, datastore, ndb
+from lazyentity.patches.clients import Client
 from lazyentity.patches.imports import WhenImported
+from lazyentity.patches.locks import ForkableLock
+from lazyentity.patches.notices import warn
 from lazyentity.patches.registry import Seam, modules_holding
 
-__all__ = ["patch", "patched", "unpatch"]
+__all__ = ["log_summary", "patch", "patched", "unpatch"]
 
 _logger = logging.getLogger("lazyentity")
 
-_DISABLE = "LAZYENTITY_DISABLE"
-_NOT_DISABLED = frozenset(("", "0", "false", "no", "off"))
+_CLIENTS = {client.name: client for client in (datastore.CLIENT, ndb.CLIENT)}
 
-_CLIENTS: dict[str, ModuleType] = {"datastore": datastore, "ndb": ndb}
-
-_lock = threading.RLock()
-_refused: set[str] = set()
+_lock = ForkableLock()
+_told: set[str] = set()
+"""The warnings so far: each is given once."""
 
 
-def _patch_imported_ndb() -> None:
-    with _lock:
-        _patch_client("ndb", strict=False)
+def _patch_when_imported(client: Client) -> WhenImported:
+    def act() -> None:
+        with _lock:
+            _patch_imported(client, strict=False)
+
+    return WhenImported(client.package, act)
 
 
-_ndb_import = WhenImported(ndb.PACKAGE, _patch_imported_ndb)
+_imports = {name: _patch_when_imported(client) for name, client in _CLIENTS.items()}
 
 
 def _selected(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -43,108 +44,133 @@ def _selected(names: tuple[str, ...]) -> tuple[str, ...]:
     return names or tuple(_CLIENTS)
 
 
-def patch(*names: str, strict: bool = False) -> None:
+def patch(*names: str, strict: bool = False, eager: bool | None = None) -> None:
     """Make the reads of every supported client return lazy entities, whenever the client was made.
 
-    A client that cannot be patched (its version is not supported, or something that would have to
-    be replaced is not there) is left as it is, with one warning. google-cloud-ndb may also be not
-    there at all; if it is, it is patched when the application imports it. Patching again does
-    nothing. While the environment variable ``LAZYENTITY_DISABLE`` is set to anything but ``0``,
-    ``false``, ``no`` or ``off``, this logs that and does nothing.
+    With ``eager`` they return stock entities, and models as ndb makes them, in less time than the
+    client takes for it.
+
+    A client that the application has not imported yet is patched when it does. One that cannot be
+    patched (its version is not supported, or something that would have to be replaced or called is
+    not there) is left as it is, with one warning; so are those that call it. What somebody else put
+    in place of a client's function that converts entities, keys or values stays there and converts
+    what it would convert without lazyentity, with one warning. Patching again changes nothing but
+    whether reads are lazy or eager. While the environment variable ``LAZYENTITY_DISABLE`` is set to
+    anything but ``0``, ``false``, ``no`` or ``off``, this logs that and does nothing.
 
     Args:
         names: which clients, of ``"datastore"`` and ``"ndb"``. All that are installed, if none is
             named.
-        strict: raise instead of warning. A client that is installed is imported for that.
+        strict: raise instead of warning, and patch nothing more. A client that is installed is
+            imported for that.
+        eager: return stock entities. None, the default, is True while the environment variable
+            ``LAZYENTITY_EAGER`` is set, to the same values as the other. The client converts in
+            this mode from now on, or from when it is imported; results that it has received before
+            included. The mode does not extend to wrapped queries and clients: see ``wrap()``.
 
     Raises:
         ValueError: if a name is not known.
+        ImportError: if ``LAZYENTITY_BACKEND`` requests a backend that is not there.
         RuntimeError: if ``strict`` and a client cannot be patched.
     """
     selected = _selected(names)
-    if os.environ.get(_DISABLE, "").strip().lower() not in _NOT_DISABLED:
-        _logger.warning("%s is set: reads stay as they are, nothing is patched", _DISABLE)
+    if is_set(DISABLE):
+        _logger.warning("%s is set: reads stay as they are, nothing is patched", DISABLE)
         return
+    if requested_backend():
+        expected_backend()
+    is_eager = is_set(EAGER) if eager is None else eager
+    # Another thread may be importing one. That is waited for without the lock, which the other
+    # thread takes when it has done so.
+    imported = {
+        name
+        for name in selected
+        if (strict or _CLIENTS[name].is_imported()) and _import(_CLIENTS[name], strict)
+    }
     with _lock:
         for name in selected:
-            if name != "ndb" or _is_ndb_due(strict=strict, is_named="ndb" in names):
-                _patch_client(name, strict)
+            _CLIENTS[name].patch.eager = is_eager
+            if name in imported:
+                _patch_imported(_CLIENTS[name], strict)
+            else:
+                _await(_CLIENTS[name], strict=strict, is_named=name in names)
+        is_anything_patched = bool(patched())
+    if is_anything_patched and not is_eager:
+        # Without the lock: other threads may be importing what is adapted.
+        adapters.install()
 
 
-def _is_ndb_due(*, strict: bool, is_named: bool) -> bool:
-    """Say whether ndb is to be patched at once; if it is to be patched later, see to that."""
-    if not _ndb_import.is_installed():
-        if is_named:
-            _refuse("ndb", f"lazyentity: {ndb.DISTRIBUTION} is not installed", strict)
+def _import(client: Client, strict: bool) -> bool:
+    """Import a client; say whether it is there."""
+    if not _imports[client.name].is_installed():
         return False
-    if strict or _ndb_import.is_imported():
-        return True
-    _ndb_import.wait()
-    return False
+    try:
+        importlib.import_module(client.package)
+    except Exception as error:  # noqa: BLE001  # whatever a client raises, it is not there
+        if strict:
+            _refuse(client, client.failure(error), strict)
+        return False
+    return True
 
 
-def _is_supported(installed: str, supported: str) -> bool:
-    # By release, so that a pre-release of the first version beyond the range is beyond it, too.
-    # packaging.specifiers would do, at three times the cost of importing packaging.version.
-    lowest, bound = (Version(part.lstrip("<>=")).release for part in supported.split(","))
-    return lowest <= Version(installed).release < bound
-
-
-def _patch_client(name: str, strict: bool) -> None:
-    client = _CLIENTS[name]
-    if client.PATCH.active:
-        return
-    problem = None
-    installed_version = client.installed_version()
-    if not _is_supported(installed_version, client.SUPPORTED_VERSIONS):
-        problem = (
-            f"{client.DISTRIBUTION} {installed_version} is not supported "
-            f"(supported: {client.SUPPORTED_VERSIONS})"
-        )
+def _await(client: Client, *, strict: bool, is_named: bool) -> None:
+    if not _imports[client.name].is_installed():
+        if is_named:
+            _refuse(client, f"{client.distribution} is not installed", strict)
+    elif (problem := client.problem()) is not None:
+        _refuse(client, problem, strict)
     else:
-        try:
-            client.PATCH.apply()
-        except (AttributeError, ImportError) as error:
-            problem = f"{client.DISTRIBUTION} {installed_version} cannot be patched ({error})"
-    if problem is not None:
-        message = f"lazyentity: {problem}; nothing is patched and all its entities stay stock"
-        _refuse(name, message, strict)
+        _imports[client.name].wait()
+
+
+def _patch_imported(client: Client, strict: bool) -> None:
+    if client.patch.active:
         return
-    _warn_of_old_references(client.CONVERSION)
+    replaced: list[str] = []
+    problem = client.problem()
+    if problem is None:
+        try:
+            replaced = client.replaced_conversions()
+            if replaced and strict:
+                problem = replaced[0]
+            else:
+                client.patch.apply()
+        except Exception as error:  # noqa: BLE001  # a later version may differ in any way
+            problem = client.failure(error)
+    if problem is not None:
+        _refuse(client, problem, strict)
+        return
+    for one in replaced:
+        _warn_once(f"lazyentity: {one}; it stays in charge, and what it converts stays as it is")
+    _warn_of_old_references(client.conversion)
 
 
-def _refuse(name: str, message: str, strict: bool) -> None:
+def _refuse(client: Client, problem: str, strict: bool) -> None:
+    message = f"lazyentity: {problem}; it is not patched, nor is any client that is built on it"
     if strict:
         raise RuntimeError(message)
-    if name not in _refused:
-        _refused.add(name)
-        _warn(message)
+    for other in _CLIENTS.values():
+        if other is client or client in other.over:
+            _imports[other.name].cancel()
+    _warn_once(message)
 
 
 def _warn_of_old_references(conversion: Seam) -> None:
+    if not conversion.is_own():
+        # It was left to somebody else.
+        return
     holders = modules_holding(conversion.original, home=conversion.module)
     if holders:
-        _warn(
+        warn(
             f"lazyentity: patched too late for these modules, which imported {conversion.path} "
             f"by name before and go on making stock entities with it: {', '.join(holders)}"
         )
 
 
-def _warn(message: str) -> None:
-    """Warn at the line that called into lazyentity, ``import lazyentity.auto`` included."""
-    ours = __name__.partition(".")[0]
-    stacklevel = 1
-    frame = sys._getframe()
-    while frame.f_back is not None and _package(frame) in (ours, "importlib", "wrapt"):
-        # warnings does not count importlib's own frames.
-        stacklevel += _package(frame) != "importlib"
-        frame = frame.f_back
-    warnings.warn(message, RuntimeWarning, stacklevel=stacklevel)
-
-
-def _package(frame: FrameType) -> str:
-    name: str = frame.f_globals.get("__name__", "")
-    return name.partition(".")[0]
+def _warn_once(message: str) -> None:
+    if message not in _told:
+        _told.add(message)
+        warn(message)
 
 
 def unpatch(*names: str) -> None:
@@ -160,15 +186,40 @@ def unpatch(*names: str) -> None:
     """
     with _lock:
         for name in _selected(names):
-            if name == "ndb":
-                _ndb_import.cancel()
-            _CLIENTS[name].PATCH.revert()
+            _imports[name].cancel()
+            _CLIENTS[name].patch.revert()
+        if not patched():
+            adapters.remove()
 
 
 def patched() -> tuple[str, ...]:
-    """Return the names of the clients that are patched, or will be as soon as they are imported."""
+    """Return the names of the clients that are patched, or will be as soon as they are imported.
+
+    One that is known to be unsupported, by itself or for a client that it calls, is not among them.
+    """
     return tuple(
-        name
-        for name, client in _CLIENTS.items()
-        if client.PATCH.active or (name == "ndb" and _ndb_import.awaited)
+        name for name, client in _CLIENTS.items() if client.patch.active or _imports[name].awaited
     )
+
+
+def log_summary() -> None:
+    """Log the clients with their versions and the backend in one line, unless that is disabled."""
+    if is_set(DISABLE) or not _logger.isEnabledFor(logging.INFO):
+        return
+    _logger.info(
+        "lazyentity %s, %s backend: %s",
+        __version__,
+        expected_backend(),
+        ", ".join(map(_state_of, _CLIENTS.values())),
+    )
+
+
+def _state_of(client: Client) -> str:
+    if client.patch.active:
+        state = "is patched"
+    elif _imports[client.name].awaited:
+        state = "is patched when it is imported"
+    else:
+        state = "stays stock"
+    version = client.version()
+    return f"{client.distribution} {version} {state}" if version else f"no {client.distribution}"

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from google.cloud.datastore import helpers
 
 from lazyentity._backend import converter_of_items
 from lazyentity._types import describe_type
+from lazyentity.codec.values import stock_entity
 from lazyentity.entity import LazyEntityBase
-from lazyentity.patches.datastore import convert
+from lazyentity.patches.datastore_calls import convert, convert_eagerly
 from lazyentity.strict import make_strict
 
 
@@ -35,13 +36,28 @@ UNTOUCHED = Delivery(_to_entity, converter_of_items(_to_entity))
 """Nothing is decoded, and everything may be read."""
 
 
-def delivery_of(prefetch: Iterable[str], strict: bool) -> Delivery:
+def _to_stock_entity(message: Any) -> Any:
+    return convert_eagerly(message, stock_entity)
+
+
+def _item_to_stock_entity(_iterator: Any, message: Any) -> Any:
+    return _to_stock_entity(message)
+
+
+EAGER = Delivery(_to_stock_entity, _item_to_stock_entity)
+"""Entities are stock ones."""
+
+
+def delivery_of(names: Sequence[str], strict: bool, is_eager: bool) -> Delivery:
     """Return what hands out entities as :func:`~lazyentity.patches.wrapping.wrap` documents it.
 
-    Raises:
-        TypeError: if ``prefetch`` is no iterable of names.
+    Args:
+        names: those in its ``prefetch``.
+        strict: as there.
+        is_eager: whether entities are stock ones.
     """
-    names = _names(prefetch)
+    if is_eager:
+        return EAGER
     if not names and not strict:
         return UNTOUCHED
 
@@ -63,7 +79,12 @@ def delivery_of(prefetch: Iterable[str], strict: bool) -> Delivery:
     return Delivery(to_entity, item_to_entity)
 
 
-def _names(prefetch: Any) -> tuple[str, ...]:
+def names_of(prefetch: Any) -> tuple[str, ...]:
+    """Return the names in the option ``prefetch`` of :func:`~lazyentity.patches.wrapping.wrap`.
+
+    Raises:
+        TypeError: if it is no iterable of names.
+    """
     if isinstance(prefetch, str):
         raise TypeError(f"wrap() takes prefetch= as a list of names, not one: [{prefetch!r}]")
     if not isinstance(prefetch, Iterable):

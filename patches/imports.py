@@ -1,7 +1,8 @@
-"""Doing something to a package when the application imports it, and not importing it before."""
+"""Doing something to a module when the application imports it, and not importing it before."""
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import sys
 from collections.abc import Callable
@@ -10,48 +11,64 @@ import wrapt
 
 
 class WhenImported:
-    """Something that waits for a package to be imported.
+    """An action that waits for a module to be imported.
+
+    Any number may wait for one module: they act in the order in which they began to wait.
 
     Args:
-        package: dotted name of the package.
-        action: called once it was imported, if it is :attr:`awaited` at that time.
+        module: dotted name of the module or package.
+        action: called once it was imported, if it is :attr:`awaited` at that time. What it raises
+            is raised by the import.
 
     Attributes:
         awaited: whether the import is being waited for.
     """
 
-    def __init__(self, package: str, action: Callable[[], None]) -> None:
+    def __init__(self, module: str, action: Callable[[], None]) -> None:
         self.awaited = False
-        self._package = package
+        self._module = module
         self._action = action
         self._is_registered = False
 
     def is_installed(self) -> bool:
-        """Say whether the package could be imported, or was."""
+        """Say whether the module could be imported, or was."""
         if self.is_imported():
             return True
         try:
-            return importlib.util.find_spec(self._package) is not None
-        except ModuleNotFoundError:
-            # Of a package around it.
+            return importlib.util.find_spec(self._module) is not None
+        except (ModuleNotFoundError, ValueError):
+            # Of a package around it; of a module that says not where it is from.
             return False
 
     def is_imported(self) -> bool:
-        """Say whether somebody has imported the package."""
-        return self._package in sys.modules
+        """Say whether somebody has imported the module, or is importing it."""
+        return sys.modules.get(self._module) is not None
 
     def wait(self) -> None:
-        """Act when the package is imported."""
+        """Act when the module is imported; now, if it was.
+
+        Another thread that is importing it is waited for. That thread may need a lock that the
+        caller holds: there must be none.
+        """
         self.awaited = True
-        if not self._is_registered:
+        if self.is_imported() and not (self._is_registered and self._is_being_imported()):
+            # Not by wrapt, which holds a lock of its own while it calls.
+            self._imported(None)
+        elif not self._is_registered:
             self._is_registered = True
-            wrapt.register_post_import_hook(self._imported, self._package)
+            wrapt.register_post_import_hook(self._imported, self._module)
+
+    def _is_being_imported(self) -> bool:
+        spec = getattr(sys.modules[self._module], "__spec__", None)
+        return bool(getattr(spec, "_initializing", False))
 
     def cancel(self) -> None:
         """Do not act after all."""
         self.awaited = False
 
     def _imported(self, _: object) -> None:
+        # Another thread may be importing it still.
+        importlib.import_module(self._module)
         if self.awaited:
             self.awaited = False
             self._action()

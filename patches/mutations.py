@@ -6,7 +6,7 @@ The list that a batch keeps them in stays the client's own. A mutation knows its
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
@@ -44,10 +44,28 @@ def add_mutation(batch: Any, operation: str) -> Any:
     return message
 
 
-def copy_when_sent(message: Any) -> None:
-    """Have the mutation that ``message`` is the operation of be copied into a request after all."""
+def assign_in_mutation(message: Any, assign: Callable[[Any], bool]) -> None:
+    """Make the operation of a mutation that of an entity; leave it without one, if that raises.
+
+    Args:
+        message: the empty message of the operation, in proto-plus.
+        assign: fills an empty upb message of the same class, and says whether its nesting is known
+            to be within protobuf's limit in any request.
+    """
     mutation = vars(message).get(_MUTATION)
-    if mutation is not None:
+    if mutation is None:
+        # Added to the batch by the client: nothing says which mutation it is part of.
+        apart = type(message._pb)()
+        assign(apart)
+        message._pb.CopyFrom(apart)
+        return
+    try:
+        fits = assign(message._pb)
+    except BaseException:
+        mutation._pb.Clear()
+        raise
+    if not fits:
+        # Copying parses, and that is where the client refuses what goes too deep.
         vars(mutation).pop(_REQUEST, None)
 
 

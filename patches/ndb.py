@@ -5,117 +5,100 @@ Nothing of ndb is imported before the application imports it.
 
 from __future__ import annotations
 
-import functools
-import importlib
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
-from google.cloud.datastore.key import Key
+from lazyentity.patches import datastore
+from lazyentity.patches.clients import Client
+from lazyentity.patches.registry import Patch, Seam, calling, replacing
 
-from lazyentity.patches.registry import Patch, Seam
-
-DISTRIBUTION: Final = "google-cloud-ndb"
 SUPPORTED_VERSIONS: Final = ">=2.7,<2.8"
-PACKAGE: Final = "google.cloud.ndb"
 
-_Original = Callable[..., Any]
-
-
-def installed_version() -> str:
-    """Return the version of ndb, which is imported for that."""
-    version: str = importlib.import_module(f"{PACKAGE}.version").__version__
-    return version
-
-
-_Replace = Callable[[Any, Callable[[], bool]], Any]
-
-
-def _ours(module: str, name: str) -> Any:
-    # The modules import ndb, and so are imported no earlier than it is patched.
-    return getattr(importlib.import_module(f"lazyentity.patches.{module}"), name)
-
-
-def _calling(module: str, name: str) -> _Replace:
-    """Replace by what calls a function of ours, given the original and then the arguments."""
-
-    def replace(original: _Original, is_active: Callable[[], bool]) -> _Original:
-        function = _ours(module, name)
-
-        @functools.wraps(original)
-        def replacement(*args: Any, **kwargs: Any) -> Any:
-            if is_active():
-                return function(original, *args, **kwargs)
-            return original(*args, **kwargs)
-
-        return replacement
-
-    return replace
-
-
-def _made_by(module: str, name: str) -> _Replace:
-    """Replace by what a function of ours makes of the original."""
-    return lambda original, is_active: _ours(module, name)(original, is_active)
-
-
-def _replace_entity_from_protobuf(original: _Original, is_active: Callable[[], bool]) -> Any:
-    return _ours("ndb_models", "entity_from_protobuf")(original, is_active, CONVERSION)
-
-
-def _replace_kind(original: property, is_active: Callable[[], bool]) -> property:
-    get_original = original.__get__
-
-    @functools.wraps(original.fget)  # type: ignore[arg-type]  # a getter it has
-    def kind(key: Any) -> Any:
-        # The client's own copies the whole path first; ndb asks for it at every turn.
-        if type(key) is Key and is_active():
-            return key._path[-1]["kind"]
-        return get_original(key)
-
-    return property(kind)
-
+_PACKAGE = "google.cloud.ndb"
+_API = f"{_PACKAGE}._datastore_api"
+_MODEL = f"{_PACKAGE}.model"
+_QUERY = f"{_PACKAGE}._datastore_query"
 
 CONVERSION: Final = Seam(
-    f"{PACKAGE}.model", "_entity_from_ds_entity", _calling("ndb_models", "entity_from_ds_entity")
+    _MODEL, "_entity_from_ds_entity", calling("ndb_models", "entity_from_ds_entity"), yields=True
 )
-PATCH: Final = Patch(
-    [
-        Seam(f"{PACKAGE}._datastore_api", "stub", _calling("ndb_calls", "stub")),
-        Seam(f"{PACKAGE}._datastore_api", "entity_pb2", _made_by("ndb_calls", "EntityTypes")),
-        Seam(f"{PACKAGE}._datastore_api", "lookup", _calling("ndb_lookups", "lookup")),
-        Seam(
-            f"{PACKAGE}._datastore_api",
-            "_datastore_lookup",
-            _calling("ndb_lookups", "datastore_lookup"),
-        ),
-        Seam(f"{PACKAGE}._datastore_api", "_LookupBatch.add", _calling("ndb_lookups", "add")),
-        Seam(
-            f"{PACKAGE}._datastore_api",
-            "_LookupBatch.idle_callback",
-            _calling("ndb_lookups", "idle_callback"),
-        ),
-        Seam(
-            f"{PACKAGE}._datastore_api",
-            "_LookupBatch.lookup_callback",
-            _calling("ndb_lookups", "lookup_callback"),
-        ),
-        Seam(f"{PACKAGE}._batch", "get_batch", _calling("ndb_lookups", "get_batch")),
-        Seam(f"{PACKAGE}.context", "_Context.use", _calling("ndb_calls", "use")),
-        Seam(f"{PACKAGE}.key", "Key.get_async", _calling("ndb_lookups", "get_async")),
-        Seam(f"{PACKAGE}.model", "_entity_from_protobuf", _replace_entity_from_protobuf),
-        Seam(
-            f"{PACKAGE}.model",
-            "_entity_to_ds_entity",
-            _calling("ndb_models", "entity_to_ds_entity"),
-        ),
-        Seam(f"{PACKAGE}.model", "Property.__get__", _made_by("ndb_models", "property_get")),
-        Seam(f"{PACKAGE}._datastore_query", "fetch", _calling("ndb_calls", "fetch")),
-        Seam(f"{PACKAGE}._datastore_query", "_Result.key", _calling("ndb_calls", "result_key")),
-        Seam(
-            f"{PACKAGE}._datastore_query",
-            "_QueryIteratorImpl.has_next_async",
-            _calling("ndb_calls", "has_next_async"),
-        ),
-        Seam("google.cloud.datastore.key", "Key.kind", _replace_kind),
-        CONVERSION,
-    ]
+_MESSAGE_CONVERSION = Seam(
+    _MODEL, "_entity_from_protobuf", replacing("ndb_models", "entity_from_protobuf"), yields=True
+)
+_ENCODING = Seam(
+    _MODEL, "_entity_to_ds_entity", calling("ndb_models", "entity_to_ds_entity"), yields=True
+)
+_READING: Final = (*datastore.READING, CONVERSION, _MESSAGE_CONVERSION)
+
+
+def reads_by_own() -> bool:
+    """As :func:`lazyentity.patches.datastore.reads_by_own`, of ndb and what it calls."""
+    return all(place.is_own() for place in _READING)
+
+
+CLIENT: Final = Client(
+    name="ndb",
+    distribution="google-cloud-ndb",
+    package=_PACKAGE,
+    supported=SUPPORTED_VERSIONS,
+    over=(datastore.CLIENT,),
+    conversion=CONVERSION,
+    conversions=(*_READING, _ENCODING),
+    patch=Patch(
+        [
+            Seam(_API, "stub", calling("ndb_calls", "stub")),
+            Seam(_API, "entity_pb2", replacing("ndb_calls", "replace_entity_types")),
+            Seam(_API, "lookup", calling("ndb_lookups", "lookup")),
+            Seam(_API, "_LookupBatch.lookup_callback", calling("ndb_lookups", "lookup_callback")),
+            Seam(f"{_PACKAGE}.key", "Key.get_async", calling("ndb_lookups", "get_async")),
+            _MESSAGE_CONVERSION,
+            _ENCODING,
+            Seam(_MODEL, "Property.__get__", replacing("ndb_models", "property_get")),
+            Seam(_QUERY, "fetch", calling("ndb_calls", "fetch")),
+            Seam(_QUERY, "_Result.key", calling("ndb_calls", "result_key")),
+            Seam(
+                _QUERY,
+                "_QueryIteratorImpl.has_next_async",
+                calling("ndb_calls", "has_next_async"),
+            ),
+            Seam("google.cloud.datastore.key", "Key.kind", replacing("ndb_calls", "replace_kind")),
+            CONVERSION,
+        ],
+        uses={
+            _API: ("_NOT_FOUND",),
+            f"{_PACKAGE}.context": ("_Context._use_cache", "_Context._use_datastore"),
+            _QUERY: (
+                "_QueryIteratorImpl._batch",
+                "_QueryIteratorImpl._index",
+                "_Result._key",
+            ),
+            f"{_PACKAGE}.key": ("Key._from_ds_key", "Key._key", "Key._reference"),
+            _MODEL: (
+                "_BaseValue",
+                "Expando._default_indexed",
+                "Expando._write_empty_list_for_dynamic_properties",
+                "Model._clone_properties",
+                "Model._code_name_from_stored_name",
+                "Model._entity_key",
+                "Model._get_kind",
+                "Model._key",
+                "Model._kind_map",
+                "Model._lookup_model",
+                "Model._pre_get_hook",
+                "Model._projection",
+                "Model._properties",
+                "Model._values",
+                "Property._choices",
+                "Property._code_name",
+                "Property._exclude_from_indexes",
+                "Property._find_methods",
+                "Property._indexed",
+                "Property._name",
+                "Property._repeated",
+                "Property._required",
+                "Property._validate",
+                "Property._validator",
+                "_properties_of",
+            ),
+        },
+    ),
 )

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
+import functools
 from collections.abc import Callable, Generator
 from typing import Any
 
 import wrapt
+from google.cloud.datastore.key import Key as DatastoreKey
 from google.cloud.datastore_v1.services.datastore.transports.grpc import DatastoreGrpcTransport
-from google.cloud.datastore_v1.types import datastore as datastore_pb2
+from google.cloud.datastore_v1.types import entity as entity_pb2
 from google.cloud.datastore_v1.types import query as query_pb2
 from google.cloud.ndb import _datastore_query
-from google.cloud.ndb.context import _state
 from google.cloud.ndb.key import Key
 from google.cloud.ndb.tasklets import Future, tasklet
 
-from lazyentity._backend import Conversion, EntityBytes
+from lazyentity._backend import Conversion, EntityBytes, stock_from_raw
 from lazyentity._eager import is_eager
 from lazyentity.entity import LazyEntity
-from lazyentity.operations import stock_from_bytes
+from lazyentity.patches.ndb import reads_by_own
 from lazyentity.patches.responses import (
     EntityHandle,
     EntityResult,
@@ -39,7 +39,7 @@ def _query_response(raw: bytes) -> Any:
     if response.batch.entity_result_type == _FULL:
         return response
     # ndb takes properties out of the results of projections before it makes models of them.
-    return datastore_pb2.RunQueryResponse.deserialize(raw)
+    return response.message()
 
 
 def _eager_query_response(raw: bytes) -> Any:
@@ -64,13 +64,14 @@ def stub(otherwise: Callable[[], Any]) -> Any:
     """Return what the current context's client calls the API by.
 
     Only the transport that a client makes for itself has a lazy counterpart; anything else (a mock,
-    a subclass) is returned as it is. The connection is the client's own.
+    a subclass) is returned as it is, and so is every transport while somebody else's function
+    converts the responses. The connection is the client's own.
 
     Args:
         otherwise: ndb's own ``stub``.
     """
     transport = otherwise()
-    if type(transport) is not DatastoreGrpcTransport:
+    if type(transport) is not DatastoreGrpcTransport or not reads_by_own():
         return transport
     kind = EagerTransport if is_eager() else LazyTransport
     # Kept on the transport itself: the two live and die together.
@@ -78,6 +79,19 @@ def stub(otherwise: Callable[[], Any]) -> Any:
     name = f"_lazyentity_{kind.__name__}"
     lazy = kept.get(name)
     return kept.setdefault(name, kind(channel=transport.grpc_channel)) if lazy is None else lazy
+
+
+def replace_kind(original: property, is_active: Callable[[], bool]) -> property:
+    """Replace ``google.cloud.datastore.Key.kind``, which copies the whole path first."""
+    get_original = original.__get__
+
+    @functools.wraps(original.fget)  # type: ignore[arg-type]  # a getter it has
+    def kind(key: Any) -> Any:
+        if type(key) is DatastoreKey and is_active():
+            return key._path[-1]["kind"]
+        return get_original(key)
+
+    return property(kind)
 
 
 def result_key(otherwise: Callable[[Any], Any], result: Any) -> Any:
@@ -131,52 +145,6 @@ def fetch(_otherwise: Callable[[Any], Any], query: Any) -> Generator[Any, bool, 
     return fetched
 
 
-def use(_otherwise: Callable[[Any], Any], context: Any) -> Use:
-    """Return what makes an ndb context the current one, as its method ``use`` does."""
-    return Use(context)
-
-
-_NOT_ENTERED = object()
-
-
-class Use(contextlib.ContextDecorator):
-    """Makes an ndb context the current one, as what its method ``use`` returns does."""
-
-    def __init__(self, context: Any) -> None:
-        self._context = context
-        self._previous: Any = _NOT_ENTERED
-
-    def _recreate_cm(self) -> Use:
-        # For each call of a decorated function: they may be calls within calls.
-        return Use(self._context)
-
-    def __enter__(self) -> Any:
-        if self._previous is not _NOT_ENTERED:
-            # The error of what contextlib makes of a generator, as ndb's own is.
-            raise AttributeError("a context manager that was made by use() is entered once")
-        context = self._context
-        previous = self._previous = _state.context
-        # What goes on by turns, each in its context, mostly stays in the same.
-        if previous is not context:
-            _state.context = context
-        if not previous:
-            _state.toplevel_context = context
-            context.rpc_time = 0
-            context.wait_time = 0
-        return context
-
-    def __exit__(self, *error: object) -> None:
-        previous = self._previous
-        if previous is _NOT_ENTERED:
-            raise RuntimeError("the context manager was not entered")
-        if not previous:
-            _state.toplevel_context = None
-        elif previous is not self._context:
-            previous.cache.update(self._context.cache)
-        if _state.context is not previous:
-            _state.context = previous
-
-
 class CachedEntity(EntityHandle):
     """An entity of the global cache, which ndb merges its bytes into."""
 
@@ -211,13 +179,19 @@ class EntityTypes(wrapt.ObjectProxy[Any]):
 
     @property
     def Entity(self) -> Any:  # noqa: N802  # the name of the message
-        return _new_cached_entity if self._self_is_active() else self.__wrapped__.Entity
+        is_lazy = self._self_is_active() and reads_by_own()
+        return _new_cached_entity if is_lazy else self.__wrapped__.Entity
+
+
+def replace_entity_types(module: Any, is_active: Callable[[], bool]) -> Any:
+    """Replace the module by an :class:`EntityTypes`; somebody else's in its place stays."""
+    return EntityTypes(module, is_active) if module is entity_pb2 else module
 
 
 def _new_cached_entity() -> CachedEntity:
     # Called, a stand-in makes what it stands in for.
     entity: CachedEntity = EntityBytes.__new__(CachedEntity)
-    conversion = Conversion(LazyEntity, stock_from_bytes)
+    conversion = Conversion(LazyEntity, stock_from_raw)
     conversion.eager = is_eager()
     entity._receive(b"", conversion)
     return entity

@@ -10,8 +10,9 @@ from typing import Any
 
 from google.cloud.ndb import model
 
+from lazyentity.codec.cache import BoundedCache
 from lazyentity.codec.entries import MEMBER_NUMBERS
-from lazyentity.codec.layout import undecoded_template
+from lazyentity.codec.layout import MAX_BYTES, learned_bytes, undecoded_template
 from lazyentity.patches.ndb_lazydict import ModelDict
 from lazyentity.patches.ndb_own import Methods, is_own
 from lazyentity.undecoded import UNDECODED
@@ -22,9 +23,6 @@ _fill = dict.update
 
 _NULL, _ARRAY = MEMBER_NUMBERS["null_value"], MEMBER_NUMBERS["array_value"]
 _NULL_OR_ARRAY_ONLY = bytes(number if number in (_NULL, _ARRAY) else 0 for number in range(256))
-
-# The more names there are, the fewer patterns are remembered: at most so many names in all.
-_MAX_NAMES_OF_PATTERNS = 10_000
 
 # What giving a dynamic property a base value comes down to.
 _SETTING = Methods("_call_shallow_validation", "_do_validate", "_set_value", "_store_value")
@@ -47,6 +45,9 @@ class LazyProperties(ModelDict):
 
 _Pattern = tuple[dict[str, Any], dict[str, Any], frozenset[str]]
 
+# By the dynamic properties, and by which of them are null, and which are arrays.
+_PATTERNS: BoundedCache[tuple[DynamicProperties, bytes], _Pattern] = BoundedCache(MAX_BYTES)
+
 
 class DynamicProperties:
     """Makes what depends on the dynamic properties of entities that have the same names.
@@ -58,17 +59,21 @@ class DynamicProperties:
         model_class: a subclass of ``ndb.Expando``.
         names: those of the dynamic properties.
         taken_names: those of all properties that a model takes from the entity, in its order.
+        is_kept: whether there will be further entities with these names.
     """
 
     def __init__(
-        self, model_class: Any, names: tuple[str, ...], taken_names: tuple[str, ...]
+        self,
+        model_class: Any,
+        names: tuple[str, ...],
+        taken_names: tuple[str, ...],
+        is_kept: bool,
     ) -> None:
         self.names = names
         self._taken_names = taken_names
         self._defined = dict(model_class._properties)
         self._options = _options(model_class)
-        # By which of the dynamic properties are null, and which are arrays.
-        self._patterns: dict[bytes, _Pattern] = {}
+        self._is_kept = is_kept
 
     def serves(self, model_class: Any, names: tuple[str, ...]) -> bool:
         """Say whether this is what another one for a class and dynamic names would be."""
@@ -103,9 +108,9 @@ class DynamicProperties:
             are those of its class.
         """
         nulls_and_arrays = entity._wire_members(self.names).translate(_NULL_OR_ARRAY_ONLY)
-        pattern = self._patterns.get(nulls_and_arrays)
+        pattern = _PATTERNS.get((self, nulls_and_arrays)) if self._is_kept else None
         if pattern is None:
-            pattern = self._learn(nulls_and_arrays)
+            pattern = self._pattern(nulls_and_arrays)
         values, template, repeated = pattern
         if len(template) == len(self._defined):
             return values, None
@@ -115,16 +120,18 @@ class DynamicProperties:
         _fill(properties, template)
         return values, properties
 
-    def _learn(self, nulls_and_arrays: bytes) -> _Pattern:
+    def _pattern(self, nulls_and_arrays: bytes) -> _Pattern:
         members = dict(zip(self.names, nulls_and_arrays, strict=True))
         values = undecoded_template(
             name for name in self._taken_names if members.get(name) != _NULL
         )
         properties = {**self._defined, **{name: UNDECODED for name in members if name in values}}
         repeated = frozenset(name for name, member in members.items() if member == _ARRAY)
-        if (len(self._patterns) + 1) * len(self.names) > _MAX_NAMES_OF_PATTERNS:
-            self._patterns.clear()
-        pattern = self._patterns[nulls_and_arrays] = values, properties, repeated
+        pattern = values, properties, repeated
+        if self._is_kept:
+            # The names and the other dicts of this object are in the key.
+            size = 2 * learned_bytes(nulls_and_arrays, properties)
+            _PATTERNS.keep((self, nulls_and_arrays), pattern, size)
         return pattern
 
 

@@ -44,7 +44,7 @@ class ModelDict(LazyDict):
     def _read_deleted(self, name: Any) -> Any:
         return self._made(name)
 
-    def _decode_all(self) -> None:
+    def _decode_all(self, operation: str) -> None:
         made = {name: self._made(name) for name in self._undecoded()}
         for name, value in made.items():
             self._keep(name, value)

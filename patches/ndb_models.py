@@ -13,6 +13,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+from google.cloud.datastore.key import Key
 from google.cloud.ndb import key as key_module
 from google.cloud.ndb import model
 from google.cloud.ndb.exceptions import BadValueError
@@ -20,10 +21,10 @@ from google.cloud.ndb.exceptions import BadValueError
 from lazyentity._eager import eager
 from lazyentity.codec import errors
 from lazyentity.entity import LazyEntity
+from lazyentity.patches.ndb import CLIENT, CONVERSION
 from lazyentity.patches.ndb_lazydict import ModelDict
 from lazyentity.patches.ndb_own import is_one_of, is_own, own
 from lazyentity.patches.ndb_plans import is_written_plainly, plan_for
-from lazyentity.patches.registry import Seam
 from lazyentity.patches.responses import EntityHandle
 from lazyentity.undecoded import UNDECODED
 
@@ -66,7 +67,11 @@ class LazyValues(ModelDict):
     def _made(self, name: Any) -> Any:
         # What follows is ndb's _entity_from_ds_entity(), for one property.
         prop = self._properties.get(name)
-        value = self._entity[name]
+        try:
+            value = self._entity[name]
+        except KeyError:
+            # Something that bypasses the methods put the sentinel there.
+            raise errors.undecoded_property(name, self._entity._raw) from None
         try:
             if value is None:
                 pass
@@ -221,15 +226,15 @@ def entity_from_ds_entity(otherwise: _Original, ds_entity: Any, model_class: Any
         and len(ds_entity._undecoded()) == len(ds_entity)
         and "_meanings" not in ds_entity._instance_dict()
     ):
-        # Whatever becomes of the entity, the model has what it was made of.
-        source = LazyEntity.from_bytes(ds_entity._raw)
-        return _model(source, ds_entity.key, ds_entity, model_class, otherwise)
+        key = ds_entity.key
+        if key is None or type(key) is Key:
+            # Whatever becomes of the entity, the model has what it was made of.
+            source = LazyEntity.from_bytes(ds_entity._raw)
+            return _model(source, key, ds_entity, model_class, otherwise)
     return otherwise(ds_entity, model_class)
 
 
-def entity_from_protobuf(
-    original: _Original, is_active: Callable[[], bool], conversion: Seam
-) -> _Original:
+def entity_from_protobuf(original: _Original, is_active: Callable[[], bool]) -> _Original:
     """Return what makes models where ``original``, ndb's own ``_entity_from_protobuf``, does.
 
     A stand-in of a lazy response or of a cached entity becomes a lazy model. A real message, as ndb
@@ -238,7 +243,6 @@ def entity_from_protobuf(
     Args:
         original: ndb's own.
         is_active: says whether ndb is patched.
-        conversion: the seam of ``_entity_from_ds_entity``.
     """
 
     @functools.wraps(original)
@@ -248,9 +252,11 @@ def entity_from_protobuf(
         if not issubclass(type(protobuf), EntityHandle):
             with eager():
                 return original(protobuf)
+        if CLIENT.patch.eager:
+            return model._entity_from_ds_entity(protobuf.to_stock_entity())
         entity = protobuf.to_entity()
-        if type(entity) is LazyEntity and conversion.stands(model._entity_from_ds_entity):
-            return _model(entity, entity._wire_key(), entity, None, conversion.original)
+        if type(entity) is LazyEntity and CONVERSION.stands(model._entity_from_ds_entity):
+            return _model(entity, entity._wire_key(), entity, None, CONVERSION.original)
         # Somebody else's function stands there, or the call was sent inside of eager().
         return model._entity_from_ds_entity(entity)
 

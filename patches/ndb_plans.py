@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from google.cloud.ndb import model
 
 from lazyentity._backend import type_version
-from lazyentity.codec.cache import NamesCache
-from lazyentity.codec.layout import undecoded_template
+from lazyentity.codec.cache import BoundedCache
+from lazyentity.codec.layout import MAX_BYTES, learned_bytes, undecoded_template
 from lazyentity.patches.ndb_expandos import (
     DynamicProperties,
     are_same,
@@ -93,6 +93,7 @@ class Plan:
     Args:
         model_class: a subclass of ``ndb.Model``.
         taken: what a model takes from such an entity; None, if ndb has to make the model.
+        is_kept: whether the plan is for further entities, too.
 
     Attributes:
         properties: ndb's properties, by stored name, of all that a model takes from such an entity
@@ -123,11 +124,12 @@ class Plan:
         "version",
     )
 
-    def __init__(self, model_class: Any, taken: Taken | None) -> None:
+    def __init__(self, model_class: Any, taken: Taken | None, is_kept: bool) -> None:
         self.properties = None if taken is None else taken.properties
         self.dynamic = None
         if taken is not None and taken.dynamic_names:
-            self.dynamic = DynamicProperties(model_class, taken.dynamic_names, taken.names)
+            names = taken.dynamic_names
+            self.dynamic = DynamicProperties(model_class, names, taken.names, is_kept)
         self.template = undecoded_template(self.properties or ()) if self.dynamic is None else {}
         self.conversions = {
             name: _conversion(prop)
@@ -241,12 +243,14 @@ def _take(model_class: Any, kind: Any, names: Any) -> Taken | None:
 
 
 # By class, kind and layout.
-PLANS: NamesCache[tuple[Any, Any, Any], Plan] = NamesCache(max_names=100_000)
+PLANS: BoundedCache[tuple[Any, Any, Any], Plan] = BoundedCache(MAX_BYTES)
 _known_plan = PLANS.get
 
 
 def plan_for(model_class: Any, kind: Any, layout: Any) -> Plan:
     """Return the plan for models of a class, made of entities of a layout, as the class is now.
+
+    It is kept if the layout is.
 
     Args:
         model_class: a subclass of ``ndb.Model``.
@@ -256,8 +260,9 @@ def plan_for(model_class: Any, kind: Any, layout: Any) -> Plan:
     Raises:
         google.cloud.ndb.model.KindError: if the class lacks a property, and nobody knows the kind.
     """
+    is_kept = layout.template is not None
     key = model_class, kind, layout
-    plan = _known_plan(key)
+    plan = _known_plan(key) if is_kept else None
     if (
         plan is not None
         and plan.version == type_version(model_class)
@@ -269,9 +274,16 @@ def plan_for(model_class: Any, kind: Any, layout: Any) -> Plan:
     classes = _Classes.of(model_class, kind)
     taken = _take(model_class, kind, layout.ordinals)
     if plan is None or not plan.serves(model_class, taken):
-        plan = Plan(model_class, taken)
+        plan = Plan(model_class, taken, is_kept)
         plan.see(model_class, classes)
-        PLANS.replace(key, plan, len(layout.ordinals))
+        if is_kept:
+            PLANS.keep(key, plan, _plan_bytes(layout))
     else:
         plan.see(model_class, classes)
     return plan
+
+
+def _plan_bytes(layout: Any) -> int:
+    # The layout is in the key. What a plan has of its own are as many dicts and tuples of the same
+    # names, and for each a tuple of its conversions.
+    return 3 * learned_bytes(None, layout.template)

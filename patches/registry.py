@@ -8,22 +8,58 @@ original did.
 
 from __future__ import annotations
 
+import functools
+import importlib
+import inspect
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
 import wrapt
 
 
-class Seam:
-    """One attribute of a client that is replaced while the client is patched.
+class Place:
+    """One attribute of a client.
 
     Args:
         module: name of the module that holds the attribute.
         path: dotted path of the attribute within the module.
+    """
+
+    def __init__(self, module: str, path: str) -> None:
+        self.module = module
+        self.path = path
+
+    def __str__(self) -> str:
+        return f"{self.module}.{self.path}"
+
+    def current(self) -> Any:
+        """Return what stands there now.
+
+        Raises:
+            AttributeError, ImportError: if nothing does.
+        """
+        return wrapt.resolve_path(self.module, self.path)[2]
+
+    def is_own(self) -> bool:
+        """Say whether a function of the module itself stands there, nobody's wrapper of it."""
+        module = sys.modules[self.module]
+        return is_of(module, getattr(module, self.path, None))
+
+    def is_foreign(self) -> bool:
+        """Say whether somebody else put something there."""
+        return hasattr(sys.modules[self.module], self.path) and not self.is_own()
+
+
+class Seam(Place):
+    """One attribute of a client that is replaced while the client is patched.
+
+    Args:
+        module, path: as for :class:`Place`.
         replace: called with the original and with a function that says whether the patch is active;
             returns the replacement. An inactive replacement must do what the original does.
+        yields: whether what somebody else put there is left there, and nothing replaced.
     """
 
     def __init__(
@@ -31,12 +67,25 @@ class Seam:
         module: str,
         path: str,
         replace: Callable[[Any, Callable[[], bool]], Any],
+        *,
+        yields: bool = False,
     ) -> None:
-        self.module = module
-        self.path = path
+        super().__init__(module, path)
         self.original: Any = None
         self._replace = replace
+        self._yields = yields
         self._replacement: Any = None
+
+    def is_own(self) -> bool:
+        """As :meth:`Place.is_own`; the replacement counts as the client's own."""
+        current = getattr(sys.modules[self.module], self.path, None)
+        return (self._replacement is not None and current is self._replacement) or super().is_own()
+
+    def is_foreign(self) -> bool:
+        """As :meth:`Place.is_foreign`; no matter a wrapper that names the replacement."""
+        return super().is_foreign() and not (
+            self._replacement is not None and _wraps(self.current(), self._replacement)
+        )
 
     def stands(self, current: Any) -> bool:
         """Say whether ``current``, found at the seam, is the replacement itself."""
@@ -57,6 +106,8 @@ class Seam:
         """Put the replacement in place, unless it still stands there under somebody's wrapper."""
         parent, attribute, current = wrapt.resolve_path(self.module, self.path)
         if self._replacement is not None and _wraps(current, self._replacement):
+            return
+        if self._yields and self.is_foreign():
             return
         replacement = self._replace(current, is_active)
         wrapt.apply_patch(parent, attribute, replacement)
@@ -89,26 +140,51 @@ def _wraps(outer: Any, inner: Any) -> bool:
 
 
 class Patch:
-    """The seams of one client."""
+    """The seams of one client.
 
-    def __init__(self, seams: Sequence[Seam]) -> None:
+    Args:
+        seams: what is replaced.
+        uses: what else the replacements use of the client that is private to it, by module: dotted
+            paths, of functions, classes, and of attributes of a class or of its instances.
+
+    Attributes:
+        active: whether the replacements do anything but what the originals do.
+        eager: whether reads return stock entities, or models as ndb makes them, while it is active.
+    """
+
+    def __init__(
+        self, seams: Sequence[Seam], uses: Mapping[str, Sequence[str]] | None = None
+    ) -> None:
         self.seams = tuple(seams)
         self.active = False
+        self.eager = False
+        self._uses = uses or {}
 
     def _is_active(self) -> bool:
         return self.active
+
+    def check(self) -> None:
+        """Look up everything that is replaced or used. Nothing is touched.
+
+        Raises:
+            AttributeError, ImportError: if the client lacks something.
+        """
+        for seam in self.seams:
+            seam.resolve()
+        for module, paths in self._uses.items():
+            for path in paths:
+                _require(importlib.import_module(module), path)
 
     def apply(self) -> None:
         """Install every seam, or none.
 
         Raises:
-            AttributeError, ImportError: if the client lacks what a seam replaces.
+            Exception: any, if the client is not what the replacements are made for.
         """
         if self.active:
             return
-        # Nothing is touched, not even for a moment, if something is missing.
-        for seam in self.seams:
-            seam.resolve()
+        # Nothing is replaced, not even for a moment, if something is missing.
+        self.check()
         installed: list[Seam] = []
         try:
             for seam in self.seams:
@@ -122,9 +198,72 @@ class Patch:
 
     def revert(self) -> None:
         """Put back every original; what was wrapped meanwhile does what the original does."""
-        self.active = False
+        self.active = self.eager = False
         for seam in self.seams:
             seam.remove()
+
+
+def _require(module: Any, path: str) -> None:
+    """Check that a module has what is at a dotted path.
+
+    Raises:
+        AttributeError: if it has not. An attribute that no class has is there if a method of the
+            class or of one of its bases names it: it is of its instances.
+    """
+    holder = module
+    for name in path.split("."):
+        if hasattr(holder, name):
+            holder = getattr(holder, name)
+        elif isinstance(holder, type) and name in _names_in_methods(holder):
+            return
+        else:
+            raise AttributeError(f"{module.__name__} has no {path}")
+
+
+def _names_in_methods(kind: type) -> set[Any]:
+    functions = (inspect.unwrap(value) for base in kind.__mro__ for value in vars(base).values())
+    return {
+        name
+        for function in functions
+        if isinstance(function, FunctionType)
+        for name in (*function.__code__.co_names, *function.__code__.co_consts)
+    }
+
+
+def replacing(module: str, name: str) -> Callable[[Any, Callable[[], bool]], Any]:
+    """Replace by what a function of ours makes of the original.
+
+    Args:
+        module: within ``lazyentity.patches``. It may import the client, and so is imported no
+            earlier than the client is patched.
+        name: of the function, which is called as ``replace`` of a :class:`Seam`.
+    """
+    return lambda original, is_active: ours(module, name)(original, is_active)
+
+
+def calling(module: str, name: str) -> Callable[[Any, Callable[[], bool]], Any]:
+    """Replace by what calls a function of ours, given the original and then the arguments.
+
+    The function is named as for :func:`replacing`.
+    """
+
+    def replace(original: Any, is_active: Callable[[], bool]) -> Any:
+        function = ours(module, name)
+
+        @functools.wraps(original)
+        def replacement(*args: Any, **kwargs: Any) -> Any:
+            if is_active():
+                return function(original, *args, **kwargs)
+            return original(*args, **kwargs)
+
+        return replacement
+
+    return replace
+
+
+def ours(module: str, name: str) -> Any:
+    """Return a function of ``lazyentity.patches``, imported now."""
+    return getattr(importlib.import_module(f"lazyentity.patches.{module}"), name)
 
 
 def is_of(module: Any, function: Any) -> bool:
@@ -141,14 +280,18 @@ def modules_holding(original: Any, *, home: str) -> list[str]:
     Such a module imported it by name before it was replaced, and will go on calling it. ``home``,
     where it was defined, is left out.
     """
+    holders = modules_holding_any({id(original): original})
+    return [name for name in holders.get(id(original), ()) if name != home]
+
+
+def modules_holding_any(originals: Container[int]) -> dict[int, list[str]]:
+    """Return the names of the loaded modules that hold one of ``originals``, given by their ids."""
     ours = __name__.partition(".")[0]
-    holders = []
-    for name, module in list(sys.modules.items()):
-        if name == home or name.partition(".")[0] == ours:
-            continue
+    holders: dict[int, list[str]] = {}
+    for name, module in sorted(sys.modules.items()):
         namespace = getattr(module, "__dict__", None)
-        if isinstance(namespace, dict) and any(
-            value is original for value in list(namespace.values())
-        ):
-            holders.append(name)
-    return sorted(holders)
+        if name.partition(".")[0] != ours and isinstance(namespace, dict):
+            for held in {id(value) for value in list(namespace.values())}:
+                if held in originals:
+                    holders.setdefault(held, []).append(name)
+    return holders

@@ -18,11 +18,18 @@ from google.cloud.datastore_v1.types import query as query_pb2
 from proto.enums import ProtoEnumMeta
 from proto.message import MessageMeta
 
-from lazyentity._backend import Conversion, EntityBytes, ResultBytes, split_lookup, split_query
+from lazyentity._backend import (
+    Conversion,
+    EntityBytes,
+    ResultBytes,
+    split_lookup,
+    split_query,
+    stock_from_raw,
+)
 from lazyentity.codec import messages, shadow
 from lazyentity.codec.key import key_message_from_raw
+from lazyentity.codec.values import stock_entity
 from lazyentity.entity import LazyEntity
-from lazyentity.operations import stock_from_bytes
 
 _Response = TypeVar("_Response", bound="_ReadResponse")
 
@@ -96,6 +103,9 @@ class _StandIn:
 
     def __deepcopy__(self, memo: Any) -> Any:
         return copy.deepcopy(self._whole(), memo)
+
+    def __reduce__(self) -> Any:
+        return self._whole().__reduce__()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return self._whole().__reduce_ex__(protocol)
@@ -197,8 +207,15 @@ class OpenedEntityMessage(EntityMessage):
 
     def to_entity(self) -> Any:
         """As :meth:`EntityBytes.to_entity`, of the message as it is now."""
+        if self.conversion.eager:
+            return self.to_stock_entity()
         self._receive(self.SerializeToString(), self.conversion)
         return super().to_entity()
+
+    def to_stock_entity(self) -> Any:
+        """As :meth:`EntityBytes.to_stock_entity`, of the message as it is now."""
+        # Serialised, it might give its properties in another order.
+        return stock_entity(self._whole())
 
 
 EntityMessage._opened = OpenedEntityMessage
@@ -237,8 +254,14 @@ class OpenedEntityHandle(EntityHandle):
 
     def to_entity(self) -> Any:
         """As :meth:`EntityBytes.to_entity`, of the message as it is now."""
+        if self.conversion.eager:
+            return self.to_stock_entity()
         self._receive(self._pb.SerializeToString(), self.conversion)
         return super().to_entity()
+
+    def to_stock_entity(self) -> Any:
+        """As :meth:`EntityBytes.to_stock_entity`, of the message as it is now."""
+        return stock_entity(self._pb)
 
 
 EntityHandle._opened = OpenedEntityHandle
@@ -281,7 +304,7 @@ class _Received:
 
     def __init__(self, raw: bytes, real: Any) -> None:
         self.raw = raw
-        self.conversion = Conversion(LazyEntity, stock_from_bytes)
+        self.conversion = Conversion(LazyEntity, stock_from_raw)
         self.rest: Any = None
         self._real = real
         self._whole: Any = None
@@ -454,6 +477,17 @@ class RunQueryResponse(_ReadResponse):
 
     def _has_results(self) -> bool:
         return bool(self._batch)
+
+    def message(self) -> Any:
+        """Return the real message, made of what was parsed already and of the results.
+
+        Raises:
+            google.protobuf.message.DecodeError: if an entity is malformed.
+        """
+        message = self._received.rest
+        for result in self._batch._results:
+            message.batch.entity_results.add().MergeFromString(result.serialised())
+        return self._real.wrap(message)
 
     @property
     def batch(self) -> QueryResultBatch:

@@ -10,8 +10,12 @@ from google.cloud.datastore import client as datastore_client
 from google.cloud.datastore import helpers
 from google.cloud.datastore.query import Iterator, Query
 
+from lazyentity._environment import EAGER as EAGER_SWITCH
+from lazyentity._environment import is_set
 from lazyentity._types import describe_type
-from lazyentity.patches.delivery import UNTOUCHED, Delivery, delivery_of
+from lazyentity.patches import adapters
+from lazyentity.patches.datastore import reads_by_own
+from lazyentity.patches.delivery import EAGER, Delivery, delivery_of, names_of
 from lazyentity.patches.pages import lazy_page
 from lazyentity.patches.requests import key_to_protobuf
 from lazyentity.patches.transports import lazy_api
@@ -39,7 +43,13 @@ class _LazyClient(_LazyReads, datastore_client.Client):
 
     @property
     def _datastore_api(self) -> Any:
-        return lazy_api(super()._datastore_api)
+        api = super()._datastore_api
+        if self._lazyentity_delivery is EAGER and not reads_by_own():
+            # Somebody else's conversions get real messages.
+            return api
+        if self._lazyentity_delivery is not EAGER:
+            adapters.install()
+        return lazy_api(api)
 
     def get_multi(
         self,
@@ -78,7 +88,8 @@ class _LazyClient(_LazyReads, datastore_client.Client):
             missing[:] = [to_entity(message) for message in missing]
         if deferred is not None:
             deferred[:] = [helpers.key_from_protobuf(message) for message in deferred]
-        return [to_entity(message) for message in found]
+        # As the client does: somebody else's conversion may tell the two apart.
+        return [to_entity(message._pb) for message in found]
 
     def query(self, **kwargs: Any) -> Any:
         """As ``Client.query``, returning a query that is wrapped as well."""
@@ -98,9 +109,11 @@ class _LazyQuery(_LazyReads, Query):
 
     def fetch(self, *args: Any, **kwargs: Any) -> Any:
         """As ``Query.fetch``; the iterator gives lazy entities."""
+        if self._lazyentity_delivery is not EAGER:
+            adapters.install()
         iterator = super().fetch(*args, **kwargs)  # type: ignore[no-untyped-call]  # upstream is untyped
         if issubclass(type(iterator.client), datastore_client.Client):
-            iterator.client = wrap(iterator.client)
+            iterator.client = _wrap(iterator.client, self._lazyentity_delivery)
         iterator.item_to_value = self._lazyentity_delivery.item_to_entity
         if type(iterator) is Iterator:
             iterator.__class__ = _wrapped_iterator
@@ -149,7 +162,11 @@ def _wrap(query_or_client: Any, delivery: Delivery) -> Any:
 
 
 def wrap(
-    query_or_client: _Wrapped, *, prefetch: Iterable[str] = (), strict: bool = False
+    query_or_client: _Wrapped,
+    *,
+    prefetch: Iterable[str] = (),
+    strict: bool = False,
+    eager: bool | None = None,
 ) -> _Wrapped:
     """Return a query or client like the given one, whose reads return lazy entities.
 
@@ -172,12 +189,24 @@ def wrap(
         strict: refuse to decode anything else. Whatever would decode a property that was neither
             prefetched nor assigned raises RuntimeError; ``lazyentity.prefetch(entity, name)`` still
             decodes. ``raw()`` and writing the entity are not refused.
+        eager: return stock entities, decoded as a whole. None, the default, is True where the
+            environment variable ``LAZYENTITY_EAGER`` is set when this is called, and the other
+            options then have no effect. How ``patch()`` was called does not matter.
 
     Raises:
         TypeError: if it is neither, if its class keeps state in slots, or if ``prefetch`` is one
             ``str`` or holds anything else than ``str``.
+        ValueError: if ``eager`` is given together with ``prefetch`` or ``strict``.
     """
-    delivery = delivery_of(prefetch, strict)
-    if isinstance(query_or_client, _LazyReads) and delivery is UNTOUCHED:
+    names = names_of(prefetch)
+    if eager and (names or strict):
+        raise ValueError(
+            "wrap() takes either eager=True or prefetch= and strict=, for stock entities have "
+            "everything decoded; leave one of them out"
+        )
+    is_eager = is_set(EAGER_SWITCH) if eager is None else eager
+    if not is_eager:
+        adapters.install()
+    if isinstance(query_or_client, _LazyReads) and eager is None and not names and not strict:
         return query_or_client
-    return cast(_Wrapped, _wrap(query_or_client, delivery))
+    return cast(_Wrapped, _wrap(query_or_client, delivery_of(names, strict, is_eager)))

@@ -9,11 +9,9 @@ from google.cloud.datastore.entity import Entity
 from google.cloud.datastore_v1.types import entity as entity_pb2
 
 from lazyentity.codec.encode import assign_entity, entity_message
-from lazyentity.patches.mutations import copy_when_sent
+from lazyentity.codec.errors import refuse_undecoded
+from lazyentity.patches.mutations import assign_in_mutation
 from lazyentity.patches.protoplus import wrapped
-
-_DEEP = 80
-"""Messages in messages: well inside the 100 that protobuf's parsers go down."""
 
 
 def entity_to_protobuf(entity: Any, otherwise: Callable[[Any], Any]) -> Any:
@@ -25,11 +23,16 @@ def entity_to_protobuf(entity: Any, otherwise: Callable[[Any], Any]) -> Any:
 
     Raises:
         Whatever the client raises for a value of the entity.
+        TypeError: if the entity holds an undecoded property of another one.
         google.protobuf.message.DecodeError: if something malformed would have to be sent.
     """
     if not isinstance(entity, Entity):
         return otherwise(entity)
-    return wrapped(entity_pb2.Entity, entity_message(entity))
+    try:
+        return wrapped(entity_pb2.Entity, entity_message(entity))
+    except ValueError as error:
+        refuse_undecoded(entity, error)
+        raise
 
 
 def assign_entity_to_pb(entity_pb: Any, entity: Any, otherwise: Callable[[Any, Any], Any]) -> None:
@@ -44,8 +47,10 @@ def assign_entity_to_pb(entity_pb: Any, entity: Any, otherwise: Callable[[Any, A
         As :func:`entity_to_protobuf`.
     """
     if type(entity_pb) is entity_pb2.Entity and isinstance(entity, Entity):
-        if assign_entity(entity_pb._pb, entity) > _DEEP:
-            # Copying parses, and that is where the client refuses what goes too deep.
-            copy_when_sent(entity_pb)
+        try:
+            assign_in_mutation(entity_pb, lambda target: assign_entity(target, entity))
+        except ValueError as error:
+            refuse_undecoded(entity, error)
+            raise
     else:
         otherwise(entity_pb, entity)

@@ -10,10 +10,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import docutils.core
+import docutils.nodes
 import pytest
 
 import lazyentity
-from lazyentity.bench import results
+from lazyentity.bench.measure import results
+from lazyentity.bench.report import chart
 from lazyentity.bench.server.process import LoopbackServer
 
 ROOT = Path(__file__).parent.parent
@@ -68,6 +71,19 @@ def test_figures(backend: str, options: tuple[str, ...]) -> None:
     """Each benchmark section is what the report command makes of the committed results."""
     command = [sys.executable, "-m", "lazyentity.bench.report", str(RESULTS / f"{backend}.json")]
     subprocess.run([*command, *options, "--check", str(README)], check=True, timeout=60)
+
+
+def test_chart() -> None:
+    """The first screen shows the chart of the committed results, with a text in place of it."""
+    measured = results.load(RESULTS / "native.json")
+    assert (RESULTS / "native.svg").read_text("utf-8") == chart.svg(measured)
+    document = docutils.core.publish_doctree(
+        README.read_text("utf-8").split("\nInstalling\n")[0], settings_overrides={"report_level": 5}
+    )
+    (image,) = document.findall(docutils.nodes.image)
+    assert image["uri"] == "bench/results/native.svg"
+    assert (ROOT / image["uri"]).exists()
+    assert image["alt"]
 
 
 def test_headline() -> None:

@@ -8,7 +8,7 @@ import tarfile
 import tempfile
 import venv
 import zipfile
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 
@@ -18,6 +18,8 @@ INSTALLED = {
     "patches": "lazyentity/patches",
     "bench": "lazyentity/bench",
 }
+# Tests run from a checkout: no wheel holds them.
+NOT_INSTALLED = "bench/tests"
 SHIPPED = (*INSTALLED, "fuzz", "tests", "tools")
 LOOSE = ("CHANGELOG.rst", "LICENSE", "Makefile", "README.rst", "pyproject.toml", "setup.py")
 
@@ -46,8 +48,16 @@ def missing_from_wheel(archive: Path) -> set[str]:
         held = set(wheel.namelist())
     expected = {"lazyentity/py.typed"}
     for folder, target in INSTALLED.items():
-        expected |= {target + name.removeprefix(folder) for name in sources(folder, ".py")}
+        modules = sources(folder, ".py") - sources(NOT_INSTALLED, ".py")
+        expected |= {target + name.removeprefix(folder) for name in modules}
     return expected - held
+
+
+def tests_in_wheel(archive: Path) -> set[str]:
+    """Return the modules in the wheel that only pytest uses."""
+    with zipfile.ZipFile(archive) as wheel:
+        names = map(PurePosixPath, wheel.namelist())
+    return {str(name) for name in names if name.match("test_*.py") or name.name == "conftest.py"}
 
 
 def foreign_to_wheel(archive: Path) -> set[str]:
@@ -72,6 +82,7 @@ def main() -> None:
         (sdist, missing_from_sdist(sdist)),
         (wheel, missing_from_wheel(wheel)),
         (wheel, foreign_to_wheel(wheel)),
+        (wheel, tests_in_wheel(wheel)),
     ):
         if wrong:
             raise SystemExit(f"{archive.name}: missing or misplaced: {', '.join(sorted(wrong))}")

@@ -3,23 +3,29 @@
 Called by the Makefile. The environment is made anew when the interpreter, the requirements or the
 checkout's place have changed; only the native backend is built again when its sources have; and a
 second run of the same starts at once.
+
+Every environment of one Python installs the same wheel, so that the native backend is compiled once
+for each Python. The wheel is editable: it refers to the checkout, where the native backend is put.
 """
 
 from __future__ import annotations
 
 import argparse
+import fcntl
 import hashlib
 import importlib.util
 import json
 import shutil
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 STAMP = "lazyentity.json"
+WHEELS = CHECKOUT / "build" / "wheels"
 
 
 def digest(parts: Iterable[bytes]) -> str:
@@ -48,17 +54,51 @@ def native() -> str:
     return digest(source.read_bytes() for source in sources)
 
 
-def install(environment: Path, extras: str, *requirements: str) -> None:
-    """Install the checkout, editable, with ``extras`` and ``requirements`` or options of pip.
+class Installer:
+    """Installs into an environment, with pip or with uv.
 
-    Raises:
-        subprocess.CalledProcessError: pip failed, and has said why on the terminal.
+    Args:
+        environment: the folder of the environment.
+        uv: an executable of uv; without one, pip installs.
     """
-    pip = [str(environment / "bin" / "python"), "-m", "pip", "--disable-pip-version-check"]
-    subprocess.run(
-        [*pip, "install", "--quiet", "--editable", f"{CHECKOUT}[{extras}]", *requirements],
-        check=True,
-    )
+
+    def __init__(self, environment: Path, uv: str | None) -> None:
+        self._python = str(environment / "bin" / "python")
+        pip = [self._python, "-m", "pip", "--disable-pip-version-check", "install"]
+        self._install = [uv, "pip", "install", "--python", self._python] if uv else pip
+        self._uv = uv
+
+    def wheel(self) -> Path:
+        """Return the wheel of this Python, built unless it is there and its sources are as before.
+
+        Raises:
+            subprocess.CalledProcessError: building failed, and has said why on the terminal.
+        """
+        folder = WHEELS / str(sysconfig.get_config_var("SOABI"))
+        folder.mkdir(parents=True, exist_ok=True)
+        wanted = json.dumps([str(CHECKOUT), configuration(), native()])
+        # Environments may be made at the same time, and building writes into the checkout.
+        with (WHEELS / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            stamp = folder / STAMP
+            if not stamp.exists() or stamp.read_text() != wanted:
+                stamp.unlink(missing_ok=True)
+                print("building the native backend", flush=True)
+                self.install("build")
+                script = [self._python, str(CHECKOUT / "tools" / "editable_wheel.py")]
+                options = ["--uv", self._uv] if self._uv else []
+                subprocess.run([*script, *options, str(folder)], check=True)
+                stamp.write_text(wanted)
+        (built,) = folder.glob("*.whl")
+        return built
+
+    def install(self, *arguments: str) -> None:
+        """Install requirements, which may be among options of both pip and uv.
+
+        Raises:
+            subprocess.CalledProcessError: it failed, and has said why on the terminal.
+        """
+        subprocess.run([*self._install, "--quiet", *arguments], check=True)
 
 
 def make(environment: Path) -> None:
@@ -109,6 +149,7 @@ def main() -> None:
     parser.add_argument("environment", type=Path)
     parser.add_argument("extras", help="of the project, separated by commas")
     parser.add_argument("requirements", nargs="*", help="to be installed beside the project")
+    parser.add_argument("--uv", help="an executable of uv, to install with it in place of pip")
     arguments = parser.parse_args()
     environment: Path = arguments.environment.absolute()
     wanted: dict[str, Any] = {
@@ -122,14 +163,15 @@ def main() -> None:
     before = recorded(environment)
     if before == wanted:
         return
+    installer = Installer(environment, arguments.uv)
     try:
         if before | {"native": wanted["native"]} == wanted:
-            print("building the native backend again", flush=True)
-            install(environment, arguments.extras, "--no-deps")
+            installer.install("--no-deps", "--force-reinstall", str(installer.wheel()))
         else:
             make(environment)
+            wheel = installer.wheel()
             print("installing lazyentity with what its tests and benchmarks need", flush=True)
-            install(environment, arguments.extras, *arguments.requirements)
+            installer.install(f"{wheel}[{arguments.extras}]", *arguments.requirements)
     except subprocess.CalledProcessError as failure:
         raise SystemExit(failure.returncode) from None
     (environment / STAMP).write_text(json.dumps(wanted))

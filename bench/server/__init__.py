@@ -2,9 +2,9 @@
 
 It speaks the eight RPCs of ``google.datastore.v1.Datastore`` over gRPC, and over HTTP on a second
 port, on 127.0.0.1 only and from memory only. It exists so that a real client can be measured and
-tested over a real socket: reads splice stored bytes into the response, so that what a benchmark
-sees is the cost of the client. It never promises what an emulator does: no persistence, no index
-configuration, no quotas. What it does not do is answered with UNIMPLEMENTED, never with silence.
+tested over a real socket: reads splice stored bytes into the response, so that a benchmark
+sees the cost of the client. It lacks the promises of an emulator: no persistence, no index
+configuration, no quotas. It answers an unsupported call with UNIMPLEMENTED, never with silence.
 
 Left out: GQL, property masks and transforms, conflict detection by version, vector search, reads
 of past states, and the metadata kinds.

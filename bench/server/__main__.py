@@ -36,7 +36,7 @@ def _parse_arguments() -> argparse.Namespace:
 def main() -> None:
     """Run the server until it is told to stop."""
     arguments = _parse_arguments()
-    # What is stored has no reference cycles, and would be searched for them at every commit.
+    # Stored entities have no reference cycles; the collector would search them at every commit.
     gc.set_threshold(100_000)
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -1,4 +1,4 @@
-"""What a query's explain_options are answered with."""
+"""The answer to a query's explain_options."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _call(self) -> bytes:
         length = self.headers.get("Content-Length", "")
         if not length.isdecimal():
-            # What follows cannot be told from a next request.
+            # A body of unknown length cannot be told from the next request.
             self.close_connection = True
             raise invalid_argument("a request must have a Content-Length")
         body = self.rfile.read(int(length))

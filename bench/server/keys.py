@@ -20,7 +20,7 @@ class Scope(NamedTuple):
 
 
 class Partition(NamedTuple):
-    """What separates entities from all others: no query sees two partitions."""
+    """A partition: no query sees two of them."""
 
     project: str
     database: str

@@ -73,8 +73,8 @@ class Staging:
     def apply(self, mutation: Message) -> Staged:
         """Stage one Mutation message on top of those before it.
 
-        Raises INVALID_ARGUMENT for what can never be right, ALREADY_EXISTS for an insert of an
-        entity that exists, NOT_FOUND for an update of one that does not.
+        Raises INVALID_ARGUMENT for a mutation that can never be right, ALREADY_EXISTS for an insert
+        of an entity that exists, NOT_FOUND for an update of one that does not.
         """
         refuse(
             mutation,

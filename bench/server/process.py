@@ -46,7 +46,7 @@ class LoopbackServer:
         """Start the server and wait until it answers.
 
         Raises:
-            RuntimeError: when it ends, or does not answer within the timeout; what it had to say
+            RuntimeError: when it ends, or does not answer within the timeout; its own error
                 is on standard error.
         """
         self._process = subprocess.Popen(

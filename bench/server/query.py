@@ -1,4 +1,4 @@
-"""Queries: what a Query message asks for, and the ordered rows that answer it."""
+"""Queries: the criteria of a Query message, and the ordered rows that answer it."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def _check_projection(query: Query) -> None:
 
 
 def parse_query(message: Message, partition: Partition, scope: Scope) -> Query:
-    """What a Query message asks for.
+    """The criteria of a Query message.
 
     Raises INVALID_ARGUMENT for a query that Datastore would not accept, UNIMPLEMENTED for one that
     this server cannot answer: vector search and the metadata kinds.

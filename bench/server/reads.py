@@ -54,7 +54,7 @@ class Reads:
             records = reader.read(keys[: self._lookup_limit])
         missing = EntityResult(version=version).SerializeToString()
         parts: list[bytes] = []
-        # Whatever is deferred is named in the response, so room for all keys is set aside.
+        # The response names the deferred keys, so room for all keys is set aside.
         size = message.ByteSize()
         for key, record in zip(message.keys, records, strict=False):
             if record is None:

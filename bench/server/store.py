@@ -1,4 +1,4 @@
-"""The committed entities, and what a transaction saw of them when it began."""
+"""The committed entities, and the state that a transaction saw when it began."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class Store:
             return snapshot
 
     def release(self, snapshot: Snapshot) -> None:
-        """Stop keeping what ``snapshot`` needs; it must not be read from afterwards."""
+        """Drop the records that ``snapshot`` needs; it must not be read from afterwards."""
         with self.lock:
             self._snapshots.discard(snapshot)
 
@@ -143,7 +143,7 @@ class PendingWrite:
 
 @dataclass(frozen=True)
 class Commit:
-    """What a commit was given: its version, and its time in nanoseconds since the epoch."""
+    """A commit: its version, and its time in nanoseconds since the epoch."""
 
     version: int
     time: int
@@ -161,7 +161,7 @@ class Snapshot:
         self._before: dict[EntityKey, Record | None] = {}
 
     def keep(self, key: EntityKey, record: Record | None) -> None:
-        """Remember what ``key`` was, unless an earlier commit has already changed it."""
+        """Remember the entity of ``key``, unless an earlier commit has already changed it."""
         self._before.setdefault(key, record)
 
     def read(self, keys: Sequence[EntityKey]) -> list[Record | None]:

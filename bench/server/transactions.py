@@ -1,4 +1,4 @@
-"""Open transactions: what each has read, and whether that still holds when it commits.
+"""Open transactions: the reads of each, and whether they still hold when it commits.
 
 Concurrency is optimistic. Reads inside a transaction see the state in which it began, and never its
 own writes, which travel with the Commit; a commit that writes fails with ABORTED when anything that
@@ -109,7 +109,7 @@ class Transactions:
 
     @contextmanager
     def end(self, identifier: bytes, scope: Scope) -> Iterator[Transaction]:
-        """Close a transaction; what it saw can be read until the ``with`` block is left.
+        """Close a transaction; its snapshot can be read until the ``with`` block is left.
 
         Raises INVALID_ARGUMENT as :meth:`get` does.
         """

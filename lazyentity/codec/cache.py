@@ -1,62 +1,103 @@
-"""A cache of what is known of property names, bounded by how many names that is."""
+"""A cache of what is learned about property names, bounded in bytes.
+
+It lies on the path of every read, so nothing here waits: another thread, a signal handler, a
+finalizer or a fork may come between any two steps. Each step is one operation of a dict or one
+assignment. At worst, a value that was just learned is not kept and is learned again.
+"""
 
 from __future__ import annotations
 
-import threading
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
-_Key = TypeVar("_Key")
+_Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value")
 
+# The tuple, the number and the slot of the dict that keep a value.
+_ENTRY_BYTES = 256
 
-class NamesCache(Generic[_Key, _Value]):
-    """Values by key, bounded: ever new property names must not grow it for ever.
+# How many keys that came once are remembered at the least; twice as many at the most. Their hashes
+# take less than a megabyte.
+_SIGHTINGS = 4096
+
+
+class _Generation(Generic[_Key, _Value]):
+    __slots__ = ("room", "values")
+
+    def __init__(self, room: int) -> None:
+        self.room = room
+        self.values: dict[_Key, tuple[_Value, int]] = {}
+
+
+class BoundedCache(Generic[_Key, _Value]):
+    """Values by key, with a bound on their bytes.
+
+    There are two generations, each with half of the room. A value goes into the young one. When
+    that is full, it becomes the old one, and the old one is dropped as a whole: eviction takes
+    constant time. A value that is found in the old generation moves to the young one, so values in
+    use stay. Values of keys that come only once are not to be kept at all: see :meth:`comes_again`.
 
     Args:
-        max_names: how many property names the values may be about, all together. One that is about
-            none counts like one that is about one. The oldest make room for new ones; one that is
-            about more names than this alone is not kept.
-
-    Attributes:
-        get: returns the value of a key, or None, as ``dict.get`` does.
+        max_bytes: the bound. A value that takes more than half of it is not kept.
+        on_drop: called after a generation was dropped.
     """
 
-    def __init__(self, max_names: int) -> None:
-        self._max_names = max_names
-        self._names = 0
-        self._values: dict[_Key, _Value] = {}
-        self._sizes: dict[_Key, int] = {}
-        self._lock = threading.Lock()
-        self.get = self._values.get
+    def __init__(self, max_bytes: int, on_drop: Callable[[], object] | None = None) -> None:
+        self._room = max_bytes // 2
+        self._on_drop = on_drop
+        self._young: _Generation[_Key, _Value] = _Generation(self._room)
+        self._old: _Generation[_Key, _Value] = _Generation(0)
+        self._sighted: set[int] = set()
+        self._sighted_before: set[int] = set()
 
     def __len__(self) -> int:
-        return len(self._values)
+        return len({*self._young.values, *self._old.values})
 
-    def add(self, key: _Key, value: _Value, names: int) -> _Value:
-        """Keep a value that is about so many names, unless the key has one; returns the key's."""
-        with self._lock:
-            if key in self._values:
-                return self._values[key]
-            self._keep(key, value, names)
-        return value
+    def get(self, key: _Key) -> _Value | None:
+        """Return the value of a key, or None."""
+        kept = self._young.values.get(key)
+        if kept is not None:
+            return kept[0]
+        kept = self._old.values.get(key)
+        if kept is None:
+            return None
+        self._keep(key, kept)
+        return kept[0]
 
-    def replace(self, key: _Key, value: _Value, names: int) -> None:
-        """Keep a value that is about so many names in place of the one that the key may have."""
-        with self._lock:
-            if key in self._values:
-                self._drop(key)
-            self._keep(key, value, names)
+    def comes_again(self, key: _Key) -> bool:
+        """Say whether this was called with an equal key before, not many other keys ago.
 
-    def _keep(self, key: _Key, value: _Value, names: int) -> None:
-        size = max(1, names)
-        if size > self._max_names:
+        What comes once is not worth keeping, and must not push out what is in use.
+        """
+        sighting = hash(key)
+        if sighting in self._sighted or sighting in self._sighted_before:
+            return True
+        if len(self._sighted) >= _SIGHTINGS:
+            self._sighted_before = self._sighted
+            self._sighted = set()
+        self._sighted.add(sighting)
+        return False
+
+    def keep(self, key: _Key, value: _Value, size: int) -> None:
+        """Keep a value of so many bytes, in place of the one that the key may have.
+
+        Args:
+            key: the key.
+            value: any value but None.
+            size: the bytes that both take.
+        """
+        self._keep(key, (value, size + _ENTRY_BYTES))
+
+    def _keep(self, key: _Key, kept: tuple[_Value, int]) -> None:
+        size = kept[1]
+        if size > self._room:
             return
-        while self._names + size > self._max_names:
-            self._drop(next(iter(self._values)))
-        self._values[key] = value
-        self._sizes[key] = size
-        self._names += size
-
-    def _drop(self, key: _Key) -> None:
-        del self._values[key]
-        self._names -= self._sizes.pop(key)
+        young = self._young
+        if size > young.room:
+            self._old = young
+            self._young = young = _Generation(self._room)
+            if self._on_drop is not None:
+                self._on_drop()
+        # If two threads count at once, one of the counts may be lost, until this generation goes.
+        young.room -= size
+        young.values[key] = kept

@@ -11,7 +11,7 @@ from typing import Any
 from google.protobuf.message import DecodeError
 
 from lazyentity.codec import messages, shadow
-from lazyentity.codec.layout import EMPTY, LAYOUTS, Layout
+from lazyentity.codec.layout import EMPTY, Layout, known_layout, new_layout
 
 
 def canonical_encodings(raw: bytes) -> Iterator[bytes]:
@@ -44,7 +44,8 @@ _parse_entries = shadow.EntityEntries.FromString
 _parse_names = shadow.EntityNames.FromString
 
 _last: tuple[bytes, Layout] = (b"", EMPTY)
-"""The signature and the layout of the last entity: the next one is often of the same kind."""
+"""The signature and the layout of the last entity that has a layout kept: the next one is often of
+the same kind."""
 
 
 def index_canonical(raw: bytes) -> tuple[bytes, Layout, Any]:
@@ -88,17 +89,18 @@ def _index(raw: bytes) -> tuple[bytes, Layout, Any] | None:
     signature: bytes = merged.SerializeToString()
     last_signature, layout = _last
     if signature != last_signature:
-        known = LAYOUTS.get(signature) or _learn(signature, merged)
+        known = known_layout(signature) or _learn(signature, merged)
         if known is None:
             return None
         layout = known
-        _last = (signature, layout)
+        if layout.template is not None:
+            _last = (signature, layout)
     entries = split.properties
     return (raw, layout, entries) if len(layout.names) == len(entries) else None
 
 
 def _learn(signature: bytes, merged: Any) -> Layout | None:
-    """Add the layout of an entity whose names, as a shadow message, are ``merged``."""
+    """Return the layout of an entity whose names, as a shadow message, are ``merged``."""
     merged.DiscardUnknownFields()
     if merged.SerializeToString() != signature:
         return None
@@ -106,4 +108,4 @@ def _learn(signature: bytes, merged: Any) -> Layout | None:
         names = [name.decode() for name in merged.key]
     except UnicodeDecodeError:
         return None
-    return LAYOUTS.add(signature, Layout(names), len(names))
+    return new_layout(signature, names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, cast
 
 from google.cloud.datastore import helpers
@@ -9,9 +10,9 @@ from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 from google.protobuf.message import DecodeError
 
-from lazyentity._backend import write_properties
-from lazyentity.codec import errors, messages, shadow
-from lazyentity.codec.write import UNKNOWN_DEPTH
+from lazyentity._backend import write_entity
+from lazyentity.codec import messages
+from lazyentity.codec.write import Contents
 from lazyentity.entity import LazyEntityBase, touched_attributes
 
 # Bound before anything is patched.
@@ -34,37 +35,25 @@ def entity_message(entity: Entity) -> Any:
         google.protobuf.message.DecodeError: if what is to stay as it came is malformed.
         RuntimeError: if the entity must not be written, see :mod:`lazyentity.detached`.
     """
-    if isinstance(entity, LazyEntityBase):
-        message = messages.Entity()
-        _assign_lazy(message, entity)
-        return message
-    if type(entity) is Entity:
-        return _plain_message(entity)[0]
-    return _client_message(entity)
+    message = messages.Entity()
+    assign_entity(message, entity)
+    return message
 
 
-def assign_entity(target: Any, entity: Entity) -> int:
+def assign_entity(target: Any, entity: Entity) -> bool:
     """Make an empty upb ``Entity`` message, part of another, that of an entity.
 
-    As :func:`entity_message`, without a copy of what a lazy entity was made of. Where that raises,
-    ``target`` is as it was, unless it is for something malformed: then it is an empty entity.
-
     Args:
-        target: a ``google.datastore.v1.Entity``.
+        target: a ``google.datastore.v1.Entity``; left in any state, if this raises.
         entity: a lazy or a stock entity.
 
     Returns:
-        How many messages in messages the caller's values take, at most;
-        :data:`~lazyentity.codec.write.UNKNOWN_DEPTH`, where that was not looked at.
+        As :func:`~lazyentity.codec.write.write_entity`.
+
+    Raises:
+        As :func:`entity_message`.
     """
-    if isinstance(entity, LazyEntityBase):
-        return _assign_lazy(target, entity)
-    if type(entity) is Entity:
-        message, depth = _plain_message(entity)
-    else:
-        message, depth = _client_message(entity), UNKNOWN_DEPTH
-    target.CopyFrom(message)
-    return depth
+    return write_entity(target, _contents_of(entity), _contents_of)
 
 
 def entity_bytes(entity: Entity) -> bytes:
@@ -74,146 +63,69 @@ def entity_bytes(entity: Entity) -> bytes:
         Whatever the client's ``entity_to_protobuf`` raises for a value of the entity.
         RuntimeError: as for :func:`entity_message`.
     """
-    if isinstance(entity, LazyEntityBase):
-        changes = _Changes(entity)
-        if not changes:
-            return entity._raw
-        message = messages.Entity()
-        try:
-            changes.parse_untouched(message)
-        except DecodeError:
-            changed = messages.Entity()
-            changes.write(changed)
-            # Protobuf merges concatenated encodings; these have no field in common.
-            return changes.untouched_bytes() + cast(bytes, changed.SerializeToString())
-        changes.write(message)
-    else:
-        message = entity_message(entity)
-    serialised: bytes = message.SerializeToString()
+    source, deleted, keeps_key, key, properties, *flags_and_meanings = _contents_of(entity)
+    changed = messages.Entity()
+    write_entity(changed, (None, (), False, key, properties, *flags_and_meanings), _contents_of)
+    serialised: bytes = changed.SerializeToString()
+    if source is not None:
+        # Protobuf merges concatenated encodings; these have no field in common.
+        return cast(bytes, source._untouched(properties, deleted, keeps_key)) + serialised
     return serialised
 
 
-def _client_message(entity: Entity) -> Any:
-    return stock_entity_to_protobuf(entity)._pb  # type: ignore[no-untyped-call]  # upstream is untyped
-
-
-def _plain_message(entity: Entity) -> tuple[Any, int]:
-    message = messages.Entity()
-    depth = 0
-    if entity.key is not None:
-        message.key.CopyFrom(entity.key.to_protobuf()._pb)
-    if entity:
-        depth = write_properties(
-            message, entity, entity.exclude_from_indexes, entity._meanings, entity_message
-        )
-    return message, depth
-
-
-def _assign_lazy(target: Any, entity: LazyEntityBase) -> int:
-    changes = _Changes(entity)
-    try:
-        changes.parse_untouched(target)
-    except DecodeError:
-        # What is malformed may have been deleted.
-        raw = changes.untouched_bytes()
-        target.Clear()
-        try:
-            target.MergeFromString(raw)
-        except DecodeError as error:
-            target.Clear()
-            raise errors.undecodable_entity(error, raw) from error
-    try:
-        return changes.write(target)
-    except BaseException:
-        target.Clear()
-        raise
-
-
-class _Changes:
-    """What a lazy entity has that is not, or may not be, what it was made of.
+def _contents_of(entity: Entity) -> Contents:
+    """Return what is to be written of an entity.
 
     Raises:
         RuntimeError: if the entity must not be written, see :mod:`lazyentity.detached`.
         ValueError, google.protobuf.message.DecodeError: if something had to be decoded for this
             that cannot be.
     """
+    if isinstance(entity, LazyEntityBase):
+        return _contents_of_lazy(entity)
+    key = entity.key
+    properties: Any = entity
+    if getattr(type(entity), "items", None) is not dict.items:
+        properties = dict(entity.items())
+    if not properties:
+        # The client asks for nothing more, either.
+        return None, (), False, key, properties, (), {}
+    return None, (), False, key, properties, entity.exclude_from_indexes, entity._meanings
 
-    def __init__(self, entity: LazyEntityBase) -> None:
-        entity._require_writable()
-        self._entity = entity
-        attributes = self._attributes = touched_attributes(entity)
-        wire_names = entity._layout.ordinals.keys()
-        # Flag and meaning are part of the property's bytes.
-        for name in _reflagged(entity, attributes):
-            entity._read_on_request(name)
-        if "_meanings" in attributes:
-            # Replaced before any was read, or what was read left nothing undecoded with a meaning.
-            unread = entity._undecoded()
-            entity._wire_meanings(unread)
-            for name in unread:
-                if name in attributes["_meanings"]:
-                    entity._read_on_request(name)
-        self._properties = entity._decoded()
-        rewritten = self._properties.keys() & wire_names
-        undecoded = len(entity) - len(self._properties)
-        deleted = wire_names - entity.keys() if len(rewritten) + undecoded < len(wire_names) else ()
-        self._rewritten = rewritten
-        self._deleted = deleted
-        self._has_new_key = "key" in attributes and not _is_wire_key(attributes["key"], entity)
 
-    def __bool__(self) -> bool:
-        return bool(self._properties or self._deleted or self._has_new_key)
-
-    def parse_untouched(self, target: Any) -> None:
-        """Parse what the entity was made of into the empty message ``target``.
-
-        What :meth:`write` is to write may be in there as it was.
-
-        Raises:
-            google.protobuf.message.DecodeError: if it cannot be parsed.
-        """
-        target.MergeFromString(self._entity._raw)
-        for name in self._deleted:
-            del target.properties[name]
-        if self._has_new_key:
-            target.ClearField("key")
-
-    def write(self, target: Any) -> int:
-        """Put the changes into a message that has nothing else but what is untouched.
-
-        Args:
-            target: a ``google.datastore.v1.Entity``; left in any state, if this raises.
-
-        Returns:
-            How many messages in messages the values take, as ``write_properties`` tells it.
-
-        Raises:
-            Whatever the client's encoder raises for a value.
-        """
-        entity, attributes = self._entity, self._attributes
-        if self._has_new_key and attributes["key"] is not None:
-            target.key.CopyFrom(attributes["key"].to_protobuf()._pb)
-        if not self._properties:
-            return 0
-        excluded = attributes.get("exclude_from_indexes", _UNREAD)
-        if excluded is _UNREAD:
-            excluded = entity._wire_excluded(self._rewritten)
-        meanings = attributes.get("_meanings", _UNREAD)
-        if meanings is _UNREAD:
-            meanings = entity._wire_meanings(self._rewritten)
-        return write_properties(target, self._properties, excluded, meanings, entity_message)
-
-    def untouched_bytes(self) -> bytes:
-        """Put together, unparsed, what :meth:`write` does not write."""
-        rest = shadow.EntityParts.FromString(self._entity._raw)
-        rest.ClearField("properties")
-        if self._has_new_key:
-            rest.ClearField("key")
-        untouched = shadow.EntityEntries()
-        names = [name for name in self._entity if name not in self._properties]
-        for name, value in zip(names, self._entity._serialised_values(names), strict=True):
-            untouched.properties.add(key=name.encode(), value=value)
-        return cast(bytes, rest.SerializeToString() + untouched.SerializeToString())
+def _contents_of_lazy(entity: LazyEntityBase) -> Contents:
+    entity._require_writable()
+    for name in entity._deleted_attributes:
+        # An AttributeError, as by the client, if it was not set since.
+        getattr(entity, name)
+    attributes = touched_attributes(entity)
+    # Flag and meaning are part of the property's bytes.
+    for name in _reflagged(entity, attributes):
+        entity._read_on_request(name)
+    if "_meanings" in attributes:
+        # Replaced before any was read, or what was read left nothing undecoded with a meaning.
+        unread = entity._undecoded()
+        entity._wire_meanings(unread)
+        for name in unread:
+            if name in attributes["_meanings"]:
+                entity._read_on_request(name)
+    properties, wire_names = entity._decoded(), entity._layout.ordinals.keys()
+    rewritten = properties.keys() & wire_names
+    undecoded = len(entity) - len(properties)
+    deleted: Collection[str] = ()
+    if len(rewritten) + undecoded < len(wire_names):
+        deleted = wire_names - entity.keys()
+    keeps_key = "key" not in attributes or _is_wire_key(attributes["key"], entity)
+    key = None if keeps_key else attributes["key"]
+    if not properties:
+        return entity, deleted, keeps_key, key, properties, (), {}
+    excluded = attributes.get("exclude_from_indexes", _UNREAD)
+    if excluded is _UNREAD:
+        excluded = entity._wire_excluded(rewritten)
+    meanings = attributes.get("_meanings", _UNREAD)
+    if meanings is _UNREAD:
+        meanings = entity._wire_meanings(rewritten)
+    return entity, deleted, keeps_key, key, properties, excluded, meanings
 
 
 def _reflagged(entity: LazyEntityBase, attributes: dict[str, Any]) -> Any:
@@ -235,5 +147,9 @@ def _is_wire_key(key: Key | None, entity: LazyEntityBase) -> bool:
         return False
     if key is wire_key:
         # Nothing but its private attributes can have been changed.
-        return key is None or vars(key) == vars(type(entity)._from_raw(entity._raw)._wire_key())
+        if key is None:
+            return True
+        # One that is not complete is sent by its path, which need not be the one on the wire.
+        is_complete = len(key._path[-1]) > 1
+        return is_complete and vars(key) == vars(type(entity)._from_raw(entity._raw)._wire_key())
     return type(key) is Key and bool(key == wire_key)

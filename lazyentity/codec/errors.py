@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from typing import Any
 
 from google.cloud.datastore.key import Key
 from google.protobuf.message import DecodeError
 
 from lazyentity.codec.key import key_from_raw
+from lazyentity.undecoded import UNDECODED, UndecodedType, holds_undecoded, keeps_undecoded
 
 
 def describe_entity(read_key: Callable[[], Key | None]) -> str:
@@ -32,6 +34,42 @@ def undecodable_entity(error: DecodeError, raw: bytes) -> DecodeError:
 def undecodable_property(error: DecodeError, name: str, raw: bytes) -> DecodeError:
     """Return a DecodeError that says that property ``name`` of the entity ``raw`` is malformed."""
     return DecodeError(f"property {name!r} of {_describe(raw)} could not be decoded: {error}")
+
+
+def undecoded_property(name: object, raw: bytes) -> TypeError:
+    """Return the error of property ``name``, in whose place somebody put the sentinel."""
+    return undecoded_value(name, _describe(raw))
+
+
+def undecoded_value(name: object, entity: str) -> TypeError:
+    """Return the error of a value that is, or holds, the sentinel.
+
+    Args:
+        name: of the property.
+        entity: as :func:`describe_entity` names it.
+    """
+    return TypeError(
+        f"property {name!r} of {entity} is, or holds, an undecoded property that was read past the "
+        "dict methods of a LazyEntity; take it from lazyentity.materialize(entity) instead"
+    )
+
+
+def refuse_undecoded(entity: Any, error: ValueError) -> None:
+    """Name the property, if what the client refuses to encode is the sentinel.
+
+    Args:
+        entity: the entity that was to be encoded.
+        error: what the client raised for it.
+
+    Raises:
+        TypeError: if ``error`` is about the sentinel.
+    """
+    if error.args[1:] != (UndecodedType,):
+        return
+    is_kept = keeps_undecoded(entity)
+    for name, value in dict.items(entity):
+        if holds_undecoded(value) and not (is_kept and value is UNDECODED):
+            raise undecoded_value(name, describe_entity(lambda: entity.key)) from error
 
 
 def note_property(error: Exception, name: str, raw: bytes) -> None:

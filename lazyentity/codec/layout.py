@@ -7,9 +7,11 @@ once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from sys import getsizeof
+from typing import Any
 
-from lazyentity.codec.cache import NamesCache
+from lazyentity.codec.cache import BoundedCache
 from lazyentity.undecoded import UNDECODED, UndecodedType
 
 
@@ -22,12 +24,21 @@ def undecoded_template(names: Iterable[str]) -> dict[str, UndecodedType]:
     return {name: UNDECODED for name in names}  # noqa: C420
 
 
+def learned_bytes(signature: Hashable, template: dict[str, Any]) -> int:
+    """Return about how many bytes a layout takes, and the key that it is kept under."""
+    # Names are in two dicts and a tuple. An ordinal takes 32 bytes, and there is a header or a
+    # member for each name.
+    names = sum(map(getsizeof, template)) + 64 * len(template)
+    return getsizeof(signature) + 2 * getsizeof(template) + names
+
+
 class Layout:
     """The names of an entity's properties.
 
     Attributes:
         names: as they were given.
         template: every name, mapped to ``UNDECODED``. Never changed: storage is cloned from it.
+            None, until entities with the same names have come twice.
         members: names, mapped to the scalar member of the oneof that was last seen set in a value
             of that name. For the pure backend.
         ordinals: every name, mapped to its position among ``names``; of a name that is there
@@ -40,10 +51,31 @@ class Layout:
         self.names = names
         self.ordinals = {name: ordinal for ordinal, name in enumerate(names)}
         self.members: dict[str, str] = {}
-        self.template = undecoded_template(self.ordinals)
+        self.template: dict[str, UndecodedType] | None = None
 
 
 EMPTY = Layout(())
+EMPTY.template = {}
 
 
-LAYOUTS: NamesCache[object, Layout] = NamesCache(max_names=100_000)
+MAX_BYTES = 4 * 1024 * 1024
+"""What may be kept of the names of entities; of ndb's models, as much again."""
+
+
+_LAYOUTS: BoundedCache[Hashable, Layout] = BoundedCache(MAX_BYTES)
+
+known_layout = _LAYOUTS.get
+
+
+def new_layout(signature: Hashable, names: Sequence[str]) -> Layout:
+    """Make the layout of an entity; it is kept if another entity like that came before.
+
+    Args:
+        signature: under which ``known_layout`` finds it.
+        names: of the properties.
+    """
+    layout = Layout(names)
+    if _LAYOUTS.comes_again(signature):
+        layout.template = undecoded_template(layout.ordinals)
+        _LAYOUTS.keep(signature, layout, learned_bytes(signature, layout.template))
+    return layout

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import ItemsView, ValuesView
-from typing import Any
+from typing import Any, TypeVar
 
-from lazyentity.undecoded import UNDECODED
+from lazyentity.undecoded import UNDECODED, require_decoded
+
+_Self = TypeVar("_Self", bound="LazyDict")
+
+_store = dict.__setitem__
+_fill = dict.update
 
 
 class LazyDict(dict[Any, Any]):
     """What every operation of a dict does where some of the values are still ``UNDECODED``.
 
-    ``len``, ``in``, iteration, ``reversed``, ``keys()``, ``d[name] = value``, ``del``, ``update``,
-    ``|=`` and ``clear`` are dict's own. The others ask the subclass to decode: one value, or all
-    that are left.
+    ``len``, ``in``, iteration, ``reversed``, ``keys()``, ``del`` and ``clear`` are dict's own;
+    ``d[name] = value``, ``update`` and ``|=`` are, too, but refuse the sentinel with a TypeError,
+    and then change nothing. The others ask the subclass to decode: one value, or all that are left.
     """
 
     __slots__ = ()
@@ -26,8 +31,12 @@ class LazyDict(dict[Any, Any]):
         """
         raise NotImplementedError
 
-    def _decode_all(self) -> None:
-        """Decode every value that is left; none, if one of them fails."""
+    def _decode_all(self, operation: str) -> None:
+        """Decode every value that is left; none, if one of them fails.
+
+        Args:
+            operation: what asks for this, for the text of an error.
+        """
         raise NotImplementedError
 
     def _read_deleted(self, name: Any) -> Any:
@@ -49,8 +58,29 @@ class LazyDict(dict[Any, Any]):
         value = dict.get(self, name, default)
         return value if value is not UNDECODED else self[name]
 
+    def __setitem__(self, name: Any, value: Any, /) -> None:
+        if value is UNDECODED or isinstance(value, (list, dict)):
+            require_decoded(name, value)
+        _store(self, name, value)
+
+    def update(self, /, *args: Any, **kwargs: Any) -> None:
+        """As dict: set values."""
+        given: dict[Any, Any] = {}
+        try:
+            _fill(given, *args, **kwargs)
+        finally:
+            # Also those before an error: dict sets one after the other.
+            for name, value in given.items():
+                require_decoded(name, value)
+            _fill(self, given)
+
+    def __ior__(self: _Self, other: Any, /) -> _Self:
+        LazyDict.update(self, other)
+        return self
+
     def setdefault(self, name: Any, default: Any = None, /) -> Any:
         """As dict: the value of ``name``, which becomes ``default`` if there is none."""
+        require_decoded(name, default)
         value = super().setdefault(name, default)
         return value if value is not UNDECODED else self[name]
 
@@ -74,35 +104,35 @@ class LazyDict(dict[Any, Any]):
 
     def items(self) -> ItemsView[Any, Any]:  # type: ignore[override]  # typeshed wants dict's own view type, which this is
         """As dict: a view of names and values, all decoded."""
-        self._decode_all()
+        self._decode_all("items()")
         return super().items()
 
     def values(self) -> ValuesView[Any]:  # type: ignore[override]  # as for items()
         """As dict: a view of the values, all decoded."""
-        self._decode_all()
+        self._decode_all("values()")
         return super().values()
 
     def copy(self) -> dict[Any, Any]:
         """As dict: a plain dict of everything, decoded."""
-        self._decode_all()
+        self._decode_all("copy()")
         # dict.copy() goes by __getitem__, as the class has an __iter__, and can be interrupted.
         return dict(super().items())
 
     def __or__(self, other: Any, /) -> Any:
-        self._decode_all()
+        self._decode_all("|")
         return super().__or__(other)
 
     def __ror__(self, other: Any, /) -> Any:
-        self._decode_all()
+        self._decode_all("|")
         return super().__ror__(other)
 
     def __eq__(self, other: object, /) -> bool:
         # dict compares storage with storage, and so does the reflected comparison of a plain dict
         # after NotImplemented.
         if isinstance(other, dict):
-            self._decode_all()
+            self._decode_all("==")
             if isinstance(other, LazyDict):
-                other._decode_all()
+                other._decode_all("==")
         return super().__eq__(other)
 
     def __ne__(self, other: object, /) -> bool:
@@ -111,5 +141,5 @@ class LazyDict(dict[Any, Any]):
     __hash__ = None
 
     def __repr__(self) -> str:
-        self._decode_all()
+        self._decode_all("repr()")
         return super().__repr__()

@@ -89,6 +89,14 @@ class EntityBytes:
         make = conversion._stock_entity if conversion.eager else conversion._lazy_entity
         return make(self.raw)
 
+    def to_stock_entity(self) -> Any:
+        """Convert to a stock entity, whatever the RPC asked for.
+
+        Raises:
+            As :meth:`to_entity`.
+        """
+        return self.conversion._stock_entity(self.raw)
+
 
 def converter_of_items(otherwise: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
     """Return what converts the items of a page for ``google.api_core.page_iterator.Iterator``.
@@ -123,7 +131,9 @@ class ResultBytes:
     def entity(self) -> Any:
         """The entity of this result, still serialised."""
         entity = _new(self.entity_type)
-        entity.raw = self._result.entity
+        occurrences = self._result.entity
+        # Concatenating encodings is how protobuf defines to merge them.
+        entity.raw = occurrences[0] if len(occurrences) == 1 else b"".join(occurrences)
         entity.conversion = self.conversion
         return entity
 

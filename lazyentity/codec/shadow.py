@@ -8,7 +8,8 @@ shadow is derived from the live descriptors, so it follows upstream when fields 
 Messages of the shadow:
 
 ``LookupResponse``, ``RunQueryResponse``
-    As upstream, but ``EntityResult.entity`` is ``bytes``.
+    As upstream, but ``EntityResult.entity`` is ``repeated bytes``, one element for each occurrence
+    on the wire; see ``EntityParts``.
 ``EntityParts``
     An entity split into ``repeated bytes key`` and ``repeated bytes properties``, one element for
     each occurrence on the wire. Protobuf defines that repeated occurrences of a message are merged,
@@ -39,7 +40,7 @@ def _copy_with_dependencies(
     opaque_field: Any,
     copied: set[str],
 ) -> None:
-    """Add ``file`` and all that it imports to ``pool``, with ``opaque_field`` retyped to bytes."""
+    """Add ``file`` and its imports to ``pool``, with ``opaque_field`` as ``repeated bytes``."""
     if file.name in copied:
         return
     copied.add(file.name)
@@ -53,6 +54,7 @@ def _copy_with_dependencies(
                 for field in message.field:
                     if field.number == opaque_field.number:
                         field.type = _FieldProto.TYPE_BYTES
+                        field.label = _FieldProto.LABEL_REPEATED
                         field.ClearField("type_name")
     pool.Add(proto)
 

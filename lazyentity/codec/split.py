@@ -10,7 +10,7 @@ properties at once.
 
 from __future__ import annotations
 
-import itertools
+from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -18,7 +18,7 @@ from google.protobuf.message import DecodeError
 
 from lazyentity.codec import errors, messages, shadow
 from lazyentity.codec.canonical import index_canonical
-from lazyentity.codec.layout import EMPTY, LAYOUTS, Layout
+from lazyentity.codec.layout import EMPTY, Layout, known_layout, new_layout
 
 _SMALL = 1024
 """Bytes up to which parsing an entity as a whole is cheaper than looking for its names."""
@@ -95,30 +95,31 @@ class Split(list[Any]):
 
     Attributes:
         kept: whether this split is among the latest.
+        parsed_again: how often the entity was parsed anew.
     """
 
-    __slots__ = ("kept",)
+    __slots__ = ("kept", "parsed_again")
 
     kept: bool
+    parsed_again: int
 
 
 def empty_split() -> Split:
     """Return a split of an entity that nobody parsed yet."""
     split = Split()
     split.kept = False
+    split.parsed_again = 0
     return split
 
 
 def _keeper(count: int) -> Callable[[Split], None]:
     """Return a function that keeps what it is given; the oldest of ``count`` is emptied for it."""
-    splits = [empty_split() for _ in range(count)]
-    turns = itertools.cycle(range(count))
+    splits = deque(empty_split() for _ in range(count))
 
     def keep(split: Split) -> None:
-        # Two threads never have the same turn: next() of a cycle is one step.
-        turn = next(turns)
-        oldest = splits[turn]
-        splits[turn] = split
+        # Each is one step, so two threads never have the same split.
+        splits.append(split)
+        oldest = splits.popleft()
         oldest.kept = False
         oldest.clear()
 
@@ -160,11 +161,12 @@ def split_new(raw: bytes) -> tuple[bytes, Layout, Split]:
         names = tuple(parsed)
         layout = _last_layout
         if layout.names != names:
-            layout = _last_layout = LAYOUTS.get(names) or LAYOUTS.add(
-                names, Layout(names), len(names)
-            )
+            layout = known_layout(names) or new_layout(names, names)
+            if layout.template is not None:
+                _last_layout = layout
     split = Split((parsed,))
     split.kept = True
+    split.parsed_again = 0
     (_keep if size < _LARGE else _keep_large)(split)
     return raw, layout, split
 
@@ -183,6 +185,7 @@ def split_again(split: Split, raw: bytes, ordinals: dict[str, int]) -> Any:
     if not split.kept:
         split.kept = True
         (_keep if len(raw) < _LARGE else _keep_large)(split)
+    split.parsed_again += 1
     return _parse(raw, ordinals)
 
 

@@ -19,19 +19,19 @@ SCALARS = frozenset(
     ("boolean_value", "integer_value", "double_value", "string_value", "blob_value")
 )
 
-# Bound before anything is patched: while the client is patched, the attribute of the helpers module
-# is the patch's, and the two agree on handing conversion to this function inside eager().
-_stock_entity_from_protobuf = helpers.entity_from_protobuf
-
 
 def stock_entity(message: Any) -> Entity:
-    """Convert the upb message ``message`` with the client's own code, nested entities included.
+    """Convert the message ``message`` with the client's own code, nested entities included.
+
+    Or with what somebody put in its place.
 
     Raises:
         ValueError: as the client raises it.
     """
+    # Looked up by each call, as the client does it: what stands there while this module is imported
+    # may be a mock. A patch's own replacement calls the client's function inside eager().
     with eager():
-        entity: Entity = _stock_entity_from_protobuf(message)  # type: ignore[no-untyped-call]  # upstream is untyped
+        entity: Entity = helpers.entity_from_protobuf(message)
     return entity
 
 

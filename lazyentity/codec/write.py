@@ -1,23 +1,25 @@
-"""Properties written into a message as the client's own encoder writes them, without proto-plus.
+"""Entities written into messages as the client's own encoder writes them, without proto-plus.
 
-Values of the types that the client itself returns are written here; every other value, by the
-client.
+One recursion writes an entity, and all entities in it, into the message that they are parts of. So
+each value is encoded once, and an error is raised once, by the value that it is about. Nesting
+takes as many frames of the interpreter as in the client: an entity that is too deep for one is too
+deep for the other.
 """
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from types import SimpleNamespace
 from typing import Any
 
 from google.cloud.datastore import helpers
 from google.cloud.datastore.entity import Entity
-from google.cloud.datastore.key import Key
+from google.protobuf.message import DecodeError
 from google.protobuf.struct_pb2 import NULL_VALUE
 from proto.datetime_helpers import DatetimeWithNanoseconds
 
-from lazyentity.codec import messages
+from lazyentity.codec import errors, messages
 
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
 _UTC = datetime.timezone.utc
@@ -30,107 +32,125 @@ _SCALARS = {
     str: "string_value",
 }
 
+Contents = tuple[Any, Collection[str], bool, Any, Any, Any, Any]
+"""An entity as it is to be written:
 
-# Of other types that the client converts, these hold no values.
-_FLAT = frozenset((Key, helpers.GeoPoint))
+- the lazy mapping whose undecoded properties are written as they came, or None;
+- names of properties on the wire that are neither written as they came nor encoded;
+- whether the key of that mapping is written as it came, too;
+- the ``google.cloud.datastore.Key`` to write, or None;
+- a dict of the properties to encode: of a lazy mapping, as one look at it found them, for other
+  threads may decode more meanwhile;
+- the names to exclude from indexes, as ``Entity.exclude_from_indexes`` has them;
+- the meanings, as ``Entity._meanings`` has them.
+"""
 
-UNKNOWN_DEPTH = 1_000_000
-_ENTITY_LEVELS = 3
-"""An entity, an entry of its properties, a value."""
-_ARRAY_LEVELS = 2
-"""An array, a value."""
 
-
-def write_properties(
-    message: Any,
-    properties: Any,
-    excluded: Any,
-    meanings: Any,
-    entity_message: Callable[[Entity], Any],
-) -> int:
-    """Set properties of an upb ``Entity`` message; those of the same names are replaced.
+def write_entity(
+    target: Any, contents: Contents, contents_of: Callable[[Entity], Contents]
+) -> bool:
+    """Write an entity into an empty upb ``Entity`` message.
 
     Args:
-        message: a ``google.datastore.v1.Entity``; left in any state, if this raises.
-        properties: a dict.
-        excluded: the names to exclude from indexes, as ``Entity.exclude_from_indexes`` has them.
-        meanings: as ``Entity._meanings`` has them.
-        entity_message: makes the message of an entity that is the value of a property.
+        target: a ``google.datastore.v1.Entity``; left in any state, if this raises.
+        contents: those of the entity.
+        contents_of: tells the contents of an entity that is the value of a property.
 
     Returns:
-        How many messages in messages there are, at most; :data:`UNKNOWN_DEPTH`, where a value was
-        not written here.
+        Whether the nesting of the encoded properties is known to be within protobuf's limit in any
+        request.
 
     Raises:
         Whatever the client's encoder raises, for the same property.
+        google.protobuf.message.DecodeError: if what is to be written as it came is malformed.
     """
-    values = message.properties
-    is_empty = not values
-    deepest = 0
+    source, deleted, keeps_key, key, properties, excluded, meanings = contents
+    if source is not None:
+        try:
+            source._merge_untouched(target, properties, deleted, keeps_key)
+        except DecodeError as error:
+            raw = source._untouched(properties, deleted, keeps_key)
+            raise errors.undecodable_entity(error, raw) from error
+    if key is not None:
+        target.key.CopyFrom(key.to_protobuf()._pb)
+    values = target.properties
+    is_flat = True
     for name, value in dict.items(properties):
-        if not is_empty and name in values:
-            del values[name]
-        target = values[name]
-        deepest = max(deepest, _write_value(target, value, entity_message))
-        # What follows is the client's entity_to_protobuf().
+        value_message = values[name]
+        _write_value(value_message, value, contents_of)
+        # The rest is the client's entity_to_protobuf().
         is_list = isinstance(value, list)
+        if is_list or isinstance(value, dict):
+            is_flat = False
         if name in excluded:
             if not is_list:
-                target.exclude_from_indexes = True
+                value_message.exclude_from_indexes = True
             elif value:
-                for item in target.array_value.values:
+                for item in value_message.array_value.values:
                     item.exclude_from_indexes = True
         if name in meanings:
             helpers._set_pb_meaning_from_entity(
-                SimpleNamespace(_meanings=meanings), name, value, target, is_list=is_list
+                SimpleNamespace(_meanings=meanings), name, value, value_message, is_list=is_list
             )
-    return deepest + _ENTITY_LEVELS
+    return is_flat
 
 
-def serialised_value(value: Any, entity_message: Callable[[Entity], Any]) -> tuple[bytes, int]:
-    """Serialise the ``google.datastore.v1.Value`` of a value, without flag and meaning.
-
-    Returns:
-        The message, and how many messages there are in it, as :func:`write_properties` tells it.
+def serialised_value(value: Any) -> bytes:
+    """Serialise the ``google.datastore.v1.Value`` of a value that is no container.
 
     Raises:
         Whatever the client's encoder raises.
     """
-    target = messages.Value()
-    depth = _write_value(target, value, entity_message)
-    return target.SerializeToString(), depth
+    message = messages.Value()
+    helpers._set_protobuf_value(message, value)
+    serialised: bytes = message.SerializeToString()
+    return serialised
 
 
-def _write_value(target: Any, value: Any, entity_message: Callable[[Entity], Any]) -> int:
+def serialised_key(key: Any) -> bytes:
+    """Serialise the ``google.datastore.v1.Key`` of a key.
+
+    Raises:
+        Whatever the client raises where it puts the key into a message.
+    """
+    message = key.to_protobuf()._pb
+    if type(message) is not messages.Key:
+        copy = messages.Key()
+        copy.CopyFrom(message)
+        message = copy
+    serialised: bytes = message.SerializeToString()
+    return serialised
+
+
+def _write_value(target: Any, value: Any, contents_of: Callable[[Entity], Contents]) -> None:
     kind = type(value)
     scalar = _SCALARS.get(kind)
     if scalar is not None:
         setattr(target, scalar, value)
-        return 0
-    if value is None:
+    elif value is None:
         target.null_value = NULL_VALUE
-        return 0
-    if kind in _STAMPS and (value.tzinfo is None or value.tzinfo is _UTC):
+    elif kind in _STAMPS and (value.tzinfo is None or value.tzinfo is _UTC):
         _write_stamp(target.timestamp_value, value)
-        return 1
-    deepest = 0
-    if kind is list and value:
-        add = target.array_value.values.add
-        for item in value:
-            deepest = max(deepest, _write_value(add(), item, entity_message))
-        return deepest + _ARRAY_LEVELS
-    if kind is dict:
+    elif isinstance(value, list):
+        if len(value) == 0:
+            # Sets it, too.
+            target.array_value.Clear()
+        else:
+            add = target.array_value.values.add
+            for item in value:
+                _write_value(add(), item, contents_of)
+    elif isinstance(value, dict):
         entity = target.entity_value
-        entity.SetInParent()
-        values = entity.properties
-        for name, item in value.items():
-            deepest = max(deepest, _write_value(values[name], item, entity_message))
-        return deepest + _ENTITY_LEVELS
-    if isinstance(value, Entity):
-        target.entity_value.CopyFrom(entity_message(value))
+        # Another name may have stood for the same property before.
+        entity.Clear()
+        if isinstance(value, Entity):
+            contents = contents_of(value)
+        else:
+            properties = value if kind is dict else dict(value)
+            contents = (None, (), False, None, properties, (), {})
+        write_entity(entity, contents, contents_of)
     else:
         helpers._set_protobuf_value(target, value)
-    return 2 if kind in _FLAT else UNKNOWN_DEPTH
 
 
 def _write_stamp(target: Any, stamp: Any) -> None:

@@ -1,50 +1,54 @@
-"""Results made up for the tests of what shows, checks and draws them."""
+"""Results made up for the tests of tables, goals and the chart."""
 
 from __future__ import annotations
 
 import functools
+from typing import Any
 
-from lazyentity.bench import cases, document, end_to_end_writes, environment, run, scaling, writes
-from lazyentity.bench.results import (
-    SCHEMA,
-    UNITS,
-    Access,
-    Conversion,
-    DocumentFloor,
-    EndToEnd,
-    Growing,
-    Memory,
-    Put,
-    ReadModifyWrite,
-    Results,
-    Scaling,
-    ScalingPoint,
+from lazyentity.bench import run
+from lazyentity.bench.cases import decoding, document, synthetic
+from lazyentity.bench.measure import (
+    adapted,
+    end_to_end_writes,
+    environment,
+    new_names,
+    plain_values,
+    results,
+    scaling,
+    writes,
 )
-from lazyentity.bench.stats import Summary
+from lazyentity.bench.measure.results import Results
+from lazyentity.bench.measure.stats import Summary
 
 
 def _about(value: float) -> Summary:
     return Summary(median=value, q1=value * 0.9, q3=value * 1.2, rounds=9)
 
 
-def _conversion(case: cases.Case, ratio: float) -> Conversion:
-    return Conversion(
+def _compared(properties: int, ratio: float) -> dict[str, Any]:
+    return {
+        "properties": properties,
+        "entities": 20,
+        "wire_bytes": 23 * properties,
+        "stock": _about(ratio * properties),
+        "lazy": _about(properties),
+        "ratio": _about(ratio),
+    }
+
+
+def _conversion(case: decoding.Case, ratio: float) -> results.Conversion:
+    return results.Conversion(
         mix=case.mix,
-        properties=case.properties,
         read=case.read,
-        entities=case.entities,
-        wire_bytes=23 * case.properties,
-        stock=_about(ratio * case.properties),
-        lazy=_about(case.properties),
         upb_parse=_about(case.properties / 2),
-        ratio=_about(ratio),
+        **_compared(case.properties, ratio),
         over_upb_parse=_about(2),
     )
 
 
-def _scaling(growing: Growing, ratio: float, growth: float) -> Scaling:
+def _scaling(growing: results.Growing, ratio: float, growth: float) -> results.Scaling:
     points = [
-        ScalingPoint(
+        results.ScalingPoint(
             entities=size if growing == "entities" else 1,
             properties=size if growing == "properties" else 10,
             wire_bytes=25 * size,
@@ -54,12 +58,12 @@ def _scaling(growing: Growing, ratio: float, growth: float) -> Scaling:
         )
         for step, size in enumerate(scaling.SIZES)
     ]
-    return Scaling(growing=growing, read="4", points=points)
+    return results.Scaling(growing=growing, read="4", points=points)
 
 
 @functools.cache
-def _quick_cases() -> list[cases.Case]:
-    makers = cases.select(tuple(cases.MIXES), run.QUICK.counts, run.QUICK.reads)
+def _quick_cases() -> list[decoding.Case]:
+    makers = decoding.select(tuple(synthetic.MIXES), run.QUICK.counts, run.QUICK.reads)
     return [make() for make in makers.values()]
 
 
@@ -68,14 +72,14 @@ def make_results(ratio: float = 10.0, backend: str = "pure", growth: float = 1.0
 
     ``growth`` is the factor between the costs per unit of one size and the next.
     """
-    return Results(
-        schema=SCHEMA,
+    return results.Results(
+        schema=results.SCHEMA,
         date="2024-05-06T07:08:09+00:00",
         mode="quick",
         environment=environment.describe(backend),
         conversion=[_conversion(case, ratio) for case in _quick_cases()],
         memory=[
-            Memory(
+            results.Memory(
                 properties=count,
                 read="4",
                 entities=20,
@@ -88,7 +92,7 @@ def make_results(ratio: float = 10.0, backend: str = "pure", growth: float = 1.0
             for count in run.QUICK.memory_properties
         ],
         end_to_end=[
-            EndToEnd(
+            results.EndToEnd(
                 call=call,
                 entities=entities,
                 properties=properties,
@@ -102,7 +106,7 @@ def make_results(ratio: float = 10.0, backend: str = "pure", growth: float = 1.0
             for call, entities, properties in run.QUICK.end_to_end_reads
         ]
         + [
-            EndToEnd(
+            results.EndToEnd(
                 call=end_to_end_writes.CALL,
                 entities=run.ENTITIES,
                 properties=run.PROPERTIES,
@@ -115,44 +119,64 @@ def make_results(ratio: float = 10.0, backend: str = "pure", growth: float = 1.0
                 changed=1,
             )
         ],
-        scaling=[_scaling(growing, ratio, growth) for growing in UNITS],
+        scaling=[_scaling(growing, ratio, growth) for growing in results.UNITS],
         import_ms=_about(12),
         read_modify_write=[
-            ReadModifyWrite(
+            results.ReadModifyWrite(
                 mix=writes.MIX,
-                properties=count,
                 changed=changed,
-                entities=20,
-                wire_bytes=23 * count,
-                stock=_about(ratio * count),
-                lazy=_about(count),
-                ratio=_about(ratio),
+                **_compared(count, ratio),
             )
             for count in run.QUICK.rewrite_counts
             for changed in writes.CHANGES
         ],
         puts=[
-            Put(
+            results.Put(
                 mix=mix,
-                properties=count,
-                entities=20,
-                wire_bytes=23 * count,
-                stock=_about(ratio * count),
-                lazy=_about(count),
-                ratio=_about(ratio),
+                **_compared(count, ratio),
             )
             for mix, count in (
                 *((writes.MIX, count) for count in run.QUICK.put_counts),
-                (cases.DOCUMENT, document.VALUES),
+                (decoding.DOCUMENT, document.VALUES),
             )
         ],
-        access=Access(entity=_about(30), plain_dict=_about(20), ratio=_about(1.5)),
-        document_floor=DocumentFloor(
+        plain_values=[
+            results.PlainValues(
+                properties=count, decode=_about(count), to_dict=_about(count), ratio=_about(1)
+            )
+            for count in plain_values.COUNTS
+        ],
+        adapted=[
+            results.Adapted(
+                use=use,
+                stock=_about(1),
+                lazy=_about(1 / ratio),
+                ratio=_about(1 / ratio),
+                more=_about(1 / ratio - 1),
+            )
+            for use in adapted.NAMES
+        ],
+        access=results.Access(entity=_about(30), plain_dict=_about(20), ratio=_about(1.5)),
+        new_names=[
+            results.NewNames(
+                of=new_names.ENTITIES,
+                names=count,
+                stock=_about(ratio),
+                lazy=_about(1),
+                ratio=_about(ratio),
+                stock_mb=_about(80),
+                lazy_mb=_about(80 / ratio),
+                memory_ratio=_about(1 / ratio),
+            )
+            for count in new_names.COUNTS
+        ],
+        document_floor=results.DocumentFloor(
             stock=_about(60),
             lazy=_about(60 / ratio),
             json=_about(5),
             loop=_about(2),
             ratio=_about(ratio),
             json_ratio=_about(12),
+            over_json=_about(1.2),
         ),
     )

@@ -7,20 +7,21 @@ from typing import Any
 import pytest
 from google.cloud.datastore import Entity
 
-from lazyentity.bench import cases, document, sides, wire
+from lazyentity.bench.cases import decoding, document, synthetic, wire
+from lazyentity.bench.measure import sides
 
 STOCK = sides.STOCK.entities
 
 
-def entities_of(case: cases.Case) -> list[Entity]:
+def entities_of(case: decoding.Case) -> list[Entity]:
     return [entity for response in case.responses for entity in STOCK(response)]
 
 
-@pytest.mark.parametrize("mix", cases.MIXES)
+@pytest.mark.parametrize("mix", synthetic.MIXES)
 @pytest.mark.parametrize("count", [1, 5, 50])
 def test_entities_have_the_properties_that_the_case_says(mix: str, count: int) -> None:
     """A case holds that many entities of that many properties, no two alike."""
-    case = cases.case(mix, count, "all", entities=45)
+    case = decoding.case(mix, count, "all", entities=45)
     entities = entities_of(case)
     assert len(entities) == case.entities == 45
     assert {len(entity) for entity in entities} == {count}
@@ -30,8 +31,8 @@ def test_entities_have_the_properties_that_the_case_says(mix: str, count: int) -
 
 def test_mixed_properties_are_of_six_types() -> None:
     """The mixed mix rotates through strings, ints, floats, booleans, timestamps and blobs."""
-    entity = entities_of(cases.case("mixed", 12, "all"))[0]
-    types = [type(entity[name]).__mro__ for name in cases.MIXES["mixed"].names(12)]
+    entity = entities_of(decoding.case("mixed", 12, "all"))[0]
+    types = [type(entity[name]).__mro__ for name in synthetic.MIXES["mixed"].names(12)]
     assert all(
         wanted in mro
         for mro, wanted in zip(
@@ -42,23 +43,23 @@ def test_mixed_properties_are_of_six_types() -> None:
 
 def test_mixed_properties_are_of_ordinary_size() -> None:
     """A mixed property takes 20 to 30 bytes on the wire, its name included."""
-    (response,) = cases.case("mixed", 100, "all").responses
+    (response,) = decoding.case("mixed", 100, "all").responses
     assert all(2000 <= len(raw) <= 3000 for raw in wire.entities_of(response))
 
 
 def test_same_bytes_every_time() -> None:
     """Cases are the same in every run."""
-    cases._responses.cache_clear()
-    first = cases.case("nested", 8, "all").responses
-    cases._responses.cache_clear()
-    assert cases.case("nested", 8, "all").responses == first
+    decoding._responses.cache_clear()
+    first = decoding.case("nested", 8, "all").responses
+    decoding._responses.cache_clear()
+    assert decoding.case("nested", 8, "all").responses == first
 
 
-@pytest.mark.parametrize("count", cases.COUNTS)
+@pytest.mark.parametrize("count", synthetic.COUNTS)
 def test_four_reads_take_four_types(count: int) -> None:
     """Four reads of the mixed mix take a string, an int, a float and a boolean."""
-    names = cases.names_read(cases.MIXES["mixed"], count, "4")
-    if cases.applies(count, "4"):
+    names = synthetic.names_read(synthetic.MIXES["mixed"], count, "4")
+    if synthetic.applies(count, "4"):
         prefixes = [name.rsplit("_", 1)[0] for name in names]
         assert prefixes == ["text", "count", "amount", "active"]
         assert len(set(names)) == 4
@@ -66,20 +67,21 @@ def test_four_reads_take_four_types(count: int) -> None:
 
 def test_reads_are_not_repeated_under_another_name() -> None:
     """A small entity is not measured twice for the same reads."""
-    assert list(cases.select(["mixed"], [1], cases.READS)) == [
+    assert list(decoding.select(["mixed"], [1], synthetic.READS)) == [
         "mixed-1-0",
         "mixed-1-all",
         "mixed-1-items",
         "mixed-1-eager",
+        "mixed-1-materialized",
     ]
-    assert "mixed-5-4" in cases.select(["mixed"], [5], cases.READS)
-    assert not cases.applies(4, "4")
+    assert "mixed-5-4" in decoding.select(["mixed"], [5], synthetic.READS)
+    assert not synthetic.applies(4, "4")
 
 
 def test_half_is_half() -> None:
     """Half of the properties means the first half."""
-    mix = cases.MIXES["strings"]
-    assert cases.names_read(mix, 10, "half") == mix.names(10)[:5]
+    mix = synthetic.MIXES["strings"]
+    assert synthetic.names_read(mix, 10, "half") == mix.names(10)[:5]
 
 
 def test_document_case_reads_everything() -> None:
@@ -91,20 +93,20 @@ def test_document_case_reads_everything() -> None:
             return [value]
         return [leaf for item in inner for leaf in values(item)]
 
-    case = cases.document_case()
+    case = decoding.document_case()
     (entity,) = entities_of(case)
     assert 480_000 < case.wire_bytes < 520_000
     assert len(values(entity)) == case.properties
     assert {type(value) for value in values(entity)} == {str, int, float, bool, type(None)}
     ((_, read),) = case.reader.values([entity])
     assert read == document.make()
-    assert "document-all" in cases.select(["nested"], [5], cases.READS)
-    assert "document-all" not in cases.select(["mixed"], [5], cases.READS)
+    assert "document-all" in decoding.select(["nested"], [5], synthetic.READS)
+    assert "document-all" not in decoding.select(["mixed"], [5], synthetic.READS)
 
 
 def test_embedded_case_reads_one_leaf() -> None:
     """The special case reads one leaf of ten times twenty properties."""
-    case = cases.embedded_case()
+    case = decoding.embedded_case()
     entities = entities_of(case)
     assert {len(entity) for entity in entities} == {10}
     assert all(len(value) == 20 for value in entities[0].values())

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from lazyentity.bench import cli, results, run, verify
+from lazyentity.bench import cli, run
+from lazyentity.bench.measure import results, verify
 
 from .made import make_results
 
@@ -142,7 +143,7 @@ def test_outputs_that_differ_record_nothing(
 
 @pytest.mark.parametrize(("mix", "times"), [("nested", 1), ("mixed", 0)])
 def test_the_floor_of_the_document_comes_with_the_document(mix: str, times: int) -> None:
-    """What is below the document is measured where the document is."""
+    """The document's floor is measured where the document is."""
     sections = [section for section, _ in run.steps(run.QUICK, [mix], (5,))]
     assert sections.count("the document's floor") == times
 

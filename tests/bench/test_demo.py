@@ -5,7 +5,7 @@ import sys
 
 
 def test_demo() -> None:
-    """The demonstration shows both codes, what each decoded, and that the totals are equal."""
+    """The demonstration shows both codes, how much each decoded, and equal totals."""
     child = subprocess.run(
         [sys.executable, "-m", "lazyentity.bench.demo"],
         check=True,

@@ -10,15 +10,18 @@ import pytest
 from google.cloud import datastore
 
 import lazyentity
-from lazyentity.bench import (
+from lazyentity.bench.measure import (
+    adapted,
     document_floor,
     end_to_end,
     end_to_end_writes,
     memory,
+    new_names,
     overheads,
+    plain_values,
     verify,
 )
-from lazyentity.bench.timing import Budget
+from lazyentity.bench.measure.timing import Budget
 
 ONCE = Budget(seconds=0, min_rounds=1, max_rounds=1, sample_seconds=0)
 
@@ -62,7 +65,7 @@ def test_what_the_server_holds_is_compared(side: str) -> None:
 
 
 def test_lazy_entities_are_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the patched client writes are lazy entities of which nothing was decoded."""
+    """The patched client writes lazy entities of which only the read property was decoded."""
     put: list[Any] = []
     original: Any = datastore.Client.put_multi
 
@@ -92,12 +95,36 @@ def test_memory() -> None:
     assert line.ratio.median == pytest.approx(line.lazy.median / line.stock.median)
 
 
+def test_plain_values() -> None:
+    """Plain dicts have stock's values; both ways are timed."""
+    line = plain_values.measure(7, ONCE)
+    assert line.properties == 7
+    assert line.ratio.median == pytest.approx(line.to_dict.median / line.decode.median)
+
+
+def test_plain_values_that_differ_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lazyentity, "to_dict", lambda entity: dict.fromkeys(entity, "another"))
+    with pytest.raises(verify.OutputMismatch, match="str in place of int|'another' in place of"):
+        plain_values.measure(2, ONCE)
+
+
+@pytest.mark.parametrize("use", adapted.NAMES)
+def test_adapted(use: str) -> None:
+    """Each use is timed with adapters and without."""
+    line = adapted.measure(use, ONCE)
+    assert line.use == use
+    assert line.ratio.median == pytest.approx(line.lazy.median / line.stock.median)
+    assert line.more.median == pytest.approx(line.lazy.median - line.stock.median)
+
+
 def test_document_floor() -> None:
     """The document is read in all the ways, and what was read is compared."""
     floor = document_floor.measure(ONCE)
     assert min(floor.lazy.median, floor.json.median, floor.loop.median) > 0
     assert floor.ratio.median == pytest.approx(floor.stock.median / floor.lazy.median)
     assert floor.json_ratio.median == pytest.approx(floor.stock.median / floor.json.median)
+    assert floor.over_json is not None
+    assert floor.over_json.median == pytest.approx(floor.lazy.median / floor.json.median)
 
 
 def test_another_document_as_json_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,3 +158,13 @@ import lazyentity.auto
     monkeypatch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path))
     monkeypatch.setattr(overheads, "_IMPORT", print_whether_cached)
     assert overheads.import_ms(rounds=2).median == 1e3
+
+
+@pytest.mark.parametrize("names", [1, 3])
+def test_new_names(names: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Entities whose names come once are timed on both sides, and so is memory."""
+    monkeypatch.setattr(new_names, "_NAMES_BEFORE", 100)
+    line = new_names.measure(new_names.ENTITIES, names, rounds=1, budget=ONCE)
+    assert (line.of, line.names) == ("entities", names)
+    assert min(line.stock.median, line.lazy.median) > 0
+    assert min(line.stock_mb.median, line.lazy_mb.median) > 10

@@ -9,7 +9,9 @@ import pytest
 from click.testing import CliRunner
 from google.cloud import datastore
 
-from lazyentity.bench import cases, cli, conversion, loopback, own_entities, run
+from lazyentity.bench import cli, own_entities, run
+from lazyentity.bench.cases import synthetic
+from lazyentity.bench.measure import conversion, loopback
 from lazyentity.bench.server.process import LoopbackServer
 
 HOST = "DATASTORE_EMULATOR_HOST"
@@ -21,7 +23,7 @@ def server() -> Iterator[LoopbackServer]:
     with LoopbackServer() as running, loopback.client(running.grpc_port) as client:
         made = []
         for number in range(30):
-            entity = cases.MIXES["nested" if number % 2 else "mixed"].entity(4 + number, number)
+            entity = synthetic.MIXES["nested" if number % 2 else "mixed"].entity(4 + number, number)
             made.append(datastore.Entity(client.key("Own", number + 1)))
             made[-1].update(entity)
         loopback.store(client, made)
@@ -36,10 +38,10 @@ def emulator(server: LoopbackServer, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("emulator")
 def test_own_entities_become_cases() -> None:
     """Entities of different shapes are fetched, and decode the same on both sides."""
-    raw = own_entities.Source("Own", 25, cases.PROJECT).fetch()
+    raw = own_entities.Source("Own", 25, synthetic.PROJECT).fetch()
     assert len(raw) == 25
-    made = own_entities.own_cases(raw, cases.READS)
-    assert [case.read for case in made] == list(cases.READS)
+    made = own_entities.own_cases(raw, synthetic.READS)
+    assert [case.read for case in made] == list(synthetic.READS)
     for case in made:
         assert case.entities == 25
         conversion.check_outputs(case)
@@ -56,11 +58,17 @@ def test_reads_of_small_entities() -> None:
 @pytest.mark.usefixtures("emulator")
 def test_command_on_own_entities(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The command measures somebody's own entities and says whose they are."""
-    monkeypatch.setattr(cases, "READS", ("1", "all"))
+    monkeypatch.setattr(synthetic, "READS", ("1", "all"))
     output = tmp_path / "own.json"
     outcome = CliRunner().invoke(
         cli.main,
-        ["--quick", "--kind=Own", "--limit=5", f"--project={cases.PROJECT}", f"--output={output}"],
+        [
+            "--quick",
+            "--kind=Own",
+            "--limit=5",
+            f"--project={synthetic.PROJECT}",
+            f"--output={output}",
+        ],
     )
     assert outcome.exit_code == 0, outcome.output
     assert "5 entities of kind 'Own' from 127.0.0.1:" in outcome.output
@@ -73,7 +81,7 @@ def test_command_on_own_entities(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_a_kind_without_entities() -> None:
     """A kind without entities is an error that names it."""
     with pytest.raises(own_entities.Unreachable, match="'Nothing'"):
-        own_entities.Source("Nothing", 5, cases.PROJECT).fetch()
+        own_entities.Source("Nothing", 5, synthetic.PROJECT).fetch()
 
 
 def own_command(monkeypatch: pytest.MonkeyPatch, host: str, output: Path) -> str:
@@ -109,7 +117,7 @@ def test_nobody_answers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
 def test_even_the_search_for_credentials_has_an_end(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Whatever hangs before the first RPC is given up too."""
+    """A client that hangs before the first RPC is given up too."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         monkeypatch.setattr(own_entities, "DEADLINE_SECONDS", 0.2)
         host = f"127.0.0.1:{silent.getsockname()[1]}"

@@ -1,22 +1,30 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from docutils.core import publish_doctree
-from docutils.nodes import table
+from docutils.nodes import entry, row, table
+from rich.console import Console
 
-from lazyentity.bench import cases, report, results
+from lazyentity.bench.cases import decoding
+from lazyentity.bench.measure import results
+from lazyentity.bench.measure.stats import Summary
+from lazyentity.bench.report import terminal
+from lazyentity.bench.report.__main__ import main
+from lazyentity.bench.report.readme import SECTION, markers, render
+from lazyentity.bench.report.tables import tables
 
 from .made import make_results
 
 OTHER = "other-benchmark-table"
 
 
-def markers(section: str) -> str:
-    return "\n\n".join(report.markers(section)) + "\n"
+def both_markers(section: str) -> str:
+    return "\n\n".join(markers(section)) + "\n"
 
 
 @pytest.fixture
@@ -29,13 +37,13 @@ def results_file(tmp_path: Path) -> Path:
 @pytest.fixture
 def readme(tmp_path: Path) -> Path:
     path = tmp_path / "README.rst"
-    text = f"Title\n=====\n\n{markers(report.SECTION)}\nMiddle.\n\n{markers(OTHER)}\nEnd.\n"
+    text = f"Title\n=====\n\n{both_markers(SECTION)}\nMiddle.\n\n{both_markers(OTHER)}\nEnd.\n"
     path.write_text(text, encoding="utf-8")
     return path
 
 
 def run(*arguments: object) -> tuple[int, str]:
-    outcome = CliRunner().invoke(report.main, [str(argument) for argument in arguments])
+    outcome = CliRunner().invoke(main, [str(argument) for argument in arguments])
     return outcome.exit_code, outcome.output
 
 
@@ -107,13 +115,14 @@ def test_no_results_file(readme: Path, tmp_path: Path) -> None:
 
 def test_section_is_valid_and_says_its_bias_first() -> None:
     """The section is reStructuredText without warnings, opens with the bias, and has the tables."""
-    section = report.render(make_results())
+    section = render(make_results())
     tree = publish_doctree(section, settings_overrides={"report_level": 1, "halt_level": 1})
     first = tree.next_node()
     assert first is not None
     assert first.astext().startswith("One machine, synthetic entities")
-    # Three mixes, the document, its floor, read-modify-write, put, end to end, memory, scaling.
-    assert len(list(tree.findall(table))) == 10
+    # Three mixes, the document, its floor, read-modify-write, put, end to end, memory, new names,
+    # scaling in two directions, to_dict, adapters, access, import.
+    assert len(list(tree.findall(table))) == 16
 
 
 def test_results_without_writes() -> None:
@@ -121,15 +130,16 @@ def test_results_without_writes() -> None:
     made = make_results()
     reads = dataclasses.replace(
         made,
-        conversion=[line for line in made.conversion if line.mix != cases.DOCUMENT],
+        conversion=[line for line in made.conversion if line.mix != decoding.DOCUMENT],
         read_modify_write=[],
         puts=[],
         document_floor=None,
     )
-    section = report.render(reads)
+    section = render(reads)
     tree = publish_doctree(section, settings_overrides={"report_level": 1, "halt_level": 1})
-    # Three mixes, end to end, memory, scaling.
-    assert len(list(tree.findall(table))) == 6
+    # Three mixes, end to end, memory, new names, scaling twice, to_dict, adapters, access,
+    # import.
+    assert len(list(tree.findall(table))) == 12
     assert "written" not in section
     assert "put," not in section.replace("get_multi, put_multi", "")
 
@@ -138,14 +148,69 @@ def test_what_was_not_measured_of_the_writes() -> None:
     """A read-modify-write of which only some changes were measured says so of the others."""
     made = make_results()
     only = [line for line in made.read_modify_write if line.changed == "1"]
-    some = report.render(dataclasses.replace(made, read_modify_write=only))
-    assert some.count("not measured") == report.render(made).count("not measured") + 3
+    some = render(dataclasses.replace(made, read_modify_write=only))
+    assert some.count("not measured") == render(made).count("not measured") + 3
 
 
 def test_compact_section() -> None:
-    """A compact section is valid, says where it was measured, and has its tables."""
-    section = report.render(make_results(), compact=True)
+    """A compact section is valid, says where it was measured, and has its terminal."""
+    section = render(make_results(), compact=True)
     tree = publish_doctree(section, settings_overrides={"report_level": 1, "halt_level": 1})
     assert tree.astext().startswith("Measured on 2024-05-06: ")
-    # Mixed, read-modify-write, put, end to end, memory.
-    assert len(list(tree.findall(table))) == 5
+    # Mixed, the document, its floor, read-modify-write, put, end to end, memory, new names,
+    # to_dict, adapters, access.
+    assert len(list(tree.findall(table))) == 11
+
+
+@pytest.mark.parametrize("compact", [False, True])
+def test_losses_are_printed(compact: bool) -> None:
+    """A document and an access that are slower than stock's are in every section, as slower."""
+    section = render(make_results(ratio=0.83), compact=compact)
+    tree = publish_doctree(section, settings_overrides={"halt_level": 2})
+    texts = {
+        cells[0]: cells[-1]
+        for line in tree.findall(row)
+        if (cells := [cell.astext() for cell in line.findall(entry)])
+    }
+    assert texts["all of it read"] == "0.83x (0.75-1.00)"
+    assert texts['entity["name"]'] == "1.5x (1.4-1.8)"
+
+
+def test_both_renderers_show_every_figure() -> None:
+    """The section has the tables of the terminal, all but one mix."""
+    made = make_results()
+    specified = list(tables(made))
+    console = Console(width=200, record=True, file=io.StringIO())
+    terminal.show(made, console)
+    shown = " ".join(console.export_text().split())
+    section = " ".join(render(made).split())
+    assert all(table.title in shown for table in specified)
+    for text in (
+        label.of(line) for each in specified for label in each.labels for line in each.lines
+    ):
+        assert text in shown
+    unshown = [table.title for table in specified if " ".join(table.prose.split()) not in section]
+    assert unshown == []
+    assert [table.title for table in specified if not table.prose] == [
+        "embedded: bytes in, entities out, µs per entity"
+    ]
+
+
+@pytest.mark.parametrize("made", [make_results(), make_results(backend="native")])
+def test_tables_fit_80_columns(made: results.Results) -> None:
+    """The terminal's tables cut no cell short, noisy as the figures may be."""
+    noise = Summary(median=7.2, q1=1, q3=17.7, rounds=9)
+    noisy = [dataclasses.replace(line, stock=noise, ratio=noise) for line in made.new_names]
+    made = dataclasses.replace(made, new_names=noisy)
+    console = Console(width=80, record=True, file=io.StringIO())
+    terminal.show(made, console)
+    shown = console.export_text()
+    assert "…" not in shown
+    for specified in tables(made):
+        for figure in specified.figures:
+            for summary in filter(None, map(figure.of, specified.lines)):
+                assert terminal.spread(summary, figure.digits) in shown
+    rows = [
+        line for line in shown.splitlines() if line.startswith(" entities ") and "x" not in line
+    ]
+    assert [line.split()[-1] for line in rows] == ["±15%"] * len(made.new_names)

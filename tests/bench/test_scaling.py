@@ -3,12 +3,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from google.cloud.datastore import Entity
 
-from lazyentity.bench import scaling, sides
-from lazyentity.bench.results import UNITS, Growing
-from lazyentity.bench.timing import Budget, Timed
-from lazyentity.bench.verify import OutputMismatch
+from lazyentity.bench.measure import scaling
+from lazyentity.bench.measure.results import UNITS, Growing
+from lazyentity.bench.measure.timing import Budget, Timed
+from lazyentity.bench.measure.verify import OutputMismatch
 
 TWICE = Budget(seconds=0, min_rounds=2, max_rounds=2, sample_seconds=0)
 
@@ -48,15 +47,9 @@ def test_growth_compares_the_cost_of_a_unit(monkeypatch: pytest.MonkeyPatch) -> 
     assert second.lazy.median == pytest.approx(200)
 
 
+@pytest.mark.usefixtures("wrong_lazy_side")
 @pytest.mark.parametrize("growing", UNITS)
-def test_wrong_output_is_no_result(growing: Growing, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_output_is_no_result(growing: Growing) -> None:
     """A lazy side that gives something else fails instead of being timed."""
-
-    def wrong(entity_pb: Any) -> Entity:
-        entity = sides.STOCK.from_protobuf(entity_pb)
-        entity["text_000"] += "!"
-        return entity
-
-    monkeypatch.setattr(sides, "LAZY", sides.Side(sides.STOCK.deserialize, wrong))
     with pytest.raises(OutputMismatch, match="text_000"):
         scaling.measure(growing, (10,), False, TWICE)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from lazyentity.bench.stats import Summary, paired_ratio, scaled, summarize
+from lazyentity.bench.measure.stats import Summary, paired_ratio, scaled, summarize
 
 
 def test_median_and_quartiles() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from lazyentity.bench.timing import Budget, Timed, interleave
+from lazyentity.bench.measure.timing import Budget, Timed, interleave
 
 ROUNDS = 6
 FEW = Budget(seconds=0, min_rounds=ROUNDS, max_rounds=ROUNDS, sample_seconds=0)
@@ -67,7 +67,7 @@ def test_previous_result_is_released_while_the_clock_runs() -> None:
 
 
 def test_first_call_of_a_sample_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What ran before a sample does not count."""
+    """The task before a sample does not count."""
     now = 0
 
     def task() -> None:

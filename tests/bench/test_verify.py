@@ -8,7 +8,8 @@ import pytest
 from google.cloud.datastore import Entity, Key
 from proto.datetime_helpers import DatetimeWithNanoseconds
 
-from lazyentity.bench import reading, sides, verify
+from lazyentity.bench.cases import reading
+from lazyentity.bench.measure import sides, verify
 
 
 def entity(**properties: Any) -> Entity:
@@ -39,7 +40,7 @@ def nanoseconds(value: int) -> DatetimeWithNanoseconds:
     ],
 )
 def test_differences_are_found(stock: Any, lazy: Any) -> None:
-    """Whatever differs from stock's output, in value or in type, fails the measurement."""
+    """A difference from stock's output, in value or in type, fails the measurement."""
     with pytest.raises(verify.OutputMismatch):
         verify.check_same(stock, lazy, "value")
 
@@ -50,7 +51,7 @@ def test_differences_are_found(stock: Any, lazy: Any) -> None:
     ids=repr,
 )
 def test_same_is_same(value: Any) -> None:
-    """What equals stock passes, NaN included."""
+    """Output that equals stock's passes, NaN included."""
     verify.check_same(value, value, "value")
 
 
@@ -103,7 +104,7 @@ def test_messages_are_compared_by_what_they_parse_to() -> None:
     ],
 )
 def test_messages_that_differ_are_found(lazy: list[bytes], where: str) -> None:
-    """Whatever differs from the message that stock makes fails the measurement, and is named."""
+    """A difference from the message that stock makes fails the measurement, and is named."""
     with pytest.raises(verify.OutputMismatch, match=where):
         verify.check_messages([serialized(a=1, b=2)], lazy)
 

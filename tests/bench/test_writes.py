@@ -8,9 +8,10 @@ import pytest
 from google.cloud.datastore import Entity, helpers
 
 import lazyentity
-from lazyentity.bench import cases, sides, wire, writes
-from lazyentity.bench.timing import Budget
-from lazyentity.bench.verify import OutputMismatch
+from lazyentity.bench.cases import synthetic, wire
+from lazyentity.bench.measure import sides, writes
+from lazyentity.bench.measure.timing import Budget
+from lazyentity.bench.measure.verify import OutputMismatch
 
 ONCE = Budget(seconds=0, min_rounds=1, max_rounds=1, sample_seconds=0)
 
@@ -74,7 +75,7 @@ def test_what_is_written_holds_the_changes(changed: str, count: int) -> None:
 def test_the_one_change_is_of_what_is_read() -> None:
     """One read and one change are of the same property."""
     case = writes.rewrite(20, "1")
-    (read,) = cases.names_read(cases.MIXES[writes.MIX], 20, "1")
+    (read,) = synthetic.names_read(synthetic.MIXES[writes.MIX], 20, "1")
     assert {name for changes in case.changes for name, _ in changes} == {read}
 
 
@@ -113,7 +114,7 @@ def test_the_patch_does_not_depend_on_the_environment(monkeypatch: pytest.Monkey
 
 
 def test_the_patch_ends_with_an_error() -> None:
-    """Whatever is raised inside leaves the client as it was."""
+    """An exception inside leaves the client as it was."""
     original = helpers.entity_from_protobuf
     with contextlib.suppress(RuntimeError), sides.patched():
         assert helpers.entity_from_protobuf is not original

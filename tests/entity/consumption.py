@@ -8,11 +8,13 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import pytest
 from google.cloud.datastore.entity import Entity
 
 from lazyentity import LazyEntity
-from tests.entity.snapshots import Raised, geo_points_without_address, outcome, snapshot
-from tests.entity.stock import in_order_of, stock_entity
+from tests.support.snapshots import Raised, geo_points_without_address, outcome, snapshot
+from tests.support.stock import in_order_of, stock_entity
+from tests.support.strategies.samples import SAMPLES
 
 Consumer = Callable[[Any], Any]
 
@@ -39,6 +41,23 @@ def assert_consumed_alike(consume: Consumer, lazy: LazyEntity, raw: bytes) -> No
         expected = outcome(consume, stock)
     assert describe(result) == describe(expected)
     assert snapshot(lazy) == snapshot(stock)
+
+
+def comparison_of(consumers: dict[str, Consumer]) -> Any:
+    """Return the test of each consumer with each sample, read before or not."""
+
+    @pytest.mark.parametrize("raw", SAMPLES.values(), ids=SAMPLES.keys())
+    @pytest.mark.parametrize("read", READ_BEFORE.values(), ids=READ_BEFORE.keys())
+    @pytest.mark.parametrize("consume", consumers.values(), ids=consumers.keys())
+    def test_same_result(
+        lazy_type: type[LazyEntity], consume: Consumer, read: Callable[[Any], object], raw: bytes
+    ) -> None:
+        """Result or exception, and the entity afterwards, are stock's, whatever was read."""
+        lazy = lazy_type.from_bytes(raw)
+        read(lazy)
+        assert_consumed_alike(consume, lazy, raw)
+
+    return test_same_result
 
 
 def describe(result: Any) -> Any:

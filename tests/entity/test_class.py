@@ -9,8 +9,8 @@ import pytest
 from google.cloud.datastore.entity import Entity
 
 from lazyentity import LazyEntity
-from tests.entity.stock import stock_entity
-from tests.strategies.samples import PLAIN
+from tests.support.stock import stock_entity
+from tests.support.strategies.samples import PLAIN
 
 
 def test_a_method_put_on_entity_that_lazy_entities_have_not(lazy_type: type[LazyEntity]) -> None:

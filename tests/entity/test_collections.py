@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from lazyentity import LazyEntity
-from tests.strategies.samples import serialise
+from tests.support.strategies.samples import serialise
 
 RAW = serialise(
     {"inner": {"deep": 1}, "many": [1, 2], "text": "t", "more": "u"},

@@ -13,9 +13,9 @@ from google.protobuf.message import DecodeError
 import lazyentity
 from lazyentity import LazyEntity
 from tests.entity.consumption import describe
-from tests.entity.snapshots import outcome, snapshot
-from tests.entity.stock import stock_entity
-from tests.strategies.samples import PLAIN
+from tests.support.snapshots import outcome, snapshot
+from tests.support.stock import stock_entity
+from tests.support.strategies.samples import PLAIN
 
 KEY = Key("Kind", 1, project="p")
 

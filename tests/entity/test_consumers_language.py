@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping
 from typing import Any
 
-import pytest
 from google.cloud.datastore.entity import Entity
 
-from lazyentity import LazyEntity
-from tests.entity.consumption import READ_BEFORE, Consumer, assert_consumed_alike
-from tests.strategies.samples import SAMPLES
+from tests.entity.consumption import Consumer, comparison_of
 
 
 def _keywords(**properties: Any) -> dict[str, Any]:
@@ -230,13 +227,4 @@ CONSUMERS: dict[str, Consumer] = {
 }
 
 
-@pytest.mark.parametrize("raw", SAMPLES.values(), ids=SAMPLES.keys())
-@pytest.mark.parametrize("read", READ_BEFORE.values(), ids=READ_BEFORE.keys())
-@pytest.mark.parametrize("consume", CONSUMERS.values(), ids=CONSUMERS.keys())
-def test_same_result(
-    lazy_type: type[LazyEntity], consume: Consumer, read: Callable[[Any], object], raw: bytes
-) -> None:
-    """Result or exception, and what is left in the entity, are stock's, whatever was read."""
-    lazy = lazy_type.from_bytes(raw)
-    read(lazy)
-    assert_consumed_alike(consume, lazy, raw)
+test_same_result = comparison_of(CONSUMERS)

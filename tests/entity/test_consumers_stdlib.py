@@ -32,7 +32,6 @@ import urllib.parse
 import weakref
 import xmlrpc.client
 from collections import ChainMap, Counter, OrderedDict, UserDict, defaultdict, deque, namedtuple
-from collections.abc import Callable
 from contextlib import closing
 from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
@@ -41,12 +40,9 @@ from typing import Any
 from unittest import mock
 from xml.etree import ElementTree as ET
 
-import pytest
 from google.cloud.datastore.entity import Entity
 
-from lazyentity import LazyEntity
-from tests.entity.consumption import READ_BEFORE, Consumer, assert_consumed_alike
-from tests.strategies.samples import SAMPLES
+from tests.entity.consumption import Consumer, comparison_of
 
 
 class _Encoder(json.JSONEncoder):
@@ -311,13 +307,4 @@ CONSUMERS: dict[str, Consumer] = {
 }
 
 
-@pytest.mark.parametrize("raw", SAMPLES.values(), ids=SAMPLES.keys())
-@pytest.mark.parametrize("read", READ_BEFORE.values(), ids=READ_BEFORE.keys())
-@pytest.mark.parametrize("consume", CONSUMERS.values(), ids=CONSUMERS.keys())
-def test_same_result(
-    lazy_type: type[LazyEntity], consume: Consumer, read: Callable[[Any], object], raw: bytes
-) -> None:
-    """Result or exception, and what is left in the entity, are stock's, whatever was read."""
-    lazy = lazy_type.from_bytes(raw)
-    read(lazy)
-    assert_consumed_alike(consume, lazy, raw)
+test_same_result = comparison_of(CONSUMERS)

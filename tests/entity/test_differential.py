@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import lazyentity
 from lazyentity import LazyEntity
 from tests.entity.consumption import COPIES, Consumer
-from tests.entity.snapshots import (
+from tests.support.snapshots import (
     geo_points_without_address,
     outcome,
     snapshot,
@@ -22,16 +22,17 @@ from tests.entity.snapshots import (
     snapshot_meanings,
     snapshot_outcome,
 )
-from tests.entity.stock import (
+from tests.support.stock import (
     EntityMessage,
     comparable,
     content,
     encoded,
     in_order_of,
     lazy_entities_in,
+    learn_names,
     stock_entity,
 )
-from tests.strategies import Grammar, entities
+from tests.support.strategies import Grammar, entities
 
 VALID = entities(Grammar())
 WITHOUT_NAN = entities(Grammar(nan=False))
@@ -43,6 +44,7 @@ def test_properties_read_one_by_one(
 ) -> None:
     """Names, values and their exact types are stock's, in whichever order they are read."""
     stock = stock_entity(raw)
+    learn_names(lazy_type, raw)
     lazy = lazy_type.from_bytes(raw)
     assert len(lazy) == len(stock)
     assert set(lazy) == set(stock)
@@ -58,6 +60,7 @@ def test_properties_read_one_by_one(
 def test_attributes_in_any_order(lazy_type: type[LazyEntity], raw: bytes, order: list[str]) -> None:
     """Key, flags and meanings are stock's, whatever was read before, and stay the same objects."""
     stock = stock_entity(raw)
+    learn_names(lazy_type, raw)
     lazy = lazy_type.from_bytes(raw)
     for name in order:
         match name:
@@ -96,6 +99,7 @@ def test_the_client_encodes_it_as_it_encodes_stock(lazy_type: type[LazyEntity], 
 @given(raw=VALID, data=st.data())
 def test_raw(lazy_type: type[LazyEntity], raw: bytes, data: st.DataObject) -> None:
     """What was not read comes back as it came, unknown fields included; the rest as from stock."""
+    learn_names(lazy_type, raw)
     lazy = lazy_type.from_bytes(raw)
     assert content(lazyentity.raw(lazy)) == content(raw)
     read = data.draw(st.sets(st.sampled_from(sorted(lazy)))) if lazy else set()

@@ -10,9 +10,9 @@ import pytest
 import lazyentity
 from lazyentity import LazyEntity
 from lazyentity.undecoded import UNDECODED
-from tests.entity.snapshots import snapshot, snapshot_key
-from tests.entity.stock import content, encoded, stock_entity
-from tests.strategies.samples import PLAIN, RICH, plain_properties, serialise
+from tests.support.snapshots import snapshot, snapshot_key
+from tests.support.stock import content, encoded, stock_entity
+from tests.support.strategies.samples import PLAIN, RICH, plain_properties, serialise
 
 
 def test_nothing_is_decoded_at_first(lazy_type: type[LazyEntity]) -> None:

@@ -27,25 +27,23 @@ from lazyentity import LazyEntity
 from lazyentity.codec.encode import entity_message
 from lazyentity.undecoded import UNDECODED
 from tests.entity.consumption import COPIES
-from tests.entity.snapshots import (
+from tests.support.snapshots import (
     Raised,
     geo_points_without_address,
     outcome,
     snapshot,
-    snapshot_key,
     snapshot_meanings,
     snapshot_outcome,
 )
-from tests.entity.stock import (
-    EntityMessage,
+from tests.support.stock import (
     comparable,
     content,
-    content_of,
     in_order_of,
     lazy_entities_in,
     stock_entity,
 )
-from tests.strategies import Grammar, entities
+from tests.support.strategies import Grammar, entities
+from tests.support.writing import assert_written, stock_encoding
 
 RAW = entities(Grammar(nan=False, properties=6))
 PICKS = st.integers(0, 11)
@@ -284,42 +282,24 @@ class Twins(RuleBasedStateMachine):
     @rule()
     def encode(self) -> None:
         """What was never read goes out as it came, unless its flag changed; the rest as stock."""
-        original, original_stock = EntityMessage.FromString(self.raw), stock_entity(self.raw)
-        flagged = self.stock.exclude_from_indexes ^ original_stock.exclude_from_indexes
-        spliced = self.lazy.keys() - set(lazyentity.decoded(self.lazy)) - flagged
-        expected = {
-            name: content_of(original.properties[name])
-            if name in spliced
-            else outcome(self.stock_encoding, name)
+        failures = [
+            failure
             for name in self.stock
-        }
-        failures = [value for value in expected.values() if isinstance(value, Raised)]
+            if isinstance(failure := outcome(stock_encoding, self.stock, name), Raised)
+        ]
         serialised = outcome(lambda: lazyentity.raw(self.lazy))
         if failures:
             assert serialised in failures
             return
-        message = EntityMessage.FromString(serialised)
+        unread = self.lazy.keys() - set(lazyentity.decoded(self.lazy))
         assert content(entity_message(self.lazy).SerializeToString()) == content(serialised)
-        assert {
-            name: content_of(value)
-            if name in spliced
-            else comparable(_as_stock_writes(name, value))
-            for name, value in message.properties.items()
-        } == expected
-        key = helpers.key_from_protobuf(message.key) if message.HasField("key") else None
-        assert snapshot_key(key) == snapshot_key(self.stock.key)
+        assert_written(serialised, self.stock, self.raw, unread)
 
     @rule()
     def encode_stock(self) -> None:
         """A stock entity is encoded as the client encodes it, if without the client."""
         expected = outcome(lambda: comparable(helpers.entity_to_protobuf(self.stock)._pb))
         assert outcome(lambda: comparable(entity_message(self.stock))) == expected
-
-    def stock_encoding(self, name: str) -> bytes:
-        alone = Entity(exclude_from_indexes=tuple(self.stock.exclude_from_indexes))
-        alone[name] = self.stock[name]
-        alone._meanings = self.stock._meanings
-        return comparable(helpers.entity_to_protobuf(alone)._pb.properties[name])
 
     # What always holds.
 
@@ -337,17 +317,6 @@ class Twins(RuleBasedStateMachine):
     def teardown(self) -> None:
         if hasattr(self, "lazy"):
             assert snapshot(self.lazy) == snapshot(self.stock)
-
-
-def _as_stock_writes(name: str, value: Any) -> Any:
-    """What is left of a value when the client has read and written it.
-
-    Of entities embedded in it that nobody looked into, we keep more.
-    """
-    message = EntityMessage()
-    message.properties[name].CopyFrom(value)
-    read = stock_entity(message.SerializeToString())
-    return helpers.entity_to_protobuf(read)._pb.properties[name]
 
 
 def _surface(value: Any) -> Any:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from lazyentity import LazyEntity
-from tests.strategies import wire
-from tests.strategies.samples import serialise
+from tests.support.strategies import wire
+from tests.support.strategies.samples import serialise
 
 SMALL = serialise({"name": 7, "other": 8})
 SIZES = {"small": SMALL, "large": SMALL + wire.BALLAST.encode()}

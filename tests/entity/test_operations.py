@@ -1,4 +1,4 @@
-"""materialize, raw, prefetch and decoded."""
+"""materialize, raw, prefetch and decoded; what is wrong with what any operation is given."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from google.cloud.datastore.key import Key
 
 import lazyentity
 from lazyentity import LazyEntity
-from tests.entity.snapshots import snapshot
-from tests.entity.stock import (
+from tests.support.snapshots import snapshot
+from tests.support.stock import (
     EntityMessage,
     comparable,
     encoded,
@@ -20,11 +20,17 @@ from tests.entity.stock import (
     reparsed,
     stock_entity,
 )
-from tests.strategies import wire
-from tests.strategies.samples import PLAIN, RICH, plain_properties, serialise
-from tests.strategies.schema import ENTITY, VALUE
+from tests.support.strategies import wire
+from tests.support.strategies.samples import PLAIN, RICH, plain_properties, serialise
+from tests.support.strategies.schema import ENTITY, VALUE
 
-OPERATIONS = [lazyentity.materialize, lazyentity.raw, lazyentity.prefetch, lazyentity.decoded]
+OPERATIONS = [
+    lazyentity.materialize,
+    lazyentity.to_dict,
+    lazyentity.raw,
+    lazyentity.prefetch,
+    lazyentity.decoded,
+]
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
@@ -112,6 +118,7 @@ def test_decoded_counts_what_was_assigned(lazy_type: type[LazyEntity]) -> None:
 def test_materialize_leaves_the_entity_lazy_inside(lazy_type: type[LazyEntity]) -> None:
     """The entity itself keeps its lazy embedded entities: containers of the plain one are new."""
     lazy = lazy_type.from_bytes(RICH)
+    lazy["who"]
     plain = lazyentity.materialize(lazy)
     assert type(plain) is Entity
     assert type(lazy["inner"]) is lazy_type

@@ -13,9 +13,9 @@ from google.cloud.datastore.entity import Entity
 
 from lazyentity import LazyEntity
 from tests.entity.consumption import COPIES
-from tests.entity.snapshots import snapshot
-from tests.entity.stock import lazy_entities_in, stock_entity
-from tests.strategies.samples import PLAIN, RICH
+from tests.support.snapshots import snapshot
+from tests.support.stock import lazy_entities_in, stock_entity
+from tests.support.strategies.samples import PLAIN, RICH
 
 # Stands in for a process that has the client but not this library.
 LOAD_WITHOUT_LAZYENTITY = """

@@ -5,19 +5,17 @@ from __future__ import annotations
 import contextlib
 import itertools
 import random
-import sys
-import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 import lazyentity
 from lazyentity import LazyEntity
-from tests.entity.snapshots import snapshot
-from tests.entity.stock import stock_entity
-from tests.strategies.samples import PLAIN, RICH, serialise
+from tests.support.concurrency import together
+from tests.support.snapshots import snapshot
+from tests.support.stock import stock_entity
+from tests.support.strategies.samples import PLAIN, RICH, serialise
 
 THREADS = 32
 ROUNDS = 12
@@ -37,25 +35,7 @@ READS: list[Callable[[Any, str], Any]] = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def frequent_switches() -> Iterator[None]:
-    """Let threads take turns as often as the interpreter can, so that they meet in the middle."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(before)
-
-
-def _together(work: Callable[[int], Any]) -> list[Any]:
-    """Call ``work`` in all threads at the same moment; return what each returned."""
-    barrier = threading.Barrier(THREADS)
-
-    def started(number: int) -> Any:
-        barrier.wait(timeout=60)
-        return work(number)
-
-    with ThreadPoolExecutor(THREADS) as pool:
-        return list(pool.map(started, range(THREADS)))
+pytestmark = pytest.mark.usefixtures("frequent_switches")
 
 
 def _same_objects(results: list[dict[Any, Any]]) -> bool:
@@ -78,7 +58,7 @@ def test_one_object_per_property(lazy_type: type[LazyEntity]) -> None:
             read = READS[number % len(READS)]
             return {(which, name): read(entities[which], name) for which, name in places}
 
-        assert _same_objects(_together(read_all))
+        assert _same_objects(together(THREADS, read_all))
         for entity, raw in zip(entities, (PLAIN, RICH, MANY), strict=True):
             assert snapshot(entity) == snapshot(stock_entity(raw))
 
@@ -95,7 +75,7 @@ def test_one_object_per_attribute(lazy_type: type[LazyEntity]) -> None:
                 for name in orders[number % len(orders)]
             }
 
-        results = _together(read_all)
+        results = together(THREADS, read_all)
         assert _same_objects(results)
         assert entity._meanings["p1"][1] is entity["p1"]
         assert entity._meanings["p20"][1] is entity["p20"]
@@ -113,7 +93,7 @@ def test_popitem_gives_each_property_once(lazy_type: type[LazyEntity]) -> None:
                     popped.append(entity.popitem())
             return popped
 
-        shares = _together(drain)
+        shares = together(THREADS, drain)
         popped = [item for share in shares for item in share]
         assert len(popped) == len(stock_entity(MANY))
         assert snapshot(dict(popped)) == snapshot(dict(stock_entity(MANY)))
@@ -132,7 +112,7 @@ def test_each_thread_its_own_entity(lazy_type: type[LazyEntity]) -> None:
             entity = lazy_type.from_bytes(raws[number])
             return {name: entity[name] for name in entity}
 
-        for number, values in enumerate(_together(read_all)):
+        for number, values in enumerate(together(THREADS, read_all)):
             assert values == {f"p{name}": f"{number}-{name}" for name in range(20)}
 
 
@@ -151,4 +131,4 @@ def test_reading_while_encoding(lazy_type: type[LazyEntity]) -> None:
                 case _:
                     return snapshot(entity)
 
-        assert all(result == expected for result in _together(work))
+        assert all(result == expected for result in together(THREADS, work))

@@ -16,12 +16,10 @@ import pytest
 import lazyentity
 from lazyentity import LazyEntity
 from lazyentity.undecoded import UNDECODED
-from tests.strategies.samples import PLAIN
+from tests.support.strategies.samples import PLAIN
 
 REFUSED: dict[str, Callable[[Any], object]] = {
     "str": str,
-    "repr": repr,
-    "repr of a list": lambda value: repr([value]),
     "format": lambda value: f"{value}",
     "%s": lambda value: "%s" % value,  # noqa: UP031  # this way of formatting is tested
     "bytes": bytes,
@@ -63,9 +61,12 @@ def test_refuses(operation: Callable[[Any], object]) -> None:
 
 
 def test_says_what_to_do() -> None:
-    """The error tells the way out."""
-    with pytest.raises(TypeError, match=r"lazyentity\.materialize"):
+    """The error tells the way out, and so does repr(), which others put into theirs."""
+    with pytest.raises(TypeError, match=r"lazyentity\.materialize\(entity\)"):
         str(UNDECODED)
+    assert "lazyentity.materialize(entity)" in repr(UNDECODED)
+    with pytest.raises(ValueError, match=r"lazyentity\.materialize\(entity\)"):
+        raise ValueError(f"not valid: {UNDECODED!r}")
 
 
 class _Object:

@@ -23,10 +23,10 @@ from proto.datetime_helpers import DatetimeWithNanoseconds
 import lazyentity
 from lazyentity import LazyEntity
 from lazyentity.codec.encode import entity_message
-from tests.entity.snapshots import Raised, outcome, snapshot
-from tests.entity.stock import EntityMessage, comparable, stock_entity
-from tests.strategies import wire
-from tests.strategies.samples import PLAIN, RICH
+from tests.support.snapshots import Raised, outcome, snapshot
+from tests.support.stock import EntityMessage, comparable, stock_entity
+from tests.support.strategies import wire
+from tests.support.strategies.samples import PLAIN, RICH
 
 
 class _Text(str):

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
-from multiprocessing import get_context
 
 import pytest
 from google.cloud import datastore
 
 from lazyentity.bench.server.process import LoopbackServer
-from tests.clients import TRANSPORTS, close
-from tests.integration.emulator import running_emulator
 from tests.integration.endpoints import Endpoint, environment_endpoint, wipe
 from tests.integration.sides import Sides
+from tests.support.clients import TRANSPORTS, close
+from tests.support.emulator import running_emulator
+from tests.support.servers import in_small_batches
 
 Client = datastore.Client
 MakeClient = Callable[..., Client]
-
-SMALL_BATCH = 3
-SMALL_LOOKUP = 2
 
 
 @contextmanager
@@ -32,7 +28,7 @@ def _loopback() -> Iterator[Endpoint]:
 
 @contextmanager
 def _loopback_in_small_batches() -> Iterator[Endpoint]:
-    with LoopbackServer(batch_size=SMALL_BATCH, lookup_limit=SMALL_LOOKUP) as server:
+    with in_small_batches() as server:
         ports = {"grpc": server.grpc_port, "http": server.http_port}
         yield Endpoint("loopback in small batches", ports)
 
@@ -66,12 +62,6 @@ def endpoint(request: pytest.FixtureRequest) -> Iterator[Endpoint]:
         yield running
 
 
-@pytest.fixture(scope="session", params=TRANSPORTS)
-def transport(request: pytest.FixtureRequest) -> str:
-    name: str = request.param
-    return name
-
-
 @pytest.fixture
 def make_client(endpoint: Endpoint, transport: str) -> Iterator[MakeClient]:
     """Makes stock clients; what they store is deleted in the end."""
@@ -103,10 +93,3 @@ def activation(request: pytest.FixtureRequest) -> str:
 def sides(client: Client, endpoint: Endpoint, activation: str) -> Sides:
     """The stock client and lazy reads, in a namespace that is this test's own."""
     return Sides(client, activation, complete=endpoint.is_ours)
-
-
-@pytest.fixture(scope="session")
-def stock_process() -> Iterator[ProcessPoolExecutor]:
-    """A process that never imports lazyentity."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        yield pool

@@ -12,7 +12,7 @@ from typing import Any
 
 from google.cloud import datastore
 
-from tests.clients import PROJECT, make_client
+from tests.support.clients import PROJECT, make_client
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from typing import Any
 
 from google.cloud import datastore
 
-from tests.clients import close
-from tests.entities import fill
 from tests.integration.endpoints import Endpoint, stored, wipe
+from tests.support.clients import close
+from tests.support.entities import fill
 
 Client = datastore.Client
 

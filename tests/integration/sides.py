@@ -9,8 +9,8 @@ from typing import Any
 from google.cloud import datastore
 
 import lazyentity
-from tests.describing import entity_types
-from tests.entity.snapshots import Raised, outcome, snapshot
+from tests.support.describing import entity_types
+from tests.support.snapshots import Raised, outcome, snapshot
 
 Client = datastore.Client
 Scenario = Callable[[Client], Any]

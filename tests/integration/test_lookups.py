@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from google.cloud import datastore
 
-from tests.entities import fill
 from tests.integration.conftest import MakeClient
 from tests.integration.endpoints import Endpoint
 from tests.integration.sides import Sides
+from tests.support.entities import fill
 
 Client = datastore.Client
 

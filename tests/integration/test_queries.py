@@ -11,10 +11,10 @@ from google.cloud import datastore
 from google.cloud.datastore.query import And, Or, PropertyFilter, Query
 from google.cloud.datastore.query_profile import ExplainOptions, QueryExplainError
 
-from tests.clients import close
-from tests.entities import fill
 from tests.integration.endpoints import Endpoint, wipe
 from tests.integration.sides import Sides
+from tests.support.clients import close
+from tests.support.entities import fill
 
 Client = datastore.Client
 

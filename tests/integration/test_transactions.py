@@ -9,9 +9,9 @@ from google.api_core.exceptions import Aborted, Conflict
 from google.cloud import datastore
 from google.cloud.datastore.transaction import Transaction
 
-from tests.entities import fill
 from tests.integration.endpoints import stored
 from tests.integration.sides import Sides
+from tests.support.entities import fill
 
 Client = datastore.Client
 

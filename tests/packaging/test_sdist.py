@@ -15,7 +15,9 @@ from tests.packaging.environments import Environment
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
-NOT_COPIED = shutil.ignore_patterns(".git", ".venv*", ".*_cache", "__pycache__", "dist")
+NOT_COPIED = shutil.ignore_patterns(
+    ".git", ".hypothesis", ".venv*", ".*_cache", "__pycache__", "dist"
+)
 
 BACKEND = "import lazyentity; print(lazyentity.backend)"
 

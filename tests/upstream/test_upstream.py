@@ -22,9 +22,7 @@ class Runs(NamedTuple):
 @pytest.fixture(scope="module")
 def runs() -> Runs:
     folder = suite.fetch()
-    return Runs(
-        stock=suite.outcomes(folder, patched=False), patched=suite.outcomes(folder, patched=True)
-    )
+    return Runs(stock=suite.stock_outcomes(folder), patched=suite.outcomes(folder, patched=True))
 
 
 @pytest.mark.parametrize("module", ["_http", "batch", "client", "entity", "helpers", "query"])

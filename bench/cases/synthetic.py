@@ -1,0 +1,147 @@
+"""Synthetic entities: their property types, their values, and the properties that are read.
+
+Counters make everything, so that every run, on any machine, decodes the same bytes. The entities of
+a response share their property names, as entities of one kind do, and differ in their values.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from google.cloud import datastore
+from google.cloud.datastore import helpers
+
+PROJECT = "bench"
+KIND = "Order"
+
+COUNTS = (1, 5, 10, 20, 50, 100, 200, 500, 1000)
+EAGER = "eager"
+MATERIALIZED = "materialized"
+READS = ("0", "1", "4", "half", "all", "items", EAGER, MATERIALIZED)
+"""How much is read: by name, one property, four, the first half, all; or all by ``items()``.
+
+Eager reads all by name too, of the stock entities that an eager client gives; materialized, of
+those that ``lazyentity.materialize()`` makes of lazy ones.
+"""
+WHOLE = frozenset(("all", "items", EAGER, MATERIALIZED))
+"""The reads of all properties."""
+
+_EPOCH = datetime.datetime(2020, 1, 1, tzinfo=datetime.timezone.utc)
+
+Make = Callable[[int], Any]
+
+
+def _text(number: int) -> str:
+    return f"value {number}"
+
+
+def _amount(number: int) -> float:
+    return number * 1.25
+
+
+def _active(number: int) -> bool:
+    return number % 2 == 0
+
+
+def _created(number: int) -> datetime.datetime:
+    return _EPOCH + datetime.timedelta(seconds=number, microseconds=number * 7 % 1_000_000)
+
+
+_MIXED: tuple[tuple[str, Make], ...] = (
+    ("text", _text),
+    ("count", lambda number: number * 1000),
+    ("amount", _amount),
+    ("active", _active),
+    ("created", _created),
+    ("digest", lambda number: b"blob%d" % number),
+)
+
+
+def _embedded(rotation: Sequence[tuple[str, Make]], count: int, number: int) -> datastore.Entity:
+    entity = datastore.Entity()
+    for position in range(count):
+        name, make = rotation[position % len(rotation)]
+        entity[f"{name}_{position:03d}"] = make(number + position)
+    return entity
+
+
+_NESTED: tuple[tuple[str, Make], ...] = (
+    ("address", lambda number: _embedded(_MIXED, 5, number)),
+    ("scores", lambda number: [number + step for step in range(8)]),
+    ("lines", lambda number: [_embedded(_MIXED, 4, number + step) for step in range(3)]),
+    ("text", _text),
+)
+
+
+@dataclass(frozen=True)
+class Mix:
+    """A kind of entity: its property types, in rotation, and which of them the small reads take.
+
+    ``four`` names the types of the four properties read; the first of them is the one read. Where
+    ``deep`` is true, reading a property means reading everything inside it too.
+    """
+
+    name: str
+    rotation: tuple[tuple[str, Make], ...]
+    four: tuple[int, int, int, int]
+    deep: bool = False
+
+    def names(self, count: int) -> tuple[str, ...]:
+        """The property names of an entity of ``count`` properties."""
+        size = len(self.rotation)
+        return tuple(f"{self.rotation[at % size][0]}_{at:03d}" for at in range(count))
+
+    def part(self, count: int, number: int) -> datastore.Entity:
+        """An entity without a key, to embed; its values depend on ``number``."""
+        return _embedded(self.rotation, count, number)
+
+    def entity(self, count: int, number: int) -> datastore.Entity:
+        """Entity ``number`` (its values and its id depend on it), of ``count`` properties."""
+        entity = self.part(count, number * 37)
+        entity.key = datastore.Key(KIND, number + 1, project=PROJECT)
+        return entity
+
+
+MIXES = {
+    mix.name: mix
+    for mix in (
+        Mix("strings", (("text", _text),), (0, 0, 0, 0)),
+        Mix("mixed", _MIXED, (0, 1, 2, 3)),
+        Mix("nested", _NESTED, (0, 1, 2, 3), deep=True),
+    )
+}
+
+
+def names_read(mix: Mix, count: int, read: str) -> tuple[str, ...]:
+    """The properties that ``read`` takes of an entity of ``count`` properties.
+
+    One and four are spread over the entity; half is its first half, which holds every type of the
+    rotation alike.
+    """
+    names = mix.names(count)
+    if read in WHOLE:
+        return names
+    if read == "half":
+        return names[: count // 2]
+    wanted = mix.four[: int(read)]
+    size = len(mix.rotation)
+    chosen = []
+    for turn, kind in enumerate(wanted, start=1):
+        target = count * turn // (len(wanted) + 1)
+        # The last property of the wanted type at or before the target, if there is one.
+        position = target - (target - kind) % size
+        chosen.append(names[position if position >= 0 else kind % count])
+    return tuple(chosen)
+
+
+def applies(count: int, read: str) -> bool:
+    """Whether ``read`` is a case of its own at ``count`` properties (and not "all" once more)."""
+    return read == "0" or read in WHOLE or {"1": 1, "4": 4, "half": 1}[read] < count
+
+
+def entity_pb(mix: Mix, count: int, number: int) -> Any:
+    """Entity ``number`` of ``mix`` as a raw (upb) message."""
+    return helpers.entity_to_protobuf(mix.entity(count, number))._pb

@@ -1,0 +1,1 @@
+"""The measurements: timing, memory, and the comparison of both sides' outputs."""

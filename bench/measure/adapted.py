@@ -1,0 +1,145 @@
+"""What adapters cost those who use them, and what they leave of the gain."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import fastapi
+import orjson
+import pydantic
+
+from lazyentity.bench.cases import decoding, synthetic
+from lazyentity.bench.measure import sides
+from lazyentity.bench.measure.results import DICTS, ORJSON, RESPONSE_MODEL, VALIDATE, Adapted
+from lazyentity.bench.measure.stats import paired_ratio, scaled, summarize
+from lazyentity.bench.measure.timing import Budget, Task, interleave
+from lazyentity.patches import adapters
+
+ENTITIES, PROPERTIES = 200, 60
+
+
+@contextlib.contextmanager
+def _installed() -> Iterator[None]:
+    with warnings.catch_warnings():
+        # Of the modules of this package itself.
+        warnings.simplefilter("ignore")
+        adapters.install()
+    try:
+        yield
+    finally:
+        adapters.remove()
+
+
+@contextlib.contextmanager
+def _removed() -> Iterator[None]:
+    adapters.remove()
+    yield
+
+
+def _endpoint(model: Any) -> Callable[[sides.Side], Task]:
+    """Return what makes a request of a FastAPI application, without a socket."""
+    responses = decoding.case("mixed", PROPERTIES, "4", ENTITIES, ENTITIES).responses
+
+    def of_side(side: sides.Side) -> Task:
+        app = fastapi.FastAPI()
+
+        @app.get("/", response_model=model)
+        async def read() -> Any:
+            return [entity for response in responses for entity in side.entities(response)]
+
+        request = _request(app)
+        return lambda: asyncio.run(request())
+
+    return of_side
+
+
+def _request(app: fastapi.FastAPI) -> Any:
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": "GET",
+        "scheme": "http",
+        "path": "/",
+        "raw_path": b"/",
+        "root_path": "",
+        "query_string": b"",
+        "headers": [],
+        "client": ("127.0.0.1", 1),
+        "server": ("127.0.0.1", 2),
+    }
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def request() -> list[Any]:
+        sent: list[Any] = []
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        await app(dict(scope), receive, send)
+        assert sent[0]["status"] == 200
+        return sent
+
+    return request
+
+
+def _six_fields() -> Any:
+    entity = synthetic.MIXES["mixed"].entity(PROPERTIES, 1)
+    fields: dict[str, Any] = {name: (type(entity[name]), ...) for name in list(entity)[:6]}
+    return pydantic.create_model("SixFields", **fields)
+
+
+def _listed(kind: Any) -> Any:
+    return list[kind]
+
+
+def _plain_document() -> Any:
+    row = {"name": "value", "number": 12345, "ratio": 0.5, "tags": ["a", "b"], "inner": {"x": None}}
+    return [row] * (1_000_000 // len(orjson.dumps(row)))
+
+
+def _validate(_: sides.Side) -> Task:
+    fields: Any = {"number": (int, ...), "text": (str, ...), "ratio": (float, ...)}
+    adapter = pydantic.TypeAdapter(pydantic.create_model("Small", **fields))
+    value = {"number": 1, "text": "x", "ratio": 1.5}
+    return lambda: adapter.validate_python(value)
+
+
+def _dumps(_: sides.Side) -> Task:
+    document = _plain_document()
+    return lambda: orjson.dumps(document)
+
+
+_USES: dict[str, Callable[[], Callable[[sides.Side], Task]]] = {
+    RESPONSE_MODEL: lambda: _endpoint(_listed(_six_fields())),
+    DICTS: lambda: _endpoint(_listed(dict)),
+    ORJSON: lambda: _dumps,
+    VALIDATE: lambda: _validate,
+}
+
+NAMES = tuple(_USES)
+
+
+def measure(name: str, budget: Budget) -> Adapted:
+    """Time one of :data:`NAMES` with stock entities and no adapters, and with ours and theirs."""
+    make = _USES[name]()
+    timed = interleave(
+        {"stock": make(sides.STOCK), "lazy": make(sides.LAZY)},
+        budget,
+        {"stock": _removed, "lazy": _installed},
+    )
+    stock, lazy = timed["stock"].seconds, timed["lazy"].seconds
+    more = [ours - theirs for ours, theirs in zip(lazy, stock, strict=True)]
+    return Adapted(
+        use=name,
+        stock=summarize(scaled(stock, 1e6)),
+        lazy=summarize(scaled(lazy, 1e6)),
+        ratio=paired_ratio(lazy, stock),
+        more=summarize(scaled(more, 1e6)),
+    )

@@ -1,0 +1,98 @@
+"""The decode benchmark: bytes in, entities out, then reads; full against lazy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from google.cloud.datastore import Entity
+
+from lazyentity.bench.cases import wire
+from lazyentity.bench.cases.decoding import Case
+from lazyentity.bench.cases.synthetic import EAGER, MATERIALIZED
+from lazyentity.bench.measure import sides, verify
+from lazyentity.bench.measure.results import Conversion
+from lazyentity.bench.measure.stats import paired_ratio, scaled, summarize
+from lazyentity.bench.measure.timing import Budget, Task, Timed, interleave
+
+_MICROSECONDS = 1e6
+
+
+def read_task(side: sides.Side, case: Case) -> Task:
+    """Decode the responses of ``case`` and read what it reads; returns the entities."""
+    responses, reader, entities_of = case.responses, case.reader, side.entities
+
+    def decode_and_read() -> list[Entity]:
+        entities = [entity for response in responses for entity in entities_of(response)]
+        reader(entities)
+        return entities
+
+    return decode_and_read
+
+
+def upb_task(raw_entities: list[bytes]) -> Task:
+    """Parse the same entities with protobuf, and nothing else."""
+    parse = wire.EntityMessage.FromString
+
+    def parse_all() -> None:
+        for raw in raw_entities:
+            parse(raw)
+
+    return parse_all
+
+
+def _lazy_side(case: Case) -> sides.Side:
+    stock_entities = {EAGER: sides.EAGER, MATERIALIZED: sides.MATERIALIZED}
+    return stock_entities.get(case.read, sides.LAZY)
+
+
+def tasks(case: Case) -> dict[str, Task]:
+    """The tasks to time for ``case``, by name: stock, lazy and upb_parse."""
+    raw_entities = [raw for response in case.responses for raw in wire.entities_of(response)]
+    return {
+        "stock": read_task(sides.STOCK, case),
+        "lazy": read_task(_lazy_side(case), case),
+        "upb_parse": upb_task(raw_entities),
+    }
+
+
+def check_outputs(case: Case) -> None:
+    """Decode ``case`` on both sides and compare all that there is, read or not.
+
+    Raises:
+        verify.OutputMismatch: the sides differ.
+    """
+    for response in case.responses:
+        verify.check_entities(sides.STOCK.entities(response), _lazy_side(case).entities(response))
+
+
+def measure(case: Case, budget: Budget) -> Conversion:
+    """Time ``case``, outputs compared before and on the objects of the last timed round.
+
+    Raises:
+        verify.OutputMismatch: the sides differ.
+    """
+    check_outputs(case)
+    timed = interleave(tasks(case), budget)
+    verify.check_read(case.reader, timed["stock"].last, timed["lazy"].last)
+    return result(case.mix, case, timed)
+
+
+def result(mix: str, case: Case, timed: Mapping[str, Timed]) -> Conversion:
+    """The line of the timed tasks stock, lazy and upb_parse of ``case``, under the name ``mix``."""
+    seconds = {name: track.seconds for name, track in timed.items()}
+    per_entity = {
+        name: summarize(scaled(samples, _MICROSECONDS / case.entities))
+        for name, samples in seconds.items()
+    }
+    return Conversion(
+        mix=mix,
+        properties=case.properties,
+        read=case.read,
+        entities=case.entities,
+        wire_bytes=case.wire_bytes,
+        stock=per_entity["stock"],
+        lazy=per_entity["lazy"],
+        upb_parse=per_entity["upb_parse"],
+        ratio=paired_ratio(seconds["stock"], seconds["lazy"]),
+        over_upb_parse=paired_ratio(seconds["lazy"], seconds["upb_parse"]),
+    )

@@ -1,0 +1,104 @@
+"""Read, change and write back through the client: calls as in `end_to_end`, without a floor."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+from google.cloud import datastore
+
+from lazyentity.bench.cases import synthetic, wire
+from lazyentity.bench.measure import floor, loopback, sides, verify
+from lazyentity.bench.measure.end_to_end import Loaded, wall_times
+from lazyentity.bench.measure.results import EndToEnd
+from lazyentity.bench.measure.stats import paired_ratio
+from lazyentity.bench.measure.timing import Budget, Task, interleave
+from lazyentity.bench.server.process import LoopbackServer
+
+CALL = "get_multi, put_multi"
+
+
+def _write_task(client: datastore.Client, keys: list[Any], name: str) -> Task:
+    turns = itertools.count(1)
+
+    def change_and_write() -> str:
+        value = f"change {next(turns)}"
+        entities = client.get_multi(keys)
+        for entity in entities:
+            entity[name] = value
+        client.put_multi(entities)
+        return value
+
+    return change_and_write
+
+
+@contextlib.contextmanager
+def loaded(entities: int, properties: int) -> Iterator[Loaded]:
+    """Start a server, load it, and connect two clients that read, change one property, and put.
+
+    Each side has entities of its own, in its own namespace, and changes them to what it returns.
+    ``check`` compares what the server holds with these changes, and raises `verify.OutputMismatch`
+    if they differ.
+    """
+    mix = synthetic.MIXES["mixed"]
+    (name,) = synthetic.names_read(mix, properties, "1")
+
+    def stored(side: str) -> list[datastore.Entity]:
+        made = [mix.entity(properties, number) for number in range(entities)]
+        for entity in made:
+            entity.key = datastore.Key(
+                *entity.key.flat_path, project=synthetic.PROJECT, namespace=side
+            )
+        return made
+
+    with contextlib.ExitStack() as stack:
+        port = stack.enter_context(LoopbackServer()).grpc_port
+        stock, lazy, bare = (stack.enter_context(loopback.client(port)) for _ in range(3))
+        clients = {"stock": stock, "lazy": lazy}
+        keys = {side: loopback.store(stock, stored(side)) for side in clients}
+        transport = floor.answer_in_bytes(bare)
+
+        def check_side(side: str, value: str) -> None:
+            expected = stored(side)
+            for entity in expected:
+                entity[name] = value
+            bare.get_multi(keys[side])
+            verify.check_messages(
+                [sides.to_bytes(entity) for entity in expected], wire.entities_of(transport.raw)
+            )
+
+        def check(stock_value: str, lazy_value: str) -> None:
+            check_side("stock", stock_value)
+            check_side("lazy", lazy_value)
+
+        yield Loaded(
+            tasks={side: _write_task(client, keys[side], name) for side, client in clients.items()},
+            check=check,
+            contexts=sides.CONTEXTS,
+        )
+
+
+def measure(entities: int, properties: int, budget: Budget) -> EndToEnd:
+    """Time reading ``entities`` entities, changing one property of each, and writing them back.
+
+    Raises:
+        verify.OutputMismatch: the server holds something else than what was written.
+    """
+    with loaded(entities, properties) as call:
+        timed = interleave(call.tasks, budget, call.contexts)
+        call.check(timed["stock"].last, timed["lazy"].last)
+    wall = wall_times(timed)
+    return EndToEnd(
+        call=CALL,
+        entities=entities,
+        properties=properties,
+        read="0",
+        stock=wall["stock"],
+        lazy=wall["lazy"],
+        floor=None,
+        ratio=paired_ratio(timed["stock"].seconds, timed["lazy"].seconds),
+        over_floor=None,
+        changed=1,
+    )

@@ -1,0 +1,77 @@
+"""The floor of the end-to-end measurement: the lazy client's own path, ending in undecoded bytes.
+
+Everything is that client's own (request building, retries, timeouts, the channel, paging), except
+that the response deserialiser keeps the bytes as they came. Nothing that decodes can be faster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+from google.cloud import datastore
+from google.cloud.datastore_v1.services.datastore.transports.grpc import DatastoreGrpcTransport
+from google.cloud.datastore_v1.types import datastore as datastore_types
+from google.cloud.datastore_v1.types import query as query_types
+
+from lazyentity.patches.transports import LazyDatastoreClient
+
+# The parts of a response that the client reads, as of a complete one that found nothing. The client
+# has to get some answer, or it would stop halfway.
+_NOTHING_FOUND = SimpleNamespace(
+    found=(),
+    missing=(),
+    deferred=(),
+    transaction=b"",
+    explain_metrics=None,
+    batch=SimpleNamespace(
+        entity_results=(),
+        skipped_results=0,
+        end_cursor=b"",
+        more_results=query_types.QueryResultBatch.MoreResultsType.NO_MORE_RESULTS,
+    ),
+)
+
+
+class BytesTransport(DatastoreGrpcTransport):
+    """The client's transport, whose reading calls end in bytes: the last are in ``raw``."""
+
+    raw: bytes = b""
+
+    def _keep(self, raw: bytes) -> Any:
+        self.raw = raw
+        return _NOTHING_FOUND
+
+    def _stub(self, method: str, serialize: Callable[[Any], bytes]) -> Any:
+        if method not in self._stubs:
+            # The channel with the logging interceptor came with google-cloud-datastore 2.21.
+            channel = getattr(self, "_logged_channel", self.grpc_channel)
+            self._stubs[method] = channel.unary_unary(
+                f"/google.datastore.v1.Datastore/{method}",
+                request_serializer=serialize,
+                response_deserializer=self._keep,
+            )
+        return self._stubs[method]
+
+    @property
+    def lookup(self) -> Any:
+        """The Lookup call."""
+        return self._stub("Lookup", datastore_types.LookupRequest.serialize)
+
+    @property
+    def run_query(self) -> Any:
+        """The RunQuery call."""
+        return self._stub("RunQuery", datastore_types.RunQueryRequest.serialize)
+
+
+def answer_in_bytes(client: datastore.Client) -> BytesTransport:
+    """Give ``client``, one of the gRPC transport, a transport that decodes nothing, and return it.
+
+    Its reads go out as those of a patched client do, and find nothing.
+    """
+    transport = BytesTransport(channel=client._datastore_api.transport.grpc_channel)
+    client._datastore_api_internal = LazyDatastoreClient(
+        transport=transport, client_info=client._client_info
+    )
+    return transport

@@ -1,0 +1,29 @@
+"""Figures that only a process of its own can give: its memory."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterable
+
+import msgspec
+
+
+def measure(
+    module: str, sides: Iterable[str], rounds: int, *arguments: object
+) -> dict[str, list[float]]:
+    """Run ``python -m module SIDE ARGUMENTS...``, which prints one number, in rounds of all sides.
+
+    Returns:
+        The numbers by side, one for each round.
+
+    Raises:
+        subprocess.CalledProcessError: a process failed; its own error is on stderr.
+    """
+    numbers: dict[str, list[float]] = {side: [] for side in sides}
+    for _ in range(rounds):
+        for side, printed in numbers.items():
+            command = [sys.executable, "-m", module, side, *map(str, arguments)]
+            child = subprocess.run(command, check=True, stdout=subprocess.PIPE)
+            printed.append(msgspec.json.decode(child.stdout, type=float))
+    return numbers

@@ -1,0 +1,119 @@
+"""Timing several tasks against each other in one process.
+
+One round times every task once, in an order that alternates from round to round, so that drift of
+the machine (frequency, neighbours) reaches all of them alike. The cyclic garbage collector is off
+inside the timed sections, for every task, and runs between them; the objects of the start are
+frozen so that these collections stay short. A task's previous result dies inside its next timed
+call, so releasing the entities is measured too.
+"""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+Task = Callable[[], Any]
+
+Context = Callable[[], AbstractContextManager[object]]
+"""Makes what a task has to run inside of."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How long to measure one case.
+
+    Rounds go on until ``seconds`` are spent, but at least ``min_rounds`` and at most ``max_rounds``
+    are made. A task is repeated inside one sample until the sample lasts ``sample_seconds`` or
+    more.
+    """
+
+    seconds: float
+    min_rounds: int
+    max_rounds: int
+    sample_seconds: float
+
+
+@dataclass
+class Timed:
+    """One task, its seconds per call (one figure a round) and what its last timed call returned.
+
+    Every sample is taken inside a ``context`` of its own, which is entered and left while no clock
+    runs.
+    """
+
+    task: Task
+    seconds: list[float] = field(default_factory=list)
+    last: Any = None
+    context: Context = nullcontext
+
+    def sample(self, calls: int) -> float:
+        """Seconds per call over ``calls`` calls, the release of the previous results included.
+
+        One more call comes first and is not timed: it pays for the task before it, which differs
+        from side to side (caches filled by another task, a server that fell asleep meanwhile).
+        """
+        task, self.last = self.task, None
+        with self.context():
+            gc.collect()
+            result = task()
+            start = time.perf_counter()
+            for _ in itertools.repeat(None, calls):
+                result = task()
+            seconds = (time.perf_counter() - start) / calls
+        self.last = result
+        return seconds
+
+    def calls_for(self, seconds: float) -> int:
+        """The number of calls that last ``seconds``; the trial calls also warm the task up."""
+        return max(1, math.ceil(seconds / min(self.sample(1) for _ in range(3))))
+
+
+_NO_CONTEXTS: Mapping[str, Context] = {}
+
+
+@contextmanager
+def collector_off() -> Iterator[None]:
+    """Keep the cyclic garbage collector from running by itself; put it back afterwards."""
+    was_enabled = gc.isenabled()
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+        if was_enabled:
+            gc.enable()
+
+
+def interleave(
+    tasks: Mapping[str, Task], budget: Budget, contexts: Mapping[str, Context] = _NO_CONTEXTS
+) -> dict[str, Timed]:
+    """Time every task of ``tasks`` in turns within ``budget``.
+
+    A task that has one in ``contexts``, under its name, runs inside of it.
+
+    Returns:
+        For every name its samples: the same number for each, sample ``i`` of all taken in one
+        round.
+    """
+    timed = {
+        name: Timed(task, context=contexts.get(name, nullcontext)) for name, task in tasks.items()
+    }
+    with collector_off():
+        calls = {name: track.calls_for(budget.sample_seconds) for name, track in timed.items()}
+        forward = list(tasks)
+        backward = forward[::-1]
+        deadline = time.perf_counter() + budget.seconds
+        for done in range(budget.max_rounds):
+            if done >= budget.min_rounds and time.perf_counter() >= deadline:
+                break
+            for name in backward if done % 2 else forward:
+                timed[name].seconds.append(timed[name].sample(calls[name]))
+    return timed

@@ -1,0 +1,1 @@
+"""The presentation of results: tables, a chart, goals, and the benchmark section of the README."""

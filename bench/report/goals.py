@@ -1,0 +1,256 @@
+"""The goals of the benchmark, as data, and the comparison of a run with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from lazyentity.bench.cases import decoding, document, synthetic
+from lazyentity.bench.measure import end_to_end, new_names, plain_values
+from lazyentity.bench.measure.results import (
+    DICTS,
+    ORJSON,
+    RESPONSE_MODEL,
+    UNITS,
+    VALIDATE,
+    Results,
+)
+from lazyentity.bench.measure.stats import Summary
+
+Measured = Callable[[Results], "Summary | None"]
+
+
+def _figure(section: str, statistic: str = "ratio", **line: object) -> Measured:
+    """A look-up of one figure in results.
+
+    Args:
+        section: the attribute of `Results`: a list of lines, one line, or one summary.
+        statistic: the attribute of the line that is the summary.
+        line: the attributes of the line and their values.
+    """
+
+    def find(results: Results) -> Summary | None:
+        held = getattr(results, section)
+        if held is None or isinstance(held, Summary):
+            return held
+        for one in held if isinstance(held, list) else [held]:
+            if all(getattr(one, name) == value for name, value in line.items()):
+                found: Summary | None = getattr(one, statistic)
+                return found
+        return None
+
+    return find
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A bound on the median of one figure, for one backend."""
+
+    backend: str
+    figure: str
+    measured: Measured
+    bound: float
+    at_least: bool
+
+
+def _faster(backend: str, mix: str, read: str, bounds: dict[int, float]) -> list[Goal]:
+    return [
+        Goal(
+            backend,
+            f"{mix}, {properties} properties, {read} read: stock time / lazy time",
+            _figure("conversion", mix=mix, properties=properties, read=read),
+            bound,
+            at_least=True,
+        )
+        for properties, bound in bounds.items()
+    ]
+
+
+def _put_faster(backend: str, mix: str, properties: int, bound: float) -> Goal:
+    return Goal(
+        backend,
+        f"put, {mix}, {properties} properties: stock time / lazy time",
+        _figure("puts", mix=mix, properties=properties),
+        bound,
+        at_least=True,
+    )
+
+
+def _call_faster(
+    backend: str, call: str, entities: int, properties: int, done: str, bound: float
+) -> Goal:
+    return Goal(
+        backend,
+        f"{call} of {entities} entities of {properties} properties, {done}: stock wall / lazy wall",
+        _figure("end_to_end", call=call, entities=entities, properties=properties, done=done),
+        bound,
+        at_least=True,
+    )
+
+
+def _names_that_come_once(backend: str, of: str) -> list[Goal]:
+    return [
+        Goal(
+            backend,
+            f"{of} of {names} names that come once, all read: {figure}",
+            _figure("new_names", statistic, of=of, names=names),
+            bound,
+            at_least,
+        )
+        for names in new_names.COUNTS
+        for figure, statistic, bound, at_least in (
+            ("stock time / lazy time", "ratio", 1 / 1.3, True),
+            ("memory of the process, lazy / stock", "memory_ratio", 1.2, False),
+        )
+    ]
+
+
+_HELD = "memory held, 100 properties, 4 read: lazy / stock"
+
+# Linear growth is 1, quadratic growth would be 10. Caches lie between: 1,000 fit into those next to
+# the processor and 10,000 do not, for which each may cost as much again, and no more.
+_GROWTH = 2
+
+GOALS: tuple[Goal, ...] = (
+    *_faster("pure", "mixed", "4", {20: 4, 100: 8, 500: 12}),
+    *_faster("pure", "mixed", "all", {20: 0.9, 100: 0.9, 500: 0.9}),
+    *_faster("pure", "mixed", "items", {20: 0.9, 100: 0.9, 500: 0.9}),
+    _call_faster("pure", "query", 300, 100, "1 read", 6),
+    _put_faster("pure", "mixed", 100, 2),
+    Goal("pure", _HELD, _figure("memory", properties=100), 0.6, at_least=False),
+    *_names_that_come_once("pure", new_names.ENTITIES),
+    Goal("pure", "import lazyentity.auto, ms", _figure("import_ms"), 30, at_least=False),
+    *_faster("native", "mixed", "4", {5: 10, 20: 20, 100: 50, 500: 100}),
+    *_faster("native", "strings", "4", {100: 35}),
+    *_faster("native", "mixed", "all", {20: 5, 100: 5}),
+    *_faster("native", "mixed", "items", {20: 5, 100: 5}),
+    *_faster("native", "mixed", synthetic.EAGER, {5: 4, 100: 8}),
+    *_faster("native", "mixed", synthetic.MATERIALIZED, {5: 4, 100: 8}),
+    *_faster("native", "embedded", "leaf", {200: 50}),
+    Goal(
+        "native",
+        "document, all read: lazy time / msgspec's parse of it as JSON and the same loop",
+        _figure("document_floor", "over_json"),
+        1.25,
+        at_least=False,
+    ),
+    Goal(
+        "native",
+        "mixed, 100 properties, 1 read, 1 changed, written: stock time / lazy time",
+        _figure("read_modify_write", properties=100, changed="1"),
+        40,
+        at_least=True,
+    ),
+    _put_faster("native", "mixed", 100, 8),
+    _put_faster("native", decoding.DOCUMENT, document.VALUES, 10),
+    Goal(
+        "native",
+        "mixed, 100 properties, 4 read: lazy time / upb's parse alone",
+        _figure("conversion", "over_upb_parse", mix="mixed", properties=100, read="4"),
+        1,
+        at_least=False,
+    ),
+    _call_faster("native", "query", 300, 100, "1 read", 20),
+    Goal(
+        "native",
+        "query of 300 entities of 100 properties, 1 read: lazy wall / undecoded bytes",
+        _figure(
+            "end_to_end",
+            "over_floor",
+            call="query",
+            entities=300,
+            properties=100,
+            done="1 read",
+        ),
+        1.6,
+        at_least=False,
+    ),
+    _call_faster("native", "get_multi", 1000, 10, "1 read", 8),
+    _call_faster("native", "get_multi", 1000, 100, "1 read", 20),
+    _call_faster("native", "get_multi, put_multi", 300, 100, "1 changed", 8),
+    _call_faster("native", end_to_end.EAGER_QUERY, 300, 100, "1 read", 6),
+    *(
+        Goal(
+            "native",
+            f"to_dict, mixed, {properties} properties: time / time of decoding in place",
+            _figure("plain_values", properties=properties),
+            1.3,
+            at_least=False,
+        )
+        for properties in plain_values.COUNTS
+    ),
+    Goal("native", _HELD, _figure("memory", properties=100), 0.5, at_least=False),
+    *_names_that_come_once("native", new_names.ENTITIES),
+    *(
+        Goal(
+            "native",
+            f"time per {unit}, mixed, 4 read: 10,000 {growing} / 1,000 {growing}",
+            _figure("scaling", "growth", growing=growing, largest=10_000),
+            _GROWTH,
+            at_least=False,
+        )
+        for growing, unit in UNITS.items()
+    ),
+    *(
+        Goal(
+            "native",
+            f"{use}: {figure}",
+            _figure("adapted", statistic, use=use),
+            bound,
+            at_least=False,
+        )
+        for use, statistic, figure, bound in (
+            (RESPONSE_MODEL, "ratio", "lazy time / stock time", 0.3),
+            (DICTS, "ratio", "lazy time / stock time", 0.5),
+            (ORJSON, "ratio", "time with adapters / without", 1.01),
+            (VALIDATE, "more", "us more with adapters", 0.3),
+        )
+    ),
+    Goal("native", "import lazyentity.auto, ms", _figure("import_ms"), 30, at_least=False),
+    Goal("native", 'decoded entity["name"] / plain dict', _figure("access"), 1.5, at_least=False),
+)
+
+NDB_GOALS: tuple[Goal, ...] = (
+    *_faster("native", "Model", "4", {100: 40}),
+    *_faster("native", "Model", "all", {100: 2}),
+    *_faster("native", "Model", synthetic.EAGER, {100: 2}),
+    _call_faster("native", "ndb fetch", 300, 100, "1 read", 12),
+    _call_faster("native", "ndb get_multi", 300, 100, "1 read", 10),
+    *(
+        goal
+        for backend in ("native", "pure")
+        for of in new_names.MODELS
+        for goal in _names_that_come_once(backend, of)
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A goal and the median that a run reached; ``None`` where the run did not measure it."""
+
+    goal: Goal
+    median: float | None
+
+    @property
+    def met(self) -> bool:
+        """Whether the bound holds. A figure that was not measured misses its goal."""
+        if self.median is None:
+            return False
+        if self.goal.at_least:
+            return self.median >= self.goal.bound
+        return self.median <= self.goal.bound
+
+    def __str__(self) -> str:
+        reached = "not measured" if self.median is None else f"{self.median:.2f}"
+        relation = "at least" if self.goal.at_least else "at most"
+        return f"{self.goal.figure}: {reached}, must be {relation} {self.goal.bound:g}"
+
+
+def evaluate(results: Results, goals: Sequence[Goal] = GOALS) -> list[Outcome]:
+    """Compare a run with those of the goals that are of its backend, in their order."""
+    return [
+        Outcome(goal, None if (summary := goal.measured(results)) is None else summary.median)
+        for goal in goals
+        if goal.backend == results.environment.backend
+    ]

@@ -1,0 +1,121 @@
+"""The benchmark section of the README, as reStructuredText."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+from tabulate import tabulate
+
+from lazyentity.bench.measure.results import Results
+from lazyentity.bench.report.tables import Figure, Pivot, Table, environment_line, tables
+
+SECTION = "benchmark-table"
+
+_WIDTH = 100
+
+
+class MarkersMissing(Exception):
+    """A file has not both markers, in order."""
+
+
+def _prose(text: str) -> str:
+    return textwrap.fill(text, _WIDTH, break_on_hyphens=False, break_long_words=False)
+
+
+def _cell(figure: Figure, line: Any) -> str:
+    """A time as its median, a ratio with its quartiles."""
+    if line is None:
+        return "not measured"
+    summary = figure.of(line)
+    if summary is None:
+        return "-"
+    median, q1, q3 = (
+        f"{value:.{figure.digits}f}" for value in (summary.median, summary.q1, summary.q3)
+    )
+    return median if figure.unit else f"{median}x ({q1}-{q3})"
+
+
+def _header(figure: Figure) -> str:
+    return f"{figure.header} {figure.unit}".rstrip()
+
+
+def _rendered(table: Table) -> str:
+    lines = [line for line in table.lines if table.in_readme(line)]
+    labels = [*([table.group] if table.group else []), *table.labels]
+    headers = [label.header for label in labels]
+    texts = [tuple(label.of(line) for label in labels) for line in lines]
+    if table.pivot is None:
+        headers += map(_header, table.figures)
+        rows = [
+            [*text, *(_cell(figure, line) for figure in table.figures)]
+            for text, line in zip(texts, lines, strict=True)
+        ]
+    else:
+        headers += _pivot_headers(table.pivot, table.figures)
+        rows = _pivot_rows(table.pivot, table.figures, texts, lines)
+    # numparse would rewrite the figures; every cell is text already.
+    return tabulate(rows, headers, tablefmt="rst", disable_numparse=True, stralign="right")
+
+
+def _pivot_headers(pivot: Pivot, figures: Sequence[Figure]) -> list[str]:
+    base = pivot.headers[pivot.base]
+    return [*(f"{_header(figure)}, {base}" for figure in figures[:-1]), *pivot.headers.values()]
+
+
+def _pivot_rows(
+    pivot: Pivot, figures: Sequence[Figure], texts: Sequence[tuple[str, ...]], lines: Sequence[Any]
+) -> list[list[str]]:
+    *times, ratio = figures
+    found = {(text, pivot.label.of(line)): line for text, line in zip(texts, lines, strict=True)}
+    return [
+        [
+            *text,
+            *(_cell(figure, line) for figure in times),
+            *(_cell(ratio, found.get((text, varied))) for varied in pivot.headers),
+        ]
+        for (text, varied), line in found.items()
+        if varied == pivot.base
+    ]
+
+
+def render(measured: Results, compact: bool = False) -> str:
+    """The section: bias, surroundings, tables.
+
+    ``compact`` is for a section below a full one: without the bias, without how to read the
+    figures, and with fewer tables (see `Table.compact`).
+    """
+    blocks = [_prose(f"Measured on {measured.date[:10]}: {environment_line(measured)}.")]
+    if not compact:
+        blocks.insert(0, _prose(measured.bias))
+        blocks.append(
+            _prose(
+                "Ratios are stock time over lazy time: medians, with their quartiles in "
+                "parentheses; below 1 stock is faster. Times are per entity, from the bytes of a "
+                "response of 20 entities to the values read."
+            )
+        )
+    for table in tables(measured):
+        if table.prose and (table.compact or not compact):
+            blocks += [_prose(table.prose), _rendered(table)]
+    return "\n\n".join(blocks)
+
+
+def markers(section: str) -> tuple[str, str]:
+    """The comments before and after the section of that name."""
+    return f".. {section}-start", f".. {section}-end"
+
+
+def put_between_markers(document: str, section: str, text: str) -> str:
+    """``document`` with ``text`` between the markers of ``section``, in place of the text there.
+
+    Raises:
+        MarkersMissing: the document has not both markers, in order.
+    """
+    start, end = markers(section)
+    before, has_start, rest = document.partition(start)
+    _, has_end, after = rest.partition(end)
+    if not (has_start and has_end):
+        raise MarkersMissing(f"it needs the comments {start!r} and {end!r}, in that order")
+    return f"{before}{start}\n\n{text}\n\n{end}{after}"

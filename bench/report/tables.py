@@ -1,0 +1,348 @@
+"""The tables of a run, specified once for the terminal and for the README."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from lazyentity.bench.cases.decoding import DOCUMENT
+from lazyentity.bench.measure.results import UNITS, Conversion, DocumentFloor, Put, Results
+from lazyentity.bench.measure.stats import Summary, scaled_summary
+
+
+@dataclass(frozen=True)
+class Label:
+    """A column of text. ``text`` is the name of an attribute of a line, or a function of a line."""
+
+    header: str
+    text: str | Callable[[Any], str]
+
+    def of(self, line: Any) -> str:
+        """The text for ``line``."""
+        return str(getattr(line, self.text)) if isinstance(self.text, str) else self.text(line)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A column of medians and their spread.
+
+    ``attribute`` of a line holds the `Summary`, or ``None`` where it was not measured; it is shown
+    divided by ``divisor``, with ``digits`` decimals. A ratio has no ``unit``.
+    """
+
+    header: str
+    attribute: str
+    unit: str = ""
+    digits: int = 1
+    divisor: float = 1
+
+    def of(self, line: Any) -> Summary | None:
+        """The summary for ``line``, in `unit`."""
+        summary: Summary | None = getattr(line, self.attribute)
+        return None if summary is None else scaled_summary(summary, 1 / self.divisor)
+
+
+@dataclass(frozen=True)
+class Pivot:
+    """The lines that differ in ``label`` alone, side by side in the README.
+
+    ``headers`` are those of the last figure (a ratio), by the text of ``label``. All other figures
+    are those of the line whose text is ``base``.
+    """
+
+    label: Label
+    base: str
+    headers: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table: a row for each of ``lines``, columns of labels and then of figures.
+
+    ``title`` heads it in the terminal and ``prose`` introduces it in the README, which leaves out a
+    table without prose, and lines for which ``in_readme`` is false. ``compact`` tables are also in
+    the compact sections of the README. With ``group``, the terminal shows a table for each text of
+    that label.
+    """
+
+    title: str
+    prose: str
+    lines: Sequence[Any]
+    labels: Sequence[Label]
+    figures: Sequence[Figure]
+    pivot: Pivot | None = None
+    group: Label | None = None
+    compact: bool = True
+    in_readme: Callable[[Any], bool] = field(default=lambda _line: True)
+
+
+@dataclass(frozen=True)
+class _Way:
+    """A way of reading the document: a line of `_document_floor`."""
+
+    name: str
+    time: Summary
+    ratio: Summary | None = None
+    over_json: Summary | None = None
+
+
+_PROPERTIES = Label("properties", "properties")
+_BYTES = Label("bytes", "wire_bytes")
+_SIZE = Label("entities x properties", lambda line: f"{line.entities:,} x {line.properties:,}")
+_RATIO = Figure("stock / lazy", "ratio")
+_MICROSECONDS = (Figure("stock", "stock", "µs"), Figure("lazy", "lazy", "µs"))
+_MILLISECONDS = (Figure("stock", "stock", "ms"), Figure("lazy", "lazy", "ms"))
+_LAZY_RATIO = "lazy / stock"
+
+_README_COUNTS = (5, 20, 100, 500, 1000)
+_README_MIXES = {
+    "mixed": "Six types in rotation (strings, integers, floats, booleans, timestamps, blobs):",
+    "strings": "Strings only:",
+    "nested": "Embedded entities and arrays, read to their leaves:",
+}
+_README_MODELS = {
+    "Model": "Models of six types in rotation:",
+    "Expando": "The same entities as Expandos, all of their properties dynamic:",
+}
+_READS = {"0": "none read", "1": "1 read", "4": "4 read", "all": "all read"}
+
+
+def _conversions(results: Results) -> Iterator[Table]:
+    of_mix: dict[str, list[Conversion]] = {}
+    for line in results.conversion:
+        of_mix.setdefault(line.mix, []).append(line)
+    # The README's mixes come first, in its order.
+    for mix in dict.fromkeys((*_README_MIXES, *_README_MODELS, *of_mix)):
+        if mix == DOCUMENT or mix not in of_mix:
+            continue
+        headers = {"4": "4 read", "all": "all read by name", "items": "items()"}
+        if mix in _README_MODELS:
+            headers = {read: _READS[read] for read in ("0", "4", "all")}
+        yield Table(
+            f"{mix}: bytes in, entities out, µs per entity",
+            _README_MIXES.get(mix, "") or _README_MODELS.get(mix, ""),
+            of_mix[mix],
+            (_PROPERTIES, _BYTES),
+            (*_MICROSECONDS, Figure("upb parse", "upb_parse", "µs"), _RATIO),
+            pivot=Pivot(Label("read", "read"), "4", headers),
+            compact=mix not in _README_MIXES or mix == "mixed",
+            in_readme=lambda line: line.mix in _README_MODELS or line.properties in _README_COUNTS,
+        )
+
+
+def _document(results: Results) -> Iterator[Table]:
+    both: tuple[Conversion | Put, ...] = (*results.conversion, *results.puts)
+    lines = [line for line in both if line.mix == DOCUMENT]
+    if lines:
+        yield Table(
+            "one property that holds a nested document, ms",
+            "One property that holds a dict of dicts and lists, a few levels deep, of many small "
+            "values:",
+            lines,
+            (
+                Label(
+                    "document",
+                    lambda line: "all of it read" if isinstance(line, Conversion) else "written",
+                ),
+                Label("kB", lambda line: f"{line.wire_bytes / 1000:.0f}"),
+            ),
+            (
+                Figure("stock", "stock", "ms", divisor=1000),
+                Figure("lazy", "lazy", "ms", divisor=1000),
+                Figure("stock / lazy", "ratio", digits=2),
+            ),
+        )
+
+
+def _document_floor(floor: DocumentFloor) -> Table:
+    return Table(
+        "the whole document read by the same loop, ms",
+        "The same document read by one loop, from four sources: stock entities, lazy entities, "
+        "plain dicts that msgspec parsed from JSON, and entities that were decoded before:",
+        (
+            _Way("stock", floor.stock),
+            _Way("lazy", floor.lazy, floor.ratio, floor.over_json),
+            _Way("JSON into plain dicts", floor.json, floor.json_ratio),
+            _Way("decoded before", floor.loop),
+        ),
+        (Label("read from", "name"),),
+        (
+            Figure("time", "time", "ms"),
+            Figure("stock / it", "ratio", digits=2),
+            Figure("it / JSON", "over_json", digits=2),
+        ),
+    )
+
+
+def _writes(results: Results) -> Iterator[Table]:
+    changes = {"0": "none changed", "1": "1 changed", "half": "half changed", "all": "all changed"}
+    if results.read_modify_write:
+        yield Table(
+            "mixed: bytes in, 1 read, some changed, bytes out, µs per entity",
+            "Entities of six mixed types read, changed and written: from the bytes of a response "
+            "of 20 entities, one property read, to the serialised message of each. Times are per "
+            "entity:",
+            results.read_modify_write,
+            (_PROPERTIES, _BYTES),
+            (*_MICROSECONDS, _RATIO),
+            pivot=Pivot(Label("changed", "changed"), "1", changes),
+        )
+    if puts := [line for line in results.puts if line.mix != DOCUMENT]:
+        yield Table(
+            "mixed: fresh entities in, messages out, µs per entity",
+            "Fresh entities of six mixed types to messages, as in a put, per entity:",
+            puts,
+            (_PROPERTIES, _BYTES),
+            (*_MICROSECONDS, _RATIO),
+        )
+
+
+def _calls(results: Results) -> Table:
+    call = Label("call", "call")
+    if results.has_floor:
+        return Table(
+            "end to end over loopback gRPC, ms per call, mixed; floor: nothing decoded",
+            "Through the client, over loopback gRPC, wall time of a call; the *floor* is the same "
+            "path with nothing decoded:",
+            results.end_to_end,
+            (call, _SIZE, Label("done", "done")),
+            (*_MILLISECONDS, Figure("floor", "floor", "ms"), _RATIO),
+        )
+    return Table(
+        "over loopback gRPC, ms per call",
+        "Through the client, over loopback gRPC, wall time of a call:",
+        results.end_to_end,
+        (_SIZE,),
+        (*_MILLISECONDS, _RATIO),
+        pivot=Pivot(Label("read", "read"), "4", _READS),
+        group=call,
+    )
+
+
+def _memory(results: Results) -> Iterator[Table]:
+    if results.memory:
+        yield Table(
+            "memory held, KiB per entity, mixed, 4 read",
+            "Memory held by an entity of six mixed types, 4 read:",
+            results.memory,
+            (_PROPERTIES, _BYTES),
+            (
+                Figure("stock", "stock", "KiB", divisor=1024),
+                Figure("lazy", "lazy", "KiB", divisor=1024),
+                Figure("upb message", "upb_message", "KiB", divisor=1024),
+                Figure(_LAZY_RATIO, "ratio", digits=2),
+            ),
+        )
+    if results.new_names:
+        yield Table(
+            "names that come once, all read, µs per entity; MB of a process after a stream of them",
+            "Names that come once: no two entities have a name in common, and all of each is read. "
+            "Times are per entity; memory is that of a process after a stream of them:",
+            results.new_names,
+            (Label("of", "of"), Label("names", "names")),
+            (
+                *_MICROSECONDS,
+                _RATIO,
+                Figure("stock", "stock_mb", "MB"),
+                Figure("lazy", "lazy_mb", "MB"),
+                Figure(_LAZY_RATIO, "memory_ratio", digits=2),
+            ),
+        )
+
+
+def _growth(results: Results) -> Iterator[Table]:
+    for line in results.scaling:
+        unit = UNITS[line.growing]
+        yield Table(
+            f"one response that grows, mixed, 4 read, µs per {unit}; growth: / the size before",
+            f"Cost per {unit} as one response of six mixed types grows in {line.growing}, 4 read "
+            "of each entity. The whole cost grows linearly where the growth, the cost over that of "
+            "the size before, is 1; below 1, the fixed cost of a response is spread over more:",
+            line.points,
+            (_SIZE, _BYTES),
+            (
+                Figure("stock", "stock", f"µs per {unit}", digits=3),
+                Figure("lazy", "lazy", f"µs per {unit}", digits=4),
+                Figure("growth", "growth", digits=2),
+            ),
+            compact=False,
+        )
+
+
+def _overheads(results: Results) -> Iterator[Table]:
+    if results.plain_values:
+        yield Table(
+            "to_dict() of mixed entities, next to decoding them in place, µs per entity",
+            "``lazyentity.to_dict()`` of entities of six mixed types, next to decoding all of each "
+            "in place, per entity:",
+            results.plain_values,
+            (_PROPERTIES,),
+            (
+                Figure("decode", "decode", "µs"),
+                Figure("to_dict", "to_dict", "µs"),
+                Figure("to_dict / decode", "ratio", digits=2),
+            ),
+        )
+    if results.adapted:
+        yield Table(
+            "uses of libraries that have an adapter, µs a use",
+            "Uses of libraries that have an adapter, lazy entities with all adapters next to stock "
+            "entities with none, without a network, per use:",
+            results.adapted,
+            (Label("use", "use"),),
+            (
+                *_MICROSECONDS,
+                Figure(_LAZY_RATIO, "ratio", digits=2),
+                Figure("more", "more", "µs", digits=2),
+            ),
+        )
+    if results.access is not None:
+        yield Table(
+            "reading a property that is decoded already, ns",
+            "Reading a property that is decoded already:",
+            (results.access,),
+            (Label("expression", lambda _line: 'entity["name"]'),),
+            (
+                Figure("lazy", "entity", "ns"),
+                Figure("plain dict", "plain_dict", "ns"),
+                Figure("lazy / plain dict", "ratio"),
+            ),
+        )
+    if results.import_ms is not None:
+        yield Table(
+            "import, ms",
+            "The import, once a process:",
+            (results,),
+            (Label("statement", lambda _line: "import lazyentity.auto"),),
+            (Figure("adds", "import_ms", "ms"),),
+            compact=False,
+        )
+
+
+def tables(results: Results) -> Iterator[Table]:
+    """The tables of everything that the run measured, in the order in which they are shown."""
+    yield from _conversions(results)
+    yield from _document(results)
+    if results.document_floor is not None:
+        yield _document_floor(results.document_floor)
+    yield from _writes(results)
+    if results.end_to_end:
+        yield _calls(results)
+    yield from _memory(results)
+    yield from _growth(results)
+    yield from _overheads(results)
+
+
+def environment_line(results: Results) -> str:
+    """The software and the machine of a run, in one line."""
+    where = results.environment
+    versions = ", ".join(
+        f"{package} {version}"
+        for package, version in where.versions.items()
+        if package != "lazyentity"
+    )
+    return (
+        f"{where.python}, {versions} ({where.protobuf_implementation}), {where.backend} backend; "
+        f"{where.cpu}, {where.cores} cores, {where.system}"
+    )

@@ -1,0 +1,31 @@
+"""Options of ``pytest bench/``."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import pytest
+
+from lazyentity.bench.measure import sides
+
+# google-cloud-ndb need not be installed.
+collect_ignore = (
+    [] if importlib.util.find_spec("google.cloud.ndb") is not None else ["test_models.py"]
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the choice between the quick cases and all of them."""
+    parser.addoption(
+        "--all-cases",
+        action="store_true",
+        help="benchmark every case of the full run, not only those of the quick one",
+    )
+
+
+@pytest.fixture(params=["stock", "lazy"])
+def side(request: pytest.FixtureRequest) -> str:
+    """A side to time, in a process whose stock side is stock."""
+    sides.require_unpatched()
+    name: str = request.param
+    return name

@@ -1,0 +1,113 @@
+"""Hostile calls into all that is native: no call may end the process, or break CPython's rules.
+
+The calls are made in a process of their own, thousands in each. If it dies, the case that it died
+of is run alone, and then with more and more of those before it, until it dies again.
+
+    python -m fuzz.calls --seconds 60
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from fuzz import running
+
+_CASES_OF_CHILD = 2000
+_TIMEOUT = 300
+_MOST_FINDINGS = 5
+
+
+@dataclass(frozen=True)
+class End:
+    """How a process ended.
+
+    Attributes:
+        status: as of ``subprocess``; None, if it hung.
+        case: the case that it was at.
+        output: what it printed.
+    """
+
+    status: int | None
+    case: int
+    output: str
+
+    def __str__(self) -> str:
+        if self.status is None:
+            return "hangs"
+        if self.status < 0:
+            return f"is killed by {signal.Signals(-self.status).name}"
+        return f"ends with {self.status}"
+
+
+def _run(seed: int, first: int, count: int, *, explain: bool = False) -> End:
+    with tempfile.NamedTemporaryFile() as progress:
+        progress.write(first.to_bytes(8, "little"))
+        progress.flush()
+        command = [sys.executable, "-m", "fuzz.calls_child", "--progress", progress.name]
+        command += ["--seed", str(seed), "--first", str(first), "--count", str(count)]
+        try:
+            done = subprocess.run(  # noqa: S603  # this interpreter
+                [*command, *(["--explain"] if explain else [])],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=_TIMEOUT,
+                errors="replace",
+                check=False,
+            )
+            status, output = done.returncode, done.stdout
+        except subprocess.TimeoutExpired as error:
+            status, output = None, str(error.output)
+        return End(status, int.from_bytes(Path(progress.name).read_bytes()[:8], "little"), output)
+
+
+def _reproduced(seed: int, end: End, first: int) -> tuple[int, End]:
+    """Return the first case of the fewest that end like this, and how they end."""
+    start = end.case
+    while True:
+        again = _run(seed, start, end.case - start + 1, explain=True)
+        if again.status != 0 or start == first:
+            return start, again
+        start = max(first, end.case - 2 * max(1, end.case - start))
+
+
+@click.command()
+@running.options
+def main(seconds: float, seed: int, case: int | None, first: int) -> None:
+    """Fuzz with hostile calls."""
+    if case is not None:
+        end = _run(seed, case, 1, explain=True)
+        click.echo(end.output)
+        click.echo(f"case {case} {end}")
+        raise SystemExit(end.status != 0)
+    until = time.monotonic() + seconds
+    number = first
+    findings = 0
+    while findings < _MOST_FINDINGS and (number == first or time.monotonic() < until):
+        end = _run(seed, number, _CASES_OF_CHILD)
+        if end.status == 0:
+            number += _CASES_OF_CHILD
+            continue
+        findings += 1
+        start, again = _reproduced(seed, end, number)
+        program = "python -m fuzz.calls_child --explain --progress $(mktemp)"
+        click.echo(
+            f"--- case {end.case} {end}; to reproduce:\n"
+            f"{program} --seed {seed} --first {start} --count {end.case - start + 1}\n"
+            f"{running.shortened(again.output)}\nthat {again}\n"
+        )
+        number = end.case + 1
+    click.echo(f"python -m fuzz.calls: seed {seed}, {number - first} cases, {findings} findings")
+    if findings:
+        raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    main()

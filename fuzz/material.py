@@ -1,0 +1,35 @@
+"""Serialised entities and responses to start from: the corpus, and changes to it."""
+
+from __future__ import annotations
+
+import functools
+import random
+
+from fuzz.mutation import blindly, mutated
+from fuzz.seeds import CORPUS
+from tests.support.snapshots import Raised, outcome
+from tests.support.stock import stock_entity
+from tests.support.strategies.samples import PLAIN, RICH
+
+_LARGEST = 4096
+
+
+@functools.cache
+def entities() -> list[bytes]:
+    """Return the entities of the corpus that the stock client reads, without a patch."""
+    raws = sorted({PLAIN, RICH, *(path.read_bytes() for path in CORPUS.iterdir())})
+    return [raw for raw in raws if not isinstance(outcome(stock_entity, raw), Raised)]
+
+
+def changed(raw: bytes, chance: random.Random, changes: int) -> bytes:
+    """Return ``raw`` with some changes."""
+    for _ in range(changes):
+        raw = mutated(raw, _LARGEST, chance, blindly(chance))
+    return raw
+
+
+def entity(chance: random.Random) -> bytes:
+    """Return an entity that the stock client reads; asked without a patch."""
+    raw = chance.choice(entities())
+    candidate = changed(raw, chance, chance.randint(0, 4))
+    return raw if isinstance(outcome(stock_entity, candidate), Raised) else candidate

@@ -1,0 +1,354 @@
+"""What can be done to an entity: each step does it to a lazy or to a stock one.
+
+A step takes the side that it is done on, and a source of chance that is the same on both sides.
+Where the two rightly differ (the order of properties), the lazy side leaves a record for the stock
+one, which goes second.
+"""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from google.cloud.datastore.entity import Entity
+from google.cloud.datastore.key import Key
+
+from fuzz import material, values
+from fuzz.values import NAMES
+from lazyentity import LazyEntity
+from lazyentity.undecoded import UNDECODED
+from tests.entity.consumption import COPIES
+from tests.support.stock import stock_entity
+
+
+class Refused(Exception):
+    """A lazy entity refused its sentinel, which no stock entity has."""
+
+
+@dataclass
+class Side:
+    """One side of a case.
+
+    Attributes:
+        raw: what the entity was made of.
+        lazy: whether this is the lazy side.
+        records: what the lazy side recorded, by step.
+        step: the number of the step that is done.
+        entity: what the steps are done to.
+        is_lazy: whether ``entity`` is a lazy one of ``raw``; on the stock side, its counterpart.
+        tainted: whether the sentinel is in ``entity`` where dict's own methods put it.
+    """
+
+    raw: bytes
+    lazy: bool
+    records: dict[int, Any]
+    step: int = 0
+    entity: Any = field(init=False)
+    is_lazy: bool = True
+    tainted: bool = False
+
+    def __post_init__(self) -> None:
+        self.entity = self.made(self.raw)
+
+    def made(self, raw: bytes) -> Any:
+        """Make an entity of this side."""
+        return LazyEntity.from_bytes(raw) if self.lazy else stock_entity(raw)
+
+    def value(self, chance: random.Random) -> Any:
+        """Make a value; entities in it are of this side."""
+        raws = material.entities()
+        return values.value(chance, lambda chance: self.made(chance.choice(raws)))
+
+    def names(self) -> list[Any]:
+        """Return the names of the entity, in an order that both sides have."""
+        return sorted(self.entity, key=lambda name: (type(name).__name__, repr(name)))
+
+    def name(self, chance: random.Random) -> Any:
+        """Choose a name of the entity, mostly."""
+        there = self.names()
+        if there and chance.random() < 0.75:
+            return chance.choice(there)
+        if chance.random() < 0.05:
+            return chance.choice((1, None, values.SURROGATE, values.Text("text")))
+        return chance.choice(NAMES)
+
+    def record(self, make: Callable[[], Any]) -> Any:
+        """Return what the lazy side found at this step."""
+        if self.lazy:
+            self.records[self.step] = make()
+        return self.records.get(self.step)
+
+
+Step = Callable[[Side, random.Random], Any]
+
+
+def look(side: Side, chance: random.Random) -> Any:
+    """Ask what decodes nothing."""
+    entity, name = side.entity, side.name(chance)
+    return name in entity, len(entity), bool(entity), len(list(reversed(entity)))
+
+
+def read(side: Side, chance: random.Random) -> Any:
+    """Read a property."""
+    return side.entity[side.name(chance)]
+
+
+def get(side: Side, chance: random.Random) -> Any:
+    """Read a property, if it is there."""
+    return side.entity.get(side.name(chance), 5)
+
+
+def read_all(side: Side, chance: random.Random) -> Any:
+    """Read all properties, in one of many ways."""
+    entity = side.entity
+    match chance.randrange(6):
+        case 0:
+            return dict(entity.items())
+        case 1:
+            return dict(zip(entity, entity.values(), strict=True))
+        case 2:
+            return {**entity}
+        case 3:
+            return entity.copy()
+        case 4:
+            return 5 in entity.values(), ("a", 5) in entity.items()
+        case _:
+            return len(repr(entity)) > len("<>")
+
+
+def assign(side: Side, chance: random.Random) -> Any:
+    """Assign a value, in one of many ways."""
+    name, value = side.name(chance), side.value(chance)
+    match chance.randrange(5):
+        case 0:
+            side.entity.update({name: value})
+        case 1:
+            side.entity |= {name: value}
+        case 2:
+            return side.entity.setdefault(name, value)
+        case _:
+            side.entity[name] = value
+    return None
+
+
+def assign_again(side: Side, chance: random.Random) -> Any:
+    """Give a property the value that another one, or the same one, has."""
+    entity = side.entity
+    entity[side.name(chance)] = entity.get(side.name(chance))
+
+
+def take_over(side: Side, chance: random.Random) -> Any:
+    """Take over the properties of another entity."""
+    other = side.made(chance.choice(material.entities()))
+    match chance.randrange(5):
+        case 0:
+            side.entity.update(other)
+        case 1:
+            side.entity |= other
+        case 2:
+            return side.entity | other
+        case 3:
+            return other | side.entity
+        case _:
+            return {"a": 1} | side.entity
+    return None
+
+
+def take_storage(side: Side, chance: random.Random) -> Any:
+    """Take a value out of an entity as C code does, past its methods, and assign it."""
+    # No name that is there twice: what is assigned may be the very sentinel that is there.
+    raw = chance.choice(material.entities())
+    names = sorted(side.made(raw))
+    if not names:
+        return None
+    name, target = chance.choice(names), side.name(chance)
+    way = chance.randrange(6)
+    stored = dict.get(side.made(raw), name)
+    if side.record(lambda: stored is not UNDECODED):
+        return None
+    # A copy is a stock entity, whose class is not ours to guard.
+    if not side.lazy or not isinstance(side.entity, LazyEntity):
+        raise Refused
+    try:
+        _put_sentinel(side.entity, target, stored, way)
+    except TypeError as error:
+        raise Refused from error
+    raise AssertionError(f"the sentinel was assigned to {target!r}, by way {way}")
+
+
+def _put_sentinel(entity: Any, name: Any, sentinel: Any, way: int) -> None:
+    match way:
+        case 0:
+            entity[name] = sentinel
+        case 1:
+            entity.update({name: sentinel})
+        case 2:
+            entity |= {name: sentinel}
+        case 3 if name not in entity:
+            entity.setdefault(name, sentinel)
+        case 4:
+            entity.update([(name, sentinel)])
+        case _:
+            entity.update(name=sentinel)
+
+
+def taint(side: Side, chance: random.Random) -> Any:
+    """Put the sentinel where no assignment puts it: it must not be written."""
+    side.tainted = True
+    match chance.randrange(3):
+        case 0:
+            dict.__setitem__(side.entity, "new name", UNDECODED)
+        case 1:
+            side.entity["new name"] = [1, UNDECODED]
+        case _:
+            side.entity["new name"] = {"a": UNDECODED}
+
+
+def remove(side: Side, chance: random.Random) -> Any:
+    """Take properties out."""
+    entity, name = side.entity, side.name(chance)
+    match chance.randrange(6):
+        case 0:
+            return entity.pop(name)
+        case 1:
+            return entity.pop(name, None)
+        case 2 if entity:
+            last = side.record(lambda: next(reversed(entity)))
+            return entity.popitem() if side.lazy else (last, entity.pop(last))
+        case 3 if chance.random() < 0.2:
+            return entity.clear()
+        case _:
+            del entity[name]
+    return None
+
+
+def compare(side: Side, chance: random.Random) -> Any:
+    """Compare with another entity, and with a dict."""
+    entity, other = side.entity, side.made(chance.choice(material.entities()))
+    return entity == other, other != entity, entity == dict(entity), dict(entity) == entity
+
+
+def duplicate(side: Side, chance: random.Random) -> Any:
+    """Look at a copy; now and then, go on with it."""
+    made = chance.choice(list(COPIES.values()))(side.entity)
+    if chance.random() < 0.3:
+        side.entity = made
+        side.is_lazy = False
+    return made
+
+
+def pickled(side: Side, chance: random.Random) -> Any:
+    """Look at what a pickle of any protocol gives."""
+    state = pickle.dumps(side.entity, protocol=chance.randint(0, pickle.HIGHEST_PROTOCOL))
+    return pickle.loads(state)  # noqa: S301  # made in the line above
+
+
+def key(side: Side, chance: random.Random) -> Any:
+    """Read or change the key."""
+    entity = side.entity
+    match chance.randrange(8):
+        case 0:
+            entity.key = chance.choice(
+                (None, Key("Kind", project="p"), Key("Kind", 7, project="p"))
+            )
+        case 1:
+            entity.key = entity.key.completed_key(5)
+        case 2:
+            entity.key = copy.deepcopy(entity.key)
+        case 3 if chance.random() < 0.2:
+            del entity.key
+        case 4 if chance.random() < 0.2:
+            entity.key = "no key"
+        case _:
+            return entity.key, entity.kind, entity.id
+    return None
+
+
+def flags(side: Side, chance: random.Random) -> Any:
+    """Read or change which properties are excluded from indexes."""
+    entity, name = side.entity, side.name(chance)
+    match chance.randrange(8):
+        case 0:
+            entity.exclude_from_indexes.add(name)
+        case 1:
+            entity.exclude_from_indexes.discard(name)
+        case 2:
+            kind = chance.choice((set, set, tuple, list, frozenset))
+            entity.exclude_from_indexes = kind((name, side.name(chance)))
+        case 3 if chance.random() < 0.2:
+            entity.exclude_from_indexes = chance.choice(("abc", {"a": 1}, (), None, 5))
+        case _:
+            return sorted(entity.exclude_from_indexes)
+    return None
+
+
+def meanings(side: Side, chance: random.Random) -> Any:
+    """Read or change the meanings."""
+    entity, name = side.entity, side.name(chance)
+    match chance.randrange(8):
+        case 0:
+            entity._meanings.pop(name, None)
+        case 1:
+            value = entity.get(name)
+            entity._meanings[name] = (values.meaning(chance, value), value)
+        case 2:
+            value = entity.get(name)
+            entity._meanings = {name: (values.meaning(chance, value), value)}
+        case 3:
+            entity._meanings = {}
+        case 4 if chance.random() < 0.2:
+            entity._meanings = chance.choice((None, {"a": 5}, [("a", (9, 1))]))
+        case _:
+            return sorted(name for name in entity._meanings if type(name) is str)
+    return None
+
+
+def attributes(side: Side, chance: random.Random) -> Any:
+    """Set or read attributes of other names."""
+    entity = side.entity
+    match chance.randrange(4):
+        case 0:
+            entity.note = "an attribute"
+        case 1:
+            return getattr(entity, "note", None)
+        case 2:
+            return sorted(vars(entity))
+    return entity
+
+
+def change_inside(side: Side, chance: random.Random) -> Any:
+    """Change what a property holds."""
+    inside = side.entity.get(side.name(chance))
+    while isinstance(inside, list) and inside and chance.random() < 0.5:
+        inside = inside[chance.randrange(len(inside))]
+    if isinstance(inside, list):
+        match chance.randrange(3):
+            case 0:
+                inside.append(side.value(chance))
+            case 1:
+                inside.clear()
+            case _:
+                inside.reverse()
+    elif isinstance(inside, Entity):
+        outer = side.entity
+        side.entity = inside
+        try:
+            return chance.choice((assign, remove, key, flags, meanings, change_inside))(
+                side, chance
+            )
+        finally:
+            side.entity = outer
+    elif type(inside) is dict:
+        inside["changed"] = side.value(chance)
+    return None
+
+
+STEPS: tuple[Step, ...] = (
+    *(look, read, read, get, read_all, compare, duplicate, pickled),
+    *(assign, assign, assign, assign_again, take_over, remove, remove, take_storage),
+    *(key, flags, flags, meanings, meanings, attributes, change_inside, change_inside),
+)

@@ -1,0 +1,64 @@
+"""Which backend is asked for and which was built, found out without importing one.
+
+A backend imports google-cloud-datastore, and lazyentity must not do so before the application.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+
+_REQUEST = "LAZYENTITY_BACKEND"
+
+NATIVE_MODULES = (
+    "lazyentity._native",
+    "lazyentity._native_decoding",
+    "lazyentity._native_eager",
+    "lazyentity._native_keys",
+    "lazyentity._native_results",
+    "lazyentity._native_shapes",
+    "lazyentity._native_types",
+    "lazyentity._native_values",
+    "lazyentity._native_write",
+)
+"""The modules that a build without a C compiler leaves out."""
+
+
+def requested_backend() -> str:
+    """Return ``"native"``, ``"pure"``, or ``""`` if there is no request.
+
+    Raises:
+        ImportError: if something else is requested.
+    """
+    requested = os.environ.get(_REQUEST, "")
+    if requested not in ("", "native", "pure"):
+        raise ImportError(
+            f"{_REQUEST}={requested!r} is not a backend; accepted are 'native' and 'pure'"
+        )
+    return requested
+
+
+def expected_backend() -> str:
+    """Return the name of the backend that serves, provided that it can be loaded.
+
+    Raises:
+        ImportError: if the one that is requested is unknown or was not built.
+    """
+    requested = requested_backend()
+    if requested == "pure":
+        return "pure"
+    for name in NATIVE_MODULES:
+        if importlib.util.find_spec(name) is None:
+            if requested == "native":
+                raise unmet_request(f"there is no module {name}")
+            return "pure"
+    return "native"
+
+
+def unmet_request(reason: object) -> ImportError:
+    """Return the error of a request for the native backend that cannot be met."""
+    return ImportError(
+        f"{_REQUEST}=native cannot be met ({reason}); a build without a working C compiler "
+        "leaves the native backend out: install from source where there is one, or unset "
+        "the variable"
+    )

@@ -1,0 +1,29 @@
+"""Switches in the environment."""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+DISABLE: Final = "LAZYENTITY_DISABLE"
+"""Patch nothing."""
+EAGER: Final = "LAZYENTITY_EAGER"
+"""Return stock entities where the caller does not say otherwise."""
+ADAPTERS: Final = "LAZYENTITY_ADAPTERS"
+"""Adapt libraries of C code; on, where it is not set."""
+
+_OFF = frozenset(("0", "false", "no", "off"))
+
+
+def _word(name: str) -> str:
+    return os.environ.get(name, "").strip().lower()
+
+
+def is_set(name: str) -> bool:
+    """Say whether a switch is set to anything but ``0``, ``false``, ``no`` or ``off``."""
+    return _word(name) not in _OFF | {""}
+
+
+def is_off(name: str) -> bool:
+    """Say whether a switch is set to ``0``, ``false``, ``no`` or ``off``."""
+    return _word(name) in _OFF

@@ -1,0 +1,161 @@
+"""Stock entities and plain dicts, made of lazy entities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from google.cloud.datastore.entity import Entity
+
+from lazyentity._types import require_entity
+from lazyentity.codec import errors
+from lazyentity.entity import LazyEntityBase, touched_attributes
+from lazyentity.undecoded import holds_undecoded
+
+_CONTAINERS = (list, dict)
+
+
+def materialize(entity: Entity) -> Entity:
+    """Return a plain stock entity with everything decoded.
+
+    Args:
+        entity: a lazy entity; a stock one is returned as it is.
+
+    Returns:
+        google.cloud.datastore.Entity: equal to ``entity``. Entities inside of its lists, dicts and
+        embedded entities are plain as well. Containers are new; other values that were read or
+        assigned before are shared. Properties have the order of ``entity``. What is made of a
+        detached entity that is refused on write is refused, too: see :func:`detach`.
+
+    Raises:
+        TypeError: if ``entity`` is not an entity.
+        ValueError, google.protobuf.message.DecodeError: if a property cannot be decoded.
+        RuntimeError: if a property was not prefetched, and reading it is refused: see :func:`wrap`.
+    """
+    if isinstance(entity, LazyEntityBase):
+        return _stock(entity)
+    require_entity("materialize", entity)
+    return entity
+
+
+def to_dict(entity: Entity, *names: str) -> dict[str, Any]:
+    """Return properties of an entity as a plain dict, with plain dicts and lists inside.
+
+    Properties that were not read are decoded for the result only: the entity stays as it is.
+
+    Args:
+        entity: a lazy or a stock entity.
+        names: of the properties, in the order that the result has. All, if none is named.
+
+    Returns:
+        Embedded entities and dicts are new dicts, arrays are new lists. A key is a ``Key``, and
+        every other value is what reading the property gives. The entity's own key is left out.
+
+    Raises:
+        TypeError: if ``entity`` is not an entity, or an undecoded property of another one was put
+            into it past its methods.
+        KeyError: if the entity has no property of one of the names.
+        ValueError, google.protobuf.message.DecodeError: if a property cannot be decoded.
+        RuntimeError: if a property was not prefetched, and reading it is refused: see :func:`wrap`.
+    """
+    if isinstance(entity, LazyEntityBase):
+        return entity._plain_values(names, _plain)
+    require_entity("to_dict", entity)
+    plain = {}
+    for name in names or entity:
+        value = entity[name]
+        if holds_undecoded(value):
+            raise errors.undecoded_value(name, errors.describe_entity(lambda: entity.key))
+        plain[name] = _plain(value)
+    return plain
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, LazyEntityBase):
+        return value._plain_values((), _plain)
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return value
+
+
+def _stock(entity: Any) -> Entity:
+    # What was deleted is not to be taken from the bytes again.
+    plain = None if entity._deleted_attributes else entity._wire_entity()
+    if plain is None:
+        return _read_stock(entity)
+    touched = entity._decoded()
+    attributes = touched_attributes(entity)
+    if touched or attributes or len(entity) != len(plain):
+        _take_over(plain, entity, touched, attributes)
+    return plain  # type: ignore[no-any-return]  # of the backend's
+
+
+def _take_over(plain: Any, entity: Any, touched: dict[str, Any], attributes: Any) -> None:
+    """Give ``plain``, which has what is undecoded of a lazy entity, all else that this has."""
+    copies = {name: _stock_value(value, _stock) for name, value in touched.items()}
+    known: Iterable[str] = touched
+    if list(entity) == list(plain):
+        dict.update(plain, copies)
+    else:
+        values = {name: copies[name] if name in copies else plain[name] for name in entity}
+        known = [name for name in plain if name in copies or name not in values]
+        dict.clear(plain)
+        dict.update(plain, values)
+    excluded = plain.exclude_from_indexes | entity._wire_excluded(known)
+    meanings = plain._meanings
+    read_meanings = attributes.get("_meanings")
+    if read_meanings is None:
+        read_meanings = entity._wire_meanings(known)
+    plain.__dict__.update(attributes)
+    plain.exclude_from_indexes = set(attributes.get("exclude_from_indexes", excluded))
+    plain._meanings = meanings | _meanings_of_copies(read_meanings, touched, plain, _stock)
+
+
+def _read_stock(entity: Any) -> Entity:
+    # No other way is tried for what is embedded: of an entity that is decoded slowly for something
+    # deep inside, each level would be tried anew.
+    return _copy(entity, _read_stock)
+
+
+def _copy(entity: Any, to_stock: Callable[[Any], Entity]) -> Entity:
+    if isinstance(entity, LazyEntityBase):
+        entity._decode_all("materialize()")
+    values = dict(dict.items(entity))
+    plain: Any = entity._empty_plain() if isinstance(entity, LazyEntityBase) else Entity()
+    plain.update(values)
+    for name, value in values.items():
+        if isinstance(value, _CONTAINERS):
+            plain[name] = _stock_value(value, to_stock)
+    plain.__dict__.update(vars(entity))
+    plain.exclude_from_indexes = set(entity.exclude_from_indexes)
+    plain._meanings = _meanings_of_copies(entity._meanings, values, plain, to_stock)
+    return plain  # type: ignore[no-any-return]  # upstream is untyped
+
+
+def _meanings_of_copies(
+    meanings: Any, values: Any, copies: Any, to_stock: Callable[[Any], Entity]
+) -> dict[str, Any]:
+    # The client writes a meaning back only with the very object it was read with.
+    return {
+        name: (
+            meaning,
+            copies[name]
+            if name in values and original is values[name]
+            else _stock_value(original, to_stock),
+        )
+        for name, (meaning, original) in meanings.items()
+    }
+
+
+def _stock_value(value: Any, to_stock: Callable[[Any], Entity]) -> Any:
+    if isinstance(value, LazyEntityBase):
+        return to_stock(value)
+    if type(value) is Entity:
+        return _copy(value, to_stock)
+    if type(value) is list:
+        return [_stock_value(item, to_stock) for item in value]
+    if type(value) is dict:
+        return {name: _stock_value(item, to_stock) for name, item in value.items()}
+    return value

@@ -1,0 +1,174 @@
+"""Adapters: libraries of C code get decoded entities.
+
+Such code reads the storage of a dict past its methods, and finds sentinels for properties that were
+not read. An adapter replaces the entry points of one library by functions that decode the entities
+among their arguments, in place, and then do what they did.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import sys
+from importlib import metadata
+from importlib.machinery import BuiltinImporter, ExtensionFileLoader
+
+from lazyentity._environment import ADAPTERS, is_off
+from lazyentity.patches.adapters.libraries import LIBRARIES, Library
+from lazyentity.patches.clients import is_supported
+from lazyentity.patches.imports import WhenImported
+from lazyentity.patches.locks import ForkableLock
+from lazyentity.patches.notices import warn
+from lazyentity.patches.registry import Patch, modules_holding_any
+
+_lock = ForkableLock()
+
+
+class _Adapter:
+    """The adapter of one library. Each module is adapted when it was imported."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+        self._patches: dict[str, Patch] = {}
+        self._imports = [_ModuleImport(self, module) for module in library.modules]
+        self._is_checked = False
+        self._problem: str | None = None
+
+    def install(self) -> None:
+        """Adapt what is imported, now, and the rest later."""
+        for awaited in self._imports:
+            awaited.wait()
+
+    def old_references(self) -> dict[int, str]:
+        """Return the ids and names of the functions that were replaced."""
+        # Methods are found on their classes, which are the same objects as before.
+        return {
+            id(seam.original): f"{seam.module}.{seam.path}"
+            for patch in self._patches.values()
+            if patch.active
+            for seam in patch.seams
+            if "." not in seam.path
+        }
+
+    def is_part(self, module: str) -> bool:
+        """Say whether a module is of the library itself, whose parts call each other as they do."""
+        packages = {name.partition(".")[0] for name in self._library.modules}
+        return module.partition(".")[0] in packages
+
+    def remove(self) -> None:
+        """Put everything back, and adapt nothing that is imported from now on."""
+        for awaited in self._imports:
+            awaited.cancel()
+        for patch in self._patches.values():
+            patch.revert()
+
+    def load(self) -> None:
+        """Import the adapter, and all that it imports; what is wrong with it is told later."""
+        if self._library.adapter is not None:
+            with contextlib.suppress(AttributeError, ImportError):
+                importlib.import_module(f"{__name__}.{self._library.adapter}")
+
+    def adapt(self, module: str) -> None:
+        """Replace what there is to be replaced in a module that was imported."""
+        if self._problem is not None:
+            return
+        try:
+            if module not in self._patches and self._library.adapter is not None:
+                adapter = importlib.import_module(f"{__name__}.{self._library.adapter}")
+                self._patches[module] = Patch([s for s in adapter.SEAMS if s.module == module])
+            if module in self._patches:
+                self._patches[module].apply()
+        except (AttributeError, ImportError) as error:
+            # Half an adapter is none that can be relied on.
+            self._problem = str(error)
+            self.remove()
+        if not self._is_checked or self._problem is not None:
+            self._is_checked = True
+            self._check()
+
+    def _check(self) -> None:
+        """Warn of a version that the adapter was not tested with, or does not fit."""
+        name, tested = self._library.distribution, self._library.tested
+        if name is None:
+            return
+        version = metadata.version(name)
+        if self._problem is not None:
+            warn(
+                f"lazyentity: {name} {version} cannot be adapted ({self._problem}; tested: "
+                f"{tested}), and it does not see properties that were not read; "
+                "give it lazyentity.materialize(entity)"
+            )
+        elif not is_supported(version, tested):
+            warn(
+                f"lazyentity: {name} {version} is not among the versions that its adapter was "
+                f"tested with ({tested}): it is adapted all the same; "
+                "give it lazyentity.materialize(entity) if in doubt"
+            )
+
+
+class _ModuleImport(WhenImported):
+    def __init__(self, adapter: _Adapter, module: str) -> None:
+        super().__init__(module, self._adapt)
+        self.module = module
+        self._adapter = adapter
+
+    def _adapt(self) -> None:
+        # Without the lock: another thread that imports may wait for it in here.
+        self._adapter.load()
+        with _lock:
+            self._adapter.adapt(self.module)
+
+
+_adapters = tuple(_Adapter(library) for library in LIBRARIES)
+_are_installed = False
+
+
+def install() -> None:
+    """Adapt every library of the list, now or when it is imported.
+
+    What other threads are importing is waited for: the caller must hold no lock. Does nothing if
+    that was done already, or if the environment variable ``LAZYENTITY_ADAPTERS`` is
+    ``0``, ``false``, ``no`` or ``off``.
+    """
+    global _are_installed
+    if _are_installed or is_off(ADAPTERS):
+        return
+    _are_installed = True
+    # Without the lock, for what other threads are importing is waited for.
+    for adapter in _adapters:
+        adapter.install()
+    with _lock:
+        _warn_of_old_references()
+
+
+def remove() -> None:
+    """Put back what the adapters replaced."""
+    global _are_installed
+    with _lock:
+        _are_installed = False
+        for adapter in _adapters:
+            adapter.remove()
+
+
+def _warn_of_old_references() -> None:
+    replaced = {key: adapter for adapter in _adapters for key in adapter.old_references()}
+    if not replaced:
+        return
+    for key, holders in modules_holding_any(replaced).items():
+        adapter = replaced[key]
+        others = [name for name in holders if not (adapter.is_part(name) or _is_compiled(name))]
+        if others:
+            warn(
+                f"lazyentity: patched too late for these modules, which imported "
+                f"{adapter.old_references()[key]} by name before: {', '.join(others)}; "
+                "it does not decode lazy entities for them"
+            )
+
+
+def _is_compiled(module: str) -> bool:
+    """Say whether a module is C code, which does not call what its namespace holds."""
+    loader = getattr(sys.modules[module], "__loader__", None)
+    # The program of `python -c` has that of built-in modules.
+    return module != "__main__" and (
+        isinstance(loader, ExtensionFileLoader) or loader is BuiltinImporter
+    )

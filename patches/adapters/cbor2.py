@@ -1,0 +1,10 @@
+"""cbor2: refuses the sentinel, unless a ``default`` takes it, and writes piece by piece."""
+
+from __future__ import annotations
+
+from lazyentity.patches.adapters.calls import before, instances, seams
+
+SEAMS = (
+    *seams("cbor2", "dumps", "dump", look=before),
+    instances("cbor2", "CBOREncoder", {"encode": before}),
+)

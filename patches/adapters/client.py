@@ -1,0 +1,32 @@
+"""google-cloud-datastore: what hands out entities later, and values that hold none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from google.api_core.page_iterator import Iterator
+from google.cloud.datastore.helpers import GeoPoint
+from google.cloud.datastore.key import Key
+from proto.datetime_helpers import DatetimeWithNanoseconds
+
+from lazyentity.decoding import LEAVES, decoded_in_place, held_by
+
+LEAVES.update((DatetimeWithNanoseconds, GeoPoint, Key))
+
+
+class _Decoded:
+    """Makes an entity of what the client got for it, decoded."""
+
+    def __init__(self, item_to_value: Callable[[Any, Any], Any]) -> None:
+        self._item_to_value = item_to_value
+
+    def __call__(self, iterator: Any, item: Any) -> Any:
+        return decoded_in_place(self._item_to_value(iterator, item))
+
+
+@held_by.register
+def _nothing_yet(iterator: Iterator) -> tuple[()]:
+    if type(iterator.item_to_value) is not _Decoded:
+        iterator.item_to_value = _Decoded(iterator.item_to_value)
+    return ()

@@ -1,0 +1,74 @@
+"""The libraries that read the storage of dicts past its methods, and have an adapter."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Library(NamedTuple):
+    """A library with an adapter.
+
+    Attributes:
+        distribution: the name that it is installed by; None for a part of Python itself.
+        tested: the versions that its adapter was tested with.
+        modules: those that something is replaced in, once they are imported.
+        adapter: the module of this package that says what is replaced: its ``SEAMS``. None, if
+            what is replaced in other libraries is enough.
+    """
+
+    distribution: str | None
+    tested: str
+    modules: tuple[str, ...]
+    adapter: str | None
+
+
+LIBRARIES = (
+    Library(
+        "pydantic",
+        ">=2.8,<3",
+        (
+            "pydantic_core",
+            "pydantic.main",
+            "pydantic.root_model",
+            "pydantic.type_adapter",
+            "pydantic._internal._validate_call",
+            "pydantic._internal._dataclasses",
+        ),
+        "pydantic",
+    ),
+    Library("fastapi", ">=0.115,<1", ("fastapi",), None),
+    Library("sqlmodel", ">=0.0.22,<1", ("sqlmodel.main",), "sqlmodel"),
+    Library("orjson", ">=3.10,<4", ("orjson",), "orjson"),
+    Library(
+        "msgspec",
+        ">=0.18,<1",
+        ("msgspec", "msgspec.json", "msgspec.msgpack", "msgspec.yaml", "msgspec.toml"),
+        "msgspec",
+    ),
+    Library("ujson", ">=5,<7", ("ujson",), "ujson"),
+    Library("python-rapidjson", ">=1.20,<2", ("rapidjson",), "rapidjson"),
+    Library("ormsgpack", ">=1.5,<2", ("ormsgpack",), "ormsgpack"),
+    Library("cbor2", ">=5.6,<7", ("cbor2",), "cbor2"),
+    Library("pymongo", ">=4.8,<5", ("bson", "pymongo.message"), "bson"),
+    Library(
+        "polars",
+        ">=1,<3",
+        (
+            "polars.dataframe.frame",
+            "polars.lazyframe.frame",
+            "polars.series.series",
+            "polars.convert.general",
+            "polars.functions.lit",
+            "polars",
+        ),
+        "polars",
+    ),
+    Library("pyarrow", ">=17,<27", ("pyarrow.lib", "pyarrow"), "pyarrow"),
+    Library("pandas", ">=2.2,<4", ("pandas.io.json._json",), "pandas"),
+    Library("duckdb", ">=1,<3", ("duckdb",), "duckdb"),
+    Library("joblib", ">=1.4,<2", ("joblib.hashing",), "joblib"),
+    Library("mashumaro", ">=3.13,<4", ("mashumaro.mixins.orjson",), "mashumaro"),
+    Library("immutables", ">=0.20,<1", ("immutables",), "immutables"),
+    Library("lru-dict", ">=1.3,<2", ("lru",), "lru"),
+    Library(None, "", ("xml.etree.ElementTree",), "etree"),
+)

@@ -1,0 +1,7 @@
+"""lru-dict: a cache that is updated from a dict keeps the sentinel."""
+
+from __future__ import annotations
+
+from lazyentity.patches.adapters.calls import before, subclass
+
+SEAMS = (subclass("lru", "LRU", {"update": before}),)

@@ -1,0 +1,15 @@
+"""polars: makes columns of objects of what it does not know, the sentinel included."""
+
+from __future__ import annotations
+
+from lazyentity.patches.adapters import arrays  # noqa: F401  # makes them known
+from lazyentity.patches.adapters.calls import before, seams
+
+SEAMS = (
+    *seams("polars.dataframe.frame", "DataFrame.__init__", look=before),
+    *seams("polars.lazyframe.frame", "LazyFrame.__init__", look=before),
+    *seams("polars.series.series", "Series.__init__", look=before),
+    *seams("polars.convert.general", "from_dict", "from_dicts", "from_records", look=before),
+    *seams("polars.functions.lit", "lit", look=before),
+    *seams("polars", "from_dict", "from_dicts", "from_records", "lit", look=before),
+)

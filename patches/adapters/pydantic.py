@@ -1,0 +1,172 @@
+"""pydantic: what Python code calls to have values validated or serialised by pydantic-core.
+
+pydantic-core validates unions, fallbacks and ``from_attributes`` without an error where it finds a
+sentinel, and its serializers hand it on. So entities are looked for before every call. The methods
+are replaced on the classes that all models, type adapters and validated functions share, so those
+made before ``patch()`` are covered as well.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from lazyentity.decoding import decode_in_place, decoded_in_place, is_plain
+from lazyentity.patches.adapters.calls import before, seams
+from lazyentity.patches.registry import Seam
+
+_Original = Callable[..., Any]
+_IsActive = Callable[[], bool]
+
+_valid = functools.partial(decoded_in_place, validating=True)
+
+
+# pydantic-core resolves forward references of an incomplete model by looking into the frame that
+# called the original. A replacement that stands between the two has it do so first: from the
+# attribute of the validator that is not built yet to the caller, it is as far as from the original.
+
+
+def init(original: _Original, is_active: _IsActive) -> _Original:
+    """Replace the constructor of models."""
+
+    @functools.wraps(original)
+    def __init__(self: Any, /, *args: Any, **data: Any) -> None:  # noqa: N807  # its name
+        __tracebackhide__ = True
+        if not self.__pydantic_complete__:
+            self.__pydantic_validator__.validate_python  # noqa: B018  # builds it
+        if (args or not is_plain(data)) and is_active():
+            args = tuple(map(_valid, args))
+            data = {name: _valid(value) for name, value in data.items()}
+        original(self, *args, **data)
+
+    return __init__
+
+
+def model_validate(original: Any, is_active: _IsActive) -> Any:
+    """Replace a class method that validates its first argument."""
+    validate = original.__func__
+
+    @functools.wraps(validate)
+    def model_validate(cls: Any, obj: Any, *args: Any, **options: Any) -> Any:
+        __tracebackhide__ = True
+        if not cls.__pydantic_complete__:
+            cls.__pydantic_validator__.validate_python  # noqa: B018  # builds it
+        if not is_plain(obj) and is_active():
+            obj = _valid(obj)
+        if options and is_active():
+            # SQLModel takes an update.
+            decode_in_place(options)
+        return validate(cls, obj, *args, **options)
+
+    return classmethod(model_validate)
+
+
+def _model_dump(original: _Original, is_active: _IsActive) -> _Original:
+    @functools.wraps(original)
+    def model_dump(self: Any, *args: Any, **options: Any) -> Any:
+        __tracebackhide__ = True
+        if not self.__pydantic_complete__:
+            self.__pydantic_serializer__.to_python  # noqa: B018  # builds it
+        if (self.__pydantic_extra__ or not is_plain(vars(self))) and is_active():
+            decode_in_place(self)
+        return original(self, *args, **options)
+
+    return model_dump
+
+
+def _setattr(original: _Original, is_active: _IsActive) -> _Original:
+    @functools.wraps(original)
+    def __setattr__(self: Any, name: str, value: Any) -> None:  # noqa: N807  # its name
+        if (
+            not is_plain(value)
+            and type(self).model_config.get("validate_assignment")
+            and is_active()
+        ):
+            value = _valid(value)
+        original(self, name, value)
+
+    return __setattr__
+
+
+def _of_one(decoded: Callable[[Any], Any]) -> Callable[[_Original, _IsActive], _Original]:
+    """Replace a method whose first argument is what is validated or serialised."""
+
+    def replace(original: _Original, is_active: _IsActive) -> _Original:
+        @functools.wraps(original)
+        def decoding(self: Any, value: Any, /, *args: Any, **options: Any) -> Any:
+            __tracebackhide__ = True
+            if not is_plain(value) and is_active():
+                value = decoded(value)
+            return original(self, value, *args, **options)
+
+        return decoding
+
+    return replace
+
+
+def _call(original: _Original, is_active: _IsActive) -> _Original:
+    """Replace what calls a function of ``validate_call``."""
+
+    @functools.wraps(original)
+    def __call__(self: Any, /, *args: Any, **kwargs: Any) -> Any:  # noqa: N807  # its name
+        __tracebackhide__ = True
+        if is_active():
+            args = tuple(map(_valid, args))
+            kwargs = {name: _valid(value) for name, value in kwargs.items()}
+            if not getattr(self, "__pydantic_complete__", True):
+                self._create_validators()
+            validate = self.__return_pydantic_validator__
+            if validate and type(validate) is not _ReturnValidator:
+                self.__return_pydantic_validator__ = _ReturnValidator(validate, is_active)
+        return original(self, *args, **kwargs)
+
+    return __call__
+
+
+class _ReturnValidator:
+    """Validates what a function returned, decoded."""
+
+    def __init__(self, validate: Callable[[Any], Any], is_active: _IsActive) -> None:
+        self._validate = validate
+        self._is_active = is_active
+
+    def __call__(self, returned: Any) -> Any:
+        if self._is_active():
+            returned = _awaited(returned) if inspect.iscoroutine(returned) else _valid(returned)
+        return self._validate(returned)
+
+
+async def _awaited(returned: Any) -> Any:
+    return _valid(await returned)
+
+
+def _arguments(original: Any, is_active: _IsActive) -> Any:
+    """Replace the class that a dataclass hands its arguments to the validator in."""
+
+    def arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if is_active():
+            args = tuple(map(_valid, args))
+            kwargs = {name: _valid(value) for name, value in kwargs.items()}
+        return original(args, kwargs)
+
+    return arguments
+
+
+SEAMS = (
+    *seams("pydantic_core", "to_json", "to_jsonable_python", look=before),
+    Seam("pydantic.main", "BaseModel.__init__", init),
+    Seam("pydantic.main", "BaseModel.model_validate", model_validate),
+    Seam("pydantic.main", "BaseModel.model_validate_strings", model_validate),
+    Seam("pydantic.main", "BaseModel.model_dump", _model_dump),
+    Seam("pydantic.main", "BaseModel.model_dump_json", _model_dump),
+    Seam("pydantic.main", "BaseModel.__setattr__", _setattr),
+    Seam("pydantic.root_model", "RootModel.__init__", init),
+    Seam("pydantic.type_adapter", "TypeAdapter.validate_python", _of_one(_valid)),
+    Seam("pydantic.type_adapter", "TypeAdapter.validate_strings", _of_one(_valid)),
+    Seam("pydantic.type_adapter", "TypeAdapter.dump_python", _of_one(decoded_in_place)),
+    Seam("pydantic.type_adapter", "TypeAdapter.dump_json", _of_one(decoded_in_place)),
+    Seam("pydantic._internal._validate_call", "ValidateCallWrapper.__call__", _call),
+    Seam("pydantic._internal._dataclasses", "ArgsKwargs", _arguments),
+)

@@ -1,0 +1,11 @@
+"""SQLModel: its models have constructors and validation of their own."""
+
+from __future__ import annotations
+
+from lazyentity.patches.adapters.pydantic import init, model_validate
+from lazyentity.patches.registry import Seam
+
+SEAMS = (
+    Seam("sqlmodel.main", "SQLModel.__init__", init),
+    Seam("sqlmodel.main", "SQLModel.model_validate", model_validate),
+)

@@ -1,0 +1,7 @@
+"""ujson: refuses the sentinel, unless a ``default`` takes it; ``dump`` writes only what is done."""
+
+from __future__ import annotations
+
+from lazyentity.patches.adapters.calls import on_failure, seams
+
+SEAMS = seams("ujson", "dumps", "encode", "dump", look=on_failure, about={"default": 8})

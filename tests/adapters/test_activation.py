@@ -1,0 +1,164 @@
+"""When adapters are installed, and what is left when they are removed."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import wrapt
+from google.cloud import datastore
+
+import lazyentity
+from lazyentity.patches import adapters
+from lazyentity.patches.adapters import libraries
+from tests.support.strategies.samples import PLAIN
+from tests.support.subprocesses import answer, run
+
+orjson = pytest.importorskip("orjson")
+
+_ENTITY = f"import lazyentity; e = lazyentity.LazyEntity.from_bytes({PLAIN!r}); "
+_WORKS = "e['text'] == orjson.loads(orjson.dumps(e))['text']"
+
+
+@pytest.fixture(autouse=True)
+def _unpatched() -> Iterator[None]:
+    adapters.remove()
+    yield
+    lazyentity.unpatch()
+    adapters.remove()
+
+
+def _standing() -> dict[tuple[str, str], Any]:
+    """Return what stands at every seam of every adapter whose library is there."""
+    found = {}
+    for library in libraries.LIBRARIES:
+        if library.adapter is None:
+            continue
+        for module in library.modules:
+            pytest.importorskip(module)
+        adapter = importlib.import_module(f"{adapters.__name__}.{library.adapter}")
+        assert {seam.module for seam in adapter.SEAMS} <= set(library.modules)
+        for seam in adapter.SEAMS:
+            parent, attribute, _ = wrapt.resolve_path(seam.module, seam.path)
+            found[seam.module, seam.path] = vars(parent)[attribute]
+    return found
+
+
+def _same(first: dict[Any, Any], second: dict[Any, Any]) -> bool:
+    return first.keys() == second.keys() and all(first[name] is second[name] for name in first)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_originals_are_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By identity, however often; and no module's part stays while another's goes."""
+    originals = _standing()
+    for _ in range(2):
+        lazyentity.patch()
+        patched = _standing()
+        assert not any(patched[name] is originals[name] for name in originals)
+        lazyentity.patch()
+        assert _same(_standing(), patched)
+        lazyentity.unpatch()
+        assert _same(_standing(), originals)
+    monkeypatch.setenv("LAZYENTITY_ADAPTERS", "0")
+    lazyentity.patch()
+    assert _same(_standing(), originals)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_last_client_takes_them_along() -> None:
+    original = orjson.dumps
+    lazyentity.patch()
+    lazyentity.unpatch("ndb")
+    assert orjson.dumps is not original
+    lazyentity.unpatch("datastore")
+    assert orjson.dumps is original
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_wrap_installs_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And so does what a wrapped client reads after somebody else's unpatch()."""
+    monkeypatch.setenv("LAZYENTITY_DISABLE", "1")
+    original = orjson.dumps
+    client = datastore.Client(project="p", credentials=None, _http=object(), _use_grpc=False)
+    wrapped = lazyentity.wrap(client)
+    assert orjson.dumps is not original
+    lazyentity.unpatch()
+    assert orjson.dumps is original
+    wrapped.query(kind="K").fetch()
+    assert orjson.dumps is not original
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "import lazyentity.auto; import orjson; ",
+        "import orjson; import lazyentity.auto; ",
+        "import lazyentity; lazyentity.patch(); lazyentity.unpatch(); import orjson; "
+        "lazyentity.patch(); ",
+        "import lazyentity.auto; import lazyentity; lazyentity.unpatch(); lazyentity.patch(); "
+        "import orjson; ",
+    ],
+)
+def test_in_either_order(program: str) -> None:
+    assert answer("-c", f"{program}{_ENTITY}import json; print(json.dumps({_WORKS}))") is True
+
+
+def test_old_references_are_named() -> None:
+    program = "from orjson import dumps; import lazyentity.auto; import orjson"
+    finished = run("-c", program)
+    assert finished.returncode == 0
+    assert finished.stderr.count("imported orjson.dumps by name before: __main__") == 1
+    assert run("-c", "import orjson; import lazyentity.auto").stderr == ""
+
+
+def test_nothing_is_imported_for_nothing() -> None:
+    """An application that imports none of the libraries does not import their adapters either."""
+    program = "import lazyentity.auto, sys, json; print(json.dumps(sorted(sys.modules)))"
+    loaded = answer("-c", program)
+    ours = {name for name in loaded if name.startswith("lazyentity.patches.adapters.")}
+    assert ours <= {"lazyentity.patches.adapters.libraries"}
+    roots = {name.partition(".")[0] for each in libraries.LIBRARIES for name in each.modules}
+    assert not roots & {name.partition(".")[0] for name in loaded} - {"google", "xml"}
+
+
+@pytest.mark.parametrize("imported_first", [True, False])
+def test_untested_versions_are_told_once(imported_first: bool) -> None:
+    program = (
+        "from importlib import metadata; real = metadata.version; "
+        "metadata.version = lambda name: '99.0' if name == 'orjson' else real(name); "
+        + ("import orjson; " if imported_first else "")
+        + "import lazyentity.auto, lazyentity, orjson; lazyentity.unpatch(); lazyentity.patch(); "
+        + f"{_ENTITY} assert {_WORKS}"
+    )
+    finished = run("-c", program)
+    assert finished.returncode == 0, finished.stderr
+    assert finished.stderr.count("orjson 99.0 is not among the versions") == 1
+
+
+def test_all_or_nothing() -> None:
+    """A library that lacks something stays as it is, as a whole, and that is told once."""
+    program = (
+        "import msgspec, msgspec.json; convert = msgspec.convert; encode = msgspec.json.encode; "
+        "del msgspec.msgpack.encode; import lazyentity.auto; "
+        "assert msgspec.convert is convert and msgspec.json.encode is encode"
+    )
+    pytest.importorskip("msgspec")
+    finished = run("-c", program)
+    assert finished.returncode == 0, finished.stderr
+    assert finished.stderr.count("cannot be adapted") == 1
+
+
+def test_replacements_pass_for_originals() -> None:
+    """Also where they are pickled, or are attributes of a class."""
+    program = (
+        "import lazyentity.auto, orjson, pickle, inspect; "
+        "assert pickle.loads(pickle.dumps(orjson.dumps)) is orjson.dumps; "
+        "Encoder = type('Encoder', (), {'dumps': orjson.dumps}); "
+        "assert Encoder().dumps([1]) == b'[1]'; "
+        "assert inspect.isbuiltin(orjson.dumps) and orjson.dumps.__name__ == 'dumps'"
+    )
+    finished = run("-c", program)
+    assert finished.returncode == 0, finished.stderr

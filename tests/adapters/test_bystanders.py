@@ -1,0 +1,240 @@
+"""Adapted libraries do for everything else what they did: classes, iterators, foreign objects."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import json
+import pickle
+import types
+from collections.abc import Iterator
+from typing import Any
+from unittest import mock
+from xml.etree import ElementTree
+
+import pytest
+import wrapt
+
+import lazyentity
+from lazyentity import LazyEntity, decoding
+from lazyentity.decoding import decode_in_place, decoded_in_place
+from lazyentity.patches.adapters.libraries import LIBRARIES
+from tests.support.concurrency import switching_often, together
+from tests.support.strategies.samples import PLAIN, RICH, serialise
+from tests.support.subprocesses import answer
+
+pydantic = pytest.importorskip("pydantic")
+
+
+@pytest.fixture(autouse=True)
+def _patched() -> Iterator[None]:
+    lazyentity.patch()
+    yield
+    lazyentity.unpatch()
+
+
+def _replaced_classes() -> list[tuple[str, str]]:
+    found = []
+    for library in LIBRARIES:
+        if library.adapter is None:
+            continue
+        try:
+            adapter = importlib.import_module(f"lazyentity.patches.adapters.{library.adapter}")
+            found += [
+                (seam.module, seam.path)
+                for seam in adapter.SEAMS
+                if isinstance(seam.resolve(), type) and "_internal" not in seam.module
+            ]
+        except ImportError:
+            continue
+    return found
+
+
+@pytest.mark.parametrize(("module", "path"), _replaced_classes())
+def test_classes_stay_classes(module: str, path: str) -> None:
+    """What stands for a class is one: to type(), isinstance() and pickles of the class."""
+    kind = getattr(importlib.import_module(module), path)
+    assert isinstance(kind, type)
+    if kind.__module__ == module:
+        assert pickle.loads(pickle.dumps(kind)) is kind
+    match object():
+        case kind():
+            raise AssertionError("an object is no instance")
+
+
+def test_elements_of_xml() -> None:
+    element = ElementTree.Element("a", {"b": "c"})
+    assert type(element) is ElementTree.Element
+    assert pickle.loads(pickle.dumps(element)).attrib == {"b": "c"}
+
+
+def test_iterators_are_read_once() -> None:
+    """Pyarrow may have consumed an iterator by the time that it meets a sentinel."""
+    pyarrow = pytest.importorskip("pyarrow")
+    one_type = serialise({"a": 1, "b": 2})
+    assert len(pyarrow.array(LazyEntity.from_bytes(one_type) for _ in range(3))) == 3
+    assert len(pyarrow.array(iter([LazyEntity.from_bytes(one_type), {"a": 1}]))) == 2
+
+
+def test_generators_are_relayed() -> None:
+    def generate() -> Any:
+        got = yield LazyEntity.from_bytes(PLAIN)
+        try:
+            yield got
+        except KeyError:
+            yield "thrown"
+        return "returned"
+
+    relayed = decoded_in_place(generate())
+    assert isinstance(relayed, types.GeneratorType)
+    assert next(relayed)._undecoded() == []
+    assert relayed.send(5) == 5
+    assert relayed.throw(KeyError()) == "thrown"
+    with pytest.raises(StopIteration) as stop:
+        next(relayed)
+    assert stop.value.value == "returned"
+
+
+class PassesForDict:
+    __class__ = dict  # type: ignore[assignment]  # as proxies of frameworks say
+
+
+class Refuses:
+    def __getattribute__(self, name: str) -> Any:
+        raise RuntimeError("not bound")
+
+
+class Drained(list[Any]):
+    def __iter__(self) -> Any:
+        while self:
+            yield self.pop(0)
+
+
+@pytest.mark.parametrize("make", [PassesForDict, Refuses, lambda: Drained([1, 2])])
+def test_foreign_objects_are_left_alone(make: Any) -> None:
+    """The walk runs no code of theirs, or at least lets no error of it out."""
+    value = make()
+    assert not decode_in_place([value, {"in": value}])
+    assert pydantic.TypeAdapter(Any).validate_python([value])[0] is value
+    if type(value) is Drained:
+        assert len(value) == 2
+
+
+def test_inside_a_proxy_of_a_dict() -> None:
+    entity = LazyEntity.from_bytes(RICH)
+    assert decode_in_place(types.MappingProxyType({"entity": entity}))
+    assert entity._undecoded() == []
+
+
+def _dumped(value: Any, _: int) -> bytes:
+    import orjson
+
+    return orjson.dumps(value)
+
+
+def test_entities_that_threads_share() -> None:
+    """A call that failed is made again also where another thread has decoded meanwhile."""
+    pytest.importorskip("orjson")
+    for _ in range(100):
+        shared = [LazyEntity.from_bytes(PLAIN)]
+        expected = [dict(LazyEntity.from_bytes(PLAIN))]
+        with switching_often():
+            done = together(4, functools.partial(_dumped, shared))
+        assert [json.loads(each) for each in done] == [expected] * 4
+
+
+def test_a_library_that_another_thread_is_importing() -> None:
+    """patch() waits for it without a lock that the other thread needs."""
+    assert answer("-c", _IMPORTED_SLOWLY, warnings="ignore") == "patched"
+
+
+_IMPORTED_SLOWLY = """
+import importlib.machinery, json, sys, threading, time
+import lazyentity
+import google.cloud.datastore
+
+class Slowly:
+    def find_spec(self, name, path=None, target=None):
+        if name != "pydantic":
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        execute = spec.loader.exec_module
+
+        def slowly(module):
+            began.set()
+            time.sleep(0.5)
+            execute(module)
+
+        spec.loader.exec_module = slowly
+        return spec
+
+began = threading.Event()
+sys.meta_path.insert(0, Slowly())
+threads = [threading.Thread(target=work, daemon=True) for work in (
+    lambda: __import__("pydantic"), lazyentity.patch
+)]
+threads[0].start()
+assert began.wait(60)
+threads[1].start()
+for thread in threads:
+    thread.join(60)
+hang = any(thread.is_alive() for thread in threads)
+print(json.dumps("hangs" if hang else "patched"), flush=True)
+"""
+
+
+def test_strings_are_validated() -> None:
+    Text = pydantic.create_model("Text", text=(str, ...))  # noqa: N806  # a class
+    assert Text.model_validate_strings(LazyEntity.from_bytes(PLAIN)).text
+    assert pydantic.TypeAdapter(Text).validate_strings(LazyEntity.from_bytes(PLAIN)).text
+
+
+def test_models_in_models_are_not_looked_into() -> None:
+    """Pydantic takes models for valid: what is built of models costs what it costs in stock."""
+    Chain = pydantic.create_model("Chain", held=(Any, None))  # noqa: N806  # a class
+    looked: list[int] = []
+    decode = decoding.decode_in_place
+
+    class Marked:
+        pass
+
+    def count(_: Any) -> tuple[()]:
+        looked.append(1)
+        return ()
+
+    decoding.held_by.register(Marked, count)
+    chain: Any = Chain(held=Marked())
+    for _ in range(50):
+        chain = Chain(held=chain)
+    assert len(looked) <= 3
+    assert decode(chain) is False
+    assert len(looked) >= 2
+
+
+def test_fields_of_a_model_are_looked_into() -> None:
+    """By from_attributes one model is made of another, and of the entities in it."""
+    by_attributes = {"from_attributes": True}
+    Public = pydantic.create_model(  # noqa: N806  # a class
+        "Public", __config__=by_attributes, text=(str, ...)
+    )
+    Holder = pydantic.create_model("Holder", entity=(Any, None))  # noqa: N806  # a class
+    Shown = pydantic.create_model(  # noqa: N806  # a class
+        "Shown", __config__=by_attributes, entity=(Public, ...)
+    )
+    holder = Holder.model_construct(entity=LazyEntity.from_bytes(PLAIN))
+    assert Shown.model_validate(holder).entity.text
+
+
+def test_children_of_xml_do_not_look_at_their_parents() -> None:
+    parent = ElementTree.Element("parent")
+    held = mock.Mock(side_effect=decoding.held_by.dispatch(ElementTree.Element))
+    with mock.patch.object(decoding, "_held_by", held):
+        for _ in range(100):
+            ElementTree.SubElement(parent, "child", {"a": "b"})
+    assert not held.called
+
+
+def test_eager_reads_need_no_adapters() -> None:
+    lazyentity.unpatch()
+    lazyentity.patch(eager=True)
+    assert not isinstance(ElementTree.SubElement, wrapt.ObjectProxy)

@@ -1,0 +1,307 @@
+"""Make, read and drop entities on every path, and tell what is left of them; see ``test_leaks``.
+
+Run as ``python -m tests.backends.leak_program COUNT``. It prints a JSON object with the growth of
+each path after its share of COUNT entities; what did not grow is left out:
+
+``blocks``
+    allocated blocks of Python's allocator, which every small object and array is one of.
+``resident``
+    resident memory in bytes, where larger ones show.
+``references to NAME``
+    to an object that all entities share.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import functools
+import gc
+import importlib
+import itertools
+import json
+import operator
+import sys
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import psutil
+from google.cloud.datastore import helpers
+from google.cloud.datastore.entity import Entity
+from google.cloud.datastore.key import Key
+from google.protobuf.message import DecodeError
+from proto.datetime_helpers import DatetimeWithNanoseconds
+
+import lazyentity
+from fuzz.seeds import RESPONSES
+from lazyentity.codec.encode import _contents_of
+from lazyentity.undecoded import UNDECODED
+from tests.backends.backends import NATIVE, REFUSALS
+from tests.backends.malformed import MALFORMED, entity_of
+from tests.backends.responses import SPLITTERS, native_results
+from tests.support.stock import EntityMessage, stock_entity
+from tests.support.strategies import wire
+from tests.support.strategies.samples import PLAIN, RICH, serialise
+from tests.support.strategies.schema import ARRAY, ENTITY, ENTRY, TIMESTAMP, VALUE
+
+# The compiled class itself refuses what the public constructor would refuse before it.
+_mapping: Any = NATIVE
+
+_write_entity = importlib.import_module("lazyentity._native_write").write_entity
+_stock_from_raw = importlib.import_module("lazyentity._native_eager").stock_from_raw
+_key_message = importlib.import_module("lazyentity._native_keys").key_message
+
+Use = Callable[[bytes], object]
+
+ROUNDS = 4
+
+_REFUSABLE = (*REFUSALS, TypeError, KeyError)
+
+
+def _made(raw: bytes) -> Any:
+    return NATIVE.from_bytes(raw)
+
+
+def _one_by_one(raw: bytes) -> None:
+    entity = _made(raw)
+    for name in entity:
+        _ = entity[name]
+
+
+def _everything(raw: bytes) -> None:
+    """Read all there is, at all depths, whatever of it is refused."""
+    _walk(_made(raw))
+
+
+def _walk(value: Any) -> None:
+    if isinstance(value, list):
+        for item in value:
+            _walk(item)
+    elif isinstance(value, Entity):
+        for attribute in ("key", "exclude_from_indexes", "_meanings"):
+            _refusable(getattr, value, attribute)
+        _refusable(value.items)
+        for name in value:
+            _refusable(lambda name: _walk(value[name]), name)
+
+
+def _refusable(read: Callable[..., object], *arguments: object) -> None:
+    with contextlib.suppress(*_REFUSABLE):
+        read(*arguments)
+
+
+def _changes(raw: bytes) -> None:
+    entity = _made(raw)
+    entity["new"] = entity.pop("text")
+    entity.setdefault("text", 1)
+    entity.popitem()
+    entity.get("missing")
+    _refusable(entity.__getitem__, "missing")
+    _refusable(entity.pop, "missing")
+    _ = entity | {"x": 1}, {} | entity, entity == {}, entity.copy(), repr(entity)
+    del entity["new"]
+    entity.clear()
+
+
+def _cycle(raw: bytes) -> None:
+    entity = _made(raw)
+    entity["itself"] = entity
+
+
+def _half_way(raw: bytes) -> None:
+    """Drop an entity whose children are kept a little longer."""
+    child = _made(raw)["inner"]
+    _ = child["deep"]
+
+
+def _written(raw: bytes) -> None:
+    entity = _made(raw)
+    _ = entity["text"]
+    lazyentity.raw(entity)
+    lazyentity.materialize(entity)
+
+
+def _whole(raw: bytes) -> None:
+    """Decode everything at once, into stock entities and into plain dicts, half of it read."""
+    _refusable(_stock_from_raw, raw)
+    entity = _made(raw)
+    _refusable(lazyentity.to_dict, entity)
+    for name in list(entity)[::2]:
+        _refusable(entity.get, name)
+    _refusable(lazyentity.to_dict, entity, *entity, "missing")
+    _refusable(lazyentity.materialize, entity)
+
+
+def _encoded(raw: bytes) -> None:
+    _write_entity(EntityMessage(), _contents_of(stock_entity(raw)), _contents_of)
+    read = _made(raw)
+    _ = read["text"]
+    too_deep: Any = 1
+    for _ in range(50):
+        too_deep = [too_deep]
+    for value in (2**70, "\ud800", object(), (1,), {b"odd": 1}, stock_entity(raw), read, too_deep):
+        properties = {"good": "x" * 2000, "other": {"inner": [1.5, value]}}
+        contents: Any = (None, (), False, None, properties, set(), {})
+        _refusable(_write_entity, EntityMessage(), contents, _contents_of)
+
+
+_KEYS = [
+    Key("Kind", 7, "Child", "c", project="p", namespace="n", database="d"),
+    Key("Kind", project="p"),
+    Key("Kind", 2**64, project="p"),
+    Key("Kind", "\ud800", project="p"),
+    Key("Kind", "x" * 3000, project="p"),
+]
+
+
+def _keys(_: bytes) -> None:
+    for key in _KEYS:
+        _key_message(key)
+
+
+def _wrong_types(raw: bytes) -> None:
+    for wrong in (None, "text", bytearray(raw), memoryview(raw), 7):
+        _refusable(_mapping._from_raw, wrong)
+
+
+def _split(raw: bytes) -> None:
+    for split in SPLITTERS.values():
+        _refusable(split, native_results, raw)
+
+
+_MIXED_FLAGS = wire.message(
+    VALUE.array_value,
+    wire.message(
+        ARRAY.values, wire.integer(VALUE.null_value, 0), wire.integer(VALUE.exclude_from_indexes, 1)
+    ),
+    wire.message(ARRAY.values, wire.integer(VALUE.null_value, 0)),
+)
+_MEANT_ITEMS = wire.message(
+    VALUE.array_value,
+    wire.message(
+        ARRAY.values, wire.delimited(VALUE.blob_value, b"1"), wire.integer(VALUE.meaning, 14)
+    ),
+    wire.message(ARRAY.values, wire.delimited(VALUE.blob_value, b"2")),
+)
+_LATE = wire.message(VALUE.timestamp_value, wire.integer(TIMESTAMP.seconds, 10**13))
+_ODD = wire.encode(
+    [
+        wire.message(
+            ENTITY.properties,
+            wire.message(ENTRY.value, wire.integer(VALUE.integer_value, 5)),
+            wire.delimited(ENTRY.key, "value before name"),
+        ),
+        wire.Field(99, wire.START_GROUP, b""),
+    ]
+)
+# More than 64 values of four bytes: an array beyond what Python's allocator keeps in its blocks.
+_WIDE = serialise({f"property {number}": number for number in range(300)})
+
+PATHS: dict[str, tuple[Use, bytes]] = {
+    "made": (_made, RICH),
+    "one by one": (_one_by_one, RICH),
+    "plain, everything": (_everything, PLAIN),
+    "rich, everything": (_everything, RICH),
+    "wide": (_one_by_one, _WIDE),
+    "changes": (_changes, PLAIN),
+    "cycle": (_cycle, PLAIN),
+    "children": (_half_way, PLAIN),
+    "written back": (_written, PLAIN),
+    "odd encoding": (_everything, _ODD),
+    "mixed flags": (_everything, entity_of("a", _MIXED_FLAGS)),
+    "array with meanings": (_everything, entity_of("a", _MEANT_ITEMS)),
+    "timestamp out of range": (_everything, entity_of("a", _LATE)),
+    "value without a type": (_everything, entity_of("a", wire.integer(VALUE.meaning, 9))),
+    "wrong types": (_wrong_types, PLAIN),
+    "plain, whole": (_whole, PLAIN),
+    "rich, whole": (_whole, RICH),
+    "odd encoding, whole": (_whole, _ODD),
+    "array with meanings, whole": (_whole, entity_of("a", _MEANT_ITEMS)),
+    "value without a type, whole": (_whole, entity_of("a", wire.integer(VALUE.meaning, 9))),
+    "encoded": (_encoded, PLAIN),
+    "encoded, of many types": (_encoded, RICH),
+    "keys": (_keys, PLAIN),
+    "lookup": (_split, RESPONSES[0]),
+    "query": (_split, RESPONSES[1]),
+    "torn response": (_split, RESPONSES[0][:-1]),
+    **{name: (lambda raw: _refusable(_everything, raw), raw) for name, raw in MALFORMED.items()},
+}
+
+
+def _shared(raw: bytes) -> dict[str, Any]:
+    """Return what all entities made of ``raw`` have in common, by name."""
+    shared: dict[str, Any] = {
+        "the sentinel": UNDECODED,
+        "the bytes": raw,
+        "LazyEntity": NATIVE,
+        "LazyMapping": NATIVE.__mro__[2],
+        "Entity": Entity,
+        "Key": Key,
+        "GeoPoint": helpers.GeoPoint,
+        "ResultBytes": native_results.ResultBytes,
+        "EntityBytes": native_results.EntityBytes,
+        "DatetimeWithNanoseconds": DatetimeWithNanoseconds,
+        "UTC": datetime.timezone.utc,
+    }
+    if sys.version_info < (3, 12):
+        # Immortal since: the interpreter counts no references to it, and protobuf's build for all
+        # versions still does.
+        shared["None"] = None
+    try:
+        # An entity's names are learned when they come again.
+        _made(raw), _made(raw)
+        layout = _made(raw)._layout
+    except DecodeError:
+        return shared
+    shared["the shape"] = layout
+    shared["the template"] = layout.template
+    shared.update((f"the name {name!r}", name) for name in layout.template)
+    return shared
+
+
+class Levels:
+    """What is in use, and how often the shared objects are referred to."""
+
+    def __init__(self, shared: dict[str, Any]) -> None:
+        gc.collect()
+        self.blocks = sys.getallocatedblocks()
+        self.resident = psutil.Process().memory_info().rss
+        self.references = {name: sys.getrefcount(value) for name, value in shared.items()}
+
+    def grown_to(self, after: Levels) -> Counter[str]:
+        """Return how much more ``after`` is, by what was measured."""
+        references = {
+            f"references to {name}": count - self.references[name]
+            for name, count in after.references.items()
+        }
+        return Counter(
+            blocks=after.blocks - self.blocks,
+            resident=after.resident - self.resident,
+            **references,
+        )
+
+
+def growth(use: Use, raw: bytes, count: int) -> dict[str, int]:
+    """Return what ``count`` entities leave behind each time they are made, at the least.
+
+    What leaks does so in every round; caches and free lists fill in some.
+    """
+    shared = _shared(raw)
+    levels = [Levels(shared)]
+    for _ in range(ROUNDS):
+        for _ in range(count):
+            use(raw)
+        levels.append(Levels(shared))
+    grown = [before.grown_to(after) for before, after in itertools.pairwise(levels)]
+    return functools.reduce(operator.and_, grown)
+
+
+def main() -> None:
+    """Run all paths, with as many entities in total as the command line says."""
+    count = int(sys.argv[1]) // len(PATHS)
+    print(json.dumps({name: growth(use, raw, count) for name, (use, raw) in PATHS.items()}))  # noqa: T201  # the result
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""Read responses, split by both backends, and what they have to agree on."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from google.protobuf.message import DecodeError
+
+from lazyentity import LazyEntity, materialize
+from lazyentity.codec import results, shadow
+from tests.support.snapshots import Raised, outcome
+from tests.support.stock import comparable
+
+native_results: Any = importlib.import_module("lazyentity._native_results")
+
+
+@dataclass(frozen=True)
+class Split:
+    """A split response, as messages: the rest of it, and each list of its results."""
+
+    rest: bytes
+    results: list[list[tuple[bytes, bytes]]]
+
+
+def _split(module: Any, name: str, message_type: Any, raw: bytes) -> Split:
+    # Types of one's own, as the patch has.
+    entity_type = type("Entity", (module.EntityBytes,), {"__slots__": ()})
+    namespace = {"__slots__": (), "entity_type": entity_type}
+    result_type = type("Result", (module.ResultBytes,), namespace)
+    conversion = module.Conversion(LazyEntity, materialize)
+    rest, *found = getattr(module, name)(raw, conversion, result_type)
+    return Split(
+        _parsed(message_type, rest), [[_result(result) for result in part] for part in found]
+    )
+
+
+def _result(result: Any) -> tuple[bytes, bytes]:
+    message = _RESULT.FromString(result.serialised())
+    if message.entity:
+        # In one piece or several: that is the same entity.
+        message.entity[:] = [b"".join(message.entity)]
+    entity = result.entity
+    assert type(entity) is result.entity_type
+    assert entity.conversion is result.conversion
+    key = outcome(lambda: entity.serialised_key)
+    if isinstance(key, bytes):
+        assert [key] == list(shadow.EntityKey.FromString(entity.raw).key)
+    return _parsed(_RESULT, message.SerializeToString()), bytes(entity.raw)
+
+
+def _parsed(message_type: Any, raw: bytes) -> bytes:
+    message = message_type.FromString(raw)
+    # Nobody can ask a response for what is unknown to the client: that may get lost.
+    message.DiscardUnknownFields()
+    return comparable(message)
+
+
+_RESULT = shadow.LookupResponse().found.add().__class__
+
+SPLITTERS: dict[str, Callable[[Any, bytes], Split]] = {
+    "lookup": lambda module, raw: _split(module, "split_lookup", shadow.LookupResponse, raw),
+    "query": lambda module, raw: _split(module, "split_query", shadow.RunQueryResponse, raw),
+}
+
+
+def assert_same_split(raw: bytes) -> None:
+    """Check that both backends split ``raw`` alike, or both refuse it.
+
+    The native one may find what is malformed only when that part is parsed.
+    """
+    for split in SPLITTERS.values():
+        native = outcome(partial(split, native_results, raw))
+        pure = outcome(partial(split, results, raw))
+        if isinstance(native, Raised):
+            assert native.kind is DecodeError, native
+            assert isinstance(pure, Raised), (native, pure)
+        else:
+            assert native == pure, (native, pure)

@@ -1,0 +1,98 @@
+"""The native backend splits read responses as the pure one does."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import pytest
+from google.cloud.datastore_v1.types import datastore as datastore_pb2
+from google.cloud.datastore_v1.types import entity as entity_pb2
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fuzz.seeds import RESPONSES
+from lazyentity import LazyEntity, materialize
+from lazyentity.codec import results
+from tests.backends.responses import assert_same_split, native_results
+from tests.support.strategies import wire
+from tests.support.strategies.samples import RICH
+
+native: Any = importlib.import_module("lazyentity._native")
+
+
+@pytest.mark.parametrize("raw", RESPONSES)
+def test_responses(raw: bytes) -> None:
+    """Of what servers send: the same results, entities and rest."""
+    assert_same_split(raw)
+
+
+@given(raw=st.sampled_from(RESPONSES), data=st.data())
+def test_torn_responses(raw: bytes, data: st.DataObject) -> None:
+    """Of a response with a byte changed or its end missing: the same, or both refuse it."""
+    raw = raw[: data.draw(st.integers(1, len(raw)))]
+    at = data.draw(st.integers(0, len(raw) - 1))
+    assert_same_split(raw[:at] + bytes([data.draw(st.integers(0, 255))]) + raw[at + 1 :])
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        RESPONSES[1] + RESPONSES[0],
+        wire.encode([wire.message(1, wire.delimited(1, RICH), wire.delimited(1, RICH))]),
+        wire.encode(
+            [wire.message(1, wire.Field(9, wire.START_GROUP, b""), wire.delimited(1, b""))]
+        ),
+        wire.encode([wire.Field(2, wire.VARINT, b"\x01"), wire.message(1)]),
+        wire.encode([wire.delimited(1, RICH)._replace(padding=3)]),
+    ],
+    ids=["merged", "two entities", "group", "other wire type", "padded"],
+)
+def test_odd_responses(raw: bytes) -> None:
+    """Of what is legal but what no serialiser writes: the same, too."""
+    assert_same_split(raw)
+
+
+@pytest.mark.parametrize("split", [native_results.split_lookup, native_results.split_query])
+@pytest.mark.parametrize("given", [None, "text", bytearray(b"\x0a\x00")])
+def test_other_types_than_bytes(split: Any, given: Any) -> None:
+    """What is not bytes is refused with a TypeError."""
+    with pytest.raises(TypeError):
+        split(given, native_results.Conversion(LazyEntity, materialize), native_results.ResultBytes)
+
+
+def test_the_responses_are_what_they_are_taken_for() -> None:
+    """The samples have results: comparing empty responses would prove nothing."""
+    assert len(datastore_pb2.LookupResponse.deserialize(RESPONSES[0]).found) == 2
+    assert len(datastore_pb2.RunQueryResponse.deserialize(RESPONSES[1]).batch.entity_results) == 2
+
+
+def test_keys_of_servers() -> None:
+    """Of what servers send, both backends find the key without parsing it."""
+    key = entity_pb2.Entity.deserialize(RICH).key._pb.SerializeToString()
+    for module in (native_results, results):
+        entity = module.EntityBytes.__new__(module.EntityBytes)
+        entity._receive(RICH, module.Conversion(LazyEntity, materialize))
+        assert entity.serialised_key == key
+
+
+def test_bytes_that_came_with_no_response() -> None:
+    """What nobody filled is refused."""
+    empty = native_results.EntityBytes.__new__(native_results.EntityBytes)
+    assert empty.raw == b""
+    assert empty.serialised_key is None
+    with pytest.raises(TypeError):
+        empty.to_entity()
+    with pytest.raises(AttributeError):
+        _ = empty.inner
+    result = native_results.ResultBytes.__new__(native_results.ResultBytes)
+    assert result.serialised() == b""
+    with pytest.raises(TypeError):
+        _ = result.entity
+
+
+@pytest.mark.parametrize("kind", [None, 5, dict])
+def test_other_classes_than_mappings(kind: Any) -> None:
+    """An entity is only made of what is a lazy mapping."""
+    with pytest.raises(TypeError):
+        vars(native.LazyMapping)["_from_raw"].__get__(None, kind)(RICH)

@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from google.cloud.datastore import Entity
+
+from lazyentity.bench.measure import sides
+
+
+@pytest.fixture
+def wrong_lazy_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes the lazy side give another value of text_000 than stock."""
+
+    def wrong(entity_pb: Any) -> Entity:
+        entity = sides.STOCK.from_protobuf(entity_pb)
+        entity["text_000"] += "!"
+        return entity
+
+    monkeypatch.setattr(sides, "LAZY", sides.Side(sides.STOCK.deserialize, wrong))

@@ -1,0 +1,186 @@
+"""What is known of property names does not pile up, and what is in use stays."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import random
+import tracemalloc
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+
+from lazyentity import LazyEntity
+from lazyentity.codec.cache import BoundedCache
+from lazyentity.codec.layout import MAX_BYTES
+from tests.support.concurrency import switching_often, together
+from tests.support.strategies import wire
+from tests.support.strategies.schema import ENTITY, ENTRY, VALUE
+
+ROOM = 100_000
+SIZE = 1000
+
+Key = str
+
+
+def cache_of(max_bytes: int = ROOM) -> BoundedCache[Key, Key]:
+    return BoundedCache(max_bytes)
+
+
+def fill(cache: BoundedCache[Key, Key], keys: Iterable[Key], size: int = SIZE) -> None:
+    for key in keys:
+        cache.keep(key, key, size)
+
+
+def new_keys(count: int) -> list[Key]:
+    return [f"key {next(_numbers)}" for _ in range(count)]
+
+
+_numbers = itertools.count()
+
+
+def test_the_latest_value_of_a_key() -> None:
+    """Is the one that is found, in whichever generation the others are."""
+    cache = cache_of()
+    for value in ("first", "second", "third"):
+        cache.keep("key", value, SIZE)
+        assert cache.get("key") == value
+        fill(cache, new_keys(40))
+    assert cache.get("another") is None
+
+
+def test_ever_new_values_do_not_grow_it() -> None:
+    """Whatever their sizes are, all values together keep to the bound, and the latest is there."""
+    cache = cache_of()
+    sizes: dict[Key, int] = {}
+    for key in new_keys(5000):
+        sizes[key] = random.choice([1, 100, SIZE, ROOM // 3])
+        cache.keep(key, key, sizes[key])
+        assert cache.get(key) == key
+        if len(sizes) % 100 == 0:
+            assert sum(size for key, size in sizes.items() if cache.get(key)) <= ROOM
+
+
+def test_eviction_takes_constant_time() -> None:
+    """Keeping a value looks at no other, however many there are."""
+    hashed = 0
+
+    class Counted(str):
+        __slots__ = ()
+        __eq__ = str.__eq__
+
+        def __hash__(self) -> int:
+            nonlocal hashed
+            hashed += 1
+            return super().__hash__()
+
+    for room in (ROOM, 50 * ROOM):
+        cache = cache_of(room)
+        fill(cache, new_keys(room // SIZE))
+        hashed = 0
+        fill(cache, map(Counted, new_keys(1000)))
+        # The tables of dicts grow without hashing again.
+        assert hashed == 1000
+
+
+def test_values_in_use_stay() -> None:
+    """However many others come and go meanwhile."""
+    cache = cache_of()
+    used = new_keys(10)
+    fill(cache, used)
+    for _ in range(100):
+        fill(cache, new_keys(20))
+        assert [cache.get(key) for key in used] == used
+
+
+def test_one_too_large_is_not_kept() -> None:
+    """A value that takes more than half of the room pushes nobody out."""
+    cache = cache_of()
+    fill(cache, ["small"])
+    fill(cache, ["large"], ROOM // 2)
+    assert cache.get("large") is None
+    assert cache.get("small") == "small"
+
+
+def test_what_comes_once() -> None:
+    """Keys come again if they came a few thousand keys ago, not if they came very long ago."""
+    cache = cache_of()
+    keys = new_keys(1000)
+    assert sum(map(cache.comes_again, keys)) == 0
+    assert sum(map(cache.comes_again, keys)) == 1000
+    assert sum(map(cache.comes_again, new_keys(200_000))) == 0
+    assert sum(map(cache.comes_again, keys)) == 0
+
+
+def test_threads() -> None:
+    """The bound holds but for what a count was lost of, and each finds what it kept last."""
+    cache = cache_of()
+
+    def learn(number: int) -> None:
+        for turn in range(3000):
+            key = f"{number} {turn % 60}"
+            cache.keep(key, key, turn % SIZE)
+            assert cache.get(key) in (key, None)
+
+    with switching_often():
+        together(4, learn)
+    assert len(cache) * 256 <= 1.1 * ROOM
+
+
+# The caches themselves.
+
+
+def with_names(names: Iterable[str]) -> bytes:
+    value = wire.message(ENTRY.value, wire.integer(VALUE.integer_value, 1))
+    return wire.encode(
+        wire.message(ENTITY.properties, wire.delimited(ENTRY.key, name), value) for name in names
+    )
+
+
+def new_names(count: int, size: int) -> list[str]:
+    return [f"{next(_numbers):0{size}d}" for _ in range(count)]
+
+
+def retained_by(read: Callable[[], object]) -> int:
+    """Return the bytes more that Python's allocator has given out after ``read``."""
+    gc.collect()
+    tracemalloc.start()
+    try:
+        read()
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(("names", "size"), [(1, 20), (20, 20), (5, 1500)])
+def test_ever_new_names(lazy_type: type[LazyEntity], names: int, size: int) -> None:
+    """The bound is in bytes, of long names as of short ones; names that come once take nothing."""
+    raws = [
+        with_names(new_names(names, size))
+        for _ in range(3 * MAX_BYTES // (800 + names * (size + 100)))
+    ]
+
+    def read(times: int) -> None:
+        for raw in raws:
+            for _ in range(times):
+                lazy_type.from_bytes(raw)
+
+    # Of entities, the latest are kept parsed.
+    assert retained_by(lambda: read(1)) < MAX_BYTES / 5
+    assert MAX_BYTES / 3 < retained_by(lambda: read(2)) < 1.25 * MAX_BYTES
+
+
+def test_names_that_come_once_push_nobody_out(lazy_type: type[LazyEntity]) -> None:
+    """Entities of a shape in use share it, however many others were read meanwhile."""
+    used = [with_names(new_names(5, 10)) for _ in range(50)]
+
+    def shapes() -> list[Any]:
+        return [lazy_type.from_bytes(raw)._layout for raw in used]
+
+    shapes()
+    learned = shapes()
+    for _ in range(30_000):
+        lazy_type.from_bytes(with_names(new_names(1, 10)))
+    assert all(map(lambda one, other: one is other, shapes(), learned))

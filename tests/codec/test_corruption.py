@@ -1,0 +1,261 @@
+"""Bytes that are not what they should be.
+
+Where protobuf's parser accepts the whole message, the lazy entity is the stock one, as everywhere.
+Where it rejects the message, the stock client raises DecodeError and has nothing; of the lazy
+entity exactly this may be otherwise:
+
+- ``from_bytes`` raises DecodeError, or makes an entity, for it does not look into values. It never
+  makes one if the message as such is malformed, or one of its entries, or a name.
+- A read of a property, or of the key, gives what stock gives for a message that has nothing else
+  than this part: the same value, or the same exception (of a DecodeError only the type). But an
+  embedded entity that is malformed inside may be given; the read that meets the fault then raises.
+- Flags and meanings are right, or raise what some part raises.
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from google.protobuf.empty_pb2 import Empty
+from google.protobuf.message import DecodeError
+from google.protobuf.wrappers_pb2 import StringValue
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+import lazyentity
+from lazyentity import LazyEntity
+from tests.support.parts import (
+    assert_same_attributes,
+    assert_same_key,
+    assert_same_parts,
+    assert_same_property,
+    failures_in,
+    failures_inside,
+    stock_property,
+)
+from tests.support.snapshots import Raised, outcome
+from tests.support.stock import EntityMessage, lazy_entities_in, unknown_fields
+from tests.support.strategies import Grammar, entities, wire
+from tests.support.strategies.samples import PLAIN, RICH, SAMPLES
+from tests.support.strategies.schema import ENTITY, ENTRY
+
+BALLAST = wire.BALLAST.encode()
+SERIALISED = entities(Grammar(faulty=True, properties=4))
+
+
+class _Malformed(Exception):
+    """No entity can be made: the message, an entry of it or a name in it is malformed."""
+
+
+def assert_reads_like_its_parts(lazy_type: type[LazyEntity], raw: bytes) -> None:
+    """Check a lazy entity of ``raw`` against what this module promises."""
+    message = outcome(lambda: EntityMessage.FromString(raw))
+    lazy = outcome(lambda: lazy_type.from_bytes(raw))
+    if not isinstance(message, Raised):
+        assert_same_parts(lazy, message)
+        return
+    assert message.kind is DecodeError
+    if isinstance(lazy, Raised):
+        assert lazy.kind is DecodeError
+        return
+    keys, entries = _split(raw)
+    _assert_same_key_alone(lazy, keys)
+    names = [_name(entry) for entry in entries]
+    last = dict(zip(names, entries, strict=True))
+    # Protobuf takes an entry with an unknown field inside for an unknown field, but only if it does
+    # not reject the value.
+    uncertain = {name for name, entry in zip(names, entries, strict=True) if _has_unknown(entry)}
+    assert lazy.keys() - uncertain == last.keys() - uncertain
+    parts: dict[str, Any] = {}
+    failures: list[Raised] = []
+    for name in lazy.keys() - uncertain:
+        alone = outcome(_message_of, last[name])
+        if isinstance(alone, Raised):
+            _assert_undecodable(lazy, name)
+            failures.append(alone)
+            continue
+        parts[name] = stock_property(name, alone.properties[name])
+        failures += failures_in(alone)
+        assert_same_property(lazy, name, alone.properties[name], parts[name])
+    if not uncertain:
+        assert_same_attributes(lazy, parts, failures)
+    _assert_can_be_passed_on(lazy_type, raw)
+
+
+def _assert_can_be_passed_on(lazy_type: type[LazyEntity], raw: bytes) -> None:
+    """What was never read is written as it came, and reads as it would have before."""
+    before = lazy_type.from_bytes(raw)
+    after = lazy_type.from_bytes(lazyentity.raw(before))
+    assert after.keys() == before.keys()
+    for name in after:
+        kinds = [
+            read.kind if isinstance(read, Raised) else type(read)
+            for read in (outcome(operator.getitem, entity, name) for entity in (before, after))
+        ]
+        assert kinds[0] is kinds[1]
+
+
+def _split(raw: bytes) -> tuple[list[bytes], list[bytes]]:
+    """Return keys and entries, told apart by a message that knows no field at all."""
+    try:
+        fields = unknown_fields(Empty.FromString(raw))
+    except DecodeError:
+        raise _Malformed from None
+    parts = [
+        [
+            field.data
+            for field in fields
+            if (field.field_number, field.wire_type) == (number, wire.DELIMITED)
+        ]
+        for number in (ENTITY.key, ENTITY.properties)
+    ]
+    return parts[0], parts[1]
+
+
+def _has_replaced_entries(raw: bytes) -> bool:
+    _, entries = _split(raw)
+    return len({_name(entry) for entry in entries}) < len(entries)
+
+
+def _name(entry: bytes) -> str:
+    """Return the name of an entry, read by a message that knows no other field."""
+    try:
+        return StringValue.FromString(entry).value
+    except DecodeError:
+        raise _Malformed from None
+
+
+def _has_unknown(entry: bytes) -> bool:
+    known = {(ENTRY.key, wire.DELIMITED), (ENTRY.value, wire.DELIMITED)}
+    fields = unknown_fields(Empty.FromString(entry))
+    return any((field.field_number, field.wire_type) not in known for field in fields)
+
+
+def _message_of(entry: bytes) -> Any:
+    return EntityMessage.FromString(wire.delimited(ENTITY.properties, entry).encode())
+
+
+def _assert_same_key_alone(lazy: LazyEntity, keys: list[bytes]) -> None:
+    raw = wire.encode(wire.delimited(ENTITY.key, key) for key in keys)
+    alone = outcome(lambda: EntityMessage.FromString(raw))
+    if isinstance(alone, Raised):
+        assert outcome(lambda: lazy.key).kind is DecodeError
+    else:
+        assert_same_key(lazy, alone)
+
+
+def _assert_undecodable(lazy: LazyEntity, name: str) -> None:
+    """A failed read says which property it was, leaves the entity as it was, and fails again."""
+    before = lazyentity.decoded(lazy)
+    read = outcome(operator.getitem, lazy, name)
+    if isinstance(read, Raised):
+        assert read.kind is DecodeError
+        assert repr(name) in read.text
+        assert outcome(operator.getitem, lazy, name) == read
+        assert lazyentity.decoded(lazy) == before
+        assert name in lazy
+    else:
+        # Or it is in what a later entry of the same name replaced, which nobody can read.
+        assert any(failure.kind is DecodeError for failure in failures_inside(read)) or any(
+            _has_replaced_entries(entity._raw) for entity in lazy_entities_in(read)
+        )
+
+
+@pytest.mark.parametrize("raw", SAMPLES.values(), ids=SAMPLES.keys())
+def test_truncated(lazy_type: type[LazyEntity], raw: bytes) -> None:
+    """An entity cut off at any byte."""
+    for length in range(len(raw)):
+        assert_reads_like_its_parts(lazy_type, raw[:length])
+
+
+def _truncated_inside(raw: bytes) -> Iterator[bytes]:
+    """Cut bytes off an entry, its value or the key, and correct the lengths around them."""
+    for number, wire_type, data in unknown_fields(Empty.FromString(raw)):
+        assert wire_type == wire.DELIMITED
+        for length in range(len(data)):
+            yield wire.encode([wire.delimited(number, data[:length])])
+        if number == ENTITY.properties:
+            for cut in _truncated_inside(data):
+                yield wire.encode([wire.delimited(number, cut)])
+
+
+@pytest.mark.parametrize("raw", [PLAIN, RICH], ids=["plain", "rich"])
+def test_truncated_inside(lazy_type: type[LazyEntity], raw: bytes) -> None:
+    """A part cut off at any byte, in an otherwise sound entity, does no harm to the other parts."""
+    for cut in _truncated_inside(raw):
+        assert_reads_like_its_parts(lazy_type, raw + cut)
+        assert_reads_like_its_parts(lazy_type, cut + raw)
+        assert_reads_like_its_parts(lazy_type, raw + cut + BALLAST)
+
+
+NESTED_TWICE = (
+    b"\x1a \n\x01a\x12\x1b2\x19\n\x05\n\x03\x12\x01p"
+    b"\x1a\x07\n\x01a\x12\x02X\x00\x1a\x07\n\x01a\x12\x02X\x00"
+)
+"""An embedded entity that has one property twice."""
+
+
+@pytest.mark.parametrize("ballast", [b"", BALLAST], ids=["small", "large"])
+@pytest.mark.parametrize("raw", [PLAIN, RICH], ids=["plain", "rich"])
+def test_every_bit_flipped(lazy_type: type[LazyEntity], raw: bytes, ballast: bytes) -> None:
+    """An entity with one bit of it, any bit, the other way round."""
+    for position, bit in itertools.product(range(len(raw)), range(8)):
+        changed = bytearray(raw + ballast)
+        changed[position] ^= 1 << bit
+        assert_reads_like_its_parts(lazy_type, bytes(changed))
+
+
+@example(raw=NESTED_TWICE, changes=[(23, b"\x00")])
+@given(
+    raw=SERIALISED, changes=st.lists(st.tuples(st.integers(0), st.binary(max_size=3)), max_size=3)
+)
+def test_changed_bytes(
+    lazy_type: type[LazyEntity], raw: bytes, changes: list[tuple[int, bytes]]
+) -> None:
+    """An arbitrary entity with some bytes put in the place of others."""
+    for offset, replacement in changes:
+        position = offset % (len(raw) + 1)
+        raw = raw[:position] + replacement + raw[position + len(replacement) :]
+    assert_reads_like_its_parts(lazy_type, raw)
+
+
+@given(raw=SERIALISED, start=st.integers(0), length=st.integers(0))
+def test_cut_out(lazy_type: type[LazyEntity], raw: bytes, start: int, length: int) -> None:
+    """Any part of an arbitrary entity."""
+    start %= len(raw) + 1
+    assert_reads_like_its_parts(lazy_type, raw[start : start + length % (len(raw) + 1)])
+
+
+@given(raw=st.binary(max_size=40))
+def test_random_bytes(lazy_type: type[LazyEntity], raw: bytes) -> None:
+    """Bytes that never were an entity."""
+    assert_reads_like_its_parts(lazy_type, raw)
+
+
+FIELDS = st.lists(
+    st.builds(
+        wire.Field,
+        st.sampled_from([ENTITY.key, ENTITY.properties, ENTITY.properties, 2]),
+        st.just(wire.DELIMITED),
+        st.one_of(
+            st.binary(max_size=10),
+            st.lists(
+                st.builds(
+                    wire.Field, st.integers(1, 3), st.just(wire.DELIMITED), st.binary(max_size=10)
+                ),
+                max_size=3,
+            ).map(wire.encode),
+        ),
+    ),
+    max_size=4,
+).map(wire.encode)
+
+
+@given(raw=FIELDS)
+def test_random_bytes_in_fields(lazy_type: type[LazyEntity], raw: bytes) -> None:
+    """Random bytes where keys, entries, names and values are expected."""
+    assert_reads_like_its_parts(lazy_type, raw)

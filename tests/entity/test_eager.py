@@ -1,0 +1,177 @@
+"""Stock entities decoded as a whole: equal to the client's in every respect, order included."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from google.cloud.datastore.entity import Entity
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fuzz.seeds import nested_arrays, nested_entities
+from lazyentity.codec import eager as pure
+from lazyentity.codec import values
+from tests.backends.malformed import MALFORMED
+from tests.conftest import IMPLEMENTATIONS
+from tests.support.snapshots import Raised, outcome, whole
+from tests.support.stock import EntityMessage, stock_entity
+from tests.support.strategies import Grammar, entities, wire
+from tests.support.strategies.samples import PLAIN, RICH, serialise
+from tests.support.strategies.schema import ENTITY, ENTRY, VALUE
+
+Make = Callable[[bytes], Entity]
+
+MODULES = {"pure": "lazyentity.codec.eager", "native": "lazyentity._native_eager"}
+
+
+@pytest.fixture(scope="session", params=list(IMPLEMENTATIONS))
+def make(request: pytest.FixtureRequest) -> Make:
+    """What makes stock entities of bytes, of each backend in turn."""
+    made: Make = importlib.import_module(MODULES[request.param]).stock_from_raw
+    return made
+
+
+def result(call: Callable[[bytes], Entity], raw: bytes) -> Any:
+    """Return what a conversion gives, or raises, in a form that can be compared."""
+    made = outcome(call, raw)
+    return made if isinstance(made, Raised) else whole(made)
+
+
+ANY = st.one_of(entities(Grammar()), entities(Grammar(faulty=True)))
+
+
+@given(raw=ANY)
+def test_as_the_client_converts_it(make: Make, raw: bytes) -> None:
+    """Types, values, flags, meanings and all orders are stock's; so is the first error's text."""
+    assert result(make, raw) == result(stock_entity, raw)
+
+
+@given(names=st.lists(st.text(max_size=12), max_size=60), data=st.data())
+def test_order(make: Make, names: list[str], data: st.DataObject) -> None:
+    """Properties come in stock's order, whatever their names, and however many there are.
+
+    Also those that are there several times, of which the last counts.
+    """
+    flagged = [data.draw(st.booleans()) for _ in names]
+    pairs = zip(names, flagged, strict=True)
+    raw = wire.encode([_entry(name, *_flag(flag)) for name, flag in pairs])
+    for _ in range(2):
+        assert result(make, raw) == result(stock_entity, raw)
+
+
+def _entry(name: str, *value: wire.Field) -> wire.Field:
+    return wire.message(
+        ENTITY.properties, wire.delimited(ENTRY.key, name), wire.message(ENTRY.value, *value)
+    )
+
+
+def _flag(excluded: bool) -> list[wire.Field]:
+    number = wire.integer(VALUE.integer_value, 5)
+    return [wire.integer(VALUE.exclude_from_indexes, 1), number] if excluded else [number]
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_malformed(make: Make, name: str) -> None:
+    """Bytes that protobuf refuses raise what it raises, at the top and in an embedded entity."""
+    for raw in (MALFORMED[name], _embedding(MALFORMED[name])):
+        assert result(make, raw) == result(stock_entity, raw)
+        assert isinstance(result(make, raw), Raised)
+
+
+@given(raw=ANY, data=st.data())
+def test_damaged(make: Make, raw: bytes, data: st.DataObject) -> None:
+    """Whatever protobuf makes of damaged bytes, an error or an entity, is made of them."""
+    damaged = bytearray(raw or b"\0")
+    for _ in range(data.draw(st.integers(1, 3))):
+        damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
+    assert result(make, bytes(damaged)) == result(stock_entity, bytes(damaged))
+
+
+def _embedding(raw: bytes) -> bytes:
+    embedded = wire.delimited(VALUE.entity_value, raw)
+    return wire.encode([_entry("before", *_flag(True)), _entry("e", embedded)])
+
+
+@pytest.mark.parametrize("depth", [1, 10, 28, 29, 30, 31, 32, 33, 34, 44, 45, 49, 50, 100, 1000])
+@pytest.mark.parametrize("nested", [nested_arrays, nested_entities], ids=["arrays", "entities"])
+def test_depth(make: Make, nested: Any, depth: int) -> None:
+    """What protobuf accepts is decoded, what it refuses is refused, and the stack holds."""
+    assert result(make, nested(depth)) == result(stock_entity, nested(depth))
+
+
+@pytest.mark.parametrize("depth", [5, 10, 20, 30])
+@pytest.mark.parametrize(
+    "leaf",
+    [[], [wire.integer(99, 1), wire.integer(VALUE.boolean_value, 1)] * 2],
+    ids=["no value", "two values"],
+)
+def test_an_unusual_leaf_is_linear(
+    make: Make, monkeypatch: pytest.MonkeyPatch, depth: int, leaf: list[wire.Field]
+) -> None:
+    """What is left to the client is left to it once, as a whole, however deep it is."""
+    raw = wire.encode([_entry("leaf", *leaf)])
+    for _ in range(depth):
+        raw = wire.encode([_entry("in", wire.delimited(VALUE.entity_value, raw))])
+    calls: list[Any] = []
+
+    def counted(message: Any) -> Any:
+        calls.append(message)
+        return values.stock_entity(message)
+
+    monkeypatch.setattr(pure, "stock_entity", counted)
+    assert result(make, raw) == result(stock_entity, raw)
+    assert len(calls) == 1
+
+
+def test_instances_are_made_as_by_the_constructor(make: Make) -> None:
+    """Nothing tells the instance from one that the constructor made, to CPython neither."""
+    for raw in (PLAIN, RICH, serialise({})):
+        made, stock = make(raw), stock_entity(raw)
+        assert gc.is_tracked(made)
+        assert made.__sizeof__() == stock.__sizeof__()
+        assert vars(made).keys() == vars(stock).keys()
+        assert made == stock
+        assert repr(made.key) == repr(stock.key)
+
+
+@pytest.mark.parametrize("name", ["__init__", "update", "__setattr__"])
+def test_methods_of_the_application_are_called(
+    make: Make, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """A constructor, an update() or a __setattr__ that somebody gave the class is not passed by."""
+    calls: list[Any] = []
+    original: Any = getattr(Entity, name)
+
+    def replacement(self: Any, *args: Any, **kwargs: Any) -> Any:
+        calls.append(args)
+        return original(self, *args, **kwargs)
+
+    monkeypatch.setattr(Entity, name, replacement)
+    stock_entity(RICH)
+    expected = len(calls)
+    make(RICH)
+    assert len(calls) == 2 * expected > 0
+
+
+def test_mutable_parts_are_not_shared(make: Make) -> None:
+    """Neither between two entities of one shape, nor with what later ones are made of."""
+    first, second = make(RICH), make(RICH)
+    for entity in (first, second):
+        entity.exclude_from_indexes.add("more")
+        entity._meanings.clear()
+        entity["inners"].append(1)
+        entity["inner"]["new"] = 1
+        del entity["text"]
+        entity["another"] = 2
+    assert whole(make(RICH)) == whole(stock_entity(RICH))
+
+
+def test_names_of_any_length() -> None:
+    """The order is protobuf's for long names, too."""
+    names = ["x" * 200, "y" * 20_000, "z", ""]
+    message = EntityMessage.FromString(wire.encode([_entry(name, *_flag(False)) for name in names]))
+    assert pure.stock_order(names) == list(message.properties)

@@ -1,0 +1,272 @@
+"""to_dict() and materialize(): plain values of entities that were read and changed before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from google.cloud.datastore.entity import Entity
+from hypothesis import given
+from hypothesis import strategies as st
+
+import lazyentity
+from lazyentity import LazyEntity
+from lazyentity.entity import LazyEntityBase
+from lazyentity.strict import make_strict
+from lazyentity.undecoded import UNDECODED
+from tests.support.snapshots import Raised, outcome, snapshot
+from tests.support.stock import lazy_entities_in, stock_entity
+from tests.support.strategies import Grammar, entities, wire
+from tests.support.strategies.samples import PLAIN, RICH, serialise
+from tests.support.strategies.schema import ENTITY, ENTRY, VALUE
+
+VALID = entities(Grammar())
+FAULTY = entities(Grammar(faulty=True))
+
+
+def plain(value: Any) -> Any:
+    """Return what ``to_dict`` documents, of values that a stock entity holds."""
+    if isinstance(value, dict):
+        return {name: plain(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    return value
+
+
+def _read_deep(entity: Any, name: str) -> None:
+    value = entity[name]
+    for item in value if isinstance(value, list) else [value]:
+        if isinstance(item, dict):
+            dict(item)
+
+
+CHANGES: dict[str, Callable[[Any, str], object]] = {
+    "read": lambda entity, name: entity[name],
+    "read inside": _read_deep,
+    "set": lambda entity, name: entity.update({name: [{"new": 1}]}),
+    "add": lambda entity, name: entity.update({f"{name}+": "more"}),
+    "delete": lambda entity, name: entity.pop(name),
+    "move": lambda entity, name: entity.update({name: entity.pop(name)}),
+    "read the key": lambda entity, _: entity.key,
+    "set the key": lambda entity, _: setattr(entity, "key", None),
+    "read flags": lambda entity, _: entity.exclude_from_indexes,
+    "set a flag": lambda entity, name: entity.exclude_from_indexes.add(name),
+    "set flags": lambda entity, name: setattr(entity, "exclude_from_indexes", {name}),
+    "read meanings": lambda entity, _: entity._meanings,
+    "drop a meaning": lambda entity, name: entity._meanings.pop(name, None),
+    "set a meaning": lambda entity, name: entity._meanings.update({name: (9, entity.get(name))}),
+    "an attribute": lambda entity, name: setattr(entity, "remark", name),
+}
+
+
+def change(entity: Any, changes: list[tuple[str, int]]) -> None:
+    """Make each of the changes, to the property of that number among those that are left."""
+    for what, number in changes:
+        # Sorted, for the order of a stock entity is another one.
+        names = sorted(entity)
+        if names:
+            CHANGES[what](entity, names[number % len(names)])
+
+
+DRAWN = st.lists(st.tuples(st.sampled_from(list(CHANGES)), st.integers(0, 20)), max_size=4)
+
+
+@given(raw=VALID, changes=DRAWN)
+def test_materialize_after_changes(
+    lazy_type: type[LazyEntity], raw: bytes, changes: list[tuple[str, int]]
+) -> None:
+    """What is materialized is what a stock entity is after the same changes, in the lazy order."""
+    lazy, stock = lazy_type.from_bytes(raw), stock_entity(raw)
+    for entity in (lazy, stock):
+        change(entity, changes)
+    for _ in range(2):
+        made = lazyentity.materialize(lazy)
+        assert type(made) is Entity
+        assert snapshot(made) == snapshot(stock)
+        assert list(made) == list(lazy)
+        assert lazy_entities_in(made) == []
+
+
+@given(raw=VALID, changes=DRAWN, data=st.data())
+def test_to_dict(
+    lazy_type: type[LazyEntity],
+    raw: bytes,
+    changes: list[tuple[str, int]],
+    data: st.DataObject,
+) -> None:
+    """The properties of a stock entity after the same changes, or those named, in their order."""
+    lazy, stock = lazy_type.from_bytes(raw), stock_entity(raw)
+    for entity in (lazy, stock):
+        change(entity, changes)
+    before = lazyentity.decoded(lazy)
+    expected = plain(stock)
+    names = data.draw(st.lists(st.sampled_from(sorted(stock)))) if stock else []
+    for entity in (lazy, stock):
+        made = lazyentity.to_dict(entity)
+        assert type(made) is dict
+        assert snapshot(made) == snapshot(expected)
+        assert list(made) == list(entity)
+        chosen = lazyentity.to_dict(entity, *names)
+        assert snapshot(chosen) == snapshot({name: expected[name] for name in names or expected})
+        assert list(chosen) == list(dict.fromkeys(names or entity))
+    assert lazyentity.decoded(lazy) == before
+
+
+@given(raw=FAULTY)
+def test_what_cannot_be_decoded(lazy_type: type[LazyEntity], raw: bytes) -> None:
+    """What cannot be read raises as reading it does; what can be read is given if it is named."""
+    for name in lazy_type.from_bytes(raw):
+        read = outcome(lambda name=name: plain(lazy_type.from_bytes(raw)[name]))
+        made = outcome(lazyentity.to_dict, lazy_type.from_bytes(raw), name)
+        if isinstance(read, Raised):
+            assert made == read
+        else:
+            assert snapshot(made) == snapshot({name: read})
+    stock, lazy = outcome(stock_entity, raw), lazy_type.from_bytes(raw)
+    made = outcome(lazyentity.materialize, lazy)
+    assert isinstance(made, Raised) == isinstance(stock, Raised)
+
+
+@pytest.mark.parametrize("name", ["missing", "", "Text", 1])
+def test_a_missing_name(lazy_type: type[LazyEntity], name: Any) -> None:
+    """It is a KeyError, as it is of ``entity[name]``; nothing is decoded."""
+    lazy = lazy_type.from_bytes(PLAIN)
+    for entity in (lazy, stock_entity(PLAIN)):
+        with pytest.raises(KeyError) as caught:
+            lazyentity.to_dict(entity, "text", name)
+        assert caught.value.args == (name,)
+    assert lazyentity.decoded(lazy) == ()
+
+
+def test_nothing_mutable_is_shared(lazy_type: type[LazyEntity]) -> None:
+    """Neither with the entity, whatever was read of it, nor between two results."""
+    for read in ([], ["inner", "inners"]):
+        for entity in (lazy_type.from_bytes(RICH), stock_entity(RICH)):
+            for name in read:
+                entity[name]
+            made = lazyentity.to_dict(entity)
+            made["inners"].append(1)
+            made["inners"][0]["deep"].append(1)
+            made["inner"]["new"] = 1
+            del made["text"]
+            assert snapshot(entity) == snapshot(stock_entity(RICH))
+            assert snapshot(lazyentity.to_dict(entity)) == snapshot(plain(stock_entity(RICH)))
+
+
+def test_values_that_were_read_are_shared(lazy_type: type[LazyEntity]) -> None:
+    """A value that the entity keeps is the one that the dict gets, unless it is a container."""
+    lazy = lazy_type.from_bytes(RICH)
+    who = lazy["who"]
+    assert lazyentity.to_dict(lazy)["who"] is who
+
+
+def test_assigned_containers(lazy_type: type[LazyEntity]) -> None:
+    """Entities in what was assigned become dicts, in lists and dicts as well; a tuple stays."""
+    lazy = lazy_type.from_bytes(PLAIN)
+    inner = lazy_type.from_bytes(RICH)
+    lazy.update({"list": [inner, [stock_entity(RICH)]], "dict": {"a": inner}, "tuple": (1, [2])})
+    made = lazyentity.to_dict(lazy, "list", "dict", "tuple")
+    rich = plain(stock_entity(RICH))
+    expected = {"list": [rich, [rich]], "dict": {"a": rich}, "tuple": (1, [2])}
+    assert snapshot(made) == snapshot(expected)
+
+
+def test_strict(lazy_type: type[LazyEntity]) -> None:
+    """What was prefetched is given; anything else is refused, as reading it is."""
+    lazy = lazy_type.from_bytes(RICH)
+    lazyentity.prefetch(lazy, "inner", "text")
+    make_strict(lazy)
+    expected = plain(stock_entity(RICH))
+    made = lazyentity.to_dict(lazy, "text", "inner")
+    assert made == {"text": expected["text"], "inner": expected["inner"]}
+    with pytest.raises(RuntimeError, match=r"^property 'blob' of .* was not prefetched"):
+        lazyentity.to_dict(lazy, "text", "blob")
+    for operation in (lazyentity.to_dict, lazyentity.materialize):
+        with pytest.raises(RuntimeError, match=rf"^{operation.__name__}\(\) reads all"):
+            operation(lazy)
+    lazyentity.prefetch(lazy, *lazy)
+    assert lazyentity.to_dict(lazy) == expected
+    assert snapshot(lazyentity.materialize(lazy)) == snapshot(stock_entity(RICH))
+    with pytest.raises(KeyError, match="missing"):
+        lazyentity.to_dict(lazy, "missing")
+
+
+def test_a_deleted_key_stays_away(lazy_type: type[LazyEntity]) -> None:
+    lazy = lazy_type.from_bytes(RICH)
+    del lazy.key
+    assert lazyentity.materialize(lazy).key is None
+    lazy.key = lazy_type.from_bytes(RICH).key
+    assert snapshot(lazyentity.materialize(lazy)) == snapshot(stock_entity(RICH))
+
+
+@pytest.mark.parametrize("instead", [(), ("text",), ("text", "new")])
+def test_a_sentinel_put_into_storage(lazy_type: type[LazyEntity], instead: tuple[str, ...]) -> None:
+    """What came in past the methods, under a name that was not received, is never given out."""
+    for raw in (RICH, serialise({"text": "a"}), serialise({"text": "a", "never seen": 1})):
+        lazy = lazy_type.from_bytes(raw)
+        for name in instead:
+            dict.pop(lazy, name, None)
+        dict.__setitem__(lazy, "of another", UNDECODED)
+        for operation in (lazyentity.to_dict, lazyentity.materialize):
+            with pytest.raises(TypeError, match=r"^property 'of another' of "):
+                operation(lazy)
+
+
+def test_everything_was_deleted(lazy_type: type[LazyEntity]) -> None:
+    """Of an entity whose names were learned or not, or came twice."""
+    twice = serialise({"twice": 1}) + serialise({"twice": 2})
+    for raw in (RICH, twice, serialise({"deleted, not learned": 1})):
+        lazy = lazy_type.from_bytes(raw)
+        lazy.clear()
+        assert lazyentity.to_dict(lazy) == lazyentity.materialize(lazy) == {}
+
+
+def test_detached(lazy_type: type[LazyEntity]) -> None:
+    lazy = lazy_type.from_bytes(RICH)
+    lazy["inner"]
+    (detached,) = lazyentity.detach([lazy])
+    assert lazyentity.to_dict(detached) == plain({"inner": stock_entity(RICH)["inner"]})
+
+
+@pytest.mark.parametrize("operation", [lazyentity.to_dict, lazyentity.materialize])
+def test_an_unusual_leaf_is_tried_once(
+    lazy_type: type[LazyEntity],
+    monkeypatch: pytest.MonkeyPatch,
+    operation: Callable[[Any], Any],
+) -> None:
+    """Something unusual deep inside does not have every level around it tried anew."""
+    depth = 20
+    texts = [wire.delimited(VALUE.string_value, text) for text in "ab"]
+    raw = wire.encode([_entry("leaf", *texts)])
+    for _ in range(depth):
+        raw = wire.encode([_entry("in", wire.delimited(VALUE.entity_value, raw))])
+    tried: list[str] = []
+    for name in ("_wire_entity", "_plain_values"):
+        original: Any = getattr(lazy_type, name)
+
+        def counted(self: Any, *args: Any, original: Any = original, name: str = name) -> Any:
+            tried.append(name)
+            return original(self, *args)
+
+        monkeypatch.setattr(lazy_type, name, counted, raising=False)
+    made = operation(lazy_type.from_bytes(raw))
+    for _ in range(depth):
+        made = made["in"]
+    assert made == {"leaf": "b"}
+    assert len(tried) == 1
+
+
+def _entry(name: str, *value: wire.Field) -> wire.Field:
+    return wire.message(
+        ENTITY.properties, wire.delimited(ENTRY.key, name), wire.message(ENTRY.value, *value)
+    )
+
+
+def test_nothing_lazy_is_left(lazy_type: type[LazyEntity]) -> None:
+    """Entities become dicts at every depth, an empty entity and one without a key as well."""
+    raw = serialise({"a": {"b": [{"c": [{}, []]}]}, "e": Entity()})
+    made = lazyentity.to_dict(lazy_type.from_bytes(raw))
+    assert made == {"a": {"b": [{"c": [{}, []]}]}, "e": {}}
+    assert not any(isinstance(value, LazyEntityBase) for value in made.values())
+    assert type(made["a"]["b"][0]["c"][0]) is dict

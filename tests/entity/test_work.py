@@ -1,0 +1,240 @@
+"""How much work nested entities are: calls grow as the levels do, whatever goes wrong inside."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import importlib.util
+import pickle
+import sys
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+from google.cloud.datastore import helpers
+from google.cloud.datastore.entity import Entity
+from google.cloud.datastore.key import Key
+
+import lazyentity
+from lazyentity import LazyEntity
+from lazyentity.codec import encode, pure, split
+from lazyentity.codec.encode import entity_message
+from tests.support.snapshots import Raised, outcome
+from tests.support.stock import EntityMessage, comparable
+from tests.support.strategies.samples import PLAIN
+
+_ENCODERS = {"pure": "lazyentity.codec.write", "native": "lazyentity._native_write"}
+
+
+@pytest.fixture(
+    params=[name for name in _ENCODERS.values() if importlib.util.find_spec(name) is not None]
+)
+def _encoder(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each backend's encoder in turn."""
+    encoder = importlib.import_module(request.param).write_entity
+    monkeypatch.setattr(encode, "write_entity", encoder)
+
+
+@pytest.fixture
+def _deep_stack() -> Iterator[None]:
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(5_000)
+    yield
+    sys.setrecursionlimit(limit)
+
+
+def _calls(function: Callable[..., object], *arguments: Any) -> int:
+    """Count the calls of Python functions, and those that these make of C functions."""
+    count = 0
+
+    def profile(frame: Any, event: str, argument: Any) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(profile)
+    try:
+        outcome(lambda: function(*arguments))
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+class _OtherEntity(Entity):
+    pass
+
+
+def _entity(value: Any, kind: type[Entity] = Entity) -> Any:
+    entity: Any = kind(key=Key("Kind", 1, project="p"), exclude_from_indexes=("a",))
+    entity["a"] = value
+    return entity
+
+
+def _with_meaning(value: Any) -> Any:
+    entity = _entity(value)
+    entity._meanings["a"] = (15, value)
+    return entity
+
+
+def _lazy(value: Any) -> Any:
+    entity: Any = LazyEntity.from_bytes(PLAIN)
+    entity["a"] = value
+    return entity
+
+
+WRAPPERS: dict[str, Callable[[Any], Any]] = {
+    "entities": _entity,
+    "other entities": lambda value: _entity(value, _OtherEntity),
+    "meanings": _with_meaning,
+    "lazy entities": _lazy,
+    "lazy in stock": lambda value: _entity([_lazy(value)]),
+    "dicts": lambda value: {"a": value},
+    "other dicts": lambda value: OrderedDict(a=value),
+    "lists": lambda value: [value],
+    # The names are of a kind that asks for another encoder, after most was done.
+    "odd names": lambda value: OrderedDict([("a", value), (b"b", 1)]),
+    "too deep beside": lambda value: {"a": value, "b": _nested(lambda item: [item], 60, 1)},
+}
+LEAVES = [1, "\ud800", 2**70, object(), {"\ud800": 1}]
+
+
+def _nested(wrap: Callable[[Any], Any], levels: int, leaf: Any) -> Any:
+    for _ in range(levels):
+        leaf = wrap(leaf)
+    return leaf
+
+
+@pytest.mark.usefixtures("_encoder", "_deep_stack")
+@pytest.mark.parametrize(
+    ("wrapper", "levels"),
+    [
+        *((wrapper, levels) for wrapper in WRAPPERS for levels in (14, 40)),
+        *((wrapper, 500) for wrapper in ("entities", "other entities", "dicts", "lists")),
+    ],
+)
+def test_writing(wrapper: str, levels: int) -> None:
+    """Of a good and a bad leaf: the client's message or error, in at most twice its calls."""
+    wrap = WRAPPERS[wrapper]
+    for leaf in LEAVES:
+        entity = _entity(_nested(wrap, levels, leaf))
+        expected = outcome(partial(_stock_message, entity))
+        assert outcome(partial(_message, entity)) == expected
+        assert isinstance(expected, Raised) == (leaf != 1)
+        stock = _calls(helpers.entity_to_protobuf, entity)
+        assert _calls(entity_message, entity) <= 2 * stock + 100
+        assert _calls(lazyentity.raw, entity) <= 2 * stock + 100
+
+
+def _stock_message(entity: Entity) -> bytes:
+    return comparable(helpers.entity_to_protobuf(entity)._pb)
+
+
+def _message(entity: Entity) -> bytes:
+    return comparable(entity_message(entity))
+
+
+@pytest.mark.usefixtures("_encoder")
+@pytest.mark.parametrize("wrap", [WRAPPERS["entities"], WRAPPERS["dicts"], WRAPPERS["lists"]])
+def test_deeper_than_the_interpreter_goes(wrap: Callable[[Any], Any]) -> None:
+    """It is refused where the client refuses it."""
+    entity = _entity(_nested(wrap, 1_100, 1))
+    for encoder in (helpers.entity_to_protobuf, entity_message, lazyentity.raw):
+        with pytest.raises(RecursionError):
+            encoder(entity)
+
+
+def _received(levels: int) -> bytes:
+    message = entity = EntityMessage()
+    for _ in range(levels):
+        entity = entity.properties["a"].entity_value
+    entity.properties["a"].integer_value = 1
+    serialised: bytes = message.SerializeToString()
+    return serialised
+
+
+def _read(entity: Any) -> Any:
+    value = entity
+    while isinstance(value["a"], dict):
+        value = value["a"]
+    return value
+
+
+def _changed(entity: Any, leaf: Any) -> Any:
+    _read(entity)["a"] = leaf
+    return entity
+
+
+OPERATIONS: dict[str, Callable[[Any, Any], object]] = {
+    "reading": lambda entity, other: _read(entity),
+    "items": lambda entity, other: entity.items(),
+    "repr": lambda entity, other: repr(entity),
+    "==": lambda entity, other: entity == other,
+    "!=": lambda entity, other: entity != _changed(other, 2),
+    "copy": lambda entity, other: copy.copy(entity),
+    "deepcopy": lambda entity, other: copy.deepcopy(entity),
+    "pickle": lambda entity, other: pickle.loads(pickle.dumps(entity)),
+    "materialize": lambda entity, other: lazyentity.materialize(_changed(entity, 2)),
+    "detach": lambda entity, other: lazyentity.detach([_changed(entity, 2)]),
+    "raw": lambda entity, other: lazyentity.raw(_changed(entity, 2)),
+    "message": lambda entity, other: entity_message(_changed(entity, 2)),
+    "refused": lambda entity, other: entity_message(_changed(entity, "\ud800")),
+    "refused raw": lambda entity, other: lazyentity.raw(_changed(entity, 2**70)),
+}
+
+
+@pytest.mark.usefixtures("_encoder")
+@pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS.keys())
+def test_received(lazy_type: type[LazyEntity], operation: Callable[[Any, Any], object]) -> None:
+    """Four times as deep is four times the calls, twice that if too deep for the native encoder."""
+    calls = []
+    for levels in (8, 32):
+        raw = _received(levels)
+        pairs = [[lazy_type.from_bytes(raw) for _ in range(2)] for _ in range(2)]
+        # Shapes are learned once.
+        outcome(partial(operation, *pairs[0]))
+        calls.append(_calls(operation, *pairs[1]))
+    assert calls[1] <= 12 * calls[0]
+
+
+def test_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pure: entities read property by property are parsed a few times, not for each property."""
+    parsed = 0
+
+    def counting(*arguments: Any) -> Any:
+        nonlocal parsed
+        parsed += 1
+        return split_again(*arguments)
+
+    split_again = split.split_again
+    monkeypatch.setattr(pure, "split_again", counting)
+    message = EntityMessage()
+    names = [f"p{number}" for number in range(100)]
+    for number, name in enumerate(names):
+        message.properties[name].integer_value = number
+    message.properties["p7"].ClearField("integer_value")
+    mapping: Any = pure.LazyMapping
+    entities = [mapping._from_raw(message.SerializeToString()) for _ in range(50)]
+    for name in names:
+        for entity in entities:
+            assert name in entity._undecoded()
+            read = outcome(partial(entity.__getitem__, name))
+            assert read == int(name[1:]) or (name == "p7" and read.kind is ValueError)
+    assert [entity._undecoded() for entity in entities] == [["p7"]] * len(entities)
+    assert parsed <= 10 * len(entities)
+
+
+@pytest.mark.usefixtures("_encoder")
+def test_a_refused_value_is_asked_about_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client's own encoder of values is asked once for what is left to it."""
+    asked = []
+    set_value: Any = helpers._set_protobuf_value
+
+    def counting(target: Any, value: Any) -> None:
+        asked.append(value)
+        set_value(target, value)
+
+    monkeypatch.setattr(helpers, "_set_protobuf_value", counting)
+    with pytest.raises(ValueError, match="Unknown protobuf attr type"):
+        entity_message(_entity(_nested(_entity, 25, object())))
+    assert len(asked) == 1

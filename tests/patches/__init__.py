@@ -1,0 +1,1 @@
+"""Tests of patch() and unpatch(): when they act, what they replace, and in which order."""

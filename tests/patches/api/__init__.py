@@ -1,0 +1,1 @@
+"""Tests of requests, responses and transports of the datastore_v1 API."""

@@ -1,0 +1,216 @@
+"""Everything that a read response can be asked: each probe is one question."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import proto
+from google.cloud.datastore_v1.types import datastore as datastore_pb2
+
+Probe = Callable[[Any], Any]
+
+
+def _reading(*names: str) -> list[Probe]:
+    def reader(name: str) -> Probe:
+        def probe(message: Any) -> Any:
+            return getattr(message, name), name in message
+
+        probe.__name__ = f"reading {name}"
+        return probe
+
+    return [reader(name) for name in names]
+
+
+def _fresh(message: Any) -> Any:
+    """Return the stock message that ``message`` was made of, or is a proxy for."""
+    return message.__class__.deserialize(type(message).serialize(message))
+
+
+def reads_nothing(message: Any) -> Any:
+    return None, message
+
+
+def is_an_instance(message: Any) -> Any:
+    return isinstance(message, proto.Message), message.__class__
+
+
+def is_equal(message: Any) -> Any:
+    fresh = _fresh(message)
+    return message == fresh, fresh == message, message != fresh, fresh != message
+
+
+def is_equal_to_itself(message: Any) -> Any:
+    return message == message, message != message
+
+
+def is_unequal(message: Any) -> Any:
+    empty = message.__class__()
+    return message == empty, empty == message, message == 5, message is None
+
+
+def to_json(message: Any) -> Any:
+    return type(message).to_json(message, sort_keys=True)
+
+
+def to_dict(message: Any) -> Any:
+    return type(message).to_dict(message)
+
+
+def to_dict_with_options(message: Any) -> Any:
+    return type(message).to_dict(
+        message, preserving_proto_field_name=False, use_integers_for_enums=False
+    )
+
+
+def instance_class_methods(message: Any) -> Any:
+    """The class's functions also called through the instance's class."""
+    kind = message.__class__
+    return kind.to_dict(message), kind.to_json(message, sort_keys=True), kind.pb(message)
+
+
+def to_upb(message: Any) -> Any:
+    return type(message).pb(message), message._pb, type(type(message).pb(message)).__name__
+
+
+def serialised(message: Any) -> Any:
+    return message.__class__.deserialize(type(message).serialize(message))
+
+
+def as_text(message: Any) -> Any:
+    return str(message), repr(message), f"{message}"
+
+
+def truth(message: Any) -> Any:
+    return bool(message)
+
+
+def hashing(message: Any) -> Any:
+    return hash(message)
+
+
+def copied(message: Any) -> Any:
+    return copy.copy(message)
+
+
+def deeply_copied(message: Any) -> Any:
+    twin = copy.deepcopy(message)
+    return twin == message, twin
+
+
+def pickled(message: Any) -> Any:
+    return pickle.loads(pickle.dumps(message))
+
+
+def merged_into_another(message: Any) -> Any:
+    return message.__class__(message), message.__class__(message, transaction=b"other")
+
+
+def copied_into_another(message: Any) -> Any:
+    other = message.__class__()
+    message.__class__.copy_from(other, message)
+    return other
+
+
+def reading_what_is_not_there(message: Any) -> Any:
+    return message.no_such_field
+
+
+def asking_for_what_is_not_there(message: Any) -> Any:
+    return hasattr(message, "no_such_field"), "no_such_field" in message
+
+
+ANY = [
+    *(reads_nothing, is_an_instance, is_equal, is_equal_to_itself, is_unequal),
+    *(to_json, to_dict, to_dict_with_options, instance_class_methods, to_upb, serialised),
+    *(as_text, truth, hashing, copied, deeply_copied, pickled),
+    *(merged_into_another, copied_into_another, asking_for_what_is_not_there),
+    reading_what_is_not_there,
+]
+
+
+def results_of_lookup(message: Any) -> Any:
+    return _results(message.found), _results(message.missing)
+
+
+def _results(results: Any) -> Any:
+    return [
+        (
+            *(result, result.entity, result.entity.key, len(result.entity.properties)),
+            *(result.version, result.create_time, result.update_time, result.cursor),
+            *(truth(result), truth(result.entity), as_text(result.entity), to_json(result)),
+            *(copied(result), is_equal(result), is_equal(result.entity), to_dict(result.entity)),
+            *("entity" in result, "cursor" in result, "key" in result.entity),
+            *(result.entity._pb.HasField("key"), to_upb(result.entity)),
+            [value.string_value for _, value in sorted(result.entity.properties.items())],
+        )
+        for result in results
+    ]
+
+
+def lookup_results_as_sequences(message: Any) -> Any:
+    found = message.found
+    return (
+        *(len(found), bool(found), list(reversed(found)), [found[-1] for _ in found]),
+        *(list(found) == list(_fresh(message).found), found == _fresh(message).found),
+        [result.entity.key.path[0].name for result in found],
+    )
+
+
+LOOKUP = [
+    *ANY,
+    *_reading("found", "missing", "deferred", "transaction", "read_time"),
+    *(results_of_lookup, lookup_results_as_sequences),
+]
+
+
+def results_of_query(message: Any) -> Any:
+    return _results(message.batch.entity_results)
+
+
+def batch(message: Any) -> Any:
+    part = message.batch
+    return [
+        *(part.skipped_results, part.skipped_cursor, part.entity_result_type, part.end_cursor),
+        *(part.more_results, part.snapshot_version, part.read_time, len(part.entity_results)),
+        *("end_cursor" in part, "read_time" in part, "batch" in message),
+        *(truth(part), as_text(part), to_json(part), to_dict(part), to_upb(part), copied(part)),
+        *(is_equal(part), is_an_instance(part), deeply_copied(part), pickled(part)),
+    ]
+
+
+def batch_is_used_in_another(message: Any) -> Any:
+    return datastore_pb2.RunQueryResponse(batch=message.batch)
+
+
+def metrics(message: Any) -> Any:
+    return (
+        bool(message.explain_metrics),
+        message.explain_metrics.plan_summary,
+        message.explain_metrics.execution_stats.results_returned,
+    )
+
+
+QUERY = [
+    *ANY,
+    *_reading("batch", "query", "transaction", "explain_metrics"),
+    *(results_of_query, batch, batch_is_used_in_another),
+    metrics,
+]
+
+
+def comparable(result: Any) -> Any:
+    """Return ``result`` with proxies, proto-plus and upb messages as plain data."""
+    if isinstance(result, proto.Message):
+        return [result.__class__.__name__, type(result).to_dict(result)]
+    if isinstance(result, str | bytes | type):
+        return result
+    if isinstance(result, dict):
+        return {name: comparable(value) for name, value in result.items()}
+    if isinstance(result, Iterable):
+        return [comparable(item) for item in result]
+    if hasattr(result, "DESCRIPTOR") and hasattr(result, "SerializeToString"):
+        return [result.DESCRIPTOR.full_name, result.SerializeToString(deterministic=True)]
+    return result

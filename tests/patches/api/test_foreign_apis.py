@@ -1,0 +1,275 @@
+"""Clients that are not quite the client's own: mocks, subclasses, transports of somebody's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from unittest import mock
+
+import grpc
+import pytest
+from google.cloud import datastore
+from google.cloud.datastore._http import HTTPDatastoreAPI
+from google.cloud.datastore_v1.services.datastore.client import DatastoreClient
+from google.cloud.datastore_v1.services.datastore.transports.grpc import DatastoreGrpcTransport
+from google.cloud.datastore_v1.types import datastore as datastore_pb2
+from google.cloud.datastore_v1.types import entity as entity_pb2
+from google.cloud.datastore_v1.types import query as query_pb2
+
+import lazyentity
+from tests.patches.conftest import Make
+from tests.patches.order_program import KIND, read
+from tests.support.describing import describe
+
+Client = datastore.Client
+
+FINISHED = query_pb2.QueryResultBatch.MoreResultsType.NO_MORE_RESULTS
+
+
+def _result(client: Client) -> query_pb2.EntityResult:
+    entity = datastore.Entity(client.key("Mocked", 1))
+    entity.update({"a": 1, "inner": datastore.Entity(), "list": [datastore.Entity()]})
+    return query_pb2.EntityResult(entity=datastore.helpers.entity_to_protobuf(entity))
+
+
+def _mock_api(client: Client) -> mock.Mock:
+    """Return an API object as the client's own unit tests make them."""
+    api = mock.Mock(spec=["lookup", "run_query"])
+    api.lookup.return_value = datastore_pb2.LookupResponse(found=[_result(client)])
+    batch = query_pb2.QueryResultBatch(entity_results=[_result(client)], more_results=FINISHED)
+    api.run_query.return_value = datastore_pb2.RunQueryResponse(batch=batch)
+    return api
+
+
+Activate = Callable[[Client], Client]
+
+
+def _patch(client: Client) -> Client:
+    lazyentity.patch()
+    return client
+
+
+ACTIVATIONS = [_patch, lazyentity.wrap]
+
+
+@pytest.mark.parametrize("activate", ACTIVATIONS)
+class TestForeignApis:
+    """What is not the client's own API object is used as it is, and gives what stock gives."""
+
+    @pytest.mark.parametrize("transport", ["grpc"])
+    def test_mock(self, client: Client, activate: Activate) -> None:
+        api = client._datastore_api_internal = _mock_api(client)
+        stock = [client.get(client.key("Mocked", 1)), *client.query().fetch()]
+        client = activate(client)
+        assert client._datastore_api is api
+        entities = [client.get(client.key("Mocked", 1)), *client.query().fetch()]
+        assert api.lookup.call_count == api.run_query.call_count == 2
+        # Real messages that it returns become lazy, without a warning, which is an error here.
+        assert {type(entity) for entity in entities} == {lazyentity.LazyEntity}
+        assert describe(entities) == describe(stock)
+
+    @pytest.mark.parametrize("transport", ["grpc"])
+    def test_mock_of_everything(self, client: Client, activate: Activate) -> None:
+        """An object that has every attribute is not mistaken for one of the client's own."""
+        api = client._datastore_api_internal = mock.MagicMock(spec=DatastoreClient)
+        assert activate(client)._datastore_api is api
+
+    def test_subclass(self, make: Make, transport: str, activate: Activate) -> None:
+        """An API object of a subclass may send its reads any way it likes."""
+        client = make()
+        stock = read(client)["contents"]
+        own = client._datastore_api
+        api: Any
+        if transport == "grpc":
+
+            class OwnClient(DatastoreClient):
+                pass
+
+            api = OwnClient(transport=DatastoreGrpcTransport(channel=own.transport.grpc_channel))
+        else:
+
+            class OwnAPI(HTTPDatastoreAPI):
+                pass
+
+            own_class: Any = OwnAPI
+            api = own_class(client)
+        client._datastore_api_internal = api
+        client = activate(client)
+        assert client._datastore_api is api
+        assert read(client)["contents"] == stock
+
+    @pytest.mark.parametrize("method", ["lookup", "run_query"])
+    def test_own_method(self, client: Client, activate: Activate, method: str) -> None:
+        """An API object with a read method put in, as mock.patch.object does it, is left alone."""
+        stock = read(client)["contents"]
+        api = client._datastore_api
+        own = mock.Mock(wraps=getattr(api, method))
+        setattr(api, method, own)
+        client = activate(client)
+        assert client._datastore_api is api
+        assert read(client)["contents"] == stock
+        assert own.call_count
+
+    @pytest.mark.parametrize("method", ["lookup", "run_query"])
+    def test_own_method_put_in_later(self, client: Client, activate: Activate, method: str) -> None:
+        """It may also come when lazy reads were sent already, and goes again."""
+        client = activate(client)
+        contents = read(client)["contents"]
+        api = client._datastore_api_internal
+        with mock.patch.object(api, method, wraps=getattr(api, method)) as own:
+            assert read(client)["contents"] == contents
+            assert own.call_count
+        again = read(client)
+        assert again["contents"] == contents
+        assert again["classes"] == ["LazyEntity"]
+
+    @pytest.mark.parametrize("method", ["lookup", "run_query"])
+    def test_own_method_of_the_class(
+        self, client: Client, transport: str, activate: Activate, method: str
+    ) -> None:
+        """What stands in the class of the API objects for a while is called as stock calls it."""
+        stock = DatastoreClient if transport == "grpc" else HTTPDatastoreAPI
+        original = getattr(stock, method)
+        given: list[Any] = []
+
+        def spy(api: Any, *args: Any, **options: Any) -> Any:
+            given.append((args, options))
+            return original(api, *args, **options)
+
+        with mock.patch.object(stock, method, spy):
+            contents = read(client)["contents"]
+            given_by_stock = given.copy()
+            given.clear()
+            client = activate(client)
+            assert read(client)["contents"] == contents
+            assert given == given_by_stock != []
+        with (
+            mock.patch.object(stock, method, side_effect=RuntimeError("no network in tests")),
+            pytest.raises(RuntimeError, match="no network in tests"),
+        ):
+            read(client)
+        again = read(client)
+        assert again == {"classes": ["LazyEntity"], "contents": contents}
+
+    @pytest.mark.parametrize("transport", ["grpc"])
+    def test_own_transport(self, make: Make, ports: dict[str, int], activate: Activate) -> None:
+        """A gRPC transport of somebody's own is used as it is."""
+
+        class OwnTransport(DatastoreGrpcTransport):
+            pass
+
+        client = make()
+        stock = read(client)["contents"]
+        with grpc.insecure_channel(f"127.0.0.1:{ports['grpc']}") as channel:
+            api = DatastoreClient(transport=OwnTransport(channel=channel))
+            client._datastore_api_internal = api
+            activated = activate(client)
+            assert read(activated)["contents"] == stock
+            assert activated._datastore_api is api
+        client._datastore_api_internal = None
+
+    @pytest.mark.parametrize("transport", ["grpc"])
+    def test_own_interceptor(self, make: Make, ports: dict[str, int], activate: Activate) -> None:
+        """Interceptors of the channel see the lazy reads as they see stock's."""
+        seen: list[str] = []
+
+        class Interceptor(grpc.UnaryUnaryClientInterceptor):
+            def intercept_unary_unary(self, send: Any, details: Any, request: Any) -> Any:
+                seen.append(details.method.rpartition("/")[2])
+                return send(details, request)
+
+        client = make()
+        with grpc.insecure_channel(f"127.0.0.1:{ports['grpc']}") as bare:
+            channel = grpc.intercept_channel(bare, Interceptor())
+            client._datastore_api_internal = DatastoreClient(
+                transport=DatastoreGrpcTransport(channel=channel)
+            )
+            stock = read(client)["contents"]
+            assert seen == ["Lookup", "Lookup", "RunQuery"]
+            activated = activate(client)
+            result = read(activated)
+        client._datastore_api_internal = None
+        assert seen == ["Lookup", "Lookup", "RunQuery"] * 2
+        assert result == {"classes": ["LazyEntity"], "contents": stock}
+
+
+class TestClientSubclass:
+    """A subclass of Client keeps what it overrides."""
+
+    class Counting(datastore.Client):
+        """A client that counts and labels what it reads, as one with a cache might."""
+
+        reads = 0
+
+        def get_multi(self, keys: Any, *args: Any, **kwargs: Any) -> Any:
+            self.reads += len(keys)
+            return super().get_multi(keys, *args, **kwargs)  # type: ignore[no-untyped-call]  # upstream
+
+        def query(self, **kwargs: Any) -> Any:
+            return super().query(**{"kind": KIND, **kwargs})  # type: ignore[no-untyped-call]  # upstream
+
+    @pytest.mark.parametrize("activate", ACTIVATIONS)
+    def test_overridden_methods_are_called(
+        self, make: Make, activate: Activate, stock_contents: Any
+    ) -> None:
+        client: Any = activate(make(kind=self.Counting))
+        result = read(client)
+        assert client.reads == 1 + 3
+        assert result == {"classes": ["LazyEntity"], "contents": stock_contents}
+        assert [type(entity) for entity in client.query().fetch(limit=1)] == [lazyentity.LazyEntity]
+
+    @pytest.mark.parametrize("activate", ACTIVATIONS)
+    def test_its_own_reads_need_not_be_entities(self, make: Make, activate: Activate) -> None:
+        """What an override returns instead of the client's result is handed on untouched."""
+
+        class Other(datastore.Client):
+            def get_multi(self, *_args: Any, **_kwargs: Any) -> Any:
+                return ["something"]
+
+            def query(self, **_kwargs: Any) -> Any:
+                return "some query"
+
+        client = activate(make(kind=Other))
+        assert client.get(client.key("Any", 1)) == "something"
+        assert client.query(kind="Any") == "some query"
+
+    def test_its_own_api_property_is_not_replaced(self, make: Make) -> None:
+        """Patching replaces the property of Client; that of a subclass is the subclass's."""
+
+        class Other(datastore.Client):
+            @property
+            def _datastore_api(self) -> Any:
+                return "some API"
+
+        client = make(kind=Other)
+        lazyentity.patch()
+        assert client._datastore_api == "some API"
+
+
+def test_an_entity_message_of_any_kind_can_be_converted(client: Client) -> None:
+    """helpers.entity_from_protobuf takes proto-plus and upb messages while patched, as always."""
+    helpers = datastore.helpers
+    message = _result(client).entity
+    assert isinstance(message, entity_pb2.Entity)
+    stock = helpers.entity_from_protobuf(message)
+    lazyentity.patch()
+    for given in (message, message._pb):
+        entity = helpers.entity_from_protobuf(given)
+        assert type(entity) is lazyentity.LazyEntity
+        assert describe(entity) == describe(stock)
+        with lazyentity.eager():
+            eager = helpers.entity_from_protobuf(given)
+        assert type(eager) is datastore.Entity
+        assert type(eager["inner"]) is datastore.Entity
+        assert describe(eager) == describe(stock)
+
+
+@pytest.mark.parametrize("wrong", [None, 5, "text", b"bytes"], ids=repr)
+def test_what_cannot_be_converted_is_refused_as_stock_refuses_it(wrong: Any) -> None:
+    """The patched function raises what the stock one raises, with the same text."""
+    with pytest.raises(AttributeError) as stock:
+        datastore.helpers.entity_from_protobuf(wrong)
+    lazyentity.patch()
+    with pytest.raises(AttributeError) as lazy:
+        datastore.helpers.entity_from_protobuf(wrong)
+    assert str(lazy.value) == str(stock.value)

@@ -1,0 +1,205 @@
+"""Requests that are built without proto-plus are those that the client would send."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from unittest import mock
+
+import pytest
+from google.cloud.datastore import Key
+from google.cloud.datastore_v1.types import datastore as datastore_pb2
+from google.cloud.datastore_v1.types import entity as entity_pb2
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lazyentity.patches.requests import (
+    commit_request,
+    key_is_partial,
+    key_to_protobuf,
+    lookup_request,
+)
+
+_stock_to_protobuf: Any = Key.to_protobuf
+_stock_is_partial: Any = vars(Key)["is_partial"].fget
+
+_TEXT = st.text(min_size=1, max_size=5)
+_IDS = st.integers(-(2**63), 2**63 - 1) | _TEXT
+
+
+@st.composite
+def keys(draw: st.DrawFn) -> Key:
+    """Complete and partial keys of any depth, with or without namespace, database and parent."""
+    elements = draw(st.lists(st.tuples(_TEXT, _IDS), min_size=1, max_size=4))
+    path: list[Any] = [part for element in elements for part in element]
+    if draw(st.booleans()):
+        path.pop()
+    where = {
+        "project": draw(_TEXT),
+        "namespace": draw(st.none() | _TEXT),
+        "database": draw(st.none() | _TEXT),
+    }
+    parent = draw(st.none() | st.tuples(_TEXT, _IDS))
+    if parent is None:
+        return Key(*path, **where)
+    return Key(*path, parent=Key(*parent, **where))
+
+
+def _refuse(key: Any) -> Any:
+    raise AssertionError(f"{key!r} was left to the client")
+
+
+@given(keys())
+def test_keys(key: Key) -> None:
+    """The same message, of the same class; the key is as it was."""
+    before = dict(vars(key))
+    made, stock = key_to_protobuf(key, _refuse), _stock_to_protobuf(key)
+    assert type(made) is type(stock) is entity_pb2.Key
+    assert made == stock
+    assert made._pb == stock._pb
+    assert vars(key) == before
+
+
+@given(keys())
+def test_partial_keys(key: Key) -> None:
+    """A key is partial if the client says so."""
+    assert key_is_partial(key, _refuse) is _stock_is_partial(key)
+
+
+@pytest.mark.parametrize("last", [0, ""])
+def test_keys_with_an_empty_id(last: Any) -> None:
+    """Such a key is neither partial nor of any use."""
+    key = Key("Kind", last, project="p")
+    assert key_is_partial(key, _refuse) is _stock_is_partial(key)
+    assert key_to_protobuf(key, _refuse) == _stock_to_protobuf(key)
+
+
+class _OtherKey(Key):
+    id_or_name = None
+
+    def to_protobuf(self) -> Any:
+        return "other"
+
+
+def test_keys_of_other_classes_make_their_own() -> None:
+    """A subclass may have its own idea of the message, and of being partial."""
+    other = _OtherKey("Kind", 1, project="p")  # type: ignore[no-untyped-call]  # upstream is untyped
+    assert key_to_protobuf(other, lambda key: key.to_protobuf()) == "other"
+    assert key_is_partial(other, _stock_is_partial)
+
+
+@pytest.mark.parametrize("path", [("Kind", 2**63), ("Kind", "\ud800"), ("\ud800", 1)])
+def test_keys_without_a_message(path: tuple[Any, ...]) -> None:
+    """The client says what is wrong with them."""
+    key = Key(*path, project="p")
+    with pytest.raises(ValueError) as stock:  # noqa: PT011  # whatever the text is, it is compared
+        _stock_to_protobuf(key)
+    with pytest.raises(ValueError) as made:  # noqa: PT011  # as above
+        key_to_protobuf(key, _stock_to_protobuf)
+    assert (made.type, str(made.value)) == (stock.type, str(stock.value))
+
+
+_OPTIONS = [
+    datastore_pb2.ReadOptions(),
+    datastore_pb2.ReadOptions(transaction=b"t"),
+    datastore_pb2.ReadOptions(read_consistency=2),
+    datastore_pb2.ReadOptions(new_transaction={"read_only": {}}),
+]
+
+_REQUESTS = st.fixed_dictionaries(
+    {},
+    optional={
+        "project_id": st.none() | _TEXT,
+        "database_id": st.text(max_size=3),
+        "keys": st.lists(keys().map(_stock_to_protobuf), max_size=3),
+        "read_options": st.sampled_from(_OPTIONS),
+    },
+)
+
+
+def _check(
+    make: Callable[[Any], Any], kind: Any, request: dict[str, Any], change: Callable[[Any], None]
+) -> None:
+    """Compare a made request with one of the client's, and change it: ``request`` stays."""
+    before = {name: str(value) for name, value in request.items()}
+    made, stock = make(request), kind(request)
+    assert type(made) is type(stock)
+    assert made == stock
+    assert made._pb == stock._pb
+    change(made)
+    assert {name: str(value) for name, value in request.items()} == before
+
+
+@given(_REQUESTS)
+def test_lookup_requests(request: dict[str, Any]) -> None:
+    """The same message, of the same class, that shares nothing with what it was made of."""
+
+    def change(made: Any) -> None:
+        made.keys.append(entity_pb2.Key())
+        made.read_options.transaction = b"other"
+
+    _check(lookup_request, datastore_pb2.LookupRequest, request, change)
+
+
+def _mutation(key: Key, operation: str) -> Any:
+    mutation = datastore_pb2.Mutation()
+    if operation == "delete":
+        mutation.delete = _stock_to_protobuf(key)
+    elif operation:
+        getattr(mutation, operation).key = _stock_to_protobuf(key)
+    return mutation
+
+
+_MUTATIONS = st.builds(
+    _mutation, keys(), st.sampled_from(["insert", "update", "upsert", "delete", ""])
+)
+
+_COMMITS = st.fixed_dictionaries(
+    {},
+    optional={
+        "project_id": _TEXT,
+        "database_id": st.text(max_size=3),
+        "mode": st.sampled_from(list(datastore_pb2.CommitRequest.Mode)),
+        "transaction": st.none() | st.binary(max_size=3),
+        "mutations": st.lists(_MUTATIONS, max_size=3),
+    },
+)
+
+
+@given(_COMMITS)
+def test_commit_requests(request: dict[str, Any]) -> None:
+    """The same message, of the same class, that shares nothing with what it was made of."""
+
+    def change(made: Any) -> None:
+        made.mutations.append(datastore_pb2.Mutation())
+
+    _check(commit_request, datastore_pb2.CommitRequest, request, change)
+
+
+_LOOKUPS_OF_OTHERS = [
+    datastore_pb2.LookupRequest(project_id="p"),
+    {"project_id": "p", "keys": [{"path": [{"kind": "K", "id": 1}]}]},
+    {"project_id": "p", "keys": (entity_pb2.Key(),)},
+    {"project_id": "p", "read_options": {"transaction": b"t"}},
+]
+_COMMITS_OF_OTHERS = [
+    datastore_pb2.CommitRequest(project_id="p"),
+    {"project_id": "p", "mutations": [{"delete": {"path": [{"kind": "K", "id": 1}]}}]},
+    {"project_id": "p", "mutations": (datastore_pb2.Mutation(),)},
+    {"project_id": "p", "mode": 1},
+]
+_OTHERS = [mock.sentinel.request, None, {"project_id": "p", "nonsense": 1}, {"project_id": 5}]
+
+
+@pytest.mark.parametrize(
+    ("make", "request_"),
+    [
+        *((lookup_request, request) for request in _LOOKUPS_OF_OTHERS + _OTHERS),
+        *((commit_request, request) for request in _COMMITS_OF_OTHERS + _OTHERS),
+    ],
+    # The repr of a function holds an address, which differs in each process.
+    ids=lambda value: value.__name__ if callable(value) else repr(value),
+)
+def test_other_requests_are_left_to_the_client(make: Callable[[Any], Any], request_: Any) -> None:
+    """What the client does not make itself is passed on."""
+    assert make(request_) is request_

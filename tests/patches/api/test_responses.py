@@ -1,0 +1,242 @@
+"""Low-level use of read responses: one answers what the stock message answers, and is read-only."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import sys
+from typing import Any
+
+import proto
+import pytest
+from google.cloud import datastore
+from google.cloud.datastore import helpers
+from google.cloud.datastore_v1.types import datastore as datastore_pb2
+from google.protobuf.message import DecodeError
+
+import lazyentity
+from lazyentity.patches import responses
+from tests.patches.api.probes import (
+    LOOKUP,
+    QUERY,
+    Probe,
+    batch,
+    comparable,
+    results_of_lookup,
+    to_dict,
+)
+from tests.patches.api.sample_responses import LOOKUPS, QUERIES, entity_result
+from tests.patches.order_program import COUNT, KIND
+from tests.support.snapshots import outcome
+
+
+def _check(probe: Probe, raw: bytes, real: Any, proxy: Any) -> None:
+    def asked(message: Any) -> Any:
+        return outcome(lambda: comparable(probe(message)))
+
+    expected = asked(real.deserialize(raw))
+    assert asked(proxy.deserialize(raw)) == expected
+    # Earlier questions make no difference.
+    for before in (to_dict, results_of_lookup if real is datastore_pb2.LookupResponse else batch):
+        message = proxy.deserialize(raw)
+        before(message)
+        assert asked(message) == expected
+
+
+@pytest.mark.parametrize("probe", LOOKUP, ids=lambda probe: probe.__name__)
+@pytest.mark.parametrize("response", LOOKUPS.values(), ids=LOOKUPS)
+def test_lookup_responses(response: Any, probe: Probe) -> None:
+    """A lookup response answers, or refuses, as the stock message of the same bytes does."""
+    real = datastore_pb2.LookupResponse
+    _check(probe, real.serialize(response), real, responses.LookupResponse)
+
+
+@pytest.mark.parametrize("probe", QUERY, ids=lambda probe: probe.__name__)
+@pytest.mark.parametrize("response", QUERIES.values(), ids=QUERIES)
+def test_query_responses(response: Any, probe: Probe) -> None:
+    """A query response answers, or refuses, as the stock message of the same bytes does."""
+    real = datastore_pb2.RunQueryResponse
+    _check(probe, real.serialize(response), real, responses.RunQueryResponse)
+
+
+def _all_proxies() -> dict[str, Any]:
+    lookup = responses.LookupResponse.deserialize(
+        datastore_pb2.LookupResponse.serialize(LOOKUPS["everything"])
+    )
+    query = responses.RunQueryResponse.deserialize(
+        datastore_pb2.RunQueryResponse.serialize(QUERIES["everything"])
+    )
+    return {
+        "lookup response": lookup,
+        "query response": query,
+        "batch": query.batch,
+        "result": lookup.found[0],
+        "missing result": lookup.missing[0],
+        "result of a query": query.batch.entity_results[0],
+        "entity": lookup.found[0].entity,
+        "upb entity": lookup.found[0].entity._pb,
+    }
+
+
+def _fields(message: Any) -> list[str]:
+    kind = message.__class__
+    descriptor = kind.DESCRIPTOR if hasattr(kind, "DESCRIPTOR") else kind.pb().DESCRIPTOR
+    return [field.name for field in descriptor.fields]
+
+
+@pytest.mark.parametrize("name", _all_proxies())
+class TestReadOnly:
+    """A change would be lost on whoever asks another part of the response; so it is refused."""
+
+    def test_nothing_can_be_set_or_deleted(self, name: str) -> None:
+        """Neither a field nor anything else; the error names it."""
+        message = _all_proxies()[name]
+        fields = _fields(message)
+        assert len(fields) > 1
+        for field in (*fields, "no_field"):
+            with pytest.raises(AttributeError, match=f"'{field}'"):
+                setattr(message, field, None)
+            with pytest.raises(AttributeError, match=f"'{field}'"):
+                delattr(message, field)
+        assert message == copy.copy(_all_proxies()[name])
+
+    def test_a_copy_can_be_changed(self, name: str) -> None:
+        """copy.copy() gives the client's own message, independent of what it was copied from."""
+        message = _all_proxies()[name]
+        changed = copy.copy(message)
+        for field in _fields(message):
+            if isinstance(changed, proto.Message):
+                delattr(changed, field)
+            else:
+                changed.ClearField(field)
+        assert changed == message.__class__()
+        assert message != changed
+        assert message == copy.copy(_all_proxies()[name])
+
+    def test_results_are_tuples(self, name: str) -> None:
+        """The sequences of results of a response cannot be changed either."""
+        message = _all_proxies()[name]
+        for field in ("found", "missing", "entity_results"):
+            if field in _fields(message):
+                assert type(getattr(message, field)) is tuple
+
+
+@pytest.mark.parametrize(
+    ("response", "proxy"),
+    [
+        (LOOKUPS["everything"], responses.LookupResponse),
+        (QUERIES["everything"], responses.RunQueryResponse),
+    ],
+    ids=["lookup", "query"],
+)
+def test_truncated_responses_are_refused_at_once(response: Any, proxy: Any) -> None:
+    """As by stock, a response that is cut off is a DecodeError where it is received."""
+    whole = type(response).serialize(response)
+    refused = 0
+    for length in range(len(whole)):
+        try:
+            expected = type(response).deserialize(whole[:length])
+        except DecodeError:
+            refused += 1
+            with pytest.raises(DecodeError):
+                proxy.deserialize(whole[:length])
+        else:
+            assert proxy.deserialize(whole[:length]) == expected
+    # Between two fields a message can be cut unnoticed, but nowhere else.
+    assert refused > len(whole) * 0.9
+
+
+class TestOverTheWire:
+    """Responses of the API object of a real client, while patched."""
+
+    def test_lookup(self, client: datastore.Client) -> None:
+        keys = [client.key(KIND, number).to_protobuf() for number in (1, 77)]
+        request = {"project_id": client.project, "keys": keys}
+        stock = client._datastore_api.lookup(request=request)
+        lazyentity.patch()
+        lazy = client._datastore_api.lookup(request=request)
+        assert isinstance(lazy, datastore_pb2.LookupResponse)
+        assert len(lazy.found) == len(lazy.missing) == 1
+        assert lazy.found[0].entity == stock.found[0].entity
+        assert lazy.missing[0].entity == stock.missing[0].entity
+        assert lazy.deferred == stock.deferred == []
+        same = copy.copy(lazy)
+        # The time of the read differs, as between any two reads.
+        same.read_time = stock.read_time
+        assert same == stock
+
+    def test_run_query(self, client: datastore.Client) -> None:
+        request = {
+            "project_id": client.project,
+            "partition_id": {"project_id": client.project},
+            "query": {"kind": [{"name": KIND}]},
+        }
+        stock = client._datastore_api.run_query(request=request)
+        lazyentity.patch()
+        lazy = client._datastore_api.run_query(request=request)
+        assert isinstance(lazy, datastore_pb2.RunQueryResponse)
+        assert len(lazy.batch.entity_results) == COUNT
+        same = copy.copy(lazy)
+        same.batch.read_time = stock.batch.read_time
+        assert same == stock
+
+    def test_other_rpcs_are_untouched(self, client: datastore.Client) -> None:
+        """All RPCs but the two reads give the stock message itself."""
+        lazyentity.patch()
+        response = client._datastore_api.begin_transaction(request={"project_id": client.project})
+        assert type(response) is datastore_pb2.BeginTransactionResponse
+        response = client._datastore_api.rollback(
+            request={"project_id": client.project, "transaction": response.transaction}
+        )
+        assert type(response) is datastore_pb2.RollbackResponse
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        (responses.LookupResponse, datastore_pb2.LookupResponse(found=[entity_result("a")])),
+        (
+            responses.RunQueryResponse,
+            datastore_pb2.RunQueryResponse(batch={"entity_results": [entity_result("a")]}),
+        ),
+    ],
+)
+def test_a_dropped_response_is_gone_at_once(kind: Any, message: Any) -> None:
+    """Nothing in a response refers back to it: its bytes do not wait for the garbage collector."""
+    raw = type(message).serialize(message)
+    gc.disable()
+    try:
+        before = sys.getrefcount(raw)
+        response = kind.deserialize(raw)
+        is_lookup = kind is responses.LookupResponse
+        results = response.found if is_lookup else response.batch.entity_results
+        assert results[0].entity.to_entity()["text"] == "a"
+        assert sys.getrefcount(raw) > before
+        del response, results
+        assert sys.getrefcount(raw) == before
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        responses.LookupResponse,
+        responses.RunQueryResponse,
+        responses.QueryResultBatch,
+        responses.EntityResult,
+        responses.EntityHandle,
+        responses.EntityMessage,
+    ],
+)
+def test_calling_the_class_of_one_makes_the_real_message(kind: Any) -> None:
+    """``type(message)()`` is an empty message."""
+    made = kind()
+    assert type(made) is kind._real
+    assert made == kind._real()
+
+
+def test_an_empty_message_is_converted() -> None:
+    """The class of a handle makes an empty message, which is converted as any other."""
+    lazyentity.patch()
+    assert helpers.entity_from_protobuf(responses.EntityHandle()) == datastore.Entity()

@@ -1,0 +1,1 @@
+"""Tests of patched clients of google-cloud-datastore."""

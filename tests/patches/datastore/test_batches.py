@@ -1,0 +1,213 @@
+"""Batches of a patched client: what they hold, and what becomes of it, is the client's own."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from google.cloud import datastore
+from google.cloud.datastore import _http
+from google.cloud.datastore_v1.services.datastore.client import DatastoreClient
+from google.cloud.datastore_v1.types import datastore as datastore_pb2
+from google.protobuf.message import DecodeError
+
+import lazyentity
+from tests.patches.conftest import Make
+from tests.patches.order_program import KIND
+
+Client = datastore.Client
+
+
+pytestmark = pytest.mark.usefixtures("patched")
+
+
+def _entity(client: Client, number: int) -> Any:
+    entity = datastore.Entity(client.key("Batched", number))
+    entity["number"] = number
+    return entity
+
+
+def _stored(client: Client) -> list[int]:
+    return sorted(entity["number"] for entity in client.query(kind="Batched").fetch())
+
+
+@pytest.fixture
+def batch(client: Client) -> Any:
+    client.delete_multi([entity.key for entity in client.query(kind="Batched").fetch()])
+    begun = client.batch()
+    begun.begin()
+    return begun
+
+
+def test_the_list_of_mutations_stays_the_same(client: Client, batch: Any) -> None:
+    """It is a list of the client's own messages, and can be copied."""
+    held = batch.mutations
+    batch.put(_entity(client, 1))
+    batch.delete(client.key("Batched", 2))
+    assert batch.mutations is held
+    assert type(held) is list
+    assert [type(mutation) for mutation in held] == [datastore_pb2.Mutation] * 2
+    assert copy.deepcopy(held) == pickle.loads(pickle.dumps(held)) == held
+
+
+CHANGES: dict[str, Callable[[list[Any]], Any]] = {
+    "none": lambda mutations: None,
+    "reversed": lambda mutations: mutations.reverse(),
+    "one less": lambda mutations: mutations.pop(1),
+    "one a copy": lambda mutations: mutations.append(copy.deepcopy(mutations.pop())),
+    "one a dict": lambda mutations: mutations.append({"upsert": mutations.pop().upsert}),
+    "one of upb": lambda mutations: mutations.append(mutations.pop()._pb),
+    "cleared": lambda mutations: mutations.clear(),
+    "one changed": lambda mutations: mutations[0].upsert._pb.key.path[-1].__setattr__("id", 9),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
+def test_changed_by_hand(client: Client, batch: Any, change: Callable[[list[Any]], Any]) -> None:
+    """What is in the list when the batch is committed is what is sent."""
+    for number in (1, 2, 3):
+        batch.put(_entity(client, number))
+    change(batch.mutations)
+    expected = sorted(
+        int(mutation.upsert.properties["number"].integer_value)
+        for mutation in map(_message, batch.mutations)
+    )
+    batch.put(_entity(client, 4))
+    batch.commit()
+    assert _stored(client) == sorted([*expected, 4])
+
+
+def _message(mutation: Any) -> Any:
+    if isinstance(mutation, dict):
+        return datastore_pb2.Mutation(mutation)
+    if isinstance(mutation, datastore_pb2.Mutation):
+        return mutation
+    return datastore_pb2.Mutation.wrap(mutation)
+
+
+@pytest.mark.parametrize("first", [lazyentity.patch, lazyentity.unpatch])
+@pytest.mark.parametrize("then", [lazyentity.patch, lazyentity.unpatch])
+def test_patched_in_between(
+    client: Client, batch: Any, first: Callable[[], None], then: Callable[[], None]
+) -> None:
+    """A batch that was begun before the client is patched or unpatched goes on working."""
+    batch.put(_entity(client, 1))
+    first()
+    batch.put(_entity(client, 2))
+    then()
+    batch.commit()
+    assert _stored(client) == [1, 2]
+
+
+def _fresh(client: Client) -> Any:
+    return _entity(client, 1)
+
+
+def _read(client: Client) -> Any:
+    client.put(_entity(client, 1))
+    return client.get(client.key("Batched", 1))
+
+
+@pytest.mark.parametrize("make_entity", [_fresh, _read])
+def test_a_refused_put(client: Client, batch: Any, make_entity: Callable[[Client], Any]) -> None:
+    """As with stock, it leaves a mutation without an operation, and the entity as it was."""
+    refused = make_entity(client)
+    refused["bad"] = object()
+    with pytest.raises(ValueError, match="Unknown protobuf attr type"):
+        batch.put(refused)
+    # proto-plus takes an empty upsert for none.
+    assert [mutation._pb.WhichOneof("operation") for mutation in batch.mutations] == [None]
+    del refused["bad"]
+    batch.mutations.clear()
+    batch.put(refused)
+    batch.commit()
+    assert _stored(client) == [1]
+
+
+@pytest.mark.parametrize("make_entity", [_fresh, _read])
+def test_a_refused_put_into_a_mutation_of_somebodys_own(
+    client: Client,
+    batch: Any,
+    make_entity: Callable[[Client], Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The same for a mutation that the batch did not add itself."""
+    mutation = datastore_pb2.Mutation()
+    monkeypatch.setattr(batch, "_add_complete_key_entity_pb", lambda: mutation.upsert)
+    entity = make_entity(client)
+    entity["bad"] = object()
+    with pytest.raises(ValueError, match="Unknown protobuf attr type"):
+        batch.put(entity)
+    assert mutation._pb.WhichOneof("operation") is None
+    del entity["bad"]
+    batch.put(entity)
+    assert mutation.upsert.properties["number"].integer_value == 1
+
+
+class _OtherAPI(_http.HTTPDatastoreAPI):
+    pass
+
+
+@pytest.mark.parametrize("transport", ["http"])
+def test_an_api_of_somebodys_own(make: Make) -> None:
+    """It is given what the client gives it."""
+    client = make()
+    client._datastore_api_internal = _OtherAPI(client)  # type: ignore[no-untyped-call]  # upstream is untyped
+    entity = client.get(client.key(KIND, 1))
+    client.put(entity)
+    client.delete_multi([client.key("Batched", number) for number in range(1, 10)])
+    client.put_multi([_entity(client, 5), _entity(client, 6)])
+    assert _stored(client) == [5, 6]
+
+
+def test_a_wrapper_around_commit(
+    client: Client, batch: Any, transport: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It sees the request as the client makes it, whatever class it wraps."""
+    api = DatastoreClient if transport == "grpc" else _http.HTTPDatastoreAPI
+    commit = api.commit
+    seen: list[Any] = []
+
+    def spy(self: Any, request: Any, **kwargs: Any) -> Any:
+        seen.append(request)
+        return commit(self, request=request, **kwargs)
+
+    monkeypatch.setattr(api, "commit", spy)
+    batch.put(_entity(client, 1))
+    batch.commit()
+    (request,) = seen
+    assert request["mutations"] is batch.mutations
+    assert _stored(client) == [1]
+
+
+def _nested(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = [{"inner": value}]
+    return value
+
+
+@pytest.mark.parametrize("make_entity", [_fresh, _read])
+def test_values_that_go_too_deep(
+    client: Client, batch: Any, make_entity: Callable[[Client], Any]
+) -> None:
+    """They are refused when the batch is committed, before anything is sent, as with stock."""
+    entity = make_entity(client)
+    for levels, is_refused in ((19, False), (20, True), (40, True)):
+        entity["deep"] = _nested(levels)
+        outcomes = []
+        for activate in (lazyentity.unpatch, lazyentity.patch):
+            activate()
+            with client.batch() as another:
+                another.put(entity)
+                try:
+                    another.commit()
+                except DecodeError as error:
+                    outcomes.append(str(error))
+                else:
+                    outcomes.append("sent")
+        assert outcomes[0] == outcomes[1]
+        assert (outcomes[0] != "sent") == is_refused

@@ -1,0 +1,248 @@
+"""patch(eager=True), wrap(..., eager=True) and LAZYENTITY_EAGER: stock entities, decoded faster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from google.cloud import datastore
+from google.cloud.datastore import helpers
+from google.cloud.datastore.query import Query
+from google.cloud.datastore_v1.types import datastore as datastore_pb2
+from google.cloud.datastore_v1.types import entity as entity_pb2
+
+import lazyentity
+from lazyentity.codec import messages
+from lazyentity.patches.responses import LookupResponse
+from tests.conftest import HAS_NDB
+from tests.patches.conftest import Make, Ports
+from tests.patches.datastore.test_wrap_options import READS, Reads
+from tests.patches.order_program import KIND, read
+from tests.support.snapshots import outcome, whole
+from tests.support.strategies.samples import RICH
+from tests.support.subprocesses import answer
+
+Client = datastore.Client
+
+LAZY, STOCK = "LazyEntity", "Entity"
+
+
+@pytest.fixture(params=list(READS))
+def reads(request: pytest.FixtureRequest) -> Reads:
+    return READS[request.param]
+
+
+def one(client: Any) -> str:
+    """Read an entity and return the name of its class."""
+    return type(client.get(client.key(KIND, 1))).__name__
+
+
+def queried(query: Any) -> set[str]:
+    return {type(entity).__name__ for entity in query.fetch()}
+
+
+class TestPatch:
+    """patch(eager=True)."""
+
+    def test_every_read_is_stocks(self, client: Client, make: Make, reads: Reads) -> None:
+        """In every respect, the order of properties included; of clients made before and after."""
+        expected = list(map(whole, reads(client)))
+        lazyentity.patch(eager=True)
+        for patched in (client, make()):
+            found = reads(patched)
+            assert list(map(whole, found)) == expected
+
+    def test_missing(self, client: Client) -> None:
+        """Entities that are not there are stock ones as well, without properties."""
+        lazyentity.patch(eager=True)
+        missing: list[Any] = []
+        assert client.get_multi([client.key(KIND, 1000)], missing=missing) == []
+        assert [type(entity) for entity in missing] == [datastore.Entity]
+
+    def test_the_last_call_decides(self, client: Client) -> None:
+        """Patching again changes the mode, and nothing else; unpatching forgets it."""
+        seen = []
+        for eager in (False, True, True, False, None, True):
+            lazyentity.patch(eager=eager)
+            seen.append(one(client))
+        assert seen == [LAZY, STOCK, STOCK, LAZY, LAZY, STOCK]
+        lazyentity.unpatch()
+        assert one(client) == STOCK
+        lazyentity.patch()
+        assert one(client) == LAZY
+
+    @pytest.mark.skipif(not HAS_NDB, reason="google-cloud-ndb is not installed")
+    def test_of_one_client(self, client: Client) -> None:
+        """The mode is that of the clients that are named."""
+        lazyentity.patch()
+        lazyentity.patch("ndb", eager=True)
+        assert one(client) == LAZY
+        lazyentity.patch("datastore", eager=True)
+        lazyentity.patch("ndb", eager=False)
+        assert one(client) == STOCK
+
+    def test_what_was_fetched_is_converted_as_the_mode_is_by_then(self, client: Client) -> None:
+        lazyentity.patch()
+        entities = iter(client.query(kind=KIND).fetch())
+        seen = [type(next(entities)).__name__]
+        lazyentity.patch(eager=True)
+        seen += [type(entity).__name__ for entity in entities]
+        assert seen == [LAZY, STOCK, STOCK]
+
+    def test_messages_of_the_caller(self) -> None:
+        """What somebody else parsed is converted by the client, in the order that it has."""
+        message = messages.Entity.FromString(RICH)
+        expected = whole(helpers.entity_from_protobuf(message))
+        lazyentity.patch(eager=True)
+        for given in (message, entity_pb2.Entity.wrap(message)):
+            assert whole(helpers.entity_from_protobuf(given)) == expected
+
+    def test_inside_eager(self, client: Client) -> None:
+        lazyentity.patch(eager=True)
+        with lazyentity.eager():
+            assert one(client) == STOCK
+
+    def test_lazy_entities_that_are_there_stay_lazy(self, client: Client) -> None:
+        lazyentity.patch()
+        entity = client.get(client.key(KIND, 1))
+        lazyentity.patch(eager=True)
+        assert type(entity["inner"]) is lazyentity.LazyEntity
+
+    def test_errors_at_conversion(self, client: Client) -> None:
+        """Raised where the client converts, for the first property in its order."""
+        malformed = messages.Entity()
+        for name in ("text", "number", "when"):
+            malformed.properties[name].Clear()
+        malformed.properties["when"].timestamp_value.seconds = 2**62
+        response = datastore_pb2.LookupResponse.pb()()
+        response.found.add().entity.CopyFrom(malformed)
+        stock = response.__class__.FromString(response.SerializeToString()).found[0].entity
+        expected = outcome(helpers.entity_from_protobuf, stock)
+        lazyentity.patch(eager=True)
+        entity = LookupResponse.deserialize(response.SerializeToString()).found[0].entity
+        assert outcome(helpers.entity_from_protobuf, entity._pb) == expected
+        assert outcome(helpers.entity_from_protobuf, entity) == expected
+
+
+@pytest.mark.parametrize("take", [lambda entity: entity, lambda entity: entity._pb])
+@pytest.mark.parametrize("for_rpc", [False, True], ids=["patched", "inside eager()"])
+def test_what_somebody_looked_into(take: Callable[[Any], Any], for_rpc: bool) -> None:
+    """An entity that was looked into, and changed, is converted as it is by then."""
+    response = datastore_pb2.LookupResponse.pb()()
+    response.found.add().entity.MergeFromString(RICH)
+    raw = response.SerializeToString()
+    converted = []
+    for eager in (False, True):
+        if eager:
+            lazyentity.patch(eager=not for_rpc)
+            split = LookupResponse.deserialize(raw)
+            found = (split.for_eager_rpc() if for_rpc else split).found
+        else:
+            found = datastore_pb2.LookupResponse.deserialize(raw).found
+        entity = take(found[0].entity)
+        entity.properties["text"].string_value = "changed"
+        converted.append(whole(helpers.entity_from_protobuf(entity)))
+    assert converted[0] == converted[1]
+
+
+@pytest.fixture(params=["unpatched", "lazily", "eagerly"])
+def patched(request: pytest.FixtureRequest) -> str:
+    if request.param != "unpatched":
+        lazyentity.patch(eager=request.param == "eagerly")
+    return str(request.param)
+
+
+class TestWrap:
+    """wrap(..., eager=True)."""
+
+    def test_a_client(self, client: Client, reads: Reads) -> None:
+        expected = list(map(whole, reads(client)))
+        for eager in (None, False, True):
+            if eager is not None:
+                lazyentity.patch(eager=eager)
+            assert list(map(whole, reads(lazyentity.wrap(client, eager=True)))) == expected
+
+    def test_a_query(self, client: Client, patched: str) -> None:
+        query: Query = client.query(kind=KIND)
+        assert queried(lazyentity.wrap(query, eager=True)) == {STOCK}
+        assert queried(query) == {LAZY if patched == "lazily" else STOCK}
+
+    def test_decides_for_itself(self, client: Client, patched: str) -> None:
+        """However the process is patched, what is wrapped without eager= is lazy."""
+        wrapped = lazyentity.wrap(client)
+        assert one(wrapped) == LAZY
+        assert queried(wrapped.query(kind=KIND)) == {LAZY}
+
+    def test_wrapping_again(self, client: Client) -> None:
+        """Each wrapper keeps its own options; without any, it is returned as it is."""
+        lazy = lazyentity.wrap(client)
+        eager = lazyentity.wrap(lazy, eager=True)
+        assert lazyentity.wrap(eager) is eager
+        assert [one(lazyentity.wrap(eager, eager=False)), one(eager), one(lazy)] == [
+            LAZY,
+            STOCK,
+            LAZY,
+        ]
+
+    @pytest.mark.parametrize("options", [{"strict": True}, {"prefetch": ["number"]}])
+    def test_with_what_is_for_lazy_reads(self, client: Client, options: Any) -> None:
+        with pytest.raises(ValueError, match=r"^wrap\(\) takes either eager=True or prefetch="):
+            lazyentity.wrap(client, eager=True, **options)
+        assert one(lazyentity.wrap(client, eager=False, **options)) != STOCK
+        assert one(lazyentity.wrap(client, eager=True, strict=False, prefetch=[])) == STOCK
+
+    def test_messages_that_did_not_come_with_a_response(self, client: Client, patched: str) -> None:
+        """Those of an API object of somebody's own become stock entities, too."""
+        message = messages.Entity.FromString(RICH)
+        iterator = lazyentity.wrap(client.query(kind=KIND), eager=True).fetch()
+        assert type(iterator.item_to_value(iterator, message)) is datastore.Entity
+
+
+class TestEnvironment:
+    """LAZYENTITY_EAGER."""
+
+    @pytest.mark.parametrize("value", ["1", "true", "yes", "anything"])
+    def test_set(self, client: Client, monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+        """Whatever does not say otherwise is eager, and may have options for lazy reads."""
+        monkeypatch.setenv("LAZYENTITY_EAGER", value)
+        assert one(lazyentity.wrap(client)) == STOCK
+        assert one(lazyentity.wrap(client, prefetch=["number"], strict=True)) == STOCK
+        assert one(lazyentity.wrap(client, eager=False)) == LAZY
+        lazyentity.patch()
+        assert one(client) == STOCK
+        assert queried(lazyentity.wrap(client.query(kind=KIND))) == {STOCK}
+        lazyentity.patch(eager=False)
+        assert one(client) == LAZY
+
+    @pytest.mark.parametrize("value", ["", "0", "false", "No", " off "])
+    def test_not_set(self, client: Client, monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+        monkeypatch.setenv("LAZYENTITY_EAGER", value)
+        lazyentity.patch()
+        assert one(client) == one(lazyentity.wrap(client)) == LAZY
+
+    def test_auto(self, ports: Ports, stock_contents: Any) -> None:
+        """For the whole process, before anything of it is imported."""
+        steps = "import lazyentity.auto,import client,make client,read,unpatch,patch,read"
+        by_port = [str(ports["grpc"]), str(ports["http"])]
+        program = ("-m", "tests.patches.order_program", steps, *by_port)
+        expected = {"classes": [STOCK], "contents": stock_contents}
+        for found in answer(*program, LAZYENTITY_EAGER="1"):
+            assert found == {"grpc": expected, "http": expected}
+
+
+def test_reads_are_stocks_contents(client: Client, stock_contents: Any) -> None:
+    """As every other way to read is tested, in both modes."""
+    for eager, kind in ((True, STOCK), (False, LAZY)):
+        lazyentity.patch(eager=eager)
+        assert read(client) == {"classes": [kind], "contents": stock_contents}
+
+
+def test_writes(client: Client) -> None:
+    """What was read eagerly is written as the stock client writes it, while it is patched."""
+    key = client.key(KIND, 1)
+    expected = messages.Entity.FromString(
+        helpers.entity_to_protobuf(client.get(key))._pb.SerializeToString()
+    )
+    lazyentity.patch(eager=True)
+    assert helpers.entity_to_protobuf(client.get(key))._pb == expected

@@ -1,0 +1,143 @@
+"""What outlives a patch: clients, iterators and entities; and what must not outlive its client."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from google.cloud import datastore
+
+import lazyentity
+from tests.patches.conftest import Make, Ports
+from tests.patches.order_program import KIND, read
+from tests.support.clients import close, make_client
+from tests.support.describing import describe, entity_types
+from tests.support.entities import fill
+
+Client = datastore.Client
+
+
+def test_clients_of_every_age_work_after_unpatching(make: Make, stock_contents: Any) -> None:
+    """Used before, during and after, or for the first time after: all read as stock does."""
+    before, before_unused = make(), make()
+    read(before)
+    lazyentity.patch()
+    during, during_unused = make(), make()
+    assert read(before)["classes"] == read(during)["classes"] == ["LazyEntity"]
+    lazyentity.unpatch()
+    for client in (before, before_unused, during, during_unused, make()):
+        assert read(client) == {"classes": ["Entity"], "contents": stock_contents}
+    lazyentity.patch()
+    for client in (before, before_unused, during, during_unused, make()):
+        assert read(client) == {"classes": ["LazyEntity"], "contents": stock_contents}
+
+
+def test_an_iterator_goes_on_when_it_is_unpatched(client: Client, stock_contents: Any) -> None:
+    """What was fetched while patched is converted afterwards, with the contents it has."""
+    lazyentity.patch()
+    iterator = iter(client.query(kind=KIND, order=["__key__"]).fetch())
+    entities = [next(iterator)]
+    lazyentity.unpatch()
+    entities += iterator
+    assert entity_types(entities) <= {"LazyEntity", "Entity"}
+    assert describe(entities) == stock_contents["fetch"]
+
+
+def test_an_iterator_goes_on_when_it_is_patched(client: Client, stock_contents: Any) -> None:
+    iterator = iter(client.query(kind=KIND, order=["__key__"]).fetch())
+    entities = [next(iterator)]
+    lazyentity.patch()
+    entities += iterator
+    assert entity_types(entities) == {"LazyEntity", "Entity"}
+    assert describe(entities) == stock_contents["fetch"]
+
+
+def test_a_page_fetched_while_patched_is_converted_after(
+    client: Client, stock_contents: Any
+) -> None:
+    """A page that nobody looked into yet, too, nested entities included."""
+    lazyentity.patch()
+    page = next(client.query(kind=KIND, order=["__key__"]).fetch().pages)
+    lazyentity.unpatch()
+    entities = list(page)
+    assert describe(entities) == stock_contents["fetch"]
+
+
+class TestEntities:
+    """Lazy entities after unpatch(), never touched before."""
+
+    def test_stay_lazy_and_readable(self, client: Client, stock_contents: Any) -> None:
+        lazyentity.patch()
+        entity = client.get(client.key(KIND, 1))
+        lazyentity.unpatch()
+        assert lazyentity.decoded(entity) == ()
+        assert entity["number"] == 1
+        assert entity["inner"]["deeper"]["at"] == entity["at"]
+        assert set(lazyentity.decoded(entity)) == {"number", "inner", "at"}
+        assert describe(entity) == stock_contents["get"]
+        assert entity_types(entity) == {"LazyEntity"}
+
+    def test_can_be_materialised(self, client: Client, stock_contents: Any) -> None:
+        lazyentity.patch()
+        entity = client.get(client.key(KIND, 1))
+        lazyentity.unpatch()
+        plain = lazyentity.materialize(entity)
+        assert entity_types(plain) == {"Entity"}
+        assert describe(plain) == stock_contents["get"]
+
+    @pytest.mark.parametrize("patched_again", [False, True])
+    def test_can_be_put(self, make: Make, patched_again: bool) -> None:
+        """By the client they came from and by any other, patched again or not."""
+        client = make(namespace="lifetime")
+        stored = fill(datastore.Entity(client.key(KIND, 1)))
+        client.put(stored)
+        stock = client.get(stored.key)
+        lazyentity.patch()
+        entity = client.get(stored.key)
+        lazyentity.unpatch()
+        if patched_again:
+            lazyentity.patch()
+        entity["added"] = 1
+        stock["added"] = 1
+        make(namespace="lifetime").put(entity)
+        with lazyentity.eager():
+            assert describe(client.get(stored.key)) == describe(stock)
+
+
+def _patched(client: Client) -> Client:
+    lazyentity.patch()
+    return client
+
+
+@pytest.mark.parametrize("activate", [_patched, lazyentity.wrap])
+def test_clients_are_freed(
+    ports: Ports, transport: str, activate: Callable[[Client], Client]
+) -> None:
+    """Nothing of lazyentity keeps a client alive that read with it, nor its connection."""
+    client = make_client(ports[transport], transport)
+    api = client._datastore_api
+    read(activate(client))
+    close(client)
+    freed = [weakref.ref(client), weakref.ref(api)]
+    del client, api
+    gc.collect()
+    assert [reference() for reference in freed] == [None, None]
+
+
+def test_entities_do_not_keep_their_client_alive(ports: Ports, transport: str) -> None:
+    """Nor does an entity keep the response that it came in, with all the other entities."""
+    lazyentity.patch()
+    client = make_client(ports[transport], transport)
+    entity, *_others = client.get_multi([client.key(KIND, number) for number in (1, 2, 3)])
+    close(client)
+    freed = weakref.ref(client)
+    other = weakref.ref(_others[0])
+    lazyentity.unpatch()
+    del client, _others
+    gc.collect()
+    assert other() is None
+    assert freed() is None
+    assert entity["number"] in (1, 2, 3)

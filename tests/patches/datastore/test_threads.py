@@ -1,0 +1,170 @@
+"""Many threads that read, while others patch and unpatch."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from google.cloud import datastore
+from google.cloud.datastore import helpers
+
+import lazyentity
+from tests.patches.conftest import Make, Ports
+from tests.patches.order_program import COUNT, KIND, read
+from tests.patches.seams import ORIGINALS, standing
+from tests.support.clients import close, make_client
+from tests.support.concurrency import together
+from tests.support.describing import describe
+
+Client = datastore.Client
+
+THREADS = 32
+
+
+pytestmark = pytest.mark.usefixtures("frequent_switches")
+
+
+@contextmanager
+def in_the_background(work: Callable[[], object]) -> Iterator[None]:
+    """Call ``work`` over and over in another thread, and raise what it raised."""
+    stop = threading.Event()
+
+    def loop() -> int:
+        for turns in itertools.count(1):
+            work()
+            if stop.is_set():
+                return turns
+        raise AssertionError
+
+    with ThreadPoolExecutor(1) as pool:
+        looping = pool.submit(loop)
+        try:
+            yield
+        finally:
+            stop.set()
+        assert looping.result() > 0
+
+
+def toggle() -> None:
+    lazyentity.patch()
+    lazyentity.unpatch()
+
+
+@pytest.mark.parametrize("toggling", [False, True], ids=["patched", "toggling"])
+def test_one_client(make: Make, stock_contents: Any, toggling: bool) -> None:
+    """32 threads on one client get entities with stock's contents, whoever patches meanwhile."""
+    client = make()
+    lazyentity.patch()
+
+    def work(_number: int) -> Any:
+        return [read(client) for _ in range(3)]
+
+    if toggling:
+        with in_the_background(toggle):
+            results = together(THREADS, work)
+    else:
+        results = together(THREADS, work)
+    classes = {name for reads in results for result in reads for name in result["classes"]}
+    if toggling:
+        assert classes <= {"LazyEntity", "Entity"}
+    else:
+        assert classes == {"LazyEntity"}
+    for reads in results:
+        assert len(reads) == 3
+        assert all(result["contents"] == stock_contents for result in reads)
+
+
+@pytest.mark.parametrize("toggling", [False, True], ids=["patched", "toggling"])
+def test_the_same_entities(make: Make, stock_contents: Any, toggling: bool) -> None:
+    """32 threads that read the same lazy entities see one object per property, with its value."""
+    client = make()
+    lazyentity.patch()
+    for _ in range(10):
+        entities = list(client.query(kind=KIND, order=["__key__"]).fetch())
+        assert len(entities) == COUNT
+
+        def work(number: int, entities: list[Any] = entities) -> Any:
+            seen = []
+            for entity in entities:
+                names = list(entity)
+                # Each thread begins somewhere else.
+                for position in range(len(names)):
+                    name = names[(position + number) % len(names)]
+                    seen.append(((entity.key.id, name), entity[name]))
+                seen.append(((entity.key.id, None), entity.key))
+            return dict(seen)
+
+        if toggling:
+            with in_the_background(toggle):
+                first, *others = together(THREADS, work)
+            lazyentity.patch()
+        else:
+            first, *others = together(THREADS, work)
+        for other in others:
+            assert other.keys() == first.keys()
+            assert all(other[place] is first[place] for place in first)
+        assert describe(entities) == stock_contents["fetch"]
+
+
+def test_first_use_of_a_client(ports: Ports, transport: str, stock_contents: Any) -> None:
+    """32 threads may send a client's first lazy reads at once."""
+    client = make_client(ports[transport], transport)
+    _ = client._datastore_api
+    lazyentity.patch()
+    results = together(THREADS, lambda _number: read(client))
+    close(client)
+    assert results == [{"classes": ["LazyEntity"], "contents": stock_contents}] * THREADS
+
+
+def test_patching_from_many_threads(make: Make, stock_contents: Any) -> None:
+    """patch() and unpatch() may be called by all at once; the originals are never lost."""
+    client = make()
+
+    def work(number: int) -> Any:
+        for turn in range(20):
+            if (number + turn) % 2:
+                lazyentity.patch()
+            else:
+                lazyentity.unpatch()
+        return read(client)["contents"] == stock_contents
+
+    assert together(THREADS, work) == [True] * THREADS
+    lazyentity.unpatch()
+    assert standing() == ORIGINALS
+    assert read(client) == {"classes": ["Entity"], "contents": stock_contents}
+    lazyentity.patch()
+    assert read(client) == {"classes": ["LazyEntity"], "contents": stock_contents}
+
+
+def test_eager_threads_among_lazy_ones(make: Make) -> None:
+    """Half of the threads are eager: each gets what it asked for, every time."""
+    client = make()
+    lazyentity.patch()
+
+    def work(number: int) -> Any:
+        if number % 2:
+            with lazyentity.eager():
+                return {tuple(read(client)["classes"]) for _ in range(3)}
+        return {tuple(read(client)["classes"]) for _ in range(3)}
+
+    results = together(THREADS, work)
+    assert results[0::2] == [{("LazyEntity",)}] * (THREADS // 2)
+    assert results[1::2] == [{("Entity",)}] * (THREADS // 2)
+
+
+def test_wrapped_and_stock_clients_at_once(make: Make, stock_contents: Any) -> None:
+    """Threads with a wrapped client and threads with the client it wraps do not meet."""
+    client = make()
+    wrapped = lazyentity.wrap(client)
+    readers = {0: client, 1: wrapped}
+    results = together(THREADS, lambda number: read(readers[number % 2]))
+    assert results[0::2] == [{"classes": ["Entity"], "contents": stock_contents}] * (THREADS // 2)
+    assert results[1::2] == [{"classes": ["LazyEntity"], "contents": stock_contents}] * (
+        THREADS // 2
+    )
+    assert helpers.entity_from_protobuf is ORIGINALS[helpers.__name__, "entity_from_protobuf"].value

@@ -1,0 +1,395 @@
+"""wrap(): lazy reads for one query or client, and no trace of them anywhere else."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest import mock
+
+import pytest
+from google.cloud import datastore
+from google.cloud.datastore.aggregation import AggregationQuery
+from google.cloud.datastore.query import PropertyFilter, Query
+from google.cloud.datastore.transaction import Transaction
+
+import lazyentity
+from tests.patches.conftest import Make
+from tests.patches.order_program import COUNT, KIND, read
+from tests.patches.seams import ORIGINALS, standing
+from tests.support.describing import describe, entity_types
+
+Client = datastore.Client
+
+LAZY = ["LazyEntity"]
+STOCK = ["Entity"]
+
+
+@contextmanager
+def nothing_changes(*objects: object) -> Iterator[None]:
+    """Check that no seam is touched inside, and that ``objects`` keep class and attributes."""
+    before = [(type(one), dict(vars(one))) for one in objects]
+    yield
+    assert standing() == ORIGINALS
+    assert [(type(one), dict(vars(one))) for one in objects] == before
+
+
+@pytest.fixture
+def query(client: Client) -> Query:
+    made: Query = client.query(kind=KIND, order=["__key__"])
+    return made
+
+
+class TestClient:
+    """A wrapped client."""
+
+    def test_all_its_reads_are_lazy_and_right(self, client: Client, stock_contents: Any) -> None:
+        with nothing_changes():
+            result = read(lazyentity.wrap(client))
+        assert result == {"classes": LAZY, "contents": stock_contents}
+
+    def test_the_client_that_was_given_stays_stock(
+        self, client: Client, stock_contents: Any
+    ) -> None:
+        client.get(client.key(KIND, 1))
+        with nothing_changes(client):
+            wrapped = lazyentity.wrap(client)
+            read(wrapped)
+        assert read(client) == {"classes": STOCK, "contents": stock_contents}
+
+    def test_other_clients_stay_stock(self, make: Make, stock_contents: Any) -> None:
+        """Whether they were made before or after, and while the wrapped one is in use."""
+        before = make()
+        wrapped = lazyentity.wrap(make())
+        assert read(wrapped)["classes"] == LAZY
+        for other in (before, make()):
+            assert read(other) == {"classes": STOCK, "contents": stock_contents}
+
+    def test_is_an_instance_of_what_it_wraps(self, make: Make) -> None:
+        class Mine(datastore.Client):
+            pass
+
+        for kind in (datastore.Client, Mine):
+            wrapped = lazyentity.wrap(make(kind=kind))
+            assert isinstance(wrapped, kind)
+            assert type(wrapped).__name__ == kind.__name__
+            assert type(wrapped).__module__ == kind.__module__
+
+    def test_wrapping_again_gives_the_same(self, client: Client) -> None:
+        wrapped = lazyentity.wrap(client)
+        assert lazyentity.wrap(wrapped) is wrapped
+
+    def test_state_is_shared_both_ways(self, make: Make) -> None:
+        client = make(namespace="one")
+        wrapped = lazyentity.wrap(client)
+        client.namespace = "two"
+        assert wrapped.namespace == "two"
+        wrapped.namespace = "three"
+        assert client.key("K", 1).namespace == "three"
+        assert wrapped._datastore_api_internal is client._datastore_api_internal
+        assert client._datastore_api is wrapped._datastore_api_internal
+
+    def test_missing_and_deferred_are_filled(self, client: Client) -> None:
+        """``missing`` gets entities that are lazy as well, with the keys that stock gives."""
+        keys = [client.key(KIND, number) for number in (1, 1000, 2, 1001)]
+        missing: list[Any] = []
+        deferred: list[Any] = []
+        found = lazyentity.wrap(client).get_multi(keys, missing=missing, deferred=deferred)
+        assert entity_types([found, missing]) == set(LAZY)
+        assert sorted(entity.key.id for entity in found) == [1, 2]
+        assert sorted(entity.key.id for entity in missing) == [1000, 1001]
+        assert deferred == []
+
+    def test_arguments_are_checked_as_stock_checks_them(self, client: Client) -> None:
+        wrapped = lazyentity.wrap(client)
+        foreign = datastore.Key(KIND, 1, project="another")
+        for reader in (client, wrapped):
+            assert reader.get_multi([]) == []
+            with pytest.raises(ValueError, match="Keys do not match project"):
+                reader.get_multi([foreign])
+            with pytest.raises(ValueError, match="missing must be None or an empty list"):
+                reader.get(reader.key(KIND, 1), missing=["not empty"])
+            with pytest.raises(ValueError, match="deferred must be None or an empty list"):
+                reader.get(reader.key(KIND, 1), deferred=["not empty"])
+            with pytest.raises(ValueError, match="At most one of eventual, transaction"):
+                reader.get(
+                    reader.key(KIND, 1),
+                    eventual=True,
+                    transaction=mock.Mock(id=b"t", spec=Transaction),
+                )
+
+    def test_absent_is_none(self, client: Client) -> None:
+        assert lazyentity.wrap(client).get(client.key(KIND, 1000)) is None
+
+    def test_its_queries_are_wrapped(self, client: Client) -> None:
+        wrapped = lazyentity.wrap(client)
+        query = wrapped.query(kind=KIND)
+        assert isinstance(query, Query)
+        assert entity_types(list(query.fetch())) == set(LAZY)
+        assert entity_types(list(client.query(kind=KIND).fetch())) == set(STOCK)
+
+    def test_its_aggregations_are_the_clients(self, client: Client) -> None:
+        wrapped = lazyentity.wrap(client)
+        aggregation = wrapped.aggregation_query(wrapped.query(kind=KIND)).count(alias="all")
+        assert type(aggregation) is AggregationQuery
+        assert [[one.value for one in row] for row in aggregation.fetch()] == [[COUNT]]
+
+    def test_reads_in_its_transactions(self, make: Make) -> None:
+        client = make(namespace="wrap-transaction")
+        stored = datastore.Entity(client.key("Counter", 1))
+        stored["value"] = 1
+        client.put(stored)
+        wrapped = lazyentity.wrap(client)
+        with wrapped.transaction() as transaction:
+            assert client.current_transaction is transaction
+            assert wrapped.current_transaction is transaction
+            entity = wrapped.get(stored.key)
+            assert type(entity) is lazyentity.LazyEntity
+            entity["value"] += 1
+            transaction.put(entity)
+        assert client.get(stored.key)["value"] == 2
+
+    def test_reads_in_transactions_of_the_client_that_was_given(self, make: Make) -> None:
+        """Both have one stack of transactions: a read by either belongs to the current one."""
+        client = make(namespace="wrap-transaction")
+        wrapped = lazyentity.wrap(client)
+        key = client.key("Never stored", 1)
+        with client.transaction(begin_later=True) as transaction:
+            assert transaction.id is None
+            assert wrapped.get(key) is None
+            assert transaction.id
+
+    def test_its_batches_write_lazy_entities(self, make: Make) -> None:
+        client = make(namespace="wrap-batch")
+        stored = datastore.Entity(client.key("Counter", 1))
+        stored.update({"value": 1, "untouched": "u"})
+        client.put(stored)
+        wrapped = lazyentity.wrap(client)
+        entity = wrapped.get(stored.key)
+        entity["value"] = 2
+        with wrapped.batch() as batch:
+            assert client.current_batch is batch
+            wrapped.put(entity)
+        assert dict(client.get(stored.key)) == {"value": 2, "untouched": "u"}
+
+    def test_an_unused_client_can_be_wrapped_first(self, make: Make, stock_contents: Any) -> None:
+        """The connection that the wrapped one opens is the one that the other goes on with."""
+        client = make()
+        wrapped = lazyentity.wrap(client)
+        assert read(wrapped)["classes"] == LAZY
+        opened = client._datastore_api_internal
+        assert opened is not None
+        assert read(client) == {"classes": STOCK, "contents": stock_contents}
+        assert client._datastore_api is opened
+
+
+class TestQuery:
+    """A wrapped query."""
+
+    def test_its_results_are_lazy_and_right(self, query: Query, stock_contents: Any) -> None:
+        with nothing_changes(query):
+            entities = list(lazyentity.wrap(query).fetch())
+        assert entity_types(entities) == set(LAZY)
+        assert describe(entities) == stock_contents["fetch"]
+
+    def test_the_query_and_client_that_were_given_stay_stock(
+        self, query: Query, client: Client, stock_contents: Any
+    ) -> None:
+        wrapped = lazyentity.wrap(query)
+        assert entity_types(list(wrapped.fetch())) == set(LAZY)
+        assert entity_types(list(query.fetch())) == set(STOCK)
+        assert read(client) == {"classes": STOCK, "contents": stock_contents}
+
+    def test_interleaved_iterators_keep_to_themselves(self, query: Query) -> None:
+        """Lazy and stock iterators of one query can be advanced in turn."""
+        pairs = list(zip(lazyentity.wrap(query).fetch(), query.fetch(), strict=True))
+        assert len(pairs) == COUNT
+        for lazy, stock in pairs:
+            assert entity_types(lazy) == set(LAZY)
+            assert entity_types(stock) == set(STOCK)
+            assert describe(lazy) == describe(stock)
+
+    def test_is_an_instance_of_what_it_wraps(self, client: Client) -> None:
+        class Mine(Query):
+            def fetch_ids(self) -> list[Any]:
+                entities: Any = self.fetch()  # type: ignore[no-untyped-call]  # upstream
+                return [entity.key.id for entity in entities]
+
+        mine: Any = Mine
+        wrapped = lazyentity.wrap(mine(client, kind=KIND, order=["__key__"]))
+        assert isinstance(wrapped, Mine)
+        assert isinstance(lazyentity.wrap(client.query()), Query)
+        assert wrapped.fetch_ids() == [1, 2, 3]
+
+    def test_overridden_methods_are_called(self, client: Client) -> None:
+        class Mine(Query):
+            fetched = 0
+
+            def fetch(self, *args: Any, **kwargs: Any) -> Any:
+                self.fetched += 1
+                return super().fetch(*args, **kwargs)  # type: ignore[no-untyped-call]  # upstream
+
+        mine: Any = Mine
+        wrapped = lazyentity.wrap(mine(client, kind=KIND))
+        assert entity_types(list(wrapped.fetch())) == set(LAZY)
+        assert wrapped.fetched == 1
+
+    def test_wrapping_again_gives_the_same(self, query: Query) -> None:
+        wrapped = lazyentity.wrap(query)
+        assert lazyentity.wrap(wrapped) is wrapped
+
+    def test_state_is_shared_both_ways(self, query: Query) -> None:
+        wrapped = lazyentity.wrap(query)
+        query.add_filter(filter=PropertyFilter("number", ">", 1))
+        assert [entity["number"] for entity in wrapped.fetch()] == [2, 3]
+        wrapped.add_filter(filter=PropertyFilter("number", "<", 3))
+        assert [entity["number"] for entity in query.fetch()] == [2]
+        wrapped.keys_only()
+        assert query.projection == ["__key__"]
+        query.projection = []
+        assert wrapped.projection == []
+
+    def test_fetch_takes_everything_that_it_takes(self, query: Query) -> None:
+        wrapped = lazyentity.wrap(query)
+        iterator = wrapped.fetch(1, 1)
+        assert [entity["number"] for entity in iterator] == [2]
+        iterator = wrapped.fetch(limit=1, start_cursor=iterator.next_page_token, eventual=True)
+        assert [entity["number"] for entity in iterator] == [3]
+
+    def test_pages(self, query: Query) -> None:
+        iterator = lazyentity.wrap(query).fetch()
+        numbers = []
+        for page in iterator.pages:
+            entities = list(page)
+            assert entity_types(entities) == set(LAZY)
+            numbers += [entity["number"] for entity in entities]
+        assert numbers == [1, 2, 3]
+
+    def test_another_client_can_be_named(
+        self, query: Query, make: Make, stock_contents: Any
+    ) -> None:
+        """The other client's connection is used, for lazy reads, and stays stock itself."""
+        other = make()
+        entities = list(lazyentity.wrap(query).fetch(client=other))
+        assert entity_types(entities) == set(LAZY)
+        assert describe(entities) == stock_contents["fetch"]
+        assert other._datastore_api_internal is not None
+        assert query._client._datastore_api_internal is None
+        assert read(other)["classes"] == STOCK
+
+    def test_a_wrapped_client_can_be_named(self, query: Query, make: Make) -> None:
+        """A stock query fetched through a wrapped client gives what stock gives."""
+        entities = list(query.fetch(client=lazyentity.wrap(make())))
+        assert describe(entities) == describe(list(query.fetch()))
+
+    def test_reads_in_the_current_transaction(self, client: Client) -> None:
+        with client.transaction(begin_later=True) as transaction:
+            query = lazyentity.wrap(client.query(kind=KIND))
+            assert entity_types(list(query.fetch())) == set(LAZY)
+        # Only responses to lookups hand an id back to a transaction that is begun later.
+        assert transaction.id is None or isinstance(transaction.id, bytes)
+
+    def test_aggregations_over_it_are_the_clients(self, query: Query, client: Client) -> None:
+        aggregation = client.aggregation_query(lazyentity.wrap(query)).count()
+        ((count,),) = aggregation.fetch()
+        assert count.value == COUNT
+
+    def test_a_query_without_a_real_client(self) -> None:
+        """A mock of a client is handed on as it is."""
+        client = mock.Mock(project="p", namespace=None, spec=["project", "namespace"])
+        iterator = lazyentity.wrap(Query(client, kind=KIND)).fetch()
+        assert iterator.client is client
+
+
+class TestTogether:
+    """wrap() with the other ways of choosing."""
+
+    def test_wrapped_while_patched(self, client: Client, stock_contents: Any) -> None:
+        lazyentity.patch()
+        wrapped = lazyentity.wrap(client)
+        assert read(wrapped) == {"classes": LAZY, "contents": stock_contents}
+        assert read(client) == {"classes": LAZY, "contents": stock_contents}
+        lazyentity.unpatch()
+        assert read(wrapped) == {"classes": LAZY, "contents": stock_contents}
+        assert read(client) == {"classes": STOCK, "contents": stock_contents}
+
+    def test_wrapped_before_patching(self, client: Client, stock_contents: Any) -> None:
+        wrapped = lazyentity.wrap(client)
+        read(wrapped)
+        lazyentity.patch()
+        for reader in (wrapped, client):
+            assert read(reader) == {"classes": LAZY, "contents": stock_contents}
+        lazyentity.unpatch()
+        assert read(wrapped)["classes"] == LAZY
+        assert read(client)["classes"] == STOCK
+
+    def test_eager_overrules(self, client: Client, query: Query, stock_contents: Any) -> None:
+        wrapped = lazyentity.wrap(client)
+        with lazyentity.eager():
+            assert read(wrapped) == {"classes": STOCK, "contents": stock_contents}
+            assert entity_types(list(lazyentity.wrap(query).fetch())) == set(STOCK)
+        assert read(wrapped)["classes"] == LAZY
+
+    def test_the_kill_switch_is_for_patching_alone(
+        self, client: Client, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """LAZYENTITY_DISABLE turns off what patch() would do; wrap() says itself what it wants."""
+        monkeypatch.setenv("LAZYENTITY_DISABLE", "1")
+        assert read(lazyentity.wrap(client))["classes"] == LAZY
+
+
+class _QueryLike:
+    """Looks like a query, but is none."""
+
+    kind = KIND
+
+    def fetch(self) -> list[Any]:
+        return []
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        (None, "NoneType"),
+        (5, "int"),
+        ("text", "str"),
+        (datastore.Client, "type"),
+        (datastore.Entity(), "google.cloud.datastore.entity.Entity"),
+        (datastore.Key("K", 1, project="p"), "google.cloud.datastore.key.Key"),
+        (_QueryLike(), "_QueryLike"),
+        (mock.Mock(spec=datastore.Client), "unittest.mock.Mock"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_anything_else_is_refused(given: Any, named: str) -> None:
+    """The TypeError says what is accepted, and what was given."""
+    with pytest.raises(TypeError) as refused:
+        lazyentity.wrap(given)
+    text = str(refused.value)
+    assert text.startswith("wrap() takes a google.cloud.datastore Query or Client, not ")
+    assert text.endswith(named)
+
+
+@pytest.mark.parametrize("kind", [datastore.Client, Query])
+def test_state_in_slots_is_refused(kind: Any, client: Client) -> None:
+    """A subclass that keeps state in slots cannot share it; the TypeError names the slot."""
+
+    class Slotted(kind):  # type: ignore[misc]  # a base known at run time only
+        __slots__ = ("extra",)
+
+    with pytest.raises(TypeError, match=r"Slotted.*'extra' in a slot"):
+        lazyentity.wrap(object.__new__(Slotted))
+
+
+def test_aggregation_queries_are_refused(client: Client) -> None:
+    """There is nothing to be lazy about in numbers."""
+    with pytest.raises(TypeError, match=r"not google\.cloud\.datastore\.aggregation\."):
+        lazyentity.wrap(client.aggregation_query(client.query()))
+
+
+def test_clients_are_no_more_picklable_than_stock(client: Client) -> None:
+    """A wrapped client refuses to be pickled as the stock one does."""
+    for reader in (client, lazyentity.wrap(client)):
+        with pytest.raises(pickle.PicklingError, match="Client"):
+            pickle.dumps(reader)

@@ -1,0 +1,294 @@
+"""The client's functions are wrapped or mocked after patch(), or around it."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import warnings
+from collections.abc import Callable
+from typing import Any
+from unittest import mock
+
+import pytest
+import wrapt
+from google.cloud import datastore
+from google.cloud.datastore import client as client_module
+from google.cloud.datastore import helpers
+from google.cloud.datastore_v1.types import entity as entity_pb2
+
+import lazyentity
+from lazyentity import patches
+from tests.patches.order_program import read
+from tests.patches.seams import ORIGINALS, standing
+from tests.support.describing import describe
+
+Client = datastore.Client
+
+
+def _functools_wrapper(inner: Callable[[Any], Any], calls: list[Any]) -> Callable[[Any], Any]:
+    @functools.wraps(inner)
+    def wrapper(pb: Any) -> Any:
+        calls.append(pb)
+        return inner(pb)
+
+    return wrapper
+
+
+def _wrapt_wrapper(inner: Callable[[Any], Any], calls: list[Any]) -> Callable[[Any], Any]:
+    def wrapper(wrapped: Any, _instance: Any, arguments: Any, keywords: Any) -> Any:
+        calls.append(arguments)
+        return wrapped(*arguments, **keywords)
+
+    wrapping: Callable[[Any], Any] = wrapt.FunctionWrapper(inner, wrapper)
+    return wrapping
+
+
+def _plain_wrapper(inner: Callable[[Any], Any], calls: list[Any]) -> Callable[[Any], Any]:
+    def wrapper(pb: Any) -> Any:
+        calls.append(pb)
+        return inner(pb)
+
+    return wrapper
+
+
+Wrapper = Callable[[Callable[[Any], Any], list[Any]], Callable[[Any], Any]]
+WRAPPERS = [_functools_wrapper, _wrapt_wrapper, _plain_wrapper]
+NAMED = [_functools_wrapper, _wrapt_wrapper]
+
+
+Put = Callable[[Callable[[Any], Any]], None]
+
+
+@pytest.fixture
+def put_conversion(monkeypatch: pytest.MonkeyPatch) -> Put:
+    """Puts something over helpers.entity_from_protobuf; in the end the original is there again."""
+
+    def put(replacement: Callable[[Any], Any]) -> None:
+        monkeypatch.setattr(helpers, "entity_from_protobuf", replacement)
+
+    # Replacements are undone down to what was there before the first one: here, the original.
+    put(helpers.entity_from_protobuf)
+    return put
+
+
+def _message_of(pb: Any) -> Any:
+    return entity_pb2.Entity.pb(pb) if isinstance(pb, entity_pb2.Entity) else pb
+
+
+def _redact(pb: Any) -> None:
+    message = _message_of(pb)
+    message.properties["text"].string_value = "redacted"
+    message.properties.pop("number")
+    message.ClearField("key")
+
+
+def _add(pb: Any) -> None:
+    _message_of(pb).properties["added"].integer_value = 1
+
+
+def _add_to_the_message(pb: Any) -> None:
+    if isinstance(pb, entity_pb2.Entity):
+        pb.properties["added"] = entity_pb2.Value(integer_value=1)
+    else:
+        pb.properties["added"].integer_value = 1
+
+
+def _patch_and_wrap(wrap: Wrapper, put_conversion: Put) -> tuple[Callable[[Any], Any], list[Any]]:
+    """Patch, then wrap the conversion; return the wrapper and its calls."""
+    lazyentity.patch()
+    calls: list[Any] = []
+    theirs = wrap(helpers.entity_from_protobuf, calls)
+    put_conversion(theirs)
+    return theirs, calls
+
+
+class TestConversionWrappedAfterUs:
+    """Somebody wraps entity_from_protobuf after it was patched, as a tracing library would."""
+
+    @pytest.mark.parametrize("change", [_redact, _add, _add_to_the_message])
+    @pytest.mark.parametrize("is_eager", [False, True])
+    def test_what_it_changes_in_the_message_is_converted(
+        self,
+        change: Callable[[Any], None],
+        is_eager: bool,
+        client: Client,
+        put_conversion: Put,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        """Entities are made of the message as the wrapper hands it on."""
+        stored = datastore.Entity(client.key("Changed", 1))
+        stored.update({"text": "secret", "number": 1, "inner": datastore.Entity()})
+        client.put(stored)
+        read_both: tuple[Callable[[], Any], ...] = (
+            functools.partial(client.get, stored.key),
+            lambda: next(iter(client.query(kind="Changed").fetch())),
+        )
+
+        def read_changed() -> list[datastore.Entity]:
+            inner: Callable[[Any], Any] = helpers.entity_from_protobuf
+
+            def changing(pb: Any) -> Any:
+                # Of embedded entities, only stock's conversion comes through here.
+                if _message_of(pb).HasField("key"):
+                    change(pb)
+                return inner(pb)
+
+            with monkeypatch.context() as over:
+                over.setattr(helpers, "entity_from_protobuf", changing)
+                return [read() for read in read_both]
+
+        stock = read_changed()
+        lazyentity.patch()
+        put_conversion(helpers.entity_from_protobuf)
+        with lazyentity.eager() if is_eager else contextlib.nullcontext():
+            changed = read_changed()
+        kind = datastore.Entity if is_eager else lazyentity.LazyEntity
+        assert [type(entity) for entity in changed] == [kind] * 2
+        assert describe(changed) == describe(stock)
+
+    def test_is_not_called_for_what_is_embedded(self, client: Client, put_conversion: Put) -> None:
+        stored = datastore.Entity(client.key("Changed", 2))
+        stored["inner"] = datastore.Entity()
+        client.put(stored)
+        lazyentity.patch()
+        calls: list[Any] = []
+        put_conversion(_plain_wrapper(helpers.entity_from_protobuf, calls))
+        assert client.get(stored.key) == stored
+        assert len(calls) == 1
+
+    @pytest.mark.parametrize("wrap", WRAPPERS)
+    def test_is_still_called_and_reads_stay_lazy(
+        self, wrap: Wrapper, client: Client, stock_contents: Any, put_conversion: Put
+    ) -> None:
+        _, calls = _patch_and_wrap(wrap, put_conversion)
+        result = read(client)
+        assert result["classes"] == ["LazyEntity"]
+        assert result["contents"] == stock_contents
+        assert calls
+
+    @pytest.mark.parametrize("wrap", WRAPPERS)
+    def test_is_left_in_place_and_ours_becomes_inert(
+        self, wrap: Wrapper, client: Client, stock_contents: Any, put_conversion: Put
+    ) -> None:
+        theirs, calls = _patch_and_wrap(wrap, put_conversion)
+        lazyentity.unpatch()
+
+        assert helpers.entity_from_protobuf is theirs
+        result = read(client)
+        assert result["contents"] == stock_contents
+        assert result["classes"] == ["Entity"]
+        assert calls
+
+    @pytest.mark.parametrize("wrap", WRAPPERS)
+    def test_patching_again_gives_lazy_reads_again(
+        self, wrap: Wrapper, client: Client, stock_contents: Any, put_conversion: Put
+    ) -> None:
+        theirs, _ = _patch_and_wrap(wrap, put_conversion)
+        for _ in range(2):
+            lazyentity.unpatch()
+            assert read(client)["classes"] == ["Entity"]
+            with warnings.catch_warnings():
+                # That ours is beneath a wrapper which does not say so is not seen.
+                warnings.filterwarnings("ignore", "lazyentity: .* was replaced by")
+                lazyentity.patch()
+            result = read(client)
+            assert result["classes"] == ["LazyEntity"]
+            assert result["contents"] == stock_contents
+        lazyentity.unpatch()
+        assert helpers.entity_from_protobuf is theirs
+
+    @pytest.mark.parametrize("wrap", NAMED)
+    def test_patching_again_does_not_wrap_twice(self, wrap: Wrapper, put_conversion: Put) -> None:
+        """Ours is found beneath a wrapper that names what it wraps, and not put over it again."""
+        lazyentity.patch()
+        theirs = wrap(helpers.entity_from_protobuf, [])
+        put_conversion(theirs)
+        lazyentity.unpatch()
+        lazyentity.patch()
+        assert helpers.entity_from_protobuf is theirs
+        lazyentity.unpatch()
+
+
+class TestApiWrappedAfterUs:
+    """Somebody replaces Client._datastore_api after it was patched, with what calls ours."""
+
+    @staticmethod
+    def _wrap(calls: list[Any]) -> property:
+        ours = vars(client_module.Client)["_datastore_api"]
+
+        @functools.wraps(ours.fget)
+        def getter(client: Any) -> Any:
+            calls.append(client)
+            return ours.fget(client)
+
+        return property(getter)
+
+    def test_is_left_in_place_and_ours_becomes_inert(
+        self, client: Client, stock_contents: Any
+    ) -> None:
+        lazyentity.patch()
+        calls: list[Any] = []
+        theirs = self._wrap(calls)
+        with mock.patch.object(client_module.Client, "_datastore_api", theirs):
+            assert read(client)["classes"] == ["LazyEntity"]
+            lazyentity.unpatch()
+            assert vars(client_module.Client)["_datastore_api"] is theirs
+            result = read(client)
+            assert result["classes"] == ["Entity"]
+            assert result["contents"] == stock_contents
+            assert client._datastore_api is client._datastore_api_internal
+            lazyentity.patch()
+            assert vars(client_module.Client)["_datastore_api"] is theirs
+            assert read(client)["classes"] == ["LazyEntity"]
+            lazyentity.unpatch()
+            assert calls
+        # mock.patch put ours back, which does nothing, until somebody asks to clear it away.
+        assert read(client)["classes"] == ["Entity"]
+        lazyentity.unpatch()
+        assert standing() == ORIGINALS
+
+
+class TestMockedConversion:
+    """mock.patch of helpers.entity_from_protobuf, as the client's own tests do it."""
+
+    def test_on_top_is_what_converts_and_then_gives_way_to_ours(self, client: Client) -> None:
+        lazyentity.patch()
+        with mock.patch("google.cloud.datastore.helpers.entity_from_protobuf") as conversion:
+            assert client.get(client.key("Ordered", 1)) is conversion.return_value
+            (message,) = conversion.call_args.args
+            assert message.key.path[0].kind == "Ordered"
+        assert read(client)["classes"] == ["LazyEntity"]
+
+    def test_on_top_across_unpatching_leaves_ours_inert(
+        self, client: Client, stock_contents: Any
+    ) -> None:
+        lazyentity.patch()
+        with mock.patch("google.cloud.datastore.helpers.entity_from_protobuf") as conversion:
+            lazyentity.unpatch()
+            assert helpers.entity_from_protobuf is conversion
+        result = read(client)
+        assert result["classes"] == ["Entity"]
+        assert result["contents"] == stock_contents
+        lazyentity.patch()
+        assert read(client)["classes"] == ["LazyEntity"]
+        lazyentity.unpatch()
+        assert standing() == ORIGINALS
+
+    def test_beneath_takes_ours_away_and_reads_still_give_stock_contents(
+        self, client: Client, stock_contents: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """When a mock ends that was there before patch(), it puts the stock function over ours."""
+        # Each warning is given once, and an earlier mock may have had the same address.
+        monkeypatch.setattr(patches, "_told", set())
+        with (
+            mock.patch("google.cloud.datastore.helpers.entity_from_protobuf"),
+            pytest.warns(RuntimeWarning, match="entity_from_protobuf was replaced by <MagicMock"),
+        ):
+            lazyentity.patch()
+        result = read(client)
+        assert set(result["classes"]) <= {"Entity", "LazyEntity"}
+        assert result["contents"] == stock_contents
+        lazyentity.unpatch()
+        assert standing() == ORIGINALS
+        lazyentity.patch()
+        assert read(client)["classes"] == ["LazyEntity"]

@@ -1,0 +1,109 @@
+"""Global caches of ndb, and what programs do with them. The stock process runs these, too.
+
+Imports nothing of lazyentity.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest import mock
+
+import pymemcache
+import pytest
+import redis
+from google.cloud import ndb
+from google.cloud.datastore import Key
+from google.cloud.datastore_v1.types import entity as entity_pb2
+from google.cloud.ndb import _cache, _datastore_api
+
+from tests.patches.ndb.clients import make_client
+from tests.patches.ndb.describing import describe
+from tests.patches.ndb.stored import Item
+
+
+@contextmanager
+def redis_cache(port: int) -> Iterator[Any]:
+    """Give ndb's cache over the Redis server at ``port``."""
+    with redis.Redis(host="127.0.0.1", port=port) as connection:
+        # Strict: what goes wrong is raised, and does not pass for a cache that has nothing.
+        yield ndb.RedisCache(connection, strict_read=True, strict_write=True)
+
+
+@contextmanager
+def memcache_cache(port: int) -> Iterator[Any]:
+    """Give ndb's cache over the memcached server at ``port``."""
+    connection = pymemcache.Client(("127.0.0.1", port))
+    try:
+        yield ndb.MemcacheCache(connection, strict_read=True, strict_write=True)
+    finally:
+        connection.close()
+
+
+CACHES = {"redis": redis_cache, "memcache": memcache_cache}
+"""The caches that are servers."""
+
+CACHE_SERVERS = [pytest.param(name, marks=getattr(pytest.mark, name)) for name in CACHES]
+
+
+@contextmanager
+def counted_calls() -> Iterator[list[str]]:
+    """Give a list that the name of every call to the API is added to."""
+    calls: list[str] = []
+    make_call = _datastore_api.make_call
+
+    def counting(name: str, *args: Any, **kwargs: Any) -> Any:
+        calls.append(name)
+        return make_call(name, *args, **kwargs)
+
+    with mock.patch.object(_datastore_api, "make_call", counting):
+        yield calls
+
+
+def cached_bytes(cache: Any, key: Any) -> bytes | None:
+    """Return what a cache has for the entity of an ndb key."""
+    return cached_bytes_of(cache, key._key)
+
+
+def cached_bytes_of(cache: Any, key: Key) -> bytes | None:
+    (found,) = cache.get([_cache.global_cache_key(key)])
+    return None if found is None else bytes(found)
+
+
+def parsed(raw: bytes | None) -> Any:
+    """Return the entity message of cached bytes."""
+    assert raw, "nothing is cached"
+    return entity_pb2.Entity.deserialize(raw)
+
+
+def read_through(
+    cache_name: str, port: int, host: str, namespace: str, pairs: list[tuple[str, int]]
+) -> dict[str, Any]:
+    """Read keys through one of ``CACHES``, and say what was read, how, and by what."""
+    client = make_client(host, namespace=namespace)
+    with (
+        CACHES[cache_name](port) as cache,
+        counted_calls() as calls,
+        client.context(global_cache=cache),
+    ):
+        found = ndb.get_multi([ndb.Key(*pair) for pair in pairs])
+        described = describe(found)
+    client.stub.close()
+    return {
+        "found": described,
+        "calls": calls,
+        "storages": sorted({type(one._values).__name__ for one in found}),
+        "lazyentity": "lazyentity" in sys.modules,
+    }
+
+
+def write_through(cache_name: str, port: int, host: str, namespace: str, text: str) -> None:
+    """Change item 1, through one of ``CACHES``."""
+    client = make_client(host, namespace=namespace)
+    with CACHES[cache_name](port) as cache, client.context(global_cache=cache):
+        found = ndb.Key(Item, 1).get()
+        found.text = text
+        found.put()
+    client.stub.close()

@@ -1,0 +1,200 @@
+"""Changes to serialised entities that make of them what their models did not expect."""
+
+from __future__ import annotations
+
+import datetime
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+from google.cloud.datastore import helpers
+from google.cloud.datastore.entity import Entity
+from google.cloud.datastore.helpers import GeoPoint
+from google.cloud.datastore.key import Key
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn, SearchStrategy
+
+from tests.support.stock import EntityMessage, ValueMessage
+
+_WHEN = datetime.datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=datetime.timezone.utc)
+_SUB_NAMES = ("s", "number", "n", "h", "street", "photo", "note", "l", "k", "class", "new", "h.s")
+_UNKNOWN_NAMES = ("unknown", "key", "_key", "put", "_projection", "", " ", ".", "class", "dynamic")
+_MEANINGS = st.sampled_from([22, 22, 15, 9, 20, 0])
+
+_SCALARS = st.sampled_from(
+    [
+        None,
+        True,
+        0,
+        5,
+        2**50,
+        1.5,
+        "",
+        "a",
+        "text",
+        '{"json": [1]}',
+        b"",
+        b"bytes",
+        b"\xff",
+        b'{"json": [1]}',
+        b"x\x9cbroken",
+        zlib.compress(b"zipped"),
+        zlib.compress(b"[1]"),
+        _WHEN,
+        Key("Person", 1, project="p"),
+        Key("Generated", 1, project="p"),
+        GeoPoint(1.5, 2),
+    ]
+)
+
+
+def _embedded(values: SearchStrategy[Any]) -> SearchStrategy[Entity]:
+    def make(key: Key | None, properties: dict[str, Any], meanings: dict[str, int]) -> Entity:
+        entity = Entity(key)
+        entity.update(properties)
+        entity._meanings = {
+            name: (meaning, entity[name]) for name, meaning in meanings.items() if name in entity
+        }
+        return entity
+
+    keys = st.sampled_from([None, Key("Person", 1, project="p"), Key("Other", "o", project="p")])
+    names = st.sampled_from(_SUB_NAMES)
+    return st.builds(
+        make,
+        keys,
+        st.dictionaries(names, values, max_size=3),
+        st.dictionaries(names, _MEANINGS, max_size=1),
+    )
+
+
+_USER = st.builds(
+    lambda properties: _embedded_of(properties),
+    st.sampled_from([{"email": "a@b.c", "auth_domain": "b.c"}, {"email": "a"}, {}]),
+)
+
+
+def _embedded_of(properties: dict[str, Any]) -> Entity:
+    entity = Entity()
+    entity.update(properties)
+    return entity
+
+
+_ONE = st.one_of(_SCALARS, _SCALARS, _USER, _embedded(st.one_of(_SCALARS, _embedded(_SCALARS))))
+VALUES = st.one_of(_ONE, _ONE, st.lists(_ONE, max_size=3))
+"""Any value, whatever a property was declared to be."""
+
+
+def value_message(value: Any, meaning: int | None = None, *, each: bool = False) -> Any:
+    """Return a value as it is stored.
+
+    Args:
+        value: what an entity can hold.
+        meaning: its meaning, if it has one.
+        each: give the elements of a list the meaning, not the list.
+    """
+    entity = Entity()
+    entity["value"] = value
+    message = helpers.entity_to_protobuf(entity)._pb.properties["value"]
+    if meaning is not None:
+        items = message.array_value.values if each else [message]
+        for item in items:
+            item.meaning = meaning
+    return message
+
+
+def entity_of(kind: str, properties: dict[str, Any]) -> bytes:
+    """Serialise an entity of a kind; values are what an entity can hold, or messages."""
+    message = EntityMessage()
+    message.key.partition_id.project_id = "p"
+    message.key.path.add(kind=kind, id=5)
+    for name, value in properties.items():
+        is_message = hasattr(value, "DESCRIPTOR")
+        message.properties[name].CopyFrom(value if is_message else value_message(value))
+    serialised: bytes = message.SerializeToString()
+    return serialised
+
+
+def without_properties(kind: str) -> bytes:
+    """Serialise an entity that has a key alone."""
+    raw: bytes = helpers.entity_to_protobuf(
+        Entity(Key(kind, 5, project="p"))
+    )._pb.SerializeToString()
+    return raw
+
+
+def alone(raw: bytes, *names: str) -> bytes:
+    """Leave of an entity the properties ``names``."""
+    message = EntityMessage.FromString(raw)
+    for name in set(message.properties) - set(names):
+        del message.properties[name]
+    serialised: bytes = message.SerializeToString(deterministic=True)
+    return serialised
+
+
+def names_in(raw: bytes) -> list[str]:
+    """Return the names of the properties of an entity."""
+    return sorted(EntityMessage.FromString(raw).properties)
+
+
+def _faults() -> list[Any]:
+    """Values that the stock client refuses to convert."""
+    untyped = ValueMessage()
+    late = ValueMessage()
+    late.timestamp_value.seconds = 10**15
+    late_with_meaning = ValueMessage()
+    late_with_meaning.CopyFrom(late)
+    late_with_meaning.meaning = 22
+    without_path = ValueMessage()
+    without_path.key_value.partition_id.project_id = "p"
+    discordant = ValueMessage()
+    discordant.array_value.values.add(integer_value=1, exclude_from_indexes=True)
+    discordant.array_value.values.add(integer_value=1)
+    return [untyped, late, late_with_meaning, without_path, discordant]
+
+
+FAULTS = _faults()
+
+
+@st.composite
+def changed(draw: DrawFn, raw: bytes, names: Sequence[str], *, faulty: bool = False) -> bytes:
+    """Change some properties of an entity: of what its model knows by ``names``, and of others.
+
+    Args:
+        draw: hypothesis's.
+        raw: a serialised entity.
+        names: names of the model's properties.
+        faulty: give some properties values that the stock client refuses to convert.
+    """
+    message = EntityMessage.FromString(raw)
+    dotted = st.builds("{}.{}".format, st.sampled_from(names), st.sampled_from(_SUB_NAMES))
+    anywhere = st.one_of(
+        st.sampled_from(names), st.sampled_from(names), dotted, st.sampled_from(_UNKNOWN_NAMES)
+    )
+    for name in draw(st.lists(anywhere, min_size=1, max_size=4, unique=True)):
+        match draw(st.sampled_from(["set", "set", "set", "delete", "meaning", "fault"])):
+            case "delete":
+                if name in message.properties:
+                    del message.properties[name]
+            case "meaning":
+                if name in message.properties:
+                    message.properties[name].meaning = draw(_MEANINGS)
+            case "fault" if faulty:
+                message.properties[name].CopyFrom(draw(st.sampled_from(FAULTS)))
+            case _:
+                meaning = draw(st.one_of(st.none(), _MEANINGS))
+                made = value_message(draw(VALUES), meaning, each=draw(st.booleans()))
+                message.properties[name].CopyFrom(made)
+    if draw(st.integers(0, 9)) == 9:
+        _change_key(draw, message)
+    serialised: bytes = message.SerializeToString(deterministic=True)
+    return serialised
+
+
+def _change_key(draw: DrawFn, message: Any) -> None:
+    match draw(st.sampled_from(["none", "kind", "partial"])):
+        case "none":
+            message.ClearField("key")
+        case "kind":
+            message.key.path[-1].kind = draw(st.sampled_from(["Person", "Nobody", "Anything"]))
+        case _:
+            message.key.path[-1].ClearField("id")

@@ -1,0 +1,128 @@
+"""Stock ndb and the patch side by side, on one server and the same entities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import lazyentity
+from tests.patches.ndb.caches import counted_calls
+from tests.patches.ndb.describing import attempt, describe, storages
+from tests.patches.ndb.stored import store
+
+Scenario = Callable[[], Any]
+
+
+class Sides:
+    """Runs scenarios three times: with stock ndb, lazily, and lazily but within eager().
+
+    Args:
+        client: an ndb client.
+        stored: the namespace in which :func:`tests.patches.ndb.stored.store` has stored models, for
+            everybody to read.
+        own: a namespace that is nobody else's.
+        names: what is patched.
+        complete: whether the server has all that is tested here. Of one that may not have it, only
+            that both sides get the same is checked.
+    """
+
+    def __init__(
+        self, client: Any, *, stored: str, own: str, names: tuple[str, ...], complete: bool
+    ) -> None:
+        self.client = client
+        self._stored = stored
+        self.own = own
+        self._names = names
+        self._complete = complete
+
+    @contextmanager
+    def lazily(self) -> Iterator[None]:
+        """Patch, for the while."""
+        lazyentity.patch(*self._names, strict=True)
+        try:
+            yield
+        finally:
+            lazyentity.unpatch()
+
+    def context(self, **options: Any) -> Any:
+        """Return a context for reads of what is stored."""
+        return self.client.context(**{"namespace": self._stored, **options})
+
+    @contextmanager
+    def lazy_context(self, **options: Any) -> Iterator[Any]:
+        """Give a context for lazy reads of what is stored."""
+        with self.lazily(), self.context(**options) as context:
+            yield context
+
+    def own_context(self, **options: Any) -> Any:
+        """Return a context of the namespace that :meth:`store` stores in."""
+        return self.client.context(**{"namespace": self.own, **options})
+
+    def store(self) -> None:
+        """Store the same for this test alone, and nothing else."""
+        assert lazyentity.patched() == ()
+        store(self.client, self.own)
+
+    def check(
+        self,
+        scenario: Scenario,
+        *,
+        lazy: bool | None = True,
+        writes: bool = False,
+        works: bool = True,
+        **options: Any,
+    ) -> Any:
+        """Check that ``scenario`` gives the same with stock ndb and lazily.
+
+        Args:
+            scenario: called inside a context of its own. All that it returns is compared.
+            lazy: whether the models that it returns are lazy; None, if it makes some by itself.
+            writes: whether what is stored has to be restored for another run.
+            works: whether a complete server lets the scenario succeed.
+            options: of the contexts.
+
+        Returns:
+            The description of what the scenario returned.
+        """
+        context = self.own_context if writes else self.context
+        storages_seen: list[set[str]] = []
+
+        def run() -> Any:
+            with context(**options):
+                return attempt(result)
+
+        def result() -> Any:
+            returned = scenario()
+            storages_seen.append(storages(returned))
+            return returned
+
+        def prepare() -> None:
+            if writes:
+                self.store()
+
+        prepare()
+        stock = run()
+        prepare()
+        with self.lazily():
+            lazily = run()
+        prepare()
+        with self.lazily(), lazyentity.eager():
+            eagerly = run()
+
+        if self._complete:
+            assert (stock[0] != "raised") is works, stock
+        assert lazily == stock
+        assert eagerly == stock
+        if lazy is not None and storages_seen:
+            of_stock, of_lazy, of_eager = storages_seen
+            assert of_stock <= {"dict"}
+            assert of_eager == of_stock
+            assert of_lazy == ({"LazyValues" if lazy else "dict"} if of_stock else set())
+        return stock
+
+
+def read_counted(sides: Sides, cache: Any, read: Any, **options: Any) -> tuple[Any, list[str]]:
+    """Read in a context of its own; return what was read, and the calls that it took."""
+    with counted_calls() as calls, sides.context(global_cache=cache, **options):
+        return describe(read()), calls

@@ -1,0 +1,272 @@
+"""ndb is patched and unpatched, in any order of calls and imports."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.patches.ndb.conftest import Server
+from tests.support.subprocesses import run
+
+BOTH = ["datastore", "ndb"]
+_CALLS = ["lazyentity.patch()", 'lazyentity.patch("ndb")']
+
+
+def _patched_by(call: str) -> list[str]:
+    return ["ndb"] if '"ndb"' in call else BOTH
+
+
+class TestAuto:
+    def test_before_the_import(self, ask: Any) -> None:
+        state = ask(
+            "import lazyentity.auto\nearly = is_imported()\nsay(early=early, lazy=is_lazy())"
+        )
+        assert state == {"early": False, "lazy": True, "patched": BOTH}
+
+    def test_after_the_import(self, ask: Any) -> None:
+        state = ask("from google.cloud import ndb\nimport lazyentity.auto\nsay(lazy=is_lazy())")
+        assert state == {"lazy": True, "patched": BOTH}
+
+
+@pytest.mark.parametrize("call", _CALLS)
+class TestOrder:
+    """The order of imports and of patch() does not matter."""
+
+    def test_before_the_import(self, ask: Any, call: str) -> None:
+        """patch() does not import ndb."""
+        state = ask(
+            f"""
+import lazyentity
+{call}
+early = is_imported()
+from google.cloud import ndb
+say(early=early, lazy=is_lazy())
+"""
+        )
+        assert state == {"early": False, "lazy": True, "patched": _patched_by(call)}
+
+    def test_after_the_import(self, ask: Any, call: str) -> None:
+        state = ask(f"from google.cloud import ndb\nimport lazyentity\n{call}\nsay(lazy=is_lazy())")
+        assert state == {"lazy": True, "patched": _patched_by(call)}
+
+    @pytest.mark.parametrize("first", ["ndb", "datastore"])
+    @pytest.mark.parametrize("place", [0, 1])
+    def test_with_google_cloud_datastore(self, ask: Any, call: str, first: str, place: int) -> None:
+        second = {"ndb": "datastore", "datastore": "ndb"}[first]
+        steps = [f"from google.cloud import {first}", f"from google.cloud import {second}"]
+        steps.insert(place, f"import lazyentity\n{call}")
+        program = "\n".join(steps)
+        state = ask(
+            f"""
+{program}
+from google.cloud.datastore_v1.types import entity
+from google.cloud.datastore import helpers
+say(lazy=is_lazy(), datastore=type(helpers.entity_from_protobuf(entity.Entity())).__name__)
+"""
+        )
+        assert state["lazy"]
+        assert state["datastore"] == ("Entity" if '"ndb"' in call else "LazyEntity")
+
+    def test_of_a_client_made_before(self, ask: Any, call: str) -> None:
+        state = ask(
+            f"before = is_lazy()\nimport lazyentity\n{call}\nsay(before=before, after=is_lazy())"
+        )
+        assert state == {"before": False, "after": True, "patched": _patched_by(call)}
+
+    def test_twice(self, ask: Any, call: str) -> None:
+        state = ask(
+            f"""
+import lazyentity
+from google.cloud import ndb
+{call}
+once = standing()
+{call}
+lazyentity.patch("ndb")
+say(changed=changed(once), lazy=is_lazy())
+"""
+        )
+        assert state == {"changed": [], "lazy": True, "patched": _patched_by(call)}
+
+
+class TestUnpatch:
+    @pytest.mark.parametrize("patch", ['patch("ndb")', "patch()"])
+    @pytest.mark.parametrize("unpatch", ['unpatch("ndb")', "unpatch()"])
+    def test_restores_everything(self, ask: Any, patch: str, unpatch: str) -> None:
+        """By identity."""
+        state = ask(
+            f"""
+import lazyentity
+before_reading = is_lazy()
+before = standing()
+lazyentity.{patch}
+meanwhile = changed(before)
+lazy = is_lazy()
+lazyentity.{unpatch}
+ndb = changed(before, ("google.cloud.ndb",))
+again = is_lazy()
+lazyentity.unpatch()
+say(meanwhile=meanwhile, lazy=lazy, ndb=ndb, again=again, all=changed(before))
+"""
+        )
+        assert len(state["meanwhile"]) >= 4
+        assert state["lazy"]
+        assert not state["again"]
+        assert state["ndb"] == []
+        assert state["all"] == []
+        assert state["patched"] == []
+
+    def test_of_datastore_leaves_ndb_patched(self, ask: Any) -> None:
+        state = ask(
+            'import lazyentity; lazyentity.patch(); lazyentity.unpatch("datastore")\n'
+            "say(lazy=is_lazy())"
+        )
+        assert state == {"lazy": True, "patched": ["ndb"]}
+
+    def test_of_ndb_leaves_datastore_patched(self, ask: Any) -> None:
+        state = ask(
+            'import lazyentity; lazyentity.patch(); lazyentity.unpatch("ndb")\nsay(lazy=is_lazy())'
+        )
+        assert state["patched"] == ["datastore"]
+
+    @pytest.mark.parametrize("name", ["", '"ndb"'])
+    def test_before_the_import(self, ask: Any, name: str) -> None:
+        """An import after unpatch() patches nothing."""
+        state = ask(
+            f"""
+import lazyentity
+lazyentity.patch("ndb")
+lazyentity.unpatch({name})
+from google.cloud import ndb
+say(lazy=is_lazy())
+"""
+        )
+        assert state == {"lazy": False, "patched": []}
+
+    def test_and_patched_again(self, ask: Any) -> None:
+        state = ask(
+            """
+import lazyentity
+seen = []
+for _ in range(3):
+    lazyentity.patch("ndb")
+    seen.append(is_lazy())
+    lazyentity.unpatch("ndb")
+    seen.append(is_lazy())
+say(seen=seen)
+"""
+        )
+        assert state == {"seen": [True, False] * 3, "patched": []}
+
+    def test_and_patched_again_before_the_import(self, ask: Any) -> None:
+        state = ask(
+            """
+import lazyentity
+lazyentity.patch()
+lazyentity.unpatch()
+lazyentity.patch("ndb")
+lazyentity.unpatch("ndb")
+lazyentity.patch("ndb")
+early = is_imported()
+say(early=early, lazy=is_lazy())
+"""
+        )
+        assert state == {"early": False, "lazy": True, "patched": ["ndb"]}
+
+    def test_models_go_on_working(self, ask: Any) -> None:
+        state = ask(
+            """
+import lazyentity
+is_lazy()
+from google.cloud import ndb
+lazyentity.patch("ndb")
+with client.context():
+    found = ndb.Key(Thing, 1).get()
+    queried = Thing.query().fetch()
+lazyentity.unpatch()
+with client.context():
+    texts = [repr(found), found.to_dict(), queried[0].name, found == queried[0]]
+    found.number += 1
+    found.put()
+with client.context():
+    again = ndb.Key(Thing, 1).get()
+    say(texts=texts, number=again.number, values=type(again._values).__name__)
+"""
+        )
+        key = "Key('Thing', 1, namespace='activation')"
+        assert state["texts"] == [
+            f"Thing(key={key}, name='one', number=5)",
+            {"name": "one", "number": 5},
+            *("one", True),
+        ]
+        assert state["number"] == 6
+        assert state["values"] == "dict"
+
+
+class TestInFlight:
+    """A call that was sent before patch() or unpatch() is answered after it."""
+
+    _READS = """
+import lazyentity
+is_lazy()
+from google.cloud import ndb
+from google.cloud.ndb import _datastore_api, _eventloop
+sent = []
+make_call = _datastore_api.make_call
+def noting(*args, **kwargs):
+    sent.append(args[0])
+    return make_call(*args, **kwargs)
+_datastore_api.make_call = noting
+def send(count):
+    while len(sent) < count:
+        assert _eventloop.run1()
+BEFORE
+with client.context(global_cache=CACHE):
+    futures = [ndb.Key(Thing, 1).get_async(), Thing.query().fetch_async(use_cache=False)]
+    iterator = Thing.query().iter(use_cache=False)
+    projected = Thing.query().iter(projection=["number"])
+    assert iterator.has_next() and projected.has_next()
+    futures += [Thing.query().fetch_async(limit=1, use_cache=False)]
+    send(5)
+    AFTER
+    found = [futures[0].result(), *futures[1].result(), *futures[2].result()]
+    found += [next(iterator), next(projected)]
+    values = [one.to_dict() if not one._projection else one.number for one in found]
+say(values=values, sent=sorted(sent))
+"""
+
+    @pytest.mark.parametrize("cache", ["None", "ndb.global_cache._InProcessGlobalCache()"])
+    @pytest.mark.parametrize(
+        ("before", "after"),
+        [
+            ("lazyentity.patch()", "lazyentity.unpatch()"),
+            ("", "lazyentity.patch()"),
+        ],
+        ids=["unpatch", "patch"],
+    )
+    def test_gives_the_same(self, ask: Any, before: str, after: str, cache: str) -> None:
+        state = ask(
+            self._READS.replace("BEFORE", before).replace("AFTER", after).replace("CACHE", cache)
+        )
+        whole = {"name": "one", "number": 5}
+        assert state["values"] == [whole, whole, whole, whole, 5]
+        assert state["sent"] == ["lookup", *["run_query"] * 4]
+
+
+class TestDisabled:
+    """The kill switch LAZYENTITY_DISABLE."""
+
+    @pytest.mark.parametrize(
+        "call", ["import lazyentity.auto", 'lazyentity.patch("ndb", strict=True)']
+    )
+    def test_nothing_is_patched(self, ask: Any, call: str) -> None:
+        state = ask(
+            f"import lazyentity\n{call}\nfrom google.cloud import ndb\nsay(lazy=is_lazy())",
+            LAZYENTITY_DISABLE="1",
+        )
+        assert state == {"lazy": False, "patched": []}
+
+    def test_the_log_says_so(self, loopback: Server) -> None:
+        finished = run("-c", 'import lazyentity; lazyentity.patch("ndb")', LAZYENTITY_DISABLE="1")
+        assert finished.returncode == 0, finished.stderr
+        assert "LAZYENTITY_DISABLE" in finished.stderr

@@ -1,0 +1,388 @@
+"""Expandos: the dynamic properties, which ndb makes of what is stored, are made when asked for."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from google.cloud import ndb
+from google.cloud.datastore.entity import Entity
+from google.cloud.ndb import model
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lazyentity import LazyEntity
+from lazyentity.patches import ndb_expandos
+from tests.patches.ndb.pairs import (
+    FEWER,
+    Pair,
+    is_lazy,
+    lazy_model,
+    patched,
+    reading,
+    received,
+    stock_model,
+    written,
+)
+from tests.patches.ndb.raw_entities import FAULTS, entity_of
+from tests.support.concurrency import switching_often, together
+from tests.support.snapshots import Raised, outcome
+
+
+class Expanding(ndb.Expando):
+    known = ndb.IntegerProperty("k")
+    number = ndb.IntegerProperty()
+
+
+class Unindexed(ndb.Expando):
+    _default_indexed = False
+    _write_empty_list_for_dynamic_properties = True
+
+
+class Assigning(ndb.Expando):
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+
+
+class WithProperty(ndb.Expando):
+    @property
+    def half(self) -> Any:
+        return self.whole / 2
+
+    @half.setter
+    def half(self, value: Any) -> None:
+        self.whole = value
+
+
+class PerEntity(ndb.Expando):
+    @property
+    def _default_indexed(self) -> bool:
+        return len(self._properties) % 2 == 0
+
+
+class Cloning(ndb.Expando):
+    def _clone_properties(self) -> None:
+        super()._clone_properties()
+        self._properties["made_by_cloning"] = ndb.GenericProperty("made_by_cloning")
+
+
+class Constructing(ndb.Expando):
+    def __init__(self, **values: Any) -> None:
+        super().__init__(**values)
+        self.made_by_constructor = 1
+
+
+class Holder(ndb.Model):
+    inside = ndb.StructuredProperty(Expanding)
+    local = ndb.LocalStructuredProperty(Expanding)
+    several = ndb.StructuredProperty(ndb.Expando, repeated=True)
+
+
+CLASSES = (Expanding, Unindexed, Assigning, WithProperty, PerEntity, Cloning, Constructing)
+
+
+def embedded(**values: Any) -> Entity:
+    """Make an embedded entity."""
+    entity = Entity()
+    entity.update(values)
+    return entity
+
+
+PROPERTIES: dict[str, Any] = {
+    "k": 1,
+    "text": "text",
+    "nothing": None,
+    "list": [1, None, "two"],
+    "empty": [],
+    "whole": 3,
+    "blob": b"bytes",
+    "deep": embedded(a=1, b=[embedded(c=None)]),
+}
+
+
+pytestmark = pytest.mark.usefixtures("modern_context")
+
+
+def made_names(entity: Any) -> set[str]:
+    """Return the names of the properties that a model has made, the class's own among them."""
+    return {name for name, prop in dict.items(entity._properties) if hasattr(prop, "_code_name")}
+
+
+@pytest.mark.parametrize("kind", ["Expanding", "Unindexed", "WithProperty"])
+def test_one_property_is_made_when_it_is_read(kind: str) -> None:
+    """And so is its value."""
+    lazy = lazy_model(entity_of(kind, PROPERTIES))
+    assert is_lazy(lazy)
+    defined = set(type(lazy)._properties)
+    assert made_names(lazy) == defined
+    with patched():
+        assert lazy.text == "text"
+        assert made_names(lazy) == defined | {"text"}
+        assert "text" not in lazy._values._undecoded()
+        assert "whole" in lazy._values._undecoded()
+        assert lazy.list == [1, None, "two"]
+        assert lazy._properties["list"]._repeated
+        assert lazy._properties["text"] is lazy._properties.get("text")
+
+
+def test_a_null_has_no_property() -> None:
+    """As ndb makes none of it."""
+    raw = entity_of("Expanding", PROPERTIES)
+    for entity in (stock_model(raw), lazy_model(raw)):
+        assert "nothing" not in entity._properties
+        assert "nothing" not in entity._values
+        with pytest.raises(AttributeError):
+            _ = entity.nothing
+
+
+def test_without_dynamic_properties_it_has_those_of_its_class() -> None:
+    for properties in ({"k": 1}, {"k": 1, "nothing": None}, {}):
+        lazy = lazy_model(entity_of("Expanding", properties))
+        assert is_lazy(lazy)
+        assert lazy._properties is Expanding._properties
+
+
+def test_properties_are_each_entitys_own() -> None:
+    """That one of them is changed, as applications do, changes no other entity."""
+    raw = entity_of("Expanding", PROPERTIES)
+    one, other = lazy_model(raw), lazy_model(raw)
+    one._properties["text"]._indexed = False
+    assert other._properties["text"]._indexed
+    pair = Pair.of(raw)
+    pair.both(lambda entity: setattr(entity._properties["text"], "_indexed", False))
+    pair.both(written)
+
+
+@pytest.mark.parametrize("kind", [kind.__name__ for kind in CLASSES])
+@pytest.mark.parametrize("name", sorted(PROPERTIES))
+def test_every_class_reads_and_writes_as_stock(kind: str, name: str) -> None:
+    """Also one that takes part in making properties; ndb makes its entities."""
+    pair = Pair.of(entity_of(kind, PROPERTIES))
+    pair.both(reading(name))
+    pair.both(written)
+    pair.agree()
+
+
+@pytest.mark.parametrize("kind", ["Assigning", "PerEntity", "Cloning", "Constructing"])
+def test_what_takes_part_in_making_properties_is_left_to_ndb(kind: str) -> None:
+    assert not is_lazy(lazy_model(entity_of(kind, PROPERTIES)))
+
+
+@pytest.mark.parametrize("name", ["_private", "dotted.name", "half", "query", "known", "key", ""])
+def test_names_that_mean_something_else(name: str) -> None:
+    raw = entity_of("WithProperty" if name == "half" else "Expanding", {name: 4, "text": "text"})
+    stock = outcome(stock_model, raw)
+    if isinstance(stock, Raised):
+        assert outcome(lazy_model, raw) == stock
+        return
+    pair = Pair.of(raw)
+    pair.both(lambda entity: sorted(vars(entity)))
+    pair.both(reading("text"))
+    pair.both(written)
+    pair.agree()
+
+
+OPERATIONS: dict[str, Callable[[Any], Any]] = {
+    "set": lambda entity: setattr(entity, "text", "other"),
+    "set new": lambda entity: setattr(entity, "new", [1]),
+    "set null": lambda entity: setattr(entity, "nothing", 1),
+    "set dict": lambda entity: setattr(entity, "dict", {"a": {"b": 1}}),
+    "delete": lambda entity: delattr(entity, "text"),
+    "delete unknown": lambda entity: delattr(entity, "gone"),
+    "delete of class": lambda entity: delattr(entity, "known"),
+    "append": lambda entity: entity.list.append("three"),
+    "to_dict": lambda entity: entity.to_dict(),
+    "to_dict of some": lambda entity: entity.to_dict(include=["text", "list"]),
+    "populate": lambda entity: entity.populate(text="other", known=5),
+    "repr": repr,
+    "names": lambda entity: sorted(entity._properties),
+    "properties": lambda entity: sorted(map(repr, entity._properties.values())),
+    "plain dict": lambda entity: sorted(dict(entity._properties)),
+    "pop": lambda entity: repr(entity._properties.pop("text")),
+    "replace": lambda entity: entity._properties.update(text=ndb.TextProperty("text")),
+    "hasattr": lambda entity: [hasattr(entity, name) for name in (*PROPERTIES, "gone")],
+    "attributes": lambda entity: sorted(vars(entity)),
+    "default": lambda entity: setattr(entity, "_default_indexed", False),
+    "equal": lambda entity: entity == copy.copy(entity),
+    "written": written,
+}
+
+
+@FEWER
+@given(names=st.lists(st.sampled_from(sorted(OPERATIONS)), max_size=6))
+@pytest.mark.parametrize("kind", ["Expanding", "Unindexed"])
+def test_anything_in_any_order(kind: str, names: list[str]) -> None:
+    pair = Pair.of(entity_of(kind, PROPERTIES))
+    for name in names:
+        pair.both(OPERATIONS[name])
+    pair.both(written)
+    pair.agree()
+
+
+@pytest.mark.parametrize(
+    "twin", [copy.copy, copy.deepcopy, lambda e: pickle.loads(pickle.dumps(e))]
+)
+def test_copies(twin: Callable[[Any], Any]) -> None:
+    pair = Pair.of(entity_of("Expanding", PROPERTIES))
+    pair.both(reading("text"))
+    made = pair.twins(twin)
+    if made is not None:
+        made.agree()
+    pair.agree()
+
+
+def test_defaults_of_the_class_are_those_of_the_time_of_reading(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Ndb makes the properties then; a class that is changed is looked at again."""
+    raw = entity_of("Expanding", PROPERTIES)
+    pair = Pair.of(raw)
+    monkeypatch.setattr(Expanding, "_default_indexed", False)
+    later = Pair.of(raw)
+    for each in (pair, later):
+        each.both(reading("text"))
+        each.both(written)
+        each.agree()
+    assert pair.lazy._properties["text"]._indexed
+    assert not later.lazy._properties["text"]._indexed
+
+
+def test_a_property_that_the_class_gets_later() -> None:
+    """What was dynamic is defined from then on."""
+    kind = type("Growing", (ndb.Expando,), {"known": ndb.IntegerProperty("k")})
+    raw = entity_of("Growing", PROPERTIES)
+    assert lazy_model(raw).text == "text"
+    kind.text = ndb.StringProperty(default="none")  # type: ignore[attr-defined]  # ndb has no types
+    kind._fix_up_properties()  # type: ignore[attr-defined]
+    pair = Pair.of(raw)
+    pair.both(reading("text"))
+    pair.agree()
+    assert isinstance(pair.lazy._properties["text"], ndb.StringProperty)
+
+
+def test_inside_of_other_models() -> None:
+    inside = embedded(**PROPERTIES)
+    raw = entity_of("Holder", {"inside": inside, "several": [inside, embedded()]})
+    pair = Pair.of(raw)
+    assert is_lazy(pair.lazy)
+    pair.both(lambda entity: entity.inside.text)
+    pair.both(lambda entity: entity.several[0].deep)
+    pair.both(written)
+    pair.agree()
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=range(len(FAULTS)))
+def test_a_dynamic_property_fails_alone(fault: Any) -> None:
+    """Where stock makes no model at all, what is beside the faulty property can be read."""
+    raw = entity_of("Expanding", {"text": "text", "faulty": fault, "k": 1})
+    expected = outcome(stock_model, raw)
+    assert isinstance(expected, Raised)
+    lazy = lazy_model(raw)
+    with patched():
+        assert lazy.known == 1
+        assert lazy.text == "text"
+        for _ in range(2):
+            assert outcome(lambda: lazy.faulty) == expected
+        assert "faulty" in lazy._properties
+
+
+def test_many_patterns_of_nulls_are_all_told_apart() -> None:
+    """More of them than are remembered."""
+    names = [f"name{number}" for number in range(8)]
+    for pattern in range(256):
+        properties = {name: None if pattern >> bit & 1 else bit for bit, name in enumerate(names)}
+        pair = Pair.of(entity_of("Expanding", properties))
+        pair.both(lambda entity: sorted(entity._properties))
+        pair.agree()
+
+
+def test_unread_properties_are_written_as_they_came() -> None:
+    """Their bytes are; a list is written by ndb."""
+    lazy = lazy_model(entity_of("Expanding", {**PROPERTIES, "list": [1, 2]}))
+    with patched():
+        lazy.new = "new"
+        assert lazy.text == "text"
+        lazy._prepare_for_put()
+        made = model._entity_to_ds_entity(lazy)
+    unread = {"k", "whole", "blob", "deep"}
+    assert isinstance(made, LazyEntity)
+    assert set(made._undecoded()) == unread
+    assert unread <= set(lazy._values._undecoded())
+
+
+@pytest.mark.parametrize("name", ["_set_value", "_store_value", "_do_validate"])
+def test_replaced_methods_of_dynamic_properties_are_called(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """If they were replaced before a class was read for the first time."""
+    called: list[str] = []
+    original = getattr(ndb.GenericProperty, name)
+
+    def replacement(prop: Any, *arguments: Any) -> Any:
+        called.append(prop._name)
+        return original(prop, *arguments)
+
+    type("Rigged", (ndb.Expando,), {})
+    monkeypatch.setattr(ndb.GenericProperty, name, replacement)
+    raw = entity_of("Rigged", {"list": [1, None], "text": "text"})
+    calls = []
+    for make in (stock_model, lazy_model):
+        called.clear()
+        make(raw)
+        calls.append(sorted(called))
+    assert calls[0]
+    assert calls[0] == calls[1]
+
+
+@pytest.mark.parametrize("change", ["assign", "replace", "pop"])
+def test_what_another_thread_does_while_a_property_is_made_stays_done(
+    monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    """Reading writes nothing over it."""
+    lazy = lazy_model(entity_of("Expanding", PROPERTIES))
+    make = ndb_expandos.DynamicProperties.make
+    other = ndb.TextProperty("text")
+
+    def interrupted(self: Any, name: str, repeated: bool) -> Any:
+        monkeypatch.undo()
+        if change == "assign":
+            lazy._properties["text"]._indexed = False
+        elif change == "replace":
+            lazy._properties["text"] = other
+        else:
+            lazy._properties.pop("text")
+        return make(self, name, repeated)
+
+    monkeypatch.setattr(ndb_expandos.DynamicProperties, "make", interrupted)
+    with patched():
+        found = list(lazy._properties.values())
+    if change == "pop":
+        assert "text" not in lazy._properties
+        return
+    (kept,) = (prop for prop in found if prop._name == "text")
+    assert kept is lazy._properties["text"]
+    assert kept is other if change == "replace" else not kept._indexed
+
+
+def test_threads_learn_patterns_at_once() -> None:
+    """More of them than are remembered, so that they are forgotten all the time."""
+    names = [f"name{number:03}" for number in range(300)]
+    raws = [
+        entity_of(
+            "Expanding", {name: None if bit == turn else bit for bit, name in enumerate(names)}
+        )
+        for turn in range(100)
+    ]
+
+    def read(number: int) -> list[int]:
+        return [len(lazy._properties) for lazy in map(received_model, raws[number:] + raws)]
+
+    def received_model(raw: bytes) -> Any:
+        return model._entity_from_protobuf(received(raw))
+
+    with patched(), switching_often():
+        results = together(4, read)
+    assert {count for result in results for count in result} == {len(names) - 1 + 2}

@@ -1,0 +1,194 @@
+"""Models and properties with methods, names and kinds of an application's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from google.cloud import ndb
+from google.cloud.ndb import polymodel
+
+from tests.patches.ndb.handmade import Everything
+from tests.patches.ndb.pairs import (
+    Pair,
+    is_lazy,
+    lazy_model,
+    reading,
+    stock_model,
+    written,
+)
+from tests.patches.ndb.raw_entities import entity_of
+from tests.support.snapshots import Raised, outcome
+
+pytestmark = pytest.mark.usefixtures("either_context")
+
+
+class Loud(ndb.IntegerProperty):
+    """A property of an application, with its own conversions."""
+
+    def _from_base_type(self, value: Any) -> Any:
+        return f"<{value}>"
+
+    def _to_base_type(self, value: str) -> int:
+        return int(value[1:-1])
+
+    def _validate(self, value: Any) -> Any:
+        return value
+
+
+class Stacked(Loud):
+    """One whose conversion keeps the value by returning None."""
+
+    def _from_base_type(self, value: Any) -> Any:
+        return None if value == "<1>" else value + "!"
+
+
+class Counting(ndb.IntegerProperty):
+    """One that is told of what is read, in another place each time."""
+
+    def _get_value(self, entity: Any) -> Any:
+        return ("got", super()._get_value(entity))
+
+    def _from_datastore(self, ds_entity: Any, value: Any) -> Any:
+        return super()._from_datastore(ds_entity, value)
+
+
+class Storing(ndb.IntegerProperty):
+    """One that stores in its own way."""
+
+    def _store_value(self, entity: Any, value: Any) -> None:
+        entity._values[self._name] = value
+        entity._stored = [*getattr(entity, "_stored", []), self._name]
+
+
+class Custom(ndb.Model):
+    loud = Loud()
+    louds = Loud("ls", repeated=True)
+    stacked = Stacked("st")
+    counting = Counting("c")
+
+    def __init__(self, **values: Any) -> None:
+        super().__init__(**values)
+        self.made_by_hand = True
+        if "loud" not in values:
+            setattr(self, "loud", "<3>")  # noqa: B010  # mypy takes it for what it is on the class
+
+
+class Keeping(ndb.Model):
+    storing = Storing()
+    other = ndb.IntegerProperty()
+
+
+@pytest.mark.parametrize("kind", ["Custom", "Keeping"])
+@pytest.mark.parametrize("value", [1, 2, None, "text", [1, 2], 2.5])
+@pytest.mark.parametrize("name", ["loud", "ls", "st", "c", "storing", "other"])
+def test_properties_of_an_application(kind: str, name: str, value: Any) -> None:
+    """Its overrides are called."""
+    raw = entity_of(kind, {name: value})
+    stock = outcome(stock_model, raw)
+    if isinstance(stock, Raised):
+        assert outcome(lazy_model, raw) == stock or is_lazy(lazy_model(raw))
+        return
+    for read in ("loud", "louds", "stacked", "counting", "storing", "other"):
+        pair = Pair.of(raw)
+        pair.both(reading(read))
+        pair.both(reading(read))
+        pair.agree()
+    pair.both(written)
+
+
+class WithKey(ndb.Model):
+    """One that has a property of the name that the key has elsewhere."""
+
+    key = ndb.StringProperty("k")
+
+
+class Picky(ndb.Model):
+    """One that refuses keys."""
+
+    value = ndb.IntegerProperty()
+
+    @staticmethod
+    def _validate_key(key: Any) -> Any:
+        if key.id() == 5:
+            raise ValueError("not 5")
+        return key
+
+
+class Renamed(ndb.Model):
+    """One whose entities are of a kind of another name."""
+
+    value = ndb.IntegerProperty("class_")
+
+    @classmethod
+    def _get_kind(cls) -> str:
+        return "RenamedKind"
+
+
+class WithClass(ndb.Model):
+    """One that has a property of the name that hierarchies store their classes under."""
+
+    class_ = ndb.StringProperty("class")
+
+
+class Root(polymodel.PolyModel):
+    value = ndb.IntegerProperty("v")
+
+
+class Leaf(Root):
+    more = ndb.IntegerProperty("m")
+
+    @classmethod
+    def _class_name(cls) -> str:
+        return "leaf"
+
+
+class Defaulting(ndb.Expando):
+    known = ndb.IntegerProperty("k", default=3)
+    later = ndb.StringProperty()
+
+    def __init__(self, **values: Any) -> None:
+        super().__init__(**values)
+        self.later = "later"
+
+
+@pytest.mark.parametrize(
+    ("kind", "properties"),
+    [
+        ("WithKey", {"k": "value"}),
+        ("WithKey", {"key": "ignored"}),
+        ("Picky", {"value": 1}),
+        ("RenamedKind", {"class_": 1, "value": 2}),
+        ("Renamed", {"class_": 1}),
+        ("WithClass", {"class": "WithClass"}),
+        ("WithClass", {"class": "Nobody"}),
+        ("WithClass", {"class": None}),
+        ("Root", {"class": ["Root"], "v": 1, "m": 2}),
+        ("Root", {"class": ["Root", "leaf"], "v": 1, "m": 2, "more": 3}),
+        ("Root", {"class": "leaf", "v": 1}),
+        ("Root", {"v": 1, "m": 1}),
+        ("leaf", {"class": ["Root", "leaf"], "v": 1}),
+        ("Root", {"class": ["Root", "gone"], "v": 1}),
+        ("Defaulting", {"k": 1}),
+        ("Defaulting", {"k": 1, "later": "sooner"}),
+        ("Defaulting", {"k": 1, "new": [1], "newer": None}),
+        ("Nobody", {"k": 1}),
+        ("Model", {"k": 1}),
+        ("Expando", {"k": 1}),
+        (Everything.__name__, {}),
+    ],
+)
+def test_classes_of_an_application(kind: str, properties: dict[str, Any]) -> None:
+    """Names, kinds and constructors of its own are taken as stock ndb takes them."""
+    raw = entity_of(kind, properties)
+    stock = outcome(stock_model, raw)
+    if isinstance(stock, Raised):
+        assert outcome(lazy_model, raw) == stock
+        return
+    for name in sorted(prop._code_name for prop in stock._properties.values()):
+        pair = Pair.of(raw)
+        pair.both(reading(name))
+        pair.both(lambda entity: (entity.key, entity._key, sorted(vars(entity))))
+        pair.both(repr)
+        pair.both(written)
+        pair.agree()

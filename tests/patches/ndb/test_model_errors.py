@@ -1,0 +1,118 @@
+"""What stock ndb refuses to make a model of: the one property that is to blame is not read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+from google.cloud import ndb
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from tests.patches.ndb import raw_entities
+from tests.patches.ndb.model_strategies import Stored, changed_entities
+from tests.patches.ndb.pairs import (
+    FEWER,
+    is_lazy,
+    lazy_model,
+    patched,
+    seen,
+    stock_model,
+    without_class,
+)
+from tests.patches.ndb.raw_entities import FAULTS
+from tests.support.snapshots import Raised, outcome
+from tests.support.stock import EntityMessage
+
+# Python 3.10 has none.
+HAS_NOTES = hasattr(BaseException, "add_note")
+
+
+pytestmark = pytest.mark.usefixtures("either_context")
+
+
+@FEWER
+@given(stored=changed_entities(faulty=True), data=st.data())
+def test_one_property_fails_alone(stored: Stored, data: st.DataObject) -> None:
+    """It raises what stock raises, each time, and says which property it is; others are read."""
+    expected = seen(lambda: stock_model(stored.raw))
+    assume(isinstance(expected, Raised))
+    made = without_class(outcome(lazy_model, stored.raw))
+    if isinstance(made, Raised):
+        # The error of one of the properties, or of the key.
+        bare = EntityMessage.FromString(stored.raw)
+        bare.ClearField("properties")
+        assert made == expected or made in [
+            seen(lambda: stock_model(bare.SerializeToString())),
+            *(
+                seen(partial(stock_value, stored.raw, name))
+                for name in raw_entities.names_in(stored.raw)
+            ),
+        ]
+        return
+    assert is_lazy(made)
+    errors = []
+    for name in data.draw(st.permutations(list(made._values))):
+        value = seen(partial(stock_value, stored.raw, name))
+        for _ in range(2):
+            with patched():
+                assert seen(partial(made._values.__getitem__, name)) == value
+        if isinstance(value, Raised):
+            errors.append(value)
+            assert not HAS_NOTES or name in told_by(partial(made._values.__getitem__, name))
+            prop = made._properties[name]
+            if not isinstance(prop, ndb.ComputedProperty):
+                # Which never looks at what is stored.
+                assert not HAS_NOTES or name in told_by(partial(getattr, made, prop._code_name))
+    if expected not in errors:
+        # What the model does not take from the entity is not looked at.
+        rest = set(raw_entities.names_in(stored.raw)) - set(made._values)
+        assert expected in [seen(partial(stock_value, stored.raw, name)) for name in rest]
+    if errors:
+        with patched():
+            assert seen(made._values.items) in errors
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=range(len(FAULTS)))
+def test_a_property_of_a_sub_model_fails_alone(fault: Any) -> None:
+    """Where stock makes no model at all, what is beside the faulty property can be read."""
+    message = EntityMessage()
+    message.key.partition_id.project_id = "p"
+    message.key.path.add(kind="Everything", id=5)
+    inner = message.properties["address"].entity_value.properties
+    inner["s"].CopyFrom(fault)
+    inner["number"].integer_value = 5
+    message.properties["i"].integer_value = 1
+    raw = message.SerializeToString()
+    expected = seen(lambda: stock_model(raw))
+    lazy = lazy_model(raw)
+    with patched():
+        assert lazy.integer == 1
+        assert lazy.address.number == 5
+        for _ in range(2):
+            assert seen(lambda: lazy.address.street) == expected
+    assert not HAS_NOTES or "'s'" in told_by(lambda: lazy.address.street)
+
+
+def stock_value(raw: bytes, name: str) -> Any:
+    """Make a model of one property alone and return what it has for it."""
+    return stock_model(raw_entities.alone(raw, "class", name))._values.get(name)
+
+
+def told_by(read: Callable[[], Any]) -> str:
+    """Return what the error says that ``read`` raises, with its notes."""
+    with patched(), pytest.raises(Exception) as caught:  # noqa: PT011  # any, it was compared
+        read()
+    notes: list[str] = getattr(caught.value, "__notes__", [])
+    return " ".join([str(caught.value), *notes])
+
+
+@FEWER
+@given(stored=changed_entities(faulty=True))
+def test_nothing_is_refused_that_stock_makes(stored: Stored) -> None:
+    """An error is an error on both sides; it may come later under the patch, never sooner."""
+    made = outcome(lazy_model, stored.raw)
+    if isinstance(made, Raised):
+        assert isinstance(outcome(stock_model, stored.raw), Raised)

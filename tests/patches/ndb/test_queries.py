@@ -1,0 +1,298 @@
+"""Queries, however their results are asked for, give what stock ndb gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from google.cloud import ndb
+from google.cloud.environment_vars import GCD_HOST
+from google.cloud.ndb import model
+
+from tests.patches.ndb.describing import attempt
+from tests.patches.ndb.sides import Sides
+from tests.patches.ndb.stored import (
+    COUNT,
+    ODD,
+    Circle,
+    Dotted,
+    Hooked,
+    Item,
+    Loose,
+    Residence,
+    Shape,
+)
+
+
+def _parent() -> Any:
+    return ndb.Key("Parent", 1)
+
+
+class TestWaysToAsk:
+    """Everything that a query can be asked for."""
+
+    @pytest.mark.parametrize(
+        "ask",
+        [
+            lambda query: query.fetch(),
+            lambda query: query.fetch(3),
+            lambda query: query.fetch(limit=2, offset=3),
+            lambda query: query.fetch_async().result(),
+            lambda query: query.fetch_async(limit=1).result(),
+            list,
+            lambda query: list(query.iter()),
+            lambda query: list(query.iter(limit=5, offset=1)),
+            lambda query: query.get(),
+            lambda query: query.get_async().result(),
+            lambda query: query.map(lambda one: (one, one.number)),
+            lambda query: query.map_async(lambda one: one.key).result(),
+            lambda query: query.map(lambda key: key.get_async(), keys_only=True),
+            lambda query: query.count(),
+            lambda query: query.count(limit=2),
+            lambda query: query.count_async().result(),
+            lambda query: query.fetch(keys_only=True),
+            lambda query: query.get(keys_only=True),
+            lambda query: query.fetch(use_cache=False),
+            lambda query: query.fetch(read_consistency=ndb.EVENTUAL),
+            lambda query: query.fetch(limit=0),
+            lambda query: query.fetch(offset=COUNT + 1),
+        ],
+    )
+    def test_of_one_query(self, loopback_sides: Sides, ask: Any) -> None:
+        loopback_sides.check(lambda: ask(Item.query(ODD).order(-Item.number)))
+
+    def test_fetch(self, sides: Sides) -> None:
+        sides.check(lambda: Item.query().order(Item.number).fetch())
+
+    def test_limit_and_offset(self, sides: Sides) -> None:
+        sides.check(
+            lambda: [
+                Item.query().order(Item.number).fetch(limit=limit, offset=offset)
+                for limit in (None, 1, 4)
+                for offset in (None, 2, COUNT)
+            ]
+        )
+
+    def test_iterator(self, sides: Sides) -> None:
+        def stepwise() -> Any:
+            iterator = Item.query().order(Item.number).iter()
+            seen: list[Any] = []
+            while iterator.has_next():
+                seen.append([iterator.probably_has_next(), next(iterator), iterator.cursor_after()])
+            return seen, iterator.probably_has_next()
+
+        sides.check(stepwise)
+
+    def test_iterator_asynchronously(self, sides: Sides) -> None:
+        @ndb.tasklet
+        def collected() -> Any:
+            iterator = Item.query().order(Item.number).iter()
+            seen = []
+            while (yield iterator.has_next_async()):
+                seen.append(iterator.next())
+            raise ndb.Return(seen)
+
+        sides.check(lambda: collected().result())
+
+    @pytest.mark.parametrize("environment", [None, "named"])
+    def test_count(
+        self, sides: Sides, environment: str | None, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Where the environment names an emulator, ndb counts in another way."""
+        if environment is not None:
+            monkeypatch.setenv(GCD_HOST, environment)
+
+        def counts() -> Any:
+            query = Item.query()
+            return [
+                *(query.count(), query.count(limit=4), query.filter(ODD).count()),
+                *(query.filter(Item.number > 100).count(), query.count(limit=100)),
+            ]
+
+        sides.check(counts)
+
+    def test_kindless(self, sides: Sides) -> None:
+        sides.check(lambda: ndb.Query(ancestor=_parent()).fetch())
+
+    def test_polymodel(self, sides: Sides) -> None:
+        sides.check(lambda: [Shape.query().order(Shape.number).fetch(), Circle.query().fetch()])
+
+    def test_several_kinds_at_once(self, sides: Sides) -> None:
+        def both() -> Any:
+            futures = [Item.query().order(Item.number).fetch_async(), Shape.query().fetch_async()]
+            return [future.result() for future in futures]
+
+        sides.check(both)
+
+    def test_one_that_cannot_be_made(self, sides: Sides, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Ends its own query, wherever among the results it comes."""
+        monkeypatch.delitem(model.Model._kind_map, "Circle")
+
+        def scenario() -> Any:
+            queries = [
+                *(Shape.query().order(order) for order in (Shape.number, -Shape.number)),
+                Item.query().order(Item.number),
+            ]
+            futures = [query.fetch_async() for query in queries]
+            return [attempt(future.result) for future in futures]
+
+        sides.check(scenario, lazy=None)
+
+    def test_in_the_context_of_the_call(self, sides: Sides) -> None:
+        """The models go into the cache of the context that was current then."""
+
+        def scenario() -> Any:
+            with ndb.get_context().new(cache_policy=None).use() as inner:
+                future = Item.query().order(Item.number).fetch_async()
+            found = future.result()
+            return found, [inner.cache.get(item.key) is item for item in found]
+
+        sides.check(scenario)
+
+    def test_gql(self, loopback_sides: Sides) -> None:
+        loopback_sides.check(
+            lambda: ndb.gql("SELECT * FROM Item WHERE parity = :1 ORDER BY number", "odd").fetch()
+        )
+
+    def test_default_options(self, loopback_sides: Sides) -> None:
+        def limited() -> Any:
+            options = ndb.QueryOptions(limit=2, use_cache=False)
+            return Item.query(default_options=options).fetch()
+
+        loopback_sides.check(limited)
+
+    def test_equal_keys_and_other_values(self, sides: Sides) -> None:
+        """A model that was changed and is in the context's cache stays as it is."""
+
+        def changed() -> Any:
+            first = ndb.Key(Item, 1).get()
+            first.text = "changed, not put"
+            return Item.query().order(Item.number).fetch(3)
+
+        sides.check(changed)
+
+
+class TestPages:
+    def test_all_pages(self, sides: Sides) -> None:
+        def pages() -> Any:
+            seen, cursor, more = [], None, True
+            while more:
+                query = Item.query().order(Item.number)
+                found, cursor, more = query.fetch_page(2, start_cursor=cursor)
+                seen.append([found, cursor, more])
+            return seen
+
+        sides.check(pages)
+
+    def test_from_a_cursor_of_text(self, sides: Sides) -> None:
+        def second_page() -> Any:
+            query = Item.query().order(Item.number)
+            _, cursor, _ = query.fetch_page(3)
+            again = ndb.Cursor(urlsafe=cursor.urlsafe())
+            return query.fetch_page(3, start_cursor=again), query.fetch(end_cursor=again)
+
+        sides.check(second_page)
+
+    def test_keys(self, sides: Sides) -> None:
+        sides.check(lambda: Item.query().order(Item.number).fetch_page(2, keys_only=True))
+
+    def test_of_nothing(self, sides: Sides) -> None:
+        sides.check(lambda: Item.query(Item.number > 100).fetch_page(2))
+
+    def test_projection(self, sides: Sides) -> None:
+        sides.check(
+            lambda: Item.query(projection=["number"]).order(Item.number).fetch_page(2),
+            lazy=False,
+        )
+
+    def test_continued_by_the_other_side(self, loopback_sides: Sides) -> None:
+        """A cursor of stock ndb continues lazily, and the other way round."""
+        sides = loopback_sides
+
+        def page(cursor: Any) -> Any:
+            with sides.context():
+                query = Item.query().order(Item.number)
+                found, after, _ = query.fetch_page(3, start_cursor=cursor)
+                return [one.number for one in found], after
+
+        first, cursor = page(None)
+        with sides.lazily():
+            assert page(None) == (first, cursor)
+            second, cursor = page(cursor)
+        third, _ = page(cursor)
+        assert first + second + third == list(range(1, COUNT + 1))
+
+
+class TestFilters:
+    @pytest.mark.parametrize(
+        "condition",
+        [
+            Item.number > 3,
+            Item.number != 3,
+            Item.flag == True,  # noqa: E712
+            Item.text == "é 漢 🜁 2",
+            Item.nothing == None,  # noqa: E711
+            Item.tags == "tag 1",
+            Item.shouted == "QUIET 3",
+            Item.computed == "odd 3",
+            Item.site.name == "nested",
+            Item.address == Residence(street="2 Street", city="even"),
+            Item.addresses.street == "3 Street",
+            ndb.AND(ODD, Item.number > 3),
+        ],
+        ids=repr,
+    )
+    def test_condition(self, loopback_sides: Sides, condition: Any) -> None:
+        loopback_sides.check(lambda: Item.query(condition).fetch())
+
+    def test_keys(self, loopback_sides: Sides) -> None:
+        loopback_sides.check(
+            lambda: [
+                Item.query(Item.key == ndb.Key(Item, 2)).fetch(),
+                Item.query(Item.key > ndb.Key(Item, 4)).fetch(),
+                Item.query(Item.reference == ndb.Key("Other", "name", "Child", 3)).fetch(),
+            ]
+        )
+
+    def test_ancestor(self, sides: Sides) -> None:
+        sides.check(
+            lambda: [
+                Hooked.query(ancestor=_parent()).fetch(),
+                Hooked.query(Hooked.number > 3, ancestor=_parent()).fetch(),
+                Hooked.query(ancestor=_parent()).fetch(keys_only=True),
+                Hooked.query(ancestor=_parent()).order(-Hooked.number).get(),
+            ]
+        )
+
+    @pytest.mark.parametrize("order", [Item.number, -Item.number, Item.key, -Item.key], ids=repr)
+    def test_order(self, loopback_sides: Sides, order: Any) -> None:
+        loopback_sides.check(lambda: Item.query().order(Item.parity, order).fetch())
+
+    def test_of_dotted_properties(self, loopback_sides: Sides) -> None:
+        loopback_sides.check(
+            lambda: Dotted.query(Dotted.address.street == "2 Street").fetch(), lazy=False
+        )
+
+
+class TestServerOperators:
+    def test_in(self, loopback_sides: Sides) -> None:
+        condition = Item.number.IN([1, 3, 5, 100], server_op=True)
+        loopback_sides.check(lambda: Item.query(condition).order(Item.number).fetch())
+
+    def test_not_in(self, loopback_sides: Sides) -> None:
+        loopback_sides.check(
+            lambda: Item.query(Item.number.NOT_IN([1, 3, 5])).order(Item.number).fetch()
+        )
+
+
+class TestFullResults:
+    """Structured properties and Expandos outside projections."""
+
+    def test_dotted(self, sides: Sides) -> None:
+        sides.check(lambda: Dotted.query().order(Dotted.number).fetch(), lazy=False)
+
+    def test_expando(self, sides: Sides) -> None:
+        sides.check(lambda: Loose.query(Loose.number == 2).fetch())
+
+    def test_expando_of_names_that_the_class_has(self, sides: Sides) -> None:
+        sides.check(lambda: Loose.query(Loose.number == 1).fetch())

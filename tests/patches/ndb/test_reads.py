@@ -1,0 +1,293 @@
+"""Reads by key, whatever asks for them, give what stock ndb gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from google.cloud import ndb
+from google.cloud.ndb import global_cache
+from google.cloud.ndb.context import get_context
+
+from tests.patches.ndb.caches import counted_calls
+from tests.patches.ndb.describing import FIRST_VIEWS, attempt, describe
+from tests.patches.ndb.sides import Sides
+from tests.patches.ndb.stored import (
+    ALL,
+    MISSING,
+    Circle,
+    Constructed,
+    Dotted,
+    Hooked,
+    Item,
+    Loose,
+    Shape,
+    item_keys,
+)
+
+
+class TestLookups:
+    """Reads by key."""
+
+    def test_get(self, sides: Sides) -> None:
+        sides.check(lambda: ndb.Key(Item, 1).get())
+
+    def test_get_by_id(self, sides: Sides) -> None:
+        sides.check(lambda: Item.get_by_id(2))
+
+    def test_get_multi_async_of_which_some_are_cancelled(self, loopback_sides: Sides) -> None:
+        def scenario() -> Any:
+            futures = ndb.get_multi_async(item_keys(*ALL))
+            for future in futures[::2]:
+                future.cancel()
+            states = [(future.done(), future.running()) for future in futures]
+            return [states, *(attempt(future.result) for future in futures)]
+
+        loopback_sides.check(scenario, lazy=None)
+
+    def test_get_multi_async_with_a_policy_that_fails(self, loopback_sides: Sides) -> None:
+        """Each future has what went wrong with its own key."""
+
+        def policy(key: Any) -> bool:
+            if key.id() == 2:
+                raise LookupError(key)
+            return False
+
+        def scenario() -> Any:
+            futures = ndb.get_multi_async(item_keys(*ALL))
+            return [[future.done() for future in futures], *(attempt(f.result) for f in futures)]
+
+        loopback_sides.check(scenario, lazy=None, cache_policy=policy)
+
+    @pytest.mark.parametrize("policy", ["cache_policy", "datastore_policy"])
+    @pytest.mark.parametrize(
+        "error", [ValueError(), KeyError(1), StopIteration(1), ndb.Return(1)], ids=repr
+    )
+    @pytest.mark.parametrize("cancelled", [False, True])
+    def test_get_multi_async_ends_as_a_tasklet(
+        self, loopback_sides: Sides, policy: str, error: Exception, cancelled: bool
+    ) -> None:
+        """A policy may raise anything: the loop goes on to serve others."""
+
+        def fail(_: Any) -> bool:
+            raise error
+
+        def scenario() -> Any:
+            context = get_context()
+            getattr(context, f"set_{policy}")(fail)
+            futures = ndb.get_multi_async(item_keys(*ALL))
+            states = [[future.done() for future in futures]]
+            if cancelled:
+                for future in futures:
+                    future.cancel()
+                states.append([future.done() for future in futures])
+            ended = [attempt(future.result) for future in futures]
+            getattr(context, f"set_{policy}")(None)
+            return [states, ended, Item.query().count()]
+
+        loopback_sides.check(scenario, lazy=None)
+
+    def test_get_multi_async_from_nowhere(self, loopback_sides: Sides) -> None:
+        """With neither the cache nor the datastore to be asked."""
+
+        def scenario() -> Any:
+            futures = ndb.get_multi_async(item_keys(*ALL), use_datastore=False, use_cache=False)
+            for future in futures[1:]:
+                future.cancel()
+            return [*(attempt(future.result) for future in futures), Item.query().count()]
+
+        loopback_sides.check(scenario, lazy=None)
+
+    @pytest.mark.parametrize("cached", [False, True])
+    def test_policies_are_asked_as_often(self, loopback_sides: Sides, cached: bool) -> None:
+        def scenario() -> Any:
+            asked: list[Any] = []
+
+            def policy(name: str) -> Any:
+                def allow(key: Any) -> bool:
+                    asked.append((name, type(key).__name__))
+                    return True
+
+                return allow
+
+            context = get_context()
+            for name in ("cache_policy", "datastore_policy", "global_cache_policy"):
+                getattr(context, f"set_{name}")(policy(name))
+            found = ndb.get_multi(item_keys(*ALL))
+            # The batch of each key is looked for at another time.
+            return [len(found), sorted(asked)]
+
+        cache = global_cache._InProcessGlobalCache() if cached else None
+        loopback_sides.check(scenario, lazy=None, global_cache=cache)
+
+    def test_get_multi_async_ends_in_order(self, loopback_sides: Sides) -> None:
+        def scenario() -> Any:
+            ended: list[int] = []
+            futures = ndb.get_multi_async(item_keys(*ALL))
+            for number, future in enumerate(futures):
+                future.add_done_callback(lambda _, number=number: ended.append(number))
+            futures[-1].result()
+            return [ended, [future.done() for future in futures], ended]
+
+        loopback_sides.check(scenario, lazy=None)
+
+    def test_get_async(self, sides: Sides) -> None:
+        sides.check(lambda: [f.result() for f in [key.get_async() for key in item_keys(*ALL)]])
+
+    def test_get_multi(self, sides: Sides) -> None:
+        sides.check(lambda: ndb.get_multi(item_keys(*ALL)))
+
+    def test_get_multi_async(self, sides: Sides) -> None:
+        sides.check(lambda: [future.result() for future in ndb.get_multi_async(item_keys(3, 1, 2))])
+
+    def test_one_key_many_times(self, sides: Sides) -> None:
+        def same() -> Any:
+            found = ndb.get_multi(item_keys(1, 2, 1), use_cache=False)
+            return found, found[0] is found[2]
+
+        sides.check(same)
+
+    def test_missing(self, sides: Sides) -> None:
+        sides.check(lambda: ndb.Key(Item, MISSING).get())
+
+    def test_some_are_missing(self, sides: Sides) -> None:
+        sides.check(lambda: ndb.get_multi(item_keys(1, MISSING, 2, MISSING + 1, 3)))
+
+    @pytest.mark.parametrize("options", [{"use_cache": False}, {"read_consistency": ndb.EVENTUAL}])
+    def test_options(self, sides: Sides, options: dict[str, Any]) -> None:
+        sides.check(lambda: ndb.get_multi(item_keys(1, 2), **options))
+
+    def test_get_or_insert_of_what_is_there(self, sides: Sides) -> None:
+        def inserted() -> Any:
+            first = Hooked.get_or_insert("a name", number=1)
+            ndb.get_context().clear_cache()
+            return first, Hooked.get_or_insert("a name", number=2)
+
+        sides.check(inserted, lazy=None, writes=True)
+
+    def test_several_kinds(self, sides: Sides) -> None:
+        keys = [(Item, 1), (Shape, 1), (Shape, 2), (Hooked, 1), (Item, 2)]
+        sides.check(lambda: ndb.get_multi([ndb.Key(kind, number) for kind, number in keys]))
+
+    def test_polymodel(self, sides: Sides) -> None:
+        """An entity is an instance of the class that it was stored by."""
+
+        def shapes() -> Any:
+            found = ndb.get_multi([ndb.Key(Shape, 1), ndb.Key(Shape, 2)])
+            assert [type(one) for one in found] == [Shape, Circle]
+            return found
+
+        sides.check(shapes)
+
+    def test_constructor(self, sides: Sides) -> None:
+        """A constructor runs, and what was stored goes over what it sets."""
+
+        def constructed() -> Any:
+            found = ndb.Key(Constructed, 1).get()
+            return found, found.noted, found.made
+
+        sides.check(constructed)
+
+    def test_class_that_is_not_defined(self, sides: Sides) -> None:
+        def unknown() -> Any:
+            with pytest.MonkeyPatch.context() as patching:
+                patching.delitem(ndb.Model._kind_map, "Hooked")
+                return ndb.Key("Hooked", 1).get()
+
+        sides.check(unknown, works=False)
+
+    def test_names_that_the_class_has_not(self, sides: Sides) -> None:
+        """Stored names that are no properties any more are passed over."""
+
+        class Smaller(ndb.Model):
+            number = ndb.IntegerProperty()
+
+            @classmethod
+            def _get_kind(cls) -> str:
+                return "Smaller"
+
+        def smaller() -> Any:
+            with pytest.MonkeyPatch.context() as patching:
+                patching.setitem(ndb.Model._kind_map, "Hooked", Smaller)
+                return ndb.Key("Hooked", 1).get(use_cache=False)
+
+        sides.check(smaller, works=False)
+        with pytest.MonkeyPatch.context() as patching:
+            patching.setattr(Smaller, "_get_kind", classmethod(lambda cls: "Hooked"))
+            sides.check(smaller)
+
+
+@pytest.mark.parametrize("names", [("ndb",)], ids=["ndb"])
+@pytest.mark.parametrize("kind", [Item, Dotted, Loose, Constructed])
+@pytest.mark.parametrize("view", FIRST_VIEWS)
+def test_whatever_is_done_first(loopback_sides: Sides, view: str, kind: Any) -> None:
+    """Nothing has to be read of a model before something else works."""
+    seen = []
+
+    def first() -> Any:
+        found = ndb.Key(kind, 1).get()
+        described = describe([attempt(lambda: FIRST_VIEWS[view](found)), found])
+        seen.append(described)
+        return None
+
+    loopback_sides.check(first)
+    assert seen[1] == seen[0]
+    assert seen[2] == seen[0]
+
+
+def test_after_the_context(loopback_sides: Sides) -> None:
+    """Models can be read when their context is gone."""
+    sides = loopback_sides
+
+    def read() -> Any:
+        with sides.context():
+            return ndb.get_multi([*item_keys(*ALL), ndb.Key(Dotted, 1), ndb.Key(Shape, 2)])
+
+    expected = describe(read())
+    with sides.lazily():
+        assert describe(read()) == expected
+
+
+class TestCalls:
+    """The datastore gets the calls that stock ndb makes."""
+
+    def test_one_for_many_keys(self, loopback_sides: Sides) -> None:
+        def counted() -> Any:
+            with counted_calls() as calls:
+                return ndb.get_multi([*item_keys(*ALL, MISSING, 1), ndb.Key(Shape, 1)]), calls
+
+        loopback_sides.check(counted)
+
+    def test_one_for_each_set_of_options(self, loopback_sides: Sides) -> None:
+        options = [
+            {},
+            {"use_cache": False},
+            {"read_consistency": ndb.EVENTUAL},
+            {"timeout": 5},
+            {"retries": 1, "timeout": 5},
+            {"timeout": 5, "retries": 1},
+            {"use_cache": False},
+        ]
+
+        def counted() -> Any:
+            with counted_calls() as calls:
+                futures = [
+                    key.get_async(**chosen)
+                    for key, chosen in zip(item_keys(*ALL), options, strict=True)
+                ]
+                multi = ndb.get_multi(item_keys(1, 2), use_cache=False)
+                return [future.result() for future in futures], multi, calls
+
+        loopback_sides.check(counted)
+
+    def test_none_for_no_keys(self, loopback_sides: Sides) -> None:
+        def counted() -> Any:
+            with counted_calls() as calls:
+                return ndb.get_multi([]), calls
+
+        loopback_sides.check(counted)
+
+    @pytest.mark.parametrize("options", [{"nonsense": 1}, {"timeout": 1, "deadline": 1}])
+    def test_wrong_options(self, loopback_sides: Sides, options: Any) -> None:
+        loopback_sides.check(lambda: ndb.get_multi(item_keys(1, 2), **options), works=False)
+        loopback_sides.check(lambda: ndb.Key(Item, 1).get(**options), works=False)

@@ -1,0 +1,65 @@
+"""The client's attributes on the way of reads and writes, now and before any patch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from google.cloud.datastore import batch as batch_module
+from google.cloud.datastore import client as client_module
+from google.cloud.datastore import helpers
+from google.cloud.datastore import query as query_module
+from google.cloud.datastore._http import HTTPDatastoreAPI
+from google.cloud.datastore.key import Key
+from google.cloud.datastore_v1.services.datastore.client import DatastoreClient
+from google.cloud.datastore_v1.services.datastore.transports.grpc import DatastoreGrpcTransport
+
+_NAMESPACES: tuple[Any, ...] = (
+    helpers,
+    batch_module,
+    batch_module.Batch,
+    client_module,
+    client_module.Client,
+    query_module,
+    query_module.Query,
+    query_module.Iterator,
+    Key,
+    HTTPDatastoreAPI,
+    DatastoreClient,
+    DatastoreGrpcTransport,
+)
+
+
+# Python adds these when a module raises a warning, when the annotations of a class are read, and
+# when an instance is pickled.
+_ADDED_BY_PYTHON = frozenset(("__warningregistry__", "__annotations__", "__slotnames__"))
+
+
+class _Identity:
+    """An object that is equal to itself alone, whatever the object thinks of that."""
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Identity) and self.value is other.value
+
+    __hash__ = None  # type: ignore[assignment]  # how Python spells "unhashable"
+
+    def __repr__(self) -> str:
+        return f"{self.value!r} at {id(self.value):#x}"
+
+
+def standing() -> dict[tuple[str, str], _Identity]:
+    """Return every attribute of the client's modules and classes on the way of reads and writes.
+
+    Compared by identity: equal is what is the very same object.
+    """
+    return {
+        (namespace.__name__, name): _Identity(value)
+        for namespace in _NAMESPACES
+        for name, value in vars(namespace).items()
+        if name not in _ADDED_BY_PYTHON
+    }
+
+
+ORIGINALS = standing()

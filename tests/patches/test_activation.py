@@ -1,0 +1,356 @@
+"""When patch() does something, when it refuses, and what it says then."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.subprocesses import answer, run
+
+_STATE = """
+import json, logging, sys, warnings
+
+def nothing_is_replaced():
+    from google.cloud.datastore import client, helpers
+    return (
+        helpers.entity_from_protobuf.__code__.co_filename == helpers.__file__
+        and client.Client._datastore_api.fget.__code__.co_filename == client.__file__
+    )
+
+def say(**state):
+    state["stock"] = nothing_is_replaced()
+    # google-cloud-ndb, which may be installed, has tests of its own.
+    state["patched"] = [name for name in lazyentity.patched() if name != "ndb"]
+    print(json.dumps(state))
+"""
+
+
+def ask(body: str, warnings: str = "default", **environment: str) -> Any:
+    """Run ``body`` in a fresh interpreter; return what it passed to ``say()``, and the state then.
+
+    Of the state, ``stock`` is whether the client's code stands where it would be patched.
+    """
+    return answer("-c", _STATE + body, warnings=warnings, **environment)
+
+
+class TestImporting:
+    """Only ``import lazyentity.auto`` does anything but define names."""
+
+    @pytest.mark.parametrize("module", ["lazyentity", "lazyentity.patches"])
+    def test_patches_nothing(self, module: str) -> None:
+        assert ask(f"import {module}, lazyentity; say()") == {"stock": True, "patched": []}
+
+    def test_auto_patches(self) -> None:
+        state = ask("import lazyentity.auto; say()")
+        assert state == {"stock": False, "patched": ["datastore"]}
+
+    def test_auto_patches_once(self) -> None:
+        """Importing the module again, already imported, does not undo an unpatch()."""
+        state = ask(
+            "import lazyentity.auto; lazyentity.unpatch(); import lazyentity.auto as _; say()"
+        )
+        assert state == {"stock": True, "patched": []}
+
+    def test_leaves_logging_and_warning_filters_alone(self) -> None:
+        state = ask(
+            """
+from google.cloud import datastore
+before = list(warnings.filters), logging.root.level, list(logging.root.handlers)
+import lazyentity.auto
+say(same=before == (list(warnings.filters), logging.root.level, list(logging.root.handlers)))
+"""
+        )
+        assert state["same"]
+
+
+_WITH_VERSION = """
+from google.cloud.datastore import version
+version.__version__ = {version!r}
+import lazyentity
+"""
+
+
+@pytest.mark.parametrize("version", ["1.15.5", "2.20.1", "2.28.0", "3.0.0", "2.28.0rc1"])
+class TestUnsupportedVersion:
+    """A google-cloud-datastore outside the declared range is left as it is."""
+
+    def test_is_one_warning_however_often_it_is_patched(self, version: str) -> None:
+        state = ask(
+            _WITH_VERSION.format(version=version)
+            + """
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    for _ in range(3):
+        lazyentity.patch()
+    lazyentity.patch("datastore")
+say(caught=[(one.category.__name__, str(one.message)) for one in caught])
+"""
+        )
+        ((category, text),) = state["caught"]
+        assert category == "RuntimeWarning"
+        assert f"google-cloud-datastore {version} is not supported" in text
+        assert ">=2.20.2" in text
+        assert state["stock"]
+        assert state["patched"] == []
+
+    def test_raises_when_strict(self, version: str) -> None:
+        """And raises as often as it is asked, whether or not a warning came before."""
+        state = ask(
+            _WITH_VERSION.format(version=version)
+            + """
+warnings.simplefilter("ignore")
+texts = []
+for strict in (True, False, True):
+    try:
+        lazyentity.patch(strict=strict)
+    except RuntimeError as error:
+        texts.append(str(error))
+say(texts=texts)
+"""
+        )
+        assert len(state["texts"]) == 2
+        for text in state["texts"]:
+            assert f"google-cloud-datastore {version} is not supported" in text
+        assert state["stock"]
+        assert state["patched"] == []
+
+
+@pytest.mark.parametrize("version", ["2.20.2", "2.21.0", "2.27.0", "2.27.9", "2.27.0.post1"])
+def test_supported_versions_are_patched(version: str) -> None:
+    """The whole declared range is patched, its ends included."""
+    state = ask(
+        _WITH_VERSION.format(version=version) + "lazyentity.patch(strict=True); say()",
+        warnings="error",
+    )
+    assert state == {"stock": False, "patched": ["datastore"]}
+
+
+class TestWarningsPointAtTheCaller:
+    """A warning names the line that asked for the patch, not one of lazyentity's own."""
+
+    @pytest.mark.parametrize("how", ["lazyentity.patch()", "import lazyentity.auto"])
+    def test_when_refused(self, how: str, tmp_path: Path) -> None:
+        caller = tmp_path / "caller.py"
+        caller.write_text(f"import lazyentity\ndef activate():\n    {how}\n")
+        state = ask(
+            _WITH_VERSION.format(version="1.0")
+            + """
+import caller
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    caller.activate()
+say(places=[(one.filename, one.lineno) for one in caught])
+""",
+            **_with_path(tmp_path),
+        )
+        assert state["places"] == [[str(caller), 3]]
+
+    @pytest.mark.parametrize("how", ["lazyentity.patch()", "import lazyentity.auto"])
+    def test_when_too_late(self, how: str, tmp_path: Path) -> None:
+        caller = tmp_path / "caller.py"
+        caller.write_text(
+            "import lazyentity\n"
+            "from google.cloud.datastore.helpers import entity_from_protobuf\n"
+            f"def activate():\n    {how}\n"
+        )
+        state = ask(
+            """
+import lazyentity, caller
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    caller.activate()
+say(places=[(one.filename, one.lineno) for one in caught])
+""",
+            **_with_path(tmp_path),
+        )
+        assert state["places"] == [[str(caller), 4]]
+
+
+def _with_path(folder: Path) -> dict[str, str]:
+    return {"PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])}
+
+
+class TestDisabled:
+    """The kill switch LAZYENTITY_DISABLE, for whoever runs a program that patches."""
+
+    @pytest.mark.parametrize("value", ["1", "true", "yes", "on", "anything"])
+    @pytest.mark.parametrize(
+        "how", ["import lazyentity.auto", "import lazyentity; lazyentity.patch()"]
+    )
+    def test_nothing_is_patched_and_the_log_says_so(self, how: str, value: str) -> None:
+        finished = run("-c", f"{_STATE}\n{how}\nsay()", warnings="error", LAZYENTITY_DISABLE=value)
+        assert finished.returncode == 0, finished.stderr
+        assert finished.stdout == '{"stock": true, "patched": []}\n'
+        assert "LAZYENTITY_DISABLE" in finished.stderr
+
+    def test_strict_does_not_overrule_it(self) -> None:
+        state = ask(
+            "import lazyentity; lazyentity.patch(strict=True); say()", LAZYENTITY_DISABLE="1"
+        )
+        assert state == {"stock": True, "patched": []}
+
+    @pytest.mark.parametrize("value", ["0", "false", "False", "no", "off", "", " 0 "])
+    def test_values_that_mean_no(self, value: str) -> None:
+        finished = run("-c", f"{_STATE}\nimport lazyentity.auto\nsay()", LAZYENTITY_DISABLE=value)
+        assert finished.stdout == '{"stock": false, "patched": ["datastore"]}\n'
+        assert finished.stderr == ""
+
+    def test_unpatching_works_all_the_same(self) -> None:
+        """What was patched before the variable was set in the process can still be undone."""
+        state = ask(
+            """
+import os, lazyentity.auto
+os.environ["LAZYENTITY_DISABLE"] = "1"
+lazyentity.patch()
+still = "datastore" in lazyentity.patched()
+lazyentity.unpatch()
+say(still=still)
+"""
+        )
+        assert state == {"still": True, "stock": True, "patched": []}
+
+    def test_unknown_names_are_refused_all_the_same(self) -> None:
+        finished = run(
+            "-c", "import lazyentity; lazyentity.patch('nosuch')", LAZYENTITY_DISABLE="1"
+        )
+        assert finished.returncode == 1
+        assert finished.stderr.splitlines()[-1].startswith("ValueError: unknown client 'nosuch'")
+
+
+_WITHOUT = """
+import sys
+sys.modules[{module!r}] = None
+import lazyentity
+say(backend=lazyentity.backend)
+"""
+
+_SOURCES = Path(__file__).parents[2] / "lazyentity"
+native_modules = pytest.mark.parametrize(
+    "module", sorted(f"lazyentity.{source.stem}" for source in _SOURCES.glob("*.pyx"))
+)
+
+
+class TestBackend:
+    """An explicit request for a backend is met, or it is an error with the reason."""
+
+    def test_pure(self) -> None:
+        state = ask("import lazyentity; say(backend=lazyentity.backend)", LAZYENTITY_BACKEND="pure")
+        assert state["backend"] == "pure"
+
+    @native_modules
+    def test_native_that_is_not_there(self, module: str) -> None:
+        finished = run("-c", _STATE + _WITHOUT.format(module=module), LAZYENTITY_BACKEND="native")
+        assert finished.returncode == 1
+        last = finished.stderr.splitlines()[-1]
+        assert last.startswith("ImportError: LAZYENTITY_BACKEND=native cannot be met")
+
+    @native_modules
+    def test_unset_is_pure_when_native_was_not_built(self, module: str) -> None:
+        """Without a request, a missing native backend is no news, nor is any one part of it."""
+        finished = run(
+            "-c", _STATE + _WITHOUT.format(module=module), warnings="error", LAZYENTITY_BACKEND=""
+        )
+        assert '"backend": "pure"' in finished.stdout
+        assert finished.stderr == ""
+
+    @pytest.mark.parametrize("value", ["fast", "PURE", "0"])
+    def test_others_are_refused(self, value: str) -> None:
+        finished = run("-c", "import lazyentity.auto", LAZYENTITY_BACKEND=value)
+        assert finished.returncode == 1
+        last = finished.stderr.splitlines()[-1]
+        assert last.startswith(f"ImportError: LAZYENTITY_BACKEND={value!r} is not a backend")
+        assert "'native' and 'pure'" in last
+
+
+class TestOldReferences:
+    """A module that imported entity_from_protobuf by name before patch() goes on with stock's."""
+
+    HOLDER = "from google.cloud.datastore.helpers import entity_from_protobuf as convert\n"
+
+    @pytest.fixture
+    def modules(self, tmp_path: Path) -> dict[str, str]:
+        """The environment in which ``holder`` and ``other_holder`` can be imported."""
+        (tmp_path / "holder.py").write_text(self.HOLDER)
+        (tmp_path / "other_holder.py").write_text(self.HOLDER)
+        (tmp_path / "bystander.py").write_text("from google.cloud.datastore import helpers\n")
+        return _with_path(tmp_path)
+
+    _CAUGHT = """
+say(caught=[(one.category.__name__, str(one.message)) for one in caught])
+"""
+
+    def test_are_named_in_one_warning(self, modules: dict[str, str]) -> None:
+        state = ask(
+            """
+import holder, other_holder, bystander, lazyentity
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    lazyentity.patch()
+    lazyentity.patch()
+"""
+            + self._CAUGHT,
+            **modules,
+        )
+        ((category, text),) = state["caught"]
+        assert category == "RuntimeWarning"
+        assert text.endswith(": holder, other_holder")
+        assert state["patched"] == ["datastore"]
+
+    def test_the_main_program_is_named_too(self) -> None:
+        state = ask(
+            self.HOLDER
+            + """
+import lazyentity
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    lazyentity.patch()
+"""
+            + self._CAUGHT
+        )
+        ((_, text),) = state["caught"]
+        assert text.endswith(": __main__")
+
+    def test_are_not_there_when_imported_after(self, modules: dict[str, str]) -> None:
+        """A module imported while patched has the patched function; nobody need be told."""
+        state = ask(
+            """
+import lazyentity
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    lazyentity.patch()
+    import holder
+from google.cloud.datastore_v1.types import entity
+lazy = type(holder.convert(entity.Entity())).__name__
+lazyentity.unpatch()
+stock = type(holder.convert(entity.Entity())).__name__
+"""
+            "ours = [each for each in caught if each.category is RuntimeWarning]\n"
+            "say(caught=len(ours), lazy=lazy, unpatched=stock)",
+            **modules,
+        )
+        assert state["caught"] == 0
+        assert state["lazy"] == "LazyEntity"
+        assert state["unpatched"] == "Entity"
+
+    def test_go_on_with_correct_stock_entities(self, modules: dict[str, str]) -> None:
+        """What such a module converts is stock; when it converts a lazy read's result, too."""
+        state = ask(
+            """
+import holder, lazyentity
+from google.cloud.datastore_v1.types import datastore, entity, query
+warnings.simplefilter("ignore")
+lazyentity.patch()
+from lazyentity.patches.responses import LookupResponse
+message = entity.Entity(properties={"a": entity.Value(integer_value=7)})
+found = datastore.LookupResponse(found=[query.EntityResult(entity=message)])
+response = LookupResponse.deserialize(datastore.LookupResponse.serialize(found))
+converted = holder.convert(message), holder.convert(response.found[0].entity)
+say(types=[type(one).__name__ for one in converted], values=list(map(dict, converted)))
+""",
+            **modules,
+        )
+        assert state["types"] == ["Entity", "Entity"]
+        assert state["values"] == [{"a": 7}, {"a": 7}]

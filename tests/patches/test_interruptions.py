@@ -1,0 +1,33 @@
+"""Reading waits for nobody: forks, signals and finalizers may come at any point of it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import HAS_NDB, IMPLEMENTATIONS
+from tests.support import interruption_program
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+@pytest.mark.parametrize("backend", list(IMPLEMENTATIONS))
+@pytest.mark.parametrize("client", ["datastore", "ndb"] if HAS_NDB else ["datastore"])
+@pytest.mark.parametrize("interruption", ["forks", "signals", "finalizers"])
+def test_reads_in_the_middle_of_reads(interruption: str, client: str, backend: str) -> None:
+    """Entities with new names are read, wherever the reading of others was interrupted."""
+    finished = subprocess.run(
+        [sys.executable, "-m", interruption_program.__name__, interruption, client],
+        cwd=ROOT,
+        env={**os.environ, "LAZYENTITY_BACKEND": backend},
+        capture_output=True,
+        text=True,
+        timeout=2 * interruption_program.DEADLINE_SECONDS,
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stderr

@@ -1,0 +1,189 @@
+"""Replacing and restoring: all or nothing, by identity, and never another library's replacement."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable
+from typing import Any
+from unittest import mock
+
+import pytest
+from google.cloud import datastore
+from google.cloud.datastore import batch as batch_module
+from google.cloud.datastore import client as client_module
+from google.cloud.datastore import helpers
+from google.cloud.datastore import query as query_module
+
+import lazyentity
+from lazyentity.patches.registry import Patch, Seam
+from tests.patches.seams import ORIGINALS, standing
+
+SEAMS = [
+    (helpers, "entity_from_protobuf"),
+    (client_module.Client, "_datastore_api"),
+    (query_module.Iterator, "_next_page"),
+    (datastore.Key, "to_protobuf"),
+    (datastore.Key, "is_partial"),
+    (helpers, "entity_to_protobuf"),
+    (batch_module, "_assign_entity_to_pb"),
+    (batch_module.Batch, "_add_partial_key_entity_pb"),
+    (batch_module.Batch, "_add_complete_key_entity_pb"),
+    (batch_module.Batch, "_add_delete_key_pb"),
+]
+BY_NAME = [name for _, name in SEAMS]
+
+Client = datastore.Client
+
+
+def test_patching_replaces_these_and_nothing_else() -> None:
+    """Of all that a read or a write goes through, ten attributes are replaced."""
+    lazyentity.patch("datastore")
+    now = standing()
+    assert now.keys() == ORIGINALS.keys()
+    assert sorted(place for place in now if now[place] != ORIGINALS[place]) == [
+        ("Batch", "_add_complete_key_entity_pb"),
+        ("Batch", "_add_delete_key_pb"),
+        ("Batch", "_add_partial_key_entity_pb"),
+        ("Client", "_datastore_api"),
+        ("Iterator", "_next_page"),
+        ("Key", "is_partial"),
+        ("Key", "to_protobuf"),
+        ("google.cloud.datastore.batch", "_assign_entity_to_pb"),
+        ("google.cloud.datastore.helpers", "entity_from_protobuf"),
+        ("google.cloud.datastore.helpers", "entity_to_protobuf"),
+    ]
+
+
+def test_patching_twice_is_patching_once() -> None:
+    """A second patch() changes nothing, so one unpatch() undoes both."""
+    lazyentity.patch()
+    once = standing()
+    lazyentity.patch()
+    lazyentity.patch("datastore", strict=True)
+    assert standing() == once
+    lazyentity.unpatch()
+    assert standing() == ORIGINALS
+
+
+def test_unpatching_what_is_not_patched_does_nothing() -> None:
+    lazyentity.unpatch()
+    lazyentity.unpatch("datastore")
+    assert standing() == ORIGINALS
+
+
+@pytest.mark.parametrize(
+    "names", [("nosuch",), ("datastore", "nosuch"), ("",), ("Datastore",)], ids=repr
+)
+@pytest.mark.parametrize("function", [lazyentity.patch, lazyentity.unpatch])
+def test_unknown_names_are_refused(function: Callable[..., None], names: tuple[str, ...]) -> None:
+    """A name that is not known is a ValueError that lists those that are; nothing is changed."""
+    with pytest.raises(ValueError, match=r"unknown client '.*'; known are .*'datastore'"):
+        function(*names)
+    assert standing() == ORIGINALS
+    lazyentity.patch()
+    with pytest.raises(ValueError, match="unknown client"):
+        lazyentity.unpatch(*names)
+    assert "datastore" in lazyentity.patched()
+
+
+@pytest.mark.parametrize(("holder", "name"), SEAMS, ids=BY_NAME)
+class TestMissingTarget:
+    """A client that lacks one of the attributes to replace is not patched at all."""
+
+    def test_is_one_warning(self, holder: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("lazyentity.patches._told", set())
+        monkeypatch.delattr(holder, name)
+        before = standing()
+        with pytest.warns(RuntimeWarning) as caught:
+            lazyentity.patch("datastore")
+        (warning,) = caught
+        # Warnings are errors here: a second one would raise.
+        lazyentity.patch("datastore")
+        assert "google-cloud-datastore" in str(warning.message)
+        assert name in str(warning.message)
+        assert standing() == before
+        assert lazyentity.patched() == ()
+
+    def test_is_an_error_when_strict(
+        self, holder: Any, name: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.delattr(holder, name)
+        before = standing()
+        with pytest.raises(RuntimeError, match=name):
+            lazyentity.patch(strict=True)
+        assert standing() == before
+        assert lazyentity.patched() == ()
+
+
+@pytest.mark.parametrize("failing", [0, 1])
+def test_a_failure_while_replacing_is_rolled_back(failing: int) -> None:
+    """Whichever replacement fails, the ones made before it are undone, and nothing is active."""
+
+    class Target:
+        first = "original first"
+        second = "original second"
+
+    before = dict(vars(Target))
+    active: list[Callable[[], bool]] = []
+
+    def replace(_original: str, is_active: Callable[[], bool]) -> str:
+        if len(active) == failing:
+            raise LookupError("cannot be replaced")
+        active.append(is_active)
+        return "replaced"
+
+    with mock.patch(f"{__name__}.Target", Target, create=True):
+        patch = Patch([Seam(__name__, f"Target.{name}", replace) for name in ("first", "second")])
+        with pytest.raises(LookupError, match="cannot be replaced"):
+            patch.apply()
+    assert dict(vars(Target)) == before
+    assert not patch.active
+    assert len(active) == failing
+    assert not any(is_active() for is_active in active)
+
+
+def _spy(original: Any, calls: list[str], name: str) -> Any:
+    if isinstance(original, property):
+        return property(_spy(original.fget, calls, name))
+
+    @functools.wraps(original)
+    def spy(*arguments: Any) -> Any:
+        calls.append(name)
+        return original(*arguments)
+
+    return spy
+
+
+def test_what_was_put_around_keys_and_batches_before_is_called(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As often as by a stock client, and with what it makes of it."""
+    calls: list[str] = []
+    for holder, name in SEAMS:
+        if holder in (datastore.Key, batch_module, batch_module.Batch):
+            monkeypatch.setattr(holder, name, _spy(vars(holder)[name], calls, name))
+
+    def write_and_read() -> list[str]:
+        calls.clear()
+        stored = datastore.Entity(client.key("Spied", 1))
+        created = datastore.Entity(client.key("Spied"))
+        client.put_multi([stored, created])
+        assert client.get(stored.key) is not None
+        client.delete_multi([stored.key, created.key])
+        return calls.copy()
+
+    by_stock = write_and_read()
+    assert len(set(by_stock)) == 6
+    lazyentity.patch()
+    patched = write_and_read()
+    lazyentity.unpatch()
+    assert patched == by_stock
+
+
+def test_patching_warns_of_nothing_here() -> None:
+    """No module of the client, of lazyentity or of these tests is reported as patched too late."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        lazyentity.patch()
+    assert caught == []

@@ -1,7 +1,0 @@
-"""Hypothesis strategies for serialised Datastore messages, at the level of their bytes."""
-
-from __future__ import annotations
-
-from tests.strategies.entities import Grammar, entities
-
-__all__ = ["Grammar", "entities"]

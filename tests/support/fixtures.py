@@ -1,0 +1,33 @@
+"""Fixtures of tests in several packages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import pytest
+
+from tests.support.clients import TRANSPORTS
+from tests.support.concurrency import switching_often
+
+
+@pytest.fixture(scope="session", params=TRANSPORTS)
+def transport(request: pytest.FixtureRequest) -> str:
+    """The transports of a client of google-cloud-datastore."""
+    name: str = request.param
+    return name
+
+
+@pytest.fixture
+def frequent_switches() -> Iterator[None]:
+    """Threads take turns as often as the interpreter can let them."""
+    with switching_often():
+        yield
+
+
+@pytest.fixture(scope="session")
+def stock_process() -> Iterator[ProcessPoolExecutor]:
+    """A process that never imports lazyentity."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        yield pool

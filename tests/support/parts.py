@@ -1,0 +1,180 @@
+"""Comparison part by part, for entities that the stock client does not make as a whole.
+
+The stock client raises for the whole entity. What it would do with one part alone is found by
+giving it an entity that has only this part. Nested entities are emptied for that, for a lazy entity
+makes them without looking into them, and are compared by themselves.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from google.cloud.datastore import helpers
+from google.cloud.datastore.entity import Entity
+from google.protobuf.message import DecodeError
+
+import lazyentity
+from lazyentity.entity import LazyEntityBase
+from tests.support.snapshots import Raised, outcome, snapshot, snapshot_key
+from tests.support.stock import EntityMessage, ValueMessage
+
+
+def assert_same_parts(lazy: Any, message: Any) -> None:
+    """Check each part of ``lazy`` against what stock makes of that part of the upb ``message``."""
+    assert set(lazy) == set(message.properties)
+    assert_same_key(lazy, message)
+    stock_parts = {name: stock_property(name, value) for name, value in message.properties.items()}
+    for name, stock in stock_parts.items():
+        assert_same_property(lazy, name, message.properties[name], stock)
+    assert_same_attributes(lazy, stock_parts, failures_in(message))
+
+
+def assert_same_key(lazy: Any, message: Any) -> None:
+    stock = outcome(_stock_key, message)
+    for _ in range(2):
+        assert outcome(lambda: snapshot_key(lazy.key)) == stock
+
+
+def _stock_key(message: Any) -> Any:
+    alone = EntityMessage()
+    if message.HasField("key"):
+        alone.key.CopyFrom(message.key)
+    return snapshot_key(helpers.entity_from_protobuf(alone).key)
+
+
+def stock_property(name: str, value: Any) -> Any:
+    """Return the entity that stock makes of this one property, or what it raises."""
+    hollow = ValueMessage.FromString(value.SerializeToString())
+    _empty_nested(hollow)
+    return outcome(_convert_alone, name, hollow)
+
+
+def failures_in(message: Any) -> list[Raised]:
+    """Return what stock raises for each part of ``message`` alone, at all depths.
+
+    Which of them it raises for the whole, the order decides in which upb iterates a map. That order
+    is not the same in two messages that are equal.
+    """
+    return [
+        failure
+        for name, value in message.properties.items()
+        for failure in _failures_of(name, value)
+    ]
+
+
+def _failures_of(name: str, value: Any) -> Iterator[Raised]:
+    for result in (stock_property(name, value), outcome(_convert_alone, name, value)):
+        if isinstance(result, Raised):
+            yield result
+    for nested in _nested_entities(value):
+        key = outcome(_stock_key, nested)
+        if isinstance(key, Raised):
+            yield key
+        yield from failures_in(nested)
+
+
+def _nested_entities(value: Any) -> Iterator[Any]:
+    """Yield the ``Entity`` messages right below ``value``."""
+    if value.HasField("entity_value"):
+        yield value.entity_value
+    elif value.HasField("array_value"):
+        for item in value.array_value.values:
+            yield from _nested_entities(item)
+
+
+def _convert_alone(name: str, value: Any) -> Entity:
+    alone = EntityMessage()
+    alone.properties[name].CopyFrom(value)
+    entity: Entity = helpers.entity_from_protobuf(alone)
+    return entity
+
+
+def _empty_nested(value: Any) -> None:
+    for nested in _nested_entities(value):
+        nested.Clear()
+        nested.SetInParent()
+
+
+def assert_same_property(lazy: Any, name: str, message: Any, stock: Any) -> None:
+    """Check property ``name`` against ``stock``, as :func:`stock_property` gives it.
+
+    A read that fails leaves the entity as it was, and fails the same way again.
+    """
+    before = lazyentity.decoded(lazy)
+    read = outcome(lambda: lazy[name])
+    if not isinstance(stock, Raised):
+        _assert_same_value(read, message, stock[name])
+        assert lazy[name] is read
+        return
+    # Where a nested entity has a fault of its own, stock meets that one first.
+    assert read == stock or read in _failures_of(name, message)
+    assert lazyentity.decoded(lazy) == before
+    assert outcome(lambda: lazy[name]) == read
+    assert outcome(lambda: lazy.get(name)) == read
+    assert outcome(lambda: lazy.pop(name)) == read
+    assert lazyentity.decoded(lazy) == before
+
+
+def _assert_same_value(value: Any, message: Any, stock: Any) -> None:
+    if message.HasField("entity_value"):
+        assert isinstance(value, LazyEntityBase)
+        assert_same_parts(value, message.entity_value)
+    elif message.HasField("array_value"):
+        assert type(value) is list
+        for item, item_message, stock_item in zip(
+            value, message.array_value.values, stock, strict=True
+        ):
+            _assert_same_value(item, item_message, stock_item)
+    else:
+        assert snapshot(value) == snapshot(stock)
+
+
+def assert_same_attributes(
+    lazy: Any, stock_parts: dict[str, Any], failures: Iterable[Raised]
+) -> None:
+    """Flags and meanings are right for what stock converts, or raise one of ``failures``."""
+    sound = {name: part for name, part in stock_parts.items() if isinstance(part, Entity)}
+    excluded = outcome(lambda: lazy.exclude_from_indexes & sound.keys())
+    if isinstance(excluded, Raised):
+        assert_some_failure(excluded, failures)
+    else:
+        assert excluded == {name for name, part in sound.items() if part.exclude_from_indexes}
+    meanings = outcome(lambda: lazy._meanings)
+    if isinstance(meanings, Raised):
+        assert_some_failure(meanings, failures)
+    else:
+        of_sound = {name: meanings[name][0] for name in meanings.keys() & sound.keys()}
+        assert of_sound == {
+            name: part._meanings[name][0] for name, part in sound.items() if part._meanings
+        }
+        assert all(meanings[name][1] is lazy[name] for name in of_sound)
+
+
+def assert_some_failure(raised: Raised, failures: Iterable[Raised]) -> None:
+    """Check that ``raised`` is one of ``failures``; DecodeErrors differ in their text."""
+    assert any(
+        raised.kind is DecodeError if issubclass(failure.kind, DecodeError) else raised == failure
+        for failure in failures
+    )
+
+
+def failures_inside(value: Any) -> Iterator[Raised]:
+    """Read everything in ``value``, at all depths, and yield what raises."""
+    if isinstance(value, list):
+        for item in value:
+            yield from failures_inside(item)
+    elif isinstance(value, Entity):
+        reads = [
+            *(
+                outcome(getattr, value, name)
+                for name in ("key", "exclude_from_indexes", "_meanings")
+            ),
+            *(outcome(operator.getitem, value, name) for name in value),
+        ]
+        for read in reads:
+            if isinstance(read, Raised):
+                yield read
+            else:
+                yield from failures_inside(read)

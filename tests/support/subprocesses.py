@@ -1,0 +1,55 @@
+"""Fresh interpreters: what an import does, and in which order, can be seen in those alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+_ROOT = Path(__file__).parents[2]
+# The backend is not among them: what these tests run on is what the subprocesses run on, too.
+_CLEARED = (
+    "DATASTORE_EMULATOR_HOST",
+    "LAZYENTITY_DISABLE",
+    "LAZYENTITY_EAGER",
+    "PYTHONWARNINGS",
+)
+
+# google.api_core announces at import which Python versions it will stop supporting.
+_IGNORED = "ignore:You are using a:FutureWarning"
+
+
+def clean_environment(**environment: str) -> dict[str, Any]:
+    """Return where a subprocess runs, and its environment variables, as arguments for it."""
+    inherited = {name: value for name, value in os.environ.items() if name not in _CLEARED}
+    return {"cwd": _ROOT, "env": {**inherited, **environment}}
+
+
+def run(
+    *arguments: str, warnings: str = "default", **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run this interpreter; it may fail.
+
+    Args:
+        arguments: of the interpreter.
+        warnings: what it does with them.
+        environment: further environment variables.
+    """
+    return subprocess.run(
+        [sys.executable, "-W", warnings, "-W", _IGNORED, *arguments],
+        **clean_environment(**environment),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+def answer(*arguments: str, warnings: str = "default", **environment: str) -> Any:
+    """As :func:`run`, but it must not fail. Returns the JSON that it printed last."""
+    finished = run(*arguments, warnings=warnings, **environment)
+    assert finished.returncode == 0, finished.stderr
+    return json.loads(finished.stdout.splitlines()[-1])

@@ -1,0 +1,1 @@
+"""The tools that the checkout is built and tested with."""

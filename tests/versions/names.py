@@ -1,0 +1,63 @@
+"""The private names of the clients that lazyentity uses, found in its sources and theirs."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+PACKAGES = (
+    "google.cloud.datastore",
+    "google.cloud.datastore_v1",
+    "google.cloud.ndb",
+    "google.api_core",
+    "proto",
+)
+"""What a later version of may have another private name."""
+
+_ROOT = Path(__file__).parents[2]
+_PRIVATE = re.compile(r"\b_(?!_)\w+")
+
+
+def _names_in_python(source: str) -> Iterator[str]:
+    """Give each name that is looked up in something: by a dot, an import, or a string."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Attribute(attr=name):
+                yield name
+            case ast.ImportFrom(module=str(module), names=aliases):
+                yield from module.split(".")
+                yield from (alias.name for alias in aliases)
+            case ast.Constant(value=str(text)) if re.fullmatch(r"[\w.]+", text):
+                yield from text.split(".")
+
+
+def _used() -> set[str]:
+    names: set[str] = set()
+    for folder in ("lazyentity", "patches"):
+        for source in (_ROOT / folder).rglob("*.py"):
+            names.update(_names_in_python(source.read_text(encoding="utf-8")))
+        for source in (_ROOT / folder).rglob("*.p[yx][xd]"):
+            names.update(re.findall(r"[.\"'](_\w+)", source.read_text(encoding="utf-8")))
+    return {name for name in names if _PRIVATE.fullmatch(name)}
+
+
+def sources_of(package: str) -> list[Path]:
+    """Return the sources of an installed package; none, if it is not installed."""
+    spec = importlib.util.find_spec(package)
+    folders = [] if spec is None else spec.submodule_search_locations or []
+    return sorted(source for folder in folders for source in Path(folder).rglob("*.py"))
+
+
+def private_names() -> list[str]:
+    """Return every private name that occurs in the sources of lazyentity and of a client.
+
+    Among them are names that the two have in common by chance.
+    """
+    theirs: set[str] = set()
+    for package in PACKAGES:
+        for source in sources_of(package):
+            theirs.update(_PRIVATE.findall(source.read_text(encoding="utf-8")))
+    return sorted(_used() & theirs)

@@ -1,0 +1,74 @@
+"""A later version in which one private name is gone: one warning and a stock client, no error."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from lazyentity.bench.server.process import LoopbackServer
+from tests.conftest import HAS_NDB
+from tests.support.subprocesses import clean_environment
+from tests.versions.names import private_names
+
+_UNCHANGED = "_no_such_name"
+# Not the clients' alone: google-cloud-core, protobuf and named tuples have them, too.
+_SHARED = frozenset(("_http", "_message", "_replace"))
+_NAMES = sorted(set(private_names()) - _SHARED)
+
+
+def _outcomes(names: list[str]) -> dict[str, dict[str, Any]]:
+    """Return what the program said of each name, and of a version in which nothing is changed."""
+    with LoopbackServer() as server:
+        ports = [str(server.grpc_port), str(server.http_port)]
+
+        def run(share: list[str]) -> str:
+            finished: subprocess.CompletedProcess[str] = subprocess.run(
+                [sys.executable, "-m", "tests.versions.program", *ports, *share],
+                stdout=subprocess.PIPE,
+                text=True,
+                check=True,
+                **clean_environment(),
+            )
+            return finished.stdout
+
+        with ThreadPoolExecutor() as threads:
+            said = threads.map(run, ([_UNCHANGED, *names[::2]], names[1::2]))
+            lines = "".join(said).splitlines()
+    return {one["name"]: one for one in map(json.loads, lines)}
+
+
+def _check(names: list[str]) -> None:
+    outcomes = _outcomes(names)
+    assert outcomes.keys() == {_UNCHANGED, *names}
+    unchanged = outcomes[_UNCHANGED]
+    assert unchanged["warnings"] == []
+    assert "datastore" in unchanged["patched"]
+    for name, said in outcomes.items():
+        assert "raised" not in said, (name, said["raised"])
+        assert said["results"] == said["stock"], name
+        assert len(said["warnings"]) <= 1, name
+        assert said["warnings"] or said["patched"] == unchanged["patched"], name
+        for client, kind in (("datastore", "LazyEntity"), ("ndb", "LazyValues")):
+            assert (kind in said["kinds"]) == (client in said["patched"]), name
+
+
+def test_some_names() -> None:
+    """Others in each run; a failure tells which."""
+    _check(sorted(random.sample(_NAMES, 24)))
+
+
+@pytest.mark.slow
+def test_every_name() -> None:
+    _check(_NAMES)
+
+
+def test_the_names_are_found() -> None:
+    """Of modules, classes, functions, and instances."""
+    expected = {"_datastore_api", "_set_protobuf_value", "_mutations"}
+    assert expected | ({"_LookupBatch"} if HAS_NDB else set()) <= {*_NAMES}

@@ -1,0 +1,196 @@
+"""Everything that has to hold before a change is merged, as steps: see :mod:`tools.steps`.
+
+The two commands of the README are run first, each alone, as by somebody who has just cloned this.
+Then the other environments are made with uv, and the rest runs in them, as many steps at a time as
+there are cores, each with its tests in one process.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+from tools.steps import Runner, Step
+
+PYTHONS = ("3.10", "3.11", "3.12", "3.13")
+CURRENT = "{}.{}".format(*sys.version_info)
+UV = "build/uv/bin/uv"
+ALL_CORES = 1_000
+PURE = {"LAZYENTITY_BACKEND": "pure"}
+
+# Every step with tests names those that took long.
+DURATIONS = ("--durations=15", "--durations-min=1")
+# The server and the benchmarks are tools of this project: one Python is enough for them.
+ON_ANOTHER_PYTHON = tuple(
+    f"--ignore=tests/{path}" for path in ("server", "bench", "patches/ndb/test_benchmark.py")
+)
+QUICK_BENCHMARK = (
+    "--benchmark-max-time=0.1",
+    "--benchmark-min-rounds=3",
+    "--benchmark-warmup=off",
+)
+
+
+def interpreter(version: str) -> str | None:
+    """Return the newest patch release of a Python version that pyenv has; None if it has none."""
+    versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions")
+    found = [
+        (int(patch), python)
+        for python in versions.glob(f"{version}.*/bin/python")
+        if (patch := python.parent.parent.name.removeprefix(f"{version}.")).isdecimal()
+    ]
+    return str(max(found)[1]) if found else None
+
+
+def make(target: str, python: str = sys.executable, **variables: str) -> list[str]:
+    """Return the command that makes a target with the variables of the Makefile."""
+    assignments = (f"{name}={value}" for name, value in variables.items())
+    return ["make", "--no-print-directory", target, f"PYTHON={python}", *assignments]
+
+
+def pytest(*arguments: str, environment: str = ".venv") -> list[str]:
+    """Return the command that runs tests in an environment that has been made."""
+    return [f"{environment}/bin/python", "-m", "pytest", *DURATIONS, *arguments]
+
+
+def environments(pythons: dict[str, str]) -> list[str]:
+    """Return the command that makes uv, and every environment beside the one of ``make test``.
+
+    One after the other, because building writes into the checkout.
+
+    Args:
+        pythons: the interpreter of each other Python version.
+    """
+    lowest = '"REQUIRE=$(.venv/bin/python tools/lowest.py{})"'
+    oldest = interpreter(PYTHONS[0]) or sys.executable
+    made = [(python, f"VENV=.venv-{version}") for version, python in pythons.items()]
+    made.append((sys.executable, f"VENV=.venv-lowest-ndb {lowest.format(' ndb')}"))
+    made.append((oldest, f"VENV=.venv-lowest EXTRAS=bench,test {lowest.format('')}"))
+    lines = [f"{sys.executable} -m venv build/uv", "build/uv/bin/python -m pip -q install uv"]
+    lines += [f"make venv UV={UV} PYTHON={python} {variables}" for python, variables in made]
+    return ["sh", "-exc", "\n".join(lines)]
+
+
+def first_steps() -> list[Step]:
+    """Return the commands of the README, and beside them what only waits for the compiler."""
+    native = ".venv/bin/python tools/assert_native.py"
+    ndb = ".venv/bin/python -c 'import google.cloud.ndb'"
+    return [
+        Step("make bench", make("bench"), cores=ALL_CORES),
+        Step("the emulator is built", make("emulator"), needs=("make bench",), cores=0),
+        Step(
+            "make test",
+            make("test", PYTEST_ARGS=" ".join(DURATIONS)),
+            needs=("make bench",),
+            cores=ALL_CORES,
+        ),
+        Step(
+            "the native backend and ndb were tested",
+            ["sh", "-c", f"{native} && {ndb}"],
+            needs=("make test",),
+        ),
+    ]
+
+
+def other_steps(pythons: dict[str, str]) -> list[Step]:
+    """Return the steps after ``make test``; those that take long are first.
+
+    Args:
+        pythons: the interpreter of each other Python version.
+    """
+    tested = ("make test",)
+    made = ("environments",)
+    # Packaging copies the checkout, while nothing else may write to it.
+    packed = ("the packaging tests",)
+    return [
+        Step("environments", environments(pythons), needs=tested),
+        Step("the slow tests", pytest("-m", "slow", "--ignore=tests/packaging"), needs=tested),
+        Step("the packaging tests", pytest("-m", "slow", "tests/packaging"), needs=made),
+        Step(
+            "the pure backend",
+            pytest("--after-native", "--ignore=tests/server"),
+            needs=tested,
+            environment=PURE,
+        ),
+        *(
+            Step(
+                f"Python {version}",
+                pytest(*ON_ANOTHER_PYTHON, environment=f".venv-{version}"),
+                needs=made,
+            )
+            for version in pythons
+        ),
+        Step(
+            "the lowest of everything required",
+            pytest(*ON_ANOTHER_PYTHON, environment=".venv-lowest"),
+            needs=made,
+        ),
+        *(
+            Step(f"make {target}", make(target, UV=UV, SECONDS="60"), needs=packed)
+            for target in ("fuzz", "fuzz-operations", "fuzz-responses", "fuzz-calls")
+        ),
+        Step("the distribution", make("dist"), needs=packed),
+        Step(
+            "ndb on the lowest of it",
+            pytest(
+                "tests/patches/ndb",
+                "--ignore=tests/patches/ndb/test_benchmark.py",
+                environment=".venv-lowest-ndb",
+            ),
+            needs=made,
+        ),
+        Step("the cases under pytest-benchmark", pytest("bench", *QUICK_BENCHMARK), needs=tested),
+        Step("ndb's global cache", make("test-caches"), needs=tested),
+        *upstream_steps(),
+        Step(
+            "the integration tests against an emulator",
+            make("test-emulator"),
+            needs=(*tested, "the emulator is built"),
+        ),
+    ]
+
+
+def upstream_steps() -> list[Step]:
+    """Return the client's own tests; the outcomes on the stock client are those of the first."""
+    run = ("-m", "upstream", "tests/upstream")
+    first = "the client's own tests"
+    return [
+        Step(first, pytest(*run), needs=("make test",)),
+        Step(f"{first}, pure", pytest(*run), needs=(first,), environment=PURE),
+        Step(
+            f"{first}, on the lowest of everything required",
+            pytest(*run, environment=".venv-lowest"),
+            needs=("environments",),
+        ),
+    ]
+
+
+def main() -> None:
+    """Run everything, and say what was run.
+
+    Raises:
+        SystemExit: a step failed; the message names it, below the table of the steps so far.
+    """
+    pythons = {
+        version: python
+        for version in PYTHONS
+        if version != CURRENT and (python := interpreter(version))
+    }
+    # Steps are stopped on the way out, which a mere end would leave running.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # uv leaves compiling to the first import, which has to be able to keep what it compiled.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    # uv does not read the configuration of pip.
+    os.environ.setdefault(
+        "UV_DEFAULT_INDEX", os.environ.get("PIP_INDEX_URL", "https://pypi.org/simple")
+    )
+    runner = Runner(os.cpu_count() or 1)
+    runner.run([*first_steps(), *other_steps(pythons)])
+    print(runner.summary())
+    print(f"\npassed on Python {', '.join([CURRENT, *pythons])}, and on the lowest requirements")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,31 @@
+"""Print the lowest versions that lazyentity is content with, as requirements.
+
+Of what it needs itself, or of the extra named on the command line.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import metadata
+
+from packaging.requirements import Requirement
+
+
+def lowest(extra: str) -> list[str]:
+    """Return a requirement on exactly the lowest version for each one with a lower bound.
+
+    Args:
+        extra: what the requirements are for; the empty string for those of the library itself.
+    """
+    return [
+        f"{requirement.name}=={bound.version}"
+        for requirement in map(Requirement, metadata.requires("lazyentity") or ())
+        if (requirement.marker is None) == (not extra)
+        and (requirement.marker is None or requirement.marker.evaluate({"extra": extra}))
+        for bound in requirement.specifier
+        if bound.operator == ">="
+    ]
+
+
+if __name__ == "__main__":
+    print(*lowest(*sys.argv[1:] or [""]))
