@@ -40,14 +40,14 @@ def client_requirement() -> str:
     Newer clients stay installable: outside the supported range the patch warns and leaves the
     client stock, which costs nobody an upgrade.
     """
-    supported = constant("patches/datastore.py", "SUPPORTED_VERSIONS")
+    supported = constant("patches/datastore/seams.py", "SUPPORTED_VERSIONS")
     lowest = next(part for part in supported.split(",") if part.strip().startswith(">="))
     return f"google-cloud-datastore{lowest.strip()}"
 
 
 def ndb_requirement() -> str:
     """Return the requirement on google-cloud-ndb of those who ask for it to be patched."""
-    return f"google-cloud-ndb{constant('patches/ndb.py', 'SUPPORTED_VERSIONS')}"
+    return f"google-cloud-ndb{constant('patches/ndb/seams.py', 'SUPPORTED_VERSIONS')}"
 
 
 def packages() -> dict[str, str]:
@@ -67,18 +67,8 @@ def extensions() -> list[Extension]:
     """Return the native backend: where it cannot be compiled, the pure one serves."""
     native: list[Extension] = cythonize(
         [
-            Extension(f"lazyentity.{name}", [f"lazyentity/{name}.pyx"])
-            for name in (
-                "_native",
-                "_native_decoding",
-                "_native_eager",
-                "_native_keys",
-                "_native_results",
-                "_native_shapes",
-                "_native_types",
-                "_native_values",
-                "_native_write",
-            )
+            Extension(f"lazyentity.native.{source.stem}", [f"lazyentity/native/{source.name}"])
+            for source in sorted((HERE / "lazyentity" / "native").glob("*.pyx"))
         ],
         build_dir="build/cython",
     )

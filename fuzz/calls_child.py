@@ -27,9 +27,10 @@ import lazyentity
 from fuzz import hostile, material, running
 from fuzz.hostile import Evil
 from fuzz.seeds import RESPONSES
+from lazyentity import native
 from lazyentity.detached import DetachedEntity
 from lazyentity.entity import LazyEntity, derived_type
-from lazyentity.patches import responses
+from lazyentity.patches.api import responses
 from lazyentity.strict import make_strict
 from tests.support.strategies.samples import serialise
 
@@ -41,9 +42,8 @@ _LONG_CHAIN = 200_000
 _MANY = serialise({f"p{number}": [number, "text"] for number in range(20)})
 
 MODULES = [
-    importlib.import_module(f"lazyentity.{found.name}")
-    for found in pkgutil.iter_modules(lazyentity.__path__)
-    if found.name.startswith("_native")
+    importlib.import_module(f"lazyentity.native.{found.name}")
+    for found in pkgutil.iter_modules(native.__path__)
 ]
 FUNCTIONS = [
     value

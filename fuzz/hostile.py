@@ -16,7 +16,7 @@ from proto.datetime_helpers import DatetimeWithNanoseconds
 
 from fuzz import material
 from fuzz.values import SURROGATE
-from lazyentity.undecoded import UNDECODED
+from lazyentity.codec.undecoded import UNDECODED
 
 
 class Evil:

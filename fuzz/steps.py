@@ -20,7 +20,7 @@ from google.cloud.datastore.key import Key
 from fuzz import material, values
 from fuzz.values import NAMES
 from lazyentity import LazyEntity
-from lazyentity.undecoded import UNDECODED
+from lazyentity.codec.undecoded import UNDECODED
 from tests.entity.consumption import COPIES
 from tests.support.stock import stock_entity
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lazyentity.detached import detach
     from lazyentity.entity import LazyEntity
     from lazyentity.operations import decoded, prefetch, raw
-    from lazyentity.patches.wrapping import wrap
+    from lazyentity.patches.datastore.wrapping import wrap
     from lazyentity.plain import materialize, to_dict
 
 __all__ = [
@@ -52,7 +52,7 @@ _ON_DEMAND = {
     "prefetch": "lazyentity.operations",
     "raw": "lazyentity.operations",
     "to_dict": "lazyentity.plain",
-    "wrap": "lazyentity.patches.wrapping",
+    "wrap": "lazyentity.patches.datastore.wrapping",
 }
 
 

@@ -1,12 +1,12 @@
 """Which implementation of :class:`LazyMapping` serves: chosen once, when this module is imported.
 
-An implementation is what :mod:`lazyentity.codec.results` has, ``key_message`` of
-:mod:`lazyentity.codec.key`, ``stock_from_raw`` of :mod:`lazyentity.codec.eager`, ``type_version``
-of :mod:`lazyentity.codec.types`, ``write_entity`` of :mod:`lazyentity.codec.write`, and a ``dict``
+An implementation is what :mod:`lazyentity.pure.responses` has, ``key_message`` of
+:mod:`lazyentity.codec.keys`, ``stock_from_raw`` of :mod:`lazyentity.codec.eager`, ``type_version``
+of :mod:`lazyentity.pure.types`, ``write_entity`` of :mod:`lazyentity.pure.encoder`, and a ``dict``
 subclass with the constructor ``_from_raw``, the accessors ``_decode_all``, ``_decoded``,
 ``_undecoded``, ``_untouched``, ``_merge_untouched``, ``_plain_values``, ``_serialised_values``,
 ``_policy``, ``_read_on_request``, ``_deleted_attributes`` and ``_wire_*``, and the dict operations,
-all as documented in :mod:`lazyentity.codec.pure`. It never touches ``key``,
+all as documented in :mod:`lazyentity.pure.mapping`. It never touches ``key``,
 ``exclude_from_indexes`` or ``_meanings``: these are
 :class:`~lazyentity.entity.LazyEntity`'s.
 """
@@ -60,26 +60,26 @@ def _contents(
 
 def _native() -> SimpleNamespace:
     contents = _contents(
-        "lazyentity._native",
-        "lazyentity._native_results",
-        "lazyentity._native_keys",
-        "lazyentity._native_eager",
-        "lazyentity._native_types",
-        "lazyentity._native_write",
+        "lazyentity.native.mapping",
+        "lazyentity.native.responses",
+        "lazyentity.native.keys",
+        "lazyentity.native.eager",
+        "lazyentity.native.types",
+        "lazyentity.native.encoder",
     )
     # Is used by lazyentity.decoding alone, but a part of what has to be there.
-    importlib.import_module("lazyentity._native_decoding")
+    importlib.import_module("lazyentity.native.decoding")
     return contents
 
 
 def _pure() -> SimpleNamespace:
     return _contents(
-        "lazyentity.codec.pure",
-        "lazyentity.codec.results",
-        "lazyentity.codec.key",
+        "lazyentity.pure.mapping",
+        "lazyentity.pure.responses",
+        "lazyentity.codec.keys",
         "lazyentity.codec.eager",
-        "lazyentity.codec.types",
-        "lazyentity.codec.write",
+        "lazyentity.pure.types",
+        "lazyentity.pure.encoder",
     )
 
 
@@ -110,9 +110,10 @@ def _choose(requested: str) -> tuple[str, Any]:
 
 if TYPE_CHECKING:
     from lazyentity.codec.eager import stock_from_raw
-    from lazyentity.codec.key import key_message
-    from lazyentity.codec.pure import LazyMapping
-    from lazyentity.codec.results import (
+    from lazyentity.codec.keys import key_message
+    from lazyentity.pure.encoder import write_entity
+    from lazyentity.pure.mapping import LazyMapping
+    from lazyentity.pure.responses import (
         Conversion,
         EntityBytes,
         ResultBytes,
@@ -120,8 +121,7 @@ if TYPE_CHECKING:
         split_lookup,
         split_query,
     )
-    from lazyentity.codec.types import type_version
-    from lazyentity.codec.write import write_entity
+    from lazyentity.pure.types import type_version
 
     backend: str
 else:

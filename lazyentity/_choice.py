@@ -11,15 +11,15 @@ import os
 _REQUEST = "LAZYENTITY_BACKEND"
 
 NATIVE_MODULES = (
-    "lazyentity._native",
-    "lazyentity._native_decoding",
-    "lazyentity._native_eager",
-    "lazyentity._native_keys",
-    "lazyentity._native_results",
-    "lazyentity._native_shapes",
-    "lazyentity._native_types",
-    "lazyentity._native_values",
-    "lazyentity._native_write",
+    "lazyentity.native.decoding",
+    "lazyentity.native.eager",
+    "lazyentity.native.encoder",
+    "lazyentity.native.keys",
+    "lazyentity.native.mapping",
+    "lazyentity.native.responses",
+    "lazyentity.native.shapes",
+    "lazyentity.native.types",
+    "lazyentity.native.values",
 )
 """The modules that a build without a C compiler leaves out."""
 

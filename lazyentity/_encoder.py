@@ -13,8 +13,8 @@ import inspect
 import sys
 from typing import Any
 
-from lazyentity.codec.encode import stock_entity_to_protobuf
-from lazyentity.codec.pure import LazyMapping
+from lazyentity.encoding import stock_entity_to_protobuf
+from lazyentity.pure.mapping import LazyMapping
 
 # Whoever wraps the encoder calls it in the end.
 _encoder: Any = inspect.unwrap(stock_entity_to_protobuf)

@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from lazyentity.undecoded import UndecodedType
+from lazyentity.codec.undecoded import UndecodedType
 
 LEAVES = {
     str,
@@ -334,7 +334,7 @@ def _walk() -> Any:
     # client, which would be imported for it.
     if os.environ.get("LAZYENTITY_BACKEND") != "pure":
         with contextlib.suppress(ImportError):
-            native = importlib.import_module("lazyentity._native_decoding")
+            native = importlib.import_module("lazyentity.native.decoding")
             return native.Walk(LEAVES, _record_slots, _is_model, _items_of, _held_by, _LEVELS)
     return _Walk()
 

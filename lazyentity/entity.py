@@ -188,8 +188,9 @@ class LazyEntity(LazyEntityBase, LazyMapping, Entity):
     It is what a patched or wrapped client returns; :meth:`from_bytes` makes one by hand. Called
     like ``Entity``, it makes an ordinary empty entity. Everything that a stock entity does, it does
     with the same result; the states of a property, and what decodes what, are told at
-    :class:`~lazyentity.codec.pure.LazyMapping`. ``key``, ``exclude_from_indexes`` and ``_meanings``
-    are read from the bytes on first access and are plain attributes from then on.
+    :class:`~lazyentity.pure.mapping.LazyMapping`. The attributes ``key``,
+    ``exclude_from_indexes`` and ``_meanings`` are read from the bytes on first access and are plain
+    attributes from then on.
 
     Any number of threads may read the same entity; each property has one value object, whoever
     reads it first. Writing from several threads is as unsafe as with any other dict subclass.

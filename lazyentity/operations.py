@@ -5,8 +5,8 @@ from __future__ import annotations
 from google.cloud.datastore.entity import Entity
 
 from lazyentity._types import require_entity
-from lazyentity.codec.encode import entity_bytes
 from lazyentity.codec.errors import refuse_undecoded
+from lazyentity.encoding import entity_bytes
 from lazyentity.entity import LazyEntityBase
 
 

@@ -9,8 +9,8 @@ from google.cloud.datastore.entity import Entity
 
 from lazyentity._types import require_entity
 from lazyentity.codec import errors
+from lazyentity.codec.undecoded import holds_undecoded
 from lazyentity.entity import LazyEntityBase, touched_attributes
-from lazyentity.undecoded import holds_undecoded
 
 _CONTAINERS = (list, dict)
 

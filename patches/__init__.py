@@ -8,10 +8,12 @@ import logging
 from lazyentity._choice import expected_backend, requested_backend
 from lazyentity._environment import DISABLE, EAGER, is_set
 from lazyentity._version import __version__
-from lazyentity.patches import adapters, datastore, ndb
-from lazyentity.patches.clients import Client
+from lazyentity.patches import adapters
+from lazyentity.patches.client import Client
+from lazyentity.patches.datastore.seams import CLIENT as DATASTORE
 from lazyentity.patches.imports import WhenImported
 from lazyentity.patches.locks import ForkableLock
+from lazyentity.patches.ndb.seams import CLIENT as NDB
 from lazyentity.patches.notices import warn
 from lazyentity.patches.registry import Seam, modules_holding
 
@@ -19,7 +21,7 @@ __all__ = ["log_summary", "patch", "patched", "unpatch"]
 
 _logger = logging.getLogger("lazyentity")
 
-_CLIENTS = {client.name: client for client in (datastore.CLIENT, ndb.CLIENT)}
+_CLIENTS = {client.name: client for client in (DATASTORE, NDB)}
 
 _lock = ForkableLock()
 _told: set[str] = set()

@@ -20,7 +20,7 @@ pytest.register_assert_rewrite(*(f"{__package__}.{name}" for name in _PACKAGES))
 
 # Modules with an implementation of the mapping. One that was not built is not there; one that was
 # built has to load.
-MAPPINGS = {"pure": "lazyentity.codec.pure", "native": "lazyentity._native"}
+MAPPINGS = {"pure": "lazyentity.pure.mapping", "native": "lazyentity.native.mapping"}
 
 # google-cloud-ndb need not be installed.
 HAS_NDB = importlib.util.find_spec("google.cloud.ndb") is not None

@@ -99,7 +99,7 @@ def test_headline() -> None:
 
 def test_versions() -> None:
     """The supported range that the README names is the one that the patch declares."""
-    from lazyentity.patches.datastore import SUPPORTED_VERSIONS
+    from lazyentity.patches.datastore.seams import SUPPORTED_VERSIONS
 
     lowest, bound = re.fullmatch(r">=([\d.]+),<2\.(\d+)", SUPPORTED_VERSIONS).groups()  # type: ignore[union-attr]  # no match is a failure
     text = README.read_text("utf-8")

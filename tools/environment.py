@@ -41,8 +41,8 @@ def configuration() -> str:
     ]
     # setup.py takes the requirements on the clients from here; the rest of the modules changes
     # freely.
-    for name in ("datastore.py", "ndb.py"):
-        client = (CHECKOUT / "patches" / name).read_bytes()
+    for name in ("datastore", "ndb"):
+        client = (CHECKOUT / "patches" / name / "seams.py").read_bytes()
         parts += [line for line in client.splitlines() if line.startswith(b"SUPPORTED_VERSIONS")]
     return digest(parts)
 

@@ -19,7 +19,7 @@ from tabulate import tabulate
 from lazyentity.bench.measure import end_to_end_models, environment, models, sides
 from lazyentity.bench.measure.stats import Summary, paired_ratio
 from lazyentity.bench.measure.timing import Budget, Context, Task, interleave
-from lazyentity.patches import ndb as ndb_patch
+from lazyentity.patches.ndb import seams as ndb_patch
 from lazyentity.patches.registry import Seam
 
 ENTITIES = 300

@@ -15,7 +15,7 @@ from google.cloud.datastore_v1.services.datastore.transports.grpc import Datasto
 from google.cloud.datastore_v1.types import datastore as datastore_types
 from google.cloud.datastore_v1.types import query as query_types
 
-from lazyentity.patches.transports import LazyDatastoreClient
+from lazyentity.patches.api.transports import LazyDatastoreClient
 
 # The parts of a response that the client reads, as of a complete one that found nothing. The client
 # has to get some answer, or it would stop halfway.

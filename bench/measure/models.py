@@ -16,7 +16,7 @@ from lazyentity.bench.cases import decoding, synthetic, wire
 from lazyentity.bench.measure import conversion, sides, verify
 from lazyentity.bench.measure.results import Conversion
 from lazyentity.bench.measure.timing import Budget, Context, Task, interleave
-from lazyentity.patches import ndb as ndb_patch
+from lazyentity.patches.ndb import seams as ndb_patch
 
 MIX = "mixed"
 COUNTS = (10, 100, 500)

@@ -17,8 +17,9 @@ from google.cloud.datastore_v1.types import datastore as datastore_types
 
 import lazyentity
 from lazyentity.bench.measure.timing import Context
-from lazyentity.patches import datastore, responses
-from lazyentity.patches.datastore_calls import convert
+from lazyentity.patches.api import responses
+from lazyentity.patches.datastore.conversion import convert
+from lazyentity.patches.datastore.seams import CLIENT
 from lazyentity.patches.registry import Patch
 
 
@@ -70,7 +71,7 @@ def patched(*others: Patch) -> Iterator[None]:
         AttributeError, ImportError: a client lacks something that its patch replaces.
     """
     with contextlib.ExitStack() as stack:
-        for patch in (datastore.CLIENT.patch, *others):
+        for patch in (CLIENT.patch, *others):
             patch.apply()
             stack.callback(patch.revert)
         yield

@@ -11,7 +11,7 @@ from typing import Any
 from google.protobuf.message import DecodeError
 
 from lazyentity.codec import messages, shadow
-from lazyentity.codec.layout import EMPTY, Layout, known_layout, new_layout
+from lazyentity.pure.shapes import EMPTY, Layout, known_layout, new_layout
 
 
 def canonical_encodings(raw: bytes) -> Iterator[bytes]:

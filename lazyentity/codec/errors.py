@@ -9,8 +9,8 @@ from typing import Any
 from google.cloud.datastore.key import Key
 from google.protobuf.message import DecodeError
 
-from lazyentity.codec.key import key_from_raw
-from lazyentity.undecoded import UNDECODED, UndecodedType, holds_undecoded, keeps_undecoded
+from lazyentity.codec.keys import key_from_raw
+from lazyentity.codec.undecoded import UNDECODED, UndecodedType, holds_undecoded, keeps_undecoded
 
 
 def describe_entity(read_key: Callable[[], Key | None]) -> str:

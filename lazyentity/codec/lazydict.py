@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import ItemsView, ValuesView
 from typing import Any, TypeVar
 
-from lazyentity.undecoded import UNDECODED, require_decoded
+from lazyentity.codec.undecoded import UNDECODED, require_decoded
 
 _Self = TypeVar("_Self", bound="LazyDict")
 

@@ -15,7 +15,7 @@ from importlib.machinery import BuiltinImporter, ExtensionFileLoader
 
 from lazyentity._environment import ADAPTERS, is_off
 from lazyentity.patches.adapters.libraries import LIBRARIES, Library
-from lazyentity.patches.clients import is_supported
+from lazyentity.patches.client import is_supported
 from lazyentity.patches.imports import WhenImported
 from lazyentity.patches.locks import ForkableLock
 from lazyentity.patches.notices import warn

@@ -168,10 +168,10 @@ def test_iterators_decode_what_they_yield(lazy_type: type[LazyEntity]) -> None:
 
 
 @pytest.mark.skipif(
-    importlib.util.find_spec("lazyentity._native_decoding") is None, reason="it was not built"
+    importlib.util.find_spec("lazyentity.native.decoding") is None, reason="it was not built"
 )
 def test_the_native_walk_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LAZYENTITY_BACKEND", raising=False)
-    assert type(decoding._walk()).__module__ == "lazyentity._native_decoding"
+    assert type(decoding._walk()).__module__ == "lazyentity.native.decoding"
     monkeypatch.setenv("LAZYENTITY_BACKEND", "pure")
     assert type(decoding._walk()) is decoding._Walk

@@ -12,13 +12,13 @@ from google.protobuf.message import DecodeError
 
 import lazyentity
 from lazyentity import LazyEntity
-from lazyentity.codec import pure
 from lazyentity.entity import LazyEntityBase, lazy_entity_type
+from lazyentity.pure import mapping
 from tests.support.snapshots import Raised, outcome, snapshot, snapshot_key
 from tests.support.stock import EntityMessage, comparable
 
-NATIVE = lazy_entity_type(importlib.import_module("lazyentity._native").LazyMapping)
-PURE = lazy_entity_type(pure.LazyMapping)
+NATIVE = lazy_entity_type(importlib.import_module("lazyentity.native.mapping").LazyMapping)
+PURE = lazy_entity_type(mapping.LazyMapping)
 
 BACKENDS: dict[str, type[LazyEntity]] = {"native": NATIVE, "pure": PURE}
 

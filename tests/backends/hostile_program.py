@@ -23,24 +23,24 @@ from google.cloud.datastore.entity import Entity
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 
 from lazyentity._backend import stock_from_raw
-from lazyentity.undecoded import UNDECODED
+from lazyentity.codec.undecoded import UNDECODED
 from tests.backends.backends import NATIVE
 from tests.support.strategies.samples import PLAIN, RICH
 
 MODULES = (
-    "lazyentity._native",
-    "lazyentity._native_eager",
-    "lazyentity._native_results",
-    "lazyentity._native_shapes",
+    "lazyentity.native.mapping",
+    "lazyentity.native.eager",
+    "lazyentity.native.responses",
+    "lazyentity.native.shapes",
 )
 CLASSES = (
-    "lazyentity._native.LazyMapping",
-    "lazyentity._native.Originals",
-    "lazyentity._native_results.Conversion",
-    "lazyentity._native_results.EntityBytes",
-    "lazyentity._native_results.ResultBytes",
-    "lazyentity._native_results._Splitter",
-    "lazyentity._native_shapes.Shape",
+    "lazyentity.native.mapping.LazyMapping",
+    "lazyentity.native.mapping.Originals",
+    "lazyentity.native.responses.Conversion",
+    "lazyentity.native.responses.EntityBytes",
+    "lazyentity.native.responses.ResultBytes",
+    "lazyentity.native.responses._Splitter",
+    "lazyentity.native.shapes.Shape",
 )
 
 
@@ -73,7 +73,7 @@ def _instances(kind: Any) -> Iterator[Any]:
             yield subclass()
     name = kind.__name__
     entity = NATIVE.from_bytes(RICH)
-    results = importlib.import_module("lazyentity._native_results")
+    results = importlib.import_module("lazyentity.native.responses")
     conversion = results.Conversion(NATIVE, stock_from_raw)
     found = results.split_lookup(_lookup(), conversion, results.ResultBytes)[1][0]
     whole = {

@@ -35,8 +35,8 @@ from proto.datetime_helpers import DatetimeWithNanoseconds
 
 import lazyentity
 from fuzz.seeds import RESPONSES
-from lazyentity.codec.encode import _contents_of
-from lazyentity.undecoded import UNDECODED
+from lazyentity.codec.undecoded import UNDECODED
+from lazyentity.encoding import _contents_of
 from tests.backends.backends import NATIVE, REFUSALS
 from tests.backends.malformed import MALFORMED, entity_of
 from tests.backends.responses import SPLITTERS, native_results
@@ -48,9 +48,9 @@ from tests.support.strategies.schema import ARRAY, ENTITY, ENTRY, TIMESTAMP, VAL
 # The compiled class itself refuses what the public constructor would refuse before it.
 _mapping: Any = NATIVE
 
-_write_entity = importlib.import_module("lazyentity._native_write").write_entity
-_stock_from_raw = importlib.import_module("lazyentity._native_eager").stock_from_raw
-_key_message = importlib.import_module("lazyentity._native_keys").key_message
+_write_entity = importlib.import_module("lazyentity.native.encoder").write_entity
+_stock_from_raw = importlib.import_module("lazyentity.native.eager").stock_from_raw
+_key_message = importlib.import_module("lazyentity.native.keys").key_message
 
 Use = Callable[[bytes], object]
 

@@ -11,11 +11,12 @@ from typing import Any
 from google.protobuf.message import DecodeError
 
 from lazyentity import LazyEntity, materialize
-from lazyentity.codec import results, shadow
+from lazyentity.codec import shadow
+from lazyentity.pure import responses
 from tests.support.snapshots import Raised, outcome
 from tests.support.stock import comparable
 
-native_results: Any = importlib.import_module("lazyentity._native_results")
+native_results: Any = importlib.import_module("lazyentity.native.responses")
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ def assert_same_split(raw: bytes) -> None:
     """
     for split in SPLITTERS.values():
         native = outcome(partial(split, native_results, raw))
-        pure = outcome(partial(split, results, raw))
+        pure = outcome(partial(split, responses, raw))
         if isinstance(native, Raised):
             assert native.kind is DecodeError, native
             assert isinstance(pure, Raised), (native, pure)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lazyentity.undecoded import UNDECODED
+from lazyentity.codec.undecoded import UNDECODED
 from tests.backends.backends import NATIVE
 from tests.backends.malformed import entity_of
 

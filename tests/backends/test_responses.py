@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from fuzz.seeds import RESPONSES
 from lazyentity import LazyEntity, materialize
-from lazyentity.codec import results
+from lazyentity.pure import responses
 from tests.backends.responses import assert_same_split, native_results
 from tests.support.strategies import wire
 from tests.support.strategies.samples import RICH
 
-native: Any = importlib.import_module("lazyentity._native")
+native: Any = importlib.import_module("lazyentity.native.mapping")
 
 
 @pytest.mark.parametrize("raw", RESPONSES)
@@ -70,7 +70,7 @@ def test_the_responses_are_what_they_are_taken_for() -> None:
 def test_keys_of_servers() -> None:
     """Of what servers send, both backends find the key without parsing it."""
     key = entity_pb2.Entity.deserialize(RICH).key._pb.SerializeToString()
-    for module in (native_results, results):
+    for module in (native_results, responses):
         entity = module.EntityBytes.__new__(module.EntityBytes)
         entity._receive(RICH, module.Conversion(LazyEntity, materialize))
         assert entity.serialised_key == key

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lazyentity import LazyEntity
-from lazyentity.codec import entries
+from lazyentity.codec import fallback
 from tests.conftest import IMPLEMENTATIONS
 from tests.support.strategies import wire
 from tests.support.strategies.samples import serialise
@@ -60,8 +60,8 @@ def test_threads_do_not_share_messages(
 
         return spy
 
-    monkeypatch.setattr(entries, "convert", spying(entries.convert))
-    monkeypatch.setattr(entries, "excluded", spying(entries.excluded))
+    monkeypatch.setattr(fallback, "convert", spying(fallback.convert))
+    monkeypatch.setattr(fallback, "excluded", spying(fallback.excluded))
     READERS[first](entity)
     ours, theirs = messages.values()
     assert not {id(message) for message in ours} & {id(message) for message in theirs}
@@ -89,13 +89,13 @@ def test_nothing_stays_parsed_that_was_forgotten_meanwhile(
 ) -> None:
     """An entity whose turn is over while it is being read does not keep what it was read from."""
     entity: Any = PURE.from_bytes(raw)
-    convert = entries.convert
+    convert = fallback.convert
 
     def convert_late(*args: Any) -> Any:
         _others(100)
         return convert(*args)
 
-    monkeypatch.setattr(entries, "convert", convert_late)
+    monkeypatch.setattr(fallback, "convert", convert_late)
     assert entity["many"] == [1, 2]
     assert len(entity._split) == 0
 

@@ -14,7 +14,7 @@ from google.cloud.datastore.key import Key
 
 import lazyentity
 from lazyentity import LazyEntity
-from lazyentity.undecoded import UNDECODED
+from lazyentity.codec.undecoded import UNDECODED
 from tests.support.snapshots import outcome, snapshot
 from tests.support.stock import stock_entity
 from tests.support.strategies.samples import PLAIN, plain_properties, serialise

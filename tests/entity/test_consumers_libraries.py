@@ -26,8 +26,8 @@ from google.protobuf import json_format, struct_pb2
 
 import lazyentity
 from lazyentity import LazyEntity
+from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.patches import adapters
-from lazyentity.undecoded import UNDECODED
 from tests.entity.consumption import (
     READ_BEFORE,
     Consumer,

@@ -25,7 +25,7 @@ from tests.support.strategies.schema import ENTITY, ENTRY, VALUE
 
 Make = Callable[[bytes], Entity]
 
-MODULES = {"pure": "lazyentity.codec.eager", "native": "lazyentity._native_eager"}
+MODULES = {"pure": "lazyentity.codec.eager", "native": "lazyentity.native.eager"}
 
 
 @pytest.fixture(scope="session", params=list(IMPLEMENTATIONS))

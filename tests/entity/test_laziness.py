@@ -9,7 +9,7 @@ import pytest
 
 import lazyentity
 from lazyentity import LazyEntity
-from lazyentity.undecoded import UNDECODED
+from lazyentity.codec.undecoded import UNDECODED
 from tests.support.snapshots import snapshot, snapshot_key
 from tests.support.stock import content, encoded, stock_entity
 from tests.support.strategies.samples import PLAIN, RICH, plain_properties, serialise

@@ -24,8 +24,8 @@ from hypothesis.stateful import (
 
 import lazyentity
 from lazyentity import LazyEntity
-from lazyentity.codec.encode import entity_message
-from lazyentity.undecoded import UNDECODED
+from lazyentity.codec.undecoded import UNDECODED
+from lazyentity.encoding import entity_message
 from tests.entity.consumption import COPIES
 from tests.support.snapshots import (
     Raised,

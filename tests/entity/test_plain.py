@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import lazyentity
 from lazyentity import LazyEntity
+from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.entity import LazyEntityBase
 from lazyentity.strict import make_strict
-from lazyentity.undecoded import UNDECODED
 from tests.support.snapshots import Raised, outcome, snapshot
 from tests.support.stock import lazy_entities_in, stock_entity
 from tests.support.strategies import Grammar, entities, wire

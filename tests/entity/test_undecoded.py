@@ -15,7 +15,7 @@ import pytest
 
 import lazyentity
 from lazyentity import LazyEntity
-from lazyentity.undecoded import UNDECODED
+from lazyentity.codec.undecoded import UNDECODED
 from tests.support.strategies.samples import PLAIN
 
 REFUSED: dict[str, Callable[[Any], object]] = {

@@ -18,14 +18,14 @@ from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 
 import lazyentity
-from lazyentity import LazyEntity
-from lazyentity.codec import encode, pure, split
-from lazyentity.codec.encode import entity_message
+from lazyentity import LazyEntity, encoding
+from lazyentity.encoding import entity_message
+from lazyentity.pure import mapping, split
 from tests.support.snapshots import Raised, outcome
 from tests.support.stock import EntityMessage, comparable
 from tests.support.strategies.samples import PLAIN
 
-_ENCODERS = {"pure": "lazyentity.codec.write", "native": "lazyentity._native_write"}
+_ENCODERS = {"pure": "lazyentity.pure.encoder", "native": "lazyentity.native.encoder"}
 
 
 @pytest.fixture(
@@ -34,7 +34,7 @@ _ENCODERS = {"pure": "lazyentity.codec.write", "native": "lazyentity._native_wri
 def _encoder(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each backend's encoder in turn."""
     encoder = importlib.import_module(request.param).write_entity
-    monkeypatch.setattr(encode, "write_entity", encoder)
+    monkeypatch.setattr(encoding, "write_entity", encoder)
 
 
 @pytest.fixture
@@ -207,14 +207,14 @@ def test_columns(monkeypatch: pytest.MonkeyPatch) -> None:
         return split_again(*arguments)
 
     split_again = split.split_again
-    monkeypatch.setattr(pure, "split_again", counting)
+    monkeypatch.setattr(mapping, "split_again", counting)
     message = EntityMessage()
     names = [f"p{number}" for number in range(100)]
     for number, name in enumerate(names):
         message.properties[name].integer_value = number
     message.properties["p7"].ClearField("integer_value")
-    mapping: Any = pure.LazyMapping
-    entities = [mapping._from_raw(message.SerializeToString()) for _ in range(50)]
+    lazy_mapping: Any = mapping.LazyMapping
+    entities = [lazy_mapping._from_raw(message.SerializeToString()) for _ in range(50)]
     for name in names:
         for entity in entities:
             assert name in entity._undecoded()

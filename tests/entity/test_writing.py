@@ -22,7 +22,7 @@ from proto.datetime_helpers import DatetimeWithNanoseconds
 
 import lazyentity
 from lazyentity import LazyEntity
-from lazyentity.codec.encode import entity_message
+from lazyentity.encoding import entity_message
 from tests.support.snapshots import Raised, outcome, snapshot
 from tests.support.stock import EntityMessage, comparable, stock_entity
 from tests.support.strategies import wire

@@ -27,11 +27,11 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The checkout with all that builds left in it; building must not change the original."""
     target = tmp_path_factory.mktemp("checkout") / "lazyentity"
     shutil.copytree(ROOT, target, ignore=NOT_COPIED)
-    generated = target / "build" / "cython" / "lazyentity" / "_native.c"
+    generated = target / "build" / "cython" / "lazyentity" / "native" / "mapping.c"
     generated.parent.mkdir(parents=True, exist_ok=True)
     generated.touch()
-    (target / "lazyentity" / "_native.c").write_text(f"/* {target} */")
-    (target / "lazyentity" / "_native.so").touch()
+    (target / "lazyentity" / "native" / "mapping.c").write_text(f"/* {target} */")
+    (target / "lazyentity" / "native" / "mapping.so").touch()
     return target
 
 
@@ -59,8 +59,11 @@ def contents(sdist: Path) -> dict[str, bytes]:
 def test_it_holds_the_sources_of_the_native_backend(sdist: Path) -> None:
     """Every Cython source is there, and nothing that is generated or compiled from one."""
     held = contents(sdist)
-    sources = {f"lazyentity/{path.name}" for path in (ROOT / "lazyentity").glob("*.p[yx][xd]")}
-    assert {"lazyentity/_native.pyx", "lazyentity/_wire.pxd"} <= sources <= held.keys()
+    sources = {
+        f"lazyentity/native/{path.name}"
+        for path in (ROOT / "lazyentity" / "native").glob("*.p[yx][xd]")
+    }
+    assert {"lazyentity/native/mapping.pyx", "lazyentity/native/wire.pxd"} <= sources <= held.keys()
     assert [name for name in held if name.endswith((".c", ".so", ".o", ".pyd", ".pyc"))] == []
 
 
@@ -95,5 +98,5 @@ def test_it_installs_without_a_compiler(sdist: Path, environment: Environment) -
     assert refused.returncode != 0
     error = refused.stderr.splitlines()[-1]
     assert error.startswith("ImportError: LAZYENTITY_BACKEND=native cannot be met")
-    assert "No module named 'lazyentity._native'" in error
+    assert "No module named 'lazyentity.native.mapping'" in error
     assert "C compiler" in error

@@ -227,9 +227,9 @@ import lazyentity
 say(backend=lazyentity.backend)
 """
 
-_SOURCES = Path(__file__).parents[2] / "lazyentity"
+_SOURCES = Path(__file__).parents[2] / "lazyentity" / "native"
 native_modules = pytest.mark.parametrize(
-    "module", sorted(f"lazyentity.{source.stem}" for source in _SOURCES.glob("*.pyx"))
+    "module", sorted(f"lazyentity.native.{source.stem}" for source in _SOURCES.glob("*.pyx"))
 )
 
 
@@ -343,7 +343,7 @@ import holder, lazyentity
 from google.cloud.datastore_v1.types import datastore, entity, query
 warnings.simplefilter("ignore")
 lazyentity.patch()
-from lazyentity.patches.responses import LookupResponse
+from lazyentity.patches.api.responses import LookupResponse
 message = entity.Entity(properties={"a": entity.Value(integer_value=7)})
 found = datastore.LookupResponse(found=[query.EntityResult(entity=message)])
 response = LookupResponse.deserialize(datastore.LookupResponse.serialize(found))

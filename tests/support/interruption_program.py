@@ -64,7 +64,7 @@ def datastore_reader() -> Read:
 def _expando() -> Any:
     from google.cloud import ndb
 
-    from lazyentity.patches.ndb import CLIENT
+    from lazyentity.patches.ndb.seams import CLIENT
 
     CLIENT.patch.apply()
     return type("Kind", (ndb.Expando,), {})

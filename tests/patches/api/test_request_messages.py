@@ -13,7 +13,7 @@ from google.cloud.datastore_v1.types import entity as entity_pb2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lazyentity.patches.requests import (
+from lazyentity.patches.api.requests import (
     commit_request,
     key_is_partial,
     key_to_protobuf,

@@ -15,7 +15,7 @@ from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.protobuf.message import DecodeError
 
 import lazyentity
-from lazyentity.patches import responses
+from lazyentity.patches.api import responses
 from tests.patches.api.probes import (
     LOOKUP,
     QUERY,

@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lazyentity._backend import stock_from_raw
-from lazyentity.patches import responses
+from lazyentity.patches.api import responses
 from tests.conftest import IMPLEMENTATIONS
 from tests.support.snapshots import outcome, snapshot
 from tests.support.strategies import wire
 from tests.support.strategies.samples import serialise
 
-_MODULES = {"pure": "lazyentity.codec.results", "native": "lazyentity._native_results"}
+_MODULES = {"pure": "lazyentity.pure.responses", "native": "lazyentity.native.responses"}
 _EntityResult: Any = query_pb2.EntityResult.pb()
 
 

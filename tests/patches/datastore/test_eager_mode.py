@@ -14,7 +14,7 @@ from google.cloud.datastore_v1.types import entity as entity_pb2
 
 import lazyentity
 from lazyentity.codec import messages
-from lazyentity.patches.responses import LookupResponse
+from lazyentity.patches.api.responses import LookupResponse
 from tests.conftest import HAS_NDB
 from tests.patches.conftest import Make, Ports
 from tests.patches.datastore.test_wrap_options import READS, Reads

@@ -13,7 +13,7 @@ from google.cloud import datastore
 from google.cloud.datastore import query
 
 import lazyentity
-from lazyentity.patches.pages import LazyPage, lazy_page
+from lazyentity.patches.datastore.pages import LazyPage, lazy_page
 from tests.patches.order_program import KIND
 
 ITEMS = ["1", "2", "x", "4"]

@@ -10,7 +10,7 @@ from google.cloud.ndb import model
 from google.cloud.ndb.key import Key
 
 from lazyentity.entity import LazyEntityBase
-from lazyentity.patches.ndb_models import LazyValues
+from lazyentity.patches.ndb.models import LazyValues
 from tests.support import snapshots
 
 _Model: Any = model.Model

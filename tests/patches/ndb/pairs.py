@@ -19,8 +19,8 @@ from google.cloud.ndb import model
 from hypothesis import settings
 
 from lazyentity import LazyEntity
-from lazyentity.patches import ndb_calls
-from lazyentity.patches.ndb import CLIENT as PATCHED_CLIENT
+from lazyentity.patches.ndb import reads
+from lazyentity.patches.ndb.seams import CLIENT as PATCHED_CLIENT
 from tests.patches.ndb.model_snapshots import snapshot
 from tests.support.snapshots import Raised, geo_points_without_address, outcome
 from tests.support.stock import comparable, in_order_of, learn_names, stock_entity
@@ -65,7 +65,7 @@ def stock_model(raw: bytes) -> Any:
 
 def received(raw: bytes) -> Any:
     """Return what stands in for the entity ``raw`` in a response or in the cache."""
-    handle = ndb_calls._new_cached_entity()
+    handle = reads._new_cached_entity()
     handle._pb.MergeFromString(raw)
     return handle
 

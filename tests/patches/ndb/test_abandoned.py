@@ -9,7 +9,7 @@ from tests.support.subprocesses import run
 _ABANDONED = """
 import lazyentity.auto
 from google.cloud import ndb
-from lazyentity.patches import ndb_calls
+from lazyentity.patches.ndb import reads
 
 manager = ndb.Client(project="lazyentity-tests").context()
 manager.__enter__()

@@ -10,7 +10,7 @@ import pytest
 from google.cloud import ndb
 
 import lazyentity
-from lazyentity.undecoded import UNDECODED
+from lazyentity.codec.undecoded import UNDECODED
 from tests.patches.ndb.caches import (
     cached_bytes,
     counted_calls,

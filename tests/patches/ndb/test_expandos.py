@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lazyentity import LazyEntity
-from lazyentity.patches import ndb_expandos
+from lazyentity.patches.ndb import expandos
 from tests.patches.ndb.pairs import (
     FEWER,
     Pair,
@@ -343,7 +343,7 @@ def test_what_another_thread_does_while_a_property_is_made_stays_done(
 ) -> None:
     """Reading writes nothing over it."""
     lazy = lazy_model(entity_of("Expanding", PROPERTIES))
-    make = ndb_expandos.DynamicProperties.make
+    make = expandos.DynamicProperties.make
     other = ndb.TextProperty("text")
 
     def interrupted(self: Any, name: str, repeated: bool) -> Any:
@@ -356,7 +356,7 @@ def test_what_another_thread_does_while_a_property_is_made_stays_done(
             lazy._properties.pop("text")
         return make(self, name, repeated)
 
-    monkeypatch.setattr(ndb_expandos.DynamicProperties, "make", interrupted)
+    monkeypatch.setattr(expandos.DynamicProperties, "make", interrupted)
     with patched():
         found = list(lazy._properties.values())
     if change == "pop":

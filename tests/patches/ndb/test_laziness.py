@@ -8,7 +8,7 @@ import pytest
 from google.cloud import ndb
 
 import lazyentity
-from lazyentity.undecoded import UNDECODED
+from lazyentity.codec.undecoded import UNDECODED
 from tests.patches.ndb.describing import storages
 from tests.patches.ndb.sides import Sides
 from tests.patches.ndb.stored import (

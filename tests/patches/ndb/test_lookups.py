@@ -24,7 +24,7 @@ from google.cloud.ndb.context import get_context
 from google.cloud.ndb.tasklets import Future
 
 import lazyentity
-from lazyentity.patches.responses import LookupResponse
+from lazyentity.patches.api.responses import LookupResponse
 from tests.patches.ndb.caches import counted_calls
 from tests.patches.ndb.describing import attempt, describe
 from tests.patches.ndb.sides import Sides

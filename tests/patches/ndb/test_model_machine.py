@@ -23,7 +23,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from lazyentity.undecoded import UNDECODED
+from lazyentity.codec.undecoded import UNDECODED
 from tests.patches.ndb.model_strategies import Stored, changed_entities, stored_entities
 from tests.patches.ndb.pairs import FEWER, LEGACY, Pair, context, is_lazy, stock_model, written
 from tests.support.snapshots import Raised, outcome

@@ -11,7 +11,7 @@ from google.cloud.datastore.entity import Entity
 from google.cloud.ndb import model, polymodel
 
 import lazyentity
-from lazyentity.patches import ndb_plans
+from lazyentity.patches.ndb import plans
 from tests.patches.ndb import handmade
 from tests.patches.ndb.pairs import (
     Pair,
@@ -184,18 +184,18 @@ class Planned(ndb.Model):
 
 def test_a_class_is_planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many of its entities are read; the pure backend makes sure each time."""
-    plans: list[Any] = []
-    original = ndb_plans._take
+    taken: list[Any] = []
+    original = plans._take
 
     def take(*arguments: Any) -> Any:
-        plans.append(arguments)
+        taken.append(arguments)
         return original(*arguments)
 
-    monkeypatch.setattr(ndb_plans, "_take", take)
+    monkeypatch.setattr(plans, "_take", take)
     raw = entity_of("Planned", {"number": 1})
     for _ in range(20):
         lazy_model(raw)
-    assert len(plans) <= (2 if lazyentity.backend == "native" else 20)
+    assert len(taken) <= (2 if lazyentity.backend == "native" else 20)
 
 
 @pytest.mark.parametrize("base", [ndb.Model, ndb.Expando])

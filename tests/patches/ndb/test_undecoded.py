@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from google.cloud import ndb
 
-from lazyentity.undecoded import UNDECODED
+from lazyentity.codec.undecoded import UNDECODED
 from tests.patches.ndb.pairs import lazy_model, patched, stored, written
 
 

@@ -1,9 +1,0 @@
-# The decoder of whole entities: see _native_eager.pyx.
-
-from cpython.object cimport PyObject
-
-from lazyentity._native_shapes cimport Offsets, Shape
-
-
-cdef object rest_of_entity(bytes owner, Shape shape, Offsets* offsets, PyObject* storage)
-cdef object plain_property(bytes owner, Shape shape, Offsets* offsets, Py_ssize_t ordinal)

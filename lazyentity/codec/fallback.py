@@ -1,0 +1,102 @@
+"""Properties of a serialised entity, parsed and converted one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from google.cloud.datastore.key import Key
+from google.protobuf.message import DecodeError
+
+from lazyentity.codec import errors, messages
+from lazyentity.codec.keys import key_from_raw
+from lazyentity.codec.values import is_excluded, value_from_message
+
+MEMBER_NUMBERS: dict[str, int] = {
+    field.name: field.number
+    for field in messages.Value.DESCRIPTOR.oneofs_by_name["value_type"].fields
+}
+"""The numbers of the members of the oneof in a ``Value``, by name."""
+
+
+def value_message(value: bytes, name: str, raw: bytes) -> Any:
+    """Parse one serialised ``Value``.
+
+    Args:
+        value: the ``google.datastore.v1.Value``.
+        name: the property that it is the value of.
+        raw: the serialised entity that the property is of, for error messages.
+
+    Raises:
+        google.protobuf.message.DecodeError: if the bytes are malformed.
+    """
+    try:
+        return messages.Value.FromString(value)
+    except DecodeError as error:
+        raise errors.undecodable_property(error, name, raw) from error
+
+
+def member_number(value: bytes) -> int:
+    """Return the number of the field that is set in one serialised ``Value``.
+
+    Args:
+        value: the ``google.datastore.v1.Value``.
+
+    Returns:
+        That of the member of its oneof; 0 if it has none, or if the bytes are malformed.
+    """
+    try:
+        message = messages.Value.FromString(value)
+    except DecodeError:
+        return 0
+    member = message.WhichOneof("value_type")
+    return 0 if member is None else MEMBER_NUMBERS[member]
+
+
+def convert(raw: bytes, name: str, message: Any, make_entity: Callable[[bytes], Any]) -> Any:
+    """Return the value of a property, refusing what the client would refuse.
+
+    Args:
+        raw: the serialised entity that the property is of, for error messages.
+        name: the property.
+        message: its ``Value``.
+        make_entity: makes an embedded entity of its serialised bytes.
+
+    Raises:
+        ValueError, OverflowError: as the client raises them.
+    """
+    value_type = message.WhichOneof("value_type")
+    try:
+        value = value_from_message(message, value_type, make_entity)
+        if value_type == "array_value":
+            is_excluded(name, message)
+        return value
+    except Exception as error:
+        errors.note_property(error, name, raw)
+        raise
+
+
+def excluded(raw: bytes, name: str, message: Any) -> bool:
+    """Say whether a property is excluded from indexes; arguments as for :func:`convert`.
+
+    Raises:
+        ValueError: as the client raises it, if the elements of an array disagree.
+    """
+    try:
+        return is_excluded(name, message)
+    except ValueError as error:
+        errors.note_property(error, name, raw)
+        raise
+
+
+def key(raw: bytes) -> Key | None:
+    """Decode the key of the serialised entity ``raw``; None if it has none.
+
+    Raises:
+        google.protobuf.message.DecodeError: if its bytes are malformed.
+        ValueError: as the client raises it, if it could not have converted the key.
+    """
+    try:
+        return key_from_raw(raw)
+    except DecodeError as error:
+        raise errors.undecodable_entity(error, raw) from error

@@ -1,0 +1,155 @@
+"""Entities as messages and as bytes again: what was never decoded stays as it came."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any, cast
+
+from google.cloud.datastore import helpers
+from google.cloud.datastore.entity import Entity
+from google.cloud.datastore.key import Key
+from google.protobuf.message import DecodeError
+
+from lazyentity._backend import write_entity
+from lazyentity.codec import messages
+from lazyentity.entity import LazyEntityBase, touched_attributes
+from lazyentity.pure.encoder import Contents
+
+# Bound before anything is patched.
+stock_entity_to_protobuf = helpers.entity_to_protobuf
+
+_UNREAD: Any = object()
+
+
+def entity_message(entity: Entity) -> Any:
+    """Return the upb ``google.datastore.v1.Entity`` message that the client makes of an entity.
+
+    Of a lazy entity, undecoded properties and an untouched key stay as they came, with all that is
+    unknown to this client's schema.
+
+    Args:
+        entity: a lazy or a stock entity.
+
+    Raises:
+        Whatever the client's ``entity_to_protobuf`` raises for a value of the entity.
+        google.protobuf.message.DecodeError: if what is to stay as it came is malformed.
+        RuntimeError: if the entity must not be written, see :mod:`lazyentity.detached`.
+    """
+    message = messages.Entity()
+    assign_entity(message, entity)
+    return message
+
+
+def assign_entity(target: Any, entity: Entity) -> bool:
+    """Make an empty upb ``Entity`` message, part of another, that of an entity.
+
+    Args:
+        target: a ``google.datastore.v1.Entity``; left in any state, if this raises.
+        entity: a lazy or a stock entity.
+
+    Returns:
+        As :func:`~lazyentity.pure.encoder.write_entity`.
+
+    Raises:
+        As :func:`entity_message`.
+    """
+    return write_entity(target, _contents_of(entity), _contents_of)
+
+
+def entity_bytes(entity: Entity) -> bytes:
+    """Serialise an entity: as :func:`entity_message`, but what is malformed stays as it came, too.
+
+    Raises:
+        Whatever the client's ``entity_to_protobuf`` raises for a value of the entity.
+        RuntimeError: as for :func:`entity_message`.
+    """
+    source, deleted, keeps_key, key, properties, *flags_and_meanings = _contents_of(entity)
+    changed = messages.Entity()
+    write_entity(changed, (None, (), False, key, properties, *flags_and_meanings), _contents_of)
+    serialised: bytes = changed.SerializeToString()
+    if source is not None:
+        # Protobuf merges concatenated encodings; these have no field in common.
+        return cast(bytes, source._untouched(properties, deleted, keeps_key)) + serialised
+    return serialised
+
+
+def _contents_of(entity: Entity) -> Contents:
+    """Return what is to be written of an entity.
+
+    Raises:
+        RuntimeError: if the entity must not be written, see :mod:`lazyentity.detached`.
+        ValueError, google.protobuf.message.DecodeError: if something had to be decoded for this
+            that cannot be.
+    """
+    if isinstance(entity, LazyEntityBase):
+        return _contents_of_lazy(entity)
+    key = entity.key
+    properties: Any = entity
+    if getattr(type(entity), "items", None) is not dict.items:
+        properties = dict(entity.items())
+    if not properties:
+        # The client asks for nothing more, either.
+        return None, (), False, key, properties, (), {}
+    return None, (), False, key, properties, entity.exclude_from_indexes, entity._meanings
+
+
+def _contents_of_lazy(entity: LazyEntityBase) -> Contents:
+    entity._require_writable()
+    for name in entity._deleted_attributes:
+        # An AttributeError, as by the client, if it was not set since.
+        getattr(entity, name)
+    attributes = touched_attributes(entity)
+    # Flag and meaning are part of the property's bytes.
+    for name in _reflagged(entity, attributes):
+        entity._read_on_request(name)
+    if "_meanings" in attributes:
+        # Replaced before any was read, or what was read left nothing undecoded with a meaning.
+        unread = entity._undecoded()
+        entity._wire_meanings(unread)
+        for name in unread:
+            if name in attributes["_meanings"]:
+                entity._read_on_request(name)
+    properties, wire_names = entity._decoded(), entity._layout.ordinals.keys()
+    rewritten = properties.keys() & wire_names
+    undecoded = len(entity) - len(properties)
+    deleted: Collection[str] = ()
+    if len(rewritten) + undecoded < len(wire_names):
+        deleted = wire_names - entity.keys()
+    keeps_key = "key" not in attributes or _is_wire_key(attributes["key"], entity)
+    key = None if keeps_key else attributes["key"]
+    if not properties:
+        return entity, deleted, keeps_key, key, properties, (), {}
+    excluded = attributes.get("exclude_from_indexes", _UNREAD)
+    if excluded is _UNREAD:
+        excluded = entity._wire_excluded(rewritten)
+    meanings = attributes.get("_meanings", _UNREAD)
+    if meanings is _UNREAD:
+        meanings = entity._wire_meanings(rewritten)
+    return entity, deleted, keeps_key, key, properties, excluded, meanings
+
+
+def _reflagged(entity: LazyEntityBase, attributes: dict[str, Any]) -> Any:
+    """Return the undecoded properties, and perhaps others, whose index flag was changed."""
+    if "exclude_from_indexes" not in attributes:
+        return ()
+    excluded, on_wire = attributes["exclude_from_indexes"], entity._wire_excluded()
+    if type(excluded) is set:
+        return (on_wire ^ excluded) & entity.keys()
+    # The client asks nothing of it but "in": of a str, that is about its parts.
+    return [name for name in entity._undecoded() if (name in excluded) != (name in on_wire)]
+
+
+def _is_wire_key(key: Key | None, entity: LazyEntityBase) -> bool:
+    try:
+        wire_key = entity._wire_key()
+    except (DecodeError, ValueError):
+        # Nobody can have read a key that cannot be read: this one was set.
+        return False
+    if key is wire_key:
+        # Nothing but its private attributes can have been changed.
+        if key is None:
+            return True
+        # One that is not complete is sent by its path, which need not be the one on the wire.
+        is_complete = len(key._path[-1]) > 1
+        return is_complete and vars(key) == vars(type(entity)._from_raw(entity._raw)._wire_key())
+    return type(key) is Key and bool(key == wire_key)

@@ -1,0 +1,1 @@
+"""The native backend, compiled: the twin of the pure one."""

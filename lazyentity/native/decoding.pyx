@@ -1,0 +1,202 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, binding=False, auto_pickle=False
+"""The native backend's walk through values to the entities in them.
+
+As :mod:`lazyentity.decoding`, which documents it.
+"""
+
+from cpython.dict cimport PyDict_Check, PyDict_Next
+from cpython.object cimport PyObject
+
+from lazyentity.codec.undecoded import UNDECODED
+
+cdef extern from *:
+    """
+    static int lazyentity_is_scalar(PyObject *value) {
+        PyTypeObject *type = Py_TYPE(value);
+        return type == &PyUnicode_Type || type == &PyLong_Type || type == &PyFloat_Type
+            || type == &PyBool_Type || value == Py_None || type == &PyBytes_Type;
+    }
+
+    static int lazyentity_is_container(PyObject *value) {
+        PyTypeObject *type = Py_TYPE(value);
+        return type == &PyDict_Type || type == &PyList_Type || type == &PyTuple_Type;
+    }
+
+    static PyObject *lazyentity_slot(PyObject *slot, PyObject *value) {
+        return Py_TYPE(slot)->tp_descr_get(slot, value, (PyObject *)Py_TYPE(value));
+    }
+
+    /* Whose hash and comparison are those of objects, and run no code of anybody's. */
+    static int lazyentity_is_of_type(PyObject *type) {
+        return Py_TYPE(type) == &PyType_Type;
+    }
+    """
+    bint is_scalar "lazyentity_is_scalar"(PyObject *value)
+    bint is_container "lazyentity_is_container"(PyObject *value)
+    object read_slot "lazyentity_slot"(object slot, object value)
+    object PyObject_GenericGetDict(object value, void *unused)
+    bint is_of_type "lazyentity_is_of_type"(object kind)
+
+cdef PyObject *_undecoded = <PyObject *>UNDECODED
+
+
+cdef class Walk:
+    """Walks through values.
+
+    Args:
+        leaves: the set of types of values that hold no entity.
+        slots_of: takes a type; returns the descriptors of its slots, None if it is no record.
+        is_model: takes a type; says whether it is one of pydantic models.
+        items_of: takes an object; returns a list of its items, None if it is no container.
+        held_by: takes an object that is neither a container nor a record; returns what it holds.
+        levels: how many objects inside each other are looked into.
+    """
+
+    cdef set leaves
+    cdef object slots_of
+    cdef object is_model
+    cdef object items_of
+    cdef object held_by
+    cdef int levels
+    cdef dict records
+
+    def __init__(self, set leaves, slots_of, is_model, items_of, held_by, int levels):
+        self.leaves = leaves
+        self.slots_of = slots_of
+        self.is_model = is_model
+        self.items_of = items_of
+        self.held_by = held_by
+        self.levels = levels
+        self.records = {}
+
+    cdef bint _is_leaf(self, PyObject *value) except -1:
+        cdef object kind
+        if is_scalar(value):
+            return True
+        if is_container(value):
+            return False
+        kind = type(<object>value)
+        return is_of_type(kind) and kind in self.leaves
+
+    cdef bint _push_dict(self, object value, list stack) except -1:
+        """Push what is in the storage of a dict; return whether a sentinel is among it."""
+        cdef PyObject *held
+        cdef Py_ssize_t position = 0
+        cdef bint has_undecoded = False
+        # Nothing in here runs code of anybody's, which could change the dict.
+        while PyDict_Next(value, &position, NULL, &held):
+            if held is _undecoded:
+                has_undecoded = True
+            elif not self._is_leaf(held):
+                stack.append(<object>held)
+        return has_undecoded
+
+    cdef int _push_sequence(self, object value, list stack) except -1:
+        for held in value:
+            if not self._is_leaf(<PyObject *>held):
+                stack.append(held)
+
+    cdef int _push_record(self, object value, tuple slots, list stack) except -1:
+        if type(value).__dictoffset__:
+            self._push_dict(PyObject_GenericGetDict(value, NULL), stack)
+        for slot in slots:
+            try:
+                held = read_slot(slot, value)
+            except AttributeError:
+                # It was not assigned.
+                continue
+            if not self._is_leaf(<PyObject *>held):
+                stack.append(held)
+
+    cdef object _record(self, kind):
+        try:
+            return self.records[kind]
+        except KeyError:
+            if len(self.records) >= 1024:
+                self.records.clear()
+            slots = self.records[kind] = self.slots_of(kind)
+            return slots
+
+    def is_plain(self, value):
+        """As :func:`lazyentity.decoding.is_plain`."""
+        cdef PyObject *held
+        cdef Py_ssize_t position = 0
+        if type(value) is dict:
+            while PyDict_Next(value, &position, NULL, &held):
+                if not self._is_leaf(held):
+                    return False
+            return True
+        return self._is_leaf(<PyObject *>value)
+
+    def decode(self, value, bint validating=False):
+        """As :func:`lazyentity.decoding.decode_in_place`."""
+        cdef list stack
+        cdef list objects
+        cdef list models = [] if validating else None
+        cdef dict seen
+        cdef bint found = False
+        cdef int level
+        if self._is_leaf(<PyObject *>value):
+            return False
+        stack = [value]
+        objects = []
+        seen = {}
+        for level in range(self.levels + 1):
+            if self._containers(stack, objects, seen, models):
+                found = True
+            if models:
+                # Once: what models hold is looked into, models in models are not.
+                for model in models:
+                    self._push_record(model, self._record(type(model)), stack)
+                models = []
+                if self._containers(stack, objects, seen, []):
+                    found = True
+            if not objects or level == self.levels:
+                break
+            stack = [held for each in objects for held in self.held_by(each)]
+            objects = []
+        return found
+
+    cdef bint _containers(self, list stack, list objects, dict seen, list models) except -1:
+        cdef Py_ssize_t before
+        cdef bint found = False
+        while stack:
+            value = stack.pop()
+            if self._is_leaf(<PyObject *>value):
+                continue
+            before = len(stack)
+            if type(value) is dict:
+                self._push_dict(value, stack)
+            elif type(value) is list or type(value) is tuple:
+                self._push_sequence(value, stack)
+            # By the type: an object may pass for one of another class.
+            elif PyDict_Check(value):
+                has_undecoded = self._push_dict(value, stack)
+                if hasattr(type(value), "_decode_all"):
+                    found = True
+                    if has_undecoded:
+                        del stack[before:]
+                        value._decode_all("code that reads storage")
+                        self._push_dict(value, stack)
+            else:
+                slots = self._record(type(value))
+                if slots is not None:
+                    if models is not None and self.is_model(type(value)):
+                        if id(value) not in seen:
+                            seen[id(value)] = value
+                            models.append(value)
+                        continue
+                    self._push_record(value, slots, stack)
+                elif (items := self.items_of(value)) is not None:
+                    self._push_sequence(items, stack)
+                else:
+                    if id(value) not in seen:
+                        seen[id(value)] = value
+                        objects.append(value)
+                    continue
+            if len(stack) != before:
+                if id(value) in seen:
+                    del stack[before:]
+                else:
+                    seen[id(value)] = value
+        return found

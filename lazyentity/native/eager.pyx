@@ -1,0 +1,275 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=False, auto_pickle=False
+"""The native backend's decoder of whole entities: bytes to stock entities, or to plain dicts.
+
+Theory of operation. The scanner finds the shape and the values, as for a lazy entity. The storage is
+cloned from a template and each value is put in place. Bytes that the scanner or a decoder does not know,
+at any depth, end the attempt: the client's own code then converts the outermost entity as a whole. So
+every entity is decoded at most twice, and every error is the client's own.
+
+The stock client has properties in the order of protobuf's hash table, whose seed is the process's. The
+order depends on the names and on the order in which they arrive, not on the values. So protobuf is asked
+once for each shape.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.dict cimport PyDict_GetItemWithError, PyDict_SetItem, PyDict_Update
+from cpython.object cimport PyObject
+from libc.stdint cimport int32_t
+from libc.string cimport memset
+
+from lazyentity.native.shapes cimport Offsets, Shape, find_key, free_offsets, index_entity, value_at
+from lazyentity.native.values cimport (
+    Value,
+    decode_bare,
+    decode_key,
+    decode_leaf,
+    next_item,
+    parse_value,
+)
+from lazyentity.native.new cimport new
+from lazyentity.native.tags cimport VALUE_ARRAY, VALUE_ENTITY
+from lazyentity.native.wire cimport Bytes, read_length
+
+from google.cloud.datastore.entity import Entity as _Entity
+
+from lazyentity.codec import eager as codec
+from lazyentity.pure.shapes import undecoded_template
+from lazyentity.codec.undecoded import UNDECODED as _UNDECODED
+
+cdef object UNDECODED = _UNDECODED
+cdef type Entity = _Entity
+cdef object INIT = Entity.__init__
+cdef object NEW = Entity.__new__
+cdef object UPDATE = Entity.update
+cdef object stock_order = codec.stock_order
+cdef object convert_by_client = codec.stock_from_raw
+
+cdef enum Form:
+    # What an entity becomes.
+    STOCK  # an Entity, its properties in the order of the stock client
+    COPY  # an Entity, its properties in wire order
+    PLAIN  # a dict of its properties in wire order
+
+cdef enum:
+    # Messages inside of messages: well inside protobuf's limit of 100.
+    MAX_DEPTH = 90
+    ENTITY_DEPTH = 3  # entry, value, entity
+    ARRAY_DEPTH = 2  # array, value
+
+
+cdef struct Flags:
+    # What a property has beside its value.
+    bint excluded
+    bint meant
+    int32_t meaning
+    bint is_array
+    Bytes items
+    Bytes items_end
+
+
+cdef dict _template(Shape shape, Form form):
+    # Has the names in their order; the values are to be replaced.
+    cdef dict template = shape.stock_template
+    if form != STOCK:
+        return shape._ordinals
+    if template is None:
+        template = undecoded_template(stock_order(shape._ordinals))
+        if shape._template is not None:
+            # It was learned, for more entities than one.
+            shape.stock_template = template
+    return template
+
+
+# Functions that answer UNDECODED leave the outermost entity to the client.
+
+cdef object _entity(bytes owner, Py_ssize_t start, Py_ssize_t end, Form form, int depth):
+    cdef Offsets offsets
+    cdef Shape shape
+    memset(&offsets, 0, sizeof(Offsets))
+    shape = index_entity(owner, start, end, &offsets)
+    if shape is None:
+        return UNDECODED
+    try:
+        # An entry that another one of the same name overrides has to be valid, too: let protobuf see.
+        if len(shape._ordinals) != shape.count:
+            return UNDECODED
+        if form == PLAIN:
+            return _fill_dict(owner, shape, &offsets, depth)
+        return _fill_entity(owner, shape, &offsets, form, depth, NULL)
+    finally:
+        free_offsets(&offsets)
+
+
+cdef object _fill_dict(bytes owner, Shape shape, Offsets* offsets, int depth):
+    cdef Flags flags
+    cdef Py_ssize_t ordinal = 0
+    cdef dict filled = {}
+    # CPython clones the key table as a whole.
+    PyDict_Update(filled, shape._ordinals)
+    for name in shape._ordinals:
+        value = _property(owner, shape, offsets, ordinal, PLAIN, depth, &flags)
+        if value is UNDECODED:
+            return UNDECODED
+        PyDict_SetItem(filled, name, value)
+        ordinal += 1
+    return filled
+
+
+cdef object _fill_entity(
+    bytes owner, Shape shape, Offsets* offsets, Form form, int depth, PyObject* storage
+):
+    # Of an entity that has a storage, what is decoded in it already is left out.
+    cdef Bytes base = <Bytes>PyBytes_AS_STRING(owner)
+    cdef Bytes key_start
+    cdef Bytes key_end
+    cdef Flags flags
+    cdef Py_ssize_t ordinal = -1
+    cdef set excluded = None
+    cdef dict meanings = None
+    cdef object entity = new(dict, Entity, ())
+    cdef dict template = _template(shape, form)
+    key = None
+    if find_key(base + offsets.start, base + offsets.end, &key_start, &key_end):
+        key = decode_key(key_start, key_end)
+        if key is UNDECODED:
+            return UNDECODED
+    PyDict_Update(entity, template)
+    for name in shape._ordinals:
+        ordinal += 1
+        if storage != NULL:
+            if PyDict_GetItemWithError(<object>storage, name) != <PyObject*>UNDECODED:
+                continue
+        value = _property(owner, shape, offsets, ordinal, form, depth, &flags)
+        if value is UNDECODED:
+            return UNDECODED
+        PyDict_SetItem(entity, name, value)
+        if flags.excluded:
+            if excluded is None:
+                excluded = set()
+            excluded.add(name)
+        if flags.meant:
+            if meanings is None:
+                meanings = {}
+            meanings[name] = (_meaning(&flags), value)
+    # As the constructor does; whoever gave the class a __setattr__ sees it.
+    entity.key = key
+    entity.exclude_from_indexes = set() if excluded is None else _ordered_set(excluded, template)
+    entity._meanings = {} if meanings is None else {
+        name: meanings[name] for name in template if name in meanings
+    }
+    return entity
+
+
+cdef set _ordered_set(set names, dict template):
+    # The order of a set is that in which it was filled, where hashes collide.
+    return set([name for name in template if name in names])
+
+
+cdef object _property(
+    bytes owner,
+    Shape shape,
+    Offsets* offsets,
+    Py_ssize_t ordinal,
+    Form form,
+    int depth,
+    Flags* flags,
+):
+    cdef Bytes base = <Bytes>PyBytes_AS_STRING(owner)
+    cdef Bytes at
+    cdef Bytes end
+    cdef Value value
+    flags.excluded = flags.meant = 0
+    at = value_at(offsets, shape, base, ordinal)
+    if not read_length(&at, base + offsets.end, &end):
+        return UNDECODED
+    decoded = decode_bare(at, end)
+    if decoded is not UNDECODED:
+        return decoded
+    if not parse_value(at, end, &value):
+        return UNDECODED
+    flags.excluded = value.excluded
+    flags.meaning = value.meaning
+    flags.meant = value.meaning != 0
+    flags.is_array = value.member == VALUE_ARRAY
+    if flags.is_array:
+        flags.items = value.at
+        flags.items_end = value.end
+        return _array(owner, &value, form, depth, flags)
+    return _value(owner, &value, form, depth)
+
+
+cdef object _value(bytes owner, Value* value, Form form, int depth):
+    cdef Bytes base
+    if value.member == VALUE_ENTITY:
+        base = <Bytes>PyBytes_AS_STRING(owner)
+        if depth + ENTITY_DEPTH > MAX_DEPTH:
+            return UNDECODED
+        return _entity(owner, value.at - base, value.end - base, form, depth + ENTITY_DEPTH)
+    if value.member == VALUE_ARRAY:
+        return _array(owner, value, form, depth, NULL)
+    return decode_leaf(value)
+
+
+cdef object _array(bytes owner, Value* array, Form form, int depth, Flags* flags):
+    # The client looks at flags and meanings of the elements of a property's array, no deeper.
+    cdef Bytes at = array.at
+    cdef Value value
+    cdef list items = []
+    if depth + ARRAY_DEPTH > MAX_DEPTH:
+        return UNDECODED
+    while at < array.end:
+        if not next_item(&at, array.end, &value):
+            return UNDECODED
+        if flags != NULL:
+            # The client refuses elements that disagree.
+            if items and value.excluded != flags.excluded:
+                return UNDECODED
+            flags.excluded = value.excluded
+            flags.meant |= value.meaning != 0
+        item = _value(owner, &value, form, depth + ARRAY_DEPTH)
+        if item is UNDECODED:
+            return UNDECODED
+        items.append(item)
+    return items
+
+
+cdef object _meaning(Flags* flags):
+    # As the client's _get_meaning() has it.
+    cdef Bytes at = flags.items
+    cdef Value value
+    cdef list meanings = []
+    cdef bint meant = 0
+    if not flags.is_array:
+        return flags.meaning
+    while at < flags.items_end:
+        next_item(&at, flags.items_end, &value)
+        meanings.append(value.meaning or None)
+        meant |= value.meaning != 0
+    return flags.meaning or None, meanings if meant else None
+
+
+cdef bint constructs_as_known() except -1:
+    # Whether Entity makes its instances by the methods that are done without here.
+    return Entity.__init__ is INIT and Entity.__new__ is NEW and Entity.update is UPDATE
+
+
+cdef object rest_of_entity(bytes owner, Shape shape, Offsets* offsets, PyObject* storage):
+    # Makes a stock entity, in wire order, of the properties that are undecoded in a storage.
+    if not constructs_as_known() or len(shape._ordinals) != shape.count:
+        return UNDECODED
+    return _fill_entity(owner, shape, offsets, COPY, 0, storage)
+
+
+cdef object plain_property(bytes owner, Shape shape, Offsets* offsets, Py_ssize_t ordinal):
+    # Decodes a property; entities in it become dicts.
+    cdef Flags flags
+    return _property(owner, shape, offsets, ordinal, PLAIN, 0, &flags)
+
+
+def stock_from_raw(bytes raw not None):
+    """As :func:`lazyentity.codec.eager.stock_from_raw`."""
+    if constructs_as_known():
+        entity = _entity(raw, 0, PyBytes_GET_SIZE(raw), STOCK, 0)
+        if entity is not UNDECODED:
+            return entity
+    return convert_by_client(raw)

@@ -1,0 +1,351 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=False, auto_pickle=False
+"""The native backend's half of a read response: its results, split off without parsing the entities.
+
+As :mod:`lazyentity.pure.responses`, which documents the interface. A result is a span of the response's
+bytes; its entity is copied out of it when it is converted, so that an entity that is kept does not keep
+the others. What is not in the encoding that servers send is encoded anew by protobuf first.
+"""
+
+cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from libc.stdint cimport uint8_t, uint64_t
+
+from lazyentity.native.mapping cimport mapping_from_raw
+from lazyentity.native.new cimport new
+from lazyentity.native.tags cimport (
+    BATCH_ENTITY_RESULTS,
+    ENTITY_KEY,
+    ENTITY_PROPERTIES,
+    LOOKUP_FOUND,
+    LOOKUP_MISSING,
+    QUERY_BATCH,
+    RESULT_ENTITY,
+)
+from lazyentity.native.wire cimport Bytes, read_length, read_varint, skip_field
+
+from lazyentity.codec import shadow
+
+
+cdef class Conversion:
+    """As :class:`lazyentity.pure.responses.Conversion`."""
+
+    cdef type lazy_type
+    cdef object stock_entity
+    cdef public bint eager
+
+    def __init__(self, type lazy_type not None, stock_entity):
+        self.lazy_type = lazy_type
+        self.stock_entity = stock_entity
+
+
+@cython.no_gc  # Nothing that one refers to refers back to it.
+cdef class EntityBytes:
+    """As :class:`lazyentity.pure.responses.EntityBytes`."""
+
+    cdef readonly Conversion conversion
+    cdef readonly EntityBytes outer
+    cdef bytes _response
+    cdef Py_ssize_t _start
+    cdef Py_ssize_t _end
+
+    def __cinit__(self):
+        self._response = b""
+
+    @property
+    def raw(self):
+        """As :attr:`lazyentity.pure.responses.EntityBytes.raw`."""
+        return self._raw()
+
+    cdef bytes _raw(self):
+        # Copied no earlier than it is asked for: of a page that is read entity by entity, one copy at
+        # a time is there, and still in the cache when it is scanned.
+        return PyBytes_FromStringAndSize(
+            PyBytes_AS_STRING(self._response) + self._start, self._end - self._start
+        )
+
+    @property
+    def serialised_key(self):
+        """As :attr:`lazyentity.pure.responses.EntityBytes.serialised_key`."""
+        cdef Bytes at = <Bytes>PyBytes_AS_STRING(self._response) + self._start
+        cdef Bytes end = <Bytes>PyBytes_AS_STRING(self._response) + self._end
+        cdef Bytes span_end
+        cdef bytes key = None
+        cdef uint8_t tag
+        while at < end:
+            tag = at[0]
+            at += 1
+            if not read_length(&at, end, &span_end):
+                return None
+            if tag == ENTITY_KEY and key is None:
+                key = PyBytes_FromStringAndSize(<const char*>at, span_end - at)
+            elif tag != ENTITY_PROPERTIES:
+                return None
+            at = span_end
+        return key
+
+    @property
+    def inner(self):
+        """As :attr:`lazyentity.pure.responses.EntityBytes.inner`."""
+        cdef EntityBytes inner = new(EntityBytes, self.inner_type, ())
+        inner._response = self._response
+        inner._start = self._start
+        inner._end = self._end
+        inner.conversion = self.conversion
+        inner.outer = self
+        return inner
+
+    def _receive(self, bytes raw not None, Conversion conversion not None):
+        """As :meth:`lazyentity.pure.responses.EntityBytes._receive`."""
+        self._response = raw
+        self._start = 0
+        self._end = PyBytes_GET_SIZE(raw)
+        self.conversion = conversion
+
+    def to_entity(self):
+        """As :meth:`lazyentity.pure.responses.EntityBytes.to_entity`."""
+        return self._to_entity()
+
+    def to_stock_entity(self):
+        """As :meth:`lazyentity.pure.responses.EntityBytes.to_stock_entity`."""
+        if self.conversion is None:
+            raise TypeError("these bytes came with no response")
+        return self.conversion.stock_entity(self._raw())
+
+    cdef object _to_entity(self):
+        if self.conversion is None:
+            raise TypeError("these bytes came with no response")
+        if self.conversion.eager:
+            return self.conversion.stock_entity(self._raw())
+        return mapping_from_raw(self.conversion.lazy_type, self._raw())
+
+
+def converter_of_items(otherwise):
+    """As :func:`lazyentity.pure.responses.converter_of_items`."""
+
+    def item_to_entity(iterator, entity_pb):
+        if isinstance(entity_pb, EntityBytes):
+            return (<EntityBytes>entity_pb)._to_entity()
+        return otherwise(entity_pb)
+
+    return item_to_entity
+
+
+@cython.no_gc  # As for EntityBytes.
+cdef class ResultBytes:
+    """As :class:`lazyentity.pure.responses.ResultBytes`."""
+
+    cdef readonly Conversion conversion
+    cdef type _entity_type
+    cdef bytes _response
+    cdef Py_ssize_t _start
+    cdef Py_ssize_t _end
+    cdef Py_ssize_t _entity_start
+    cdef Py_ssize_t _entity_end
+
+    entity_type = EntityBytes
+
+    def __cinit__(self):
+        self._response = b""
+
+    @property
+    def entity(self):
+        """As :attr:`lazyentity.pure.responses.ResultBytes.entity`."""
+        cdef EntityBytes entity = new(EntityBytes, self._entity_type, ())
+        entity.conversion = self.conversion
+        entity._response = self._response
+        entity._start = self._entity_start
+        entity._end = self._entity_end
+        return entity
+
+    def serialised(self):
+        """As :meth:`lazyentity.pure.responses.ResultBytes.serialised`."""
+        return self._response[self._start : self._end]
+
+
+cdef class _Splitter:
+    # Splits one response; what it finds is left in its attributes.
+
+    cdef bytes _response
+    cdef Conversion _conversion
+    cdef type _result_type
+    cdef type _entity_type
+
+    def __init__(self, bytes response, Conversion conversion, result_type):
+        self._response = response
+        self._conversion = conversion
+        self._result_type = result_type
+        self._entity_type = result_type.entity_type
+
+    cdef ResultBytes _result(self, Bytes at, Bytes end):
+        # None, unless the span has exactly one entity and no groups.
+        cdef Bytes base = <Bytes>PyBytes_AS_STRING(self._response)
+        cdef Bytes start = at
+        cdef Bytes entity_end
+        cdef uint64_t tag
+        cdef ResultBytes result = new(ResultBytes, self._result_type, ())
+        result._entity_start = -1
+        while at < end:
+            if at[0] == RESULT_ENTITY:
+                at += 1
+                if result._entity_start >= 0 or not read_length(&at, end, &entity_end):
+                    return None
+                result._entity_start = at - base
+                result._entity_end = entity_end - base
+                at = entity_end
+            elif not _skip_other(&at, end, RESULT_ENTITY):
+                return None
+        if result._entity_start < 0:
+            # No entity is an empty entity.
+            result._entity_start = result._entity_end = start - base
+        result.conversion = self._conversion
+        result._entity_type = self._entity_type
+        result._response = self._response
+        result._start = start - base
+        result._end = end - base
+        return result
+
+    cdef int _take(
+        self,
+        Bytes at,
+        Bytes end,
+        int first_tag,
+        list first,
+        int second_tag,
+        list second,
+        list rest,
+    ) except -1:
+        # Sorts the fields of a message into results in one field, results in another, and the rest.
+        cdef Bytes start
+        cdef Bytes span_end
+        cdef ResultBytes result
+        cdef list results
+        while at < end:
+            start = at
+            if at[0] == first_tag:
+                results = first
+            elif at[0] == second_tag:
+                results = second
+            else:
+                if not _skip_other(&at, end, first_tag) or _number(start, end) == second_tag >> 3:
+                    return 0
+                rest.append(PyBytes_FromStringAndSize(<const char*>start, at - start))
+                continue
+            at += 1
+            if not read_length(&at, end, &span_end):
+                return 0
+            result = self._result(at, span_end)
+            if result is None:
+                return 0
+            results.append(result)
+            at = span_end
+        return 1
+
+    cdef tuple lookup(self):
+        # None, if the response is not in the canonical encoding.
+        cdef Bytes at = <Bytes>PyBytes_AS_STRING(self._response)
+        cdef list found = []
+        cdef list missing = []
+        cdef list rest = []
+        if not self._take(
+            at,
+            at + PyBytes_GET_SIZE(self._response),
+            LOOKUP_FOUND,
+            found,
+            LOOKUP_MISSING,
+            missing,
+            rest,
+        ):
+            return None
+        return b"".join(rest), tuple(found), tuple(missing)
+
+    cdef tuple query(self):
+        # None, if the response is not in the canonical encoding.
+        cdef Bytes at = <Bytes>PyBytes_AS_STRING(self._response)
+        cdef Bytes end = at + PyBytes_GET_SIZE(self._response)
+        cdef Bytes start
+        cdef Bytes batch_end
+        cdef list results = []
+        cdef list rest = []
+        cdef list batch = None
+        while at < end:
+            start = at
+            if at[0] != QUERY_BATCH:
+                if not _skip_other(&at, end, QUERY_BATCH):
+                    return None
+                rest.append(PyBytes_FromStringAndSize(<const char*>start, at - start))
+                continue
+            at += 1
+            if batch is not None or not read_length(&at, end, &batch_end):
+                return None
+            batch = []
+            if not self._take(
+                at, batch_end, BATCH_ENTITY_RESULTS, results, BATCH_ENTITY_RESULTS, results, batch
+            ):
+                return None
+            at = batch_end
+        if batch is not None:
+            serialised = b"".join(batch)
+            rest.append(bytes((QUERY_BATCH,)) + _varint(len(serialised)) + serialised)
+        return b"".join(rest), tuple(results)
+
+
+cdef uint64_t _number(Bytes at, Bytes end) noexcept nogil:
+    cdef uint64_t tag = 0
+    read_varint(&at, end, &tag)
+    return tag >> 3
+
+
+cdef bint _skip_other(Bytes* cursor, Bytes end, int tag_handled) noexcept nogil:
+    # Skips a field other than the one that is handled under this tag.
+    cdef uint64_t tag
+    if not read_varint(cursor, end, &tag) or tag >> 3 == <uint64_t>(tag_handled >> 3):
+        return 0
+    return skip_field(cursor, end, tag)
+
+
+cdef bytes _varint(Py_ssize_t number):
+    encoded = bytearray()
+    while number > 0x7F:
+        encoded.append(number & 0x7F | 0x80)
+        number >>= 7
+    encoded.append(number)
+    return bytes(encoded)
+
+
+def _encodings(raw, message_type, results_of):
+    yield raw
+    message = message_type.FromString(raw)
+    for results in results_of(message):
+        for result in results:
+            if len(result.entity) > 1:
+                # Concatenating encodings is how protobuf defines to merge them.
+                result.entity[:] = [b"".join(result.entity)]
+    yield message.SerializeToString()
+    message.DiscardUnknownFields()
+    yield message.SerializeToString()
+
+
+def _results_of_lookup(message):
+    return message.found, message.missing
+
+
+def _results_of_query(message):
+    return (message.batch.entity_results,)
+
+
+def split_lookup(bytes raw not None, Conversion conversion not None, result_type):
+    """As :func:`lazyentity.pure.responses.split_lookup`."""
+    for encoded in _encodings(raw, shadow.LookupResponse, _results_of_lookup):
+        split = _Splitter(encoded, conversion, result_type).lookup()
+        if split is not None:
+            return split
+    raise AssertionError("protobuf's own encoding is canonical")
+
+
+def split_query(bytes raw not None, Conversion conversion not None, result_type):
+    """As :func:`lazyentity.pure.responses.split_query`."""
+    for encoded in _encodings(raw, shadow.RunQueryResponse, _results_of_query):
+        split = _Splitter(encoded, conversion, result_type).query()
+        if split is not None:
+            return split
+    raise AssertionError("protobuf's own encoding is canonical")

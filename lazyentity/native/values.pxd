@@ -1,0 +1,23 @@
+# The decoders of values and keys: see values.pyx.
+
+from libc.stdint cimport int32_t, uint64_t
+
+from lazyentity.native.wire cimport Bytes
+
+
+cdef struct Value:
+    # A google.datastore.v1.Value: which member of the oneof is set, and what stands there.
+    int member
+    uint64_t number
+    double floating
+    Bytes at
+    Bytes end
+    int32_t meaning
+    bint excluded
+
+
+cdef bint parse_value(Bytes at, Bytes end, Value* value) noexcept nogil
+cdef bint next_item(Bytes* cursor, Bytes end, Value* value) noexcept nogil
+cdef object decode_bare(Bytes at, Bytes end)
+cdef object decode_leaf(Value* value)
+cdef object decode_key(Bytes at, Bytes end)

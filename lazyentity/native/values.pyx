@@ -1,0 +1,379 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=True
+"""The native backend's decoders: a value or a key of the client from its bytes.
+
+What is malformed, and what the client would convert in a way of its own, is left to protobuf and to the
+pure backend: parsers answer 0 to it, decoders ``UNDECODED``. Arrays and embedded entities are composed
+of values by :mod:`lazyentity.native.mapping`.
+"""
+
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.object cimport PyTypeObject
+from cpython.unicode cimport PyUnicode_1BYTE_DATA, PyUnicode_DecodeUTF8, PyUnicode_New
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+from lazyentity.native.tags cimport (
+    ARRAY_VALUES,
+    KEY_PARTITION_ID,
+    KEY_PATH,
+    LATLNG_LATITUDE,
+    LATLNG_LONGITUDE,
+    PARTITION_DATABASE,
+    PARTITION_NAMESPACE,
+    PARTITION_PROJECT,
+    PATH_ID,
+    PATH_KIND,
+    PATH_NAME,
+    SECOND_BYTE,
+    TIMESTAMP_NANOS,
+    TIMESTAMP_SECONDS,
+    VALUE_ARRAY,
+    VALUE_BLOB,
+    VALUE_BOOLEAN,
+    VALUE_DOUBLE,
+    VALUE_ENTITY,
+    VALUE_EXCLUDE,
+    VALUE_GEO_POINT,
+    VALUE_INTEGER,
+    VALUE_KEY,
+    VALUE_MEANING,
+    VALUE_NULL,
+    VALUE_STRING,
+    VALUE_TIMESTAMP,
+)
+from lazyentity.native.wire cimport Bytes, read_double, read_length, read_varint, skip_field
+
+import datetime
+
+from google.cloud.datastore.helpers import GeoPoint
+from google.cloud.datastore.key import Key
+from proto.datetime_helpers import DatetimeWithNanoseconds
+
+from lazyentity.codec.keys import DIRECT as KEYS_DIRECT, make_key as _make_key
+from lazyentity.codec.timestamps import DIRECT as STAMPS_DIRECT
+from lazyentity.codec.undecoded import UNDECODED as _UNDECODED
+
+cdef extern from "datetime.h":
+    ctypedef struct PyDateTime_CAPI:
+        object (*DateTime_FromDateAndTime)(
+            int, int, int, int, int, int, int, object, PyTypeObject*
+        )
+    PyDateTime_CAPI* PyDateTimeAPI
+    void PyDateTime_IMPORT()
+
+PyDateTime_IMPORT
+
+cdef object UNDECODED = _UNDECODED
+cdef object UTC = datetime.timezone.utc
+cdef PyTypeObject* STAMP_TYPE = <PyTypeObject*>DatetimeWithNanoseconds
+cdef bint STAMPS_DIRECTLY = STAMPS_DIRECT
+cdef bint KEYS_DIRECTLY = KEYS_DIRECT
+cdef object make_key = _make_key
+
+cdef enum:
+    SHORT_TEXT = 64
+
+# What a datetime can hold: the years 1 to 9999.
+cdef int64_t FIRST_SECOND = -62_135_596_800
+cdef int64_t LAST_SECOND = 253_402_300_799
+
+
+cdef bint parse_value(Bytes at, Bytes end, Value* value) noexcept nogil:
+    # Reads the fields of a Value; answers 0 unless exactly one member is set, once.
+    cdef uint64_t tag
+    cdef uint64_t number
+    cdef Bytes tag_start
+    value.member = 0
+    value.meaning = 0
+    value.excluded = 0
+    while at < end:
+        tag_start = at
+        # upb refuses tags of more than five bytes.
+        if not read_varint(&at, end, &tag) or at - tag_start > 5:
+            return 0
+        if tag == VALUE_MEANING:
+            if not read_varint(&at, end, &number):
+                return 0
+            value.meaning = <int32_t><uint32_t>number
+            continue
+        if tag == VALUE_EXCLUDE:
+            if not read_varint(&at, end, &number):
+                return 0
+            value.excluded = number != 0
+            continue
+        if tag == VALUE_BOOLEAN or tag == VALUE_INTEGER or tag == VALUE_NULL:
+            if value.member != 0 or not read_varint(&at, end, &value.number):
+                return 0
+            value.member = <int>tag
+            continue
+        if tag == VALUE_DOUBLE:
+            if value.member != 0 or not read_double(&at, end, &value.floating):
+                return 0
+            value.member = <int>tag
+            continue
+        if (
+            tag == VALUE_STRING
+            or tag == VALUE_BLOB
+            or tag == VALUE_TIMESTAMP
+            or tag == VALUE_ENTITY
+            or tag == VALUE_ARRAY
+            or tag == VALUE_KEY
+            or tag == VALUE_GEO_POINT
+        ):
+            if value.member != 0 or not read_length(&at, end, &value.end):
+                return 0
+            value.at = at
+            at = value.end
+            value.member = <int>tag
+            continue
+        # A known field with another wire type is unknown to protobuf, too; let it say so itself.
+        number = tag >> 3
+        if number <= 3 or (number >= 5 and number <= 6) or (number >= 8 and number <= 11):
+            return 0
+        if number == 14 or (number >= 17 and number <= 19):
+            return 0
+        if not skip_field(&at, end, tag):
+            return 0
+    return value.member != 0
+
+
+cdef bint next_item(Bytes* cursor, Bytes end, Value* value) noexcept nogil:
+    # Reads the next element of an ArrayValue.
+    cdef Bytes item_end
+    if cursor[0][0] != ARRAY_VALUES:
+        return 0
+    cursor[0] += 1
+    if not read_length(cursor, end, &item_end) or not parse_value(cursor[0], item_end, value):
+        return 0
+    cursor[0] = item_end
+    return 1
+
+
+cdef object decode_bare(Bytes at, Bytes end):
+    # Decodes a string, a number, a boolean or null with nothing beside it, as most values are. All
+    # others are for parse_value(), malformed ones included.
+    cdef Py_ssize_t size = end - at
+    cdef uint64_t number
+    cdef double floating
+    if size < 2:
+        return UNDECODED
+    if at[0] == VALUE_STRING:
+        if size >= 3 and at[1] == SECOND_BYTE and at[2] < 0x80 and at[2] == size - 3:
+            return decode_text(at + 3, end)
+    elif at[0] == VALUE_DOUBLE:
+        at += 1
+        if size == 9 and read_double(&at, end, &floating):
+            return floating
+    elif at[0] == VALUE_BOOLEAN:
+        if size == 2 and at[1] <= 1:
+            return at[1] == 1
+    elif at[0] == VALUE_INTEGER:
+        at += 1
+        if read_varint(&at, end, &number) and at == end:
+            return <int64_t>number
+    elif at[0] == VALUE_NULL:
+        if size == 2 and at[1] == 0:
+            return None
+    return UNDECODED
+
+
+cdef object decode_leaf(Value* value):
+    # Decodes what holds no further values: neither an array nor an entity.
+    if value.member == VALUE_STRING:
+        return decode_text(value.at, value.end)
+    if value.member == VALUE_INTEGER:
+        return <int64_t>value.number
+    if value.member == VALUE_DOUBLE:
+        return value.floating
+    if value.member == VALUE_BOOLEAN:
+        return value.number != 0
+    if value.member == VALUE_TIMESTAMP:
+        return _timestamp(value.at, value.end)
+    if value.member == VALUE_BLOB:
+        return PyBytes_FromStringAndSize(<const char*>value.at, value.end - value.at)
+    if value.member == VALUE_NULL:
+        return None
+    if value.member == VALUE_KEY:
+        return decode_key(value.at, value.end)
+    return _geo_point(value.at, value.end)
+
+
+cdef object decode_text(Bytes at, Bytes end):
+    # Most strings are short and ASCII, which CPython's decoder takes longer to find out.
+    cdef Py_ssize_t size = end - at
+    cdef Py_ssize_t index
+    cdef uint8_t seen = 0
+    cdef object text
+    # CPython has one object for each string of one character, and for the empty one.
+    if 1 < size <= SHORT_TEXT:
+        for index in range(size):
+            seen |= at[index]
+        if seen < 0x80:
+            text = PyUnicode_New(size, 0x7F)
+            memcpy(PyUnicode_1BYTE_DATA(text), at, size)
+            return text
+    try:
+        return PyUnicode_DecodeUTF8(<const char*>at, size, NULL)
+    except UnicodeDecodeError:
+        return UNDECODED
+
+
+cdef object _timestamp(Bytes at, Bytes end):
+    # As DatetimeWithNanoseconds.from_timestamp_pb(); see lazyentity.codec.timestamps.
+    cdef uint64_t seconds_bits = 0
+    cdef uint64_t nanos_bits = 0
+    cdef int64_t seconds
+    cdef int64_t nanos
+    cdef int64_t days
+    cdef int64_t second
+    cdef int year, month, day
+    while at < end:
+        if at[0] == TIMESTAMP_SECONDS:
+            at += 1
+            if not read_varint(&at, end, &seconds_bits):
+                return UNDECODED
+        elif at[0] == TIMESTAMP_NANOS:
+            at += 1
+            if not read_varint(&at, end, &nanos_bits):
+                return UNDECODED
+        else:
+            return UNDECODED
+    seconds = <int64_t>seconds_bits
+    nanos = <int32_t><uint32_t>nanos_bits
+    if not STAMPS_DIRECTLY or nanos < 0 or nanos >= 1_000_000_000:
+        return UNDECODED
+    if seconds < FIRST_SECOND or seconds > LAST_SECOND:
+        return UNDECODED
+    days = seconds // 86400
+    second = seconds - days * 86400
+    if second < 0:
+        second += 86400
+        days -= 1
+    _civil_from_days(days, &year, &month, &day)
+    stamp = PyDateTimeAPI.DateTime_FromDateAndTime(
+        year,
+        month,
+        day,
+        <int>(second // 3600),
+        <int>(second // 60 % 60),
+        <int>(second % 60),
+        <int>(nanos // 1000),
+        UTC,
+        STAMP_TYPE,
+    )
+    stamp._nanosecond = nanos
+    return stamp
+
+
+cdef inline void _civil_from_days(int64_t days, int* year, int* month, int* day) noexcept nogil:
+    # Days since 1970-01-01 to a date of the proleptic Gregorian calendar, after Howard Hinnant's
+    # "chrono-Compatible Low-Level Date Algorithms" (civil_from_days): years start in March, so that the
+    # leap day is their last.
+    cdef int64_t shifted = days + 719468
+    cdef int64_t era = (shifted if shifted >= 0 else shifted - 146096) // 146097
+    cdef int64_t day_of_era = shifted - era * 146097
+    cdef int64_t year_of_era = (
+        day_of_era - day_of_era // 1460 + day_of_era // 36524 - day_of_era // 146096
+    ) // 365
+    cdef int64_t day_of_year = day_of_era - (
+        365 * year_of_era + year_of_era // 4 - year_of_era // 100
+    )
+    cdef int64_t shifted_month = (5 * day_of_year + 2) // 153
+    day[0] = <int>(day_of_year - (153 * shifted_month + 2) // 5 + 1)
+    month[0] = <int>(shifted_month + 3 if shifted_month < 10 else shifted_month - 9)
+    year[0] = <int>(year_of_era + era * 400 + (1 if month[0] <= 2 else 0))
+
+
+cdef object _geo_point(Bytes at, Bytes end):
+    cdef double latitude = 0
+    cdef double longitude = 0
+    while at < end:
+        if at[0] == LATLNG_LATITUDE:
+            at += 1
+            if not read_double(&at, end, &latitude):
+                return UNDECODED
+        elif at[0] == LATLNG_LONGITUDE:
+            at += 1
+            if not read_double(&at, end, &longitude):
+                return UNDECODED
+        else:
+            return UNDECODED
+    return GeoPoint(latitude, longitude)
+
+
+cdef object decode_key(Bytes at, Bytes end):
+    # As the client's key_from_protobuf(), where every element of the path is complete, but perhaps for
+    # the last. What would be an error there is left to it.
+    cdef Bytes span_end
+    cdef uint64_t bits
+    cdef bint partial = 0
+    cdef dict element
+    project = namespace = database = None
+    cdef list flat_path = []
+    cdef list path = []
+    while at < end:
+        if at[0] == KEY_PARTITION_ID and project is None:
+            at += 1
+            if not read_length(&at, end, &span_end):
+                return UNDECODED
+            while at < span_end:
+                if at[0] == PARTITION_PROJECT and project is None:
+                    project = _next_text(&at, span_end)
+                elif at[0] == PARTITION_DATABASE and database is None:
+                    database = _next_text(&at, span_end)
+                elif at[0] == PARTITION_NAMESPACE and namespace is None:
+                    namespace = _next_text(&at, span_end)
+                else:
+                    return UNDECODED
+            if project is UNDECODED or database is UNDECODED or namespace is UNDECODED:
+                return UNDECODED
+            if not project:
+                return UNDECODED
+        elif at[0] == KEY_PATH and not partial:
+            at += 1
+            if not read_length(&at, end, &span_end):
+                return UNDECODED
+            kind = id_or_name = None
+            element = {}
+            while at < span_end:
+                if at[0] == PATH_KIND and kind is None:
+                    kind = _next_text(&at, span_end)
+                elif at[0] == PATH_ID and id_or_name is None:
+                    at += 1
+                    if not read_varint(&at, span_end, &bits) or bits == 0:
+                        return UNDECODED
+                    id_or_name = <int64_t>bits
+                elif at[0] == PATH_NAME and id_or_name is None:
+                    id_or_name = _next_text(&at, span_end)
+                else:
+                    return UNDECODED
+                if kind is UNDECODED or id_or_name is UNDECODED or id_or_name == "":
+                    return UNDECODED
+            if kind is None:
+                return UNDECODED
+            flat_path.append(kind)
+            element["kind"] = kind
+            if id_or_name is None:
+                partial = 1
+            else:
+                flat_path.append(id_or_name)
+                element["name" if isinstance(id_or_name, str) else "id"] = id_or_name
+            path.append(element)
+        else:
+            return UNDECODED
+    if project is None or not path:
+        return UNDECODED
+    if not KEYS_DIRECTLY:
+        return Key(*flat_path, project=project, namespace=namespace or None, database=database or None)
+    return make_key(tuple(flat_path), path, project, namespace or None, database or None)
+
+
+cdef object _next_text(Bytes* cursor, Bytes end):
+    # Reads a string field, tag included; UNDECODED, if it is malformed.
+    cdef Bytes at = cursor[0] + 1
+    cdef Bytes span_end
+    if not read_length(&at, end, &span_end):
+        cursor[0] = end
+        return UNDECODED
+    cursor[0] = span_end
+    return decode_text(at, span_end)

@@ -1,0 +1,1 @@
+"""The pure backend, on the parser of the installed protobuf: the twin of the native one."""

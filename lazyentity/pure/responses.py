@@ -1,0 +1,196 @@
+"""The results in a read response, taken out of it without parsing the entities.
+
+:mod:`lazyentity.patches.api.responses` subclasses these classes: its proxies pass for the client's
+messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from lazyentity.codec import shadow
+
+_new: Callable[[Any], Any] = object.__new__
+
+
+class Conversion:
+    """What the entities of one response become.
+
+    Args:
+        lazy_type: the subclass of the backend's ``LazyMapping`` that lazy entities are of.
+        stock_entity: makes a stock entity of a serialised one.
+
+    Attributes:
+        eager: whether they become stock ones.
+    """
+
+    __slots__ = ("_lazy_entity", "_stock_entity", "eager")
+
+    def __init__(self, lazy_type: Any, stock_entity: Callable[[bytes], Any]) -> None:
+        self._lazy_entity = lazy_type._from_raw
+        self._stock_entity = stock_entity
+        self.eager = False
+
+
+class EntityBytes:
+    """A serialised entity on its way to whoever converts it.
+
+    Attributes:
+        raw: the serialised ``google.datastore.v1.Entity``.
+        conversion: what this becomes.
+        outer: what this is the :attr:`inner` of, if it is one.
+        inner_type: of the class; the subclass of :class:`EntityBytes` that :attr:`inner` is of.
+    """
+
+    __slots__ = ("conversion", "outer", "raw")
+
+    conversion: Conversion
+    raw: bytes
+    outer: Any
+    inner_type: ClassVar[Any]
+
+    @property
+    def serialised_key(self) -> bytes | None:
+        """The key as it came; None, if there is none, or if it is not in one piece.
+
+        The native backend also gives None where the encoding is none that servers send, malformed
+        ones included.
+
+        Raises:
+            google.protobuf.message.DecodeError: if the bytes are malformed; pure backend only.
+        """
+        occurrences = shadow.EntityKey.FromString(self.raw).key
+        return occurrences[0] if len(occurrences) == 1 else None
+
+    @property
+    def inner(self) -> Any:
+        """The same, as an instance of ``inner_type``."""
+        # Without __init__, as below: a read of many entities makes two of these for each.
+        inner = _new(self.inner_type)
+        inner.raw = self.raw
+        inner.conversion = self.conversion
+        inner.outer = self
+        return inner
+
+    def _receive(self, raw: bytes, conversion: Conversion) -> None:
+        """Take up an entity that did not come with a response."""
+        self.raw = raw
+        self.conversion = conversion
+
+    def to_entity(self) -> Any:
+        """Convert to what the RPC asked for: a lazy entity, or a stock one.
+
+        Raises:
+            google.protobuf.message.DecodeError: if the bytes are malformed.
+            ValueError, OverflowError: if a stock entity was asked for, as the client raises them.
+        """
+        conversion = self.conversion
+        make = conversion._stock_entity if conversion.eager else conversion._lazy_entity
+        return make(self.raw)
+
+    def to_stock_entity(self) -> Any:
+        """Convert to a stock entity, whatever the RPC asked for.
+
+        Raises:
+            As :meth:`to_entity`.
+        """
+        return self.conversion._stock_entity(self.raw)
+
+
+def converter_of_items(otherwise: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
+    """Return what converts the items of a page for ``google.api_core.page_iterator.Iterator``.
+
+    Args:
+        otherwise: converts an item that is not an :class:`EntityBytes`.
+    """
+
+    # The names are those of upstream's own.
+    def item_to_entity(iterator: Any, entity_pb: Any) -> Any:
+        is_ours = isinstance(entity_pb, EntityBytes)
+        return entity_pb.to_entity() if is_ours else otherwise(entity_pb)
+
+    return item_to_entity
+
+
+class ResultBytes:
+    """One result of a read response.
+
+    Attributes:
+        conversion: what the entity of this result becomes.
+        entity_type: of the class; the subclass of :class:`EntityBytes` that :attr:`entity` is of.
+    """
+
+    __slots__ = ("_result", "conversion")
+
+    _result: Any
+    conversion: Conversion
+    entity_type: ClassVar[Any] = EntityBytes
+
+    @property
+    def entity(self) -> Any:
+        """The entity of this result, still serialised."""
+        entity = _new(self.entity_type)
+        occurrences = self._result.entity
+        # Concatenating encodings is how protobuf defines to merge them.
+        entity.raw = occurrences[0] if len(occurrences) == 1 else b"".join(occurrences)
+        entity.conversion = self.conversion
+        return entity
+
+    def serialised(self) -> bytes:
+        """Return the serialised ``google.datastore.v1.EntityResult``."""
+        serialised: bytes = self._result.SerializeToString()
+        return serialised
+
+
+def _take(message: Any, field: str, conversion: Conversion, result_type: Any) -> tuple[Any, ...]:
+    results = []
+    for result_message in getattr(message, field):
+        # Without __init__, as above.
+        result = _new(result_type)
+        result.conversion = conversion
+        result._result = result_message
+        results.append(result)
+    message.ClearField(field)
+    return tuple(results)
+
+
+def split_lookup(
+    raw: bytes, conversion: Conversion, result_type: Any
+) -> tuple[bytes, tuple[Any, ...], tuple[Any, ...]]:
+    """Split a serialised ``google.datastore.v1.LookupResponse``.
+
+    Args:
+        raw: the response.
+        conversion: what the entities become.
+        result_type: a subclass of :class:`ResultBytes`.
+
+    Returns:
+        The response without its results; the results in ``found``; those in ``missing``.
+
+    Raises:
+        google.protobuf.message.DecodeError: if ``raw`` is malformed. Entities are not looked into.
+    """
+    message = shadow.LookupResponse.FromString(raw)
+    found = _take(message, "found", conversion, result_type)
+    missing = _take(message, "missing", conversion, result_type)
+    return message.SerializeToString(), found, missing
+
+
+def split_query(
+    raw: bytes, conversion: Conversion, result_type: Any
+) -> tuple[bytes, tuple[Any, ...]]:
+    """Split a serialised ``google.datastore.v1.RunQueryResponse``; arguments as for a lookup.
+
+    Returns:
+        The response without its results; the results in ``batch.entity_results``.
+
+    Raises:
+        google.protobuf.message.DecodeError: if ``raw`` is malformed. Entities are not looked into.
+    """
+    message = shadow.RunQueryResponse.FromString(raw)
+    results: tuple[Any, ...] = ()
+    # Clearing a field of a message that is not there would put the message there.
+    if message.HasField("batch"):
+        results = _take(message.batch, "entity_results", conversion, result_type)
+    return message.SerializeToString(), results

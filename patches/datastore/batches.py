@@ -1,0 +1,85 @@
+"""Mutations that are parts of the request that commits them, and need not be copied into it.
+
+The list that a batch keeps them in stays the client's own. A mutation knows its request, and the
+``Entity`` message in it that an entity is to be assigned to knows the mutation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from google.cloud.datastore_v1.types import datastore as datastore_pb2
+
+from lazyentity.patches.api.protoplus import wrapped
+
+_CommitRequest: Any = datastore_pb2.CommitRequest.pb()
+
+_REQUEST = "_lazyentity_request"
+_MUTATION = "_lazyentity_mutation"
+
+
+def add_mutation(batch: Any, operation: str) -> Any:
+    """Add a mutation to a batch, as the methods of the batch do.
+
+    Args:
+        batch: a ``google.cloud.datastore.Batch``.
+        operation: insert, update, upsert or delete.
+
+    Returns:
+        The message of the operation, in proto-plus.
+    """
+    mutations = batch._mutations
+    request = (
+        getattr(mutations[-1], "__dict__", {}).get(_REQUEST) if mutations else _CommitRequest()
+    )
+    if request is None:
+        mutation = datastore_pb2.Mutation()
+    else:
+        mutation = wrapped(datastore_pb2.Mutation, request.mutations.add())
+        vars(mutation)[_REQUEST] = request
+    mutations.append(mutation)
+    message = getattr(mutation, operation)
+    vars(message)[_MUTATION] = mutation
+    return message
+
+
+def assign_in_mutation(message: Any, assign: Callable[[Any], bool]) -> None:
+    """Make the operation of a mutation that of an entity; leave it without one, if that raises.
+
+    Args:
+        message: the empty message of the operation, in proto-plus.
+        assign: fills an empty upb message of the same class, and says whether its nesting is known
+            to be within protobuf's limit in any request.
+    """
+    mutation = vars(message).get(_MUTATION)
+    if mutation is None:
+        # Added to the batch by the client: nothing says which mutation it is part of.
+        apart = type(message._pb)()
+        assign(apart)
+        message._pb.CopyFrom(apart)
+        return
+    try:
+        fits = assign(message._pb)
+    except BaseException:
+        mutation._pb.Clear()
+        raise
+    if not fits:
+        # Copying parses, and that is where the client refuses what goes too deep.
+        vars(mutation).pop(_REQUEST, None)
+
+
+def request_of(mutations: Sequence[Any]) -> Any:
+    """Return the upb ``CommitRequest`` that has just these mutations, and nothing else; or None.
+
+    Args:
+        mutations: those of a batch, in proto-plus. Anybody may have added, moved or taken away some
+            of them.
+    """
+    request = vars(mutations[0]).get(_REQUEST) if mutations else None
+    if request is None or request.project_id or len(mutations) != len(request.mutations):
+        return None
+    parts = zip(mutations, request.mutations, strict=True)
+    if all(vars(one).get(_REQUEST) is request and one._pb is part for one, part in parts):
+        return request
+    return None

@@ -1,0 +1,176 @@
+"""What is put in place of the functions of google-cloud-datastore while it is patched.
+
+Each ``replace_...`` is the ``replace`` of a :class:`~lazyentity.patches.registry.Seam`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from google.cloud.datastore import batch as batch_module
+from google.cloud.datastore import helpers
+from google.cloud.datastore import key as key_module
+from google.cloud.datastore.query import Iterator
+from google.cloud.datastore_v1.types import entity as entity_pb2
+
+from lazyentity._eager import is_eager
+from lazyentity.codec import messages
+from lazyentity.entity import LazyEntity
+from lazyentity.patches.api.requests import key_is_partial, key_to_protobuf
+from lazyentity.patches.api.responses import HANDLES
+from lazyentity.patches.api.transports import lazy_api
+from lazyentity.patches.datastore.batches import add_mutation
+from lazyentity.patches.datastore.encoding import assign_entity_to_pb, entity_to_protobuf
+from lazyentity.patches.datastore.pages import lazy_page
+from lazyentity.patches.datastore.seams import CLIENT, ENCODING, converts_parts_by_own, reads_by_own
+from lazyentity.patches.registry import is_of
+
+
+def convert(entity_message: Any, otherwise: Callable[[Any], Any]) -> Any:
+    """Convert what the client got for an entity, lazily unless somebody asked for stock entities.
+
+    Args:
+        entity_message: a stand-in of a lazy response, or an entity message (proto-plus or upb).
+        otherwise: the conversion of everything that has nothing lazy about it.
+    """
+    if type(entity_message) in HANDLES:
+        return entity_message.to_entity()
+    if is_eager():
+        return otherwise(entity_message)
+    if type(entity_message) is entity_pb2.Entity:
+        entity_message = entity_message._pb
+    if type(entity_message) is messages.Entity:
+        return LazyEntity.from_bytes(entity_message.SerializeToString())
+    return otherwise(entity_message)
+
+
+def convert_eagerly(entity_message: Any, otherwise: Callable[[Any], Any]) -> Any:
+    """Convert what the client got for an entity to a stock entity; arguments as for `convert`."""
+    if type(entity_message) in HANDLES:
+        return entity_message.to_stock_entity()
+    return otherwise(entity_message)
+
+
+def replace_conversion(
+    original: Callable[[Any], Any], is_active: Callable[[], bool]
+) -> Callable[[Any], Any]:
+    """Replace the function that converts an entity message of a response."""
+
+    @functools.wraps(original)
+    def entity_from_protobuf(pb: Any) -> Any:
+        if not is_active():
+            return original(pb)
+        if CLIENT.patch.eager:
+            return convert_eagerly(pb, original)
+        # As convert() begins: a page of a query comes through here entity by entity.
+        if type(pb) in HANDLES:
+            return pb.to_entity()
+        return convert(pb, original) if converts_parts_by_own() else original(pb)
+
+    return entity_from_protobuf
+
+
+def replace_api(original: property, is_active: Callable[[], bool]) -> property:
+    """Replace the property of a client that gives its API object."""
+
+    @functools.wraps(original.fget)  # type: ignore[arg-type]  # a getter it has
+    def _datastore_api(client: Any) -> Any:
+        api = original.__get__(client)
+        return lazy_api(api) if is_active() and reads_by_own() else api
+
+    return property(_datastore_api)
+
+
+def replace_key_to_protobuf(
+    original: Callable[[Any], Any], is_active: Callable[[], bool]
+) -> Callable[[Any], Any]:
+    """Replace the method that makes the message of a key."""
+    is_clients = is_of(key_module, original)
+
+    @functools.wraps(original)
+    def to_protobuf(key: Any) -> Any:
+        return key_to_protobuf(key, original) if is_clients and is_active() else original(key)
+
+    return to_protobuf
+
+
+def replace_entity_to_protobuf(
+    original: Callable[[Any], Any], is_active: Callable[[], bool]
+) -> Callable[[Any], Any]:
+    """Replace the function that makes the message of an entity."""
+
+    @functools.wraps(original)
+    def replacement(entity: Any) -> Any:
+        return entity_to_protobuf(entity, original) if is_active() else original(entity)
+
+    return replacement
+
+
+def replace_assign_entity_to_pb(
+    original: Callable[[Any, Any], Any], is_active: Callable[[], bool]
+) -> Callable[[Any, Any], Any]:
+    """Replace the function that puts an entity into a mutation."""
+    is_clients = is_of(batch_module, original)
+
+    @functools.wraps(original)
+    def _assign_entity_to_pb(entity_pb: Any, entity: Any) -> None:
+        # The original calls entity_to_protobuf(), which somebody may have replaced after us.
+        if is_clients and is_active() and ENCODING.stands(helpers.entity_to_protobuf):
+            assign_entity_to_pb(entity_pb, entity, original)
+        else:
+            original(entity_pb, entity)
+
+    return _assign_entity_to_pb
+
+
+def _adding(
+    operation: str,
+) -> Callable[[Callable[[Any], Any], Callable[[], bool]], Callable[[Any], Any]]:
+    def replace(
+        original: Callable[[Any], Any], is_active: Callable[[], bool]
+    ) -> Callable[[Any], Any]:
+        is_clients = is_of(batch_module, original)
+
+        @functools.wraps(original)
+        def add(batch: Any) -> Any:
+            if is_clients and is_active():
+                return add_mutation(batch, operation)
+            return original(batch)
+
+        return add
+
+    return replace
+
+
+replace_adding_insert = _adding("insert")
+replace_adding_upsert = _adding("upsert")
+replace_adding_delete = _adding("delete")
+
+
+def replace_is_partial(original: property, is_active: Callable[[], bool]) -> property:
+    """Replace the property that says whether a key lacks an id and a name."""
+    is_clients = is_of(key_module, original.fget)
+
+    @functools.wraps(original.fget)  # type: ignore[arg-type]  # a getter it has
+    def is_partial(key: Any) -> Any:
+        if is_clients and is_active():
+            return key_is_partial(key, original.__get__)
+        return original.__get__(key)
+
+    return property(is_partial)
+
+
+def replace_next_page(
+    original: Callable[[Any], Any], is_active: Callable[[], bool]
+) -> Callable[[Any], Any]:
+    """Replace the method that makes the next page of a query."""
+
+    @functools.wraps(original)
+    def _next_page(iterator: Any) -> Any:
+        page = original(iterator)
+        # A subclass may do with its pages what it likes.
+        return lazy_page(page) if type(iterator) is Iterator and is_active() else page
+
+    return _next_page

@@ -1,0 +1,96 @@
+"""How the entities that a wrapped query or client reads are handed out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from google.cloud.datastore import helpers
+
+from lazyentity._backend import converter_of_items
+from lazyentity._types import describe_type
+from lazyentity.codec.values import stock_entity
+from lazyentity.entity import LazyEntityBase
+from lazyentity.patches.datastore.conversion import convert, convert_eagerly
+from lazyentity.strict import make_strict
+
+
+class Delivery(NamedTuple):
+    """What makes entities of what the client got for them.
+
+    Attributes:
+        to_entity: takes the message of an entity.
+        item_to_entity: takes an iterator and the message of an entity, as the iterators of the
+            client's pages have it.
+    """
+
+    to_entity: Callable[[Any], Any]
+    item_to_entity: Callable[[Any, Any], Any]
+
+
+def _to_entity(message: Any) -> Any:
+    return convert(message, helpers.entity_from_protobuf)
+
+
+UNTOUCHED = Delivery(_to_entity, converter_of_items(_to_entity))
+"""Nothing is decoded, and everything may be read."""
+
+
+def _to_stock_entity(message: Any) -> Any:
+    return convert_eagerly(message, stock_entity)
+
+
+def _item_to_stock_entity(_iterator: Any, message: Any) -> Any:
+    return _to_stock_entity(message)
+
+
+EAGER = Delivery(_to_stock_entity, _item_to_stock_entity)
+"""Entities are stock ones."""
+
+
+def delivery_of(names: Sequence[str], strict: bool, is_eager: bool) -> Delivery:
+    """Return the delivery that :func:`~lazyentity.patches.datastore.wrapping.wrap` documents.
+
+    Args:
+        names: those in its ``prefetch``.
+        strict: as there.
+        is_eager: whether entities are stock ones.
+    """
+    if is_eager:
+        return EAGER
+    if not names and not strict:
+        return UNTOUCHED
+
+    def prepared(entity: Any) -> Any:
+        # Inside eager() they are stock.
+        if isinstance(entity, LazyEntityBase):
+            for name in names:
+                entity.get(name)
+            if strict:
+                make_strict(entity)
+        return entity
+
+    def to_entity(message: Any) -> Any:
+        return prepared(UNTOUCHED.to_entity(message))
+
+    def item_to_entity(iterator: Any, message: Any) -> Any:
+        return prepared(UNTOUCHED.item_to_entity(iterator, message))
+
+    return Delivery(to_entity, item_to_entity)
+
+
+def names_of(prefetch: Any) -> tuple[str, ...]:
+    """Return the names in ``prefetch`` of :func:`~lazyentity.patches.datastore.wrapping.wrap`.
+
+    Raises:
+        TypeError: if it is no iterable of names.
+    """
+    if isinstance(prefetch, str):
+        raise TypeError(f"wrap() takes prefetch= as a list of names, not one: [{prefetch!r}]")
+    if not isinstance(prefetch, Iterable):
+        raise TypeError(f"wrap() takes prefetch= as a list of names, not {describe_type(prefetch)}")
+    names = tuple(prefetch)
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"wrap() takes names of type str in prefetch=, not {name!r}")
+    return names

@@ -1,0 +1,56 @@
+"""Entities on their way to the server, encoded without proto-plus."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from google.cloud.datastore.entity import Entity
+from google.cloud.datastore_v1.types import entity as entity_pb2
+
+from lazyentity.codec.errors import refuse_undecoded
+from lazyentity.encoding import assign_entity, entity_message
+from lazyentity.patches.api.protoplus import wrapped
+from lazyentity.patches.datastore.batches import assign_in_mutation
+
+
+def entity_to_protobuf(entity: Any, otherwise: Callable[[Any], Any]) -> Any:
+    """Return the ``google.cloud.datastore_v1.types.Entity`` of an entity.
+
+    Args:
+        entity: a lazy or a stock entity.
+        otherwise: the client's own ``entity_to_protobuf``, for what is no entity.
+
+    Raises:
+        Whatever the client raises for a value of the entity.
+        TypeError: if the entity holds an undecoded property of another one.
+        google.protobuf.message.DecodeError: if something malformed would have to be sent.
+    """
+    if not isinstance(entity, Entity):
+        return otherwise(entity)
+    try:
+        return wrapped(entity_pb2.Entity, entity_message(entity))
+    except ValueError as error:
+        refuse_undecoded(entity, error)
+        raise
+
+
+def assign_entity_to_pb(entity_pb: Any, entity: Any, otherwise: Callable[[Any, Any], Any]) -> None:
+    """Make an empty ``Entity`` message of a mutation that of an entity.
+
+    Args:
+        entity_pb: a ``google.cloud.datastore_v1.types.Entity``.
+        entity: a lazy or a stock entity.
+        otherwise: the client's own ``_assign_entity_to_pb``, for what is none of that.
+
+    Raises:
+        As :func:`entity_to_protobuf`.
+    """
+    if type(entity_pb) is entity_pb2.Entity and isinstance(entity, Entity):
+        try:
+            assign_in_mutation(entity_pb, lambda target: assign_entity(target, entity))
+        except ValueError as error:
+            refuse_undecoded(entity, error)
+            raise
+    else:
+        otherwise(entity_pb, entity)

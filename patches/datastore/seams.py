@@ -1,0 +1,91 @@
+"""Where google-cloud-datastore is patched: a client's API object, conversions, keys, pages.
+
+Nothing of it is imported before the application imports it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from lazyentity.patches.client import Client
+from lazyentity.patches.registry import Patch, Place, Seam, replacing
+
+SUPPORTED_VERSIONS: Final = ">=2.20.2,<2.28"
+
+_BATCH = "google.cloud.datastore.batch"
+_CALLS = "datastore.conversion"
+_CLIENT = "google.cloud.datastore.client"
+_HELPERS = "google.cloud.datastore.helpers"
+_KEY = "google.cloud.datastore.key"
+_QUERY = "google.cloud.datastore.query"
+
+_CONVERSION = Seam(
+    _HELPERS, "entity_from_protobuf", replacing(_CALLS, "replace_conversion"), yields=True
+)
+ENCODING = Seam(
+    _HELPERS, "entity_to_protobuf", replacing(_CALLS, "replace_entity_to_protobuf"), yields=True
+)
+KEY_ENCODING = Seam(_KEY, "Key.to_protobuf", replacing(_CALLS, "replace_key_to_protobuf"))
+
+_PARTS = Place(_HELPERS, "key_from_protobuf"), Place(_HELPERS, "_get_value_from_value_pb")
+READING: Final = (_CONVERSION, *_PARTS)
+"""What the client converts with when it reads."""
+
+
+def reads_by_own() -> bool:
+    """Say whether the client reads by conversions of its own; somebody else's get real messages."""
+    return _CONVERSION.is_own() and converts_parts_by_own()
+
+
+def converts_parts_by_own() -> bool:
+    """Say whether the conversions of keys and of values are the client's own."""
+    return all(place.is_own() for place in _PARTS)
+
+
+CLIENT: Final = Client(
+    name="datastore",
+    distribution="google-cloud-datastore",
+    package="google.cloud.datastore",
+    supported=SUPPORTED_VERSIONS,
+    conversion=_CONVERSION,
+    conversions=(*READING, ENCODING),
+    patch=Patch(
+        [
+            Seam(_CLIENT, "Client._datastore_api", replacing(_CALLS, "replace_api")),
+            _CONVERSION,
+            Seam(_QUERY, "Iterator._next_page", replacing(_CALLS, "replace_next_page")),
+            ENCODING,
+            Seam(_BATCH, "_assign_entity_to_pb", replacing(_CALLS, "replace_assign_entity_to_pb")),
+            Seam(
+                _BATCH,
+                "Batch._add_partial_key_entity_pb",
+                replacing(_CALLS, "replace_adding_insert"),
+            ),
+            Seam(
+                _BATCH,
+                "Batch._add_complete_key_entity_pb",
+                replacing(_CALLS, "replace_adding_upsert"),
+            ),
+            Seam(_BATCH, "Batch._add_delete_key_pb", replacing(_CALLS, "replace_adding_delete")),
+            KEY_ENCODING,
+            Seam(_KEY, "Key.is_partial", replacing(_CALLS, "replace_is_partial")),
+        ],
+        uses={
+            _BATCH: ("Batch._mutations",),
+            _CLIENT: ("Client._base_url", "Client._client_info", "Client._http"),
+            "google.cloud.datastore.entity": ("Entity._meanings",),
+            _HELPERS: (
+                "_get_meaning",
+                "_get_value_from_value_pb",
+                "_set_pb_meaning_from_entity",
+                "_set_protobuf_value",
+            ),
+            "google.cloud.datastore._http": ("_make_request_pb", "_rpc"),
+            _KEY: ("Key._path",),
+            "google.cloud.datastore_v1.services.datastore.transports.grpc": (
+                "DatastoreGrpcTransport._stubs",
+            ),
+            "proto.message": ("Message._pb",),
+        },
+    ),
+)

@@ -1,0 +1,212 @@
+"""Lazy reads for one query or one client, with nothing patched."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from typing import Any, TypeVar, cast
+
+from google.cloud.datastore import client as datastore_client
+from google.cloud.datastore import helpers
+from google.cloud.datastore.query import Iterator, Query
+
+from lazyentity._environment import EAGER as EAGER_SWITCH
+from lazyentity._environment import is_set
+from lazyentity._types import describe_type
+from lazyentity.patches import adapters
+from lazyentity.patches.api.requests import key_to_protobuf
+from lazyentity.patches.api.transports import lazy_api
+from lazyentity.patches.datastore.delivery import EAGER, Delivery, delivery_of, names_of
+from lazyentity.patches.datastore.pages import lazy_page
+from lazyentity.patches.datastore.seams import reads_by_own
+
+_stock_to_protobuf = operator.methodcaller("to_protobuf")
+
+_Wrapped = TypeVar("_Wrapped")
+
+
+class _LazyReads:
+    """Marks the classes that :func:`wrap` makes.
+
+    Attributes:
+        _lazyentity_delivery: how entities are handed out. In a slot: it is the object's own, while
+            the instance dictionary is shared with what was wrapped.
+    """
+
+    __slots__ = ("_lazyentity_delivery",)
+
+    _lazyentity_delivery: Delivery
+
+
+class _LazyClient(_LazyReads, datastore_client.Client):
+    """What a wrapped client does differently; a caller's own subclass goes before it."""
+
+    @property
+    def _datastore_api(self) -> Any:
+        api = super()._datastore_api
+        if self._lazyentity_delivery is EAGER and not reads_by_own():
+            # Somebody else's conversions get real messages.
+            return api
+        if self._lazyentity_delivery is not EAGER:
+            adapters.install()
+        return lazy_api(api)
+
+    def get_multi(
+        self,
+        keys: Any,
+        missing: Any = None,
+        deferred: Any = None,
+        transaction: Any = None,
+        eventual: bool = False,
+        retry: Any = None,
+        timeout: Any = None,
+        read_time: Any = None,
+    ) -> list[Any]:
+        """As ``Client.get_multi``, returning lazy entities."""
+        # Client.get_multi converts with a function that only a global patch could replace, so its
+        # part around the read itself, which is the client's own _extended_lookup(), stands here
+        # again.
+        if not keys:
+            return []
+        if any(key.project != self.project for key in keys):
+            raise ValueError("Keys do not match project")
+        found = datastore_client._extended_lookup(
+            datastore_api=self._datastore_api,
+            project=self.project,
+            key_pbs=[key_to_protobuf(key, _stock_to_protobuf) for key in keys],
+            missing=missing,
+            deferred=deferred,
+            eventual=eventual,
+            transaction=self.current_transaction if transaction is None else transaction,
+            retry=retry,
+            timeout=timeout,
+            read_time=read_time,
+            database=self.database,
+        )
+        to_entity = self._lazyentity_delivery.to_entity
+        if missing is not None:
+            missing[:] = [to_entity(message) for message in missing]
+        if deferred is not None:
+            deferred[:] = [helpers.key_from_protobuf(message) for message in deferred]
+        # As the client does: somebody else's conversion may tell the two apart.
+        return [to_entity(message._pb) for message in found]
+
+    def query(self, **kwargs: Any) -> Any:
+        """As ``Client.query``, returning a query that is wrapped as well."""
+        query = super().query(**kwargs)  # type: ignore[no-untyped-call]  # upstream is untyped
+        return _wrap(query, self._lazyentity_delivery)
+
+
+class _LazyIterator(Iterator):
+    """What the iterator of a wrapped query does differently."""
+
+    def _next_page(self) -> Any:
+        return lazy_page(super()._next_page())  # type: ignore[no-untyped-call]  # upstream is untyped
+
+
+class _LazyQuery(_LazyReads, Query):
+    """What a wrapped query does differently; a caller's own subclass goes before it."""
+
+    def fetch(self, *args: Any, **kwargs: Any) -> Any:
+        """As ``Query.fetch``; the iterator gives lazy entities."""
+        if self._lazyentity_delivery is not EAGER:
+            adapters.install()
+        iterator = super().fetch(*args, **kwargs)  # type: ignore[no-untyped-call]  # upstream is untyped
+        if issubclass(type(iterator.client), datastore_client.Client):
+            iterator.client = _wrap(iterator.client, self._lazyentity_delivery)
+        iterator.item_to_value = self._lazyentity_delivery.item_to_entity
+        if type(iterator) is Iterator:
+            iterator.__class__ = _wrapped_iterator
+        return iterator
+
+
+def _subclass(kind: type, lazy: type, stock: type) -> type:
+    slots = [name for base in kind.__mro__ for name in getattr(base, "__slots__", ())]
+    if slots:
+        raise TypeError(
+            f"wrap() cannot share the state of a {kind.__qualname__}: "
+            f"it keeps {slots[0]!r} in a slot"
+        )
+    # Named like the class it stands for: what prints or inspects it sees the caller's.
+    bases = (lazy,) if kind is stock else (kind, lazy)
+    return type(kind.__name__, bases, {"__module__": kind.__module__, "__doc__": kind.__doc__})
+
+
+_wrapped_iterator = _subclass(Iterator, _LazyIterator, Iterator)
+_subclasses: dict[type, type] = {}
+
+
+def _lazy_subclass(kind: type) -> type | None:
+    """Return the class of what wraps an instance of ``kind``; None, if nothing does."""
+    if issubclass(kind, _LazyReads):
+        return kind
+    for stock, lazy in ((datastore_client.Client, _LazyClient), (Query, _LazyQuery)):
+        if issubclass(kind, stock):
+            if kind not in _subclasses:
+                _subclasses[kind] = _subclass(kind, lazy, stock)
+            return _subclasses[kind]
+    return None
+
+
+def _wrap(query_or_client: Any, delivery: Delivery) -> Any:
+    subclass = _lazy_subclass(type(query_or_client))
+    if subclass is None:
+        raise TypeError(
+            "wrap() takes a google.cloud.datastore Query or Client, "
+            f"not {describe_type(query_or_client)}"
+        )
+    wrapped: Any = object.__new__(subclass)
+    wrapped.__dict__ = query_or_client.__dict__
+    wrapped._lazyentity_delivery = delivery
+    return wrapped
+
+
+def wrap(
+    query_or_client: _Wrapped,
+    *,
+    prefetch: Iterable[str] = (),
+    strict: bool = False,
+    eager: bool | None = None,
+) -> _Wrapped:
+    """Return a query or client like the given one, whose reads return lazy entities.
+
+    Nothing else in the process changes, not even the object that was given; but the two share their
+    state, so that what is set on the one is set on the other: filters, limits, the current batch or
+    transaction, the connection. Queries made by a wrapped client are wrapped as well, with the same
+    options. A wrapped object is an instance of the class of what it wraps. One that is wrapped
+    already is returned as it is if there are no options; else the result has the options that are
+    given here, and no others, and the first one keeps its own.
+
+    The options are for the entities that the query returns, or the client's ``get()``,
+    ``get_multi()`` and queries, and not for those embedded in them. Stock entities, as they are
+    returned inside ``eager()``, have everything decoded and refuse nothing.
+
+    Args:
+        query_or_client: a ``google.cloud.datastore`` ``Query`` or ``Client``.
+        prefetch: names of properties that are decoded before an entity is handed out. Those that an
+            entity lacks are passed over. What is wrong with one of them is raised where the entity
+            is asked for, as reading the property would raise it.
+        strict: refuse to decode anything else. Whatever would decode a property that was neither
+            prefetched nor assigned raises RuntimeError; ``lazyentity.prefetch(entity, name)`` still
+            decodes. ``raw()`` and writing the entity are not refused.
+        eager: return stock entities, decoded as a whole. None, the default, is True where the
+            environment variable ``LAZYENTITY_EAGER`` is set when this is called, and the other
+            options then have no effect. How ``patch()`` was called does not matter.
+
+    Raises:
+        TypeError: if it is neither, if its class keeps state in slots, or if ``prefetch`` is one
+            ``str`` or holds anything else than ``str``.
+        ValueError: if ``eager`` is given together with ``prefetch`` or ``strict``.
+    """
+    names = names_of(prefetch)
+    if eager and (names or strict):
+        raise ValueError(
+            "wrap() takes either eager=True or prefetch= and strict=, for stock entities have "
+            "everything decoded; leave one of them out"
+        )
+    is_eager = is_set(EAGER_SWITCH) if eager is None else eager
+    if not is_eager:
+        adapters.install()
+    if isinstance(query_or_client, _LazyReads) and eager is None and not names and not strict:
+        return query_or_client
+    return cast(_Wrapped, _wrap(query_or_client, delivery_of(names, strict, is_eager)))

@@ -1,0 +1,179 @@
+"""The dynamic properties of an ``Expando``: those that ndb makes for what the class lacks.
+
+ndb makes one for each property that an entity is stored with, when it makes the model; here each is
+made when it is first asked for. Only which there are is told at once: a null makes none.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from google.cloud.ndb import model
+
+from lazyentity.codec.cache import BoundedCache
+from lazyentity.codec.fallback import MEMBER_NUMBERS
+from lazyentity.codec.undecoded import UNDECODED
+from lazyentity.patches.ndb.originals import Methods, is_own
+from lazyentity.patches.ndb.values import ModelDict
+from lazyentity.pure.shapes import MAX_BYTES, learned_bytes, undecoded_template
+
+_Expando = model.Expando
+_GenericProperty: Any = model.GenericProperty
+_fill = dict.update
+
+_NULL, _ARRAY = MEMBER_NUMBERS["null_value"], MEMBER_NUMBERS["array_value"]
+_NULL_OR_ARRAY_ONLY = bytes(number if number in (_NULL, _ARRAY) else 0 for number in range(256))
+
+# What giving a dynamic property a base value comes down to.
+_SETTING = Methods("_call_shallow_validation", "_do_validate", "_set_value", "_store_value")
+_setattr = _Expando.__setattr__
+_clone_properties = model.Model._clone_properties
+
+
+class LazyProperties(ModelDict):
+    """The properties of one ``Expando``: those that are dynamic are made when asked for."""
+
+    __slots__ = ("_dynamic", "_repeated")
+
+    _dynamic: DynamicProperties
+    _repeated: frozenset[str]
+    """The names of the repeated ones."""
+
+    def _made(self, name: Any) -> Any:
+        return self._dynamic.make(name, name in self._repeated)
+
+
+_Pattern = tuple[dict[str, Any], dict[str, Any], frozenset[str]]
+
+# By the dynamic properties, and by which of them are null, and which are arrays.
+_PATTERNS: BoundedCache[tuple[DynamicProperties, bytes], _Pattern] = BoundedCache(MAX_BYTES)
+
+
+class DynamicProperties:
+    """Makes what depends on the dynamic properties of entities that have the same names.
+
+    Attributes:
+        names: of the properties that the class does not define.
+
+    Args:
+        model_class: a subclass of ``ndb.Expando``.
+        names: those of the dynamic properties.
+        taken_names: those of all properties that a model takes from the entity, in its order.
+        is_kept: whether there will be further entities with these names.
+    """
+
+    def __init__(
+        self,
+        model_class: Any,
+        names: tuple[str, ...],
+        taken_names: tuple[str, ...],
+        is_kept: bool,
+    ) -> None:
+        self.names = names
+        self._taken_names = taken_names
+        self._defined = dict(model_class._properties)
+        self._options = _options(model_class)
+        self._is_kept = is_kept
+
+    def serves(self, model_class: Any, names: tuple[str, ...]) -> bool:
+        """Say whether this is what another one for a class and dynamic names would be."""
+        return (
+            self.names == names
+            and self._options == _options(model_class)
+            and are_same(self._defined, model_class._properties)
+        )
+
+    def make(self, name: str, repeated: bool) -> Any:
+        """Make the property that ``Expando.__setattr__`` makes.
+
+        Args:
+            name: the property's.
+            repeated: whether it is.
+        """
+        indexed, write_empty_list = self._options
+        made = _GenericProperty(
+            name, repeated=repeated, indexed=indexed, write_empty_list=write_empty_list
+        )
+        made._code_name = name
+        return made
+
+    def of(self, entity: Any) -> tuple[dict[str, Any], LazyProperties | None]:
+        """Return what a model of an entity has.
+
+        Args:
+            entity: a lazy entity.
+
+        Returns:
+            The names of its values, each mapped to ``UNDECODED``; its properties, or None if they
+            are those of its class.
+        """
+        nulls_and_arrays = entity._wire_members(self.names).translate(_NULL_OR_ARRAY_ONLY)
+        pattern = _PATTERNS.get((self, nulls_and_arrays)) if self._is_kept else None
+        if pattern is None:
+            pattern = self._pattern(nulls_and_arrays)
+        values, template, repeated = pattern
+        if len(template) == len(self._defined):
+            return values, None
+        properties: Any = LazyProperties()
+        properties._dynamic = self
+        properties._repeated = repeated
+        _fill(properties, template)
+        return values, properties
+
+    def _pattern(self, nulls_and_arrays: bytes) -> _Pattern:
+        members = dict(zip(self.names, nulls_and_arrays, strict=True))
+        values = undecoded_template(
+            name for name in self._taken_names if members.get(name) != _NULL
+        )
+        properties = {**self._defined, **{name: UNDECODED for name in members if name in values}}
+        repeated = frozenset(name for name, member in members.items() if member == _ARRAY)
+        pattern = values, properties, repeated
+        if self._is_kept:
+            # The names and the other dicts of this object are in the key.
+            size = 2 * learned_bytes(nulls_and_arrays, properties)
+            _PATTERNS.keep((self, nulls_and_arrays), pattern, size)
+        return pattern
+
+
+def _options(model_class: Any) -> tuple[Any, Any]:
+    return model_class._default_indexed, model_class._write_empty_list_for_dynamic_properties
+
+
+def are_same(some: dict[str, Any], others: dict[str, Any]) -> bool:
+    """Say whether two dicts have the same names and the same properties."""
+    # Comparing properties by == makes filters of queries.
+    return some.keys() == others.keys() and all(prop is others[name] for name, prop in some.items())
+
+
+def makes_dynamic_properties(model_class: Any) -> bool:
+    """Say whether a subclass of ``ndb.Expando`` makes dynamic properties as ndb itself does."""
+    return (
+        model_class.__setattr__ is _setattr
+        and model_class._clone_properties is _clone_properties
+        # A descriptor would give each model options of its own.
+        and not any(hasattr(option, "__get__") for option in _options(model_class))
+        and _SETTING.are_those_of(_GenericProperty)
+        and is_own(_GenericProperty.__init__)
+        and is_own(_GenericProperty._validate)
+        and _GenericProperty._validator is None
+        and _GenericProperty._choices is None
+    )
+
+
+def is_dynamic(model_class: Any, stored_name: str, name: str) -> bool:
+    """Say whether ndb makes a property for a name that the class has no property of.
+
+    Of other names it makes attributes, parts of structured properties, or nothing.
+
+    Args:
+        model_class: a subclass of ``ndb.Expando``.
+        stored_name: the name in the entity.
+        name: what the class makes of it.
+    """
+    return (
+        name == stored_name
+        and not name.startswith("_")
+        and "." not in name
+        and name not in model_class._properties
+        and not hasattr(model_class, name)
+    )

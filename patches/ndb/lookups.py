@@ -1,0 +1,174 @@
+"""How google-cloud-ndb gets models by their keys: many futures, one request, one response."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from google.cloud import ndb
+from google.cloud.ndb import _batch, _datastore_api, model, utils
+from google.cloud.ndb.context import _state, get_context
+from google.cloud.ndb.tasklets import Future, Return, _get_return_value
+
+from lazyentity.patches.api.responses import LookupResponse
+from lazyentity.patches.ndb.originals import is_method_of, own
+
+_post_get_hook = own(model.Model, "_post_get_hook")
+"""ndb's own, which does nothing."""
+
+
+def _end_as_tasklet(future: Any, error: Exception) -> None:
+    """End a future as that of a tasklet ends if the tasklet raises ``error``."""
+    if isinstance(error, Return):
+        future.set_result(_get_return_value(error))
+    elif isinstance(error, StopIteration):
+        # What Python makes of it in a generator.
+        failure = RuntimeError("generator raised StopIteration")
+        failure.__cause__ = error
+        future.set_exception(failure)
+    else:
+        future.set_exception(error)
+
+
+def lookup(otherwise: Callable[[Any, Any], Any], key: Any, options: Any) -> Any:
+    """Return the future of the entity of a key.
+
+    Where there is no global cache, that is what the batch of lookups gives; ndb's own tasklet would
+    only pass it on.
+
+    Args:
+        otherwise: ndb's own ``lookup``.
+        key: a ``google.cloud.datastore.Key``.
+        options: ndb's own ``ReadOptions``.
+    """
+    context = get_context()
+    if context.global_cache is not None:
+        return otherwise(key, options)
+    try:
+        if not context._use_datastore(key, options):
+            raise TypeError("use_global_cache and use_datastore can't both be False")
+        return _batch.get_batch(_datastore_api._LookupBatch, options).add(key)
+    except Exception as error:  # noqa: BLE001  # whoever asks for the result gets it
+        future = Future(info="lookup")
+        _end_as_tasklet(future, error)
+        return future
+
+
+def get_async(otherwise: Callable[..., Any], key: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return the future of the model of a key.
+
+    ndb makes options of the arguments, also where there are none but its own options, and a tasklet
+    with its generator for each key.
+
+    Args:
+        otherwise: ndb's own ``Key.get_async``.
+        key: a ``ndb.Key``.
+        args: its arguments.
+        kwargs: its arguments, of which ``get_multi`` passes ``_options`` alone.
+    """
+    if args or kwargs.keys() != {"_options"}:
+        return otherwise(key, *args, **kwargs)
+    model_class = model.Model._kind_map.get(key.kind())
+    if model_class:
+        model_class._pre_get_hook(key)
+    future = Get(key, kwargs["_options"])
+    if model_class:
+        hook = model_class._post_get_hook
+        if not is_method_of(_post_get_hook, hook):
+            future.add_done_callback(functools.partial(hook, key))
+    return future
+
+
+class Get(Future):  # type: ignore[misc]  # ndb has no types
+    """The future of the model of a key: what the tasklet in ndb's ``Key.get_async`` comes to.
+
+    Args:
+        key: a ``ndb.Key``.
+        options: ndb's own ``ReadOptions``.
+    """
+
+    def __init__(self, key: Any, options: Any) -> None:
+        super().__init__(info="get")
+        context = self._context = get_context()
+        # What stands there now, as ndb looks it up at each call: a mock may.
+        self._api = ndb._datastore_api
+        self._key = key
+        self._waiting_on: Any = None
+        try:
+            self._use_cache = context._use_cache(key, options)
+            if self._use_cache:
+                try:
+                    cached = context.cache.get_and_validate(key)
+                except KeyError:
+                    pass
+                else:
+                    self.set_result(cached)
+                    return
+            looked_up = self._api.lookup(key._key, options)
+            looked_up.add_done_callback(self._looked_up)
+            # As in a tasklet, also where it is done already: that cannot be cancelled.
+            self._waiting_on = looked_up
+        except Exception as error:  # noqa: BLE001  # as above
+            _end_as_tasklet(self, error)
+
+    def _looked_up(self, entity: Any) -> None:
+        self._waiting_on = None
+        # As a tasklet goes on: not in here, for the call stack to stay shallow.
+        self._context.eventloop.call_soon(self._convert, entity)
+
+    def _convert(self, entity: Any) -> None:
+        try:
+            if _state.context is self._context:
+                found = self._found(entity)
+            else:
+                with self._context.use():
+                    found = self._found(entity)
+        except Exception as error:  # noqa: BLE001  # as above
+            _end_as_tasklet(self, error)
+        else:
+            self.set_result(found)
+
+    def _found(self, entity: Any) -> Any:
+        message = entity.result()
+        is_found = message is not self._api._NOT_FOUND
+        found = model._entity_from_protobuf(message) if is_found else None
+        if self._use_cache:
+            self._context.cache[self._key] = found
+        return found
+
+    def cancel(self) -> None:
+        """Cancel what is waited for."""
+        if self._waiting_on:
+            self._waiting_on.cancel()
+        else:
+            super().cancel()
+
+
+def lookup_callback(otherwise: Callable[[Any, Any], Any], batch: Any, call: Any) -> None:
+    """Give the futures of a batch the entities that were found.
+
+    Args:
+        otherwise: the method ``lookup_callback`` of the batch.
+        batch: ndb's own ``_LookupBatch``.
+        call: the future of the response.
+    """
+    response: Any = call.result() if call.exception() is None else None
+    is_plain = (
+        type(response) is LookupResponse
+        and not response.missing
+        and not response.deferred
+        # ndb logs the response then.
+        and not utils.DEBUG
+    )
+    if not is_plain:
+        otherwise(batch, call)
+        return
+    for result in response.found:
+        entity = result.entity
+        # The batch has its keys by their encoding, which is mostly that of the server.
+        futures = batch.todo.get(entity.serialised_key)
+        if futures is None:
+            futures = batch.todo[entity.key._pb.SerializeToString()]
+        for future in futures:
+            future.set_result(entity)

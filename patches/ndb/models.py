@@ -1,0 +1,313 @@
+"""Models of google-cloud-ndb whose values are made of the entity's bytes when they are read.
+
+A model keeps its values in the dict ``_values``, by the names that they are stored under; a model
+that is read from an entity gets a :class:`LazyValues` there. All that models and properties do with
+it (validators, hooks, user values, comparison, writing) is ndb's own, and finds the base values
+that ndb would have put there when it made the model.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+from google.cloud.datastore.key import Key
+from google.cloud.ndb import key as key_module
+from google.cloud.ndb import model
+from google.cloud.ndb.exceptions import BadValueError
+
+from lazyentity._eager import eager
+from lazyentity.codec import errors
+from lazyentity.codec.undecoded import UNDECODED
+from lazyentity.entity import LazyEntity
+from lazyentity.patches.api.responses import EntityHandle
+from lazyentity.patches.ndb.originals import is_one_of, is_own, own
+from lazyentity.patches.ndb.plans import is_written_plainly, plan_for
+from lazyentity.patches.ndb.seams import CLIENT, CONVERSION
+from lazyentity.patches.ndb.values import ModelDict
+
+_Original = Callable[..., Any]
+
+_Model = model.Model
+_base_value = model._BaseValue
+_model_init = own(_Model, "__init__")
+_blob_from_datastore = own(model.BlobProperty, "_from_datastore")
+_own_writers = frozenset(
+    own(kind, "_to_datastore")
+    for kind in vars(model).values()
+    if isinstance(kind, type) and issubclass(kind, model.Property)
+)
+"""ndb's own ``_to_datastore`` of its classes of properties."""
+
+
+_new = object.__new__
+_new_values: Any = dict.__new__
+_found = dict.get
+_store = dict.__setitem__
+_fill = dict.update
+
+
+class LazyValues(ModelDict):
+    """The values of a model: each is made of the entity's property when it is first asked for.
+
+    What fails raises what it would have raised when the model was made, now for every read of that
+    one property.
+    """
+
+    __slots__ = ("_conversions", "_entity", "_properties")
+
+    _entity: Any
+    """The lazy entity."""
+    _properties: Any
+    _conversions: Any
+    """Both as in :class:`~lazyentity.patches.ndb.plans.Plan`."""
+
+    def _made(self, name: Any) -> Any:
+        # What follows is ndb's _entity_from_ds_entity(), for one property.
+        prop = self._properties.get(name)
+        try:
+            value = self._entity[name]
+        except KeyError:
+            # Something that bypasses the methods put the sentinel there.
+            raise errors.undecoded_property(name, self._entity._raw) from None
+        try:
+            if value is None:
+                pass
+            elif isinstance(value, list) and (prop is None or prop._repeated):
+                value = [None if item is None else _base_value(item) for item in value]
+            elif prop is None or not prop._repeated:
+                value = _base_value(value)
+            else:
+                # Of a projection query.
+                value = [_base_value(value)]
+            if prop is None:
+                # It is dynamic.
+                return value
+            return prop._from_datastore(self._source_of(name, prop), value)
+        except Exception as error:
+            errors.note_property(error, name, self._entity._raw)
+            raise
+
+    def _source_of(self, name: Any, prop: Any) -> Any:
+        # What reads meanings, reads them of all properties, and decodes each that has one.
+        if type(prop)._from_datastore is _blob_from_datastore:
+            return SimpleNamespace(_meanings=self._entity._wire_meanings((name,)))
+        return self._entity
+
+
+def property_get(original: _Original, _is_active: Callable[[], bool]) -> _Original:
+    """Return what reads the value of a property where ``original``, the descriptor's own, does.
+
+    Of a model that is lazy it is the same value, whether ndb is still patched or not.
+    """
+    reads_plainly = is_own(original)
+
+    @functools.wraps(original)
+    def __get__(self: Any, entity: Any, unused_cls: Any = None) -> Any:  # noqa: N807  # its name
+        if entity is None:
+            return original(self, entity, unused_cls)
+        try:
+            values = entity._values
+        except AttributeError:
+            # A property may serve a class that is no model.
+            return original(self, entity, unused_cls)
+        if type(values) is LazyValues and reads_plainly:
+            # What follows is all that ndb's own methods do, where the value was not read before.
+            name = self._name
+            known, conversions, kept_type = values._conversions.get(name, _NO_CONVERSION)
+            if known is self and _found(values, name) is UNDECODED and not entity._projection:
+                value = values._entity[name]
+                kind = type(value)
+                if kind is not list:
+                    if kind is not kept_type and value is not None:
+                        for convert in conversions:
+                            converted = convert(self, value)
+                            if converted is not None:
+                                value = converted
+                    _store(values, name, value)
+                    return value
+        return original(self, entity, unused_cls)
+
+    return __get__
+
+
+_NO_CONVERSION = (None, (), None)
+
+
+def _is_written_by_ndb(prop: Any) -> bool:
+    return is_one_of(_own_writers, type(prop)._to_datastore) and "_to_datastore" not in vars(prop)
+
+
+def entity_to_ds_entity(otherwise: _Original, entity: Any, set_key: bool = True) -> Any:
+    """Make the entity of a model, with what was never read as it came.
+
+    Args:
+        otherwise: ndb's own ``_entity_to_ds_entity``.
+        entity: a model.
+        set_key: whether what is made gets the key of the model.
+
+    Raises:
+        As ``otherwise``.
+        google.protobuf.message.DecodeError, ValueError: if a property cannot be decoded.
+    """
+    values = entity._values
+    if type(values) is not LazyValues:
+        return otherwise(entity, set_key)
+    properties = list(model._properties_of(entity))
+    if not all(map(_is_written_by_ndb, properties)):
+        # Such a method sees, and may change, what is written of the others.
+        return otherwise(entity, set_key)
+    source = values._entity
+    known = values._properties
+    # Of what was changed in the entity itself, its bytes are out of date.
+    untouched = set(source._undecoded()).intersection(values._undecoded())
+    unread = {
+        prop._name: prop
+        for prop in properties
+        if prop._name in untouched
+        # What is not known is dynamic, and its value the same whatever property it has.
+        and known.get(prop._name, prop) is prop
+        and is_written_plainly(prop)
+    }
+    excluded, meanings = source._wire_excluded(unread), source._wire_meanings(unread)
+    kept = {
+        name
+        for name, prop in unread.items()
+        if name not in meanings and (name in excluded) is not bool(prop._indexed)
+    }
+    if not kept:
+        return otherwise(entity, set_key)
+    # What follows is ndb's _entity_to_ds_entity().
+    data: dict[str, Any] = {"_exclude_from_indexes": []}
+    uninitialized = []
+    for prop in properties:
+        if prop._name in kept:
+            if _found(values, prop._name) is UNDECODED:
+                continue
+            # What computes another property has read it, or given it a value.
+            kept.discard(prop._name)
+        if not prop._is_initialized(entity):
+            uninitialized.append(prop._name)
+        prop._to_datastore(entity, data)
+    if uninitialized:
+        raise BadValueError(f"Entity has uninitialized properties: {', '.join(uninitialized)}")
+    new_exclusions = data.pop("_exclude_from_indexes")
+    new_meanings = data.pop("_meanings", None)
+    made: Any = LazyEntity.from_bytes(source._raw)
+    for name in made.keys() - kept:
+        del made[name]
+    made.exclude_from_indexes = (kept & excluded).union(new_exclusions)
+    made._meanings = {} if new_meanings is None else new_meanings
+    made.key = None
+    if set_key:
+        key = entity._key
+        made.key = (key_module.Key(entity._get_kind(), None) if key is None else key)._key
+    made.update(data)
+    return made
+
+
+def entity_from_ds_entity(otherwise: _Original, ds_entity: Any, model_class: Any = None) -> Any:
+    """Make a model of an entity.
+
+    Args:
+        otherwise: ndb's own ``_entity_from_ds_entity``.
+        ds_entity: a lazy or a stock entity.
+        model_class: a subclass of ``ndb.Model``; None for that of the entity's kind.
+
+    Raises:
+        What ndb raises when it makes a model without properties.
+        google.protobuf.message.DecodeError, ValueError: if the key cannot be decoded.
+    """
+    if (
+        type(ds_entity) is LazyEntity
+        and ds_entity.keys() == ds_entity._layout.ordinals.keys()
+        and len(ds_entity._undecoded()) == len(ds_entity)
+        and "_meanings" not in ds_entity._instance_dict()
+    ):
+        key = ds_entity.key
+        if key is None or type(key) is Key:
+            # Whatever becomes of the entity, the model has what it was made of.
+            source = LazyEntity.from_bytes(ds_entity._raw)
+            return _model(source, key, ds_entity, model_class, otherwise)
+    return otherwise(ds_entity, model_class)
+
+
+def entity_from_protobuf(original: _Original, is_active: Callable[[], bool]) -> _Original:
+    """Return what makes models where ``original``, ndb's own ``_entity_from_protobuf``, does.
+
+    A stand-in of a lazy response or of a cached entity becomes a lazy model. A real message, as ndb
+    gets those of projections, becomes a model as ndb makes it.
+
+    Args:
+        original: ndb's own.
+        is_active: says whether ndb is patched.
+    """
+
+    @functools.wraps(original)
+    def _entity_from_protobuf(protobuf: Any) -> Any:
+        if not is_active():
+            return original(protobuf)
+        if not issubclass(type(protobuf), EntityHandle):
+            with eager():
+                return original(protobuf)
+        if CLIENT.patch.eager:
+            return model._entity_from_ds_entity(protobuf.to_stock_entity())
+        entity = protobuf.to_entity()
+        if type(entity) is LazyEntity and CONVERSION.stands(model._entity_from_ds_entity):
+            return _model(entity, entity._wire_key(), entity, None, CONVERSION.original)
+        # Somebody else's function stands there, or the call was sent inside of eager().
+        return model._entity_from_ds_entity(entity)
+
+    return _entity_from_protobuf
+
+
+def _model(entity: Any, ds_key: Any, given: Any, model_class: Any, otherwise: _Original) -> Any:
+    # Key.kind copies the whole path first.
+    kind_of_key = ds_key._path[-1]["kind"] if ds_key else None
+    class_key = entity.get("class")
+    if not class_key:
+        kind = kind_of_key
+    elif isinstance(class_key, list):
+        kind = class_key[-1]
+    else:
+        kind = class_key
+    if type(kind) is not str and kind is not None:
+        return otherwise(given, model_class)
+    chosen = model_class or _Model._lookup_model(kind)
+    try:
+        plan = plan_for(chosen, kind, entity._layout)
+    except model.KindError:
+        # Nobody knows the properties that the class has not. ndb looks at the key first.
+        return otherwise(given, model_class)
+    is_plain = plan.constructs_plainly and chosen.__init__ is _model_init
+    if plan.properties is None or (plan.dynamic is not None and not is_plain):
+        # What the constructor does may have made dynamic properties.
+        return otherwise(given, model_class)
+    values = _new_values(LazyValues)
+    values._entity = entity
+    values._properties = plan.properties
+    values._conversions = plan.conversions
+    template = plan.template
+    if is_plain:
+        instance = _new(chosen)
+        if plan.dynamic is not None:
+            template, properties = plan.dynamic.of(entity)
+            if properties is not None:
+                instance._properties = properties
+    else:
+        instance = chosen()
+        _fill(values, instance._values)
+    _fill(values, template)
+    instance._values = values
+    if ds_key:
+        # As Key._from_ds_key() makes it.
+        key = _new(key_module.Key)
+        key._key = ds_key
+        key._reference = None
+        if plan.takes_keys_of_its_kind and kind_of_key == chosen._get_kind():
+            instance._entity_key = key
+        else:
+            instance._key = key
+    return instance

@@ -1,0 +1,289 @@
+"""What is known of a class of ndb's models before any of its entities is looked at.
+
+Which of an entity's properties a model takes, and for which of them ndb's own methods, all of them,
+are what reads and writes the value: those may be passed by.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from google.cloud.ndb import model
+
+from lazyentity._backend import type_version
+from lazyentity.codec.cache import BoundedCache
+from lazyentity.patches.ndb.expandos import (
+    DynamicProperties,
+    are_same,
+    is_dynamic,
+    makes_dynamic_properties,
+)
+from lazyentity.patches.ndb.originals import Methods, is_method_of, is_one_of, own
+from lazyentity.pure.shapes import MAX_BYTES, learned_bytes, undecoded_template
+
+_Model = model.Model
+_Property = model.Property
+
+_store_value = own(_Property, "_store_value")
+_get_arg = own(_Model, "_get_arg")
+_validate_key = own(_Model, "_validate_key")
+_own_set_attributes = frozenset(own(kind, "_set_attributes") for kind in (_Model, model.Expando))
+_expando_setattr = own(model.Expando, "__setattr__")
+
+# What reading a property comes down to, from the descriptor to its value. To find what converts it
+# is left to ndb.
+_READING = Methods(
+    "_apply_list",
+    "_apply_to_values",
+    "_call_from_base_type",
+    "_from_datastore",
+    "_get_user_value",
+    "_get_value",
+    "_opt_call_from_base_type",
+    "_retrieve_value",
+)
+# What writing the value that nobody has read comes down to.
+_WRITING = Methods(
+    "_apply_to_values",
+    "_from_datastore",
+    "_get_base_value",
+    "_get_base_value_unwrapped_as_list",
+    "_is_initialized",
+    "_opt_call_to_base_type",
+    "_retrieve_value",
+    "_to_datastore",
+)
+
+
+def is_written_plainly(prop: Any) -> bool:
+    """Say whether what writing an unread value of a property sends is what was read."""
+    return not prop._repeated and not prop._required and _WRITING.are_those_of_instance(prop)
+
+
+_KEPT = {
+    own(model.BooleanProperty, "_from_base_type"): bool,
+    own(model.TextProperty, "_from_base_type"): str,
+}
+"""What some conversions give back as it is."""
+
+
+def _conversion(prop: Any) -> tuple[Any, tuple[Any, ...], type | None]:
+    methods = tuple(prop._find_methods("_from_base_type", reverse=True))
+    is_kept = len(methods) == 1 and is_one_of(_KEPT, methods[0])
+    return prop, methods, _KEPT[methods[0]] if is_kept else None
+
+
+class Taken(NamedTuple):
+    """What a model takes from an entity.
+
+    Attributes:
+        properties: those that the class defines, by stored name.
+        dynamic_names: of an ``Expando``, the names of all others.
+        names: all of these, in the order of the entity.
+    """
+
+    properties: dict[str, Any]
+    dynamic_names: tuple[str, ...]
+    names: tuple[str, ...]
+
+
+class Plan:
+    """How models of one class are made of entities that have the same names.
+
+    Args:
+        model_class: a subclass of ``ndb.Model``.
+        taken: what a model takes from such an entity; None, if ndb has to make the model.
+        is_kept: whether the plan is for further entities, too.
+
+    Attributes:
+        properties: ndb's properties, by stored name, of all that a model takes from such an entity
+            and its class defines; None, if ndb has to make the model.
+        dynamic: of an ``Expando``, what else it takes; None, if that is nothing.
+        template: where nothing is dynamic, the names of the properties, each mapped to
+            ``UNDECODED``.
+        conversions: by stored name, of the properties that have one value and ndb's own way of
+            reading it: the property, what makes the user's value of the base value, and the type
+            of base values that are the user's already.
+        constructs_plainly: whether all that the constructor does is to make ``_values``, unless
+            the class has an ``__init__`` of its own.
+        takes_keys_of_its_kind: whether that is all that a key has to be.
+        known_count, subclass, subclass_version, version: what the classes were like, as in
+            ``_Classes``.
+    """
+
+    __slots__ = (
+        "constructs_plainly",
+        "conversions",
+        "dynamic",
+        "known_count",
+        "properties",
+        "subclass",
+        "subclass_version",
+        "takes_keys_of_its_kind",
+        "template",
+        "version",
+    )
+
+    def __init__(self, model_class: Any, taken: Taken | None, is_kept: bool) -> None:
+        self.properties = None if taken is None else taken.properties
+        self.dynamic = None
+        if taken is not None and taken.dynamic_names:
+            names = taken.dynamic_names
+            self.dynamic = DynamicProperties(model_class, names, taken.names, is_kept)
+        self.template = undecoded_template(self.properties or ()) if self.dynamic is None else {}
+        self.conversions = {
+            name: _conversion(prop)
+            for name, prop in (self.properties or {}).items()
+            if not prop._repeated and _READING.are_those_of_instance(prop)
+        }
+
+    def serves(self, model_class: Any, taken: Taken | None) -> bool:
+        """Say whether another plan would be the same, but for what :meth:`see` looks at."""
+        if taken is None or self.properties is None:
+            return taken is None and self.properties is None
+        if not are_same(taken.properties, self.properties):
+            return False
+        if self.dynamic is None:
+            return not taken.dynamic_names
+        return self.dynamic.serves(model_class, taken.dynamic_names)
+
+    def see(self, model_class: Any, classes: _Classes) -> None:
+        """Remember what the classes are like for which this plan serves."""
+        self.constructs_plainly = (
+            model_class.__new__ is object.__new__
+            and type(model_class).__call__ is type.__call__
+            and is_method_of(_get_arg, model_class._get_arg)
+            and is_one_of(_own_set_attributes, model_class._set_attributes)
+        )
+        self.takes_keys_of_its_kind = (
+            model_class._key is _Model._key
+            and model_class._validate_key is _validate_key
+            and (
+                model_class.__setattr__ is object.__setattr__
+                or model_class.__setattr__ is _expando_setattr
+            )
+        )
+        self.known_count, self.subclass, self.subclass_version, self.version = classes
+
+    def has_subclass(self, kind: Any) -> bool:
+        """Say whether the class that is asked for further properties is as it was."""
+        return (
+            self.subclass is _Model._kind_map.get(kind)
+            and type_version(self.subclass) == self.subclass_version
+        )
+
+
+class _Classes(NamedTuple):
+    """What the classes were like that a plan was made for.
+
+    Attributes:
+        known_count: how many properties the class had, as ndb keeps them.
+        subclass: the class that is asked for properties which the class has not; None, if there is
+            none.
+        subclass_version: the version of that, see ``type_version``.
+        version: that of the class itself.
+
+    A version is None, as no class has it, where CPython has given none.
+    """
+
+    known_count: int
+    subclass: Any
+    subclass_version: int | None
+    version: int | None
+
+    @classmethod
+    def of(cls, model_class: Any, kind: Any) -> _Classes:
+        version = _version_of(model_class)
+        known_count = len(model_class._properties)
+        is_other = kind is not None and kind != model_class.__name__
+        subclass: Any = _Model._kind_map.get(kind) if is_other else None
+        if subclass is None:
+            return cls(known_count, None, None, version)
+        return cls(known_count, subclass, _version_of(subclass), version)
+
+
+def _version_of(model_class: Any) -> int | None:
+    # That an attribute is looked up is what makes CPython give a class a version.
+    _ = model_class._properties
+    return type_version(model_class) or None
+
+
+def _take(model_class: Any, kind: Any, names: Any) -> Taken | None:
+    """Return what a model takes from an entity that has ``names``; None, if ndb has to say."""
+    properties: dict[str, Any] = {}
+    dynamic_names = []
+    taken_names = []
+    makes_properties = False
+    for stored_name in names:
+        name = model_class._code_name_from_stored_name(stored_name)
+        prop = getattr(model_class, name, None)
+        if prop is None:
+            if "." in name:
+                supername = model_class._code_name_from_stored_name(name.partition(".")[0])
+                if isinstance(getattr(model_class, supername, None), model.StructuredProperty):
+                    # Several properties of the entity make one of the model's.
+                    return None
+            if kind is not None and kind != model_class.__name__:
+                prop = getattr(_Model._lookup_model(kind), name, None)
+        if isinstance(prop, _Property):
+            if prop._name != stored_name:
+                return None
+            if type(prop)._store_value is not _store_value or "_store_value" in vars(prop):
+                return None
+            properties[stored_name] = prop
+        elif issubclass(model_class, model.Expando):
+            makes_properties = makes_properties or makes_dynamic_properties(model_class)
+            if not makes_properties or not is_dynamic(model_class, stored_name, name):
+                return None
+            dynamic_names.append(stored_name)
+        else:
+            continue
+        taken_names.append(stored_name)
+    return Taken(properties, tuple(dynamic_names), tuple(taken_names))
+
+
+# By class, kind and layout.
+PLANS: BoundedCache[tuple[Any, Any, Any], Plan] = BoundedCache(MAX_BYTES)
+_known_plan = PLANS.get
+
+
+def plan_for(model_class: Any, kind: Any, layout: Any) -> Plan:
+    """Return the plan for models of a class, made of entities of a layout, as the class is now.
+
+    It is kept if the layout is.
+
+    Args:
+        model_class: a subclass of ``ndb.Model``.
+        kind: the kind that the entity names itself, or its class in it.
+        layout: that of the lazy entity.
+
+    Raises:
+        google.cloud.ndb.model.KindError: if the class lacks a property, and nobody knows the kind.
+    """
+    is_kept = layout.template is not None
+    key = model_class, kind, layout
+    plan = _known_plan(key) if is_kept else None
+    if (
+        plan is not None
+        and plan.version == type_version(model_class)
+        and plan.known_count == len(model_class._properties)
+        and (plan.subclass is None or plan.has_subclass(kind))
+    ):
+        return plan
+    # Before the classes are looked at: what changes meanwhile is found out the next time.
+    classes = _Classes.of(model_class, kind)
+    taken = _take(model_class, kind, layout.ordinals)
+    if plan is None or not plan.serves(model_class, taken):
+        plan = Plan(model_class, taken, is_kept)
+        plan.see(model_class, classes)
+        if is_kept:
+            PLANS.keep(key, plan, _plan_bytes(layout))
+    else:
+        plan.see(model_class, classes)
+    return plan
+
+
+def _plan_bytes(layout: Any) -> int:
+    # The layout is in the key. What a plan has of its own are as many dicts and tuples of the same
+    # names, and for each a tuple of its conversions.
+    return 3 * learned_bytes(None, layout.template)

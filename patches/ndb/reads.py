@@ -1,0 +1,197 @@
+"""What google-cloud-ndb reads from the API and from its global cache, left undecoded."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Generator
+from typing import Any
+
+import wrapt
+from google.cloud.datastore.key import Key as DatastoreKey
+from google.cloud.datastore_v1.services.datastore.transports.grpc import DatastoreGrpcTransport
+from google.cloud.datastore_v1.types import entity as entity_pb2
+from google.cloud.datastore_v1.types import query as query_pb2
+from google.cloud.ndb import _datastore_query
+from google.cloud.ndb.key import Key
+from google.cloud.ndb.tasklets import Future, tasklet
+
+from lazyentity._backend import Conversion, EntityBytes, stock_from_raw
+from lazyentity._eager import is_eager
+from lazyentity.entity import LazyEntity
+from lazyentity.patches.api.responses import (
+    EntityHandle,
+    EntityResult,
+    LookupResponse,
+    RunQueryResponse,
+)
+from lazyentity.patches.api.transports import LazyDatastoreGrpcTransport
+from lazyentity.patches.ndb.seams import reads_by_own
+
+_FULL = query_pb2.EntityResult.ResultType.FULL
+
+
+def _eager_lookup_response(raw: bytes) -> Any:
+    return LookupResponse.deserialize(raw).for_eager_rpc()
+
+
+def _query_response(raw: bytes) -> Any:
+    response = RunQueryResponse.deserialize(raw)
+    if response.batch.entity_result_type == _FULL:
+        return response
+    # ndb takes properties out of the results of projections before it makes models of them.
+    return response.message()
+
+
+def _eager_query_response(raw: bytes) -> Any:
+    response = _query_response(raw)
+    return response.for_eager_rpc() if type(response) is RunQueryResponse else response
+
+
+class LazyTransport(LazyDatastoreGrpcTransport):
+    """The transport that ndb calls, with lazy responses to ``lookup`` and ``run_query``."""
+
+    _read_query = staticmethod(_query_response)
+
+
+class EagerTransport(LazyDatastoreGrpcTransport):
+    """The same for what is called inside ``eager()``."""
+
+    _read_lookup = staticmethod(_eager_lookup_response)
+    _read_query = staticmethod(_eager_query_response)
+
+
+def stub(otherwise: Callable[[], Any]) -> Any:
+    """Return what the current context's client calls the API by.
+
+    Only the transport that a client makes for itself has a lazy counterpart; anything else (a mock,
+    a subclass) is returned as it is, and so is every transport while somebody else's function
+    converts the responses. The connection is the client's own.
+
+    Args:
+        otherwise: ndb's own ``stub``.
+    """
+    transport = otherwise()
+    if type(transport) is not DatastoreGrpcTransport or not reads_by_own():
+        return transport
+    kind = EagerTransport if is_eager() else LazyTransport
+    # Kept on the transport itself: the two live and die together.
+    kept = vars(transport)
+    name = f"_lazyentity_{kind.__name__}"
+    lazy = kept.get(name)
+    return kept.setdefault(name, kind(channel=transport.grpc_channel)) if lazy is None else lazy
+
+
+def replace_kind(original: property, is_active: Callable[[], bool]) -> property:
+    """Replace ``google.cloud.datastore.Key.kind``, which copies the whole path first."""
+    get_original = original.__get__
+
+    @functools.wraps(original.fget)  # type: ignore[arg-type]  # a getter it has
+    def kind(key: Any) -> Any:
+        if type(key) is DatastoreKey and is_active():
+            return key._path[-1]["kind"]
+        return get_original(key)
+
+    return property(kind)
+
+
+def result_key(otherwise: Callable[[Any], Any], result: Any) -> Any:
+    """Return the key of a result of a query, without proto-plus.
+
+    Args:
+        otherwise: the method ``key`` of the result.
+        result: ndb's own ``_Result``.
+    """
+    if result._key is None and type(result.result_pb) is EntityResult:
+        ds_key = result.result_pb.entity.to_entity().key
+        if ds_key is not None:
+            result._key = Key._from_ds_key(ds_key)
+    return otherwise(result)
+
+
+def has_next_async(otherwise: Callable[[Any], Any], results: Any) -> Any:
+    """Return the future that says whether there is another result.
+
+    Of a page that has one at hand that is a future that is done, as that of ndb's own tasklet is,
+    but without the tasklet.
+
+    Args:
+        otherwise: the method ``has_next_async`` of the results.
+        results: ndb's own ``_QueryIteratorImpl``.
+    """
+    if not results._batch or results._index >= len(results._batch):
+        return otherwise(results)
+    future = Future(info="has_next_async")
+    future.set_result(True)
+    return future
+
+
+@tasklet  # type: ignore[untyped-decorator]  # ndb has no types
+def fetch(_otherwise: Callable[[Any], Any], query: Any) -> Generator[Any, bool, list[Any]]:
+    """Return the future of the results of a query, in a list.
+
+    ndb's own tasklet goes by way of the event loop from each result to the next. This one does so
+    where the next is not at hand.
+
+    Args:
+        query: ndb's own ``QueryOptions``.
+    """
+    results = _datastore_query.iterate(query)
+    fetched = []
+    while (yield results.has_next_async()):
+        fetched.append(results.next())
+        if type(results) is _datastore_query._QueryIteratorImpl:
+            at_hand = len(results._batch) - results._index
+            fetched += [results.next() for _ in range(at_hand)]
+    return fetched
+
+
+class CachedEntity(EntityHandle):
+    """An entity of the global cache, which ndb merges its bytes into."""
+
+    __slots__ = ()
+
+    @property
+    def _pb(self) -> Any:
+        return self.inner if self.raw else _Empty(self)
+
+
+class _Empty:
+    """The message in a :class:`CachedEntity` that nothing was merged into yet."""
+
+    __slots__ = ("_entity",)
+
+    def __init__(self, entity: CachedEntity) -> None:
+        self._entity = entity
+
+    def MergeFromString(self, raw: bytes) -> None:  # noqa: N802  # the name that messages have
+        self._entity._receive(raw, self._entity.conversion)
+
+
+class EntityTypes(wrapt.ObjectProxy[Any]):
+    """The module of the ``Entity`` message, as ndb's calls to the API see it.
+
+    They make a message only to merge what the global cache has into it.
+    """
+
+    def __init__(self, module: Any, is_active: Callable[[], bool]) -> None:
+        super().__init__(module)
+        self._self_is_active = is_active
+
+    @property
+    def Entity(self) -> Any:  # noqa: N802  # the name of the message
+        is_lazy = self._self_is_active() and reads_by_own()
+        return _new_cached_entity if is_lazy else self.__wrapped__.Entity
+
+
+def replace_entity_types(module: Any, is_active: Callable[[], bool]) -> Any:
+    """Replace the module by an :class:`EntityTypes`; somebody else's in its place stays."""
+    return EntityTypes(module, is_active) if module is entity_pb2 else module
+
+
+def _new_cached_entity() -> CachedEntity:
+    # Called, a stand-in makes what it stands in for.
+    entity: CachedEntity = EntityBytes.__new__(CachedEntity)
+    conversion = Conversion(LazyEntity, stock_from_raw)
+    conversion.eager = is_eager()
+    entity._receive(b"", conversion)
+    return entity
