@@ -3,8 +3,7 @@
 >>> import lazyentity
 >>> lazyentity.patch()  # or: import lazyentity.auto
 
-From then on the client's reads return :class:`LazyEntity`, which every caller can treat as the
-``Entity`` that it is.
+After that, the client's reads return :class:`LazyEntity`, a subclass of ``Entity``.
 """
 
 from __future__ import annotations
@@ -41,8 +40,8 @@ __all__ = [
     "wrap",
 ]
 
-# Imported when they are asked for: their modules import google-cloud-datastore, which is left to
-# the application.
+# Imported on first access: their modules import google-cloud-datastore, which the application may
+# never need.
 _ON_DEMAND = {
     "LazyEntity": "lazyentity.entity",
     "backend": "lazyentity._backend",
@@ -59,7 +58,7 @@ _ON_DEMAND = {
 def __getattr__(name: str) -> Any:
     if name not in _ON_DEMAND:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    # First: when it is imported it may be patched, and that takes these modules as a whole.
+    # First: importing the client may patch it, which needs these modules complete.
     importlib.import_module("google.cloud.datastore")
     value = getattr(importlib.import_module(_ON_DEMAND[name]), name)
     globals()[name] = value

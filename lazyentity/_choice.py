@@ -1,4 +1,4 @@
-"""Which backend is asked for and which was built, found out without importing one.
+"""The requested backend and the built one, found without importing either.
 
 A backend imports google-cloud-datastore, and lazyentity must not do so before the application.
 """
@@ -58,7 +58,6 @@ def expected_backend() -> str:
 def unmet_request(reason: object) -> ImportError:
     """Return the error of a request for the native backend that cannot be met."""
     return ImportError(
-        f"{_REQUEST}=native cannot be met ({reason}); a build without a working C compiler "
-        "leaves the native backend out: install from source where there is one, or unset "
-        "the variable"
+        f"{_REQUEST}=native cannot be met ({reason}). Install lazyentity from source where "
+        "there is a working C compiler, or unset the variable."
     )

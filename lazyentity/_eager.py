@@ -13,9 +13,9 @@ _eager: contextvars.ContextVar[bool] = contextvars.ContextVar("lazyentity.eager"
 def eager() -> Iterator[None]:
     """Give stock entities for the RPCs that are sent inside this context.
 
-    The decision belongs to the RPC: entities of a page that was fetched inside stay stock when they
-    are reached outside, and the next page of that query, fetched outside, is lazy again. Like every
-    context variable it is the current thread's or asyncio task's own. May be nested.
+    The decision belongs to the RPC. Entities of a page fetched inside stay stock when they are read
+    outside; the next page of that query, fetched outside, is lazy again. Each thread and asyncio
+    task has its own setting. May be nested.
     """
     token = _eager.set(True)
     try:

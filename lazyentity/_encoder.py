@@ -1,10 +1,10 @@
-"""Whether it is the client's own encoder that reads an entity.
+"""Detection of reads by the client's own encoder.
 
-A client that is not patched encodes whatever it is given with ``helpers.entity_to_protobuf``,
-which reads the properties by ``items()``, as anybody does. For an entity that may be read but not
-written, or written but not read, it has to be told from the others, and nothing but the calling
-frame tells. (``_meanings`` is hardly read but in writing. It is not read, though, if there are no
-properties, and an entity that was left with none would do the most harm.)
+An unpatched client encodes entities with ``helpers.entity_to_protobuf``, which reads the properties
+by ``items()``, like any other caller. Entities that may be read but not written, or written but not
+read, must recognise it, and only the calling frame does so. (Reads of ``_meanings`` are no sign:
+the encoder skips them if there are no properties, and writing an entity that has lost them all does
+the most harm.)
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from typing import Any
 from lazyentity.encoding import stock_entity_to_protobuf
 from lazyentity.pure.mapping import LazyMapping
 
-# Whoever wraps the encoder calls it in the end.
+# A wrapper of the encoder calls it in the end.
 _encoder: Any = inspect.unwrap(stock_entity_to_protobuf)
-# What somebody put there before may be no function; then nobody can tell.
+# A replacement installed before need not be a function; then the encoder is not recognised.
 _CODE = getattr(_encoder, "__code__", None)
 _ITEMS = LazyMapping.items.__code__
 
 
 def called_by_encoder() -> bool:
-    """Say whether the function that calls this, or ``items()`` that calls it, was called by it."""
+    """Say whether the encoder called the function that calls this, or its caller ``items()``."""
     caller = sys._getframe(1).f_back
     if caller is not None and caller.f_code is _ITEMS:
-        # The pure backend's is Python code, too.
+        # The pure backend's items() has a frame of its own.
         caller = caller.f_back
     return caller is not None and caller.f_code is _CODE

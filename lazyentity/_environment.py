@@ -8,9 +8,9 @@ from typing import Final
 DISABLE: Final = "LAZYENTITY_DISABLE"
 """Patch nothing."""
 EAGER: Final = "LAZYENTITY_EAGER"
-"""Return stock entities where the caller does not say otherwise."""
+"""Return stock entities unless the caller passes ``eager=False``."""
 ADAPTERS: Final = "LAZYENTITY_ADAPTERS"
-"""Adapt libraries of C code; on, where it is not set."""
+"""Adapt libraries of C code; on by default."""
 
 _OFF = frozenset(("0", "false", "no", "off"))
 

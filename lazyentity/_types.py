@@ -1,4 +1,4 @@
-"""How error messages name what was given."""
+"""Checks of arguments, and the names of their types in error messages."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ def describe_type(given: object) -> str:
 
 
 def require_entity(function: str, given: object) -> None:
-    """Check what a public function was given for an entity.
+    """Check that the argument of a public function is an entity.
 
     Raises:
-        TypeError: if it is none.
+        TypeError: if it is not.
     """
     if not isinstance(given, Entity):
         raise TypeError(

@@ -1,4 +1,4 @@
-"""Importing this module patches every supported client: ``import lazyentity.auto``.
+"""Patch every supported client when imported: ``import lazyentity.auto``.
 
 It logs one line to the logger ``lazyentity``, at the level INFO: the clients with their versions,
 whether they are patched, and the backend.

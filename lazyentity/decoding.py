@@ -1,8 +1,7 @@
 """Decoding lazy entities in place, wherever they are inside a value.
 
 For C code, which reads the storage of dicts and never calls a method of the entity. Nothing is
-copied: the entities themselves are decoded, and are what they would be if every property had been
-read.
+copied: the entities end in the state that reading every property gives.
 """
 
 from __future__ import annotations
@@ -90,18 +89,18 @@ def decode_in_place(value: Any, *, validating: bool = False) -> bool:
     - the fields of dataclasses, pydantic models, attrs classes and msgspec structs;
     - the attributes of other objects, down to three objects inside each other. An attribute whose
       name begins with an underscore counts only if its value is a list, tuple, set or dict;
-    - what :func:`held_by` was taught about.
+    - the contents that a function registered with :func:`held_by` returns.
 
     Cycles are allowed.
 
     Args:
         value: any value.
-        validating: whether it is looked for what pydantic validates: pydantic models inside of
-            pydantic models are left out then, as they are taken for valid.
+        validating: whether pydantic is about to validate ``value``: pydantic models inside pydantic
+            models are skipped, because pydantic takes them for valid.
 
     Returns:
-        Whether there is a lazy entity in ``value``, decoded by this call or before: by another
-        thread, it may be.
+        Whether there is a lazy entity in ``value``, decoded by this call or before, perhaps by
+        another thread.
 
     Raises:
         ValueError, google.protobuf.message.DecodeError: if a property cannot be decoded.
@@ -111,7 +110,7 @@ def decode_in_place(value: Any, *, validating: bool = False) -> bool:
 
 
 def decoded_in_place(value: Any, *, validating: bool = False) -> Any:
-    """Return ``value`` after :func:`decode_in_place`; an iterator decodes what it will yield."""
+    """Return ``value`` after :func:`decode_in_place`; an iterator decodes item by item."""
     kind = type(value)
     if kind is types.GeneratorType:
         # Still a generator, for consumers that tell them from other iterators.
@@ -123,7 +122,7 @@ def decoded_in_place(value: Any, *, validating: bool = False) -> Any:
 
 
 def _relayed(generator: Any, validating: bool) -> Any:
-    """Do what ``yield from generator`` does, but decode what it yields."""
+    """Work like ``yield from generator``, but decode each item."""
     advance = functools.partial(next, generator)
     while True:
         try:
@@ -135,7 +134,7 @@ def _relayed(generator: Any, validating: bool) -> Any:
         except GeneratorExit:
             generator.close()
             raise
-        except BaseException as error:  # noqa: BLE001  # the generator decides what becomes of it
+        except BaseException as error:  # noqa: BLE001  # thrown into the generator
             advance = functools.partial(generator.throw, error)
         else:
             advance = functools.partial(generator.send, sent)
@@ -163,7 +162,7 @@ class _Walk:
             models: list[Any] | None = [] if validating else None
             found |= _decode_containers(stack, objects, seen, models)
             if models:
-                # Once: what models hold is looked into, models in models are not.
+                # Once: the fields of models are searched, models inside models are not.
                 stack = [held for model in models for held in _fields(model)]
                 found |= _decode_containers(stack, objects, seen, [])
             if not objects or level == _LEVELS:
@@ -185,7 +184,7 @@ def _decode_containers(
         kind: Any = type(value)
         if kind in LEAVES:
             continue
-        # Other threads may change what is iterated: lists bear that, the others are copied first.
+        # Other threads may change a container meanwhile: lists allow that, others are copied.
         if kind is dict:
             held = [item for item in list(value.values()) if type(item) not in LEAVES]
         elif kind is list or kind is tuple:
@@ -234,14 +233,14 @@ def _decode_entity(value: Any) -> bool:
 
 
 def _items_of(value: Any) -> list[Any] | None:
-    """Return the items of a container that is no dict; None, if ``value`` is none.
+    """Return the items of a container that is no dict; None if ``value`` is not one.
 
     Those in its storage: a class's own ``__iter__`` may do anything.
     """
     kind = type(value)
     for base in _SEQUENCES:
         if issubclass(kind, base):
-            # A copy, for other threads may change what it is made of.
+            # A copy, because other threads may change the container.
             return list(base.__iter__(value))  # type: ignore[attr-defined]  # each of them has it
     return None
 
@@ -255,7 +254,7 @@ def _instance_dict(value: Any) -> dict[str, Any]:
 
 @functools.lru_cache(maxsize=1024)
 def _record_slots(kind: Any) -> tuple[Any, ...] | None:
-    """Return the descriptors of the slots of a kind of records; None, if it is none."""
+    """Return the descriptors of the slots of a record class; None if ``kind`` is not one."""
     try:
         if not any(hasattr(kind, mark) for mark in _RECORD_MARKS):
             return None
@@ -263,7 +262,7 @@ def _record_slots(kind: Any) -> tuple[Any, ...] | None:
         return None
     slots = dict(_slots(kind))
     if "__pydantic_extra__" in slots:
-        # Nothing is validated or serialised of what else a model has in slots.
+        # pydantic validates and serialises no other slots of a model.
         return (slots["__pydantic_extra__"],)
     return tuple(slots.values())
 
@@ -289,9 +288,9 @@ def _held_in(slots: Iterable[Any], value: Any) -> Iterator[Any]:
 
 @functools.singledispatch
 def held_by(value: Any) -> Iterable[Any]:
-    """Return what is inside ``value``, which is neither a container of Python's nor a record.
+    """Return the contents of ``value``, which is neither a container of Python's nor a record.
 
-    Who knows of a class of such objects registers a function for it.
+    Register a function for each class of such objects.
     """
     kind: Any = type(value)
     if issubclass(kind, _OPAQUE):
@@ -330,8 +329,8 @@ _CONTAINERS = (dict, list, tuple, set, frozenset, deque)
 
 
 def _walk() -> Any:
-    # Not by lazyentity's choice of a backend: what is looked through need not have to do with the
-    # client, which would be imported for it.
+    # Not by lazyentity's choice of a backend, which imports the client: the values searched here
+    # need not come from it.
     if os.environ.get("LAZYENTITY_BACKEND") != "pure":
         with contextlib.suppress(ImportError):
             native = importlib.import_module("lazyentity.native.decoding")

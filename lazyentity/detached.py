@@ -1,4 +1,4 @@
-"""Entities without what was never read of them, for those who hold many of them for long."""
+"""Entities that keep only the properties read so far, to save memory."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ _stored = dict.__getitem__
 
 
 def detach(entities: Iterable[Entity], *, partial: bool = False) -> list[Entity]:
-    """Return entities that hold only what was read of the given ones: values, bytes and the key.
+    """Return entities that keep only the properties read so far, their bytes, and the key.
 
-    A detached entity has just the properties that were decoded or assigned so far; it knows nothing
-    of the others. Writing it would delete these. So it is refused: by ``put()`` of any client, and
-    by ``raw()``. Copies and pickles of it, and what ``materialize()`` makes of it, are refused as
-    well; loading such a pickle takes lazyentity. An entity of which everything was read is whole,
-    and its detached one is written like any other.
+    A detached entity has only the properties that were decoded or assigned so far. Writing it would
+    delete the others, so ``put()`` of any client and ``raw()`` refuse it. They also refuse its
+    copies, its pickles and the results of ``materialize()``; loading such a pickle needs
+    lazyentity. If every property was read, the detached entity is complete, and is written like any
+    other.
 
     Args:
-        entities: lazy or stock entities. They stay as they are, but for one thing: if a property
+        entities: lazy or stock entities. They stay as they are, with one exception: if a property
             with a meaning was read (legacy values have one), the others with a meaning are decoded.
-            A stock entity is returned as it is, for nothing of it is unread.
-        partial: make entities that can be written, as what they are.
+            A stock entity is returned as it is: it has no unread properties.
+        partial: make entities that can be written; writing one deletes the other properties.
 
     Returns:
         The detached entities, in the order of the given ones. Their lists, dicts and embedded
-        entities are new, other values are shared; an embedded entity is kept with all that it has,
-        in bytes of its own.
+        entities are new, other values are shared. An embedded entity keeps all its properties, in
+        bytes of its own.
 
     Raises:
-        TypeError: if ``entities`` is one entity, or holds anything else than entities.
+        TypeError: if ``entities`` is a single entity, or holds anything but entities.
     """
     if isinstance(entities, Entity):
         raise TypeError("detach() takes an iterable of entities, not one: detach([entity])")
@@ -65,7 +65,7 @@ def _detach(entity: Entity, partial: bool) -> Entity:
 
 
 def _raw_of(entity: LazyEntityBase, names: Iterable[str]) -> bytes:
-    """Serialise the key, and those of ``names`` that the entity came with, as they came."""
+    """Serialise the key and those of ``names`` that the entity was received with, unchanged."""
     ordinals = entity._layout.ordinals
     received = [name for name in names if name in ordinals]
     part = shadow.EntityEntries(key=shadow.EntityParts.FromString(entity._raw).key)
@@ -79,7 +79,7 @@ def _copy(entity: LazyEntityBase, raw: bytes, names: Iterable[str]) -> Any:
     """Make a lazy entity over ``raw`` with the properties ``names`` of ``entity``."""
     duplicate = plain_type(entity)._from_raw(raw)
     meanings = _meanings_of(entity)
-    # In the order that the entity has by now.
+    # In the present order of the entity.
     values = {name: _stored(entity, name) for name in names}
     copies = {name: _copy_value(value) for name, value in values.items()}
     dict.clear(duplicate)
@@ -97,11 +97,11 @@ def _copy(entity: LazyEntityBase, raw: bytes, names: Iterable[str]) -> Any:
 
 
 def _meanings_of(entity: LazyEntityBase) -> Any:
-    """Return the meanings of ``entity``; None, if nothing that was decoded has one."""
+    """Return the meanings of ``entity``; None if no decoded property has one."""
     attributes = touched_attributes(entity)
     if "_meanings" in attributes:
         return attributes["_meanings"]
-    # Asking the entity itself would decode whatever has a meaning.
+    # Asking the entity itself would decode every property with a meaning.
     decoded = list(entity._decoded())
     if not decoded or not plain_type(entity)._from_raw(_raw_of(entity, decoded))._wire_meanings():
         return None
@@ -119,7 +119,7 @@ def _meanings_of_copies(meanings: Any, values: Any, copies: dict[str, Any]) -> d
 
 def _copy_value(value: Any) -> Any:
     if isinstance(value, LazyEntityBase):
-        # It can be a span of the bytes of the entity that it was read from.
+        # A copy: its bytes can be a span of the bytes of the entity around it.
         duplicate = _copy(value, bytes(value._raw), list(value))
         duplicate.__class__ = type(value)
         return duplicate
@@ -145,8 +145,8 @@ def _copy_stock(entity: Entity) -> Entity:
 class DetachedEntity(LazyEntityBase):
     """A lazy entity with some of the properties of another; writing it raises RuntimeError.
 
-    That is no ValueError, which is what the client raises for what it cannot encode. Copies,
-    pickles and materialized ones are of this class as well: none of them can be written by mistake.
+    Not ValueError, which the client raises for values that it cannot encode. Copies, pickles and
+    materialized entities are of this class too, so none can be written by mistake.
     """
 
     __slots__ = ()
@@ -165,7 +165,7 @@ class DetachedEntity(LazyEntityBase):
         )
 
     def _wire_entity(self) -> None:
-        # A copy is refused on write as well, and so no stock entity.
+        # A copy is refused on write as well, so it must not be a stock entity.
         return None
 
     def _empty_plain(self) -> Entity:

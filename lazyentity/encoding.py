@@ -1,4 +1,4 @@
-"""Entities as messages and as bytes again: what was never decoded stays as it came."""
+"""Encoding entities to messages and bytes: undecoded properties stay as they were received."""
 
 from __future__ import annotations
 
@@ -24,15 +24,16 @@ _UNREAD: Any = object()
 def entity_message(entity: Entity) -> Any:
     """Return the upb ``google.datastore.v1.Entity`` message that the client makes of an entity.
 
-    Of a lazy entity, undecoded properties and an untouched key stay as they came, with all that is
-    unknown to this client's schema.
+    Undecoded properties and an untouched key of a lazy entity stay as they were received, including
+    fields unknown to this client's schema.
 
     Args:
         entity: a lazy or a stock entity.
 
     Raises:
-        Whatever the client's ``entity_to_protobuf`` raises for a value of the entity.
-        google.protobuf.message.DecodeError: if what is to stay as it came is malformed.
+        The errors of the client's ``entity_to_protobuf`` for values of the entity.
+        google.protobuf.message.DecodeError: if an undecoded property or an untouched key is
+            malformed.
         RuntimeError: if the entity must not be written, see :mod:`lazyentity.detached`.
     """
     message = messages.Entity()
@@ -41,7 +42,7 @@ def entity_message(entity: Entity) -> Any:
 
 
 def assign_entity(target: Any, entity: Entity) -> bool:
-    """Make an empty upb ``Entity`` message, part of another, that of an entity.
+    """Fill an empty upb ``Entity`` message, part of another, with an entity.
 
     Args:
         target: a ``google.datastore.v1.Entity``; left in any state, if this raises.
@@ -57,10 +58,10 @@ def assign_entity(target: Any, entity: Entity) -> bool:
 
 
 def entity_bytes(entity: Entity) -> bytes:
-    """Serialise an entity: as :func:`entity_message`, but what is malformed stays as it came, too.
+    """Serialise an entity as :func:`entity_message`, but copy malformed parts too.
 
     Raises:
-        Whatever the client's ``entity_to_protobuf`` raises for a value of the entity.
+        The errors of the client's ``entity_to_protobuf`` for values of the entity.
         RuntimeError: as for :func:`entity_message`.
     """
     source, deleted, keeps_key, key, properties, *flags_and_meanings = _contents_of(entity)
@@ -74,12 +75,12 @@ def entity_bytes(entity: Entity) -> bytes:
 
 
 def _contents_of(entity: Entity) -> Contents:
-    """Return what is to be written of an entity.
+    """Return the contents of an entity that are to be written.
 
     Raises:
         RuntimeError: if the entity must not be written, see :mod:`lazyentity.detached`.
-        ValueError, google.protobuf.message.DecodeError: if something had to be decoded for this
-            that cannot be.
+        ValueError, google.protobuf.message.DecodeError: if a property that has to be decoded for
+            this cannot be.
     """
     if isinstance(entity, LazyEntityBase):
         return _contents_of_lazy(entity)
@@ -88,7 +89,7 @@ def _contents_of(entity: Entity) -> Contents:
     if getattr(type(entity), "items", None) is not dict.items:
         properties = dict(entity.items())
     if not properties:
-        # The client asks for nothing more, either.
+        # The client reads no more, either.
         return None, (), False, key, properties, (), {}
     return None, (), False, key, properties, entity.exclude_from_indexes, entity._meanings
 
@@ -103,7 +104,7 @@ def _contents_of_lazy(entity: LazyEntityBase) -> Contents:
     for name in _reflagged(entity, attributes):
         entity._read_on_request(name)
     if "_meanings" in attributes:
-        # Replaced before any was read, or what was read left nothing undecoded with a meaning.
+        # Replaced before any was read, or no undecoded property had a meaning left.
         unread = entity._undecoded()
         entity._wire_meanings(unread)
         for name in unread:
@@ -135,7 +136,7 @@ def _reflagged(entity: LazyEntityBase, attributes: dict[str, Any]) -> Any:
     excluded, on_wire = attributes["exclude_from_indexes"], entity._wire_excluded()
     if type(excluded) is set:
         return (on_wire ^ excluded) & entity.keys()
-    # The client asks nothing of it but "in": of a str, that is about its parts.
+    # The client only uses "in", which looks for substrings in a str.
     return [name for name in entity._undecoded() if (name in excluded) != (name in on_wire)]
 
 
@@ -143,13 +144,13 @@ def _is_wire_key(key: Key | None, entity: LazyEntityBase) -> bool:
     try:
         wire_key = entity._wire_key()
     except (DecodeError, ValueError):
-        # Nobody can have read a key that cannot be read: this one was set.
+        # A malformed key cannot have been read: this one was assigned.
         return False
     if key is wire_key:
-        # Nothing but its private attributes can have been changed.
+        # Only its private attributes can have changed.
         if key is None:
             return True
-        # One that is not complete is sent by its path, which need not be the one on the wire.
+        # A partial key is sent by its path, which can differ from the received one.
         is_complete = len(key._path[-1]) > 1
         return is_complete and vars(key) == vars(type(entity)._from_raw(entity._raw)._wire_key())
     return type(key) is Key and bool(key == wire_key)

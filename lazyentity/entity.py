@@ -14,24 +14,24 @@ from lazyentity._types import describe_type
 
 _Self = TypeVar("_Self", bound="LazyEntityBase")
 
-# What pickles of classes without a constructor name, of every protocol.
+# Pickles of classes without a constructor name this function, in every protocol.
 _reconstruct: Any = copyreg._reconstructor  # type: ignore[attr-defined]  # typeshed leaves it out
 
 
 if TYPE_CHECKING:
 
     class _MappingAndEntity(LazyMapping, Entity):
-        """What is beside :class:`LazyEntityBase` among the bases of every lazy entity."""
+        """The other bases of every lazy entity, for type checkers."""
 
 else:
     _MappingAndEntity = object
 
 
 class _WireAttribute:
-    """An attribute of ``Entity`` that is read from the bytes when it is first asked for.
+    """An attribute of ``Entity`` that is read from the bytes on first access.
 
-    From then on, or once it was set, the instance dictionary has it, and Python finds it there
-    without asking this.
+    After that, or once it was set, Python finds it in the instance dictionary without calling this
+    descriptor.
 
     Args:
         read: name of the method of the mapping that reads it.
@@ -53,9 +53,9 @@ class _WireAttribute:
 
 
 class _GetState:
-    """``object.__getstate__`` looks past ``__dict__``; that of an instance gives what is there.
+    """``__getstate__`` of an instance returns ``__dict__``, which object's own bypasses.
 
-    That of the class is object's, for libraries to see that there is nothing special about it.
+    ``__getstate__`` of the class is object's, which tells libraries that it is the default one.
     """
 
     def __get__(self, entity: Any, owner: type) -> Any:
@@ -63,7 +63,7 @@ class _GetState:
 
 
 class LazyEntityBase(_MappingAndEntity):
-    """What makes an ``Entity`` of a lazy mapping, whichever implementation of the mapping it is."""
+    """The part of a lazy entity that is the same over both implementations of the mapping."""
 
     __slots__ = ()
 
@@ -76,7 +76,7 @@ class LazyEntityBase(_MappingAndEntity):
 
         Raises:
             google.protobuf.message.DecodeError: if the names of the properties cannot be read from
-                ``raw``. What is malformed further down is found when it is read.
+                ``raw``. Malformed parts further down raise when they are read.
             TypeError: if ``raw`` is not bytes.
         """
         if not isinstance(raw, bytes):
@@ -86,12 +86,12 @@ class LazyEntityBase(_MappingAndEntity):
             )
         return cls._from_raw(raw)
 
-    # Of the class, for inspect.getattr_static() and, by it, protocols that are checked at run time.
+    # On the class, because inspect.getattr_static() and with it runtime protocols look there.
     key = _WireAttribute("_wire_key")
     exclude_from_indexes = _WireAttribute("_wire_excluded")
     _meanings = _WireAttribute("_wire_meanings")
 
-    # Not in the mapping: a type of C that does this may not be given to object.__setattr__().
+    # Not in the mapping: object.__setattr__() refuses C types that define these.
 
     def __setattr__(self, name: str, value: Any) -> None:
         self._instance_dict()
@@ -101,7 +101,7 @@ class LazyEntityBase(_MappingAndEntity):
         if name not in _unread_attributes(self):
             super().__delattr__(name)
         if name in _WIRE_ATTRIBUTES:
-            # Else it would be read from the bytes again.
+            # Without this it would be read from the bytes again.
             self._deleted_attributes |= {name}
 
     def __eq__(self, other: object) -> bool:
@@ -132,13 +132,13 @@ class LazyEntityBase(_MappingAndEntity):
     if sys.version_info >= (3, 11):
         __getstate__ = _GetState()
 
-    # What the kinds of :func:`derived_type` do differently.
+    # Hooks that the classes of :func:`derived_type` override.
 
     def _require_writable(self) -> None:
         """Raise RuntimeError if this entity must not be written."""
 
     def _empty_plain(self) -> Entity:
-        """Make the entity that is to be filled with what is materialized of this one."""
+        """Make the empty entity that ``materialize()`` fills."""
         return Entity()
 
 
@@ -155,7 +155,7 @@ def _unread_attributes(entity: LazyEntityBase) -> list[str]:
 
 
 def _complete_attributes(entity: LazyEntityBase) -> dict[str, Any]:
-    """The instance dictionary, with what was not read from the bytes before."""
+    """Return the instance dictionary after reading the missing attributes from the bytes."""
     for name in _unread_attributes(entity):
         getattr(entity, name)
     return touched_attributes(entity)
@@ -178,22 +178,21 @@ _attributes = property(_complete_attributes, _replace_attributes, _delete_attrib
 
 
 def touched_attributes(entity: LazyEntityBase) -> dict[str, Any]:
-    """Return the instance dictionary as it is: without what was never read from the bytes."""
+    """Return the instance dictionary as it is, without attributes that are still unread."""
     return entity._instance_dict()
 
 
 class LazyEntity(LazyEntityBase, LazyMapping, Entity):
     """A :class:`google.cloud.datastore.Entity` that decodes a property when it is first read.
 
-    It is what a patched or wrapped client returns; :meth:`from_bytes` makes one by hand. Called
-    like ``Entity``, it makes an ordinary empty entity. Everything that a stock entity does, it does
-    with the same result; the states of a property, and what decodes what, are told at
-    :class:`~lazyentity.pure.mapping.LazyMapping`. The attributes ``key``,
-    ``exclude_from_indexes`` and ``_meanings`` are read from the bytes on first access and are plain
-    attributes from then on.
+    A patched or wrapped client returns lazy entities; :meth:`from_bytes` makes one by hand. Called
+    like ``Entity``, the class makes an ordinary empty entity. Every operation gives the result of a
+    stock entity. :class:`~lazyentity.pure.mapping.LazyMapping` documents the states of a property
+    and which operation decodes which properties. The attributes ``key``, ``exclude_from_indexes``
+    and ``_meanings`` are read from the bytes on first access and are plain attributes from then on.
 
-    Any number of threads may read the same entity; each property has one value object, whoever
-    reads it first. Writing from several threads is as unsafe as with any other dict subclass.
+    Any number of threads may read the same entity, and all get the same value object of a property.
+    Writing from several threads is as unsafe as with any other dict subclass.
 
     Copies and pickles are stock entities with everything decoded, so that they can be loaded where
     lazyentity is not installed.
@@ -204,15 +203,15 @@ class LazyEntity(LazyEntityBase, LazyMapping, Entity):
     """
 
     __slots__ = ()
-    # Here and not in the base: a class whose layout is a mapping's gets a __dict__ descriptor of
-    # its own.
+    # Here and not in the base: a class with a mapping as its base gets a __dict__ descriptor of its
+    # own.
     __dict__ = _attributes
 
 
 def lazy_entity_type(mapping: type) -> type[LazyEntity]:
     """Make a type like :class:`LazyEntity` over an implementation of the mapping.
 
-    So that both can be had in one process; :class:`LazyEntity` is over the one that was chosen.
+    This allows both in one process; :class:`LazyEntity` is over the chosen one.
 
     Args:
         mapping: a lazy mapping, as :mod:`lazyentity._backend` describes it.
@@ -242,6 +241,6 @@ def derived_type(behaviour: type[LazyEntityBase], kind: type[LazyEntityBase]) ->
 
 
 def plain_type(entity: LazyEntityBase) -> type[LazyEntity]:
-    """Return the class of ``entity``, without what :func:`derived_type` added."""
+    """Return the class of ``entity`` before :func:`derived_type`."""
     kind = type(entity)
     return cast(type[LazyEntity], getattr(kind, "_plain_type", kind))

@@ -1,4 +1,4 @@
-"""What can be asked of an entity beyond what a dict offers; stock entities are accepted too."""
+"""Functions on entities beyond the methods of a dict; stock entities are accepted too."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from lazyentity.entity import LazyEntityBase
 def raw(entity: Entity) -> bytes:
     """Return the entity as a serialised ``google.datastore.v1.Entity`` message, changes included.
 
-    Properties of a lazy entity that were not decoded are copied from the bytes that the entity was
-    made of; the others are encoded by the client.
+    Undecoded properties of a lazy entity are copied from the received bytes; the others are encoded
+    like the client does.
 
     Args:
         entity: a lazy or a stock entity.
@@ -22,7 +22,7 @@ def raw(entity: Entity) -> bytes:
     Raises:
         TypeError: if ``entity`` is not an entity, or holds an undecoded property of another one.
         ValueError: as the client raises it, if a value has no Datastore type.
-        RuntimeError: if the entity was detached with a part of its properties: see :func:`detach`.
+        RuntimeError: if the entity was detached with some of its properties: see :func:`detach`.
     """
     require_entity("raw", entity)
     try:
@@ -35,8 +35,8 @@ def raw(entity: Entity) -> bytes:
 def prefetch(entity: Entity, *names: str) -> None:
     """Decode the properties ``names`` now. Of a stock entity all properties are decoded already.
 
-    This is an explicit request: it decodes where ``wrap(..., strict=True)`` has reading refused,
-    and allows what was decoded to be read.
+    This also decodes properties of an entity from ``wrap(..., strict=True)``, which can be read
+    from then on.
 
     Args:
         entity: a lazy or a stock entity.
@@ -44,7 +44,7 @@ def prefetch(entity: Entity, *names: str) -> None:
 
     Raises:
         TypeError: if ``entity`` is not an entity.
-        KeyError: if the entity has no property of one of the names; then none is decoded.
+        KeyError: if one of the names is missing; then no property is decoded.
         ValueError, google.protobuf.message.DecodeError: if a property cannot be decoded.
     """
     require_entity("prefetch", entity)
@@ -60,7 +60,7 @@ def decoded(entity: Entity) -> tuple[str, ...]:
     """Return the names decoded or assigned so far, in the entity's order.
 
     Args:
-        entity: a lazy entity; of a stock one all names are returned.
+        entity: a lazy entity; for a stock one, all names are returned.
 
     Raises:
         TypeError: if ``entity`` is not an entity.

@@ -1,4 +1,4 @@
-"""Stock entities and plain dicts, made of lazy entities."""
+"""Conversion of lazy entities to stock entities and plain dicts."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def materialize(entity: Entity) -> Entity:
         entity: a lazy entity; a stock one is returned as it is.
 
     Returns:
-        google.cloud.datastore.Entity: equal to ``entity``. Entities inside of its lists, dicts and
+        google.cloud.datastore.Entity: equal to ``entity``. Entities inside its lists, dicts and
         embedded entities are plain as well. Containers are new; other values that were read or
-        assigned before are shared. Properties have the order of ``entity``. What is made of a
-        detached entity that is refused on write is refused, too: see :func:`detach`.
+        assigned before are shared. Properties have the order of ``entity``. If a detached entity is
+        refused on write, so is the result: see :func:`detach`.
 
     Raises:
         TypeError: if ``entity`` is not an entity.
@@ -45,11 +45,11 @@ def to_dict(entity: Entity, *names: str) -> dict[str, Any]:
 
     Args:
         entity: a lazy or a stock entity.
-        names: of the properties, in the order that the result has. All, if none is named.
+        names: the properties, in the order of the result. All if none is named.
 
     Returns:
         Embedded entities and dicts are new dicts, arrays are new lists. A key is a ``Key``, and
-        every other value is what reading the property gives. The entity's own key is left out.
+        every other value is the property's. The entity's own key is left out.
 
     Raises:
         TypeError: if ``entity`` is not an entity, or an undecoded property of another one was put
@@ -81,7 +81,7 @@ def _plain(value: Any) -> Any:
 
 
 def _stock(entity: Any) -> Entity:
-    # What was deleted is not to be taken from the bytes again.
+    # A deleted attribute must not come from the bytes again.
     plain = None if entity._deleted_attributes else entity._wire_entity()
     if plain is None:
         return _read_stock(entity)
@@ -93,7 +93,7 @@ def _stock(entity: Any) -> Entity:
 
 
 def _take_over(plain: Any, entity: Any, touched: dict[str, Any], attributes: Any) -> None:
-    """Give ``plain``, which has what is undecoded of a lazy entity, all else that this has."""
+    """Give ``plain``, made from the bytes of a lazy entity, the changes of that entity."""
     copies = {name: _stock_value(value, _stock) for name, value in touched.items()}
     known: Iterable[str] = touched
     if list(entity) == list(plain):
@@ -114,8 +114,8 @@ def _take_over(plain: Any, entity: Any, touched: dict[str, Any], attributes: Any
 
 
 def _read_stock(entity: Any) -> Entity:
-    # No other way is tried for what is embedded: of an entity that is decoded slowly for something
-    # deep inside, each level would be tried anew.
+    # Embedded entities are read too, without another try from their bytes: where a value deep
+    # inside fails it, each level would be tried again.
     return _copy(entity, _read_stock)
 
 

@@ -1,4 +1,4 @@
-"""Entities that give out what was prefetched or assigned, and refuse to decode anything else."""
+"""Strict entities: reading a property that was neither prefetched nor assigned raises."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _stored = dict.__getitem__
 
 
 def make_strict(entity: LazyEntityBase) -> None:
-    """Make a lazy entity refuse from now on to decode what is not decoded.
+    """Make a lazy entity refuse to decode any more properties.
 
     Entities embedded in it are left as they are.
     """
@@ -23,12 +23,12 @@ def make_strict(entity: LazyEntityBase) -> None:
 class Strict:
     """The policy of an entity that refuses to decode.
 
-    Every operation that would decode a property raises RuntimeError instead. That is no KeyError,
-    AttributeError or ValueError, which code that reads entities often catches: it would take what
-    is there for missing or malformed.
+    Every operation that would decode a property raises RuntimeError instead. Not KeyError,
+    AttributeError or ValueError: code that reads entities often catches these, and would take the
+    property for missing or malformed.
 
-    ``lazyentity.prefetch()`` decodes by explicit request. What writing has to decode, it decodes: a
-    property whose index flag was changed; by a client that is not patched, one with a meaning.
+    Two things still decode: ``lazyentity.prefetch()``, and writing, which needs a property whose
+    index flag was changed or, in an unpatched client, a property with a meaning.
     """
 
     __slots__ = ()
@@ -50,7 +50,7 @@ class Strict:
         )
 
     def items(self, entity: Any) -> ItemsView[str, Any]:
-        """Return the items of an entity: all, if it is the client's encoder that asks."""
+        """Return the items of an entity: all if the caller is the client's encoder."""
         return _items_to_write(entity) if called_by_encoder() else entity._all_items()
 
 
@@ -62,8 +62,8 @@ def _describe(entity: Any) -> str:
 
 
 def _items_to_write(entity: Any) -> ItemsView[str, Any]:
-    # Decoded in a twin: that the entity was written does not make it readable. But for what has a
-    # meaning, which the encoder compares by identity.
+    # Decoded in a twin, because writing must not make the entity readable. Properties with a
+    # meaning are the exception: the encoder compares these by identity.
     entity._meanings  # noqa: B018  # decodes
     assigned = entity._decoded()
     twin = type(entity)._from_raw(entity._raw)
