@@ -1,20 +1,20 @@
-# Everything runs in a virtual environment that these targets make and refresh by themselves;
-# python3 with its venv module is all that has to be there. `make help` lists the targets.
+# Everything runs in a virtual environment that these targets make and refresh by themselves; only
+# python3 with its venv module is needed. `make help` lists the targets.
 
 PYTHON ?= python3
 VENV ?= .venv
 # Further requirements for the environment, e.g. REQUIRE=google-cloud-datastore==2.20.2
 REQUIRE ?=
-# What is installed of lazyentity itself. google-cloud-ndb wants newer requirements than the rest.
+# The extras of lazyentity to install. google-cloud-ndb needs newer requirements than the rest.
 EXTRAS ?= bench,test,adapters,consumers,ndb
 PYTEST_ARGS ?=
 # How many processes run the tests; 0 runs them in pytest's own, as a debugger needs it.
 WORKERS ?= logical
 CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/lazyentity
 EMULATOR_ROOT ?= $(CACHE)/emulator
-# An executable of uv: environments are then made with it, sooner than with pip.
+# An executable of uv, which makes environments faster than pip.
 UV ?=
-# How long each of the fuzzers fuzzes, and what cases it starts from.
+# The seconds that each fuzzer runs, and the seed of its cases.
 SECONDS ?= 60
 SEED ?= 1
 
@@ -66,7 +66,7 @@ test-caches: venv ## the tests of ndb's global cache against Redis and memcached
 test-names: venv ## the tests with every private name of the clients that is used changed, one at a time
 	$(BIN)/python -m pytest tests/versions -m slow $(PYTEST_ARGS)
 
-# The oldest versions that the adapters of the libraries with the most to lose are for.
+# The oldest versions that the adapters of the most exposed libraries support.
 test-adapters-lowest: ## the tests of the adapters against the oldest pydantic, FastAPI and encoders
 	$(MAKE) venv VENV=.venv-adapters EXTRAS=bench,test REQUIRE="pydantic==2.8.0 fastapi==0.115.0 \
 		sqlmodel==0.0.22 orjson==3.10.0 msgspec==0.18.6 pandas==2.2.3 uvicorn"

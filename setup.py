@@ -1,4 +1,4 @@
-"""Build configuration: what goes into the distribution and where it lands."""
+"""Build configuration: the contents of the distribution and where they are installed."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ INSIDE = {"lazyentity.patches": "patches", "lazyentity.bench": "bench"}
 def constant(path: str, name: str) -> str:
     """Return the string that the module at ``path`` assigns to ``name`` at its top level.
 
-    The module is parsed, not imported: what it imports need not be installed while building.
+    The module is parsed, not imported: its own imports need not be installed while building.
 
     Raises:
-        LookupError: nothing of that name is assigned, or not a string literal.
+        LookupError: the module does not assign a string literal to that name.
     """
     for node in ast.parse((HERE / path).read_text(encoding="utf-8")).body:
         match node:
@@ -37,8 +37,8 @@ def constant(path: str, name: str) -> str:
 def client_requirement() -> str:
     """Return the requirement on google-cloud-datastore, with a lower bound only.
 
-    Newer clients stay installable: outside the supported range the patch warns and leaves the
-    client stock, which costs nobody an upgrade.
+    Newer clients stay installable: outside the supported range, the patch warns and leaves the
+    client stock, so that it blocks no upgrade.
     """
     supported = constant("patches/datastore/seams.py", "SUPPORTED_VERSIONS")
     lowest = next(part for part in supported.split(",") if part.strip().startswith(">="))
@@ -46,7 +46,7 @@ def client_requirement() -> str:
 
 
 def ndb_requirement() -> str:
-    """Return the requirement on google-cloud-ndb of those who ask for it to be patched."""
+    """Return the requirement on google-cloud-ndb of the extra ``ndb``."""
     return f"google-cloud-ndb{constant('patches/ndb/seams.py', 'SUPPORTED_VERSIONS')}"
 
 
@@ -64,7 +64,7 @@ def packages() -> dict[str, str]:
 
 
 def extensions() -> list[Extension]:
-    """Return the native backend: where it cannot be compiled, the pure one serves."""
+    """Return the extensions of the native backend, which need not compile."""
     native: list[Extension] = cythonize(
         [
             Extension(f"lazyentity.native.{source.stem}", [f"lazyentity/native/{source.name}"])
@@ -73,7 +73,7 @@ def extensions() -> list[Extension]:
         build_dir="build/cython",
     )
     for extension in native:
-        # Set afterwards, because cythonize() makes new extensions and does not take this over.
+        # Set afterwards, because cythonize() makes new extensions and does not copy this.
         extension.optional = True
     return native
 
@@ -125,7 +125,7 @@ setup(
             "rich>=13",
             "tabulate>=0.9",
         ],
-        # What the tests of the adapters use, where there is a wheel for the version of Python.
+        # Used by the tests of the adapters, if there is a wheel for the version of Python.
         "adapters": [
             "cbor2>=5.6",
             "duckdb>=1",

@@ -3,11 +3,11 @@
 ``tools/fuzz`` builds the native backend with the sanitizers and runs ``target``:
 
 ``target``
-    what libFuzzer calls, over and over.
+    the function that libFuzzer calls for each input.
 ``checks``
-    what is promised for any bytes, which is what each call checks.
+    the promises for any bytes, which each call checks.
 ``mutation``
-    changes to an input that keep the lengths inside of it right.
+    changes to an input that keep its inner lengths right.
 ``seeds``
     writes ``corpus``, the inputs that fuzzing starts from.
 

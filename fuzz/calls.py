@@ -30,9 +30,9 @@ class End:
     """How a process ended.
 
     Attributes:
-        status: as of ``subprocess``; None, if it hung.
-        case: the case that it was at.
-        output: what it printed.
+        status: as of ``subprocess``; None if it hung.
+        case: the case that was running.
+        output: the text that it printed.
     """
 
     status: int | None

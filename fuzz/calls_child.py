@@ -1,6 +1,6 @@
 """The process that makes hostile calls, and may die of one; :mod:`fuzz.calls` starts it.
 
-What can be called is found by looking into the native modules: functions, classes, what these have.
+The callables come from the native modules: functions, classes, and the attributes of these.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def _received(chance: random.Random) -> Any:
 
 def _half_made(chance: random.Random) -> Any:
     kind = chance.choice(KINDS)
-    # What stands in for a message makes that when it is called.
+    # A placeholder of a message makes the message when called.
     for base in kind.__mro__:
         if base in CLASSES:
             return base.__new__(kind)
@@ -173,7 +173,7 @@ def _call(function: Any, chance: random.Random, log: Log, name: str, *first: Any
 
 
 def _read(target: Any, pool: list[Any], chance: random.Random, log: Log) -> Any:
-    """Read what is kept in an object, and in that, and so on; all of it goes into the pool."""
+    """Read the contents of an object recursively, and add all of them to the pool."""
     for _ in range(chance.randint(1, 3)):
         names = DATA.get(type(target))
         if not names:
@@ -263,7 +263,7 @@ def _step(pool: list[Any], chance: random.Random, log: Log) -> Any:
 
 
 def _exercise(value: Any) -> None:
-    """Use an object as callers do; what state it is in must not matter."""
+    """Use an object as callers do, in any state."""
     for use in (
         repr,
         len,
@@ -285,7 +285,7 @@ def _exercise(value: Any) -> None:
             use(value)
         except SystemError:
             raise
-        except Exception:  # noqa: BLE001, S110  # hostile objects raise what they want
+        except Exception:  # noqa: BLE001, S110  # hostile objects raise anything
             pass
 
 

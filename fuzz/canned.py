@@ -19,7 +19,7 @@ PROJECT = "p"
 
 
 class Wire:
-    """What goes over the wire.
+    """The bytes that go over the wire.
 
     Attributes:
         requests: the serialised requests, the last one last.

@@ -1,7 +1,7 @@
-"""What is promised for any bytes that are taken for an entity, or for a read response.
+"""The promises for any bytes taken for an entity or for a read response.
 
-Protobuf's parser and the stock client are the judges wherever they accept the bytes. What they
-refuse as a whole a lazy entity may still give in part: there the pure backend is the judge.
+Protobuf's parser and the stock client are the judges wherever they accept the bytes. Where they
+refuse a whole message, a lazy entity may still give parts of it, and the pure backend is the judge.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _stock_from_raw: Any = importlib.import_module("lazyentity.native.eager").stock_
 
 
 def check(raw: bytes) -> None:
-    """Check everything that can be read of ``raw``, as whatever it is taken for.
+    """Check every read of ``raw``, taken for an entity and for a response.
 
     Raises:
         AssertionError: a promise is broken.

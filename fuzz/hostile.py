@@ -20,7 +20,7 @@ from lazyentity.codec.undecoded import UNDECODED
 
 
 class Evil:
-    """What the methods of hostile objects do, besides what they are for: anything to a pool.
+    """The side effects of the methods of hostile objects: any change to a pool.
 
     Attributes:
         pool: the objects of the case.

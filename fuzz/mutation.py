@@ -1,7 +1,8 @@
-"""Changes to serialised messages that keep the lengths inside of them right.
+"""Changes to serialised messages that keep their inner lengths right.
 
-Nearly every change that a fuzzer makes to a byte of a nested message only tears it apart. These
-change one field at any depth and encode what is around it anew, so that it reaches the decoder.
+If a fuzzer changes one byte of a nested message, it mostly breaks the framing. These functions
+change one field at any depth and encode the levels around it again, so that the change reaches the
+decoder.
 """
 
 from __future__ import annotations

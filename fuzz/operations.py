@@ -1,7 +1,7 @@
 """Sequences of operations: patched and lazy, then the same by the stock client.
 
-What each operation returns or raises is compared, and what is written in the end: by the client's
-encoder, by its batches over both transports, by :func:`lazyentity.raw`, by ndb.
+Compared are the result or error of each operation, and the entity written in the end: by the
+client's encoder, by its batches over both transports, by :func:`lazyentity.raw`, or by ndb.
 
     python -m fuzz.operations --seconds 60
 """
@@ -41,13 +41,13 @@ Write = Callable[[Any], Any]
 
 @dataclass(frozen=True)
 class Case:
-    """What is done: steps, each with the seed of its choices, and then writing.
+    """A sequence of steps, each with the seed of its choices, and then a write.
 
     Attributes:
-        raw: the entity that it is done to.
+        raw: the entity that the steps change.
         steps: in their order.
         writer: how the entity is written; a name of :data:`WRITERS`.
-        tainted: whether the sentinel is smuggled in before.
+        tainted: whether the sentinel is put in before the steps.
     """
 
     raw: bytes
@@ -66,7 +66,7 @@ def _by_encoder(entity: Any) -> bytes:
 
 
 def _by_raw(entity: Any) -> bytes:
-    # A client that is not patched has no other way to serialise.
+    # An unpatched client has no other way to serialise.
     return lazyentity.raw(entity) if lazyentity.patched() else _by_encoder(entity)
 
 
@@ -151,18 +151,18 @@ def made(seed: int, number: int) -> Case:
         for _ in range(chance.randint(0, _MOST_STEPS))
     )
     tainted = chance.random() < 0.03
-    # A step may assign what cannot be written either.
+    # Without steps: these could assign another value that cannot be written.
     return Case(raw, () if tainted else steps, chance.choice(list(WRITERS)), tainted)
 
 
 @dataclass(frozen=True)
 class Done:
-    """What was done lazily.
+    """The outcome of a case on the lazy side.
 
     Attributes:
-        side: with the entity as it is afterwards.
-        steps: what each returned or raised.
-        written: what writing returned or raised.
+        side: the side, with the entity after the steps.
+        steps: the result or error of each step.
+        written: the result or error of the write.
         unread: the properties that are still undecoded.
     """
 
@@ -214,7 +214,7 @@ def compare(case: Case, done: Done | None) -> None:
 def _stepped(side: Side, case: Case) -> list[Any]:
     done = []
     for side.step, (step, seed) in enumerate(case.steps):
-        # What a step returns is looked at on the spot: later ones may change it.
+        # The result of a step is compared at once: later steps may change it.
         done.append(_outcome(lambda: snapshot(step(side, random.Random(seed)))))  # noqa: B023
     return done
 
@@ -256,7 +256,7 @@ def _assert_same_writing(done: Done, expected: Any, stock: Side) -> None:
     elif isinstance(expected, dict):
         assert written == expected, f"ndb: {written} is not {expected}"
     elif isinstance(outcome(EntityMessage.FromString, expected), Raised):
-        # The client writes what nobody can read, of many levels.
+        # The client writes entities with more levels than any parser reads.
         assert isinstance(outcome(EntityMessage.FromString, written), Raised)
     else:
         assert_written(written, stock.entity, stock.raw, done.unread)

@@ -1,7 +1,7 @@
 """Whole responses, sound and broken, read through the client's own API objects of both transports.
 
-A lookup or a query of a patched client gives the values that the stock client gives, or raises what
-that raises: when the response is received, or when an entity of it is read.
+A lookup or a query of a patched client gives the stock client's values or raises its error: when
+the response is received, or when an entity of it is read.
 
     python -m fuzz.responses --seconds 60
 """
@@ -47,7 +47,7 @@ class Case:
     Attributes:
         raw: the serialised response.
         transport: grpc or http.
-        read: what the client is asked for; a name of :data:`READS`.
+        read: the call of the client; a name of :data:`READS`.
     """
 
     raw: bytes
@@ -205,7 +205,7 @@ def _assert_refused(lazy: Any, expected: Raised, case: Case) -> None:
     response_type, _ = READS[case.read]
     message = outcome(response_type.FromString, case.raw)
     if isinstance(message, Raised):
-        # Results are not looked into when they are received; what is around them is.
+        # On receipt, only the parts around the results are checked.
         around = _without_results(case.raw, response_type)
         if isinstance(outcome(response_type.FromString, around), Raised):
             assert isinstance(lazy, Raised), f"{case.read}: {lazy} in place of {expected}"
@@ -247,7 +247,7 @@ def _emptied(fields: list[Field], numbers: tuple[int, ...]) -> list[Field]:
 
 
 def _faults(message: Any) -> Iterator[Raised]:
-    """Yield what the stock client raises for each part of a response alone."""
+    """Yield the errors of the stock client for each part of a response alone."""
     for entity in _entities_of(message):
         yield from failures_in(entity)
     keys = [entity.key for entity in _entities_of(message) if entity.HasField("key")]

@@ -58,20 +58,21 @@ def options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def chance_of(seed: int, case: int) -> random.Random:
-    """Return the source of chance of a case, whatever ran before it."""
+    """Return the random source of a case, independent of the cases before it."""
     return random.Random(f"{seed}/{case}")
 
 
 @dataclass(frozen=True)
 class Fuzzer:
-    """A fuzzer that compares what is done under the patch with what the stock client does.
+    """A fuzzer that compares the patched client with the stock client.
 
     Attributes:
-        program: how to run it, shown to reproduce what is found.
-        made: makes a case of a seed and a number.
-        lazily: does what a case says, with a patched client; gives what :attr:`compare` needs.
-        compare: does it with the stock client; raises if that does not compare.
-        smallest: makes a smaller case of one that fails; is told whether another one fails.
+        program: the command to run it, shown to reproduce a finding.
+        made: makes a case from a seed and a number.
+        lazily: runs a case with a patched client; returns the outcome for :attr:`compare`.
+        compare: runs the case with the stock client; raises if the outcomes differ.
+        smallest: makes a smaller failing case from a failing one, given a function that says
+            whether a case fails.
     """
 
     program: str
@@ -121,7 +122,7 @@ class Fuzzer:
         return self._raised([case]) != [None]
 
     def _raised(self, cases: list[Any]) -> list[BaseException | None]:
-        """Check some cases; give what each raised. Patching takes longer than a case does."""
+        """Check some cases; return the error of each. Patching takes longer than a case does."""
         lazyentity.patch(strict=True)
         try:
             lazily = [_attempt(self.lazily, case) for case in cases]
@@ -137,7 +138,7 @@ def _attempt(call: Callable[..., Any], *args: Any) -> tuple[Any, BaseException |
     try:
         with limited(_CPU_SECONDS):
             return call(*args), None
-    except (Exception, TooSlow) as error:  # noqa: BLE001  # whatever it is, it is a finding
+    except (Exception, TooSlow) as error:  # noqa: BLE001  # any error is a finding
         return None, error
 
 
@@ -155,7 +156,7 @@ def shortened(text: str) -> str:
 def _place(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     last = next((frame for frame in reversed(frames) if "/fuzz/" in frame.filename), frames[-1])
-    # Of the text, no more than what is the same in all cases of the kind.
+    # Only the part of the text that all cases of the kind share.
     text = re.split(r"[:\d\n]", str(error), maxsplit=1)[0][:60]
     file = last.filename.rpartition("/")[2]
     return f"{type(error).__name__} at {file}:{last.lineno} {text!r}"

@@ -1,7 +1,7 @@
 """Write the corpus: small entities of every kind, canonical and odd, sound and faulty; responses.
 
 Run from the checkout as ``python -m fuzz.seeds``, where the project is installed with its tests.
-What it writes depends on the version of hypothesis; a new one does not ask for a new corpus.
+The output depends on the version of hypothesis; a new version needs no new corpus.
 """
 
 from __future__ import annotations

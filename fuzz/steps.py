@@ -1,4 +1,4 @@
-"""What can be done to an entity: each step does it to a lazy or to a stock one.
+"""The operations on an entity: each step applies one to a lazy or to a stock entity.
 
 A step takes the side that it is done on, and a source of chance that is the same on both sides.
 Where the two rightly differ (the order of properties), the lazy side leaves a record for the stock
@@ -34,11 +34,11 @@ class Side:
     """One side of a case.
 
     Attributes:
-        raw: what the entity was made of.
+        raw: the bytes that the entity was made from.
         lazy: whether this is the lazy side.
-        records: what the lazy side recorded, by step.
-        step: the number of the step that is done.
-        entity: what the steps are done to.
+        records: the records of the lazy side, by step.
+        step: the number of the current step.
+        entity: the entity or value that the steps change.
         is_lazy: whether ``entity`` is a lazy one of ``raw``; on the stock side, its counterpart.
         tainted: whether the sentinel is in ``entity`` where dict's own methods put it.
     """
@@ -77,7 +77,7 @@ class Side:
         return chance.choice(NAMES)
 
     def record(self, make: Callable[[], Any]) -> Any:
-        """Return what the lazy side found at this step."""
+        """Return the record of the lazy side for this step."""
         if self.lazy:
             self.records[self.step] = make()
         return self.records.get(self.step)
@@ -87,7 +87,7 @@ Step = Callable[[Side, random.Random], Any]
 
 
 def look(side: Side, chance: random.Random) -> Any:
-    """Ask what decodes nothing."""
+    """Do an operation that decodes nothing."""
     entity, name = side.entity, side.name(chance)
     return name in entity, len(entity), bool(entity), len(list(reversed(entity)))
 
@@ -160,7 +160,7 @@ def take_over(side: Side, chance: random.Random) -> Any:
 
 def take_storage(side: Side, chance: random.Random) -> Any:
     """Take a value out of an entity as C code does, past its methods, and assign it."""
-    # No name that is there twice: what is assigned may be the very sentinel that is there.
+    # No name twice: the assigned value could be the sentinel that is stored already.
     raw = chance.choice(material.entities())
     names = sorted(side.made(raw))
     if not names:
@@ -242,7 +242,7 @@ def duplicate(side: Side, chance: random.Random) -> Any:
 
 
 def pickled(side: Side, chance: random.Random) -> Any:
-    """Look at what a pickle of any protocol gives."""
+    """Load a pickle of any protocol and look at the result."""
     state = pickle.dumps(side.entity, protocol=chance.randint(0, pickle.HIGHEST_PROTOCOL))
     return pickle.loads(state)  # noqa: S301  # made in the line above
 
@@ -321,7 +321,7 @@ def attributes(side: Side, chance: random.Random) -> Any:
 
 
 def change_inside(side: Side, chance: random.Random) -> Any:
-    """Change what a property holds."""
+    """Change the value inside a property."""
     inside = side.entity.get(side.name(chance))
     while isinstance(inside, list) and inside and chance.random() < 0.5:
         inside = inside[chance.randrange(len(inside))]

@@ -1,4 +1,4 @@
-"""Values that somebody may assign to a property: those that the client writes, and many others."""
+"""Values that an application may assign to a property: those that the client writes, and others."""
 
 from __future__ import annotations
 
@@ -114,9 +114,9 @@ def value(chance: random.Random, entity: Make, depth: int = 3) -> Any:
     """Make a value; equal sources of chance make the like, of nothing but new objects.
 
     Args:
-        chance: where all choices come from.
+        chance: the source of all choices.
         entity: makes an entity of the side that the value is for.
-        depth: how many levels of lists, dicts and entities there may be at most.
+        depth: the most levels of lists, dicts and entities.
     """
     pick = chance.random()
     if pick < 0.03:

@@ -1,4 +1,4 @@
-"""Fail unless the native backend was built and is what ``import lazyentity`` chose.
+"""Fail unless the native backend was built and ``import lazyentity`` chose it.
 
 Without a compiler the installation goes on with the pure backend; where there is one, as in
 continuous integration, that must not go unnoticed.

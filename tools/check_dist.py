@@ -1,4 +1,4 @@
-"""Check the built distributions: what they hold, and that they work away from the checkout."""
+"""Check the built distributions: their contents, and that they work outside the checkout."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def main() -> None:
     """Check the distributions in the folder named on the command line.
 
     Raises:
-        SystemExit: one of them does not hold what it should; the message names it.
+        SystemExit: one of them fails a check; the message names it.
     """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)

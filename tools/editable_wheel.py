@@ -17,10 +17,10 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 
 
 def main() -> None:
-    """Build into the folder named on the command line, in place of what is there.
+    """Build into the folder named on the command line, and replace its contents.
 
     Raises:
-        SystemExit: building failed; the message is what it said.
+        SystemExit: building failed; the message is its output.
     """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)

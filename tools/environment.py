@@ -1,8 +1,8 @@
-"""Make the virtual environment of the checkout, unless it is there as it should be.
+"""Make the virtual environment of the checkout, unless it is up to date.
 
-Called by the Makefile. The environment is made anew when the interpreter, the requirements or the
-checkout's place have changed; only the native backend is built again when its sources have; and a
-second run of the same starts at once.
+Called by the Makefile. A change of the interpreter, the requirements or the checkout's folder makes
+the environment anew. A change of the native sources only builds the native backend again. If
+nothing changed, there is nothing to do.
 
 Every environment of one Python installs the same wheel, so that the native backend is compiled once
 for each Python. The wheel is editable: it refers to the checkout, where the native backend is put.
@@ -34,7 +34,7 @@ def digest(parts: Iterable[bytes]) -> str:
 
 
 def configuration() -> str:
-    """Return a digest of what decides on the environment's content."""
+    """Return a digest of everything that determines the environment's content."""
     parts = [
         (CHECKOUT / name).read_bytes()
         for name in ("setup.py", "pyproject.toml", "lazyentity/_version.py")
@@ -122,7 +122,7 @@ def make(environment: Path) -> None:
 
 
 def recorded(environment: Path) -> dict[str, Any]:
-    """Return what ``environment`` was made from; nothing, if it is not there or not finished.
+    """Return the digests that ``environment`` was made from; none if it is missing or unfinished.
 
     Raises:
         SystemExit: the folder is there and was not made by this script.

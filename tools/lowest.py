@@ -1,6 +1,6 @@
-"""Print the lowest versions that lazyentity is content with, as requirements.
+"""Print the lowest supported versions of lazyentity's requirements, as requirements.
 
-Of what it needs itself, or of the extra named on the command line.
+Those of the library itself, or of the extra named on the command line.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ def lowest(extra: str) -> list[str]:
     """Return a requirement on exactly the lowest version for each one with a lower bound.
 
     Args:
-        extra: what the requirements are for; the empty string for those of the library itself.
+        extra: the extra; the empty string for the requirements of the library itself.
     """
     return [
         f"{requirement.name}=={bound.version}"
