@@ -1,1 +1,1 @@
-"""What is promised of the native backend alone. Without it these tests fail; they do not skip."""
+"""Promises of the native backend alone. Without it these tests fail; they do not skip."""

@@ -1,4 +1,4 @@
-"""Both backends side by side, and what they have to agree on."""
+"""Both backends side by side, and the results that must be equal."""
 
 from __future__ import annotations
 
@@ -60,19 +60,19 @@ def assert_same_written(raw: bytes) -> None:
 
 
 class Comparison:
-    """Compares what the two backends make of the same bytes, access by access."""
+    """Compares the two backends on the same bytes, access by access."""
 
     def __init__(self, malformed: bool) -> None:
         self._malformed = malformed
 
     def made(self, native: Any, pure: Any) -> None:
-        """Compare two entities, or what was raised in place of one."""
+        """Compare two entities, or an entity with an error."""
         if self._is_settled(native, pure):
             return
         self._entities(native, pure)
 
     def _is_settled(self, native: Any, pure: Any) -> bool:
-        """Compare what was raised, if something was: then there is nothing else to compare."""
+        """Compare the errors if one side raised; then there is nothing else to compare."""
         raised = [side for side in (native, pure) if isinstance(side, Raised)]
         assert all(issubclass(side.kind, REFUSALS) for side in raised), raised
         if raised and not (self._malformed and any(side.kind is DecodeError for side in raised)):
@@ -84,7 +84,7 @@ class Comparison:
         assert set(native) == set(pure)
         for name in native:
             ours, theirs = (outcome(partial(getitem, entity, name)) for entity in (native, pure))
-            # Only in what is read further down can there be something malformed yet to be met.
+            # The native side may meet a malformed part later, but only inside an entity or array.
             assert not isinstance(theirs, Raised) or _may_hold_more(ours), (ours, theirs)
             self._values(ours, theirs)
             assert isinstance(ours, Raised) or native[name] is ours

@@ -146,7 +146,7 @@ def _calls(instance: Any, kind: Any) -> Iterator[Callable[[], object]]:
         )
         for positional in given:
             yield partial(_call, instance, name, positional)
-            # Also without an instance, and so with what is none.
+            # Also without an instance: then the first argument, of any type, takes its place.
             yield partial(_call, kind, name, positional)
         yield partial(delattr, instance, name)
     for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
@@ -175,7 +175,7 @@ def main(name: str) -> int:
             with contextlib.suppress(Exception):
                 call()
             made += 1
-    # What was broken may only show now.
+    # Damage may only show now.
     gc.collect()
     assert NATIVE.from_bytes(PLAIN)["text"] == "Grüße"
     return made

@@ -1,7 +1,7 @@
-"""Make, read and drop entities on every path, and tell what is left of them; see ``test_leaks``.
+"""Make, read and drop entities on every path, and report leaks; see ``test_leaks``.
 
 Run as ``python -m tests.backends.leak_program COUNT``. It prints a JSON object with the growth of
-each path after its share of COUNT entities; what did not grow is left out:
+each path after its share of COUNT entities; counts that did not grow are left out:
 
 ``blocks``
     allocated blocks of Python's allocator, which every small object and array is one of.
@@ -45,7 +45,7 @@ from tests.support.strategies import wire
 from tests.support.strategies.samples import PLAIN, RICH, serialise
 from tests.support.strategies.schema import ARRAY, ENTITY, ENTRY, TIMESTAMP, VALUE
 
-# The compiled class itself refuses what the public constructor would refuse before it.
+# The compiled class refuses the bytes itself, without the public constructor.
 _mapping: Any = NATIVE
 
 _write_entity = importlib.import_module("lazyentity.native.encoder").write_entity
@@ -70,7 +70,7 @@ def _one_by_one(raw: bytes) -> None:
 
 
 def _everything(raw: bytes) -> None:
-    """Read all there is, at all depths, whatever of it is refused."""
+    """Read everything at all depths, past all errors."""
     _walk(_made(raw))
 
 
@@ -230,7 +230,7 @@ PATHS: dict[str, tuple[Use, bytes]] = {
 
 
 def _shared(raw: bytes) -> dict[str, Any]:
-    """Return what all entities made of ``raw`` have in common, by name."""
+    """Return the objects that all entities made of ``raw`` share, by name."""
     shared: dict[str, Any] = {
         "the sentinel": UNDECODED,
         "the bytes": raw,
@@ -261,7 +261,7 @@ def _shared(raw: bytes) -> dict[str, Any]:
 
 
 class Levels:
-    """What is in use, and how often the shared objects are referred to."""
+    """The memory in use, and the number of references to the shared objects."""
 
     def __init__(self, shared: dict[str, Any]) -> None:
         gc.collect()
@@ -270,7 +270,7 @@ class Levels:
         self.references = {name: sys.getrefcount(value) for name, value in shared.items()}
 
     def grown_to(self, after: Levels) -> Counter[str]:
-        """Return how much more ``after`` is, by what was measured."""
+        """Return the growth from this to ``after``, by measure."""
         references = {
             f"references to {name}": count - self.references[name]
             for name, count in after.references.items()
@@ -283,9 +283,9 @@ class Levels:
 
 
 def growth(use: Use, raw: bytes, count: int) -> dict[str, int]:
-    """Return what ``count`` entities leave behind each time they are made, at the least.
+    """Return the least growth of all rounds of ``count`` entities.
 
-    What leaks does so in every round; caches and free lists fill in some.
+    A leak grows in every round; caches and free lists only fill in some.
     """
     shared = _shared(raw)
     levels = [Levels(shared)]

@@ -8,7 +8,7 @@ from tests.support.strategies.schema import ENTITY, ENTRY, KEY, VALUE
 
 
 def entity_of(name: str | bytes, *value: wire.Field, key: bytes | None = None) -> bytes:
-    """Serialise an entity with one property, whatever its name and value are made of."""
+    """Serialise an entity with one property of any name and value."""
     entry = wire.message(
         ENTITY.properties, wire.delimited(ENTRY.key, name), wire.message(ENTRY.value, *value)
     )

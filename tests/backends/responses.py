@@ -1,4 +1,4 @@
-"""Read responses, split by both backends, and what they have to agree on."""
+"""Read responses, split by both backends, and the results that must be equal."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _result(result: Any) -> tuple[bytes, bytes]:
 
 def _parsed(message_type: Any, raw: bytes) -> bytes:
     message = message_type.FromString(raw)
-    # Nobody can ask a response for what is unknown to the client: that may get lost.
+    # Unknown fields may get lost: no caller can read them from a response.
     message.DiscardUnknownFields()
     return comparable(message)
 
@@ -71,7 +71,7 @@ SPLITTERS: dict[str, Callable[[Any, bytes], Split]] = {
 def assert_same_split(raw: bytes) -> None:
     """Check that both backends split ``raw`` alike, or both refuse it.
 
-    The native one may find what is malformed only when that part is parsed.
+    The native backend may find a malformed part only when it parses that part.
     """
     for split in SPLITTERS.values():
         native = outcome(partial(split, native_results, raw))

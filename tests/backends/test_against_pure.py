@@ -1,4 +1,4 @@
-"""The native backend gives what the pure one gives."""
+"""The native backend gives the results of the pure backend."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from tests.support.strategies.schema import VALUE
 
 @given(raw=entities(Grammar(odd=False, faulty=True)))
 def test_canonical_bytes(raw: bytes) -> None:
-    """Of what servers send: the same names, values, key, flags, meanings, or the same exception."""
+    """Both backends read bytes that servers send alike, or raise the same exception."""
     assert_same_access(raw, malformed=False)
 
 
 @given(raw=entities(Grammar(faulty=True)))
 def test_odd_bytes(raw: bytes) -> None:
-    """Of what is legal but what no serialiser writes: the same, too."""
+    """Both backends read legal bytes that no serialiser writes alike."""
     assert_same_access(raw, malformed=False)
 
 
 @given(raw=entities(Grammar(faulty=True)))
 def test_writing_back(raw: bytes) -> None:
-    """What is written of an entity that was read in part is the same message, or none."""
+    """Both backends write a partly read entity as the same message, or refuse it."""
     assert_same_written(raw)
 
 
 @given(raw=entities(Grammar(odd=False, depth=1)), data=st.data())
 def test_torn_bytes(raw: bytes, data: st.DataObject) -> None:
-    """Of an entity with a byte changed or its end missing: what both give is the same."""
+    """Both backends read an entity with one byte changed or its end missing alike."""
     raw = raw[: data.draw(st.integers(0, len(raw)))]
     if raw:
         at = data.draw(st.integers(0, len(raw) - 1))
@@ -46,7 +46,7 @@ def test_torn_bytes(raw: bytes, data: st.DataObject) -> None:
 
 @given(raw=st.binary(max_size=40))
 def test_any_bytes(raw: bytes) -> None:
-    """Of bytes that are nothing in particular: what both give is the same."""
+    """Both backends read arbitrary bytes alike."""
     assert_same_access(raw, malformed=True)
 
 
@@ -60,21 +60,21 @@ ACCESSES: dict[str, Any] = {
 @pytest.mark.parametrize("access", ACCESSES.values(), ids=ACCESSES.keys())
 @pytest.mark.parametrize("raw", MALFORMED.values(), ids=MALFORMED.keys())
 def test_texts_for_malformed_bytes(raw: bytes, access: Any) -> None:
-    """Of each way to be malformed: each access raises the same exception with the same text."""
+    """Each access to a malformed entity raises the same exception with the same text."""
     native = outcome(lambda: access(NATIVE.from_bytes(raw)))
     assert native == outcome(lambda: access(PURE.from_bytes(raw)))
 
 
 @pytest.mark.parametrize("raw", [PLAIN, RICH], ids=["plain", "rich"])
 def test_every_prefix(raw: bytes) -> None:
-    """However much of an entity is there: what both give is the same."""
+    """Both backends read every prefix of an entity alike."""
     for end in range(len(raw)):
         assert_same_access(raw[:end], malformed=True)
 
 
 @pytest.mark.parametrize("given", [None, "text", bytearray(PLAIN), memoryview(PLAIN), 7, [1]])
 def test_other_types_than_bytes(given: Any) -> None:
-    """What is not bytes is refused alike, by the public constructor and before anything is read."""
+    """The public constructor refuses other types than bytes alike, before anything is read."""
     native = outcome(lambda: NATIVE.from_bytes(given))
     assert native == outcome(lambda: PURE.from_bytes(given))
     assert native.kind is TypeError

@@ -1,4 +1,4 @@
-"""What fuzzing starts from holds without fuzzing."""
+"""The inputs that fuzzing starts from pass its checks."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ def test_there_is_a_corpus() -> None:
 
 @pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.name)
 def test_each_seed(path: Path) -> None:
-    """Each input of the corpus gives what is promised for any bytes."""
+    """Each input of the corpus keeps the promises for any bytes."""
     check(path.read_bytes())

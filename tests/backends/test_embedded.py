@@ -42,7 +42,7 @@ def test_children_hold_on_to_the_parent_s_bytes(read: Any, children: int) -> Non
 
 
 def test_span_of_a_child() -> None:
-    """What a child was made of is its part of the parent's bytes, and makes the same entity."""
+    """The bytes of a child are its part of the parent's bytes, and make the same entity."""
     raw = _parent()
     parent: Any = NATIVE.from_bytes(raw)
     assert parent._raw is raw

@@ -40,7 +40,7 @@ def test_no_class_is_left_out() -> None:
 
 
 def test_pickled_state_is_refused() -> None:
-    """What an extension class keeps is in C; there is no state that could be given to it."""
+    """An extension class keeps its state in C and accepts none from a pickle."""
     for name in hostile_program.CLASSES:
         kind: Any = hostile_program.class_of(name)
         assert not hasattr(kind, "__setstate__")

@@ -30,7 +30,7 @@ def _leaks(measured: str, grown: int) -> bool:
 
 @pytest.mark.parametrize("count", COUNTS)
 def test_no_path_leaks(count: int) -> None:
-    """After many entities, memory and the references to what they share are as before."""
+    """After many entities, memory and the references to shared objects are as before."""
     finished = subprocess.run(
         [sys.executable, "-m", "tests.backends.leak_program", str(count)],
         cwd=ROOT,
@@ -51,7 +51,7 @@ def test_no_path_leaks(count: int) -> None:
 
 
 def test_names_that_never_repeat_are_forgotten() -> None:
-    """What is remembered of names is bounded, however many there are in all.
+    """The memory of names is bounded for any number of names.
 
     Each name that is remembered is a reference to the sentinel.
     """

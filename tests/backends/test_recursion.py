@@ -29,7 +29,7 @@ def _accepted(raw: bytes) -> bool:
 @pytest.mark.parametrize("depth", DEPTHS)
 @pytest.mark.parametrize("make", [nested_arrays, nested_entities], ids=["arrays", "entities"])
 def test_leaf_by_leaf(lazy_type: type[LazyEntity], make: Any, depth: int) -> None:
-    """What protobuf's parser accepts gives stock's leaf; beyond its limit, that or DecodeError."""
+    """Bytes that protobuf accepts give stock's leaf; others give the leaf or DecodeError."""
     raw = make(depth)
     read = outcome(lambda: _leaf(lazy_type.from_bytes(raw), depth + 1))
     if _accepted(raw):

@@ -27,7 +27,7 @@ def test_malformed_entity_is_told_in_the_client_s_terms() -> None:
     raw = b"\x1a\x40\x00"
     native, pure = outcome(lambda: NATIVE.from_bytes(raw)), outcome(lambda: PURE.from_bytes(raw))
     assert isinstance(native, Raised)
-    # What protobuf says of its own message depends on its version.
+    # The text of protobuf's own error depends on its version.
     stock = outcome(lambda: Entity.FromString(raw))
     assert isinstance(stock, Raised)
     assert native.text.endswith(f": {stock.text}")

@@ -23,7 +23,7 @@ native: Any = importlib.import_module("lazyentity.native.mapping")
 
 @pytest.mark.parametrize("raw", RESPONSES)
 def test_responses(raw: bytes) -> None:
-    """Of what servers send: the same results, entities and rest."""
+    """Both backends find the same results, entities and rest in responses that servers send."""
     assert_same_split(raw)
 
 
@@ -49,14 +49,14 @@ def test_torn_responses(raw: bytes, data: st.DataObject) -> None:
     ids=["merged", "two entities", "group", "other wire type", "padded"],
 )
 def test_odd_responses(raw: bytes) -> None:
-    """Of what is legal but what no serialiser writes: the same, too."""
+    """Both backends split legal responses that no serialiser writes alike."""
     assert_same_split(raw)
 
 
 @pytest.mark.parametrize("split", [native_results.split_lookup, native_results.split_query])
 @pytest.mark.parametrize("given", [None, "text", bytearray(b"\x0a\x00")])
 def test_other_types_than_bytes(split: Any, given: Any) -> None:
-    """What is not bytes is refused with a TypeError."""
+    """Other types than bytes are refused with a TypeError."""
     with pytest.raises(TypeError):
         split(given, native_results.Conversion(LazyEntity, materialize), native_results.ResultBytes)
 
@@ -68,7 +68,7 @@ def test_the_responses_are_what_they_are_taken_for() -> None:
 
 
 def test_keys_of_servers() -> None:
-    """Of what servers send, both backends find the key without parsing it."""
+    """Both backends find the key without parsing it in responses that servers send."""
     key = entity_pb2.Entity.deserialize(RICH).key._pb.SerializeToString()
     for module in (native_results, responses):
         entity = module.EntityBytes.__new__(module.EntityBytes)
@@ -77,7 +77,7 @@ def test_keys_of_servers() -> None:
 
 
 def test_bytes_that_came_with_no_response() -> None:
-    """What nobody filled is refused."""
+    """Empty bytes of an entity or result, which no response filled, refuse to convert."""
     empty = native_results.EntityBytes.__new__(native_results.EntityBytes)
     assert empty.raw == b""
     assert empty.serialised_key is None
@@ -93,6 +93,6 @@ def test_bytes_that_came_with_no_response() -> None:
 
 @pytest.mark.parametrize("kind", [None, 5, dict])
 def test_other_classes_than_mappings(kind: Any) -> None:
-    """An entity is only made of what is a lazy mapping."""
+    """An entity is only made from a class of lazy mappings."""
     with pytest.raises(TypeError):
         vars(native.LazyMapping)["_from_raw"].__get__(None, kind)(RICH)

@@ -15,7 +15,7 @@ MOST_BYTES = 128 if sys.version_info < (3, 12) else 136
 
 
 def test_size_of_an_entity() -> None:
-    """With what CPython keeps in front of it; without the table of its properties."""
+    """With CPython's header in front of the object, without the table of its properties."""
     entity = NATIVE()
     in_front = sys.getsizeof(entity) - entity.__sizeof__()
     assert in_front > 0

@@ -65,7 +65,7 @@ def _leaf(entity: Any, _: int) -> Any:
 
 
 def test_embedded_entity_of_all_threads(lazy_type: type[LazyEntity]) -> None:
-    """An embedded entity is one object as well, and so is what it holds."""
+    """An embedded entity is one object as well, and so is each of its values."""
     for _ in range(ROUNDS):
         entity: Any = lazy_type.from_bytes(RICH)
         leaves = together(THREADS, partial(_leaf, entity))
@@ -77,7 +77,7 @@ def _attribute(entity: Any, name: str, _: int) -> Any:
 
 
 def test_attributes(lazy_type: type[LazyEntity]) -> None:
-    """Key, flags and meanings are one object each, whoever asks first."""
+    """Key, flags and meanings are one object each for all threads."""
     for _ in range(ROUNDS):
         entity: Any = lazy_type.from_bytes(RICH)
         for name in ("key", "exclude_from_indexes", "_meanings"):

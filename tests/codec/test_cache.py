@@ -1,4 +1,4 @@
-"""What is known of property names does not pile up, and what is in use stays."""
+"""The cache of property names does not grow without bound, and keeps the names in use."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_the_latest_value_of_a_key() -> None:
 
 
 def test_ever_new_values_do_not_grow_it() -> None:
-    """Whatever their sizes are, all values together keep to the bound, and the latest is there."""
+    """Values of any sizes together stay within the bound, and the latest is there."""
     cache = cache_of()
     sizes: dict[Key, int] = {}
     for key in new_keys(5000):
@@ -95,7 +95,7 @@ def test_values_in_use_stay() -> None:
 
 
 def test_one_too_large_is_not_kept() -> None:
-    """A value that takes more than half of the room pushes nobody out."""
+    """A value that takes more than half of the room evicts nothing."""
     cache = cache_of()
     fill(cache, ["small"])
     fill(cache, ["large"], ROOM // 2)
@@ -114,7 +114,7 @@ def test_what_comes_once() -> None:
 
 
 def test_threads() -> None:
-    """The bound holds but for what a count was lost of, and each finds what it kept last."""
+    """The bound holds except for lost counts, and each thread finds the value it kept last."""
     cache = cache_of()
 
     def learn(number: int) -> None:

@@ -1,15 +1,14 @@
-"""Bytes that are not what they should be.
+"""Malformed bytes.
 
-Where protobuf's parser accepts the whole message, the lazy entity is the stock one, as everywhere.
-Where it rejects the message, the stock client raises DecodeError and has nothing; of the lazy
-entity exactly this may be otherwise:
+If protobuf's parser accepts the whole message, the lazy entity equals the stock one. If it rejects
+the message, the stock client raises DecodeError, and the lazy entity may differ in exactly this:
 
-- ``from_bytes`` raises DecodeError, or makes an entity, for it does not look into values. It never
-  makes one if the message as such is malformed, or one of its entries, or a name.
-- A read of a property, or of the key, gives what stock gives for a message that has nothing else
-  than this part: the same value, or the same exception (of a DecodeError only the type). But an
-  embedded entity that is malformed inside may be given; the read that meets the fault then raises.
-- Flags and meanings are right, or raise what some part raises.
+- ``from_bytes`` does not look into values. It raises DecodeError if the message itself, an entry or
+  a name is malformed. Otherwise it may make an entity.
+- Reading a property or the key gives stock's result for a message with this part alone: the same
+  value or the same exception (for DecodeError, only the type). An embedded entity that is malformed
+  inside may be returned; then the read of the fault raises.
+- Flags and meanings are right, or raise the error of some part.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ class _Malformed(Exception):
 
 
 def assert_reads_like_its_parts(lazy_type: type[LazyEntity], raw: bytes) -> None:
-    """Check a lazy entity of ``raw`` against what this module promises."""
+    """Check a lazy entity of ``raw`` against the promises of this module."""
     message = outcome(lambda: EntityMessage.FromString(raw))
     lazy = outcome(lambda: lazy_type.from_bytes(raw))
     if not isinstance(message, Raised):
@@ -87,7 +86,7 @@ def assert_reads_like_its_parts(lazy_type: type[LazyEntity], raw: bytes) -> None
 
 
 def _assert_can_be_passed_on(lazy_type: type[LazyEntity], raw: bytes) -> None:
-    """What was never read is written as it came, and reads as it would have before."""
+    """Unread properties are written as they were received, and read the same afterwards."""
     before = lazy_type.from_bytes(raw)
     after = lazy_type.from_bytes(lazyentity.raw(before))
     assert after.keys() == before.keys()
@@ -159,7 +158,7 @@ def _assert_undecodable(lazy: LazyEntity, name: str) -> None:
         assert lazyentity.decoded(lazy) == before
         assert name in lazy
     else:
-        # Or it is in what a later entry of the same name replaced, which nobody can read.
+        # Or the fault is in an entry that a later one of the same name replaced: it is never read.
         assert any(failure.kind is DecodeError for failure in failures_inside(read)) or any(
             _has_replaced_entries(entity._raw) for entity in lazy_entities_in(read)
         )
@@ -185,7 +184,7 @@ def _truncated_inside(raw: bytes) -> Iterator[bytes]:
 
 @pytest.mark.parametrize("raw", [PLAIN, RICH], ids=["plain", "rich"])
 def test_truncated_inside(lazy_type: type[LazyEntity], raw: bytes) -> None:
-    """A part cut off at any byte, in an otherwise sound entity, does no harm to the other parts."""
+    """A part cut off at any byte, in a sound entity, does no harm to the other parts."""
     for cut in _truncated_inside(raw):
         assert_reads_like_its_parts(lazy_type, raw + cut)
         assert_reads_like_its_parts(lazy_type, cut + raw)

@@ -1,4 +1,4 @@
-"""Each legal encoding that is not the canonical one means what it means to the stock client."""
+"""Each legal, non-canonical encoding has the same meaning as in the stock client."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ ENCODINGS: dict[str, list[Field]] = {
 def test_means_what_it_means_to_stock(
     lazy_type: type[LazyEntity], fields: list[Field], ballast: list[Field]
 ) -> None:
-    """Each part, and all together, is what the stock client has, or fails as it does there."""
+    """Each part, and all together, have stock's value or raise stock's error."""
     raw = wire.encode([*fields, *ballast])
     assert_same_parts(lazy_type.from_bytes(raw), EntityMessage.FromString(raw))
     stock = outcome(lambda: snapshot(stock_entity(raw)))
@@ -261,7 +261,7 @@ def test_timestamps(lazy_type: type[LazyEntity], seconds: int) -> None:
     "bits", [0, 1, 1 << 63, 0x7FF0 << 48, 0xFFF0 << 48, 0x7FF8 << 48, (0x7FF8 << 48) | 1]
 )
 def test_doubles(lazy_type: type[LazyEntity], bits: int) -> None:
-    """A double keeps each of its bits: the sign of zero, infinities, and what a NaN carries."""
+    """A double keeps each of its bits: the sign of zero, infinities, and the payload of a NaN."""
     field = Field(VALUE.double_value, wire.FIXED64, struct.pack("<Q", bits))
     for value in (field, _array(_element(field))):
         raw = _property(value).encode()

@@ -1,4 +1,4 @@
-"""What is raised for bytes that cannot be decoded says where they were."""
+"""Errors for bytes that cannot be decoded say where the bytes were."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ def test_embedded_entity(make: MakeEntity) -> None:
 
 
 def test_a_bad_property_can_be_replaced_or_deleted(make: MakeEntity) -> None:
-    """What cannot be read need not stay."""
+    """A property that cannot be read can be replaced or deleted."""
     lazy = make(GOOD_KEY, GOOD, _property("bad", CUT_OFF))
     lazy["bad"] = "replaced"
     assert dict(lazy) == {"good": 1, "bad": "replaced"}

@@ -43,7 +43,7 @@ def test_a_fault_does_not_get_lost(lazy_type: type[LazyEntity], raw: bytes) -> N
 
 @given(raw=FAULTY)
 def test_raw_of_a_faulty_entity(lazy_type: type[LazyEntity], raw: bytes) -> None:
-    """An entity can be passed on as it came whatever is wrong inside."""
+    """An entity with any fault inside can be written back unchanged."""
     assert content(lazyentity.raw(lazy_type.from_bytes(raw))) == content(raw)
 
 
@@ -64,7 +64,7 @@ WHOLE: dict[str, Callable[[Any], Any]] = {
 def test_reading_everything(
     lazy_type: type[LazyEntity], read: Callable[[Any], Any], raw: bytes
 ) -> None:
-    """What needs everything raises what some part raises, and changes none of the parts."""
+    """An operation that reads everything raises the error of some part, and changes no part."""
     lazy = lazy_type.from_bytes(raw)
     message = EntityMessage.FromString(raw)
     parts = [stock_property(name, value) for name, value in message.properties.items()]
@@ -76,7 +76,7 @@ def test_reading_everything(
 
 
 def test_prefetch_stops_at_the_fault(lazy_type: type[LazyEntity]) -> None:
-    """What was decoded before the fault stays decoded, as if read one by one."""
+    """Properties decoded before the fault stay decoded, as if read one by one."""
     message = EntityMessage()
     message.properties["a"].integer_value = 1
     message.properties["bad"].meaning = 9

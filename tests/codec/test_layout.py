@@ -1,4 +1,4 @@
-"""What entities with the same names share."""
+"""Entities with the same names share a layout."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.stock import encoded
 
 
 def _key_table_bytes(mapping: Any) -> int:
-    """Return what the storage of a dict takes beside the object itself."""
+    """Return the size of a dict's storage without the object itself."""
     return dict.__sizeof__(mapping) - type(mapping).__basicsize__
 
 

@@ -1,4 +1,4 @@
-"""A property is found whatever was looked for before it, and whatever stands between properties."""
+"""A property is found after any earlier reads, with any fields between properties."""
 
 from __future__ import annotations
 

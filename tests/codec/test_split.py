@@ -42,10 +42,10 @@ def _in_another_thread(work: Callable[[], object]) -> None:
 def test_threads_do_not_share_messages(
     monkeypatch: pytest.MonkeyPatch, raw: bytes, first: str, second: str
 ) -> None:
-    """Who reads while another thread is reading gets messages of their own.
+    """A thread that reads while another one is reading gets messages of its own.
 
-    Upb gives everybody the same object for a message, as long as somebody has that object; if it
-    was made by two threads at once, CPython before 3.12 crashes (see ``Split``).
+    upb gives all callers the same object for a message, as long as one of them holds it. If two
+    threads make it at once, CPython before 3.12 crashes (see ``Split``).
     """
     entity = PURE.from_bytes(raw)
     messages: dict[int, list[Any]] = {}
@@ -87,7 +87,7 @@ def test_only_the_latest_stay_parsed(raw: bytes) -> None:
 def test_nothing_stays_parsed_that_was_forgotten_meanwhile(
     monkeypatch: pytest.MonkeyPatch, raw: bytes
 ) -> None:
-    """An entity whose turn is over while it is being read does not keep what it was read from."""
+    """An entity that is evicted during a read does not keep its parsed message."""
     entity: Any = PURE.from_bytes(raw)
     convert = fallback.convert
 
@@ -101,7 +101,7 @@ def test_nothing_stays_parsed_that_was_forgotten_meanwhile(
 
 
 def test_a_failed_read_leaves_the_rest_readable() -> None:
-    """What was taken to read it is gone; the next reader parses again."""
+    """The failed read took the parsed message; the next reader parses again."""
     entry = wire.message(
         ENTITY.properties, wire.delimited(ENTRY.key, "unset"), wire.delimited(ENTRY.value, b"")
     )

@@ -52,7 +52,7 @@ def comparison_of(consumers: dict[str, Consumer]) -> Any:
     def test_same_result(
         lazy_type: type[LazyEntity], consume: Consumer, read: Callable[[Any], object], raw: bytes
     ) -> None:
-        """Result or exception, and the entity afterwards, are stock's, whatever was read."""
+        """Result or exception, and the entity afterwards, are stock's after any earlier reads."""
         lazy = lazy_type.from_bytes(raw)
         read(lazy)
         assert_consumed_alike(consume, lazy, raw)
@@ -61,7 +61,7 @@ def comparison_of(consumers: dict[str, Consumer]) -> Any:
 
 
 def describe(result: Any) -> Any:
-    """Return ``result`` as plain structures: exact types, values, and the order of what is ordered.
+    """Return ``result`` as plain structures: exact types, values, and order where there is one.
 
     Raises:
         AssertionError: if there is something in it that no consumer should be given.
@@ -82,5 +82,5 @@ def describe(result: Any) -> Any:
 
 
 def _neutral(text: str) -> str:
-    """Return ``text`` without what rightly differs: the name of the class."""
+    """Return ``text`` without the intended difference: the name of the class."""
     return re.sub(r"[\w.]*\b(Lazy)?Entity\b", "Entity", text)

@@ -52,7 +52,7 @@ ASSIGNMENTS: dict[str, Callable[[Any, str, Any], object]] = {
 def test_assigning_is_refused(
     lazy_type: type[LazyEntity], assign: Callable[[Any, str, Any], object], value: Any, name: str
 ) -> None:
-    """At once, with the name of the property and what to do; the entity stays as it was."""
+    """The error comes at once, names the property and the cure, and leaves the entity unchanged."""
     entity = lazy_type.from_bytes(PLAIN)
     with pytest.raises(TypeError, match=rf"'{name}!?'.*lazyentity\.materialize\(entity\)"):
         assign(entity, name, value)
@@ -62,7 +62,7 @@ def test_assigning_is_refused(
 
 
 def test_rows_of_a_data_frame(lazy_type: type[LazyEntity]) -> None:
-    """Polars hands on what is in storage; the other entity's values are not written for it."""
+    """Polars passes on the contents of storage; assigning them to another entity is refused."""
     one, other = lazy_type.from_bytes(PLAIN), lazy_type.from_bytes(PLAIN)
     row = dict(dict.items(one))
     assert row["text"] is UNDECODED
@@ -198,7 +198,7 @@ def test_containers_that_hold_themselves(lazy_type: type[LazyEntity]) -> None:
 
 
 def test_lazy_values_are_assigned(lazy_type: type[LazyEntity]) -> None:
-    """What is undecoded in an entity that is a value is none of this."""
+    """A lazy entity as a value may hold undecoded properties."""
     inner = lazy_type.from_bytes(serialise({"deep": 1}))
     entity = lazy_type.from_bytes(PLAIN)
     entity["one"] = inner

@@ -77,7 +77,7 @@ def test_deleted_attributes_stay_deleted(
     before: Callable[[Any, str], object],
     after: Callable[[Any, str], Any],
 ) -> None:
-    """What was deleted is not read from the bytes again, nor written as it came."""
+    """A deleted attribute is neither read from the bytes again nor written as it was received."""
 
     def steps(entity: Any) -> Any:
         before(entity, name)

@@ -1,4 +1,4 @@
-"""What an application does to the class of entities."""
+"""Changes that an application makes to the class of entities."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_a_method_put_on_entity_that_lazy_entities_have_not(lazy_type: type[Lazy
 
 
 def test_a_method_put_on_entity_that_lazy_entities_have(lazy_type: type[LazyEntity]) -> None:
-    """Theirs is called: it is what makes reading lazy."""
+    """The lazy entity's own method is called, because it makes reading lazy."""
     with mock.patch.object(Entity, "get", create=True) as own:
         own.return_value = "somebody's own"
         assert stock_entity(PLAIN).get("text") == "somebody's own"

@@ -1,4 +1,4 @@
-"""Garbage collections in the middle of a read, and what else is read meanwhile.
+"""Garbage collections in the middle of a read, with other reads meanwhile.
 
 CPython before 3.12 may collect garbage whenever it allocates a container. That runs Python code,
 finalizers and callbacks, and other threads.
@@ -66,7 +66,7 @@ def _collecting_later(allocations: int, callback: Callable[[], object]) -> Itera
 @pytest.mark.parametrize("second", READS)
 @pytest.mark.parametrize("first", READS)
 def test_both_get_the_same_objects(lazy_type: type[LazyEntity], first: str, second: str) -> None:
-    """What was read during a collection is what everybody gets, and so are its meanings."""
+    """All callers get the value that was read during a collection, and its meanings."""
     for allocations in range(20):
         entity: Any = lazy_type.from_bytes(RAW)
         meanwhile: dict[str, Any] = {}

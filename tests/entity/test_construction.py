@@ -1,4 +1,4 @@
-"""Making lazy entities, and what kind of object they are."""
+"""The making of lazy entities, and their type."""
 
 from __future__ import annotations
 
@@ -74,14 +74,14 @@ def test_two_made_by_hand_share_nothing(lazy_type: type[LazyEntity]) -> None:
     ids=["bytearray", "memoryview", "str", "None", "Entity"],
 )
 def test_from_bytes_of_another_type(lazy_type: type[LazyEntity], given: Any, named: str) -> None:
-    """A TypeError says that bytes are wanted, and what was given."""
+    """A TypeError names the type given and asks for bytes."""
     with pytest.raises(TypeError, match=r"takes bytes.* not ") as caught:
         lazy_type.from_bytes(given)
     assert str(caught.value).endswith(named)
 
 
 def test_from_bytes_of_malformed_bytes(lazy_type: type[LazyEntity]) -> None:
-    """What is no message at all is refused at once."""
+    """Bytes that are no message are refused at once."""
     with pytest.raises(DecodeError):
         lazy_type.from_bytes(PLAIN[:-1])
 

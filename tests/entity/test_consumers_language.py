@@ -1,4 +1,4 @@
-"""Syntax and built-ins that take a dict get from a lazy entity what they get from a stock one."""
+"""Syntax and built-ins that take a dict give the same for a lazy entity as for a stock one."""
 
 from __future__ import annotations
 

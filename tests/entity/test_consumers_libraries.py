@@ -1,4 +1,4 @@
-"""Without adapters, libraries get of a lazy entity what they get of a stock one, or fail loudly.
+"""Without adapters, libraries give the same for a lazy entity as for a stock one, or raise.
 
 Loudly: those that read a dict's storage past its interface meet the sentinel, and refuse it or are
 refused by it. The exceptions are those that take any object for a value and do nothing with it.
@@ -204,12 +204,12 @@ QUIET: dict[str, Consumer] = {
     "dict.get": lambda e: {name: dict.get(e, name) for name in e},
     "dict.values": lambda e: dict(zip(e, dict.values(e), strict=True)),
 }
-"""Readers of storage that hand on what they find."""
+"""Libraries that read storage and pass the sentinel on."""
 
 
 @pytest.mark.parametrize("consume", QUIET.values(), ids=QUIET.keys())
 def test_handed_on(lazy_type: type[LazyEntity], consume: Consumer) -> None:
-    """What was not read comes out as the sentinel, which refuses to be used for anything."""
+    """An unread property comes out as the sentinel; using it raises."""
     lazy = lazy_type.from_bytes(PLAIN)
     assert lazy["text"] == consume(lazy)["text"]
     others = {name: value for name, value in consume(lazy).items() if name != "text"}

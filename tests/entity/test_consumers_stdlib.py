@@ -1,4 +1,4 @@
-"""The standard library gets from a lazy entity what it gets from a stock one."""
+"""The standard library gives the same for a lazy entity as for a stock one."""
 
 from __future__ import annotations
 

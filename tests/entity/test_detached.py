@@ -257,7 +257,7 @@ def test_reads_like_any_entity(lazy_type: type[LazyEntity]) -> None:
 
 @pytest.mark.parametrize("make", [lambda: stock_entity(PLAIN), lambda: LazyEntity()])
 def test_one_entity_is_refused(make: Callable[[], Any]) -> None:
-    """An entity is an iterable, of names: the error says what to do."""
+    """An entity is an iterable, of names: the error says to pass a list."""
     with pytest.raises(TypeError, match=r"not one: detach\(\[entity\]\)"):
         lazyentity.detach(make())
 

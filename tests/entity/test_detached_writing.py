@@ -62,7 +62,7 @@ def test_writing_a_changed_one_is_refused(lazy_type: type[LazyEntity], write: An
 
 
 def test_partial_ones_are_written(lazy_type: type[LazyEntity]) -> None:
-    """As what they are: with the meanings and flags of what they have."""
+    """With the properties that they have, and the meanings and flags of these."""
     for names in ((), ("text",), ("text", "number", "list"), tuple(plain_properties())):
         stock = part_of_stock(PLAIN, *names)
         detached = detach_one(read_some(lazy_type, PLAIN, *names), partial=True)
@@ -129,7 +129,7 @@ def test_meanings(lazy_type: type[LazyEntity], change: Callable[[Any], object]) 
             one[name]
         change(one)
     kept = detach_one(entity, partial=True)
-    # Whoever looks at the meanings reads what has one.
+    # Reading the meanings decodes the properties that have one.
     kept.pop("unread", None)
     assert reparsed(lazyentity.raw(kept)) == encoded(stock)
     assert comparable(helpers.entity_to_protobuf(kept)._pb) == encoded(stock)

@@ -58,7 +58,7 @@ def test_properties_read_one_by_one(
 
 @given(raw=VALID, order=st.permutations(["key", "exclude_from_indexes", "_meanings", "items"]))
 def test_attributes_in_any_order(lazy_type: type[LazyEntity], raw: bytes, order: list[str]) -> None:
-    """Key, flags and meanings are stock's, whatever was read before, and stay the same objects."""
+    """Key, flags and meanings are stock's after any reads, and stay the same objects."""
     stock = stock_entity(raw)
     learn_names(lazy_type, raw)
     lazy = lazy_type.from_bytes(raw)
@@ -91,14 +91,14 @@ def test_repr(lazy_type: type[LazyEntity], raw: bytes) -> None:
 
 @given(raw=VALID)
 def test_the_client_encodes_it_as_it_encodes_stock(lazy_type: type[LazyEntity], raw: bytes) -> None:
-    """What the stock client's encoder makes of it, it makes of the stock entity."""
+    """The stock client's encoder makes the same message of a lazy and of a stock entity."""
     stock = outcome(lambda: encoded(stock_entity(raw)))
     assert outcome(lambda: encoded(lazy_type.from_bytes(raw))) == stock
 
 
 @given(raw=VALID, data=st.data())
 def test_raw(lazy_type: type[LazyEntity], raw: bytes, data: st.DataObject) -> None:
-    """What was not read comes back as it came, unknown fields included; the rest as from stock."""
+    """Unread properties are written as received, with unknown fields; the rest as from stock."""
     learn_names(lazy_type, raw)
     lazy = lazy_type.from_bytes(raw)
     assert content(lazyentity.raw(lazy)) == content(raw)
@@ -110,9 +110,9 @@ def test_raw(lazy_type: type[LazyEntity], raw: bytes, data: st.DataObject) -> No
 
 
 def _encoded_in_part(raw: bytes, names: set[str]) -> bytes:
-    """The entity in ``raw``, its properties ``names`` replaced by what stock makes of them.
+    """Return the entity in ``raw`` with its properties ``names`` encoded by stock.
 
-    But for entities embedded in these: nobody looked into them.
+    Entities embedded in these stay: they were not read.
     """
     stock = stock_entity(raw)
     for name in stock.keys() - names:
@@ -143,7 +143,7 @@ def test_materialize(lazy_type: type[LazyEntity], raw: bytes) -> None:
 
 @given(raw=WITHOUT_NAN)
 def test_equality(lazy_type: type[LazyEntity], raw: bytes) -> None:
-    """It is equal to what the stock entity is equal to, whichever side of ``==`` it stands on."""
+    """It is equal to the same objects as the stock entity, on both sides of ``==``."""
     stock, twin = stock_entity(raw), stock_entity(raw)
     equal = stock == twin
     others: list[Callable[[], Entity]] = [
@@ -163,7 +163,7 @@ def test_equality(lazy_type: type[LazyEntity], raw: bytes) -> None:
 @pytest.mark.parametrize("duplicate", COPIES.values(), ids=COPIES.keys())
 @given(raw=VALID)
 def test_copies(lazy_type: type[LazyEntity], duplicate: Consumer, raw: bytes) -> None:
-    """Copies of any kind are what the stock entity's copies are."""
+    """Copies of any kind equal the stock entity's copies."""
     expected = snapshot_outcome(lambda: duplicate(stock_entity(raw)))
     assert snapshot_outcome(lambda: duplicate(lazy_type.from_bytes(raw))) == expected
     assert snapshot(lazy_type.from_bytes(raw).copy()) == snapshot(stock_entity(raw).copy())

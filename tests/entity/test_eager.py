@@ -30,13 +30,13 @@ MODULES = {"pure": "lazyentity.codec.eager", "native": "lazyentity.native.eager"
 
 @pytest.fixture(scope="session", params=list(IMPLEMENTATIONS))
 def make(request: pytest.FixtureRequest) -> Make:
-    """What makes stock entities of bytes, of each backend in turn."""
+    """The function of each backend that makes stock entities from bytes."""
     made: Make = importlib.import_module(MODULES[request.param]).stock_from_raw
     return made
 
 
 def result(call: Callable[[bytes], Entity], raw: bytes) -> Any:
-    """Return what a conversion gives, or raises, in a form that can be compared."""
+    """Return the result or error of a conversion in a form that can be compared."""
     made = outcome(call, raw)
     return made if isinstance(made, Raised) else whole(made)
 
@@ -52,9 +52,9 @@ def test_as_the_client_converts_it(make: Make, raw: bytes) -> None:
 
 @given(names=st.lists(st.text(max_size=12), max_size=60), data=st.data())
 def test_order(make: Make, names: list[str], data: st.DataObject) -> None:
-    """Properties come in stock's order, whatever their names, and however many there are.
+    """Properties come in stock's order, with any names and in any number.
 
-    Also those that are there several times, of which the last counts.
+    The same holds for repeated names, of which the last counts.
     """
     flagged = [data.draw(st.booleans()) for _ in names]
     pairs = zip(names, flagged, strict=True)
@@ -76,7 +76,7 @@ def _flag(excluded: bool) -> list[wire.Field]:
 
 @pytest.mark.parametrize("name", MALFORMED)
 def test_malformed(make: Make, name: str) -> None:
-    """Bytes that protobuf refuses raise what it raises, at the top and in an embedded entity."""
+    """Bytes that protobuf refuses raise its error, at the top and in an embedded entity."""
     for raw in (MALFORMED[name], _embedding(MALFORMED[name])):
         assert result(make, raw) == result(stock_entity, raw)
         assert isinstance(result(make, raw), Raised)
@@ -84,7 +84,7 @@ def test_malformed(make: Make, name: str) -> None:
 
 @given(raw=ANY, data=st.data())
 def test_damaged(make: Make, raw: bytes, data: st.DataObject) -> None:
-    """Whatever protobuf makes of damaged bytes, an error or an entity, is made of them."""
+    """Damaged bytes give protobuf's result: an error or an entity."""
     damaged = bytearray(raw or b"\0")
     for _ in range(data.draw(st.integers(1, 3))):
         damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
@@ -99,7 +99,7 @@ def _embedding(raw: bytes) -> bytes:
 @pytest.mark.parametrize("depth", [1, 10, 28, 29, 30, 31, 32, 33, 34, 44, 45, 49, 50, 100, 1000])
 @pytest.mark.parametrize("nested", [nested_arrays, nested_entities], ids=["arrays", "entities"])
 def test_depth(make: Make, nested: Any, depth: int) -> None:
-    """What protobuf accepts is decoded, what it refuses is refused, and the stack holds."""
+    """Depths that protobuf accepts are decoded, others refused, without a stack overflow."""
     assert result(make, nested(depth)) == result(stock_entity, nested(depth))
 
 
@@ -112,7 +112,7 @@ def test_depth(make: Make, nested: Any, depth: int) -> None:
 def test_an_unusual_leaf_is_linear(
     make: Make, monkeypatch: pytest.MonkeyPatch, depth: int, leaf: list[wire.Field]
 ) -> None:
-    """What is left to the client is left to it once, as a whole, however deep it is."""
+    """A value that the client has to convert goes to it once, as a whole, at any depth."""
     raw = wire.encode([_entry("leaf", *leaf)])
     for _ in range(depth):
         raw = wire.encode([_entry("in", wire.delimited(VALUE.entity_value, raw))])
@@ -142,7 +142,7 @@ def test_instances_are_made_as_by_the_constructor(make: Make) -> None:
 def test_methods_of_the_application_are_called(
     make: Make, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """A constructor, an update() or a __setattr__ that somebody gave the class is not passed by."""
+    """A constructor, update() or __setattr__ that an application put on the class is called."""
     calls: list[Any] = []
     original: Any = getattr(Entity, name)
 
@@ -158,7 +158,7 @@ def test_methods_of_the_application_are_called(
 
 
 def test_mutable_parts_are_not_shared(make: Make) -> None:
-    """Neither between two entities of one shape, nor with what later ones are made of."""
+    """Two entities of one shape share no mutable part, and neither do later ones."""
     first, second = make(RICH), make(RICH)
     for entity in (first, second):
         entity.exclude_from_indexes.add("more")

@@ -1,4 +1,4 @@
-"""What decodes which property, and what decodes nothing."""
+"""Which operation decodes which property, and which decodes nothing."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ NOTHING: dict[str, Callable[[Any], object]] = {
 
 @pytest.mark.parametrize("operation", NOTHING.values(), ids=NOTHING.keys())
 def test_decodes_nothing(lazy_type: type[LazyEntity], operation: Callable[[Any], object]) -> None:
-    """What can do without values does; only what the caller assigned counts as decoded."""
+    """Operations that need no values decode nothing; only assigned properties count as decoded."""
     lazy = lazy_type.from_bytes(PLAIN)
     operation(lazy)
     assert set(lazyentity.decoded(lazy)) <= {"new"}
@@ -85,7 +85,7 @@ def test_decodes_one(lazy_type: type[LazyEntity], operation: Callable[[Any], obj
 
 
 def test_pop_decodes_one(lazy_type: type[LazyEntity]) -> None:
-    """What is taken out is decoded, and nothing of what stays."""
+    """Only the removed property is decoded."""
     lazy = lazy_type.from_bytes(PLAIN)
     assert lazy.pop("list") == [1, "two", 3.0]
     last = list(lazy)[-1]
@@ -137,7 +137,7 @@ def test_meanings_of_what_was_replaced(lazy_type: type[LazyEntity]) -> None:
 
 
 def test_attributes_are_plain_from_then_on(lazy_type: type[LazyEntity]) -> None:
-    """What was assigned is what is read: nothing is taken from the bytes any more."""
+    """An assigned attribute is no longer read from the bytes."""
     lazy = lazy_type.from_bytes(PLAIN)
     lazy.key = None
     lazy.exclude_from_indexes = {"yes"}
@@ -177,7 +177,7 @@ def test_embedded_entities_are_lazy(lazy_type: type[LazyEntity]) -> None:
 
 
 def test_reading_all_leaves_embedded_entities_lazy(lazy_type: type[LazyEntity]) -> None:
-    """The views decode what they show, and not what is inside of it."""
+    """The views decode their values, but nothing inside these."""
     lazy = lazy_type.from_bytes(RICH)
     inner = dict(lazy.items())["inner"]
     assert lazyentity.decoded(lazy) == tuple(lazy)

@@ -89,7 +89,7 @@ class Twins(RuleBasedStateMachine):
         return names[pick % len(names)]
 
     def both(self, operation: Callable[[Any], Any]) -> None:
-        """Apply ``operation`` to both and compare what it gives or raises."""
+        """Apply ``operation`` to both and compare its results or errors."""
         expected = snapshot_outcome(lambda: operation(self.stock))
         assert snapshot_outcome(lambda: operation(self.lazy)) == expected
 
@@ -99,7 +99,7 @@ class Twins(RuleBasedStateMachine):
         self.both(operation)
         assert set(lazyentity.decoded(self.lazy)) <= before | names
 
-    # What decodes nothing.
+    # Operations that decode nothing.
 
     @rule(pick=PICKS)
     def look(self, pick: int) -> None:
@@ -134,7 +134,7 @@ class Twins(RuleBasedStateMachine):
     def clear(self) -> None:
         self.reading(set(), lambda e: e.clear())
 
-    # What decodes one property.
+    # Operations that decode one property.
 
     @rule(pick=PICKS)
     def read(self, pick: int) -> None:
@@ -174,7 +174,7 @@ class Twins(RuleBasedStateMachine):
         lazyentity.prefetch(self.lazy, *names)
         assert set(lazyentity.decoded(self.lazy)) == before | names
 
-    # What goes through values in place.
+    # Operations that change values in place.
 
     @rule(pick=PICKS, value=VALUES)
     def change_inside(self, pick: int, value: Any) -> None:
@@ -232,7 +232,7 @@ class Twins(RuleBasedStateMachine):
             self.stock._meanings.pop(name, None) is None
         )
 
-    # What decodes everything.
+    # Operations that decode everything.
 
     @rule(value=VALUES)
     def views(self, value: Any) -> None:
@@ -281,7 +281,7 @@ class Twins(RuleBasedStateMachine):
 
     @rule()
     def encode(self) -> None:
-        """What was never read goes out as it came, unless its flag changed; the rest as stock."""
+        """Unread properties are written as received unless their flag changed; others as stock."""
         failures = [
             failure
             for name in self.stock
@@ -297,16 +297,16 @@ class Twins(RuleBasedStateMachine):
 
     @rule()
     def encode_stock(self) -> None:
-        """A stock entity is encoded as the client encodes it, if without the client."""
+        """A stock entity is encoded to the client's message, without the client."""
         expected = outcome(lambda: comparable(helpers.entity_to_protobuf(self.stock)._pb))
         assert outcome(lambda: comparable(entity_message(self.stock))) == expected
 
-    # What always holds.
+    # Invariants.
 
     @invariant()
     @precondition(lambda self: hasattr(self, "lazy"))
     def decoded_properties_are_alike(self) -> None:
-        """What is decoded is as in the stock entity; the sentinel stands for the rest alone."""
+        """Decoded properties equal the stock entity's; only the others hold the sentinel."""
         assert self.lazy.keys() == self.stock.keys()
         decoded = lazyentity.decoded(self.lazy)
         for name, stored in dict.items(self.lazy):

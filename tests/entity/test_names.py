@@ -1,4 +1,4 @@
-"""Names that are not plain strings find what they find in a dict."""
+"""Names that are not plain strings find the same values as in a dict."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ NAMES: list[Any] = [_Text("name"), _AnyCase("NAME"), _Member.NAME, _Alike()]
 @sizes
 @pytest.mark.parametrize("name", NAMES, ids=lambda name: type(name).__name__)
 def test_equal_names(lazy_type: type[LazyEntity], raw: bytes, name: Any) -> None:
-    """What is equal to a name and hashes like it is that name, however it is read."""
+    """An object that equals a name and has its hash finds the property in every way of reading."""
     for read in (LazyEntity.__getitem__, LazyEntity.get, LazyEntity.setdefault, LazyEntity.pop):
         entity: Any = lazy_type.from_bytes(raw)
         assert getattr(entity, read.__name__)(name) == 7

@@ -1,4 +1,4 @@
-"""materialize, raw, prefetch and decoded; what is wrong with what any operation is given."""
+"""materialize, raw, prefetch and decoded; wrong arguments of any operation."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ OPERATIONS = [
     ],
 )
 def test_wrong_type(operation: Callable[[Any], object], given: object, named: str) -> None:
-    """A TypeError names the function, what was given and what is accepted."""
+    """A TypeError names the function, the type given and the types accepted."""
     with pytest.raises(TypeError) as caught:
         operation(given)
     text = str(caught.value)
@@ -60,13 +60,13 @@ def test_wrong_type(operation: Callable[[Any], object], given: object, named: st
 
 
 def test_materialize_gives_a_stock_entity_back() -> None:
-    """Code that materializes what it gets needs not know whether anything is patched."""
+    """Code that calls materialize works with and without the patch."""
     stock = stock_entity(PLAIN)
     assert lazyentity.materialize(stock) is stock
 
 
 def test_raw_of_stock() -> None:
-    """A stock entity is what the client encodes it as."""
+    """A stock entity is encoded as the client encodes it."""
     stock = stock_entity(RICH)
     assert reparsed(lazyentity.raw(stock)) == encoded(stock)
 
@@ -190,7 +190,7 @@ def _changed_message(change: Callable[[Any], object]) -> Any:
 
 
 def test_raw_keeps_unknown_fields(lazy_type: type[LazyEntity]) -> None:
-    """What a newer server sends beside and inside of properties survives other changes."""
+    """Fields of a newer server, beside and inside properties, survive other changes."""
     lazy = lazy_type.from_bytes(WITH_UNKNOWN)
     assert reparsed(lazyentity.raw(lazy)) == reparsed(WITH_UNKNOWN)
     lazy["number"] = 43
@@ -330,7 +330,7 @@ def test_raw_of_what_datastore_has_no_type_for(lazy_type: type[LazyEntity]) -> N
 
 
 def test_raw_can_be_read_again(lazy_type: type[LazyEntity]) -> None:
-    """What comes out makes an entity that is equal."""
+    """The bytes make an equal entity."""
     lazy = lazy_type.from_bytes(PLAIN)
     lazy["new"] = [1, {"deep": None}]
     lazy.exclude_from_indexes.add("new")

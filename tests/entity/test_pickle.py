@@ -1,4 +1,4 @@
-"""Pickles and copies are stock entities: what has no need of lazyentity has none."""
+"""Pickles and copies are stock entities, so that loading them does not need lazyentity."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ pickle.dump(entity, sys.stdout.buffer)
 
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
 def test_mentions_only_the_client(lazy_type: type[LazyEntity], protocol: int) -> None:
-    """Nothing of this library is named in a pickle, and what is loaded is stock at every depth."""
+    """A pickle names nothing of this library, and the loaded entity is stock at every depth."""
     for raw in (PLAIN, RICH):
         pickled = pickle.dumps(lazy_type.from_bytes(raw), protocol)
         assert b"lazyentity" not in pickled
@@ -56,7 +56,7 @@ def test_across_processes(lazy_type: type[LazyEntity]) -> None:
 
 
 def test_changes_are_in_it(lazy_type: type[LazyEntity]) -> None:
-    """What the caller changed is pickled and copied as changed."""
+    """Changes by the caller are pickled and copied."""
     for duplicate in COPIES.values():
         lazy: Any = lazy_type.from_bytes(PLAIN)
         stock: Any = stock_entity(PLAIN)

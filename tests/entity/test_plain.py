@@ -26,7 +26,7 @@ FAULTY = entities(Grammar(faulty=True))
 
 
 def plain(value: Any) -> Any:
-    """Return what ``to_dict`` documents, of values that a stock entity holds."""
+    """Return the values of a stock entity in the form that ``to_dict`` documents."""
     if isinstance(value, dict):
         return {name: plain(item) for name, item in value.items()}
     if isinstance(value, list):
@@ -76,7 +76,7 @@ DRAWN = st.lists(st.tuples(st.sampled_from(list(CHANGES)), st.integers(0, 20)), 
 def test_materialize_after_changes(
     lazy_type: type[LazyEntity], raw: bytes, changes: list[tuple[str, int]]
 ) -> None:
-    """What is materialized is what a stock entity is after the same changes, in the lazy order."""
+    """A materialized entity equals a stock entity after the same changes, in the lazy order."""
     lazy, stock = lazy_type.from_bytes(raw), stock_entity(raw)
     for entity in (lazy, stock):
         change(entity, changes)
@@ -115,7 +115,7 @@ def test_to_dict(
 
 @given(raw=FAULTY)
 def test_what_cannot_be_decoded(lazy_type: type[LazyEntity], raw: bytes) -> None:
-    """What cannot be read raises as reading it does; what can be read is given if it is named."""
+    """An unreadable property raises as reading it does; others are returned if they are named."""
     for name in lazy_type.from_bytes(raw):
         read = outcome(lambda name=name: plain(lazy_type.from_bytes(raw)[name]))
         made = outcome(lazyentity.to_dict, lazy_type.from_bytes(raw), name)
@@ -140,7 +140,7 @@ def test_a_missing_name(lazy_type: type[LazyEntity], name: Any) -> None:
 
 
 def test_nothing_mutable_is_shared(lazy_type: type[LazyEntity]) -> None:
-    """Neither with the entity, whatever was read of it, nor between two results."""
+    """A result shares nothing with the entity, after any reads, or with another result."""
     for read in ([], ["inner", "inners"]):
         for entity in (lazy_type.from_bytes(RICH), stock_entity(RICH)):
             for name in read:
@@ -162,7 +162,7 @@ def test_values_that_were_read_are_shared(lazy_type: type[LazyEntity]) -> None:
 
 
 def test_assigned_containers(lazy_type: type[LazyEntity]) -> None:
-    """Entities in what was assigned become dicts, in lists and dicts as well; a tuple stays."""
+    """Assigned entities become dicts, in lists and dicts as well; a tuple stays."""
     lazy = lazy_type.from_bytes(PLAIN)
     inner = lazy_type.from_bytes(RICH)
     lazy.update({"list": [inner, [stock_entity(RICH)]], "dict": {"a": inner}, "tuple": (1, [2])})
@@ -173,7 +173,7 @@ def test_assigned_containers(lazy_type: type[LazyEntity]) -> None:
 
 
 def test_strict(lazy_type: type[LazyEntity]) -> None:
-    """What was prefetched is given; anything else is refused, as reading it is."""
+    """Prefetched properties are returned; any other is refused, as reading it is."""
     lazy = lazy_type.from_bytes(RICH)
     lazyentity.prefetch(lazy, "inner", "text")
     make_strict(lazy)
@@ -202,7 +202,7 @@ def test_a_deleted_key_stays_away(lazy_type: type[LazyEntity]) -> None:
 
 @pytest.mark.parametrize("instead", [(), ("text",), ("text", "new")])
 def test_a_sentinel_put_into_storage(lazy_type: type[LazyEntity], instead: tuple[str, ...]) -> None:
-    """What came in past the methods, under a name that was not received, is never given out."""
+    """A sentinel put in past the methods, under a name that was not received, is never returned."""
     for raw in (RICH, serialise({"text": "a"}), serialise({"text": "a", "never seen": 1})):
         lazy = lazy_type.from_bytes(raw)
         for name in instead:

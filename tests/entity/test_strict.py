@@ -1,4 +1,4 @@
-"""Strict entities: what was prefetched or assigned is given out, and nothing else is decoded."""
+"""Strict entities return prefetched and assigned properties, and decode no others."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ ONE: dict[str, Callable[[Any], object]] = {
     "format_map": lambda e: "{ratio}".format_map(e),
 }
 
-# What the error names: the operation; where Python reads one property after the other, that one.
+# The error names the operation, or the property if Python reads one after the other.
 ALL: dict[str, tuple[str, Callable[[Any], object]]] = {
     "items": ("items()", lambda e: e.items()),
     "values": ("values()", lambda e: e.values()),
@@ -79,7 +79,7 @@ ALL: dict[str, tuple[str, Callable[[Any], object]]] = {
 
 @pytest.mark.parametrize("operation", ONE.values(), ids=ONE.keys())
 def test_reading_is_refused(lazy_type: type[LazyEntity], operation: Callable[[Any], Any]) -> None:
-    """Whatever would decode raises an error with the property and the key, and decodes nothing."""
+    """An operation that would decode raises, naming property and key, and decodes nothing."""
     assert_refused(lazy_type, "property 'ratio' of", operation)
 
 
@@ -87,7 +87,7 @@ def test_reading_is_refused(lazy_type: type[LazyEntity], operation: Callable[[An
 def test_reading_all_is_refused(
     lazy_type: type[LazyEntity], named: str, operation: Callable[[Any], Any]
 ) -> None:
-    """Likewise, with what was refused and the key."""
+    """Likewise; the error names the operation and the key."""
     assert_refused(lazy_type, f"{named} ", operation)
 
 
@@ -143,7 +143,7 @@ def test_popitem_is_refused(lazy_type: type[LazyEntity]) -> None:
     "swallowed", [LookupError, AttributeError, ValueError, TypeError, OSError, StopIteration]
 )
 def test_is_not_swallowed(lazy_type: type[LazyEntity], swallowed: type[Exception]) -> None:
-    """No handler for what reading a property raises otherwise takes it for that."""
+    """No handler for other errors of reading a property catches it."""
     entity = strict(lazy_type, PLAIN)
     with pytest.raises(RuntimeError) as refused:
         entity["text"]
@@ -241,7 +241,7 @@ def test_what_is_inside_reads_normally(lazy_type: type[LazyEntity]) -> None:
 
 
 def test_meanings_leave_what_is_inside_readable(lazy_type: type[LazyEntity]) -> None:
-    """The encoder asks for the values with a meaning: these are decoded as by anybody."""
+    """Reading the meanings, as the encoder does, decodes the values as any read does."""
     inner = Entity()
     inner["deep"] = 1
     entity = strict(lazy_type, serialise({"inner": inner}, meanings={"inner": 19}))
@@ -262,7 +262,7 @@ CHANGES: dict[str, Callable[[Any], object]] = {
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
 def test_writing(lazy_type: type[LazyEntity], change: Callable[[Any], object]) -> None:
-    """raw() and the client's own encoder give what they give of a stock entity."""
+    """raw() and the client's own encoder give the message of a stock entity."""
     stock = stock_entity(PLAIN)
     change(stock)
     entity = strict(lazy_type, PLAIN, "text")
@@ -281,7 +281,7 @@ def test_writing(lazy_type: type[LazyEntity], change: Callable[[Any], object]) -
 def test_writing_allows_no_reading(
     lazy_type: type[LazyEntity], write: Callable[[Any], object], decodes: set[str]
 ) -> None:
-    """Afterwards it is as strict as before; the client's encoder needs what has a meaning."""
+    """The entity stays as strict as before; the client's encoder decodes values with a meaning."""
     entity = strict(lazy_type, PLAIN, "text")
     entity["new"] = 1
     write(entity)

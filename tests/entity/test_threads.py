@@ -47,7 +47,7 @@ def _same_objects(results: list[dict[Any, Any]]) -> bool:
 
 
 def test_one_object_per_property(lazy_type: type[LazyEntity]) -> None:
-    """Whoever reads a property, by any operation and in any order, gets the same object."""
+    """All threads get the same object of a property, by any operation and in any order."""
     for turn in range(ROUNDS):
         entities = [lazy_type.from_bytes(raw) for raw in (PLAIN, RICH, MANY)]
 

@@ -55,7 +55,7 @@ REFUSED: dict[str, Callable[[Any], object]] = {
 
 @pytest.mark.parametrize("operation", REFUSED.values(), ids=REFUSED.keys())
 def test_refuses(operation: Callable[[Any], object]) -> None:
-    """Whatever C code that got hold of it does with it raises."""
+    """Every use by C code raises."""
     with pytest.raises((TypeError, AttributeError)):
         operation(UNDECODED)
 
@@ -76,7 +76,7 @@ class _Object:
 def _instance_dictionary(entity: Any) -> Any:
     thing = _Object()
     thing.__dict__ = entity
-    return thing.text  # type: ignore[attr-defined]  # it is what is looked up in the entity
+    return thing.text  # type: ignore[attr-defined]  # looked up in the entity
 
 
 BYPASSES: dict[str, Callable[[Any], Any]] = {

@@ -1,4 +1,4 @@
-"""How much work nested entities are: calls grow as the levels do, whatever goes wrong inside."""
+"""The work for nested entities: calls grow linearly with the levels, with any error inside."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ def test_columns(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("_encoder")
 def test_a_refused_value_is_asked_about_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The client's own encoder of values is asked once for what is left to it."""
+    """The client's own encoder is called once for a value that is left to it."""
     asked = []
     set_value: Any = helpers._set_protobuf_value
 

@@ -1,4 +1,4 @@
-"""What an entity is written as: the message that the client makes, or its error."""
+"""An entity is written as the message that the client makes, or raises the client's error."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ SCALARS = st.one_of(
     st.sampled_from([bytearray(b"x"), memoryview(b"x"), datetime.date(2024, 1, 1), 1j]),
 )
 NAMES = st.one_of(st.sampled_from(["a", "b", "c", ""]), TEXT)
-# What is no name: each may be refused, or taken for one.
+# Odd names: each may be refused or accepted.
 ODD_NAMES = st.one_of(
     NAMES, st.sampled_from([b"a", b"\xff", 5, None, True, _Text("a"), _Colour.RED, "\ud800"])
 )
@@ -183,20 +183,20 @@ def _both_alike(entity: Entity) -> Any:
 
 @given(entity=_entities(VALUES, NAMES))
 def test_any_values(entity: Entity) -> None:
-    """The message is the client's, or the error is, type and text, for values of whatever type."""
+    """The message, or the type and text of the error, is the client's for values of any type."""
     _both_alike(entity)
 
 
 @given(entity=_entities(SCALARS, ODD_NAMES))
 def test_any_names(entity: Entity) -> None:
-    """What is no str is taken or refused as the client does it."""
+    """Names that are not str are accepted or refused as by the client."""
     _both_alike(entity)
 
 
 @pytest.mark.parametrize("excluded", [("a",), ["a"], "a", frozenset("a"), {"a": 1}, None, 5])
 @pytest.mark.parametrize("value", ["x", [], ["x", 1], object])
 def test_any_flags(excluded: Any, value: Any) -> None:
-    """``exclude_from_indexes`` may be whatever ``in`` works with."""
+    """``exclude_from_indexes`` may be any object that supports ``in``."""
     entity: Any = Entity()
     entity["a"] = value
     entity.exclude_from_indexes = excluded
@@ -267,7 +267,7 @@ class _Only:
     "flags", ["text", "number text", ("text",), {"text": 1}, [["x"], "text"], _Only(), None, 5]
 )
 def test_flags_of_any_kind(lazy_type: type[LazyEntity], flags: Any) -> None:
-    """What ``in`` says of a name decides, read or not; what it refuses is refused alike."""
+    """``in`` decides for each name, read or not, and its errors are the same."""
     stock: Any = stock_entity(PLAIN)
     lazy: Any = lazy_type.from_bytes(PLAIN)
     stock.exclude_from_indexes = lazy.exclude_from_indexes = flags
@@ -358,14 +358,14 @@ MALFORMED = PLAIN + b"\x1a\x08\n\x03bad\x12\x01\x08"
 
 
 def test_something_malformed_is_not_sent(lazy_type: type[LazyEntity]) -> None:
-    """What cannot be parsed is refused, with the key of the entity, until it is deleted."""
+    """A malformed property is refused, with the key of the entity, until it is deleted."""
     lazy: Any = lazy_type.from_bytes(MALFORMED)
     lazy["number"] = 2
     for _ in range(2):
         with pytest.raises(DecodeError, match="Key"):
             entity_message(lazy)
     lazy["bad"] = 3
-    # Whether it is to be excluded from indexes is not to be found out.
+    # Its index flag cannot be read.
     with pytest.raises(DecodeError, match="property 'bad' of the entity <Key"):
         entity_message(lazy)
     del lazy["bad"]
@@ -374,7 +374,7 @@ def test_something_malformed_is_not_sent(lazy_type: type[LazyEntity]) -> None:
 
 
 def test_something_malformed_is_passed_on(lazy_type: type[LazyEntity]) -> None:
-    """``raw()`` has what cannot be parsed as it came, beside what was changed."""
+    """``raw()`` keeps malformed parts as received, beside the changed ones."""
     lazy: Any = lazy_type.from_bytes(MALFORMED)
     lazy["number"] = 2
     del lazy["text"]
