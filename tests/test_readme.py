@@ -1,4 +1,4 @@
-"""What the README says is so: its examples run, and its figures are those of the results file."""
+"""The README is right: its examples run, and its figures are those of the results file."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def emulated(monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackServer]:
 
 
 def test_examples(emulated: LoopbackServer) -> None:
-    """Every example of a Python session gives what the README shows."""
+    """Every example of a Python session gives the output that the README shows."""
     outcome = doctest.testfile(
         str(README), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE
     )
@@ -43,7 +43,7 @@ def test_examples(emulated: LoopbackServer) -> None:
 
 
 def test_first_example(emulated: LoopbackServer) -> None:
-    """The example on the first screen runs as it stands, and what it reads is lazy."""
+    """The example on the first screen runs as it stands, and its reads are lazy."""
     blocks = re.findall(r"\.\. code-block:: python\n\n((?:   .*\n|\n)+)", README.read_text("utf-8"))
     code = "\n".join(line[3:] for line in blocks[0].splitlines())
     ast.parse(code)
@@ -68,7 +68,7 @@ def test_first_example(emulated: LoopbackServer) -> None:
     ],
 )
 def test_figures(backend: str, options: tuple[str, ...]) -> None:
-    """Each benchmark section is what the report command makes of the committed results."""
+    """Each benchmark section is the output of the report command for the committed results."""
     command = [sys.executable, "-m", "lazyentity.bench.report", str(RESULTS / f"{backend}.json")]
     subprocess.run([*command, *options, "--check", str(README)], check=True, timeout=60)
 

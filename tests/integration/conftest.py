@@ -64,7 +64,7 @@ def endpoint(request: pytest.FixtureRequest) -> Iterator[Endpoint]:
 
 @pytest.fixture
 def make_client(endpoint: Endpoint, transport: str) -> Iterator[MakeClient]:
-    """Makes stock clients; what they store is deleted in the end."""
+    """Makes stock clients; their entities are deleted in the end."""
     with ExitStack() as made:
 
         def make(**options: str) -> Client:

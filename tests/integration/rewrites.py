@@ -264,7 +264,7 @@ REWRITES: dict[str, Callable[[Client], None]] = {
 def rewritten_by_stock(
     endpoint: Endpoint, transport: str, namespace: str
 ) -> dict[str, dict[tuple[Any, ...], bytes]]:
-    """Apply each rewrite to what :func:`prepare` stores; return what is then stored.
+    """Apply each rewrite to the entities of :func:`prepare`; return the stored results.
 
     For a process of its own.
 

@@ -52,13 +52,13 @@ class Sides:
 
         Args:
             scenario: called with a client; returns entities, keys and plain values, in lists,
-                tuples and dicts. All that it returns is compared, exactly; what it raises is
-                compared by class, for a server's texts have numbers of transactions and the like.
+                tuples and dicts. Its result is compared exactly. Its error is compared by class,
+                because a server's texts contain transaction numbers and the like.
             prepare: called with a stock client before each run.
             works: whether a complete server lets the scenario succeed.
 
         Returns:
-            What ``scenario`` returned when its reads were lazy; what it raised, as ``Raised``.
+            The result of ``scenario`` with lazy reads; its error as ``Raised``.
         """
         prepare(self.client)
         stock = outcome(lambda: scenario(self.client))

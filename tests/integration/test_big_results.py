@@ -25,12 +25,12 @@ def _stored(client: Client) -> None:
 
 
 def _summary(entities: list[Any]) -> Any:
-    """Nothing of 6 MB is worth comparing byte by byte; what tells the entities apart is."""
+    """Return enough to tell the entities apart, without comparing 6 MB byte by byte."""
     return [(entity["number"], len(entity["blob"]), entity["blob"][:1]) for entity in entities]
 
 
 def test_query(sides: Sides) -> None:
-    """A query goes on over as many batches as it takes."""
+    """A query continues over all its batches."""
 
     def read(client: Client) -> Any:
         return _summary(list(client.query(kind=KIND, order=["number"]).fetch()))
@@ -53,7 +53,7 @@ def test_get_multi(sides: Sides) -> None:
 
 
 def test_what_does_not_fit_is_deferred(sides: Sides) -> None:
-    """Who asks for the deferred keys gets the entities that fit, and the keys of the others."""
+    """A caller that asks for deferred keys gets the entities that fit, and the other keys."""
 
     def read(client: Client) -> Any:
         keys = [client.key(KIND, number + 1) for number in range(COUNT)]

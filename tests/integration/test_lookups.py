@@ -1,4 +1,4 @@
-"""get() and get_multi(): what is found, missing and deferred."""
+"""get() and get_multi(): found, missing and deferred keys."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _get_eventually(client: Client) -> Any:
     ids=lambda read: read.__name__.strip("_"),
 )
 def test_read(sides: Sides, read: Callable[[Client], Any]) -> None:
-    """A lookup gives lazily what it gives with the stock client, lists of leftovers included."""
+    """A lazy lookup gives the stock client's results, missing and deferred keys included."""
     sides.check(read)
 
 

@@ -106,7 +106,7 @@ QUERIES: dict[str, Callable[[Client], Query]] = {
 
 @pytest.mark.parametrize("make", QUERIES.values(), ids=QUERIES)
 def test_query(sides: Sides, make: Callable[[Client], Query]) -> None:
-    """A query gives lazily what it gives with the stock client, in the same order."""
+    """A lazy query gives the stock client's results in the same order."""
     sides.check(lambda client: list(make(client).fetch()))
 
 
@@ -123,7 +123,7 @@ FETCHES: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("options", FETCHES.values(), ids=FETCHES)
 def test_fetch(sides: Sides, options: dict[str, Any]) -> None:
-    """The entities, what is left to be fetched, and the iterator's own counters are stock's."""
+    """The entities, the remaining counts, and the iterator's own counters are stock's."""
 
     def read(client: Client) -> Any:
         iterator = _items(client).fetch(**options)
@@ -225,7 +225,7 @@ class TestPaging:
 
 @pytest.mark.parametrize("analyze", [False, True])
 def test_explain(sides: Sides, analyze: bool) -> None:
-    """The metrics of an explained query are there, with what can be the same from run to run."""
+    """The metrics of an explained query are there, and equal where they can be from run to run."""
 
     def read(client: Client) -> Any:
         options = ExplainOptions(analyze=analyze)
@@ -259,7 +259,7 @@ def test_explain_without_execution_has_no_statistics(sides: Sides) -> None:
 
 
 def test_errors_of_the_server(sides: Sides) -> None:
-    """A query that the server refuses raises what it raises with the stock client."""
+    """A query that the server refuses raises the stock client's error."""
     sides.check(
         lambda client: list(client.query(kind=KIND).fetch(start_cursor=b"AAAA")), works=False
     )

@@ -1,4 +1,4 @@
-"""Reads inside transactions, and what becomes of the transactions."""
+"""Reads inside transactions, and the outcomes of the transactions."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ class TestReadModifyWrite:
         assert sides.check(roll_back, _prepare) == [100, 100]
 
     def test_conflict(self, sides: Sides, options: dict[str, Any]) -> None:
-        """A transaction that read what another one changed meanwhile is aborted."""
+        """A transaction is aborted if another one changed an entity that it read."""
 
         def collide(client: Client) -> Any:
             with client.transaction(**options) as transaction:
@@ -196,7 +196,7 @@ class TestReadModifyWrite:
     def test_what_is_read_twice_is_read_the_same(
         self, sides: Sides, options: dict[str, Any]
     ) -> None:
-        """A transaction reads its snapshot, whatever was written since, by itself too."""
+        """A transaction reads its snapshot, without later writes, its own included."""
 
         def read(client: Client) -> Any:
             with client.transaction(**options) as transaction:

@@ -1,4 +1,4 @@
-"""Writing lazy entities back: what is stored is what the stock client would have stored."""
+"""Writing lazy entities back stores the same entities as the stock client."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def namespace() -> str:
 def by_stock(
     endpoint: Endpoint, transport: str, namespace: str, stock_process: ProcessPoolExecutor
 ) -> Stored:
-    """What is stored after each rewrite by a stock client, in a process without lazyentity."""
+    """The entities stored after each rewrite by a stock client, in a process without lazyentity."""
     return stock_process.submit(rewritten_by_stock, endpoint, transport, namespace).result(120)
 
 
@@ -71,7 +71,7 @@ def test_messages_before_and_after(sides: Sides) -> None:
 
 
 def test_what_is_sent_is_what_stock_would_send(sides: Sides) -> None:
-    """helpers.entity_to_protobuf() and raw() agree with what it makes of the stock entity."""
+    """helpers.entity_to_protobuf() and raw() give the message of the stock entity."""
     prepare(sides.client)
     key = sides.client.key(KIND, 1)
     stock = helpers.entity_to_protobuf(sides.client.get(key))._pb

@@ -1,1 +1,1 @@
-"""What is built from the checkout installs elsewhere. Compiles several times: all of it is slow."""
+"""Distributions built from the checkout install elsewhere. Slow: compiles several times."""

@@ -1,4 +1,4 @@
-"""Virtual environments that have what building declares to need, and nothing else."""
+"""Virtual environments with only the declared build requirements."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class Environment:
     """A new virtual environment.
 
     Args:
-        folder: where to make it.
-        requirements: what to install, from the package index.
+        folder: the folder of the new environment.
+        requirements: the distributions to install, from the package index.
     """
 
     def __init__(self, folder: Path, requirements: set[str]) -> None:
@@ -23,7 +23,7 @@ class Environment:
         self._run("-m", "pip", "install", "--quiet", *sorted(requirements)).check_returncode()
 
     def install(self, sdist: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-        """Install ``sdist`` with nothing to download from, and without what it needs to run."""
+        """Install ``sdist`` without a package index and without its run-time requirements."""
         offline = ("--no-index", "--no-build-isolation", "--no-deps", "--force-reinstall")
         # A wheel that pip built before from the same archive would take the place of building.
         return self._run(
@@ -32,7 +32,7 @@ class Environment:
 
     def execute(self, program: str, **variables: str) -> subprocess.CompletedProcess[str]:
         """Run a program, with the dependencies of the environment that runs the tests."""
-        # What is in a folder on this path is found; the links of editable installations are not.
+        # Modules in a folder on this path are found; the links of editable installations are not.
         dependencies = sysconfig.get_path("purelib"), sysconfig.get_path("platlib")
         path = os.pathsep.join([str(self._packages()), *dict.fromkeys(dependencies)])
         return self._run("-c", program, PYTHONPATH=path, **variables)

@@ -35,7 +35,7 @@ def ports() -> Iterator[Ports]:
 
 @pytest.fixture(scope="session")
 def stock_contents(ports: Ports) -> Any:
-    """What the stored entities hold, read with the stock client by :func:`order_program.read`."""
+    """The stored entities, read with the stock client by :func:`order_program.read`."""
     assert standing() == ORIGINALS
     client = make_client(ports["grpc"], "grpc")
     reads = read(client)

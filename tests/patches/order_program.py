@@ -1,4 +1,4 @@
-"""Does what its first argument says, step by step, and prints what each read gave.
+"""Takes the steps of its first argument, and prints the results of each read.
 
 Run as ``python -m tests.patches.order_program STEPS GRPC_PORT HTTP_PORT``, the steps separated
 by commas. Imports nothing of the client or of lazyentity before a step says so.
@@ -20,7 +20,7 @@ COUNT = 3
 
 
 def read(client: Any) -> dict[str, Any]:
-    """Return the classes of all entities that the client's reads give, and what they hold."""
+    """Return the classes and contents of all entities that the client's reads give."""
     keys = [client.key(KIND, number + 1) for number in range(COUNT)]
     results = {
         "get": client.get(keys[0]),
@@ -34,7 +34,7 @@ def read(client: Any) -> dict[str, Any]:
 
 
 def main(steps: list[str], ports: dict[str, int]) -> list[dict[str, Any]]:
-    """Take the steps and return what each read gave, by transport."""
+    """Take the steps and return the results of each read, by transport."""
     clients: dict[str, Any] = {}
     reads = []
     for step in steps:

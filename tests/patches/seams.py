@@ -35,7 +35,7 @@ _ADDED_BY_PYTHON = frozenset(("__warningregistry__", "__annotations__", "__slotn
 
 
 class _Identity:
-    """An object that is equal to itself alone, whatever the object thinks of that."""
+    """Compares an object by identity, regardless of its own ``__eq__``."""
 
     def __init__(self, value: object) -> None:
         self.value = value
@@ -52,7 +52,7 @@ class _Identity:
 def standing() -> dict[tuple[str, str], _Identity]:
     """Return every attribute of the client's modules and classes on the way of reads and writes.
 
-    Compared by identity: equal is what is the very same object.
+    They are compared by identity.
     """
     return {
         (namespace.__name__, name): _Identity(value)

@@ -1,4 +1,4 @@
-"""When patch() does something, when it refuses, and what it says then."""
+"""When patch() does something, when it refuses, and its messages."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def say(**state):
 
 
 def ask(body: str, warnings: str = "default", **environment: str) -> Any:
-    """Run ``body`` in a fresh interpreter; return what it passed to ``say()``, and the state then.
+    """Run ``body`` in a fresh interpreter; return the arguments of its ``say()``, and the state.
 
-    Of the state, ``stock`` is whether the client's code stands where it would be patched.
+    ``stock`` of the state is whether the client's own code is in all patched places.
     """
     return answer("-c", _STATE + body, warnings=warnings, **environment)
 
@@ -174,7 +174,7 @@ def _with_path(folder: Path) -> dict[str, str]:
 
 
 class TestDisabled:
-    """The kill switch LAZYENTITY_DISABLE, for whoever runs a program that patches."""
+    """The kill switch LAZYENTITY_DISABLE, for operators of a program that patches."""
 
     @pytest.mark.parametrize("value", ["1", "true", "yes", "on", "anything"])
     @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ class TestDisabled:
         assert finished.stderr == ""
 
     def test_unpatching_works_all_the_same(self) -> None:
-        """What was patched before the variable was set in the process can still be undone."""
+        """A patch from before the variable was set in the process can still be undone."""
         state = ask(
             """
 import os, lazyentity.auto
@@ -314,7 +314,7 @@ with warnings.catch_warnings(record=True) as caught:
         assert text.endswith(": __main__")
 
     def test_are_not_there_when_imported_after(self, modules: dict[str, str]) -> None:
-        """A module imported while patched has the patched function; nobody need be told."""
+        """A module imported while patched has the patched function, so there is no warning."""
         state = ask(
             """
 import lazyentity
@@ -336,7 +336,7 @@ stock = type(holder.convert(entity.Entity())).__name__
         assert state["unpatched"] == "Entity"
 
     def test_go_on_with_correct_stock_entities(self, modules: dict[str, str]) -> None:
-        """What such a module converts is stock; when it converts a lazy read's result, too."""
+        """Such a module's conversions are stock, also of a lazy read's result."""
         state = ask(
             """
 import holder, lazyentity

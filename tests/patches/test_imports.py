@@ -276,7 +276,7 @@ say(missing=missing, same=LazyEntity is lazyentity.LazyEntity, absent=[
 class TestWhenImported:
     @pytest.fixture
     def module(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-        """The name of a module that nobody has imported."""
+        """The name of a module that was not imported yet."""
         name = f"awaited_{tmp_path.name}"
         (tmp_path / f"{name}.py").write_text("")
         monkeypatch.syspath_prepend(tmp_path)

@@ -1,4 +1,4 @@
-"""Reading waits for nobody: forks, signals and finalizers may come at any point of it."""
+"""Reading takes no lock: forks, signals and finalizers may come at any point of it."""
 
 from __future__ import annotations
 

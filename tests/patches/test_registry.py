@@ -158,7 +158,7 @@ def _spy(original: Any, calls: list[str], name: str) -> Any:
 def test_what_was_put_around_keys_and_batches_before_is_called(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As often as by a stock client, and with what it makes of it."""
+    """As often as by a stock client, and with the same arguments."""
     calls: list[str] = []
     for holder, name in SEAMS:
         if holder in (datastore.Key, batch_module, batch_module.Batch):

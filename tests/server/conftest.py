@@ -31,7 +31,7 @@ def small_server() -> Iterator[LoopbackServer]:
 
 @pytest.fixture
 def make_client(transport: str) -> Iterator[MakeClient]:
-    """Makes stock clients; without a project named, each sees entities that nobody else sees."""
+    """Makes stock clients; without a named project, each has entities of its own."""
     with ExitStack() as made:
 
         def make(server: LoopbackServer, project: str = "", **options: Any) -> datastore.Client:

@@ -31,7 +31,7 @@ def test_count_sum_and_average(client: datastore.Client, put: Put) -> None:
 
 
 def test_aggregations_see_what_the_query_finds(client: datastore.Client, put: Put) -> None:
-    """The nested query's filter and limit bound what is aggregated."""
+    """The nested query's filter and limit bound the aggregation."""
     for number in range(1, 6):
         put("K", number, a=number)
     query = client.query(kind="K")
@@ -53,7 +53,7 @@ def test_doubles_and_overflow(client: datastore.Client, put: Put) -> None:
 
 
 def test_aliases_and_bounds(client: datastore.Client, put: Put) -> None:
-    """Counts stop at up_to, an average of nothing is null, what has no alias is numbered."""
+    """Counts stop at up_to, averages of nothing are null, results without an alias are numbered."""
     for number in range(1, 6):
         put("K", number, a=number)
     response = client._datastore_api.run_aggregation_query(

@@ -35,7 +35,7 @@ def _entity(key: datastore.Key, **values: int) -> entity_types.Entity:
 
 
 def test_every_value_type_comes_back(client: datastore.Client) -> None:
-    """What was stored is what is read, of every type that the client can write."""
+    """A read gives the stored values, of every type that the client can write."""
     inner = datastore.Entity()
     inner.update({"a": 1, "deep": [1, "x"]})
     entity = datastore.Entity(client.key("Parent", "p", "Kind", 7), exclude_from_indexes=["text"])
@@ -223,7 +223,7 @@ def test_a_transaction_may_change_an_entity_twice(client: datastore.Client) -> N
 def test_bad_mutations_are_refused(
     client: datastore.Client, mutation: dict[str, object], message: str
 ) -> None:
-    """What can never be stored is INVALID_ARGUMENT, and the message says why."""
+    """Entities that can never be stored are INVALID_ARGUMENT, and the message says why."""
     with pytest.raises(exceptions.BadRequest, match=message):
         _commit(client, mutation)
 

@@ -56,7 +56,7 @@ def _found(client: datastore.Client, name: str, operator: str, value: object) ->
     ],
 )
 def test_operators(find: Find, put: Put, operator: str, operand: object, found: object) -> None:
-    """Each operator finds what it says, and no entity without the property."""
+    """Each operator finds the right entities, and none without the property."""
     for number in (1, 2, 3, 4):
         put("K", number, a=number)
     put("K", 5, b=2)
@@ -220,6 +220,6 @@ def test_bad_filters_are_refused(find: Find, filters: list[object], message: str
 def test_filters_that_no_client_makes_are_refused(
     client: datastore.Client, name: str, operator: str, value: object, message: str
 ) -> None:
-    """What the stock client would not send is checked as well."""
+    """Filters that the stock client would not send are checked as well."""
     with pytest.raises(exceptions.BadRequest, match=message):
         _found(client, name, operator, value)

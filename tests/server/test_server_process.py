@@ -172,7 +172,7 @@ def test_grpc_requests_are_checked(server: LoopbackServer, body: bytes) -> None:
 def test_defects_are_internal_errors(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An exception that nobody foresaw reaches the client as INTERNAL, the log as a traceback."""
+    """An unexpected exception reaches the client as INTERNAL, and the log as a traceback."""
 
     def fail(*_: object) -> bytes:
         raise ZeroDivisionError

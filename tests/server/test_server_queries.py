@@ -326,6 +326,6 @@ def test_bad_queries_are_refused(
 def test_unsupported_queries_are_said_to_be(
     client: datastore.Client, request_fields: dict[str, object], message: str
 ) -> None:
-    """What is not done here is UNIMPLEMENTED, by name."""
+    """Unsupported features are UNIMPLEMENTED, by name."""
     with pytest.raises(exceptions.MethodNotImplemented, match=message):
         client._datastore_api.run_query(request={"project_id": client.project, **request_fields})

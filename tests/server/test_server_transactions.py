@@ -34,7 +34,7 @@ def _set(client: datastore.Client, key: datastore.Key, value: int) -> None:
 
 
 def test_read_modify_write(client: datastore.Client, put: Put) -> None:
-    """What a transaction writes is there once it has committed."""
+    """A transaction's writes are visible once it has committed."""
     key = put("K", 1, a=1).key
     with client.transaction():
         entity = client.get(key)

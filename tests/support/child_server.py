@@ -1,4 +1,4 @@
-"""A server of somebody else's as a child process, on a port of its own."""
+"""A third-party server as a child process, on a port of its own."""
 
 from __future__ import annotations
 
@@ -48,9 +48,8 @@ def running(
     """Run a server while inside, and give its port on 127.0.0.1.
 
     Args:
-        command: gives what is run, the executable first, for the port that it is to listen on.
-        answers: says of a connection whether the server serves; by default, that it has accepted
-            one is enough.
+        command: returns the command line for a port, the executable first.
+        answers: whether the server answers on a connection; by default, accepting it is enough.
 
     Raises:
         RuntimeError: if the server ends, or does not answer in time.

@@ -19,7 +19,7 @@ TRANSPORTS: Final = ("grpc", "http")
 def make_client(
     port: int, transport: str, kind: type[datastore.Client] = datastore.Client, **options: Any
 ) -> datastore.Client:
-    """Return a stock client of the server at ``port``, whatever the environment names.
+    """Return a stock client of the server at ``port``, regardless of the environment.
 
     Args:
         port: of a Datastore server on 127.0.0.1 that speaks ``transport``.

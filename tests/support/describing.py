@@ -1,4 +1,4 @@
-"""What entities hold, as plain JSON values: comparable between processes and without lazyentity.
+"""Entities as plain JSON values: comparable between processes and without lazyentity.
 
 Imports nothing outside the standard library, so that it can be used before the client is imported.
 """

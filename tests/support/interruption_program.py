@@ -1,7 +1,7 @@
 """Reads entities with ever new names, and is interrupted meanwhile by further such reads.
 
-``python -m tests.support.interruption_program INTERRUPTION CLIENT``. If a read waits for what was
-interrupted, the program stops at its deadline and says where each thread was.
+``python -m tests.support.interruption_program INTERRUPTION CLIENT``. If a read waits for the
+interrupted code, the program stops at its deadline and prints the stack of each thread.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _new_entity() -> bytes:
 
 
 def read_new(read: Read) -> None:
-    """Read an entity of new names until what is known of them was learned and used."""
+    """Read an entity of new names until these are learned and used."""
     raw = _new_entity()
     for _ in range(3):
         read(raw)
@@ -167,7 +167,7 @@ def main(interruption: str, client: str) -> None:
     """Run one of the functions above."""
     faulthandler.dump_traceback_later(DEADLINE_SECONDS, exit=True)
     {"forks": forks, "signals": signals, "finalizers": finalizers}[interruption](READERS[client])
-    # Not by returning: what ndb and gRPC do at exit is not what is tested.
+    # Not by returning: the exit handlers of ndb and gRPC are not tested here.
     os._exit(0)
 
 

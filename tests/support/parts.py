@@ -1,8 +1,8 @@
 """Comparison part by part, for entities that the stock client does not make as a whole.
 
-The stock client raises for the whole entity. What it would do with one part alone is found by
-giving it an entity that has only this part. Nested entities are emptied for that, for a lazy entity
-makes them without looking into them, and are compared by themselves.
+The stock client raises for the whole entity. Its result for one part comes from an entity that has
+only this part. Nested entities are emptied for that, for a lazy entity makes them without looking
+into them, and are compared by themselves.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.support.stock import EntityMessage, ValueMessage
 
 
 def assert_same_parts(lazy: Any, message: Any) -> None:
-    """Check each part of ``lazy`` against what stock makes of that part of the upb ``message``."""
+    """Check each part of ``lazy`` against stock's result for that part of the upb ``message``."""
     assert set(lazy) == set(message.properties)
     assert_same_key(lazy, message)
     stock_parts = {name: stock_property(name, value) for name, value in message.properties.items()}
@@ -45,14 +45,14 @@ def _stock_key(message: Any) -> Any:
 
 
 def stock_property(name: str, value: Any) -> Any:
-    """Return the entity that stock makes of this one property, or what it raises."""
+    """Return the entity that stock makes of this one property, or its error."""
     hollow = ValueMessage.FromString(value.SerializeToString())
     _empty_nested(hollow)
     return outcome(_convert_alone, name, hollow)
 
 
 def failures_in(message: Any) -> list[Raised]:
-    """Return what stock raises for each part of ``message`` alone, at all depths.
+    """Return stock's errors for each part of ``message`` alone, at all depths.
 
     Which of them it raises for the whole, the order decides in which upb iterates a map. That order
     is not the same in two messages that are equal.
@@ -134,7 +134,7 @@ def _assert_same_value(value: Any, message: Any, stock: Any) -> None:
 def assert_same_attributes(
     lazy: Any, stock_parts: dict[str, Any], failures: Iterable[Raised]
 ) -> None:
-    """Flags and meanings are right for what stock converts, or raise one of ``failures``."""
+    """Check that flags and meanings are right, or raise one of ``failures``."""
     sound = {name: part for name, part in stock_parts.items() if isinstance(part, Entity)}
     excluded = outcome(lambda: lazy.exclude_from_indexes & sound.keys())
     if isinstance(excluded, Raised):
@@ -161,7 +161,7 @@ def assert_some_failure(raised: Raised, failures: Iterable[Raised]) -> None:
 
 
 def failures_inside(value: Any) -> Iterator[Raised]:
-    """Read everything in ``value``, at all depths, and yield what raises."""
+    """Read everything in ``value``, at all depths, and yield the errors."""
     if isinstance(value, list):
         for item in value:
             yield from failures_inside(item)

@@ -93,17 +93,17 @@ def snapshot_meanings(entity: Entity) -> Any:
 
 @dataclass(frozen=True)
 class Raised:
-    """What was raised instead of a result."""
+    """An error in place of a result."""
 
     kind: type[Exception]
     text: str
 
 
 def outcome(call: Callable[..., Any], *arguments: Any) -> Any:
-    """Return the result of ``call``, or what it raised as :class:`Raised`."""
+    """Return the result of ``call``, or its error as :class:`Raised`."""
     try:
         return call(*arguments)
-    except Exception as error:  # noqa: BLE001  # whatever it is, it is compared
+    except Exception as error:  # noqa: BLE001  # any error is compared
         return Raised(type(error), str(error))
 
 
@@ -121,7 +121,7 @@ def geo_points_without_address() -> AbstractContextManager[Any]:
 
 
 def whole(entity: Entity) -> Any:
-    """Return what there is of a stock entity: its snapshot, and every order that shows."""
+    """Return all of a stock entity: its snapshot, and every visible order."""
     return snapshot(entity), list(_orders(entity))
 
 

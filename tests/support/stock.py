@@ -49,11 +49,11 @@ def comparable(message: Any) -> bytes:
 
 
 def content(raw: bytes) -> tuple[bytes, list[Any]]:
-    """Return what of the serialised entity ``raw`` is to survive being read and written.
+    """Return the part of the serialised entity ``raw`` that must survive being read and written.
 
-    That is all but map entries with an unknown field inside, at any depth. protobuf takes such an
-    entry as a whole for an unknown field of its entity, and encodes it anew: two equal messages
-    have it in different bytes, for the order of the maps inside is not the same.
+    That is all but map entries with an unknown field inside, at any depth. protobuf treats such an
+    entry as an unknown field of its entity and encodes it again. Two equal messages then differ in
+    its bytes, because the order of the maps inside differs.
 
     Returns:
         The message without unknown fields; path and unknown fields of each message in it that has

@@ -1,4 +1,4 @@
-"""Fresh interpreters: what an import does, and in which order, can be seen in those alone."""
+"""Fresh interpreters, which alone show the effects and the order of imports."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 _ROOT = Path(__file__).parents[2]
-# The backend is not among them: what these tests run on is what the subprocesses run on, too.
+# The backend is not among them: the subprocesses use the backend of the tests.
 _CLEARED = (
     "DATASTORE_EMULATOR_HOST",
     "LAZYENTITY_DISABLE",
@@ -34,8 +34,8 @@ def run(
     """Run this interpreter; it may fail.
 
     Args:
-        arguments: of the interpreter.
-        warnings: what it does with them.
+        arguments: the interpreter's arguments.
+        warnings: the interpreter's filter for warnings.
         environment: further environment variables.
     """
     return subprocess.run(

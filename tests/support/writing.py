@@ -1,4 +1,4 @@
-"""What writing a lazy entity gives: what was never read as it came, the rest as stock writes it."""
+"""Checks of a written lazy entity: unread properties as received, the rest as stock writes it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tests.support.stock import EntityMessage, ValueMessage, comparable, content
 
 
 def assert_written(serialised: bytes, stock: Entity, raw: bytes, unread: Set[str]) -> None:
-    """Check what was written of a lazy entity. The client must not be patched.
+    """Check the serialised form of a written lazy entity. The client must not be patched.
 
     Args:
-        serialised: what was written.
-        stock: a stock entity that all was done to that was done to the lazy one.
-        raw: what the lazy entity was made of.
-        unread: the properties of it that are still undecoded.
+        serialised: the written entity.
+        stock: a stock entity after the same operations.
+        raw: the bytes that the lazy entity was made from.
+        unread: the properties that are still undecoded.
     """
     original, message = EntityMessage.FromString(raw), EntityMessage.FromString(serialised)
     assert set(message.properties) == stock.keys(), (message, stock)
@@ -30,13 +30,13 @@ def assert_written(serialised: bytes, stock: Entity, raw: bytes, unread: Set[str
             assert as_stock_writes(name, original.properties[name]) == expected, name
             assert content_of(written) == content_of(original.properties[name]), name
         elif comparable(written) != expected:
-            # Of entities embedded in it that nobody looked into, we keep more.
+            # We keep more of embedded entities that were not read.
             read_again = as_stock_writes(name, ValueMessage.FromString(expected))
             assert as_stock_writes(name, written) == read_again, name
     key = helpers.key_from_protobuf(message.key) if message.HasField("key") else None
     ours, theirs = snapshot_key(key), snapshot_key(stock.key)
     if ours != theirs:
-        # A path with an element that is not complete reads as another once it is written.
+        # A path with an incomplete element reads as another after being written.
         read_again = snapshot_key(helpers.key_from_protobuf(stock.key.to_protobuf()._pb))
         assert ours == read_again, f"{ours} is neither {theirs} nor {read_again}"
 
@@ -51,7 +51,7 @@ def stock_encoding(entity: Entity, name: str) -> bytes:
 
 
 def as_stock_writes(name: str, value: Any) -> bytes:
-    """Return what is left of a value when the client has read and written it, comparably."""
+    """Return a value after the client has read and written it, comparably."""
     message = EntityMessage()
     message.properties[name].CopyFrom(value)
     read = stock_entity(message.SerializeToString())

@@ -13,7 +13,7 @@ def python(program: str) -> list[str]:
 
 
 def test_a_step_waits_for_those_it_needs(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """Also when it comes first; what each printed is printed whole."""
+    """Also when it comes first; the output of each step is printed whole."""
     made = tmp_path / "made"
     runner = Runner(2)
     runner.run(
@@ -33,7 +33,7 @@ def test_a_step_waits_for_those_it_needs(tmp_path: Path, capfd: pytest.CaptureFi
 
 
 def test_a_failure_stops_everything(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """What runs is stopped, children included; nothing else begins; the failure is named."""
+    """Running steps are stopped, children included; no other begins; the failure is named."""
     late = tmp_path / "late"
     patient = f"sleep 60; touch {late}"
     runner = Runner(2)

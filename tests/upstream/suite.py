@@ -58,7 +58,7 @@ def fetch() -> Path:
 def stock_outcomes(folder: Path) -> dict[str, str]:
     """Return each test's outcome without the patch, as the suite gave it in an earlier run, if any.
 
-    Kept in the checkout's ``build``, for one interpreter and what is installed for it.
+    Kept in the checkout's ``build``, for one interpreter and its installed versions.
 
     Args:
         folder: as returned by :func:`fetch`.
@@ -71,7 +71,7 @@ def stock_outcomes(folder: Path) -> dict[str, str]:
         return recorded
     STOCK.mkdir(parents=True, exist_ok=True)
     found = outcomes(folder, patched=False)
-    # Complete or not there, whoever reads meanwhile.
+    # Concurrent readers see the complete file or none.
     with tempfile.NamedTemporaryFile("w", dir=STOCK, delete=False) as written:
         json.dump(found, written)
     Path(written.name).rename(kept)
@@ -88,7 +88,7 @@ def outcomes(folder: Path, *, patched: bool) -> dict[str, str]:
     with tempfile.TemporaryDirectory() as scratch:
         written = Path(scratch, "outcomes.json")
         environment = dict(os.environ)
-        # The suite runs on its own terms, whatever was set for this project's tests.
+        # The suite runs without the settings of this project's tests.
         for name in ("DATASTORE_EMULATOR_HOST", "PYTEST_ADDOPTS", "LAZYENTITY_DISABLE"):
             environment.pop(name, None)
         environment["PYTHONPATH"] = str(Path(__file__).parent)

@@ -15,7 +15,7 @@ PACKAGES = (
     "google.api_core",
     "proto",
 )
-"""What a later version of may have another private name."""
+"""A module or class whose private name a later version may change."""
 
 _ROOT = Path(__file__).parents[2]
 _PRIVATE = re.compile(r"\b_(?!_)\w+")

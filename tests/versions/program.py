@@ -23,7 +23,7 @@ _PROJECT = "lazyentity-tests"
 _SECONDS = 120
 """In which a child must have done everything."""
 
-# What takes time to import and has none of the names.
+# Modules that take time to import and have none of the names.
 _SHARED = (
     "google.auth.transport.requests",
     "google.protobuf.json_format",
@@ -50,13 +50,13 @@ def _described(value: Any) -> Any:
 def _attempt(results: dict[str, Any], name: str, call: Callable[[], Any]) -> None:
     try:
         results[name] = _described(call())
-    except Exception as error:  # noqa: BLE001  # whatever it is, it is compared
+    except Exception as error:  # noqa: BLE001  # any error is compared
         results[name] = ["raised", type(error).__qualname__, str(error)]
         results.setdefault("traceback", traceback.format_exc())
 
 
 def use_datastore(port: int, later: LaterVersion, transport: str) -> tuple[dict[str, Any], Any]:
-    """Read and write; return what each call gave, and the classes of the entities."""
+    """Read and write; return the result of each call, and the classes of the entities."""
     from google.auth.credentials import AnonymousCredentials
     from google.cloud import datastore
 
@@ -221,7 +221,7 @@ def _use_all(ports: list[int], later: LaterVersion) -> tuple[dict[str, Any], lis
 
 
 def act(ports: list[int], name: str) -> dict[str, Any]:
-    """Patch, read and write, unpatch, and do it again; return what there was to see."""
+    """Patch, read and write, unpatch, and do it again; return everything observed."""
     later = install(name)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -23,7 +23,7 @@ _NAMES = sorted(set(private_names()) - _SHARED)
 
 
 def _outcomes(names: list[str]) -> dict[str, dict[str, Any]]:
-    """Return what the program said of each name, and of a version in which nothing is changed."""
+    """Return the program's report on each name, and on an unchanged version."""
     with LoopbackServer() as server:
         ports = [str(server.grpc_port), str(server.http_port)]
 

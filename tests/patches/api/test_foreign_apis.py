@@ -1,4 +1,4 @@
-"""Clients that are not quite the client's own: mocks, subclasses, transports of somebody's own."""
+"""Clients with foreign parts: mocks, subclasses, and transports of an application's own."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ ACTIVATIONS = [_patch, lazyentity.wrap]
 
 @pytest.mark.parametrize("activate", ACTIVATIONS)
 class TestForeignApis:
-    """What is not the client's own API object is used as it is, and gives what stock gives."""
+    """A foreign API object is used as it is, and gives stock's results."""
 
     @pytest.mark.parametrize("transport", ["grpc"])
     def test_mock(self, client: Client, activate: Activate) -> None:
@@ -127,7 +127,7 @@ class TestForeignApis:
     def test_own_method_of_the_class(
         self, client: Client, transport: str, activate: Activate, method: str
     ) -> None:
-        """What stands in the class of the API objects for a while is called as stock calls it."""
+        """A method that is set on the class of the API objects is called as stock calls it."""
         stock = DatastoreClient if transport == "grpc" else HTTPDatastoreAPI
         original = getattr(stock, method)
         given: list[Any] = []
@@ -153,7 +153,7 @@ class TestForeignApis:
 
     @pytest.mark.parametrize("transport", ["grpc"])
     def test_own_transport(self, make: Make, ports: dict[str, int], activate: Activate) -> None:
-        """A gRPC transport of somebody's own is used as it is."""
+        """An application's own gRPC transport is used as it is."""
 
         class OwnTransport(DatastoreGrpcTransport):
             pass
@@ -194,10 +194,10 @@ class TestForeignApis:
 
 
 class TestClientSubclass:
-    """A subclass of Client keeps what it overrides."""
+    """A subclass of Client keeps its overrides."""
 
     class Counting(datastore.Client):
-        """A client that counts and labels what it reads, as one with a cache might."""
+        """A client that counts and labels its reads, as one with a cache might."""
 
         reads = 0
 
@@ -220,7 +220,7 @@ class TestClientSubclass:
 
     @pytest.mark.parametrize("activate", ACTIVATIONS)
     def test_its_own_reads_need_not_be_entities(self, make: Make, activate: Activate) -> None:
-        """What an override returns instead of the client's result is handed on untouched."""
+        """The result of an override is passed on untouched."""
 
         class Other(datastore.Client):
             def get_multi(self, *_args: Any, **_kwargs: Any) -> Any:
@@ -266,7 +266,7 @@ def test_an_entity_message_of_any_kind_can_be_converted(client: Client) -> None:
 
 @pytest.mark.parametrize("wrong", [None, 5, "text", b"bytes"], ids=repr)
 def test_what_cannot_be_converted_is_refused_as_stock_refuses_it(wrong: Any) -> None:
-    """The patched function raises what the stock one raises, with the same text."""
+    """The patched function raises the stock one's error, with the same text."""
     with pytest.raises(AttributeError) as stock:
         datastore.helpers.entity_from_protobuf(wrong)
     lazyentity.patch()

@@ -20,7 +20,7 @@ Client = datastore.Client
 
 
 class _Records(logging.Handler):
-    """Keeps what it is given."""
+    """Keeps its records."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -92,7 +92,7 @@ class TestLogging:
         assert lazy == stock
 
     def test_writes_are_logged_too(self, make: Make, records: _Records) -> None:
-        """Writing a lazy entity back logs what the stock client would send for it."""
+        """Writing a lazy entity back logs the message that the stock client would send."""
         lazyentity.patch()
         client = make(namespace="logged")
         stored = datastore.Entity(client.key(KIND, 1))

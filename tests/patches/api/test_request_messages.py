@@ -90,9 +90,9 @@ def test_keys_of_other_classes_make_their_own() -> None:
 
 @pytest.mark.parametrize("path", [("Kind", 2**63), ("Kind", "\ud800"), ("\ud800", 1)])
 def test_keys_without_a_message(path: tuple[Any, ...]) -> None:
-    """The client says what is wrong with them."""
+    """The error is the client's."""
     key = Key(*path, project="p")
-    with pytest.raises(ValueError) as stock:  # noqa: PT011  # whatever the text is, it is compared
+    with pytest.raises(ValueError) as stock:  # noqa: PT011  # the text is compared below
         _stock_to_protobuf(key)
     with pytest.raises(ValueError) as made:  # noqa: PT011  # as above
         key_to_protobuf(key, _stock_to_protobuf)
@@ -201,5 +201,5 @@ _OTHERS = [mock.sentinel.request, None, {"project_id": "p", "nonsense": 1}, {"pr
     ids=lambda value: value.__name__ if callable(value) else repr(value),
 )
 def test_other_requests_are_left_to_the_client(make: Callable[[Any], Any], request_: Any) -> None:
-    """What the client does not make itself is passed on."""
+    """Requests that the client does not make itself are passed on."""
     assert make(request_) is request_

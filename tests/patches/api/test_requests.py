@@ -1,4 +1,4 @@
-"""What is sent for a read or a write is what the stock client sends, by the same connection."""
+"""Reads and writes send the stock client's requests over the same connection."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Sent = list[dict[str, Any]]
 
 
 class _Recorder(grpc.UnaryUnaryClientInterceptor):
-    """Keeps what is sent over a gRPC channel; fails the first ``failures`` calls."""
+    """Keeps the requests sent over a gRPC channel; fails the first ``failures`` calls."""
 
     def __init__(self) -> None:
         self.sent: Sent = []
@@ -49,7 +49,7 @@ class _Recorder(grpc.UnaryUnaryClientInterceptor):
 
 @pytest.fixture
 def sent(make: Make, transport: str) -> Iterator[tuple[Client, Sent]]:
-    """A client, and what it sends; used once, so that it is connected."""
+    """A client and its requests; used once, so that it is connected."""
     if transport == "grpc":
         recorder = _Recorder()
 
@@ -98,7 +98,7 @@ def _fetch_in_time(client: Client) -> object:
     return list(client.query(kind=KIND).fetch(timeout=17))
 
 
-# Entities have one property here: what is sent for several comes in any order.
+# Entities have one property here: several are sent in any order.
 
 
 def _entity(client: Client, *path: Any) -> datastore.Entity:
@@ -153,7 +153,7 @@ def test_requests(
     send(activate(client))
     assert len(stock) == 1
     assert requests == stock
-    # The database is what requests are routed by.
+    # Requests are routed by the database.
     assert "database_id=named" in str(stock)
 
 
@@ -180,7 +180,7 @@ def test_retry_is_the_callers(
 
 @pytest.mark.parametrize("transport", ["grpc"])
 def test_failed_calls_are_retried(make: Make) -> None:
-    """A read or a write that fails at first is sent again; what is read is lazy all the same."""
+    """A read or a write that fails at first is sent again, and its entities are lazy."""
     recorder = _Recorder()
 
     def channel(target: str) -> Any:

@@ -1,4 +1,4 @@
-"""Low-level use of read responses: one answers what the stock message answers, and is read-only."""
+"""Low-level use of read responses: they give the stock message's values and are read-only."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _fields(message: Any) -> list[str]:
 
 @pytest.mark.parametrize("name", _all_proxies())
 class TestReadOnly:
-    """A change would be lost on whoever asks another part of the response; so it is refused."""
+    """Changes are refused, because reads of other parts of the response would not show them."""
 
     def test_nothing_can_be_set_or_deleted(self, name: str) -> None:
         """Neither a field nor anything else; the error names it."""
@@ -101,7 +101,7 @@ class TestReadOnly:
         assert message == copy.copy(_all_proxies()[name])
 
     def test_a_copy_can_be_changed(self, name: str) -> None:
-        """copy.copy() gives the client's own message, independent of what it was copied from."""
+        """copy.copy() gives the client's own message, independent of the original."""
         message = _all_proxies()[name]
         changed = copy.copy(message)
         for field in _fields(message):

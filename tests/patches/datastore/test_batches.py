@@ -1,4 +1,4 @@
-"""Batches of a patched client: what they hold, and what becomes of it, is the client's own."""
+"""Batches of a patched client have the client's own contents and outcomes."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ CHANGES: dict[str, Callable[[list[Any]], Any]] = {
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
 def test_changed_by_hand(client: Client, batch: Any, change: Callable[[list[Any]], Any]) -> None:
-    """What is in the list when the batch is committed is what is sent."""
+    """The batch sends the contents of the list at the commit."""
     for number in (1, 2, 3):
         batch.put(_entity(client, number))
     change(batch.mutations)
@@ -153,7 +153,7 @@ class _OtherAPI(_http.HTTPDatastoreAPI):
 
 @pytest.mark.parametrize("transport", ["http"])
 def test_an_api_of_somebodys_own(make: Make) -> None:
-    """It is given what the client gives it."""
+    """It gets the client's own arguments."""
     client = make()
     client._datastore_api_internal = _OtherAPI(client)  # type: ignore[no-untyped-call]  # upstream is untyped
     entity = client.get(client.key(KIND, 1))
@@ -166,7 +166,7 @@ def test_an_api_of_somebodys_own(make: Make) -> None:
 def test_a_wrapper_around_commit(
     client: Client, batch: Any, transport: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It sees the request as the client makes it, whatever class it wraps."""
+    """It sees the client's own request, on either class."""
     api = DatastoreClient if transport == "grpc" else _http.HTTPDatastoreAPI
     commit = api.commit
     seen: list[Any] = []

@@ -225,7 +225,7 @@ class TestPages:
         assert seen == [{LAZY}] * 2 + [{STOCK}] * 3
 
     def test_a_fetch_that_is_only_prepared_inside_is_lazy(self, paged: Client) -> None:
-        """fetch() sends nothing; what counts is where the iterator is advanced."""
+        """fetch() sends nothing; the place where the iterator is advanced decides."""
         with lazyentity.eager():
             iterator = paged.query(kind=KIND).fetch()
         assert entity_types(list(iterator)) == {LAZY}

@@ -91,7 +91,7 @@ class TestPatch:
         assert seen == [LAZY, STOCK, STOCK]
 
     def test_messages_of_the_caller(self) -> None:
-        """What somebody else parsed is converted by the client, in the order that it has."""
+        """The client converts messages that the caller parsed, in their order."""
         message = messages.Entity.FromString(RICH)
         expected = whole(helpers.entity_from_protobuf(message))
         lazyentity.patch(eager=True)
@@ -169,7 +169,7 @@ class TestWrap:
         assert queried(query) == {LAZY if patched == "lazily" else STOCK}
 
     def test_decides_for_itself(self, client: Client, patched: str) -> None:
-        """However the process is patched, what is wrapped without eager= is lazy."""
+        """A target wrapped without eager= is lazy, with any patch of the process."""
         wrapped = lazyentity.wrap(client)
         assert one(wrapped) == LAZY
         assert queried(wrapped.query(kind=KIND)) == {LAZY}
@@ -193,7 +193,7 @@ class TestWrap:
         assert one(lazyentity.wrap(client, eager=True, strict=False, prefetch=[])) == STOCK
 
     def test_messages_that_did_not_come_with_a_response(self, client: Client, patched: str) -> None:
-        """Those of an API object of somebody's own become stock entities, too."""
+        """Those of an application's own API object become stock entities, too."""
         message = messages.Entity.FromString(RICH)
         iterator = lazyentity.wrap(client.query(kind=KIND), eager=True).fetch()
         assert type(iterator.item_to_value(iterator, message)) is datastore.Entity
@@ -204,7 +204,7 @@ class TestEnvironment:
 
     @pytest.mark.parametrize("value", ["1", "true", "yes", "anything"])
     def test_set(self, client: Client, monkeypatch: pytest.MonkeyPatch, value: str) -> None:
-        """Whatever does not say otherwise is eager, and may have options for lazy reads."""
+        """Without eager=False, wrap() is eager, and may have options for lazy reads."""
         monkeypatch.setenv("LAZYENTITY_EAGER", value)
         assert one(lazyentity.wrap(client)) == STOCK
         assert one(lazyentity.wrap(client, prefetch=["number"], strict=True)) == STOCK
@@ -239,7 +239,7 @@ def test_reads_are_stocks_contents(client: Client, stock_contents: Any) -> None:
 
 
 def test_writes(client: Client) -> None:
-    """What was read eagerly is written as the stock client writes it, while it is patched."""
+    """Eagerly read entities are written as by the stock client, while it is patched."""
     key = client.key(KIND, 1)
     expected = messages.Entity.FromString(
         helpers.entity_to_protobuf(client.get(key))._pb.SerializeToString()

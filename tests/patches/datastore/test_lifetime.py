@@ -1,4 +1,4 @@
-"""What outlives a patch: clients, iterators and entities; and what must not outlive its client."""
+"""Clients, iterators and entities outlive a patch; nothing else outlives its client."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_clients_of_every_age_work_after_unpatching(make: Make, stock_contents: 
 
 
 def test_an_iterator_goes_on_when_it_is_unpatched(client: Client, stock_contents: Any) -> None:
-    """What was fetched while patched is converted afterwards, with the contents it has."""
+    """Entities fetched while patched are converted afterwards, with the right contents."""
     lazyentity.patch()
     iterator = iter(client.query(kind=KIND, order=["__key__"]).fetch())
     entities = [next(iterator)]
@@ -58,7 +58,7 @@ def test_an_iterator_goes_on_when_it_is_patched(client: Client, stock_contents: 
 def test_a_page_fetched_while_patched_is_converted_after(
     client: Client, stock_contents: Any
 ) -> None:
-    """A page that nobody looked into yet, too, nested entities included."""
+    """So is a page that was not read yet, nested entities included."""
     lazyentity.patch()
     page = next(client.query(kind=KIND, order=["__key__"]).fetch().pages)
     lazyentity.unpatch()

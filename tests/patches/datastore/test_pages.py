@@ -1,4 +1,4 @@
-"""Pages of a query, reached in ``map``, do what pages of google-api-core do."""
+"""Pages of a query, iterated by ``map``, behave like pages of google-api-core."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _page(items: Any = ITEMS) -> Any:
 
 
 def _outcomes(steps: Iterator[Any]) -> list[Any]:
-    """What ``next()`` gives or raises until there is nothing more."""
+    """Return the results and errors of ``next()`` until the end."""
     outcomes: list[Any] = []
     while True:
         try:
@@ -57,7 +57,7 @@ def test_same_items(way: Callable[[Any], list[Any]]) -> None:
 
 
 def test_same_counts() -> None:
-    """What is left is known after each item."""
+    """The remaining count is right after each item."""
     page, stock = lazy_page(_page("123")), _page("123")
     assert page.num_items == stock.num_items == 3
     assert page.raw_page == stock.raw_page == "raw"
@@ -95,7 +95,7 @@ OTHERS: dict[str, Callable[[], Any]] = {
 
 @pytest.mark.parametrize("make", OTHERS.values(), ids=OTHERS)
 def test_other_pages_are_left_alone(make: Callable[[], Any]) -> None:
-    """What is not made as google-api-core makes it is none of ours."""
+    """Pages that google-api-core did not make are left alone."""
     page = make()
     kind = type(page)
     assert lazy_page(page) is page
@@ -103,14 +103,14 @@ def test_other_pages_are_left_alone(make: Callable[[], Any]) -> None:
 
 
 def test_pages_of_another_class_in_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who puts a class of their own in the place of Page keeps it."""
+    """An application's own class in the place of Page stays."""
     monkeypatch.setattr(page_iterator, "Page", _OtherPage)
     assert type(lazy_page(OTHERS["subclass"]())) is _OtherPage
 
 
 @pytest.mark.parametrize("is_proxy", [False, True])
 def test_pages_whose_method_was_replaced(monkeypatch: pytest.MonkeyPatch, is_proxy: bool) -> None:
-    """Who replaces Page.__next__ sees each item pass, also by a wrapper that equals the method."""
+    """A replaced Page.__next__ sees each item, even if the wrapper equals the method."""
     seen: list[Any] = []
     original: Any = Page.__next__
 
@@ -144,7 +144,7 @@ def test_pages_of_other_iterators_are_left_alone(client: datastore.Client) -> No
 
 
 def test_wrapped_iterators_are_called_as_before(client: datastore.Client) -> None:
-    """What prints an iterator sees upstream's name."""
+    """The class of the iterator has upstream's name."""
     iterator: Any = lazyentity.wrap(client).query(kind=KIND).fetch()
     assert isinstance(iterator, query.Iterator)
     assert (type(iterator).__name__, type(iterator).__module__) == ("Iterator", query.__name__)

@@ -1,4 +1,4 @@
-"""Conversions that somebody else put in place of the client's own stay in charge.
+"""Conversions that another library put in place of the client's own are called.
 
 As a framework does it that has classes of its own for entities and keys.
 """
@@ -51,7 +51,7 @@ _make_entity: Any = TheirEntity
 
 
 class Framework:
-    """What a framework puts into ``helpers``; notes what each function is called with."""
+    """Functions that a framework puts into ``helpers``; each notes its arguments."""
 
     def __init__(self) -> None:
         self.given: list[str] = []
@@ -103,7 +103,7 @@ def _replaced(framework: Framework, names: tuple[str, ...]) -> Iterator[None]:
 
 
 def _use(client: Client, framework: Framework) -> dict[str, Any]:
-    """Read, and write what was read; return what was to be seen, in which order may be left out."""
+    """Read entities and write them back; return all that can be observed."""
     keys = [client.key("Replaced", number + 1) for number in range(3)]
     client.put_multi([fill(datastore.Entity(key), key.id) for key in keys])
     framework.given.clear()
@@ -147,7 +147,7 @@ class TestReplaced:
     def test_is_called_as_by_stock(
         self, client: Client, names: tuple[str, ...], order: Callable[..., list[str]], eager: bool
     ) -> None:
-        """With messages of the same classes, as often, and its results are what is returned."""
+        """With messages of the same classes, as often; its results are returned."""
         framework = Framework()
         with _replaced(framework, names):
             expected = _use(client, framework)
@@ -157,7 +157,7 @@ class TestReplaced:
             lazyentity.unpatch()
             assert _use(client, framework) == expected
         if names == ("entity_to_protobuf",) and not eager:
-            # Reading is not its concern: what it encodes is lazy.
+            # It does not convert reads: the entities that it encodes are lazy.
             for name in ("classes", "inner"):
                 assert set(seen.pop(name)) == {lazyentity.LazyEntity}
                 assert set(expected.pop(name)) == {datastore.Entity}

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("frequent_switches")
 
 @contextmanager
 def in_the_background(work: Callable[[], object]) -> Iterator[None]:
-    """Call ``work`` over and over in another thread, and raise what it raised."""
+    """Call ``work`` over and over in another thread, and raise its error."""
     stop = threading.Event()
 
     def loop() -> int:
@@ -57,7 +57,7 @@ def toggle() -> None:
 
 @pytest.mark.parametrize("toggling", [False, True], ids=["patched", "toggling"])
 def test_one_client(make: Make, stock_contents: Any, toggling: bool) -> None:
-    """32 threads on one client get entities with stock's contents, whoever patches meanwhile."""
+    """32 threads on one client get stock's contents while another thread patches."""
     client = make()
     lazyentity.patch()
 
@@ -142,7 +142,7 @@ def test_patching_from_many_threads(make: Make, stock_contents: Any) -> None:
 
 
 def test_eager_threads_among_lazy_ones(make: Make) -> None:
-    """Half of the threads are eager: each gets what it asked for, every time."""
+    """Half of the threads are eager: each gets its own kind of entity, every time."""
     client = make()
     lazyentity.patch()
 

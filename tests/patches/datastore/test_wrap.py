@@ -279,7 +279,7 @@ class TestQuery:
         assert read(other)["classes"] == STOCK
 
     def test_a_wrapped_client_can_be_named(self, query: Query, make: Make) -> None:
-        """A stock query fetched through a wrapped client gives what stock gives."""
+        """A stock query fetched through a wrapped client gives stock's results."""
         entities = list(query.fetch(client=lazyentity.wrap(make())))
         assert describe(entities) == describe(list(query.fetch()))
 
@@ -334,7 +334,7 @@ class TestTogether:
     def test_the_kill_switch_is_for_patching_alone(
         self, client: Client, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """LAZYENTITY_DISABLE turns off what patch() would do; wrap() says itself what it wants."""
+        """LAZYENTITY_DISABLE turns patch() off, but not wrap()."""
         monkeypatch.setenv("LAZYENTITY_DISABLE", "1")
         assert read(lazyentity.wrap(client))["classes"] == LAZY
 
@@ -363,7 +363,7 @@ class _QueryLike:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_anything_else_is_refused(given: Any, named: str) -> None:
-    """The TypeError says what is accepted, and what was given."""
+    """The TypeError names the accepted types and the given one."""
     with pytest.raises(TypeError) as refused:
         lazyentity.wrap(given)
     text = str(refused.value)

@@ -1,4 +1,4 @@
-"""wrap(..., prefetch=, strict=): what is decoded when an entity is handed out, and what may be."""
+"""wrap(..., prefetch=, strict=): properties decoded with the entity, and those allowed later."""
 
 from __future__ import annotations
 
@@ -253,7 +253,7 @@ class TestDetached:
 
     @pytest.mark.parametrize("how", ["put", "batch", "transaction"])
     def test_are_not_written(self, make: Make, transport: str, patched: bool, how: str) -> None:
-        """By any client; what is stored stays as it was."""
+        """No client writes them; the stored entity stays as it was."""
         client = make(namespace=f"detached-{transport}-{how}")
         stored = datastore.Entity(client.key("Kept", 1))
         stored.update({"read": 1, "unread": 2})

@@ -66,7 +66,7 @@ def put_conversion(monkeypatch: pytest.MonkeyPatch) -> Put:
     def put(replacement: Callable[[Any], Any]) -> None:
         monkeypatch.setattr(helpers, "entity_from_protobuf", replacement)
 
-    # Replacements are undone down to what was there before the first one: here, the original.
+    # monkeypatch restores the value before the first replacement: here, the original.
     put(helpers.entity_from_protobuf)
     return put
 
@@ -199,7 +199,7 @@ class TestConversionWrappedAfterUs:
 
     @pytest.mark.parametrize("wrap", NAMED)
     def test_patching_again_does_not_wrap_twice(self, wrap: Wrapper, put_conversion: Put) -> None:
-        """Ours is found beneath a wrapper that names what it wraps, and not put over it again."""
+        """Ours is found beneath a wrapper with ``__wrapped__``, and is not put over it again."""
         lazyentity.patch()
         theirs = wrap(helpers.entity_from_protobuf, [])
         put_conversion(theirs)
@@ -210,7 +210,7 @@ class TestConversionWrappedAfterUs:
 
 
 class TestApiWrappedAfterUs:
-    """Somebody replaces Client._datastore_api after it was patched, with what calls ours."""
+    """A wrapper of ours replaces Client._datastore_api after it was patched."""
 
     @staticmethod
     def _wrap(calls: list[Any]) -> property:
@@ -242,7 +242,7 @@ class TestApiWrappedAfterUs:
             assert read(client)["classes"] == ["LazyEntity"]
             lazyentity.unpatch()
             assert calls
-        # mock.patch put ours back, which does nothing, until somebody asks to clear it away.
+        # mock.patch put ours back. It is inactive, and stays until the next unpatch().
         assert read(client)["classes"] == ["Entity"]
         lazyentity.unpatch()
         assert standing() == ORIGINALS

@@ -1,1 +1,1 @@
-"""google-cloud-ndb under the patch, against a server: what it gives is what stock ndb gives."""
+"""google-cloud-ndb under the patch, against a server, gives stock ndb's results."""

@@ -1,4 +1,4 @@
-"""Programs that patch ndb in a fresh interpreter and say what they see."""
+"""Programs that patch ndb in a fresh interpreter and report the state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Global caches of ndb, and what programs do with them. The stock process runs these, too.
+"""Global caches of ndb, and programs that use them. The stock process runs these, too.
 
 Imports nothing of lazyentity.
 """
@@ -28,7 +28,7 @@ from tests.patches.ndb.stored import Item
 def redis_cache(port: int) -> Iterator[Any]:
     """Give ndb's cache over the Redis server at ``port``."""
     with redis.Redis(host="127.0.0.1", port=port) as connection:
-        # Strict: what goes wrong is raised, and does not pass for a cache that has nothing.
+        # Strict: errors are raised, and do not pass for an empty cache.
         yield ndb.RedisCache(connection, strict_read=True, strict_write=True)
 
 
@@ -63,7 +63,7 @@ def counted_calls() -> Iterator[list[str]]:
 
 
 def cached_bytes(cache: Any, key: Any) -> bytes | None:
-    """Return what a cache has for the entity of an ndb key."""
+    """Return the cached bytes of the entity of an ndb key."""
     return cached_bytes_of(cache, key._key)
 
 
@@ -81,7 +81,7 @@ def parsed(raw: bytes | None) -> Any:
 def read_through(
     cache_name: str, port: int, host: str, namespace: str, pairs: list[tuple[str, int]]
 ) -> dict[str, Any]:
-    """Read keys through one of ``CACHES``, and say what was read, how, and by what."""
+    """Read keys through one of ``CACHES``; describe the models, their storage, and the calls."""
     client = make_client(host, namespace=namespace)
     with (
         CACHES[cache_name](port) as cache,

@@ -16,7 +16,7 @@ from tests.support.clients import PROJECT
 
 
 def make_client(host: str, **options: Any) -> Any:
-    """Return an ndb client of the server at ``host``, whatever the environment names.
+    """Return an ndb client of the server at ``host``, regardless of the environment.
 
     Args:
         host: name and port of a Datastore server that speaks gRPC.

@@ -83,7 +83,7 @@ def _stored_in(server: Server) -> Iterator[Stored]:
 
 @pytest.fixture(scope="session")
 def loopback() -> Iterator[Server]:
-    """One server, for what does not depend on its kind."""
+    """One server, for tests that do not depend on its kind."""
     with _loopback() as server:
         yield server
 
@@ -140,7 +140,7 @@ def sides(stored: Stored, namespace: str, names: tuple[str, ...]) -> Sides:
 
 @pytest.fixture
 def loopback_sides(stored_in_loopback: Stored, namespace: str, names: tuple[str, ...]) -> Sides:
-    """Stock ndb and lazy reads, for what does not depend on the server."""
+    """Stock ndb and lazy reads, for tests that do not depend on the server."""
     return _sides(stored_in_loopback, namespace, names)
 
 

@@ -1,4 +1,4 @@
-"""What models hold, as plain values: comparable between processes and without lazyentity.
+"""Models as plain values: comparable between processes and without lazyentity.
 
 Imports nothing of lazyentity: the process that stays stock imports this.
 """
@@ -24,18 +24,18 @@ _PROJECTION = re.compile(r"(?<=_projection=\()[^)]*(?=\))")
 
 
 def attempt(call: Callable[[], Any], views: Views | None = None) -> Any:
-    """Return the description of what ``call`` returns, or the class of what it raises.
+    """Return the description of the result of ``call``, or the class of its error.
 
     Not the text: those of servers have numbers of transactions and the like in them.
     """
     try:
         return describe(call(), views)
-    except Exception as error:  # noqa: BLE001  # whatever it is, it is compared
+    except Exception as error:  # noqa: BLE001  # any error is compared
         return ["raised", type(error).__qualname__]
 
 
 def text_of(value: Any) -> str:
-    """Return the ``repr``, without what stock ndb leaves to chance.
+    """Return the ``repr`` without the parts that stock ndb leaves to chance.
 
     These are the addresses of objects that have no other ``repr``, and the order of the names in a
     model's ``_projection``, which ndb takes from a protobuf map.
@@ -54,8 +54,8 @@ def describe(value: Any, views: Views | None = None) -> Any:
     stock ndb leaves to chance does not count.
 
     Args:
-        value: what is described.
-        views: what of models; by default, all of :data:`VIEWS`.
+        value: the value to describe.
+        views: the views of models; by default, all of :data:`VIEWS`.
     """
     if isinstance(value, ndb.Model):
         seen = VIEWS if views is None else views
@@ -133,7 +133,7 @@ FIRST_VIEWS: dict[str, Callable[[Any], Any]] = {
     "written": lambda entity: model._entity_to_ds_entity(entity),
     "vars": lambda entity: vars(entity)["_values"] == vars(copy.deepcopy(entity))["_values"],
 }
-"""What may be the first thing that is done with a model."""
+"""Operations that may be the first on a model."""
 
 
 def models(value: Any) -> Iterator[Any]:

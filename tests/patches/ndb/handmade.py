@@ -28,7 +28,7 @@ class Person(ndb.Model):
 
 
 class Other(ndb.Model):
-    """What keys may have been given by mistake."""
+    """A model that was given as a key by mistake."""
 
 
 class Animal(polymodel.PolyModel):

@@ -1,4 +1,4 @@
-"""Models and what they hold as plain structures that compare strictly."""
+"""Models and their values as plain structures that compare strictly."""
 
 from __future__ import annotations
 

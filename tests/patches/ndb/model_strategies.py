@@ -34,8 +34,8 @@ class Sort:
 
     Attributes:
         make: makes one; takes options of properties.
-        values: what may be assigned to one, and be stored.
-        options: which options ``make`` takes beyond ``name``.
+        values: values that can be assigned to one and stored.
+        options: the options that ``make`` takes beyond ``name``.
         writable: whether it may be assigned to.
     """
 
@@ -92,7 +92,7 @@ def people() -> Values:
 
 
 def ndb_key(*path: Any) -> Callable[[], Any]:
-    """Return what makes a key: that takes a context."""
+    """Return a function that makes a key, which needs a context."""
     return lambda: ndb.Key(*path)
 
 
@@ -193,7 +193,7 @@ _OPTIONS: dict[str, Any] = {
 
 @dataclass
 class Shape:
-    """A model class and what may be assigned to its properties, by the names in the code."""
+    """A model class and the values for its properties, by the names in the code."""
 
     model_class: Any
     values: dict[str, Values] = field(default_factory=dict)
@@ -306,19 +306,19 @@ def _instance(draw: DrawFn, shape: Shape) -> Any:
 
 @st.composite
 def stored_entities(draw: DrawFn) -> Stored:
-    """What ndb has stored, with or without ``legacy_data`` as the context says."""
+    """An entity that ndb has stored, with ``legacy_data`` as in the context."""
     shape = draw(shapes())
     try:
         raw = serialised(_instance(draw, shape))
     except (AttributeError, TypeError, ValueError, exceptions.BadValueError):
-        # What ndb does not manage to write, it cannot have stored.
+        # ndb cannot have stored a model that it fails to write.
         raw = raw_entities.without_properties(KIND)
     return Stored(shape, raw)
 
 
 @st.composite
 def changed_entities(draw: DrawFn, *, faulty: bool = False) -> Stored:
-    """What ndb has stored, with anything changed that another program could have."""
+    """An entity that ndb has stored, with any change that another program could make."""
     stored = draw(stored_entities())
     names = [*stored.shape.stored_names, *stored.shape.names]
     return Stored(stored.shape, draw(raw_entities.changed(stored.raw, names, faulty=faulty)))

@@ -64,7 +64,7 @@ def stock_model(raw: bytes) -> Any:
 
 
 def received(raw: bytes) -> Any:
-    """Return what stands in for the entity ``raw`` in a response or in the cache."""
+    """Return the proxy of the entity ``raw`` in a response or in the cache."""
     handle = reads._new_cached_entity()
     handle._pb.MergeFromString(raw)
     return handle
@@ -108,10 +108,10 @@ class Pair:
         return cls(stock_model(raw), lazy_model(raw))
 
     def both(self, operation: Callable[[Any], Any]) -> Any:
-        """Apply ``operation`` to both and compare what it gives or raises.
+        """Apply ``operation`` to both and compare its results or errors.
 
         Returns:
-            What the patched side gave, as :func:`snapshot`, or ``Raised``.
+            The result of the patched side, as :func:`snapshot`, or ``Raised``.
         """
         expected = seen(lambda: operation(self.stock))
         with patched():
@@ -139,9 +139,9 @@ class Pair:
 
 
 def seen(call: Callable[[], Any]) -> Any:
-    """Return what ``call`` gives, as :func:`snapshot`, or raises.
+    """Return the result of ``call``, as :func:`snapshot`, or its error.
 
-    Texts that name the class of an entity are taken to be about the stock one.
+    In texts, the class of a lazy entity becomes the stock one.
     """
     with geo_points_without_address():
         result = outcome(lambda: snapshot(call()))
@@ -167,28 +167,28 @@ def fixed_now() -> AbstractContextManager[Any]:
 
 @contextmanager
 def context(*, legacy_data: bool) -> Iterator[None]:
-    """Enter a context, which most of ndb asks for; the clock of what ndb writes stands still."""
+    """Enter a context, which most of ndb needs; the clock of written properties stands still."""
     with CLIENT.context(legacy_data=legacy_data), fixed_now(), geo_points_without_address():
         yield
 
 
 FEWER = settings(max_examples=settings().max_examples // 2, derandomize=True)
-"""For each of two ways, half of what a test would do for one."""
+"""For tests that run in two ways: half of the examples for each."""
 
 LEGACY = [pytest.param(False, id="modern"), pytest.param(True, id="legacy")]
 """The ways that a context has models written, for :func:`context`."""
 
 
 def reading(name: str) -> Callable[[Any], Any]:
-    """Return what reads an attribute."""
+    """Return a function that reads an attribute."""
     return operator.attrgetter(name)
 
 
 def assigning(name: str, value: Any) -> Callable[[Any], None]:
-    """Return what assigns to an attribute, each time an object of its own."""
+    """Return a function that assigns a new copy to an attribute."""
     return lambda entity: setattr(entity, name, copy.deepcopy(value))
 
 
 def deleting(name: str) -> Callable[[Any], None]:
-    """Return what deletes an attribute."""
+    """Return a function that deletes an attribute."""
     return lambda entity: delattr(entity, name)

@@ -1,4 +1,4 @@
-"""Changes to serialised entities that make of them what their models did not expect."""
+"""Changes to serialised entities that their models do not expect."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _embedded_of(properties: dict[str, Any]) -> Entity:
 
 _ONE = st.one_of(_SCALARS, _SCALARS, _USER, _embedded(st.one_of(_SCALARS, _embedded(_SCALARS))))
 VALUES = st.one_of(_ONE, _ONE, st.lists(_ONE, max_size=3))
-"""Any value, whatever a property was declared to be."""
+"""Any value, independent of the declared property."""
 
 
 def value_message(value: Any, meaning: int | None = None, *, each: bool = False) -> Any:
@@ -103,7 +103,7 @@ def value_message(value: Any, meaning: int | None = None, *, each: bool = False)
 
 
 def entity_of(kind: str, properties: dict[str, Any]) -> bytes:
-    """Serialise an entity of a kind; values are what an entity can hold, or messages."""
+    """Serialise an entity of a kind; values are those of entities, or messages."""
     message = EntityMessage()
     message.key.partition_id.project_id = "p"
     message.key.path.add(kind=kind, id=5)
@@ -157,7 +157,7 @@ FAULTS = _faults()
 
 @st.composite
 def changed(draw: DrawFn, raw: bytes, names: Sequence[str], *, faulty: bool = False) -> bytes:
-    """Change some properties of an entity: of what its model knows by ``names``, and of others.
+    """Change some properties of an entity: those that its model knows by ``names``, and others.
 
     Args:
         draw: hypothesis's.

@@ -19,12 +19,12 @@ class Sides:
 
     Args:
         client: an ndb client.
-        stored: the namespace in which :func:`tests.patches.ndb.stored.store` has stored models, for
-            everybody to read.
-        own: a namespace that is nobody else's.
-        names: what is patched.
-        complete: whether the server has all that is tested here. Of one that may not have it, only
-            that both sides get the same is checked.
+        stored: the namespace of the models of :func:`tests.patches.ndb.stored.store`, which all
+            tests read.
+        own: a namespace for this test alone.
+        names: the clients to patch.
+        complete: whether the server has every tested feature. For another server, only the equality
+            of both sides is checked.
     """
 
     def __init__(
@@ -46,12 +46,12 @@ class Sides:
             lazyentity.unpatch()
 
     def context(self, **options: Any) -> Any:
-        """Return a context for reads of what is stored."""
+        """Return a context for reads of the stored models."""
         return self.client.context(**{"namespace": self._stored, **options})
 
     @contextmanager
     def lazy_context(self, **options: Any) -> Iterator[Any]:
-        """Give a context for lazy reads of what is stored."""
+        """Give a context for lazy reads of the stored models."""
         with self.lazily(), self.context(**options) as context:
             yield context
 
@@ -77,13 +77,13 @@ class Sides:
 
         Args:
             scenario: called inside a context of its own. All that it returns is compared.
-            lazy: whether the models that it returns are lazy; None, if it makes some by itself.
-            writes: whether what is stored has to be restored for another run.
+            lazy: whether the models that it returns are lazy; None if it makes some by itself.
+            writes: whether the stored models have to be restored for another run.
             works: whether a complete server lets the scenario succeed.
             options: of the contexts.
 
         Returns:
-            The description of what the scenario returned.
+            The description of the scenario's result.
         """
         context = self.own_context if writes else self.context
         storages_seen: list[set[str]] = []
@@ -123,6 +123,6 @@ class Sides:
 
 
 def read_counted(sides: Sides, cache: Any, read: Any, **options: Any) -> tuple[Any, list[str]]:
-    """Read in a context of its own; return what was read, and the calls that it took."""
+    """Read in a context of its own; return the description of the result, and the calls made."""
     with counted_calls() as calls, sides.context(global_cache=cache, **options):
         return describe(read()), calls

@@ -159,7 +159,7 @@ def residence(number: int) -> Residence:
 
 
 def item(number: int) -> Item:
-    """Return an item with every property set that is not called otherwise."""
+    """Return an item with all properties set but the one for absent values."""
     return Item(
         id=number,
         number=number,

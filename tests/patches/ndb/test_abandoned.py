@@ -1,4 +1,4 @@
-"""Contexts of ndb that nobody leaves before the interpreter exits."""
+"""Contexts of ndb that are still entered when the interpreter exits."""
 
 from __future__ import annotations
 

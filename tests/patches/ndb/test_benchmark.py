@@ -1,4 +1,4 @@
-"""The benchmark of models measures what it says it does."""
+"""The benchmark of models does the reads that it names."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_the_grid() -> None:
 
 
 def test_table_of_calls() -> None:
-    """The calls are a row for each number of properties, with what each read gained."""
+    """The calls are a row for each number of properties, with the gain of each read."""
     lines = [
         end_to_end_models.measure("ndb get_multi", 3, properties, read, ONCE)
         for properties in (5, 6)
@@ -111,7 +111,7 @@ def test_table_of_calls() -> None:
 
 
 def test_the_lazy_side_is_lazy() -> None:
-    """And reads what the case says, no more."""
+    """And reads the properties of the case, no others."""
     case = models.case("Model", 10, "4")
     tasks = models.tasks(case)
     with models.CONTEXTS["lazy"]():

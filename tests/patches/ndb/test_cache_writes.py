@@ -63,7 +63,7 @@ class TestWrites:
 
     @pytest.mark.parametrize("fails", [False, True])
     def test_transaction(self, loopback_sides: Sides, cache: Any, *, fails: bool) -> None:
-        """A transaction reads past the cache, and what it writes is not hidden by it."""
+        """A transaction reads past the cache, and the cache does not hide its writes."""
         sides = loopback_sides
         sides.store()
 

@@ -1,4 +1,4 @@
-"""The global cache: hits give lazily what stock ndb gives, and stock ndb reads what is cached."""
+"""The global cache: hits give stock ndb's results lazily, and stock ndb reads the cached bytes."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class TestHits:
             assert seen() == stock
 
     def test_of_some(self, loopback_sides: Sides, cache: Any) -> None:
-        """Hits, misses and what does not exist, in one read."""
+        """Hits, misses and missing entities in one read."""
         sides = loopback_sides
         keys = [("Item", number) for number in (1, COUNT + 1, 2, 3)]
         with sides.context():

@@ -36,7 +36,7 @@ READS: dict[str, Callable[[], Any]] = {
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
 @pytest.mark.parametrize("names", [(), ("ndb",)], ids=["all", "ndb alone"])
 def test_reads(loopback_sides: Sides, read: Callable[[], Any], names: tuple[str, ...]) -> None:
-    """Models, and the order of what is in them, are stock ndb's."""
+    """Models, and the order of their properties, are stock ndb's."""
     sides = loopback_sides
 
     def run() -> Any:
@@ -54,7 +54,7 @@ def test_reads(loopback_sides: Sides, read: Callable[[], Any], names: tuple[str,
 
 
 def test_the_mode_can_be_changed(loopback_sides: Sides) -> None:
-    """That of ndb alone, whatever that of the other client is; by the next conversion."""
+    """The mode of ndb changes with the next conversion, independent of the other client's."""
     sides = loopback_sides
     try:
         for eager, expected in ((True, "dict"), (False, "LazyValues"), (True, "dict")):
@@ -68,9 +68,10 @@ def test_the_mode_can_be_changed(loopback_sides: Sides) -> None:
 
 
 def test_from_the_global_cache(loopback_sides: Sides) -> None:
-    """Models of cached bytes are stock ndb's as well, whoever put the bytes into the cache.
+    """Models of bytes that stock or patched ndb cached are stock ndb's as well.
 
-    But for the order, which depends on it: ndb caches what it has encoded anew.
+    Only the order depends on the writer of the cache: stock ndb caches entities that it encoded
+    again.
     """
     sides = loopback_sides
 
@@ -98,7 +99,7 @@ def test_from_the_global_cache(loopback_sides: Sides) -> None:
 
 
 def test_writes(loopback_sides: Sides) -> None:
-    """What was read eagerly is written as stock ndb writes it."""
+    """Eagerly read models are written as by stock ndb."""
     sides = loopback_sides
 
     def rewrite() -> None:

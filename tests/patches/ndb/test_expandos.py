@@ -1,4 +1,4 @@
-"""Expandos: the dynamic properties, which ndb makes of what is stored, are made when asked for."""
+"""Expandos: dynamic properties, which ndb makes from the stored entity, are made on request."""
 
 from __future__ import annotations
 
@@ -251,7 +251,7 @@ def test_defaults_of_the_class_are_those_of_the_time_of_reading(
 
 
 def test_a_property_that_the_class_gets_later() -> None:
-    """What was dynamic is defined from then on."""
+    """A dynamic property becomes a defined one."""
     kind = type("Growing", (ndb.Expando,), {"known": ndb.IntegerProperty("k")})
     raw = entity_of("Growing", PROPERTIES)
     assert lazy_model(raw).text == "text"
@@ -276,7 +276,7 @@ def test_inside_of_other_models() -> None:
 
 @pytest.mark.parametrize("fault", FAULTS, ids=range(len(FAULTS)))
 def test_a_dynamic_property_fails_alone(fault: Any) -> None:
-    """Where stock makes no model at all, what is beside the faulty property can be read."""
+    """Where stock makes no model at all, the properties beside the faulty one can be read."""
     raw = entity_of("Expanding", {"text": "text", "faulty": fault, "k": 1})
     expected = outcome(stock_model, raw)
     assert isinstance(expected, Raised)

@@ -1,4 +1,4 @@
-"""Models decode what is read, and nothing inside eager()."""
+"""Models decode only the properties that are read, and are stock's inside eager()."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A batch of lookups is given the results that stock ndb's is given, whatever the server sends."""
+"""A batch of lookups gets stock ndb's results for any response of the server."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def test_responses(loopback_sides: Sides, raw: bytes) -> None:
 
 
 def test_another_response(loopback_sides: Sides) -> None:
-    """So does a response of the client's own, as a transport of somebody's may give it."""
+    """So does the client's own response message, which an application's transport may return."""
 
     def response() -> Any:
         return datastore_pb2.LookupResponse.deserialize(RESPONSES["several"])
@@ -190,7 +190,7 @@ def test_a_call_that_failed(loopback_sides: Sides) -> None:
 
 
 def test_keys_that_are_refused(loopback_sides: Sides) -> None:
-    """What is no key is refused as by the client; any other is asked for, complete or not."""
+    """Objects that are no keys are refused as by the client; all keys are sent, complete or not."""
 
     class OtherKey(Key):
         pass
@@ -227,7 +227,7 @@ def test_what_the_future_says(loopback_sides: Sides) -> None:
 
 
 def test_hooks_of_all_models(loopback_sides: Sides, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A hook that somebody sets on ``Model`` itself is called for every get."""
+    """A hook that an application sets on ``Model`` itself is called for every get."""
     called: list[Any] = []
 
     def hook(_cls: Any, key: Any, future: Any) -> None:
@@ -241,7 +241,7 @@ def test_hooks_of_all_models(loopback_sides: Sides, monkeypatch: pytest.MonkeyPa
     hooks = [
         classmethod(hook),
         staticmethod(functools.partial(hook, None)),
-        # Says of itself that it is what it wraps.
+        # Passes for the method that it wraps.
         wrapt.FunctionWrapper(
             vars(ndb.Model)["_post_get_hook"], lambda _wrapped, _, args, _options: hook(None, *args)
         ),
@@ -253,7 +253,7 @@ def test_hooks_of_all_models(loopback_sides: Sides, monkeypatch: pytest.MonkeyPa
 
 
 def test_encoders_of_keys(loopback_sides: Sides) -> None:
-    """What somebody puts in place of the client's ``Key.to_protobuf`` encodes the keys."""
+    """A replacement of the client's ``Key.to_protobuf`` encodes the keys."""
     original: Any = Key.to_protobuf
 
     def other(key: Key) -> Any:
@@ -277,13 +277,13 @@ def test_encoders_of_keys(loopback_sides: Sides) -> None:
 
 
 def test_debugging(loopback_sides: Sides, caplog: pytest.LogCaptureFixture) -> None:
-    """What ndb logs when it is asked to."""
+    """ndb logs the same with debugging on."""
     caplog.set_level(logging.DEBUG, _datastore_api.log.name)
 
     def scenario() -> Any:
         caplog.clear()
         ndb.get_multi([ndb.Key("Item", number) for number in (1, 2)])
-        # What comes first is the number of the context.
+        # The number of the context comes first.
         texts = [record.message.partition(": ")[2] for record in caplog.records]
         return [text.partition(" ")[0] for text in texts]
 

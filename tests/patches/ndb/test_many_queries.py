@@ -80,7 +80,7 @@ class TestManyQueries:
 
 
 def _of_both() -> Any:
-    """Return what ndb makes two queries of, ordered by what these have to be asked for."""
+    """Return a query that ndb splits in two, ordered by a property that both have to return."""
     return Item.query(Item.parity.IN(["odd", "even"])).order(-Item.number)
 
 

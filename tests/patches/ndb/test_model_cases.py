@@ -58,7 +58,7 @@ def test_one_property(raw: bytes, name: str) -> None:
     ids=["repr", "to_dict", "write", "equality"],
 )
 def test_everything(raw: bytes, read: Callable[[Any], Any]) -> None:
-    """So it is for what reads all of them."""
+    """Operations that read all properties make them all."""
     pair = Pair.of(raw)
     pair.both(read)
     pair.agree()
@@ -75,7 +75,7 @@ def test_reading_one_property_makes_no_other() -> None:
 
 
 def context_of(*, legacy_data: bool) -> Any:
-    """Write in one way, whatever the test is run with."""
+    """Write in one way, independent of the test's parameters."""
     return ndb.context.get_context().new(legacy_data=legacy_data).use()
 
 
@@ -137,7 +137,7 @@ def test_pickles_are_loaded_where_lazyentity_is_not(raw: bytes) -> None:
 
 
 def outcomes(raw: bytes, read: Callable[[Any], Any]) -> tuple[Any, Any]:
-    """Return what reading gives of the model made by either side."""
+    """Return the outcome of reading the model of each side."""
     expected = outcome(lambda: read(stock_model(raw)))
     made = outcome(lazy_model, raw)
     if isinstance(made, Raised):
@@ -159,7 +159,7 @@ def test_key_of_another_kind_comes_before_a_class_that_is_not_known() -> None:
 @pytest.mark.parametrize("fault", FAULTS, ids=range(len(FAULTS)))
 @pytest.mark.parametrize("name", ["blob", "small_blob", "person", "json", "address", "is", "i"])
 def test_a_faulty_property_leaves_the_others_alone(name: str, fault: Any) -> None:
-    """Any other property can be read, with a meaning or without, whatever it is that fails."""
+    """Any other property can be read, with a meaning or without, after any fault."""
     others = {
         "blob": b"b",
         "sb": value_message(b"b", 22),
@@ -189,7 +189,7 @@ def test_a_projection(raw: bytes) -> None:
 
 
 def test_public_patching(raw: bytes) -> None:
-    """``lazyentity.patch("ndb")`` is what is tested here."""
+    """This tests ``lazyentity.patch("ndb")``."""
     lazyentity.patch("ndb", strict=True)
     try:
         lazy = model._entity_from_protobuf(received(raw))

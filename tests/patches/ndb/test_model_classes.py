@@ -44,7 +44,7 @@ class Stacked(Loud):
 
 
 class Counting(ndb.IntegerProperty):
-    """One that is told of what is read, in another place each time."""
+    """A property that overrides several parts of reading."""
 
     def _get_value(self, entity: Any) -> Any:
         return ("got", super()._get_value(entity))
@@ -71,7 +71,7 @@ class Custom(ndb.Model):
         super().__init__(**values)
         self.made_by_hand = True
         if "loud" not in values:
-            setattr(self, "loud", "<3>")  # noqa: B010  # mypy takes it for what it is on the class
+            setattr(self, "loud", "<3>")  # noqa: B010  # mypy takes it for the property
 
 
 class Keeping(ndb.Model):

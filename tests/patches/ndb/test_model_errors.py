@@ -1,4 +1,4 @@
-"""What stock ndb refuses to make a model of: the one property that is to blame is not read."""
+"""Entities that stock ndb refuses to convert: only the faulty property cannot be read."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.usefixtures("either_context")
 @FEWER
 @given(stored=changed_entities(faulty=True), data=st.data())
 def test_one_property_fails_alone(stored: Stored, data: st.DataObject) -> None:
-    """It raises what stock raises, each time, and says which property it is; others are read."""
+    """Reading it raises stock's error each time and names the property; others can be read."""
     expected = seen(lambda: stock_model(stored.raw))
     assume(isinstance(expected, Raised))
     made = without_class(outcome(lazy_model, stored.raw))
@@ -64,10 +64,10 @@ def test_one_property_fails_alone(stored: Stored, data: st.DataObject) -> None:
             assert not HAS_NOTES or name in told_by(partial(made._values.__getitem__, name))
             prop = made._properties[name]
             if not isinstance(prop, ndb.ComputedProperty):
-                # Which never looks at what is stored.
+                # A computed property never reads the stored value.
                 assert not HAS_NOTES or name in told_by(partial(getattr, made, prop._code_name))
     if expected not in errors:
-        # What the model does not take from the entity is not looked at.
+        # Properties that the model does not take from the entity are not read.
         rest = set(raw_entities.names_in(stored.raw)) - set(made._values)
         assert expected in [seen(partial(stock_value, stored.raw, name)) for name in rest]
     if errors:
@@ -77,7 +77,7 @@ def test_one_property_fails_alone(stored: Stored, data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("fault", FAULTS, ids=range(len(FAULTS)))
 def test_a_property_of_a_sub_model_fails_alone(fault: Any) -> None:
-    """Where stock makes no model at all, what is beside the faulty property can be read."""
+    """Where stock makes no model at all, the properties beside the faulty one can be read."""
     message = EntityMessage()
     message.key.partition_id.project_id = "p"
     message.key.path.add(kind="Everything", id=5)
@@ -97,12 +97,12 @@ def test_a_property_of_a_sub_model_fails_alone(fault: Any) -> None:
 
 
 def stock_value(raw: bytes, name: str) -> Any:
-    """Make a model of one property alone and return what it has for it."""
+    """Make a model of one property alone and return the property's value."""
     return stock_model(raw_entities.alone(raw, "class", name))._values.get(name)
 
 
 def told_by(read: Callable[[], Any]) -> str:
-    """Return what the error says that ``read`` raises, with its notes."""
+    """Return the text of the error that ``read`` raises, with its notes."""
     with patched(), pytest.raises(Exception) as caught:  # noqa: PT011  # any, it was compared
         read()
     notes: list[str] = getattr(caught.value, "__notes__", [])

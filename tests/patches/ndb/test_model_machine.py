@@ -208,12 +208,12 @@ class Twins(RuleBasedStateMachine):
             twins, self.pair = self.pair, twins
         self.others.append(twins)
 
-    # What always holds.
+    # Invariants.
 
     @invariant()
     @precondition(lambda self: hasattr(self, "pair"))
     def values_are_alike(self) -> None:
-        """What was made has the form that it has in stock; what was not was not read there."""
+        """A value that was made has stock's form; the others were not read in stock."""
         stock, lazy = self.pair.stock._values, self.pair.lazy._values
         assert stock.keys() == lazy.keys()
         for name, value in dict.items(lazy):

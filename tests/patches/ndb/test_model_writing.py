@@ -34,7 +34,7 @@ class Owner(ndb.Model):
 
 
 def test_what_was_changed_and_written_stays_changed() -> None:
-    """A second conversion has what the first one had, whatever was read in between."""
+    """A second conversion gives the contents of the first one, after any reads in between."""
     home = Entity()
     home.update({"street": "old", "city": "c"})
     pair = Pair.of(entity_of("Owner", {"number": 1, "home": home, "homes": [home]}))
@@ -106,7 +106,7 @@ def test_a_sub_model_is_not_what_it_was_made_of() -> None:
 
 
 def test_a_context_in_a_decorator() -> None:
-    """Calls within calls each put back what they found."""
+    """Nested calls each restore the context that they found."""
     before = get_context()
     other = before.new()
     with patched():

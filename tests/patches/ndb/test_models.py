@@ -68,7 +68,7 @@ def on_values(operation: Callable[[dict[str, Any]], Any], entity: Any) -> Any:
 
 
 def state_of(name: str, entity: Any) -> Any:
-    """Return what a property says of its value."""
+    """Return the state of a property's value."""
     prop = entity._properties[name]
     return prop._has_value(entity), prop._is_initialized(entity)
 
@@ -90,7 +90,7 @@ def test_what_ndb_stored(stored: Stored) -> None:
 @FEWER
 @given(stored=changed_entities())
 def test_what_others_stored(stored: Stored) -> None:
-    """So it is where the entity is not what the model declares."""
+    """The models are equal also if the entity does not fit the model's class."""
     pair_of(stored).agree()
 
 
@@ -129,7 +129,7 @@ def test_repr(stored: Stored) -> None:
 @FEWER
 @given(stored=ENTITIES, read=st.booleans())
 def test_equality(stored: Stored, read: bool) -> None:
-    """It is equal to what the stock model is equal to, whichever side of ``==`` it stands on."""
+    """It is equal to the same objects as the stock model, on both sides of ``==``."""
     stock = pair_of(stored).stock
     expected = seen(lambda: stock == stock_model(stored.raw))
 
@@ -151,7 +151,7 @@ def test_equality(stored: Stored, read: bool) -> None:
 @FEWER
 @given(stored=ENTITIES, data=st.data())
 def test_values(stored: Stored, data: st.DataObject) -> None:
-    """``_values`` is the dict that stock has, whatever is asked of it first."""
+    """``_values`` equals stock's dict, with any operation first."""
     pair = pair_of(stored)
     name = data.draw(st.sampled_from([*stored.shape.stored_names, "absent"]))
     operations: list[Callable[[dict[str, Any]], Any]] = [
@@ -203,7 +203,7 @@ def test_copies(duplicate: Callable[[Any], Any], stored: Stored, data: st.DataOb
 @FEW
 @given(stored=ENTITIES)
 def test_pickles_need_nothing_of_ours(stored: Stored) -> None:
-    """What is pickled is loaded by who never heard of lazyentity."""
+    """Pickles can be loaded without lazyentity."""
     pair = pair_of(stored)
     with patched():
         dumped = outcome(pickle.dumps, pair.lazy, 2)
@@ -267,7 +267,7 @@ def test_populate(stored: Stored, data: st.DataObject) -> None:
 @FEWER
 @given(stored=stored_entities())
 def test_stored_entities_are_read_lazily(stored: Stored) -> None:
-    """What all of this is about: nothing is made before it is read."""
+    """No value is made before it is read."""
     lazy = lazy_model(stored.raw)
     if is_lazy(lazy):
         assert lazy._values._undecoded() == list(lazy._values)

@@ -1,4 +1,4 @@
-"""What is known of a class of models is as the class is now."""
+"""The plan of a model's class follows changes of the class."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_property_that_is_added_to_the_class() -> None:
 
 
 def test_an_attribute_of_the_class_that_hides_a_property() -> None:
-    """What stock ndb does not find on the class, it does not take from the entity."""
+    """Stock ndb does not read a property that is hidden on the class, and neither do we."""
 
     class Shrinking(ndb.Model):
         first = ndb.IntegerProperty()
@@ -75,7 +75,7 @@ def test_an_attribute_of_the_class_that_hides_a_property() -> None:
 
 
 class Meta(model.MetaModel):
-    """Marks what is made."""
+    """Marks its instances."""
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         made = super().__call__(*arguments, **options)
@@ -159,7 +159,7 @@ def test_methods_that_a_property_has_of_its_own(kind: str, names: list[str]) -> 
 
 
 class Passing(ndb.IntegerProperty):
-    """Passes on what it gets by name."""
+    """Passes its arguments on by name."""
 
     def __get__(self, entity: Any, unused_cls: Any = None) -> Any:
         return super().__get__(entity=entity, unused_cls=unused_cls)
@@ -240,7 +240,7 @@ _WRAPPED = [
 @pytest.mark.parametrize("read", [["number", "text", "flag"], ["number"], []], ids=str)
 @pytest.mark.parametrize(("owner", "name"), _WRAPPED)
 def test_what_somebody_wraps_later(owner: Any, name: str, read: list[str]) -> None:
-    """A wrapper that says of itself that it is what it wraps is called all the same."""
+    """A wrapper that passes for the wrapped method is still called."""
     called: set[Any] = set()
 
     def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
@@ -251,7 +251,7 @@ def test_what_somebody_wraps_later(owner: Any, name: str, read: list[str]) -> No
         values = [getattr(entity, attribute) for attribute in read]
         return values, written(entity)
 
-    # What its properties are like is seen when the first entity of a class is read.
+    # The first read of an entity inspects the properties of the class.
     class Wrapped(ndb.Model):
         number = ndb.IntegerProperty()
         text = ndb.TextProperty()

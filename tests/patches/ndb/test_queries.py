@@ -1,4 +1,4 @@
-"""Queries, however their results are asked for, give what stock ndb gives."""
+"""Queries give stock ndb's results in every way of reading these."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads by key, whatever asks for them, give what stock ndb gives."""
+"""Reads by key give stock ndb's results from every caller."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class TestLookups:
         loopback_sides.check(scenario, lazy=None)
 
     def test_get_multi_async_with_a_policy_that_fails(self, loopback_sides: Sides) -> None:
-        """Each future has what went wrong with its own key."""
+        """Each future has the error of its own key."""
 
         def policy(key: Any) -> bool:
             if key.id() == 2:
@@ -180,7 +180,7 @@ class TestLookups:
         sides.check(shapes)
 
     def test_constructor(self, sides: Sides) -> None:
-        """A constructor runs, and what was stored goes over what it sets."""
+        """A constructor runs, and stored values replace those that it sets."""
 
         def constructed() -> Any:
             found = ndb.Key(Constructed, 1).get()

@@ -153,7 +153,7 @@ def test_one_warning_says_which(said: Any, name: str) -> None:
 
 
 def test_module_of_the_calls(said: Any) -> None:
-    """A mock in place of the module is what a key looks itself up with."""
+    """A key looks itself up with the mock in place of the module."""
     assert said["modules"]["lazy"] == said["modules"]["stock"]
     assert said["modules"]["lazy"][1].startswith("[call(<Key('Thing', 1)")
 

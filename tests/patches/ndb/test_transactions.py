@@ -1,4 +1,4 @@
-"""Transactions: reads and writes in them, and what is left of them when they fail."""
+"""Transactions: reads and writes in them, and the state after they fail."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.patches.ndb.stored import Constructed, Dotted, Hooked, Item, Loose, S
 
 
 class Failed(Exception):
-    """What a transaction is ended by."""
+    """The error that ends a transaction."""
 
 
 def _changed(found: Any) -> Any:
@@ -118,7 +118,7 @@ class TestCommitted:
         sides.check(lambda: ndb.transaction(lambda: _key().get(), read_only=True))
 
     def test_outside_of_it(self, sides: Sides) -> None:
-        """What was read before the transaction is another object than what is read in it."""
+        """A model read before the transaction is another object than the one read in it."""
 
         def change() -> Any:
             before = _key().get()

@@ -39,10 +39,10 @@ class Grammar:
     """Which messages are drawn.
 
     Attributes:
-        odd: with encodings that are legal but that no serialiser writes.
+        odd: with legal encodings that no serialiser writes.
         faulty: with keys and values that the stock client refuses to convert.
         nan: with doubles that are not equal to themselves.
-        depth: how many levels of entities and arrays a property may hold.
+        depth: the most levels of entities and arrays in a property.
         properties: the most properties that an entity has at the top.
     """
 
@@ -54,7 +54,7 @@ class Grammar:
 
     @property
     def inner(self) -> Grammar:
-        """The grammar of what is one level further down."""
+        """The grammar of the next level down."""
         return replace(self, depth=self.depth - 1, properties=3)
 
 
@@ -279,7 +279,7 @@ _NULLS = st.sampled_from([0, 0, 1, -1])
 
 
 def _member(draw: DrawFn, grammar: Grammar) -> Fields:
-    """Draw one member of the oneof ``value_type``."""
+    """Draw one case of the oneof ``value_type``."""
     name = draw(_MEMBERS if grammar.depth > 0 else _LEAF_MEMBERS)
     number: int = getattr(VALUE, name)
     match name:

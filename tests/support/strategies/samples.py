@@ -51,7 +51,7 @@ def serialise(
 
     Args:
         properties: names and values.
-        excluded: which of them are excluded from indexes.
+        excluded: the names excluded from indexes.
         meanings: meanings by name; of a list, that of the list and a list of its elements' or None.
     """
     entity = Entity(key=Key("Kind", "name", project="p"), exclude_from_indexes=excluded)

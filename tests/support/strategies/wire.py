@@ -21,9 +21,9 @@ def varint(value: int, padding: int = 0, most: int = _MOST_BYTES_64) -> bytes:
     """Encode ``value``, negative ones as 64-bit two's complement.
 
     Args:
-        value: what to encode.
-        padding: how many redundant bytes to add, as far as ``most`` allows.
-        most: how many bytes a parser accepts in this place.
+        value: the number to encode.
+        padding: the number of redundant bytes, as far as ``most`` allows.
+        most: the most bytes that a parser accepts in this place.
     """
     value &= 0xFFFF_FFFF_FFFF_FFFF
     encoded = bytearray()
@@ -47,7 +47,7 @@ class Field(NamedTuple):
     Attributes:
         number: the field's number.
         wire_type: how ``payload`` is framed.
-        payload: what stands between tag (and length) and the next field (or the end of a group).
+        payload: the bytes between tag (and length) and the next field (or the end of a group).
         padding: redundant bytes in tag and length.
     """
 
