@@ -66,7 +66,7 @@ def _subclasses(kind: type) -> Iterator[Any]:
         yield from _subclasses(found)
 
 
-# The library's own, too: these are what callers get.
+# The library's own, too: callers get these.
 derived_type(DetachedEntity, LazyEntity)
 KINDS: list[Any] = sorted(
     {*CLASSES, *(found for kind in CLASSES for found in _subclasses(kind))},

@@ -195,7 +195,7 @@ _ODD = wire.encode(
         wire.Field(99, wire.START_GROUP, b""),
     ]
 )
-# More than 64 values of four bytes: an array beyond what Python's allocator keeps in its blocks.
+# More than 64 values of four bytes: an array too large for the blocks of Python's allocator.
 _WIDE = serialise({f"property {number}": number for number in range(300)})
 
 PATHS: dict[str, tuple[Use, bytes]] = {

@@ -1,1 +1,1 @@
-"""Tests of patch() and unpatch(): when they act, what they replace, and in which order."""
+"""Tests of patch() and unpatch(): their times, replacements and orders."""

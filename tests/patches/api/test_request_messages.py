@@ -132,7 +132,7 @@ def _check(
 
 @given(_REQUESTS)
 def test_lookup_requests(request: dict[str, Any]) -> None:
-    """The same message, of the same class, that shares nothing with what it was made of."""
+    """The same message, of the same class, that shares nothing with the request."""
 
     def change(made: Any) -> None:
         made.keys.append(entity_pb2.Key())
@@ -168,7 +168,7 @@ _COMMITS = st.fixed_dictionaries(
 
 @given(_COMMITS)
 def test_commit_requests(request: dict[str, Any]) -> None:
-    """The same message, of the same class, that shares nothing with what it was made of."""
+    """The same message, of the same class, that shares nothing with the request."""
 
     def change(made: Any) -> None:
         made.mutations.append(datastore_pb2.Mutation())

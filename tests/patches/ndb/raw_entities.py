@@ -88,7 +88,7 @@ def value_message(value: Any, meaning: int | None = None, *, each: bool = False)
     """Return a value as it is stored.
 
     Args:
-        value: what an entity can hold.
+        value: the value of a property.
         meaning: its meaning, if it has one.
         each: give the elements of a list the meaning, not the list.
     """

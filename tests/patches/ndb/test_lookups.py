@@ -277,7 +277,7 @@ def test_encoders_of_keys(loopback_sides: Sides) -> None:
 
 
 def test_debugging(loopback_sides: Sides, caplog: pytest.LogCaptureFixture) -> None:
-    """ndb logs the same with debugging on."""
+    """The logs of ndb are the same with debugging on."""
     caplog.set_level(logging.DEBUG, _datastore_api.log.name)
 
     def scenario() -> Any:
