@@ -40,7 +40,7 @@ class Evil:
 
     @classmethod
     def act(cls) -> Any:
-        """Do something to an object of the pool, and return something; or raise."""
+        """Change an object of the pool, and return any object or raise."""
         if cls._left <= 0 or not cls.pool:
             return None
         cls._left -= 1
@@ -108,7 +108,7 @@ HostileZone: Any = _hostile(datetime.tzinfo, "utcoffset", "dst", "tzname", "from
 
 
 class HostileAttributes:
-    """Each attribute is something else."""
+    """Each attribute is an object of another type."""
 
     def __getattr__(self, name: str) -> Any:
         return Evil.act()

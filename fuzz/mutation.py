@@ -158,7 +158,7 @@ def _with_other_payload(
 
 
 def parsed(raw: bytes) -> list[Field] | None:
-    """Return the fields of the message ``raw``; None if it is none, or has groups."""
+    """Return the fields of the message ``raw``; None if it cannot be parsed, or has groups."""
     fields = []
     at = 0
     while at < len(raw):

@@ -173,7 +173,7 @@ class Done:
 
 
 def _outcome(call: Callable[..., Any], *args: Any) -> Any:
-    """As ``outcome``; addresses and the name of the class, which rightly differ, are left out."""
+    """As ``outcome``, without the intended differences: addresses and the name of the class."""
     result = outcome(call, *args)
     if isinstance(result, Raised):
         text = _ADDRESS.sub("", result.text)
@@ -182,7 +182,7 @@ def _outcome(call: Callable[..., Any], *args: Any) -> Any:
 
 
 def lazily(case: Case) -> Done | None:
-    """Do a case lazily; None, if there is no stock counterpart."""
+    """Do a case lazily; None if there is no stock counterpart."""
     side = Side(case.raw, True, {})
     steps = _stepped(side, case)
     if case.tainted:
@@ -196,7 +196,7 @@ def compare(case: Case, done: Done | None) -> None:
     """Do a case with the stock client, and compare.
 
     Raises:
-        AssertionError: something is different.
+        AssertionError: the sides differ.
     """
     if done is None:
         return

@@ -186,7 +186,7 @@ def compare(case: Case, lazy: Any) -> None:
     """Read a response with the stock client, and compare.
 
     Raises:
-        AssertionError: something is different.
+        AssertionError: the sides differ.
     """
     expected = read(case)
     if isinstance(expected, Raised):

@@ -51,7 +51,7 @@ def _drawn(grammar: Grammar) -> set[bytes]:
 
 
 def _responses() -> tuple[bytes, bytes]:
-    """A lookup's and a query's response, each with two results and something of everything else."""
+    """A lookup's and a query's response, each with two results and every other field."""
     lookup = datastore_pb2.LookupResponse.pb()(transaction=b"t", read_time={"seconds": 1})
     query = datastore_pb2.RunQueryResponse.pb()(
         batch={"skipped_results": 1, "end_cursor": b"end", "more_results": 3}, transaction=b"t"

@@ -1,8 +1,8 @@
 """The operations on an entity: each step applies one to a lazy or to a stock entity.
 
 A step takes the side that it is done on, and a source of chance that is the same on both sides.
-Where the two rightly differ (the order of properties), the lazy side leaves a record for the stock
-one, which goes second.
+Where the two may differ (the order of properties), the lazy side leaves a record for the stock
+side, which runs second.
 """
 
 from __future__ import annotations

@@ -26,25 +26,25 @@ _DEEPEST = 60
 
 
 class Text(str):
-    """A str that is none."""
+    """A subclass of str."""
 
     __slots__ = ()
 
 
 class Number(enum.IntEnum):
-    """An int that is none."""
+    """A subclass of int."""
 
     ONE = 1
 
 
 class Items(list[Any]):
-    """A list that is none."""
+    """A subclass of list."""
 
     __slots__ = ()
 
 
 class Mapping(dict[Any, Any]):
-    """A dict that is none."""
+    """A subclass of dict."""
 
     __slots__ = ()
 

@@ -28,7 +28,7 @@ def requested_backend() -> str:
     """Return ``"native"``, ``"pure"``, or ``""`` if there is no request.
 
     Raises:
-        ImportError: if something else is requested.
+        ImportError: if another name is requested.
     """
     requested = os.environ.get(_REQUEST, "")
     if requested not in ("", "native", "pure"):

@@ -174,9 +174,9 @@ class _Walk:
 def _decode_containers(
     stack: list[Any], objects: list[Any], seen: dict[int, Any], models: list[Any] | None
 ) -> bool:
-    """Empty ``stack``; the objects in it whose attributes are to be looked at go to ``objects``.
+    """Empty ``stack``; objects in it whose attributes are to be searched go to ``objects``.
 
-    Pydantic models go to ``models``; if that is None, they are looked into like other records.
+    Pydantic models go to ``models``; if that is None, they are searched like other records.
     """
     found = False
     while stack:
@@ -310,7 +310,7 @@ def _held_by(value: Any) -> Iterable[Any]:
     # Dispatched by the type: an object may pass for one of another class.
     try:
         return list(held_by.dispatch(type(value))(value))
-    except Exception:  # noqa: BLE001  # an object that cannot be looked into gives nothing to decode
+    except Exception:  # noqa: BLE001  # an object that cannot be searched has nothing to decode
         return ()
 
 

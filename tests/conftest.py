@@ -58,5 +58,5 @@ def pytest_report_header() -> list[str]:
 
 @pytest.fixture(scope="session", params=list(IMPLEMENTATIONS))
 def lazy_type(request: pytest.FixtureRequest) -> type[LazyEntity]:
-    """Each implementation in turn. Of the session, as hypothesis asks of a fixture."""
+    """Each implementation in turn. Session scope, as hypothesis requires of a fixture."""
     return IMPLEMENTATIONS[request.param]

@@ -69,7 +69,7 @@ class Installer:
         self._uv = uv
 
     def wheel(self) -> Path:
-        """Return the wheel of this Python, built unless it is there and its sources are as before.
+        """Return the wheel of this Python; build it first if it is missing or its sources changed.
 
         Raises:
             subprocess.CalledProcessError: building failed, and has said why on the terminal.

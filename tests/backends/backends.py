@@ -54,7 +54,7 @@ def assert_same_written(raw: bytes) -> None:
         for name in sorted(entity)[::2]:
             outcome(partial(getitem, entity, name))
         written.append(outcome(partial(_written, entity)))
-    # Of several faults, which is met first depends on the order of the properties.
+    # The order of the properties decides which of several faults is met first.
     refused = all(isinstance(side, Raised) and side.kind in REFUSALS for side in written)
     assert refused or written[0] == written[1], written
 
@@ -110,7 +110,7 @@ class Comparison:
     def _attributes(self, read: Callable[[Any], Any], native: Any, pure: Any) -> None:
         ours, theirs = outcome(lambda: read(native)), outcome(lambda: read(pure))
         if isinstance(ours, Raised) and isinstance(theirs, Raised):
-            # Of several faults, which is met first depends on the order of the properties.
+            # The order of the properties decides which of several faults is met first.
             assert issubclass(ours.kind, REFUSALS), ours
         elif not self._is_settled(ours, theirs):
             assert ours == theirs, read
@@ -127,7 +127,7 @@ def _may_hold_more(value: Any, depth: int = 0) -> bool:
 
 def _written(entity: LazyEntity) -> bytes:
     message = EntityMessage.FromString(lazyentity.raw(entity))
-    # Entries that hold something unknown, and so are unknown as a whole, need not be written.
+    # Entries with an unknown field are unknown as a whole, and need not be written.
     message.DiscardUnknownFields()
     return comparable(message)
 

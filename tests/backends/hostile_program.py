@@ -58,7 +58,7 @@ def _lookup() -> bytes:
 
 
 def _instances(kind: Any) -> Iterator[Any]:
-    """Instances as they are made, half made, and of subclasses."""
+    """Complete instances, half-made ones, and those of subclasses."""
     with contextlib.suppress(TypeError):
         yield kind.__new__(kind)
     with contextlib.suppress(TypeError):
@@ -89,7 +89,7 @@ def _instances(kind: Any) -> Iterator[Any]:
 
 def _arguments(kind: Any) -> list[Any]:
     class Hostile:
-        """Answers all that C code may ask for with something of the wrong kind."""
+        """Answers every protocol that C code may use with an object of the wrong type."""
 
         def __getattr__(self, name: str) -> Any:
             return None

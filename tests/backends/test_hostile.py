@@ -15,7 +15,7 @@ _ROOT = Path(__file__).parents[2]
 
 
 def test_hostile_calls() -> None:
-    """Everything that the classes have, called with everything, in a process of its own."""
+    """Every attribute of the classes, called with all arguments, in a process of its own."""
     finished = subprocess.run(
         [sys.executable, "-m", hostile_program.__name__],
         cwd=_ROOT,

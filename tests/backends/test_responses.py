@@ -29,7 +29,7 @@ def test_responses(raw: bytes) -> None:
 
 @given(raw=st.sampled_from(RESPONSES), data=st.data())
 def test_torn_responses(raw: bytes, data: st.DataObject) -> None:
-    """Of a response with a byte changed or its end missing: the same, or both refuse it."""
+    """Both backends split a response with a byte changed or its end missing alike, or refuse it."""
     raw = raw[: data.draw(st.integers(1, len(raw)))]
     at = data.draw(st.integers(0, len(raw) - 1))
     assert_same_split(raw[:at] + bytes([data.draw(st.integers(0, 255))]) + raw[at + 1 :])

@@ -41,7 +41,7 @@ def _read_in_some_order(entity: Any, number: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize("raw", [RICH, MANY], ids=["few", "many"])
 def test_one_object_a_property(lazy_type: type[LazyEntity], raw: bytes) -> None:
-    """Whichever thread reads a property first, and however: all of them get that one object."""
+    """All threads get one object of a property, in any order and by any operation."""
     stock = snapshot(stock_entity(raw))
     for _ in range(ROUNDS):
         entity = lazy_type.from_bytes(raw)

@@ -41,7 +41,7 @@ _numbers = itertools.count()
 
 
 def test_the_latest_value_of_a_key() -> None:
-    """Is the one that is found, in whichever generation the others are."""
+    """The latest is found, in any generation of the others."""
     cache = cache_of()
     for value in ("first", "second", "third"):
         cache.keep("key", value, SIZE)
@@ -63,7 +63,7 @@ def test_ever_new_values_do_not_grow_it() -> None:
 
 
 def test_eviction_takes_constant_time() -> None:
-    """Keeping a value looks at no other, however many there are."""
+    """Keeping a value looks at no other, with any number of values."""
     hashed = 0
 
     class Counted(str):
@@ -167,7 +167,7 @@ def test_ever_new_names(lazy_type: type[LazyEntity], names: int, size: int) -> N
             for _ in range(times):
                 lazy_type.from_bytes(raw)
 
-    # Of entities, the latest are kept parsed.
+    # The latest entities are kept parsed.
     assert retained_by(lambda: read(1)) < MAX_BYTES / 5
     assert MAX_BYTES / 3 < retained_by(lambda: read(2)) < 1.25 * MAX_BYTES
 

@@ -1,4 +1,4 @@
-"""Of an entity that the stock client refuses, everything but the refused part can be had."""
+"""If the stock client refuses an entity, all parts but the refused one can be read."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def describe(result: Any) -> Any:
     """Return ``result`` as plain structures: exact types, values, and order where there is one.
 
     Raises:
-        AssertionError: if there is something in it that no consumer should be given.
+        AssertionError: if it holds an object that no consumer may get.
     """
     if isinstance(result, Raised):
         return result.kind, _neutral(result.text)

@@ -129,7 +129,7 @@ def test_what_bypasses_the_methods_is_not_written(
     bypass: Callable[[Any], object],
     write: Callable[[Any], object],
 ) -> None:
-    """Neither by a lazy entity, nor by the entity that it is in."""
+    """Neither a lazy entity nor the entity around it writes a sentinel."""
     entity = lazy_type.from_bytes(PLAIN)
     bypass(entity)
     outer = _entity(outer=[entity])
@@ -176,7 +176,7 @@ def test_what_bypasses_the_methods_is_not_read(
 
 
 def test_put_back_it_is_undecoded_again(lazy_type: type[LazyEntity]) -> None:
-    """Under a name that the entity came with, the sentinel means the value that it came with."""
+    """Under a received name, the sentinel stands for the received value."""
     entity = lazy_type.from_bytes(PLAIN)
     entity["text"] = "assigned"
     dict.__setitem__(entity, "text", UNDECODED)
@@ -184,7 +184,7 @@ def test_put_back_it_is_undecoded_again(lazy_type: type[LazyEntity]) -> None:
 
 
 def test_containers_that_hold_themselves(lazy_type: type[LazyEntity]) -> None:
-    """And those that are there many times over are looked into once."""
+    """And lists that occur many times are searched once."""
     entity = lazy_type.from_bytes(PLAIN)
     itself: list[Any] = []
     itself.append(itself)

@@ -1,4 +1,4 @@
-"""Attributes of an entity as tools see them that look past reading them."""
+"""Attributes of an entity as seen by tools that bypass attribute access."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class WithMore(Protocol):
 
 
 def test_protocols_checked_at_run_time(lazy_type: type[LazyEntity]) -> None:
-    """As of stock entities, and nothing is read for it that was not read before."""
+    """As for stock entities, without reading any attribute."""
     entity, stock = lazy_type.from_bytes(PLAIN), stock_entity(PLAIN)
     for protocol in (WithKey, WithAll, WithMore):
         assert isinstance(entity, protocol) == isinstance(stock, protocol)
@@ -122,9 +122,9 @@ def test_the_dictionary_is_replaced(
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="object has no __getstate__")
 def test_state(lazy_type: type[LazyEntity]) -> None:
-    """As of stock: everything, though nothing was read before."""
+    """As for stock: everything, though nothing was read before."""
     entity = lazy_type.from_bytes(PLAIN)
     assert entity.__getstate__() == stock_entity(PLAIN).__getstate__()
-    # By this jsonpickle tells whether a class has one of its own.
+    # jsonpickle uses this to tell whether a class defines one.
     own: Any = lazy_type.__getstate__
     assert own is object.__getstate__

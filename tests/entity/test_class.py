@@ -32,7 +32,7 @@ def test_a_method_put_on_entity_that_lazy_entities_have(lazy_type: type[LazyEnti
 
 
 def test_another_class(lazy_type: type[LazyEntity]) -> None:
-    """An entity cannot be given another class; one of that class can be made of it."""
+    """An entity's class cannot be assigned; an instance of another class can be made from it."""
 
     class Own(Entity):
         pass

@@ -34,7 +34,7 @@ READS: dict[str, Callable[[Any], dict[str, Any]]] = {
 
 @pytest.fixture(autouse=True, scope="module")
 def _only_new_objects() -> Iterator[None]:
-    """Have collections look at no more than the objects of these tests: it is faster."""
+    """Limit collections to the objects of these tests, for speed."""
     gc.freeze()
     yield
     gc.unfreeze()
@@ -50,7 +50,7 @@ def _collecting_later(allocations: int, callback: Callable[[], object]) -> Itera
             pending.pop()()
 
     thresholds = gc.get_threshold()
-    # Nothing is allocated as long as there are freed ones to be had; a full collection ends that.
+    # Allocation reuses freed objects as long as there are some; a full collection clears them.
     gc.collect()
     taken: list[object] = [kind() for _ in range(200) for kind in (dict, list)]
     gc.callbacks.append(call_back)

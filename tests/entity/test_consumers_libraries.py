@@ -137,7 +137,7 @@ def _equal_other_entity(entity: Any) -> Any:
     return other == entity
 
 
-# This encoder takes an object that it does not know for its attributes, and has errors of its own.
+# This encoder writes the attributes of unknown objects, and has errors of its own.
 PANDAS_JSON: dict[str, Consumer] = {
     "pandas to_json of a cell": lambda e: pd.DataFrame({"cell": [e]}).to_json(),
     "pandas to_json of rows": lambda e: pd.DataFrame([e]).to_json(orient="records"),
@@ -176,7 +176,7 @@ LOUD: dict[str, Consumer] = {
 def test_loud_or_right(
     lazy_type: type[LazyEntity], consume: Consumer, read: Callable[[Any], object]
 ) -> None:
-    """The result is stock's, or an error that (but for pandas') tells of the sentinel."""
+    """The result is stock's, or an error that names the sentinel (except pandas')."""
     stock = in_order_of(lazy_type.from_bytes(PLAIN), stock_entity(PLAIN))
     expected = outcome(lambda: consume(stock))
     assert not isinstance(expected, Raised)

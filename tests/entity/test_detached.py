@@ -134,7 +134,7 @@ def test_stock_entities_are_returned_as_they_are() -> None:
 
 
 def test_an_unreadable_key_stays_unreadable(lazy_type: type[LazyEntity]) -> None:
-    """It is an error where the key is asked for, as of any lazy entity; a refusal goes before."""
+    """Reading the key raises, as for any lazy entity; a refusal to write comes first."""
     malformed = b"\x0a\x01\xff" + serialise({"text": 1, "more": 2})[len(serialise({})) :]
     detached = detach_one(read_some(lazy_type, malformed, "text"))
     assert detached["text"] == 1
@@ -202,7 +202,7 @@ def test_memory_with_embedded_entities(lazy_type: type[LazyEntity]) -> None:
 
 
 def test_the_original_is_not_referred_to(lazy_type: type[LazyEntity]) -> None:
-    """Neither the entity nor its bytes."""
+    """A detached entity keeps neither the original nor its bytes."""
 
     class Tracked(lazy_type):  # type: ignore[misc, valid-type]  # a base known at run time only
         pass

@@ -48,7 +48,7 @@ def test_writing_is_refused(lazy_type: type[LazyEntity], write: Any) -> None:
 
 
 def test_writing_nothing_is_refused(lazy_type: type[LazyEntity], write: Any) -> None:
-    """Of which nothing was read would delete everything."""
+    """Writing one without any read property would delete everything."""
     with pytest.raises(RuntimeError, match="was detached"):
         write(detach_one(lazy_type.from_bytes(PLAIN)))
 
@@ -93,7 +93,7 @@ def test_empty_ones_are_whole(lazy_type: type[LazyEntity]) -> None:
 
 
 def test_detaching_again(lazy_type: type[LazyEntity]) -> None:
-    """A part stays a part, unless it is asked for as such."""
+    """A detached copy of a detached entity stays refused, unless it is made with partial=True."""
     detached = detach_one(read_some(lazy_type, PLAIN, "text", "number"))
     with pytest.raises(RuntimeError, match="was detached"):
         lazyentity.raw(detach_one(detached))
@@ -121,7 +121,7 @@ MEANINGS = {"list": (9, [None, 15]), "other": 10, "unread": 11}
     ids=["nothing", "in place", "replaced", "removed", "added", "flag"],
 )
 def test_meanings(lazy_type: type[LazyEntity], change: Callable[[Any], object]) -> None:
-    """They are written with the values that they came with, as stock writes them."""
+    """They are written with the received values, as stock writes them."""
     raw = serialise(MEANT, meanings=MEANINGS)
     entity, stock = read_some(lazy_type, raw), part_of_stock(raw, "list", "number", "other")
     for one in (entity, stock):

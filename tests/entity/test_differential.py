@@ -42,7 +42,7 @@ WITHOUT_NAN = entities(Grammar(nan=False))
 def test_properties_read_one_by_one(
     lazy_type: type[LazyEntity], raw: bytes, data: st.DataObject
 ) -> None:
-    """Names, values and their exact types are stock's, in whichever order they are read."""
+    """Names, values and their exact types are stock's, read in any order."""
     stock = stock_entity(raw)
     learn_names(lazy_type, raw)
     lazy = lazy_type.from_bytes(raw)
@@ -82,7 +82,7 @@ def test_attributes_in_any_order(lazy_type: type[LazyEntity], raw: bytes, order:
 
 @given(raw=VALID)
 def test_repr(lazy_type: type[LazyEntity], raw: bytes) -> None:
-    """The text is stock's, but for the order of properties, which in stock is random."""
+    """The text is stock's except for the order of properties, which is random in stock."""
     lazy = lazy_type.from_bytes(raw)
     with geo_points_without_address():
         text = repr(lazy)

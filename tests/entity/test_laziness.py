@@ -116,7 +116,7 @@ def test_meanings_decode_what_has_one(lazy_type: type[LazyEntity]) -> None:
 
 @pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
 def test_meanings_hold_the_value_that_was_read(lazy_type: type[LazyEntity], before: bool) -> None:
-    """The value beside a meaning is the object that the property gives, whichever came first."""
+    """The value beside a meaning is the property's object, with either read first."""
     raw = serialise({"list": [1, 2]}, meanings={"list": (9, [None, 15])})
     lazy = lazy_type.from_bytes(raw)
     value = lazy["list"] if before else lazy._meanings["list"][1]
@@ -149,7 +149,7 @@ def test_attributes_are_plain_from_then_on(lazy_type: type[LazyEntity]) -> None:
 
 
 def test_one_object_each(lazy_type: type[LazyEntity]) -> None:
-    """A value, once decoded, is the same object ever after, however it is asked for."""
+    """A decoded value stays the same object for every operation."""
     lazy = lazy_type.from_bytes(RICH)
     values = {name: lazy[name] for name in lazy}
     for name, value in values.items():

@@ -63,7 +63,7 @@ def test_equal_names(lazy_type: type[LazyEntity], raw: bytes, name: Any) -> None
 
 @sizes
 def test_names_are_not_kept(lazy_type: type[LazyEntity], raw: bytes) -> None:
-    """The object that a property was asked for with may go."""
+    """The object used as a name can be freed."""
     name = _Text("name")
     gone = weakref.ref(name)
     entity: Any = lazy_type.from_bytes(raw)

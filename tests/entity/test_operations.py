@@ -72,7 +72,7 @@ def test_raw_of_stock() -> None:
 
 
 def test_decoded_of_stock() -> None:
-    """Of a stock entity everything is decoded."""
+    """All properties of a stock entity are decoded."""
     stock = stock_entity(PLAIN)
     assert lazyentity.decoded(stock) == tuple(stock)
 
@@ -253,7 +253,7 @@ def test_raw_with_changed_flags(
     ids=["equal", "other", "partial", "project", "namespace", "database", "none"],
 )
 def test_raw_with_another_key(lazy_type: type[LazyEntity], key: Key | None) -> None:
-    """The key goes out as the caller left it; no property is decoded for that."""
+    """The caller's key is written, without decoding a property."""
     lazy, stock = lazy_type.from_bytes(PLAIN), stock_entity(PLAIN)
     lazy.key = stock.key = key
     assert reparsed(lazyentity.raw(lazy)) == encoded(stock)
@@ -310,7 +310,7 @@ def test_raw_keeps_the_meaning_of_a_value_changed_in_place(lazy_type: type[LazyE
 
 
 def test_raw_of_changes_inside_an_embedded_entity(lazy_type: type[LazyEntity]) -> None:
-    """An embedded entity that was changed goes out changed."""
+    """A changed embedded entity is written with its changes."""
     lazy, stock = lazy_type.from_bytes(RICH), stock_entity(RICH)
     for entity in (lazy, stock):
         entity["inner"]["deep"].append("more")

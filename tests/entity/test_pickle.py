@@ -17,7 +17,7 @@ from tests.support.snapshots import snapshot
 from tests.support.stock import lazy_entities_in, stock_entity
 from tests.support.strategies.samples import PLAIN, RICH
 
-# Stands in for a process that has the client but not this library.
+# Imitates a process that has the client but not this library.
 LOAD_WITHOUT_LAZYENTITY = """
 import pickle, sys
 sys.modules["lazyentity"] = None

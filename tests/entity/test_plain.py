@@ -63,7 +63,7 @@ CHANGES: dict[str, Callable[[Any, str], object]] = {
 def change(entity: Any, changes: list[tuple[str, int]]) -> None:
     """Make each of the changes, to the property of that number among those that are left."""
     for what, number in changes:
-        # Sorted, for the order of a stock entity is another one.
+        # Sorted, because the order of a stock entity differs.
         names = sorted(entity)
         if names:
             CHANGES[what](entity, names[number % len(names)])
@@ -214,7 +214,7 @@ def test_a_sentinel_put_into_storage(lazy_type: type[LazyEntity], instead: tuple
 
 
 def test_everything_was_deleted(lazy_type: type[LazyEntity]) -> None:
-    """Of an entity whose names were learned or not, or came twice."""
+    """For entities with learned, new or repeated names."""
     twice = serialise({"twice": 1}) + serialise({"twice": 2})
     for raw in (RICH, twice, serialise({"deleted, not learned": 1})):
         lazy = lazy_type.from_bytes(raw)
@@ -235,7 +235,7 @@ def test_an_unusual_leaf_is_tried_once(
     monkeypatch: pytest.MonkeyPatch,
     operation: Callable[[Any], Any],
 ) -> None:
-    """Something unusual deep inside does not have every level around it tried anew."""
+    """An unusual value deep inside does not make every level around it try again."""
     depth = 20
     texts = [wire.delimited(VALUE.string_value, text) for text in "ab"]
     raw = wire.encode([_entry("leaf", *texts)])

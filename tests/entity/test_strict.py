@@ -175,7 +175,7 @@ def test_what_was_assigned_is_read(lazy_type: type[LazyEntity]) -> None:
 
 
 def test_missing_names_are_missing(lazy_type: type[LazyEntity]) -> None:
-    """A name that the entity does not have is no name that was not prefetched."""
+    """A missing name raises KeyError, not the refusal of an unread one."""
     entity = strict(lazy_type, PLAIN)
     with pytest.raises(KeyError, match="absent"):
         entity["absent"]
@@ -219,7 +219,7 @@ def test_with_everything_prefetched_it_is_like_any_other(lazy_type: type[LazyEnt
 
 
 def test_prefetch_by_hand_decodes(lazy_type: type[LazyEntity]) -> None:
-    """An explicit request is no accident; the entity stays strict."""
+    """prefetch() decodes by explicit request; the entity stays strict."""
     entity = strict(lazy_type, RICH)
     lazyentity.prefetch(entity, "inner", "inners")
     assert lazyentity.decoded(entity) == tuple(e for e in entity if e in ("inner", "inners"))

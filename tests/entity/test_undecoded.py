@@ -1,4 +1,4 @@
-"""The sentinel that stands in storage refuses to pass for a value."""
+"""The sentinel in storage cannot be used as a value."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def _nested(wrap: Callable[[Any], Any], levels: int, leaf: Any) -> Any:
     ],
 )
 def test_writing(wrapper: str, levels: int) -> None:
-    """Of a good and a bad leaf: the client's message or error, in at most twice its calls."""
+    """A good or a bad leaf gives the client's message or error, in at most twice its calls."""
     wrap = WRAPPERS[wrapper]
     for leaf in LEAVES:
         entity = _entity(_nested(wrap, levels, leaf))

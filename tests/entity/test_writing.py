@@ -257,7 +257,7 @@ def test_other_flags(lazy_type: type[LazyEntity], raw: bytes, read: str) -> None
 
 
 class _Only:
-    """Something that knows nothing but ``in``."""
+    """Supports only ``in``."""
 
     def __contains__(self, name: str) -> bool:
         return "e" in name

@@ -49,7 +49,7 @@ def _environment() -> Iterator[Endpoint]:
 SERVERS = [
     pytest.param(_loopback, id="loopback"),
     pytest.param(_loopback_in_small_batches, id="small-batches"),
-    # Fails, not skips, when it is asked for and there is none.
+    # Fails, not skips, if it is requested and missing.
     pytest.param(_emulator, id="emulator", marks=pytest.mark.emulator),
 ]
 if environment_endpoint() is not None:

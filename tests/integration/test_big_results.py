@@ -41,7 +41,7 @@ def test_query(sides: Sides) -> None:
 
 
 def test_get_multi(sides: Sides) -> None:
-    """Keys that did not fit into the answer are deferred, and asked for again."""
+    """Keys that did not fit into the response are deferred, and requested again."""
 
     def read(client: Client) -> Any:
         keys = [client.key(KIND, number + 1) for number in range(COUNT)]

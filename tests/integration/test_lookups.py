@@ -100,7 +100,7 @@ def test_read(sides: Sides, read: Callable[[Client], Any]) -> None:
 
 
 def test_deferred_keys_are_looked_up_or_handed_out(sides: Sides, endpoint: Endpoint) -> None:
-    """A server that answers little at a time is asked again, unless the caller wants the rest."""
+    """The client repeats requests after short responses, unless the caller takes deferred keys."""
     found, deferred = sides.check(_get_multi_with_deferred)
     assert len(found) + len(deferred) == COUNT
     assert bool(deferred) is (endpoint.name == "loopback in small batches")

@@ -247,7 +247,7 @@ def test_explain(sides: Sides, analyze: bool) -> None:
 
 
 def test_explain_without_execution_has_no_statistics(sides: Sides) -> None:
-    """As with the stock client, statistics that are not there are an error that says so."""
+    """As with the stock client, missing statistics raise an error that says so."""
 
     def read(client: Client) -> Any:
         iterator = _items(client, explain_options=ExplainOptions(analyze=False)).fetch()

@@ -71,8 +71,8 @@ class TestReads:
     def test_get_multi(self, sides: Sides, options: dict[str, Any]) -> None:
         def read(client: Client) -> Any:
             missing: list[Any] = []
-            # No more than any server answers at once: deferred keys the client asks for in a second
-            # transaction, when it is to be begun later, and fails.
+            # No more than any server returns at once: in a transaction that begins later, the
+            # client requests deferred keys in a second transaction, and fails.
             keys = [_key(client, number) for number in (1, 99)]
             with client.transaction(**options):
                 found = client.get_multi(keys, missing=missing)

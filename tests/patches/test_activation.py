@@ -97,7 +97,7 @@ say(caught=[(one.category.__name__, str(one.message)) for one in caught])
         assert state["patched"] == []
 
     def test_raises_when_strict(self, version: str) -> None:
-        """And raises as often as it is asked, whether or not a warning came before."""
+        """And raises each time, also after a warning."""
         state = ask(
             _WITH_VERSION.format(version=version)
             + """
@@ -129,7 +129,7 @@ def test_supported_versions_are_patched(version: str) -> None:
 
 
 class TestWarningsPointAtTheCaller:
-    """A warning names the line that asked for the patch, not one of lazyentity's own."""
+    """A warning names the line that called patch(), not one of lazyentity's own."""
 
     @pytest.mark.parametrize("how", ["lazyentity.patch()", "import lazyentity.auto"])
     def test_when_refused(self, how: str, tmp_path: Path) -> None:
@@ -249,7 +249,7 @@ class TestBackend:
 
     @native_modules
     def test_unset_is_pure_when_native_was_not_built(self, module: str) -> None:
-        """Without a request, a missing native backend is no news, nor is any one part of it."""
+        """Without a request, there is no warning of a missing native backend or part of it."""
         finished = run(
             "-c", _STATE + _WITHOUT.format(module=module), warnings="error", LAZYENTITY_BACKEND=""
         )

@@ -243,7 +243,7 @@ assert datastore.helpers.entity_from_protobuf.__code__.co_filename != datastore.
 
 
 class TestNames:
-    """The public names are there, whichever is asked for first."""
+    """The public names can be imported in any order."""
 
     @pytest.mark.parametrize("name", ["LazyEntity", "backend", "detach", "raw", "wrap"])
     def test_one_may_be_asked_for_before_the_client_is_imported(self, name: str) -> None:

@@ -37,7 +37,7 @@ Client = datastore.Client
 
 
 def test_patching_replaces_these_and_nothing_else() -> None:
-    """Of all that a read or a write goes through, ten attributes are replaced."""
+    """Ten attributes on the path of reads and writes are replaced."""
     lazyentity.patch("datastore")
     now = standing()
     assert now.keys() == ORIGINALS.keys()
@@ -118,7 +118,7 @@ class TestMissingTarget:
 
 @pytest.mark.parametrize("failing", [0, 1])
 def test_a_failure_while_replacing_is_rolled_back(failing: int) -> None:
-    """Whichever replacement fails, the ones made before it are undone, and nothing is active."""
+    """If a replacement fails, those made before it are undone, and nothing is active."""
 
     class Target:
         first = "original first"

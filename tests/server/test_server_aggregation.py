@@ -42,7 +42,7 @@ def test_aggregations_see_what_the_query_finds(client: datastore.Client, put: Pu
 
 
 def test_doubles_and_overflow(client: datastore.Client, put: Put) -> None:
-    """A sum that is no 64-bit integer is a double, and follows IEEE-754."""
+    """A sum outside 64-bit integers is a double, and follows IEEE-754."""
     put("K", 1, big=2**63 - 1, mixed=0.5, inf=math.inf)
     put("K", 2, big=2**63 - 1, mixed=1, inf=-math.inf)
     aggregation = client.aggregation_query(client.query(kind="K"))

@@ -171,7 +171,7 @@ def test_insert_and_update(client: datastore.Client) -> None:
 
 
 def test_a_refused_commit_changes_nothing(client: datastore.Client) -> None:
-    """Of a commit with one bad mutation no other is applied."""
+    """A commit with one bad mutation applies none."""
     good, bad = client.key("K", 1), client.key("K", 2)
     with pytest.raises(exceptions.NotFound):
         _commit(client, {"upsert": _entity(good)}, {"update": _entity(bad)})

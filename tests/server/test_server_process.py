@@ -148,7 +148,7 @@ def test_http_connections_are_kept(server: LoopbackServer) -> None:
 
 
 def test_http_names_the_project_once(server: LoopbackServer) -> None:
-    """The path's project stands in for the request's, and must not contradict it."""
+    """The path's project replaces a missing one of the request, and must not contradict it."""
     request = datastore_types.RunQueryRequest(query={"kind": [{"name": "K"}]})
     body = datastore_types.RunQueryRequest.serialize(request)
     assert _post(server, "/v1/projects/p:runQuery", body)[0] == 200
@@ -186,7 +186,7 @@ def test_defects_are_internal_errors(
 
 
 def test_concurrent_transactions_lose_nothing(client: datastore.Client) -> None:
-    """Of increments from many threads, each retried until it commits, every one counts."""
+    """Increments from many threads, each retried until it commits, all count."""
     key = client.key("Counter", 1)
     counter = datastore.Entity(key)
     counter["n"] = 0

@@ -261,7 +261,7 @@ def test_explain(client: datastore.Client) -> None:
 
 
 def test_an_explanation_comes_with_the_last_batch(small_client: datastore.Client) -> None:
-    """Of several batches only the last one carries the metrics."""
+    """Only the last of several batches carries the metrics."""
     _fill(small_client, SMALL_BATCH + 1)
     options = {"explain_options": {"analyze": True}}
     first = _run(small_client, {"kind": [{"name": "K"}]}, **options)

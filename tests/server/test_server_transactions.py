@@ -68,7 +68,7 @@ def test_a_changed_read_aborts(
 def test_a_changed_query_aborts(
     client: datastore.Client, rival: datastore.Client, put: Put
 ) -> None:
-    """A new entity that a transaction's query would have found is a conflict; another is none."""
+    """A new entity that a transaction's query would have found is a conflict; others are not."""
     put("K", 1, a=1)
 
     def count_and_write(other: int) -> None:

@@ -1,8 +1,8 @@
 """Comparison part by part, for entities that the stock client does not make as a whole.
 
 The stock client raises for the whole entity. Its result for one part comes from an entity that has
-only this part. Nested entities are emptied for that, for a lazy entity makes them without looking
-into them, and are compared by themselves.
+only this part. Nested entities are emptied for that, because a lazy entity makes them without
+reading them; they are compared by themselves.
 """
 
 from __future__ import annotations

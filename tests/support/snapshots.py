@@ -81,7 +81,7 @@ def _entity(entity: Entity) -> Any:
 
 
 def snapshot_meanings(entity: Entity) -> Any:
-    """As :func:`snapshot`, with whether each original is the value that the property has now.
+    """As :func:`snapshot`; also says whether each original is the present value of the property.
 
     The client writes a meaning back only if it is.
     """

@@ -63,7 +63,7 @@ def content(raw: bytes) -> tuple[bytes, list[Any]]:
 
 
 def content_of(message: Any) -> tuple[bytes, list[Any]]:
-    """As :func:`content`, of a message; which loses its unknown fields."""
+    """As :func:`content`, for a message, which loses its unknown fields."""
     unknown = list(_unknown_inside(message, ()))
     message.DiscardUnknownFields()
     return comparable(message), unknown

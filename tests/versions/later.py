@@ -20,7 +20,7 @@ _SUFFIX = "_of_later"
 class LaterVersion(importlib.abc.MetaPathFinder):
     """Finds the modules of the clients with one name changed wherever it occurs.
 
-    The client is as consistent as it was: it only has another name for something of its own.
+    The client stays consistent: only one of its own names is changed.
 
     Args:
         name: private to the clients; of a module, too.

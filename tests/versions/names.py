@@ -22,7 +22,7 @@ _PRIVATE = re.compile(r"\b_(?!_)\w+")
 
 
 def _names_in_python(source: str) -> Iterator[str]:
-    """Give each name that is looked up in something: by a dot, an import, or a string."""
+    """Give each name that the code looks up: by a dot, an import, or a string."""
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Attribute(attr=name):

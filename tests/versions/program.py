@@ -121,7 +121,7 @@ def use_datastore(port: int, later: LaterVersion, transport: str) -> tuple[dict[
 
 
 def use_ndb(port: int, later: LaterVersion) -> tuple[dict[str, Any], Any]:
-    """As :func:`use_datastore`, of models."""
+    """As :func:`use_datastore`, for models."""
     os.environ["DATASTORE_EMULATOR_HOST"] = f"127.0.0.1:{port}"
     from google.cloud import ndb
 

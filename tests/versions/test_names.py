@@ -69,6 +69,6 @@ def test_every_name() -> None:
 
 
 def test_the_names_are_found() -> None:
-    """Of modules, classes, functions, and instances."""
+    """Names of modules, classes, functions, and instances."""
     expected = {"_datastore_api", "_set_protobuf_value", "_mutations"}
     assert expected | ({"_LookupBatch"} if HAS_NDB else set()) <= {*_NAMES}

@@ -25,7 +25,7 @@ def _reading(*names: str) -> list[Probe]:
 
 
 def _fresh(message: Any) -> Any:
-    """Return the stock message that ``message`` was made of, or is a proxy for."""
+    """Return the stock message that ``message`` is a proxy or a copy of."""
     return message.__class__.deserialize(type(message).serialize(message))
 
 

@@ -39,7 +39,7 @@ def _messages(*fields: Any) -> Any:
 _VALUES = st.one_of(st.integers(-1, 1), st.text("x", max_size=2), st.lists(st.none(), max_size=2))
 _ENTITIES = st.one_of(
     st.dictionaries(st.sampled_from("abc"), _VALUES, max_size=3).map(serialise),
-    # A part of a key, which is none by itself, and nothing at all.
+    # An incomplete part of a key, and nothing at all.
     st.sampled_from([wire.message(1, wire.message(2, wire.delimited(1, "Kind"))).encode(), b""]),
 )
 _CURSORS = st.binary(max_size=2)

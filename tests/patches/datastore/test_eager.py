@@ -231,7 +231,7 @@ class TestPages:
         assert entity_types(list(iterator)) == {LAZY}
 
     def test_a_lazy_entity_read_inside_stays_lazy(self, paged: Client) -> None:
-        """eager() concerns RPCs, not entities that are there already."""
+        """eager() affects RPCs, not existing entities."""
         entity = paged.get(paged.key(KIND, 1))
         with lazyentity.eager():
             assert type(entity["inner"]) is lazyentity.LazyEntity

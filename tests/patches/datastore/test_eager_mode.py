@@ -128,7 +128,7 @@ class TestPatch:
 @pytest.mark.parametrize("take", [lambda entity: entity, lambda entity: entity._pb])
 @pytest.mark.parametrize("for_rpc", [False, True], ids=["patched", "inside eager()"])
 def test_what_somebody_looked_into(take: Callable[[Any], Any], for_rpc: bool) -> None:
-    """An entity that was looked into, and changed, is converted as it is by then."""
+    """An entity message that the caller changed is converted with the changes."""
     response = datastore_pb2.LookupResponse.pb()()
     response.found.add().entity.MergeFromString(RICH)
     raw = response.SerializeToString()

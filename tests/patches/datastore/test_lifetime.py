@@ -128,7 +128,7 @@ def test_clients_are_freed(
 
 
 def test_entities_do_not_keep_their_client_alive(ports: Ports, transport: str) -> None:
-    """Nor does an entity keep the response that it came in, with all the other entities."""
+    """Nor does an entity keep its response, with all the other entities."""
     lazyentity.patch()
     client = make_client(ports[transport], transport)
     entity, *_others = client.get_multi([client.key(KIND, number) for number in (1, 2, 3)])

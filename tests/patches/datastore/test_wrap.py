@@ -296,7 +296,7 @@ class TestQuery:
         assert count.value == COUNT
 
     def test_a_query_without_a_real_client(self) -> None:
-        """A mock of a client is handed on as it is."""
+        """A mock of a client is passed on as it is."""
         client = mock.Mock(project="p", namespace=None, spec=["project", "namespace"])
         iterator = lazyentity.wrap(Query(client, kind=KIND)).fetch()
         assert iterator.client is client

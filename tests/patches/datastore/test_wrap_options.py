@@ -69,7 +69,7 @@ class TestPrefetch:
     """prefetch=."""
 
     def test_decodes_what_is_named(self, client: Client, reads: Reads, patched: bool) -> None:
-        """Of every entity, where it has the property; and nothing else."""
+        """Every entity with the property has it decoded, and nothing else."""
         entities = reads(lazyentity.wrap(client, prefetch=["number", "parity", "absent"]))
         assert len(entities) == COUNT
         for entity in entities:
@@ -93,7 +93,7 @@ class TestPrefetch:
                 assert {lazyentity.decoded(entity) for entity in wrapped.fetch()} == {("number",)}
 
     def test_of_missing_entities(self, client: Client) -> None:
-        """These have no properties, which is no error."""
+        """These have no properties; that is not an error."""
         missing: list[Any] = []
         wrapped = lazyentity.wrap(client, prefetch=["number"], strict=True)
         assert wrapped.get_multi([client.key(KIND, 1000)], missing=missing) == []

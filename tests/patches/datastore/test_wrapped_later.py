@@ -61,7 +61,7 @@ Put = Callable[[Callable[[Any], Any]], None]
 
 @pytest.fixture
 def put_conversion(monkeypatch: pytest.MonkeyPatch) -> Put:
-    """Puts something over helpers.entity_from_protobuf; in the end the original is there again."""
+    """Replaces helpers.entity_from_protobuf, and restores the original in the end."""
 
     def put(replacement: Callable[[Any], Any]) -> None:
         monkeypatch.setattr(helpers, "entity_from_protobuf", replacement)
@@ -115,7 +115,7 @@ class TestConversionWrappedAfterUs:
         put_conversion: Put,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        """Entities are made of the message as the wrapper hands it on."""
+        """Entities are made from the message that the wrapper passes on."""
         stored = datastore.Entity(client.key("Changed", 1))
         stored.update({"text": "secret", "number": 1, "inner": datastore.Entity()})
         client.put(stored)

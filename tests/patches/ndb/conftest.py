@@ -55,7 +55,7 @@ def _emulator() -> Iterator[Server]:
         yield Server(f"127.0.0.1:{port}", is_complete=False)
 
 
-# Of a loopback server that sends everything at once there is a fixture of its own.
+# A loopback server that sends everything at once has its own fixture.
 SERVERS = [
     pytest.param(_loopback_in_small_batches, id="small-batches"),
     # Fails, not skips, when it is asked for and there is none.

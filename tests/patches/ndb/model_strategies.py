@@ -30,7 +30,7 @@ Values = SearchStrategy[Any]
 
 @dataclass(frozen=True)
 class Sort:
-    """A sort of property.
+    """A kind of property.
 
     Attributes:
         make: makes one; takes options of properties.

@@ -38,7 +38,7 @@ class Sides:
 
     @contextmanager
     def lazily(self) -> Iterator[None]:
-        """Patch, for the while."""
+        """Patch inside the context."""
         lazyentity.patch(*self._names, strict=True)
         try:
             yield

@@ -154,7 +154,7 @@ class Constructed(ndb.Model):
 
 
 def residence(number: int) -> Residence:
-    """Return an address that is told from others by ``number``."""
+    """Return an address with values that depend on ``number``."""
     return Residence(street=f"{number} Street", city="odd" if number % 2 else "even")
 
 

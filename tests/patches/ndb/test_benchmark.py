@@ -51,7 +51,7 @@ def test_end_to_end_reads_what_it_says(read: str, count: int) -> None:
 def test_models_that_differ_are_found_end_to_end(
     read: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where nothing of them was read."""
+    """Also where no property was read."""
     with end_to_end_models.loaded("ndb fetch", 3, 12, read) as call:
         stock, lazy = call.run("stock"), call.run("lazy")
         call.check(stock, lazy)

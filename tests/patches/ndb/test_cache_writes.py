@@ -122,7 +122,7 @@ class TestPolicies:
         sides = loopback_sides
         timeouts = []
 
-        class Noting(type(cache)):  # type: ignore[misc]  # whichever it is
+        class Noting(type(cache)):  # type: ignore[misc]  # either class
             def compare_and_swap(self, items: Any, expires: Any = None) -> Any:
                 timeouts.append(expires)
                 return super().compare_and_swap(items, expires=expires)

@@ -139,7 +139,7 @@ class TestHits:
                     sides, cache, lambda: ndb.get_multi([ndb.Key(*pair) for pair in keys])
                 )
                 assert read == stock
-                # Missing models are asked for again.
+                # Missing models are requested again.
                 assert calls == ["lookup"]
 
     def test_hooks(self, loopback_sides: Sides, cache: Any) -> None:

@@ -119,7 +119,7 @@ class TestTasklets:
         sides.check(read)
 
     def test_eager_ends_with_the_call(self, loopback_sides: Sides) -> None:
-        """Calls that are made inside eager() are stock, wherever their results are looked at."""
+        """Calls made inside eager() give stock models, read inside or outside."""
         with loopback_sides.lazy_context():
             with lazyentity.eager():
                 first = ndb.Key(Item, 1).get_async()

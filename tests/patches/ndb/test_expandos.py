@@ -129,7 +129,7 @@ def test_one_property_is_made_when_it_is_read(kind: str) -> None:
 
 
 def test_a_null_has_no_property() -> None:
-    """As ndb makes none of it."""
+    """A null makes no property, as in stock ndb."""
     raw = entity_of("Expanding", PROPERTIES)
     for entity in (stock_model(raw), lazy_model(raw)):
         assert "nothing" not in entity._properties
@@ -237,7 +237,7 @@ def test_copies(twin: Callable[[Any], Any]) -> None:
 def test_defaults_of_the_class_are_those_of_the_time_of_reading(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Ndb makes the properties then; a class that is changed is looked at again."""
+    """Then ndb makes the properties; a changed class is inspected again."""
     raw = entity_of("Expanding", PROPERTIES)
     pair = Pair.of(raw)
     monkeypatch.setattr(Expanding, "_default_indexed", False)

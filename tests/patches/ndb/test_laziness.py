@@ -70,7 +70,7 @@ def _undecoded(model: Any) -> set[str]:
 
 
 class TestLaziness:
-    """Of a model, nothing is decoded that is not read."""
+    """A model decodes no property that is not read."""
 
     @pytest.mark.parametrize(
         "read",

@@ -304,7 +304,7 @@ def test_more_keys_than_a_call_takes(loopback_sides: Sides) -> None:
 
 @pytest.mark.parametrize("asked_inside", [True, False])
 def test_contexts_in_contexts(loopback_sides: Sides, asked_inside: bool) -> None:
-    """The model goes to the cache of the context that it was asked for in."""
+    """The model goes to the cache of the requesting context."""
 
     def scenario() -> Any:
         outer = get_context()

@@ -68,7 +68,7 @@ class TestManyQueries:
         sides.check(lambda: _of_both().fetch(projection=["number", "ratio"]), lazy=False)
 
     def test_projection_that_lacks_what_it_is_sorted_by(self, sides: Sides) -> None:
-        """It is asked for, too, and taken out of the results."""
+        """It is requested too, and removed from the results."""
         described = sides.check(
             lambda: _of_both().order(Item.text).fetch(projection=["ratio"]),
             lazy=False,

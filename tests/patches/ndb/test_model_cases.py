@@ -147,7 +147,7 @@ def outcomes(raw: bytes, read: Callable[[Any], Any]) -> tuple[Any, Any]:
 
 
 def test_key_of_another_kind_comes_before_a_class_that_is_not_known() -> None:
-    """Stock looks at the key of a sub-entity before it looks for who knows its properties."""
+    """Stock reads the key of a sub-entity before it looks for the owner of its properties."""
     inner = Entity(Key("Nobody", "n", project="p"))
     inner["unknown"] = None
     expected, actual = outcomes(

@@ -179,7 +179,7 @@ class Defaulting(ndb.Expando):
     ],
 )
 def test_classes_of_an_application(kind: str, properties: dict[str, Any]) -> None:
-    """Names, kinds and constructors of its own are taken as stock ndb takes them."""
+    """Custom names, kinds and constructors work as in stock ndb."""
     raw = entity_of(kind, properties)
     stock = outcome(stock_model, raw)
     if isinstance(stock, Raised):

@@ -42,7 +42,7 @@ def _converts(stored: Stored) -> bool:
 
 
 class Twins(RuleBasedStateMachine):
-    """A model of each side, to which the same is done, and the copies that were made of them."""
+    """A model of each side with the same operations, and the copies made of them."""
 
     def __init__(self, *, legacy_data: bool) -> None:
         super().__init__()

@@ -62,7 +62,7 @@ def test_dotted_and_embedded_together() -> None:
 @pytest.mark.parametrize("indexed", [0, 1])
 @pytest.mark.parametrize("stored", [False, True])
 def test_flags_that_are_no_booleans(indexed: int, *, stored: bool) -> None:
-    """Whether a property is indexed is asked as a truth, and written so."""
+    """Any true value of ``indexed`` is written as true."""
 
     class Flagged(ndb.Model):
         x = ndb.IntegerProperty(indexed=indexed)
@@ -91,7 +91,7 @@ def test_a_class_that_is_an_entity() -> None:
 
 
 def test_a_sub_model_is_not_what_it_was_made_of() -> None:
-    """Changing the stored entity does not change a model that was made of it before."""
+    """Changing the stored entity does not change a model made from it before."""
     home = Entity()
     home.update({"street": "old", "city": "c"})
     pair = Pair.of(entity_of("Owner", {"home": home}))
@@ -145,7 +145,7 @@ class Noticing(ndb.Model):
 
 
 def test_a_writer_of_one_property_object() -> None:
-    """Somebody has put a method of its own into it."""
+    """An application has set a method on the property itself."""
 
     class Rewritten(ndb.Model):
         number = ndb.IntegerProperty()

@@ -102,7 +102,7 @@ def test_a_metaclass_that_makes_the_models(kind: str) -> None:
 
 
 class Own(ndb.StringProperty):
-    """Has a method of its own, in the property itself."""
+    """Has a method set on the property itself."""
 
     def __init__(self, *arguments: Any, method: str = "", **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -128,7 +128,7 @@ class HavingItsOwn(ndb.Model):
 
 
 class Redirecting(ndb.StringProperty):
-    """Gives out other methods than its class has."""
+    """Has other methods than its class."""
 
     def __getattribute__(self, name: str) -> Any:
         if name == "_get_value":

@@ -29,7 +29,7 @@ def _parent() -> Any:
 
 
 class TestWaysToAsk:
-    """Everything that a query can be asked for."""
+    """Every way to read the results of a query."""
 
     @pytest.mark.parametrize(
         "ask",

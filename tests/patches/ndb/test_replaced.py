@@ -122,7 +122,7 @@ print(json.dumps({"seen": seen, "modules": modules, "types": types}))
 
 @pytest.fixture(scope="module", params=["", "1"], ids=["lazy", "eager"])
 def said(loopback: Server, request: pytest.FixtureRequest) -> Any:
-    """The answers of a fresh interpreter, for all the cases."""
+    """The output of a fresh interpreter, for all the cases."""
     environment = {GCD_HOST: loopback.host, "LAZYENTITY_EAGER": request.param}
     return answer("-c", _PROGRAM, warnings="ignore", **environment)
 

@@ -79,7 +79,7 @@ def test_it_is_not_written(make: Callable[[], Any], change: Callable[[Any], obje
 
 
 def test_what_the_entity_lacks_is_not_written() -> None:
-    """A sentinel put in place of a value that the entity did not come with is no such value."""
+    """A sentinel in place of a value that was not received is refused."""
     lazy = lazy_model(stored(NotedExpando(text="one")))
     with patched():
         lazy.more = 1

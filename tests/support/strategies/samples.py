@@ -14,7 +14,7 @@ from tests.support.strategies import wire
 
 
 def plain_properties() -> dict[str, Any]:
-    """Properties of which every encoder of JSON can make something."""
+    """Properties that every encoder of JSON accepts."""
     return {
         "text": "Grüße",
         "number": 42,
