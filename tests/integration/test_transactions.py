@@ -45,6 +45,13 @@ def _id(entity: datastore.Entity) -> Any:
     return entity.key.id
 
 
+def _empty_account(client: Client, transaction: Transaction) -> None:
+    """Read the first account inside a transaction, and write it with nothing left."""
+    entity = client.get(_key(client, 1))
+    entity["balance"] = 0
+    transaction.put(entity)
+
+
 OPTIONS: dict[str, dict[str, Any]] = {
     "at once": {},
     "later": {"begin_later": True},
@@ -111,9 +118,7 @@ class TestReads:
     def test_read_only_writes_are_refused(self, sides: Sides, options: dict[str, Any]) -> None:
         def write(client: Client) -> Any:
             with client.transaction(**options) as transaction:
-                entity = client.get(_key(client, 1))
-                entity["balance"] = 0
-                transaction.put(entity)
+                _empty_account(client, transaction)
             return _balances(client)
 
         sides.check(write, _prepare, works="read_only" not in options)
@@ -153,9 +158,7 @@ class TestReadModifyWrite:
 
         def fail(client: Client) -> Any:
             with client.transaction(**options) as transaction:
-                entity = client.get(_key(client, 1))
-                entity["balance"] = 0
-                transaction.put(entity)
+                _empty_account(client, transaction)
                 raise LookupError("changed my mind")
 
         raised = sides.check(fail, _prepare, works=False)
