@@ -1,8 +1,8 @@
 """Adapters: libraries of C code get decoded entities.
 
-Such code reads the storage of a dict past its methods, and finds sentinels for properties that were
-not read. An adapter replaces the entry points of one library by functions that decode the entities
-among their arguments, in place, and then do what they did.
+C code that bypasses dict methods sees a sentinel for unread properties. An adapter replaces the
+entry points of one library by functions that decode the entities among their arguments in place,
+and then call the original.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _lock = ForkableLock()
 
 
 class _Adapter:
-    """The adapter of one library. Each module is adapted when it was imported."""
+    """The adapter of one library. Each module is adapted after its import."""
 
     def __init__(self, library: Library) -> None:
         self._library = library
@@ -35,7 +35,7 @@ class _Adapter:
         self._problem: str | None = None
 
     def install(self) -> None:
-        """Adapt what is imported, now, and the rest later."""
+        """Adapt imported modules now, and the others when they are imported."""
         for awaited in self._imports:
             awaited.wait()
 
@@ -51,25 +51,25 @@ class _Adapter:
         }
 
     def is_part(self, module: str) -> bool:
-        """Say whether a module is of the library itself, whose parts call each other as they do."""
+        """Say whether a module belongs to the library itself, which calls its own functions."""
         packages = {name.partition(".")[0] for name in self._library.modules}
         return module.partition(".")[0] in packages
 
     def remove(self) -> None:
-        """Put everything back, and adapt nothing that is imported from now on."""
+        """Restore the original functions, and adapt no module that is imported later."""
         for awaited in self._imports:
             awaited.cancel()
         for patch in self._patches.values():
             patch.revert()
 
     def load(self) -> None:
-        """Import the adapter, and all that it imports; what is wrong with it is told later."""
+        """Import the adapter with its imports; :meth:`adapt` reports its errors."""
         if self._library.adapter is not None:
             with contextlib.suppress(AttributeError, ImportError):
                 importlib.import_module(f"{__name__}.{self._library.adapter}")
 
     def adapt(self, module: str) -> None:
-        """Replace what there is to be replaced in a module that was imported."""
+        """Replace the functions of an imported module."""
         if self._problem is not None:
             return
         try:
@@ -79,7 +79,7 @@ class _Adapter:
             if module in self._patches:
                 self._patches[module].apply()
         except (AttributeError, ImportError) as error:
-            # Half an adapter is none that can be relied on.
+            # A partly installed adapter would miss calls.
             self._problem = str(error)
             self.remove()
         if not self._is_checked or self._problem is not None:
@@ -87,7 +87,7 @@ class _Adapter:
             self._check()
 
     def _check(self) -> None:
-        """Warn of a version that the adapter was not tested with, or does not fit."""
+        """Warn of a version that was not tested with the adapter, or that does not fit it."""
         name, tested = self._library.distribution, self._library.tested
         if name is None:
             return
@@ -113,7 +113,7 @@ class _ModuleImport(WhenImported):
         self._adapter = adapter
 
     def _adapt(self) -> None:
-        # Without the lock: another thread that imports may wait for it in here.
+        # Without the lock: another importing thread may hold the import lock and wait for this one.
         self._adapter.load()
         with _lock:
             self._adapter.adapt(self.module)
@@ -126,15 +126,15 @@ _are_installed = False
 def install() -> None:
     """Adapt every library of the list, now or when it is imported.
 
-    What other threads are importing is waited for: the caller must hold no lock. Does nothing if
-    that was done already, or if the environment variable ``LAZYENTITY_ADAPTERS`` is
-    ``0``, ``false``, ``no`` or ``off``.
+    Waits for imports in other threads, so the caller must hold no lock. Does nothing if the
+    adapters are installed already, or if the environment variable ``LAZYENTITY_ADAPTERS`` is ``0``,
+    ``false``, ``no`` or ``off``.
     """
     global _are_installed
     if _are_installed or is_off(ADAPTERS):
         return
     _are_installed = True
-    # Without the lock, for what other threads are importing is waited for.
+    # Without the lock, because this waits for imports in other threads.
     for adapter in _adapters:
         adapter.install()
     with _lock:
@@ -142,7 +142,7 @@ def install() -> None:
 
 
 def remove() -> None:
-    """Put back what the adapters replaced."""
+    """Restore the functions that the adapters replaced."""
     global _are_installed
     with _lock:
         _are_installed = False
@@ -166,9 +166,9 @@ def _warn_of_old_references() -> None:
 
 
 def _is_compiled(module: str) -> bool:
-    """Say whether a module is C code, which does not call what its namespace holds."""
+    """Say whether a module is C code, which does not call functions through its namespace."""
     loader = getattr(sys.modules[module], "__loader__", None)
-    # The program of `python -c` has that of built-in modules.
+    # The program of `python -c` has the loader of built-in modules.
     return module != "__main__" and (
         isinstance(loader, ExtensionFileLoader) or loader is BuiltinImporter
     )

@@ -1,4 +1,4 @@
-"""Arrays of objects of numpy, which libraries for tables are given and make."""
+"""Object arrays of numpy, which libraries for tables take and make."""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
 Two ways to look for entities:
 
 - *before* the call: needed wherever the library can go on with a sentinel and raise nothing;
-- *on failure*: the call is made first, and made again if it failed and there was something to
-  decode. Only for calls that always fail on a sentinel and have done nothing by then.
+- *on failure*: the call is made first, and repeated if it failed and an entity could be decoded.
+  Only for calls that always fail on a sentinel, without side effects.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from lazyentity.patches.registry import Seam
 
 _IsActive = Callable[[], bool]
 Wrapper = Callable[[Any, Any, tuple[Any, ...], dict[str, Any]], Any]
-"""What wrapt calls: with the original, its instance and the arguments."""
+"""A function that wrapt calls with the original, its instance and the arguments."""
 
 # An application that imports an adapted library need not import the client.
 wrapt.register_post_import_hook(
@@ -132,9 +132,9 @@ class _Constructed(type):
 
 
 def _constructed(module: str, original: Any, make: Callable[..., Any]) -> Any:
-    """Return a class that stands for ``original``: calling it calls ``make``.
+    """Return a class in place of ``original``: calling it calls ``make``.
 
-    It is a class to ``match``, ``isinstance()`` and pickles, as no proxy of one is.
+    ``match``, ``isinstance()`` and pickles take it for a class, unlike a proxy.
     """
 
     def refuse(cls: Any, /, **_: Any) -> None:
@@ -153,7 +153,7 @@ def _constructed(module: str, original: Any, make: Callable[..., Any]) -> Any:
 
 
 def constructor(module: str, path: str) -> Seam:
-    """Return the seam of a class of C code that keeps what it is given when it is made.
+    """Return the seam of a class of C code that keeps the arguments of its constructor.
 
     Args:
         module: name of the module that the class is an attribute of.

@@ -1,4 +1,4 @@
-"""google-cloud-datastore: what hands out entities later, and values that hold none."""
+"""google-cloud-datastore: objects that yield entities later, and values without entities."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LEAVES.update((DatetimeWithNanoseconds, GeoPoint, Key))
 
 
 class _Decoded:
-    """Makes an entity of what the client got for it, decoded."""
+    """Converts a result of the client to an entity, and decodes it."""
 
     def __init__(self, item_to_value: Callable[[Any, Any], Any]) -> None:
         self._item_to_value = item_to_value

@@ -10,10 +10,10 @@ class Library(NamedTuple):
 
     Attributes:
         distribution: the name that it is installed by; None for a part of Python itself.
-        tested: the versions that its adapter was tested with.
-        modules: those that something is replaced in, once they are imported.
-        adapter: the module of this package that says what is replaced: its ``SEAMS``. None, if
-            what is replaced in other libraries is enough.
+        tested: the versions that the adapter was tested with.
+        modules: the modules with replaced functions.
+        adapter: the module of this package with the replacements, its ``SEAMS``. None if the
+            adapters of other libraries are enough.
     """
 
     distribution: str | None

@@ -1,4 +1,4 @@
-"""polars: makes columns of objects of what it does not know, the sentinel included."""
+"""polars: puts unknown objects, the sentinel included, into object columns."""
 
 from __future__ import annotations
 

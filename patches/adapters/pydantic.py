@@ -1,4 +1,4 @@
-"""pydantic: what Python code calls to have values validated or serialised by pydantic-core.
+"""pydantic: the functions through which Python code calls pydantic-core.
 
 pydantic-core validates unions, fallbacks and ``from_attributes`` without an error where it finds a
 sentinel, and its serializers hand it on. So entities are looked for before every call. The methods
@@ -91,7 +91,7 @@ def _setattr(original: _Original, is_active: _IsActive) -> _Original:
 
 
 def _of_one(decoded: Callable[[Any], Any]) -> Callable[[_Original, _IsActive], _Original]:
-    """Replace a method whose first argument is what is validated or serialised."""
+    """Replace a method that validates or serialises its first argument."""
 
     def replace(original: _Original, is_active: _IsActive) -> _Original:
         @functools.wraps(original)
@@ -107,7 +107,7 @@ def _of_one(decoded: Callable[[Any], Any]) -> Callable[[_Original, _IsActive], _
 
 
 def _call(original: _Original, is_active: _IsActive) -> _Original:
-    """Replace what calls a function of ``validate_call``."""
+    """Replace the call of a function of ``validate_call``."""
 
     @functools.wraps(original)
     def __call__(self: Any, /, *args: Any, **kwargs: Any) -> Any:  # noqa: N807  # its name
@@ -126,7 +126,7 @@ def _call(original: _Original, is_active: _IsActive) -> _Original:
 
 
 class _ReturnValidator:
-    """Validates what a function returned, decoded."""
+    """Decodes and validates the result of a function."""
 
     def __init__(self, validate: Callable[[Any], Any], is_active: _IsActive) -> None:
         self._validate = validate
@@ -143,7 +143,7 @@ async def _awaited(returned: Any) -> Any:
 
 
 def _arguments(original: Any, is_active: _IsActive) -> Any:
-    """Replace the class that a dataclass hands its arguments to the validator in."""
+    """Replace the class in which a dataclass passes its arguments to the validator."""
 
     def arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if is_active():

@@ -1,4 +1,4 @@
-"""ujson: refuses the sentinel, unless a ``default`` takes it; ``dump`` writes only what is done."""
+"""ujson: refuses the sentinel, unless a ``default`` takes it; ``dump`` writes all or nothing."""
 
 from __future__ import annotations
 
