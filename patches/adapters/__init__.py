@@ -113,7 +113,7 @@ class _ModuleImport(WhenImported):
         self._adapter = adapter
 
     def _adapt(self) -> None:
-        # Without the lock: another importing thread may hold the import lock and wait for this one.
+        # Without the lock: the import can wait for another thread, which may wait for the lock.
         self._adapter.load()
         with _lock:
             self._adapter.adapt(self.module)

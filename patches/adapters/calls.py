@@ -3,7 +3,7 @@
 Two ways to look for entities:
 
 - *before* the call: needed wherever the library can go on with a sentinel and raise nothing;
-- *on failure*: the call is made first, and repeated if it failed and an entity could be decoded.
+- *on failure*: the call is made first, and repeated if it failed and an argument holds an entity.
   Only for calls that always fail on a sentinel, without side effects.
 """
 
@@ -132,7 +132,7 @@ class _Constructed(type):
 
 
 def _constructed(module: str, original: Any, make: Callable[..., Any]) -> Any:
-    """Return a class in place of ``original``: calling it calls ``make``.
+    """Return a class that stands for ``original``: calling it calls ``make``.
 
     ``match``, ``isinstance()`` and pickles take it for a class, unlike a proxy.
     """
