@@ -12,7 +12,7 @@ import functools
 import importlib
 import inspect
 import sys
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
@@ -280,18 +280,26 @@ def modules_holding(original: Any, *, home: str) -> list[str]:
     Such a module imported it by name before it was replaced, and will go on calling it. ``home``,
     where it was defined, is left out.
     """
-    holders = modules_holding_any({id(original): original})
+    holders = modules_holding_any({id(original)})
     return [name for name in holders.get(id(original), ()) if name != home]
 
 
-def modules_holding_any(originals: Container[int]) -> dict[int, list[str]]:
+def modules_holding_any(originals: Iterable[int]) -> dict[int, list[str]]:
     """Return the names of the loaded modules that hold one of ``originals``, given by their ids."""
+    ids = frozenset(originals)
     ours = __name__.partition(".")[0]
-    holders: dict[int, list[str]] = {}
-    for name, module in sorted(sys.modules.items()):
+    found: list[tuple[str, set[int]]] = []
+    for name, module in list(sys.modules.items()):
         namespace = getattr(module, "__dict__", None)
-        if name.partition(".")[0] != ours and isinstance(namespace, dict):
-            for held in {id(value) for value in list(namespace.values())}:
-                if held in originals:
-                    holders.setdefault(held, []).append(name)
+        if not isinstance(namespace, dict):
+            continue
+        # Next to no module holds one. Saying so takes a loop in C alone: an application has
+        # thousands of modules.
+        values = list(namespace.values())
+        if not ids.isdisjoint(map(id, values)) and name.partition(".")[0] != ours:
+            found.append((name, ids.intersection(map(id, values))))
+    holders: dict[int, list[str]] = {}
+    for name, held in sorted(found):
+        for key in held:
+            holders.setdefault(key, []).append(name)
     return holders
