@@ -2,10 +2,15 @@
 
 A message is drawn as a list of fields, is then rearranged in ways that protobuf gives a meaning to,
 and is only then encoded.
+
+Drawing takes most of the time of the tests that draw entities. So the strategies are made once, and
+a few choices are drawn as one.
 """
 
 from __future__ import annotations
 
+import functools
+import itertools
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -75,17 +80,27 @@ def _converts(raw: bytes) -> bool:
 
 @st.composite
 def _drawn_entity(draw: DrawFn, grammar: Grammar) -> bytes:
-    fields = _rearranged(draw, grammar, ENTITY, _entity)
-    if draw(st.booleans()):
+    style = draw(_STYLE) if grammar.odd else "canonical"
+    fields = _rearranged(draw, grammar, ENTITY, _entity, style)
+    if draw(_BOOLEAN):
         fields.append(wire.BALLAST)
     return wire.encode(fields)
 
 
 # Rearranging.
 
-_STYLES = st.sampled_from(
-    ["canonical"] * 12 + ["merged", "shuffled", "unknown fields", "redundant bytes"]
-)
+_STYLES = (*["canonical"] * 12, "merged", "shuffled", "unknown fields", "redundant bytes")
+_STYLE = st.sampled_from(_STYLES)
+# Whether a message field comes in two parts, one in twenty times, and its style.
+_FORM = st.sampled_from([(part == 19, style) for part in range(20) for style in _STYLES])
+_BOOLEAN = st.booleans()
+_ONE_OR_TWO = st.integers(1, 2)
+_PADDING = st.integers(1, 4)
+
+
+@functools.cache
+def _up_to(most: int) -> SearchStrategy[int]:
+    return st.integers(0, most)
 
 
 def _rearranged(
@@ -93,21 +108,22 @@ def _rearranged(
     grammar: Grammar,
     message: schema.Schema,
     draw_fields: Callable[[DrawFn, Grammar], Fields],
+    style: str,
 ) -> Fields:
     """Draw the fields of a message in an arrangement that has a defined meaning."""
     fields = draw_fields(draw, grammar)
-    match draw(_STYLES) if grammar.odd else "canonical":
+    match style:
         case "merged":
             # Everything may be there twice: of a scalar or a oneof the last counts, messages merge.
             fields += draw_fields(draw, grammar)
         case "shuffled":
             fields = draw(st.permutations(fields))
         case "unknown fields":
-            for _ in range(draw(st.integers(1, 2))):
-                position = draw(st.integers(0, len(fields)))
+            for _ in range(draw(_ONE_OR_TWO)):
+                position = draw(_up_to(len(fields)))
                 fields.insert(position, draw(_unknown_fields(message)))
         case "redundant bytes":
-            padding = draw(st.integers(1, 4))
+            padding = draw(_PADDING)
             fields = [field._replace(padding=padding) for field in fields]
     return fields
 
@@ -122,10 +138,10 @@ def _message(
     repeated: bool = False,
 ) -> Fields:
     """Draw a message field. Unless it is repeated, it may come in two parts, to be merged."""
-    fields = _rearranged(draw, grammar, message, draw_fields)
-    cut = len(fields)
-    if grammar.odd and not repeated and draw(st.integers(0, 19)) == 19:
-        cut = draw(st.integers(0, len(fields)))
+    in_parts, style = draw(_FORM) if grammar.odd else (False, "canonical")
+    fields = _rearranged(draw, grammar, message, draw_fields, style)
+    if in_parts and not repeated:
+        cut = draw(_up_to(len(fields)))
         return [wire.message(number, *fields[:cut]), wire.message(number, *fields[cut:])]
     return [wire.message(number, *fields)]
 
@@ -160,13 +176,23 @@ _INT64 = st.one_of(
     st.sampled_from([0, 1, -1, 127, 128, 2**31, 2**53 + 1, 2**63 - 1, -(2**63)]),
 )
 _KINDS = st.sampled_from(["Kind", "k", "Größe", "種"])
+_KEY_NAME = st.text(min_size=1, max_size=5)
 _NON_ZERO = _INT64.filter(bool)
 
 
+# The length of the path, and which of its elements are incomplete.
+_PARTIAL = ("no", "no", "no", "last", "all")
+_PATH = st.sampled_from(list(itertools.product([1, 1, 2, 3], _PARTIAL)))
+_FAULTY_PATH = st.sampled_from(list(itertools.product([1, 1, 2, 3, 0], _PARTIAL)))
+_PARTITION_NAMES = (None, None, "", "n", "名")
+# Of the project, the database and the namespace.
+_PARTITION = st.sampled_from(
+    list(itertools.product(["p", "projekt-ü"], _PARTITION_NAMES, _PARTITION_NAMES))
+)
+
+
 def _key(draw: DrawFn, grammar: Grammar) -> Fields:
-    lengths = st.sampled_from([1, 1, 2, 3, 0] if grammar.faulty else [1, 1, 2, 3])
-    length = draw(lengths)
-    partial = draw(st.sampled_from(["no", "no", "no", "last", "all"]))
+    length, partial = draw(_FAULTY_PATH if grammar.faulty else _PATH)
     fields = _message(draw, grammar, KEY.partition_id, schema.PARTITION, _partition)
     for ordinal in range(length):
         incomplete = (
@@ -178,11 +204,11 @@ def _key(draw: DrawFn, grammar: Grammar) -> Fields:
 
 
 def _partition(draw: DrawFn, grammar: Grammar) -> Fields:
-    fields = [wire.delimited(PARTITION.project_id, draw(st.sampled_from(["p", "projekt-ü"])))]
-    if grammar.faulty and draw(st.integers(0, 9)) == 9:
+    project, *names = draw(_PARTITION)
+    fields = [wire.delimited(PARTITION.project_id, project)]
+    if grammar.faulty and draw(_up_to(9)) == 9:
         fields.clear()
-    for number in (PARTITION.database_id, PARTITION.namespace_id):
-        name = draw(st.sampled_from([None, None, "", "n", "名"]))
+    for number, name in zip((PARTITION.database_id, PARTITION.namespace_id), names, strict=True):
         if name is not None:
             fields.append(wire.delimited(number, name))
     return fields
@@ -194,9 +220,9 @@ def _incomplete_element(draw: DrawFn, grammar: Grammar) -> Fields:
 
 def _complete_element(draw: DrawFn, grammar: Grammar) -> Fields:
     fields = _incomplete_element(draw, grammar)
-    if draw(st.booleans()):
+    if draw(_BOOLEAN):
         return [*fields, wire.integer(PATH_ELEMENT.id, draw(_NON_ZERO))]
-    return [*fields, wire.delimited(PATH_ELEMENT.name, draw(st.text(min_size=1, max_size=5)))]
+    return [*fields, wire.delimited(PATH_ELEMENT.name, draw(_KEY_NAME))]
 
 
 # Values.
@@ -209,7 +235,9 @@ _TIMES = st.one_of(
 _NANOS = st.one_of(
     st.integers(0, 999_999_999), st.sampled_from([0, 1, 999, 1000, 999_999_999, -1, -(2**31)])
 )
-_FAULTY_NANOS = st.sampled_from([1_000_000_000, 2**31 - 1])
+_ANY_NANOS = st.one_of(_NANOS, st.sampled_from([1_000_000_000, 2**31 - 1]))
+_TEXT = st.text(max_size=6)
+_BLOB = st.binary(max_size=6)
 _LONG = st.sampled_from([126, 127, 128, 129, 16_383, 16_384, 20_000])
 _DOUBLES = st.one_of(
     st.floats(allow_nan=False),
@@ -221,7 +249,7 @@ _FLAGS = st.sampled_from([None, None, None, False, True])
 
 
 def _double(draw: DrawFn, grammar: Grammar, number: int) -> Field:
-    if grammar.nan and draw(st.integers(0, 7)) == 7:
+    if grammar.nan and draw(_up_to(7)) == 7:
         return Field(number, wire.FIXED64, struct.pack("<Q", draw(_NANS)))
     return wire.double(number, draw(_DOUBLES))
 
@@ -229,7 +257,7 @@ def _double(draw: DrawFn, grammar: Grammar, number: int) -> Field:
 def _timestamp(draw: DrawFn, grammar: Grammar) -> Fields:
     faulty = grammar.faulty and draw(st.booleans())
     seconds = draw(_INT64 if faulty else _TIMES)
-    nanos = draw(st.one_of(_NANOS, _FAULTY_NANOS) if faulty else _NANOS)
+    nanos = draw(_ANY_NANOS if faulty else _NANOS)
     fields = [wire.integer(TIMESTAMP.seconds, seconds), wire.integer(TIMESTAMP.nanos, nanos)]
     # A serialiser leaves zeroes out.
     return [field for field in fields if field.payload != b"\0"]
@@ -249,15 +277,15 @@ def _array(draw: DrawFn, grammar: Grammar) -> Fields:
         return _value(draw, grammar, draw(_FLAGS) if grammar.faulty else flag)
 
     fields: Fields = []
-    for _ in range(draw(st.integers(0, 3))):
+    for _ in range(draw(_up_to(3))):
         fields += _message(draw, grammar.inner, ARRAY.values, schema.VALUE, element, repeated=True)
     return fields
 
 
 def _text(draw: DrawFn) -> str:
-    if draw(st.integers(0, 24)) == 24:
+    if draw(_up_to(24)) == 24:
         return "é" + "x" * (draw(_LONG) - 2)
-    return draw(st.text(max_size=6))
+    return draw(_TEXT)
 
 
 _LEAVES = (
@@ -275,6 +303,7 @@ _NESTED = ("entity_value", "array_value")
 _MEMBERS = st.sampled_from([*_LEAVES, *_NESTED, *_NESTED])
 _LEAF_MEMBERS = st.sampled_from(_LEAVES)
 _BOOLEANS = st.sampled_from([0, 1, 2**63])
+_INTEGER_PADDING = st.sampled_from([0, 0, 0, 3])
 _NULLS = st.sampled_from([0, 0, 1, -1])
 
 
@@ -288,13 +317,13 @@ def _member(draw: DrawFn, grammar: Grammar) -> Fields:
         case "boolean_value":
             return [wire.integer(number, draw(_BOOLEANS))]
         case "integer_value":
-            return [wire.integer(number, draw(_INT64), draw(st.sampled_from([0, 0, 0, 3])))]
+            return [wire.integer(number, draw(_INT64), draw(_INTEGER_PADDING))]
         case "double_value":
             return [_double(draw, grammar, number)]
         case "string_value":
             return [wire.delimited(number, _text(draw))]
         case "blob_value":
-            return [wire.delimited(number, draw(st.binary(max_size=6)))]
+            return [wire.delimited(number, draw(_BLOB))]
         case "timestamp_value":
             return _message(draw, grammar, number, schema.TIMESTAMP, _timestamp)
         case "key_value":
@@ -308,7 +337,7 @@ def _member(draw: DrawFn, grammar: Grammar) -> Fields:
 
 
 def _value(draw: DrawFn, grammar: Grammar, flag: bool | None) -> Fields:
-    unset = grammar.faulty and draw(st.integers(0, 11)) == 11
+    unset = grammar.faulty and draw(_up_to(11)) == 11
     fields = [] if unset else _member(draw, grammar)
     meaning = draw(_MEANINGS)
     if meaning is not None:
@@ -332,7 +361,7 @@ def _flagged_value(draw: DrawFn, grammar: Grammar) -> Fields:
 
 def _entry(draw: DrawFn, grammar: Grammar) -> Fields:
     name = wire.delimited(ENTRY.key, draw(_NAMES))
-    left_out = draw(st.integers(0, 49)) if grammar.odd else 0
+    left_out = draw(_up_to(49)) if grammar.odd else 0
     value = _message(draw, grammar, ENTRY.value, schema.VALUE, _flagged_value)
     if left_out == 49:
         # An absent name is an empty one.
@@ -345,8 +374,8 @@ def _entry(draw: DrawFn, grammar: Grammar) -> Fields:
 
 def _entity(draw: DrawFn, grammar: Grammar) -> Fields:
     fields: Fields = []
-    if draw(st.integers(0, 3)):
+    if draw(_up_to(3)):
         fields += _message(draw, grammar, ENTITY.key, schema.KEY, _key)
-    for _ in range(draw(st.integers(0, grammar.properties))):
+    for _ in range(draw(_up_to(grammar.properties))):
         fields += _message(draw, grammar, ENTITY.properties, schema.ENTRY, _entry, repeated=True)
     return fields
