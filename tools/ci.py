@@ -22,9 +22,11 @@ PURE = {"LAZYENTITY_BACKEND": "pure"}
 
 # Every step with tests names those that took long.
 DURATIONS = ("--durations=15", "--durations-min=1")
-# The server and the benchmarks are tools of this project: one Python is enough for them.
+# The server, the benchmarks and the tools are the project's own, and the README is text: one Python
+# is enough for them.
 ON_ANOTHER_PYTHON = tuple(
-    f"--ignore=tests/{path}" for path in ("server", "bench", "patches/ndb/test_benchmark.py")
+    f"--ignore=tests/{path}"
+    for path in ("server", "bench", "patches/ndb/test_benchmark.py", "tools", "test_readme.py")
 )
 QUICK_BENCHMARK = (
     "--benchmark-max-time=0.1",
@@ -110,7 +112,7 @@ def other_steps(pythons: dict[str, str]) -> list[Step]:
         Step("the packaging tests", pytest("-m", "slow", "tests/packaging"), needs=made),
         Step(
             "the pure backend",
-            pytest("--after-native", "--ignore=tests/server"),
+            pytest("--after-native"),
             needs=tested,
             environment=PURE,
         ),

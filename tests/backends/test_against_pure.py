@@ -15,6 +15,8 @@ from tests.support.strategies import Grammar, entities, wire
 from tests.support.strategies.samples import PLAIN, RICH
 from tests.support.strategies.schema import VALUE
 
+pytestmark = pytest.mark.any_backend
+
 
 @given(raw=entities(Grammar(odd=False, faulty=True)))
 def test_canonical_bytes(raw: bytes) -> None:

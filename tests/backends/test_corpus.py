@@ -9,6 +9,8 @@ import pytest
 import fuzz
 from fuzz.checks import check
 
+pytestmark = pytest.mark.any_backend
+
 CORPUS = sorted(Path(fuzz.__file__).with_name("corpus").iterdir())
 
 

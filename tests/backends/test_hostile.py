@@ -9,7 +9,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.backends import hostile_program
+
+pytestmark = pytest.mark.any_backend
 
 _ROOT = Path(__file__).parents[2]
 

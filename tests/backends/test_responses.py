@@ -18,6 +18,8 @@ from tests.backends.responses import assert_same_split, native_results
 from tests.support.strategies import wire
 from tests.support.strategies.samples import RICH
 
+pytestmark = pytest.mark.any_backend
+
 native: Any = importlib.import_module("lazyentity.native.mapping")
 
 

@@ -11,6 +11,8 @@ from lazyentity.bench.report import chart
 
 from .made import make_results
 
+pytestmark = pytest.mark.any_backend
+
 SVG = "{http://www.w3.org/2000/svg}"
 
 

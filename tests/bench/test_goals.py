@@ -8,6 +8,8 @@ from lazyentity.bench.report import goals
 
 from .made import make_results
 
+pytestmark = pytest.mark.any_backend
+
 
 @pytest.mark.parametrize("backend", ["pure", "native"])
 def test_quick_run_measures_every_goal(backend: str) -> None:

@@ -20,6 +20,8 @@ from lazyentity.bench.report.tables import tables
 
 from .made import make_results
 
+pytestmark = pytest.mark.any_backend
+
 OTHER = "other-benchmark-table"
 
 

@@ -11,6 +11,8 @@ from lazyentity.bench.measure.results import SCHEMA, ResultsError
 
 from .made import make_results
 
+pytestmark = pytest.mark.any_backend
+
 
 def test_round_trip(tmp_path: Path) -> None:
     """Written results are read back equal."""

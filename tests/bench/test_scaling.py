@@ -9,6 +9,8 @@ from lazyentity.bench.measure.results import UNITS, Growing
 from lazyentity.bench.measure.timing import Budget, Timed
 from lazyentity.bench.measure.verify import OutputMismatch
 
+pytestmark = pytest.mark.any_backend
+
 TWICE = Budget(seconds=0, min_rounds=2, max_rounds=2, sample_seconds=0)
 
 

@@ -4,6 +4,8 @@ import pytest
 
 from lazyentity.bench.measure.stats import Summary, paired_ratio, scaled, summarize
 
+pytestmark = pytest.mark.any_backend
+
 
 def test_median_and_quartiles() -> None:
     """A summary holds the median and the quartiles of the samples, in any order."""

@@ -10,6 +10,8 @@ import pytest
 
 from lazyentity.bench.measure.timing import Budget, Timed, interleave
 
+pytestmark = pytest.mark.any_backend
+
 ROUNDS = 6
 FEW = Budget(seconds=0, min_rounds=ROUNDS, max_rounds=ROUNDS, sample_seconds=0)
 

@@ -29,12 +29,12 @@ _ENCODERS = {"pure": "lazyentity.pure.encoder", "native": "lazyentity.native.enc
 
 
 @pytest.fixture(
-    params=[name for name in _ENCODERS.values() if importlib.util.find_spec(name) is not None]
+    params=[name for name, module in _ENCODERS.items() if importlib.util.find_spec(module)]
 )
-def _encoder(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def encoder(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each backend's encoder in turn."""
-    encoder = importlib.import_module(request.param).write_entity
-    monkeypatch.setattr(encoding, "write_entity", encoder)
+    write_entity = importlib.import_module(_ENCODERS[request.param]).write_entity
+    monkeypatch.setattr(encoding, "write_entity", write_entity)
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ def _nested(wrap: Callable[[Any], Any], levels: int, leaf: Any) -> Any:
     return leaf
 
 
-@pytest.mark.usefixtures("_encoder", "_deep_stack")
+@pytest.mark.usefixtures("encoder", "_deep_stack")
 @pytest.mark.parametrize(
     ("wrapper", "levels"),
     [
@@ -134,7 +134,7 @@ def _message(entity: Entity) -> bytes:
     return comparable(entity_message(entity))
 
 
-@pytest.mark.usefixtures("_encoder")
+@pytest.mark.usefixtures("encoder")
 @pytest.mark.parametrize("wrap", [WRAPPERS["entities"], WRAPPERS["dicts"], WRAPPERS["lists"]])
 def test_deeper_than_the_interpreter_goes(wrap: Callable[[Any], Any]) -> None:
     """It is refused where the client refuses it."""
@@ -183,7 +183,7 @@ OPERATIONS: dict[str, Callable[[Any, Any], object]] = {
 }
 
 
-@pytest.mark.usefixtures("_encoder")
+@pytest.mark.usefixtures("encoder")
 @pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS.keys())
 def test_received(lazy_type: type[LazyEntity], operation: Callable[[Any, Any], object]) -> None:
     """Four times as deep is four times the calls, twice that if too deep for the native encoder."""
@@ -224,7 +224,7 @@ def test_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     assert parsed <= 10 * len(entities)
 
 
-@pytest.mark.usefixtures("_encoder")
+@pytest.mark.usefixtures("encoder")
 def test_a_refused_value_is_asked_about_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The client's own encoder is called once for a value that is left to it."""
     asked = []

@@ -12,6 +12,8 @@ import pytest
 from tests.conftest import HAS_NDB, IMPLEMENTATIONS
 from tests.support import interruption_program
 
+pytestmark = pytest.mark.any_backend
+
 ROOT = Path(__file__).parents[2]
 
 

@@ -14,6 +14,8 @@ from lazyentity.bench.server.process import LoopbackServer
 
 from .conftest import MakeClient, Put
 
+pytestmark = pytest.mark.any_backend
+
 
 def _values(aggregation: object) -> dict[str, object]:
     (results,) = aggregation.fetch()  # type: ignore[attr-defined]  # the client's are untyped

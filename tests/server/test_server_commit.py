@@ -16,6 +16,8 @@ from lazyentity.bench.server.process import LoopbackServer
 
 from .conftest import MakeClient, Put
 
+pytestmark = pytest.mark.any_backend
+
 
 def _commit(
     client: datastore.Client, *mutations: object, mode: str = "NON_TRANSACTIONAL", **selector: bytes

@@ -13,6 +13,8 @@ from google.cloud.datastore.query import And, Or, PropertyFilter
 
 from .conftest import Put
 
+pytestmark = pytest.mark.any_backend
+
 Find = Callable[..., list[object]]
 
 

@@ -22,6 +22,8 @@ from lazyentity.bench.server.process import LoopbackServer
 from lazyentity.bench.server.reads import Reads
 from lazyentity.bench.server.service import DatastoreService
 
+pytestmark = pytest.mark.any_backend
+
 SECONDS = 60
 _PROTOBUF = {"Content-Type": "application/x-protobuf"}
 _COMMAND = [sys.executable, "-m", "lazyentity.bench.server"]

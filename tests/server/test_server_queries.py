@@ -15,6 +15,8 @@ from tests.support.servers import SMALL_BATCH
 
 from .conftest import Put
 
+pytestmark = pytest.mark.any_backend
+
 More = query_types.QueryResultBatch.MoreResultsType
 Type = query_types.EntityResult.ResultType
 

@@ -18,6 +18,8 @@ from lazyentity.bench.server.store import Store
 
 from .conftest import MakeClient, Put
 
+pytestmark = pytest.mark.any_backend
+
 
 @pytest.fixture
 def rival(

@@ -2,8 +2,8 @@
 
 Which backend lazyentity chose for its process does not matter to them:
 
-- The native implementation of the mapping is what the native backend uses. With the modules of the
-  pure backend around it, it is nothing that an application can have.
+- A native implementation, where a test is of each in turn, is what the native backend uses. With
+  the modules of the pure backend around it, it is nothing that an application can have.
 - Tests that are marked ``any_backend`` name the backend that they test, or test none.
 """
 
@@ -16,6 +16,9 @@ import pytest
 import lazyentity
 
 OPTION = "--after-native"
+
+# Fixtures that give the implementation of each backend in turn, and have its name for a parameter.
+_OF_EACH_BACKEND = ("lazy_type", "make", "encoder")
 
 _left_out = pytest.StashKey[Counter[str]]()
 
@@ -61,6 +64,8 @@ def _covered(item: pytest.Item) -> str | None:
     if item.get_closest_marker("any_backend"):
         return "that do the same with any backend chosen"
     callspec = getattr(item, "callspec", None)
-    if callspec is not None and callspec.params.get("lazy_type") == "native":
-        return "of the native implementation, which the native backend uses"
+    if callspec is not None and any(
+        callspec.params.get(fixture) == "native" for fixture in _OF_EACH_BACKEND
+    ):
+        return "of a native implementation, which the native backend uses"
     return None

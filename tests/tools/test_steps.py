@@ -7,6 +7,8 @@ import pytest
 
 from tools.steps import Runner, Step
 
+pytestmark = pytest.mark.any_backend
+
 
 def python(program: str) -> list[str]:
     return [sys.executable, "-c", program]
