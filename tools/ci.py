@@ -1,8 +1,9 @@
 """Everything that has to hold before a change is merged, as steps: see :mod:`tools.steps`.
 
-The two commands of the README are run first, each alone, as by somebody who has just cloned this.
-Then the other environments are made with uv, and the rest runs in them, as many steps at a time as
-there are cores, each with its tests in one process.
+The environments are made first: that of the README's two commands as these make it, with pip, and
+those of other Python versions beside it, with uv. Then the two commands are run, each alone, so
+that nothing disturbs the benchmark. The rest follows, as many steps at a time as there are cores,
+each with its tests in one process.
 """
 
 from __future__ import annotations
@@ -57,22 +58,42 @@ def pytest(*arguments: str, environment: str = ".venv") -> list[str]:
     return [f"{environment}/bin/python", "-m", "pytest", *DURATIONS, *arguments]
 
 
-def environments(pythons: dict[str, str]) -> list[str]:
-    """Return the command that makes uv, and every environment beside the one of ``make test``.
+def shell(*lines: str) -> list[str]:
+    """Return the command that runs lines of shell script, and prints each."""
+    return ["sh", "-exc", "\n".join(lines)]
 
-    One after the other, because building writes into the checkout.
+
+def environment_steps(pythons: dict[str, str]) -> list[Step]:
+    """Return the steps that make the environments; the last of them waits for the others.
 
     Args:
         pythons: the interpreter of each other Python version.
     """
     lowest = '"REQUIRE=$(.venv/bin/python tools/lowest.py{})"'
     oldest = interpreter(PYTHONS[0]) or sys.executable
-    made = [(python, f"VENV=.venv-{version}") for version, python in pythons.items()]
-    made.append((sys.executable, f"VENV=.venv-lowest-ndb {lowest.format(' ndb')}"))
-    made.append((oldest, f"VENV=.venv-lowest EXTRAS=bench,test {lowest.format('')}"))
-    lines = [f"{sys.executable} -m venv build/uv", "build/uv/bin/python -m pip -q install uv"]
-    lines += [f"make venv UV={UV} PYTHON={python} {variables}" for python, variables in made]
-    return ["sh", "-exc", "\n".join(lines)]
+    made = f"make venv UV={UV}"
+    return [
+        Step("the environment", make("venv")),
+        Step(
+            "environments of other Pythons",
+            shell(
+                f"{sys.executable} -m venv build/uv",
+                "build/uv/bin/python -m pip -q install uv",
+                *(
+                    f"{made} PYTHON={python} VENV=.venv-{version}"
+                    for version, python in pythons.items()
+                ),
+            ),
+        ),
+        Step(
+            "environments",
+            shell(
+                f"{made} PYTHON={sys.executable} VENV=.venv-lowest-ndb {lowest.format(' ndb')}",
+                f"{made} PYTHON={oldest} VENV=.venv-lowest EXTRAS=bench,test {lowest.format('')}",
+            ),
+            needs=("the environment", "environments of other Pythons"),
+        ),
+    ]
 
 
 def first_steps() -> list[Step]:
@@ -80,7 +101,7 @@ def first_steps() -> list[Step]:
     native = ".venv/bin/python tools/assert_native.py"
     ndb = ".venv/bin/python -c 'import google.cloud.ndb'"
     return [
-        Step("make bench", make("bench"), cores=ALL_CORES),
+        Step("make bench", make("bench"), needs=("environments",), cores=ALL_CORES),
         Step("the emulator is built", make("emulator"), needs=("make bench",), cores=0),
         Step(
             "make test",
@@ -103,13 +124,11 @@ def other_steps(pythons: dict[str, str]) -> list[Step]:
         pythons: the interpreter of each other Python version.
     """
     tested = ("make test",)
-    made = ("environments",)
     # Packaging copies the checkout, while nothing else may write to it.
     packed = ("the packaging tests",)
     return [
-        Step("environments", environments(pythons), needs=tested),
         Step("the slow tests", pytest("-m", "slow", "--ignore=tests/packaging"), needs=tested),
-        Step("the packaging tests", pytest("-m", "slow", "tests/packaging"), needs=made),
+        Step("the packaging tests", pytest("-m", "slow", "tests/packaging"), needs=tested),
         Step(
             "the pure backend",
             pytest("--after-native"),
@@ -120,14 +139,14 @@ def other_steps(pythons: dict[str, str]) -> list[Step]:
             Step(
                 f"Python {version}",
                 pytest(*ON_ANOTHER_PYTHON, environment=f".venv-{version}"),
-                needs=made,
+                needs=tested,
             )
             for version in pythons
         ),
         Step(
             "the lowest of everything required",
             pytest(*ON_ANOTHER_PYTHON, environment=".venv-lowest"),
-            needs=made,
+            needs=tested,
         ),
         *(
             Step(f"make {target}", make(target, UV=UV, SECONDS="60"), needs=packed)
@@ -141,7 +160,7 @@ def other_steps(pythons: dict[str, str]) -> list[Step]:
                 "--ignore=tests/patches/ndb/test_benchmark.py",
                 environment=".venv-lowest-ndb",
             ),
-            needs=made,
+            needs=tested,
         ),
         Step("the cases under pytest-benchmark", pytest("bench", *QUICK_BENCHMARK), needs=tested),
         Step("ndb's global cache", make("test-caches"), needs=tested),
@@ -158,13 +177,14 @@ def upstream_steps() -> list[Step]:
     """Return the client's own tests; the outcomes on the stock client are those of the first."""
     run = ("-m", "upstream", "tests/upstream")
     first = "the client's own tests"
+    tested = ("make test",)
     return [
-        Step(first, pytest(*run), needs=("make test",)),
+        Step(first, pytest(*run), needs=tested),
         Step(f"{first}, pure", pytest(*run), needs=(first,), environment=PURE),
         Step(
             f"{first}, on the lowest of everything required",
             pytest(*run, environment=".venv-lowest"),
-            needs=("environments",),
+            needs=tested,
         ),
     ]
 
@@ -189,7 +209,7 @@ def main() -> None:
         "UV_DEFAULT_INDEX", os.environ.get("PIP_INDEX_URL", "https://pypi.org/simple")
     )
     runner = Runner(os.cpu_count() or 1)
-    runner.run([*first_steps(), *other_steps(pythons)])
+    runner.run([*environment_steps(pythons), *first_steps(), *other_steps(pythons)])
     print(runner.summary())
     print(f"\npassed on Python {', '.join([CURRENT, *pythons])}, and on the lowest requirements")
 
