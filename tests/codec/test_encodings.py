@@ -246,12 +246,12 @@ def _read(make_entity: Callable[[bytes], Any], raw: bytes) -> Any:
 def test_timestamps(lazy_type: type[LazyEntity], seconds: int) -> None:
     """A timestamp is stock's, nanoseconds included, or fails as it does there."""
     for nanos in NANOS:
-        stamp = wire.message(
+        timestamp = wire.message(
             VALUE.timestamp_value,
             wire.integer(TIMESTAMP.seconds, seconds),
             wire.integer(TIMESTAMP.nanos, nanos),
         )
-        for value in (stamp, _array(_element(stamp))):
+        for value in (timestamp, _array(_element(timestamp))):
             raw = _property(value).encode()
             stock = outcome(_read, stock_entity, raw)
             assert outcome(_read, lazy_type.from_bytes, raw) == stock

@@ -73,7 +73,7 @@ class _Index:
 _UTC = datetime.timezone.utc
 _EAST = datetime.timezone(datetime.timedelta(hours=5, minutes=30))
 
-STAMPS = st.one_of(
+TIMESTAMPS = st.one_of(
     st.datetimes(),
     st.datetimes(timezones=st.sampled_from([_UTC, _EAST, zoneinfo.ZoneInfo("Europe/Berlin")])),
     st.builds(
@@ -106,7 +106,7 @@ SCALARS = st.one_of(
     TEXT,
     st.text(st.characters(categories=["Cs"]), min_size=1, max_size=1),
     st.binary(max_size=4),
-    STAMPS,
+    TIMESTAMPS,
     KEYS,
     st.builds(GeoPoint, st.floats(), st.one_of(st.floats(), st.integers(-90, 90), st.none())),
     st.builds(_Text, TEXT),
@@ -316,7 +316,7 @@ def _of_another_class(entity: Any) -> None:
 
 @pytest.mark.parametrize("change", [_renamed, _moved, _of_another_class])
 def test_other_keys(lazy_type: type[LazyEntity], change: Callable[[Any], None]) -> None:
-    """A key that was changed in a way that keys are not meant to be changed in is written so."""
+    """A key that was changed past its public attributes is written with the changes."""
     stock, lazy = stock_entity(PLAIN), lazy_type.from_bytes(PLAIN)
     change(stock)
     change(lazy)
@@ -324,11 +324,11 @@ def test_other_keys(lazy_type: type[LazyEntity], change: Callable[[Any], None]) 
 
 
 def test_what_was_not_read_goes_back_as_it_came(lazy_type: type[LazyEntity]) -> None:
-    """Also where stock writes less than it read."""
+    """Unread properties keep the parts that stock loses."""
     message = EntityMessage()
     properties = message.properties
     properties["changed"].integer_value = 1
-    properties["stamp"].timestamp_value.nanos = 123_456_789
+    properties["timestamp"].timestamp_value.nanos = 123_456_789
     properties["empty"].array_value.SetInParent()
     properties["empty"].exclude_from_indexes = True
     inner = properties["nested"].array_value.values.add().array_value.values.add()
