@@ -92,7 +92,7 @@ def main() -> None:
         for step in (["-m", "pip", "install", "--quiet", str(wheel)], ["-c", IMPORTS]):
             if subprocess.run([python, *step], cwd=scratch, check=False).returncode:
                 raise SystemExit(f"{wheel.name} does not install and import by itself")
-    print(f"{sdist.name} and {wheel.name} hold what they should")
+    print(f"{sdist.name} and {wheel.name} are complete")
 
 
 if __name__ == "__main__":

@@ -22,8 +22,8 @@ PURE = lazy_entity_type(mapping.LazyMapping)
 
 BACKENDS: dict[str, type[LazyEntity]] = {"native": NATIVE, "pure": PURE}
 
-# Protobuf's limit is a hundred messages, two for each array, counted from the one that it is given.
-# Of an entity that is not the same part with both backends.
+# Protobuf's limit is a hundred messages, two for each array, counted from the message that it
+# parses. The backends parse different parts of an entity.
 _DEEP = 45
 
 REFUSALS = (DecodeError, ValueError, OverflowError)
@@ -34,8 +34,8 @@ def assert_same_access(raw: bytes, *, malformed: bool) -> None:
 
     Args:
         raw: bytes that are taken for a serialised entity.
-        malformed: if protobuf's parser refuses them. Which accesses raise ``DecodeError`` then
-            depends on how much of the bytes each backend has to look at for one, and may differ.
+        malformed: if protobuf's parser refuses them. The accesses that raise ``DecodeError`` may
+            then differ, because the backends read different parts of the bytes.
     """
     Comparison(malformed).made(
         outcome(lambda: NATIVE.from_bytes(raw)), outcome(lambda: PURE.from_bytes(raw))

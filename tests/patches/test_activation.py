@@ -314,7 +314,7 @@ with warnings.catch_warnings(record=True) as caught:
         assert text.endswith(": __main__")
 
     def test_are_not_there_when_imported_after(self, modules: dict[str, str]) -> None:
-        """A module imported while patched has the patched function, so there is no warning."""
+        """A module imported while patched has the patched function; there is no warning."""
         state = ask(
             """
 import lazyentity

@@ -94,7 +94,7 @@ def ask(body: str, **environment: str) -> Any:
 
 @pytest.mark.parametrize("module", ["lazyentity", "lazyentity.auto"])
 def test_no_client_is_imported(module: str) -> None:
-    """Nor anything that comes with one, before the application does."""
+    """Importing lazyentity imports neither a client nor the requirements of one."""
     state = ask(f"import {module}\nsay(clients=clients())")
     assert state["clients"] == []
 

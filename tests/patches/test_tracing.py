@@ -38,7 +38,7 @@ print(json.dumps({"names": names, "type": type(found).__name__}))
 
 
 def test_every_call_has_a_span() -> None:
-    """As many as without lazyentity, which does not import the client before the application."""
+    """The spans are those without lazyentity, which does not import the client early."""
     pytest.importorskip("opentelemetry.instrumentation.grpc")
     with LoopbackServer() as server:
         program = _TRACED.replace("PORT", str(server.grpc_port))

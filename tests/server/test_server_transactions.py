@@ -145,7 +145,7 @@ def test_a_read_begins_a_transaction(client: datastore.Client, put: Put) -> None
 
 
 def test_begin_later_without_reads(client: datastore.Client) -> None:
-    """A transaction that only writes needs no begin of its own."""
+    """A transaction that only writes needs no begin."""
     with client.transaction(begin_later=True):
         _set(client, client.key("K", 1), 1)
     assert client.get(client.key("K", 1))["a"] == 1

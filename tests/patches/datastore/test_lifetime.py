@@ -90,7 +90,7 @@ class TestEntities:
 
     @pytest.mark.parametrize("patched_again", [False, True])
     def test_can_be_put(self, make: Make, patched_again: bool) -> None:
-        """By the client they came from and by any other, patched again or not."""
+        """The client that read them, and any other, patched again or not, writes them."""
         client = make(namespace="lifetime")
         stored = fill(datastore.Entity(client.key(KIND, 1)))
         client.put(stored)

@@ -1,4 +1,4 @@
-"""Models decode only the properties that are read, and are stock's inside eager()."""
+"""Models decode only the properties that are read; inside eager() they are stock's."""
 
 from __future__ import annotations
 
