@@ -15,7 +15,7 @@ from lazyentity.patches.imports import WhenImported
 from lazyentity.patches.locks import ForkableLock
 from lazyentity.patches.ndb.seams import CLIENT as NDB
 from lazyentity.patches.notices import warn
-from lazyentity.patches.registry import Seam, modules_holding
+from lazyentity.patches.registry import Seam, modules_holding_any
 
 __all__ = ["log_summary", "patch", "patched", "unpatch"]
 
@@ -31,7 +31,7 @@ _told: set[str] = set()
 def _patch_when_imported(client: Client) -> WhenImported:
     def act() -> None:
         with _lock:
-            _patch_imported(client, strict=False)
+            _warn_of_old_references(_patch_imported(client, strict=False))
 
     return WhenImported(client.package, act)
 
@@ -90,12 +90,17 @@ def patch(*names: str, strict: bool = False, eager: bool | None = None) -> None:
         if (strict or _CLIENTS[name].is_imported()) and _import(_CLIENTS[name], strict)
     }
     with _lock:
-        for name in selected:
-            _CLIENTS[name].patch.eager = is_eager
-            if name in imported:
-                _patch_imported(_CLIENTS[name], strict)
-            else:
-                _await(_CLIENTS[name], strict=strict, is_named=name in names)
+        conversions: list[Seam] = []
+        try:
+            for name in selected:
+                _CLIENTS[name].patch.eager = is_eager
+                if name in imported:
+                    conversions += _patch_imported(_CLIENTS[name], strict)
+                else:
+                    _await(_CLIENTS[name], strict=strict, is_named=name in names)
+        finally:
+            # Also of the clients that were patched before one that was refused.
+            _warn_of_old_references(conversions)
         is_anything_patched = bool(patched())
     if is_anything_patched and not is_eager:
         # Without the lock: other threads may be importing what is adapted.
@@ -125,9 +130,10 @@ def _await(client: Client, *, strict: bool, is_named: bool) -> None:
         _imports[client.name].wait()
 
 
-def _patch_imported(client: Client, strict: bool) -> None:
+def _patch_imported(client: Client, strict: bool) -> list[Seam]:
+    """Patch a client, or refuse to; return its conversion, if that was patched now."""
     if client.patch.active:
-        return
+        return []
     replaced: list[str] = []
     problem = client.problem()
     if problem is None:
@@ -141,10 +147,11 @@ def _patch_imported(client: Client, strict: bool) -> None:
             problem = client.failure(error)
     if problem is not None:
         _refuse(client, problem, strict)
-        return
+        return []
     for one in replaced:
         _warn_once(f"lazyentity: {one}; it stays in charge, and what it converts stays as it is")
-    _warn_of_old_references(client.conversion)
+    # One that is not its own was left to somebody else.
+    return [client.conversion] if client.conversion.is_own() else []
 
 
 def _refuse(client: Client, problem: str, strict: bool) -> None:
@@ -157,16 +164,19 @@ def _refuse(client: Client, problem: str, strict: bool) -> None:
     _warn_once(message)
 
 
-def _warn_of_old_references(conversion: Seam) -> None:
-    if not conversion.is_own():
-        # It was left to somebody else.
+def _warn_of_old_references(conversions: list[Seam]) -> None:
+    if not conversions:
         return
-    holders = modules_holding(conversion.original, home=conversion.module)
-    if holders:
-        warn(
-            f"lazyentity: patched too late for these modules, which imported {conversion.path} "
-            f"by name before and go on making stock entities with it: {', '.join(holders)}"
-        )
+    # Of all of them at once: looking for references takes most of the time of patching.
+    found = modules_holding_any({id(conversion.original) for conversion in conversions})
+    for conversion in conversions:
+        home = conversion.module
+        holders = [name for name in found.get(id(conversion.original), ()) if name != home]
+        if holders:
+            warn(
+                f"lazyentity: patched too late for these modules, which imported {conversion.path} "
+                f"by name before and go on making stock entities with it: {', '.join(holders)}"
+            )
 
 
 def _warn_once(message: str) -> None:

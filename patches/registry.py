@@ -274,21 +274,18 @@ def is_of(module: Any, function: Any) -> bool:
     return type(function) is FunctionType and function.__code__.co_filename == module.__file__
 
 
-def modules_holding(original: Any, *, home: str) -> list[str]:
-    """Return the names of the loaded modules that hold a reference to ``original``.
-
-    Such a module imported it by name before it was replaced, and will go on calling it. ``home``,
-    where it was defined, is left out.
-    """
-    holders = modules_holding_any({id(original)})
-    return [name for name in holders.get(id(original), ()) if name != home]
-
-
 def modules_holding_any(originals: Iterable[int]) -> dict[int, list[str]]:
-    """Return the names of the loaded modules that hold one of ``originals``, given by their ids."""
+    """Return the names of the loaded modules that hold one of ``originals``, by the id of each.
+
+    Such a module imported it by name before it was replaced, and will go on calling it. The one
+    where it was defined is among them.
+
+    Args:
+        originals: the ids of the objects.
+    """
     ids = frozenset(originals)
     ours = __name__.partition(".")[0]
-    found: list[tuple[str, set[int]]] = []
+    found: list[tuple[str, frozenset[int]]] = []
     for name, module in list(sys.modules.items()):
         namespace = getattr(module, "__dict__", None)
         if not isinstance(namespace, dict):
