@@ -212,7 +212,7 @@ setup(
     },
     packages=list(PACKAGES),
     package_dir=PACKAGES,
-    package_data={"lazyentity": ["py.typed"]},
+    package_data={"lazyentity": ["py.typed"], "lazyentity.native": ["*.pyi"]},
     ext_modules=extensions(),
     options={"build_ext": {"parallel": str(os.cpu_count() or 1)}},
     zip_safe=False,

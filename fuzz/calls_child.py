@@ -142,7 +142,7 @@ MAKERS: tuple[Callable[[random.Random], Any], ...] = (
     lambda chance: LazyEntity.from_bytes(
         material.changed(chance.choice(material.entities()), chance, 3)
     ),
-    lambda chance: LazyEntity.from_bytes(chance.choice(material.entities()))._layout,
+    lambda chance: LazyEntity.from_bytes(chance.choice(material.entities()))._shape,
     lambda chance: _strict(chance.choice(material.entities())),
     _received,
     lambda chance: _received(chance).entity,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from lazyentity._eager import eager
+from lazyentity.codec.mode import eager
 from lazyentity._version import __version__
 from lazyentity.patches import patch, patched, unpatch
 

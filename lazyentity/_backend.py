@@ -1,104 +1,170 @@
-"""Which implementation of :class:`LazyMapping` serves: chosen once, when this module is imported.
+"""The interface of a backend, and the choice of one, made when this module is imported.
 
-An implementation is what :mod:`lazyentity.pure.responses` has, ``key_message`` of
-:mod:`lazyentity.codec.keys`, ``stock_from_raw`` of :mod:`lazyentity.codec.eager`, ``type_version``
-of :mod:`lazyentity.pure.types`, ``write_entity`` of :mod:`lazyentity.pure.encoder`, and a ``dict``
-subclass with the constructor ``_from_raw``, the accessors ``_decode_all``, ``_decoded``,
-``_undecoded``, ``_untouched``, ``_merge_untouched``, ``_plain_values``, ``_serialised_values``,
-``_policy``, ``_read_on_request``, ``_deleted_attributes`` and ``_wire_*``, and the dict operations,
-all as documented in :mod:`lazyentity.pure.mapping`. It never touches ``key``,
-``exclude_from_indexes`` or ``_meanings``: these are
-:class:`~lazyentity.entity.LazyEntity`'s.
+:class:`Backend` lists the names that ``lazyentity.pure.backend`` and ``lazyentity.native.backend``
+both have; this module has the names of the chosen one. :mod:`lazyentity.pure` documents them.
 """
 
 from __future__ import annotations
 
 import importlib
 import warnings
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Iterable
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
-from lazyentity._choice import NATIVE_MODULES, requested_backend, unmet_request
+from lazyentity._choice import is_missing, requested_backend, unmet_request
 
-__all__ = [
-    "Conversion",
-    "EntityBytes",
-    "LazyMapping",
-    "ResultBytes",
-    "backend",
-    "converter_of_items",
-    "key_message",
-    "split_lookup",
-    "split_query",
-    "stock_from_raw",
-    "type_version",
-    "write_entity",
-]
+if TYPE_CHECKING:
+    from google.cloud.datastore.entity import Entity
+    from google.cloud.datastore.key import Key
 
-_RESULTS = (
-    "EntityBytes",
-    "Conversion",
-    "ResultBytes",
-    "converter_of_items",
-    "split_lookup",
-    "split_query",
-)
+    from lazyentity.pure.encoder import Contents
 
 
-def _contents(
-    mapping: str, results: str, keys: str, eager: str, types: str, write: str
-) -> SimpleNamespace:
-    return SimpleNamespace(
-        LazyMapping=importlib.import_module(mapping).LazyMapping,
-        key_message=importlib.import_module(keys).key_message,
-        stock_from_raw=importlib.import_module(eager).stock_from_raw,
-        type_version=importlib.import_module(types).type_version,
-        write_entity=importlib.import_module(write).write_entity,
-        **{name: getattr(importlib.import_module(results), name) for name in _RESULTS},
-    )
+class _Shape(Protocol):
+    """As :class:`lazyentity.pure.shapes.Shape`."""
+
+    @property
+    def ordinals(self) -> Any: ...
+    @property
+    def template(self) -> Any: ...
 
 
-def _native() -> SimpleNamespace:
-    contents = _contents(
-        "lazyentity.native.mapping",
-        "lazyentity.native.responses",
-        "lazyentity.native.keys",
-        "lazyentity.native.eager",
-        "lazyentity.native.types",
-        "lazyentity.native.encoder",
-    )
-    # Is used by lazyentity.decoding alone, but a part of what has to be there.
-    importlib.import_module("lazyentity.native.decoding")
-    return contents
+class _Mapping(Protocol):
+    """A lazy mapping, beside the operations of dict; see :mod:`lazyentity.pure.mapping`.
+
+    It never touches ``key``, ``exclude_from_indexes`` and ``_meanings``: these are attributes of
+    :class:`~lazyentity.entity.LazyEntity`.
+    """
+
+    @classmethod
+    def _from_raw(cls, raw: bytes) -> Any: ...
+    @property
+    def _raw(self) -> bytes: ...
+    @property
+    def _shape(self) -> _Shape: ...
+    @property
+    def _policy(self) -> Any: ...
+    @_policy.setter
+    def _policy(self, policy: Any) -> None: ...
+    @property
+    def _deleted_attributes(self) -> frozenset[str]: ...
+    @_deleted_attributes.setter
+    def _deleted_attributes(self, names: frozenset[str]) -> None: ...
+    def _instance_dict(self) -> dict[str, Any]: ...
+    def _replace_instance_dict(self, attributes: dict[str, Any]) -> None: ...
+
+    def _all_items(self) -> Iterable[tuple[str, Any]]: ...
+    def _decode_all(self, operation: str) -> None: ...
+    def _decoded(self) -> dict[str, Any]: ...
+    def _plain_values(
+        self, names: Iterable[str], copy: Callable[[Any], Any]
+    ) -> dict[str, Any]: ...
+    def _read_on_request(self, name: str) -> Any: ...
+    def _undecoded(self) -> list[Any]: ...
+
+    def _serialised_values(self, names: Iterable[str]) -> list[bytes]: ...
+    def _untouched(
+        self, changed: dict[Any, Any], deleted: Collection[str], keeps_key: bool
+    ) -> bytes: ...
+    def _merge_untouched(
+        self, target: Any, changed: dict[Any, Any], deleted: Collection[str], keeps_key: bool
+    ) -> None: ...
+
+    def _wire_cases(self, names: Iterable[str]) -> bytes: ...
+    def _wire_entity(self) -> Entity | None: ...
+    def _wire_excluded(self, names: Iterable[str] | None = None) -> set[str]: ...
+    def _wire_key(self) -> Key | None: ...
+    def _wire_meanings(self, names: Iterable[str] | None = None) -> dict[str, tuple[Any, Any]]: ...
 
 
-def _pure() -> SimpleNamespace:
-    return _contents(
-        "lazyentity.pure.mapping",
-        "lazyentity.pure.responses",
-        "lazyentity.codec.keys",
-        "lazyentity.codec.eager",
-        "lazyentity.pure.types",
-        "lazyentity.pure.encoder",
-    )
+class _Walk(Protocol):
+    """A walk through values; see :mod:`lazyentity.pure.decoding`."""
+
+    def is_plain(self, value: Any) -> bool: ...
+    def decode(self, value: Any, validating: bool = False) -> bool: ...
 
 
-def _choose(requested: str) -> tuple[str, Any]:
-    """Return name and contents of the backend that was asked for; the best there is, if none was.
+class _Conversion(Protocol):
+    """As :class:`lazyentity.pure.responses.Conversion`."""
+
+    eager: bool
+
+
+class _EntityBytes(Protocol):
+    """As :class:`lazyentity.pure.responses.EntityBytes`."""
+
+    @property
+    def raw(self) -> bytes: ...
+    @property
+    def serialised_key(self) -> bytes | None: ...
+    def to_entity(self) -> Any: ...
+    def to_stock_entity(self) -> Any: ...
+
+
+class _ResultBytes(Protocol):
+    """As :class:`lazyentity.pure.responses.ResultBytes`."""
+
+    @property
+    def entity(self) -> Any: ...
+    def serialised(self) -> bytes: ...
+
+
+class Backend(Protocol):
+    """The names of a backend. ``result_type`` and ``conversion`` are its own classes."""
+
+    # As properties, which a class of either backend fits.
+    @property
+    def LazyMapping(self) -> type[_Mapping]: ...  # noqa: N802
+    @property
+    def Conversion(self) -> type[_Conversion]: ...  # noqa: N802
+    @property
+    def EntityBytes(self) -> type[_EntityBytes]: ...  # noqa: N802
+    @property
+    def ResultBytes(self) -> type[_ResultBytes]: ...  # noqa: N802
+    @property
+    def Walk(self) -> type[_Walk]: ...  # noqa: N802
+
+    def converter_of_items(
+        self, otherwise: Callable[[Any], Any]
+    ) -> Callable[[Any, Any], Any]: ...
+    def key_message(self, key: Key) -> Any: ...
+    def split_lookup(
+        self, raw: bytes, conversion: Any, result_type: Any
+    ) -> tuple[bytes, tuple[Any, ...], tuple[Any, ...]]: ...
+    def split_query(
+        self, raw: bytes, conversion: Any, result_type: Any
+    ) -> tuple[bytes, tuple[Any, ...]]: ...
+    def stock_from_raw(self, raw: bytes) -> Entity: ...
+    def type_version(self, kind: type, /) -> int: ...
+    def write_entity(
+        self, target: Any, contents: Contents, contents_of: Callable[[Entity], Contents]
+    ) -> bool: ...
+
+
+NAMES: Final = tuple(name for name in vars(Backend) if not name.startswith("_"))
+"""The names of a backend."""
+
+
+def _load(name: str) -> Backend:
+    return cast(Backend, importlib.import_module(f"lazyentity.{name}.backend"))
+
+
+def _choose(requested: str) -> tuple[str, Backend]:
+    """Return name and module of the requested backend; of the best one, if none is requested.
 
     Raises:
-        ImportError: if what was asked for is not there, or no backend at all.
+        ImportError: if the requested backend cannot be loaded, or none at all.
     """
     if requested == "pure":
-        return "pure", _pure()
+        return "pure", _load("pure")
     try:
-        return "native", _native()
+        return "native", _load("native")
     except ImportError as error:
         if requested == "native":
             raise unmet_request(error) from error
         # First: if this one fails as well, nothing serves.
-        pure = _pure()
-        if not (isinstance(error, ModuleNotFoundError) and error.name in NATIVE_MODULES):
+        pure = _load("pure")
+        if not is_missing(error):
             warnings.warn(
                 f"lazyentity: the native backend was built but cannot be loaded ({error}); "
                 "the pure one serves",
@@ -109,31 +175,12 @@ def _choose(requested: str) -> tuple[str, Any]:
 
 
 if TYPE_CHECKING:
-    from lazyentity.codec.eager import stock_from_raw
-    from lazyentity.codec.keys import key_message
-    from lazyentity.pure.encoder import write_entity
-    from lazyentity.pure.mapping import LazyMapping
-    from lazyentity.pure.responses import (
-        Conversion,
-        EntityBytes,
-        ResultBytes,
-        converter_of_items,
-        split_lookup,
-        split_query,
-    )
-    from lazyentity.pure.types import type_version
+    import lazyentity.native.backend
+    import lazyentity.pure.backend
+    from lazyentity.native.backend import *  # noqa: F403  # the one that runs where it was built
 
+    _checked: tuple[Backend, ...] = (lazyentity.pure.backend, lazyentity.native.backend)
     backend: str
 else:
     backend, _chosen = _choose(requested_backend())
-    LazyMapping = _chosen.LazyMapping
-    EntityBytes = _chosen.EntityBytes
-    Conversion = _chosen.Conversion
-    ResultBytes = _chosen.ResultBytes
-    converter_of_items = _chosen.converter_of_items
-    key_message = _chosen.key_message
-    split_lookup = _chosen.split_lookup
-    split_query = _chosen.split_query
-    stock_from_raw = _chosen.stock_from_raw
-    type_version = _chosen.type_version
-    write_entity = _chosen.write_entity
+    globals().update({name: getattr(_chosen, name) for name in NAMES})

@@ -7,21 +7,10 @@ from __future__ import annotations
 
 import importlib.util
 import os
+from pathlib import Path
 
 _REQUEST = "LAZYENTITY_BACKEND"
-
-NATIVE_MODULES = (
-    "lazyentity.native.decoding",
-    "lazyentity.native.eager",
-    "lazyentity.native.encoder",
-    "lazyentity.native.keys",
-    "lazyentity.native.mapping",
-    "lazyentity.native.responses",
-    "lazyentity.native.shapes",
-    "lazyentity.native.types",
-    "lazyentity.native.values",
-)
-"""The modules that a build without a C compiler leaves out."""
+_NATIVE = "lazyentity.native"
 
 
 def requested_backend() -> str:
@@ -38,6 +27,15 @@ def requested_backend() -> str:
     return requested
 
 
+def native_modules() -> list[str]:
+    """Return the compiled modules, which a build without a C compiler leaves out.
+
+    Each has a stub beside it, which is installed whether the module was compiled or not.
+    """
+    stubs = (Path(__file__).parent / "native").glob("*.pyi")
+    return sorted(f"{_NATIVE}.{stub.stem}" for stub in stubs)
+
+
 def expected_backend() -> str:
     """Return the name of the backend that serves, provided that it can be loaded.
 
@@ -47,12 +45,18 @@ def expected_backend() -> str:
     requested = requested_backend()
     if requested == "pure":
         return "pure"
-    for name in NATIVE_MODULES:
+    for name in native_modules():
         if importlib.util.find_spec(name) is None:
             if requested == "native":
                 raise unmet_request(f"there is no module {name}")
             return "pure"
     return "native"
+
+
+def is_missing(error: ImportError) -> bool:
+    """Say whether importing the native backend failed because it was not built."""
+    name = error.name or ""
+    return isinstance(error, ModuleNotFoundError) and name.startswith(f"{_NATIVE}.")
 
 
 def unmet_request(reason: object) -> ImportError:

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from lazyentity.codec.undecoded import UndecodedType
+from lazyentity.pure.decoding import Walk, held_in, instance_dict
 
 LEAVES = {
     str,
@@ -75,9 +76,6 @@ _RECORD_MARKS = (
     "__struct_fields__",
 )
 _LEVELS = 3
-
-_stored_values = dict.values
-
 
 def decode_in_place(value: Any, *, validating: bool = False) -> bool:
     """Decode every lazy entity in ``value``, and everything inside these, in place.
@@ -140,96 +138,9 @@ def _relayed(generator: Any, validating: bool) -> Any:
             advance = functools.partial(generator.send, sent)
 
 
-class _Walk:
-    """As the native backend's ``Walk``."""
-
-    def is_plain(self, value: Any) -> bool:
-        """As :func:`is_plain`."""
-        if type(value) is dict:
-            return all(type(held) in LEAVES for held in list(value.values()))
-        return type(value) in LEAVES
-
-    def decode(self, value: Any, validating: bool = False) -> bool:
-        """As :func:`decode_in_place`."""
-        if type(value) in LEAVES:
-            return False
-        found = False
-        # With the objects themselves: the id of one that is gone can become that of another.
-        seen: dict[int, Any] = {}
-        stack = [value]
-        for level in range(_LEVELS + 1):
-            objects: list[Any] = []
-            models: list[Any] | None = [] if validating else None
-            found |= _decode_containers(stack, objects, seen, models)
-            if models:
-                # Once: the fields of models are searched, models inside models are not.
-                stack = [held for model in models for held in _fields(model)]
-                found |= _decode_containers(stack, objects, seen, [])
-            if not objects or level == _LEVELS:
-                break
-            stack = [held for each in objects for held in _held_by(each)]
-        return found
-
-
-def _decode_containers(
-    stack: list[Any], objects: list[Any], seen: dict[int, Any], models: list[Any] | None
-) -> bool:
-    """Empty ``stack``; objects in it whose attributes are to be searched go to ``objects``.
-
-    Pydantic models go to ``models``; if that is None, they are searched like other records.
-    """
-    found = False
-    while stack:
-        value: Any = stack.pop()
-        kind: Any = type(value)
-        if kind in LEAVES:
-            continue
-        # Other threads may change a container meanwhile: lists allow that, others are copied.
-        if kind is dict:
-            held = [item for item in list(value.values()) if type(item) not in LEAVES]
-        elif kind is list or kind is tuple:
-            held = [item for item in value if type(item) not in LEAVES]
-        # By the type: an object may pass for one of another class.
-        elif issubclass(kind, dict):
-            found |= _decode_entity(value)
-            held = [item for item in list(_stored_values(value)) if type(item) not in LEAVES]
-        elif _record_slots(kind) is not None:
-            if models is not None and _is_model(kind):
-                if id(value) not in seen:
-                    seen[id(value)] = value
-                    models.append(value)
-                continue
-            held = _fields(value)
-        elif (items := _items_of(value)) is not None:
-            held = [item for item in items if type(item) not in LEAVES]
-        else:
-            if id(value) not in seen:
-                seen[id(value)] = value
-                objects.append(value)
-            continue
-        if held and id(value) not in seen:
-            seen[id(value)] = value
-            stack += held
-    return found
-
-
-def _fields(record: Any) -> list[Any]:
-    kind: Any = type(record)
-    slots = _record_slots(kind) or ()
-    return [*_instance_dict(record).values(), *_held_in(slots, record)]
-
-
 @functools.lru_cache(maxsize=1024)
 def _is_model(kind: Any) -> bool:
     return hasattr(kind, "__pydantic_fields_set__")
-
-
-def _decode_entity(value: Any) -> bool:
-    if not hasattr(type(value), "_decode_all"):
-        return False
-    if value._undecoded():
-        value._decode_all("code that reads storage")
-    return True
 
 
 def _items_of(value: Any) -> list[Any] | None:
@@ -243,13 +154,6 @@ def _items_of(value: Any) -> list[Any] | None:
             # A copy, because other threads may change the container.
             return list(base.__iter__(value))  # type: ignore[attr-defined]  # each of them has it
     return None
-
-
-def _instance_dict(value: Any) -> dict[str, Any]:
-    try:
-        return dict(object.__getattribute__(value, "__dict__"))
-    except Exception:  # noqa: BLE001  # a class may say anything of its instances' attributes
-        return {}
 
 
 @functools.lru_cache(maxsize=1024)
@@ -277,15 +181,6 @@ def _slots(kind: Any) -> tuple[tuple[str, Any], ...]:
     )
 
 
-def _held_in(slots: Iterable[Any], value: Any) -> Iterator[Any]:
-    for slot in slots:
-        try:
-            yield slot.__get__(value)
-        except AttributeError:
-            # It was not assigned.
-            continue
-
-
 @functools.singledispatch
 def held_by(value: Any) -> Iterable[Any]:
     """Return the contents of ``value``, which is neither a container of Python's nor a record.
@@ -295,9 +190,9 @@ def held_by(value: Any) -> Iterable[Any]:
     kind: Any = type(value)
     if issubclass(kind, _OPAQUE):
         return ()
-    attributes = list(_instance_dict(value).items())
+    attributes = list(instance_dict(value).items())
     for name, slot in _slots(kind):
-        attributes += [(name, held) for held in _held_in((slot,), value)]
+        attributes += [(name, held) for held in held_in((slot,), value)]
     return [
         held
         for name, held in attributes
@@ -331,11 +226,11 @@ _CONTAINERS = (dict, list, tuple, set, frozenset, deque)
 def _walk() -> Any:
     # Not by lazyentity's choice of a backend, which imports the client: the values searched here
     # need not come from it.
+    kind: Any = Walk
     if os.environ.get("LAZYENTITY_BACKEND") != "pure":
         with contextlib.suppress(ImportError):
-            native = importlib.import_module("lazyentity.native.decoding")
-            return native.Walk(LEAVES, _record_slots, _is_model, _items_of, _held_by, _LEVELS)
-    return _Walk()
+            kind = importlib.import_module("lazyentity.native.decoding").Walk
+    return kind(LEAVES, _record_slots, _is_model, _items_of, _held_by, _LEVELS)
 
 
 _chosen = _walk()

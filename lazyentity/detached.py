@@ -66,7 +66,7 @@ def _detach(entity: Entity, partial: bool) -> Entity:
 
 def _raw_of(entity: LazyEntityBase, names: Iterable[str]) -> bytes:
     """Serialise the key and those of ``names`` that the entity was received with, unchanged."""
-    ordinals = entity._layout.ordinals
+    ordinals = entity._shape.ordinals
     received = [name for name in names if name in ordinals]
     part = shadow.EntityEntries(key=shadow.EntityParts.FromString(entity._raw).key)
     for name, value in zip(received, entity._serialised_values(received), strict=True):

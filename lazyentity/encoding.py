@@ -110,7 +110,7 @@ def _contents_of_lazy(entity: LazyEntityBase) -> Contents:
         for name in unread:
             if name in attributes["_meanings"]:
                 entity._read_on_request(name)
-    properties, wire_names = entity._decoded(), entity._layout.ordinals.keys()
+    properties, wire_names = entity._decoded(), entity._shape.ordinals.keys()
     rewritten = properties.keys() & wire_names
     undecoded = len(entity) - len(properties)
     deleted: Collection[str] = ()

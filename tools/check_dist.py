@@ -38,7 +38,7 @@ def missing_from_sdist(archive: Path) -> set[str]:
         held = {name.partition("/")[2] for name in sdist.getnames()}
     expected = set(LOOSE)
     for folder in SHIPPED:
-        expected |= sources(folder, ".py", ".pyx", ".pxd")
+        expected |= sources(folder, ".py", ".pyi", ".pyx", ".pxd")
     return expected - held
 
 
@@ -48,7 +48,7 @@ def missing_from_wheel(archive: Path) -> set[str]:
         held = set(wheel.namelist())
     expected = {"lazyentity/py.typed"}
     for folder, target in INSTALLED.items():
-        modules = sources(folder, ".py") - sources(NOT_INSTALLED, ".py")
+        modules = sources(folder, ".py", ".pyi") - sources(NOT_INSTALLED, ".py")
         expected |= {target + name.removeprefix(folder) for name in modules}
     return expected - held
 

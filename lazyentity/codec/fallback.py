@@ -12,11 +12,11 @@ from lazyentity.codec import errors, messages
 from lazyentity.codec.keys import key_from_raw
 from lazyentity.codec.values import is_excluded, value_from_message
 
-MEMBER_NUMBERS: dict[str, int] = {
+CASE_NUMBERS: dict[str, int] = {
     field.name: field.number
     for field in messages.Value.DESCRIPTOR.oneofs_by_name["value_type"].fields
 }
-"""The numbers of the members of the oneof in a ``Value``, by name."""
+"""The numbers of the oneof cases of a ``Value``, by name."""
 
 
 def value_message(value: bytes, name: str, raw: bytes) -> Any:
@@ -24,8 +24,8 @@ def value_message(value: bytes, name: str, raw: bytes) -> Any:
 
     Args:
         value: the ``google.datastore.v1.Value``.
-        name: the property that it is the value of.
-        raw: the serialised entity that the property is of, for error messages.
+        name: of its property.
+        raw: the serialised entity of the property, for error messages.
 
     Raises:
         google.protobuf.message.DecodeError: if the bytes are malformed.
@@ -36,28 +36,28 @@ def value_message(value: bytes, name: str, raw: bytes) -> Any:
         raise errors.undecodable_property(error, name, raw) from error
 
 
-def member_number(value: bytes) -> int:
+def case_number(value: bytes) -> int:
     """Return the number of the field that is set in one serialised ``Value``.
 
     Args:
         value: the ``google.datastore.v1.Value``.
 
     Returns:
-        That of the member of its oneof; 0 if it has none, or if the bytes are malformed.
+        The number of its oneof case; 0 if it has none, or if the bytes are malformed.
     """
     try:
         message = messages.Value.FromString(value)
     except DecodeError:
         return 0
-    member = message.WhichOneof("value_type")
-    return 0 if member is None else MEMBER_NUMBERS[member]
+    case = message.WhichOneof("value_type")
+    return 0 if case is None else CASE_NUMBERS[case]
 
 
 def convert(raw: bytes, name: str, message: Any, make_entity: Callable[[bytes], Any]) -> Any:
-    """Return the value of a property, refusing what the client would refuse.
+    """Return the value of a property; refuse the same values as the client.
 
     Args:
-        raw: the serialised entity that the property is of, for error messages.
+        raw: the serialised entity of the property, for error messages.
         name: the property.
         message: its ``Value``.
         make_entity: makes an embedded entity of its serialised bytes.

@@ -81,26 +81,3 @@ def _direct_agrees() -> bool:
 
 DIRECT = _direct_agrees()
 """Whether :func:`make_key` may be used."""
-
-
-def key_message(key: Key) -> Any:
-    """Return the upb ``google.datastore.v1.Key`` message of a key; None for the client to make it.
-
-    Args:
-        key: of the class ``Key`` itself, where :data:`DIRECT`.
-    """
-    message = messages.Key()
-    try:
-        partition = message.partition_id
-        partition.project_id = key.project
-        if key.database:
-            partition.database_id = key.database
-        if key.namespace:
-            partition.namespace_id = key.namespace
-        add = message.path.add
-        # Not by way of Key.path, which is a deep copy.
-        for element in key._path:
-            add(**element)
-    except (TypeError, ValueError):
-        return None
-    return message

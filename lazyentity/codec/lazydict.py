@@ -1,4 +1,4 @@
-"""A dict that is filled with ``UNDECODED`` and never lets it out."""
+"""A dict that is filled with ``UNDECODED`` and never returns it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ _fill = dict.update
 
 
 class LazyDict(dict[Any, Any]):
-    """What every operation of a dict does where some of the values are still ``UNDECODED``.
+    """A dict some of whose values are still ``UNDECODED``.
 
-    ``len``, ``in``, iteration, ``reversed``, ``keys()``, ``del`` and ``clear`` are dict's own;
-    ``d[name] = value``, ``update`` and ``|=`` are, too, but refuse the sentinel with a TypeError,
-    and then change nothing. The others ask the subclass to decode: one value, or all that are left.
+    Its operations are of three kinds:
+
+    - ``len``, ``in``, iteration, ``reversed``, ``keys()``, ``del`` and ``clear`` are dict's own;
+    - ``d[name] = value``, ``update`` and ``|=`` are, too, but refuse the sentinel with a TypeError,
+      and then change nothing;
+    - the others ask the subclass to decode: one value, or all undecoded ones.
     """
 
     __slots__ = ()
@@ -31,11 +34,18 @@ class LazyDict(dict[Any, Any]):
         """
         raise NotImplementedError
 
+    def _decode(self, name: Any, /) -> Any:
+        """Decode the undecoded value of ``name`` in place, and return it.
+
+        Not by ``__getitem__``: a subclass may override that, and dict's own methods never call it.
+        """
+        raise NotImplementedError
+
     def _decode_all(self, operation: str) -> None:
         """Decode every value that is left; none, if one of them fails.
 
         Args:
-            operation: what asks for this, for the text of an error.
+            operation: the caller's operation, for the text of an error.
         """
         raise NotImplementedError
 
@@ -48,15 +58,15 @@ class LazyDict(dict[Any, Any]):
         return [name for name, value in dict.items(self) if value is UNDECODED]
 
     def __iter__(self) -> Any:
-        # That this is overridden, if only to do the same, is what makes dict(e), {**e}, f(**e) and
-        # d.update(e) use keys() and __getitem__: CPython reads the storage of a dict subclass
-        # directly as long as its tp_iter is dict's own.
+        # Overridden to do the same, so that dict(e), {**e}, f(**e) and d.update(e) use keys() and
+        # __getitem__: CPython reads the storage of a dict subclass directly as long as its tp_iter
+        # is dict's own.
         return super().__iter__()
 
     def get(self, name: Any, default: Any = None, /) -> Any:
         """As dict: the value of ``name``, or ``default``."""
         value = dict.get(self, name, default)
-        return value if value is not UNDECODED else self[name]
+        return value if value is not UNDECODED else self._decode(name)
 
     def __setitem__(self, name: Any, value: Any, /) -> None:
         if value is UNDECODED or isinstance(value, (list, dict)):
@@ -82,12 +92,12 @@ class LazyDict(dict[Any, Any]):
         """As dict: the value of ``name``, which becomes ``default`` if there is none."""
         require_decoded(name, default)
         value = super().setdefault(name, default)
-        return value if value is not UNDECODED else self[name]
+        return value if value is not UNDECODED else self._decode(name)
 
     def pop(self, name: Any, /, *default: Any) -> Any:
         """As dict: the value of ``name``, taken out; the default, if there is none."""
         if dict.get(self, name) is UNDECODED:
-            self[name]
+            self._decode(name)
         return super().pop(name, *default)
 
     def popitem(self) -> tuple[Any, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 from google.protobuf.timestamp_pb2 import Timestamp
 from proto.datetime_helpers import DatetimeWithNanoseconds
 
-# What a datetime can hold: the years 1 to 9999. The float number of microseconds that
+# A datetime can hold the years 1 to 9999. The float number of microseconds that
 # from_timestamp_pb() goes through is exact there, for it is a multiple of 64 below 2**59.
 _FIRST_SECOND = -62_135_596_800
 _LAST_SECOND = 253_402_300_799
@@ -20,18 +20,18 @@ def _direct(message: Any) -> DatetimeWithNanoseconds:
     seconds, nanos = message.seconds, message.nanos
     if not (0 <= nanos < _NANOS_PER_SECOND and _FIRST_SECOND <= seconds <= _LAST_SECOND):
         return DatetimeWithNanoseconds.from_timestamp_pb(message)
-    stamp = datetime.datetime.__new__(
+    timestamp = datetime.datetime.__new__(
         DatetimeWithNanoseconds,
         *time.gmtime(seconds)[:6],
         nanos // 1000,
         datetime.timezone.utc,
     )
-    stamp._nanosecond = nanos
-    return stamp
+    timestamp._nanosecond = nanos
+    return timestamp
 
 
 def _direct_agrees() -> bool:
-    """Say whether proto-plus keeps in a stamp what :func:`_direct` sets, and no more."""
+    """Say whether proto-plus keeps in a timestamp what :func:`_direct` sets, and no more."""
     message = Timestamp(seconds=1_234_567_890, nanos=123_456_789)
     stock = DatetimeWithNanoseconds.from_timestamp_pb(message)
     try:
@@ -44,7 +44,7 @@ def _direct_agrees() -> bool:
 
 
 DIRECT = _direct_agrees()
-"""Whether stamps may be made by setting ``_nanosecond`` on a datetime made of the class."""
+"""Whether timestamps may be made by setting ``_nanosecond`` on a datetime made of the class."""
 
 timestamp_from_message = _direct if DIRECT else DatetimeWithNanoseconds.from_timestamp_pb
 """Convert a ``google.protobuf.Timestamp`` message exactly as the client does.

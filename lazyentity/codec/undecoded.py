@@ -1,7 +1,8 @@
-"""The value that stands in dict storage for a property that has not been decoded yet."""
+"""The sentinel in dict storage for a property that has not been decoded yet."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
 _LEAKED = (
@@ -13,10 +14,14 @@ _LEAKED = (
 class UndecodedType:
     """Type of :data:`UNDECODED`.
 
-    C code that reads a dict's storage directly gets hold of the sentinel. Whatever it then does
-    with it must fail loudly instead of passing for data: a JSON encoder's ``default=str``, a
-    comparison made by ``dict`` itself, pickling, an encoder that takes an object for the attributes
-    it lists. Only ``repr`` answers, with what to do: other libraries put it into their error texts.
+    C code that bypasses dict methods sees the sentinel. Using it as data must fail loudly:
+
+    - a JSON encoder's ``default=str``;
+    - a comparison made by ``dict`` itself;
+    - pickling;
+    - an encoder that writes the attributes of any object.
+
+    Only ``repr`` answers, and names the remedy: other libraries put it into their error texts.
 
     Raises:
         TypeError: by every operation but identity and ``repr``.
@@ -28,8 +33,8 @@ class UndecodedType:
     def undecoded(self) -> UndecodedType:
         """Itself.
 
-        An encoder that takes an object for its attributes, as the one of pandas does, never comes
-        to an end with it, and says so.
+        An encoder that writes the attributes of any object, as that of pandas does, recurses
+        without end and raises.
         """
         return self
 
@@ -46,29 +51,39 @@ class UndecodedType:
 
 
 UNDECODED = UndecodedType()
-"""Stands in the storage of a lazy entity for each property that was not decoded yet."""
+"""The sentinel in the storage of a lazy entity for each property that is not decoded yet."""
+
+
+def undecoded_template(names: Iterable[str]) -> dict[str, UndecodedType]:
+    """Return a dict of names, each mapped to ``UNDECODED``, from which storage can be cloned.
+
+    ``dict.fromkeys()`` gives few names the key table of many if they come from another dict;
+    CPython does not clone such a table.
+    """
+    return {name: UNDECODED for name in names}  # noqa: C420
+
 
 _CONTAINERS = (list, dict)
 _SCALARS = frozenset((bool, bytes, float, int, str, type(None)))
 
 
 def keeps_undecoded(mapping: Any) -> bool:
-    """Say whether the sentinel in the storage of a dict means that a value is still to be decoded.
+    """Say whether a dict may hold the sentinel for values that are still to be decoded.
 
-    In any other dict it got out of such a one.
+    The sentinel in any other dict has leaked.
     """
     return hasattr(type(mapping), "_undecoded")
 
 
 def holds_undecoded(value: Any, *, trusts_lazy: bool = False) -> bool:
-    """Say whether a value is the sentinel that got out, or has it in its lists and dicts.
+    """Say whether a value is the leaked sentinel, or has it in its lists and dicts.
 
-    The time that this takes is linear in the size of the lists and dicts.
+    It takes linear time in the size of the lists and dicts.
 
     Args:
         value: any value.
-        trusts_lazy: whether lazy entities and the dicts of models are left out: what is assigned to
-            them was checked then.
+        trusts_lazy: whether to skip lazy entities and the dicts of models: values were checked
+            when they were assigned to them.
     """
     if value is UNDECODED:
         return True

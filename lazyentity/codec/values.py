@@ -1,6 +1,7 @@
-"""One property value, as the stock client would convert it.
+"""Messages of values, converted as the stock client converts them.
 
-Plain scalars are read here; for all else, and for every error, the client's own helpers are asked.
+Scalars, timestamps, arrays and embedded entities are converted here. The client's own helpers
+convert every other value and raise every error.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from typing import Any
 from google.cloud.datastore import helpers
 from google.cloud.datastore.entity import Entity
 
-from lazyentity._eager import eager
 from lazyentity.codec import messages
+from lazyentity.codec.mode import eager
 from lazyentity.codec.timestamps import timestamp_from_message
 
 SCALARS = frozenset(
@@ -23,13 +24,13 @@ SCALARS = frozenset(
 def stock_entity(message: Any) -> Entity:
     """Convert the message ``message`` with the client's own code, nested entities included.
 
-    Or with what somebody put in its place.
+    A replacement of the client's function converts it in place of that function.
 
     Raises:
         ValueError: as the client raises it.
     """
-    # Looked up by each call, as the client does it: what stands there while this module is imported
-    # may be a mock. A patch's own replacement calls the client's function inside eager().
+    # Looked up by each call, as the client does it: while this module is imported, a mock may be in
+    # place. A patch's own replacement calls the client's function inside eager().
     with eager():
         entity: Entity = helpers.entity_from_protobuf(message)
     return entity
@@ -42,7 +43,7 @@ def value_from_message(
 
     Args:
         message: a ``google.datastore.v1.Value``.
-        value_type: which member of its oneof ``value_type`` is set.
+        value_type: the oneof case that is set.
         make_entity: makes an embedded entity of its serialised bytes.
 
     Raises:
@@ -71,7 +72,7 @@ def meaning_of(message: Any) -> Any:
 def is_excluded(name: str, message: Any) -> bool:
     """Say whether the client would list property ``name`` in ``exclude_from_indexes``.
 
-    Of a non-empty array the elements carry the flag.
+    A non-empty array has the flag in its elements.
 
     Raises:
         ValueError: as the client raises it, if the elements of an array disagree.
@@ -85,3 +86,16 @@ def is_excluded(name: str, message: Any) -> bool:
         entity.properties[name].CopyFrom(message)
         return name in stock_entity(entity).exclude_from_indexes
     return bool(flags.pop())
+
+
+def plain_value(value: Any) -> Any:
+    """Make plain dicts and lists of the entities and arrays in ``value``, decoding all of it.
+
+    Raises:
+        google.protobuf.message.DecodeError, ValueError: if something in it cannot be decoded.
+    """
+    if isinstance(value, dict):
+        return {name: plain_value(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [plain_value(item) for item in value]
+    return value

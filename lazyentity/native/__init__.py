@@ -1,1 +1,4 @@
-"""The native backend, compiled: the twin of the pure one."""
+"""The native backend, compiled; :mod:`lazyentity.pure` names the twin of each module.
+
+Importing this package imports none of the modules: they import google-cloud-datastore.
+"""

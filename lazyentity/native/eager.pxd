@@ -2,7 +2,8 @@
 
 from cpython.object cimport PyObject
 
-from lazyentity.native.shapes cimport Offsets, Shape
+from lazyentity.native.index cimport Offsets
+from lazyentity.native.shapes cimport Shape
 
 
 cdef object rest_of_entity(bytes owner, Shape shape, Offsets* offsets, PyObject* storage)

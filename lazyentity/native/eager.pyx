@@ -4,7 +4,7 @@
 Theory of operation. The scanner finds the shape and the values, as for a lazy entity. The storage is
 cloned from a template and each value is put in place. Bytes that the scanner or a decoder does not know,
 at any depth, end the attempt: the client's own code then converts the outermost entity as a whole. So
-every entity is decoded at most twice, and every error is the client's own.
+every entity is decoded at most twice, and the client raises every error.
 
 The stock client has properties in the order of protobuf's hash table, whose seed is the process's. The
 order depends on the names and on the order in which they arrive, not on the values. So protobuf is asked
@@ -17,7 +17,10 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int32_t
 from libc.string cimport memset
 
-from lazyentity.native.shapes cimport Offsets, Shape, find_key, free_offsets, index_entity, value_at
+from lazyentity.native.cpython cimport new
+from lazyentity.native.index cimport Offsets, find_key, free_offsets, index_entity, value_at
+from lazyentity.native.shapes cimport Shape
+from lazyentity.native.tags cimport VALUE_ARRAY, VALUE_ENTITY
 from lazyentity.native.values cimport (
     Value,
     decode_bare,
@@ -26,26 +29,22 @@ from lazyentity.native.values cimport (
     next_item,
     parse_value,
 )
-from lazyentity.native.new cimport new
-from lazyentity.native.tags cimport VALUE_ARRAY, VALUE_ENTITY
 from lazyentity.native.wire cimport Bytes, read_length
 
 from google.cloud.datastore.entity import Entity as _Entity
 
-from lazyentity.codec import eager as codec
-from lazyentity.pure.shapes import undecoded_template
-from lazyentity.codec.undecoded import UNDECODED as _UNDECODED
+from lazyentity.codec import messages, shadow
+from lazyentity.codec.undecoded import UNDECODED as _UNDECODED, undecoded_template
+from lazyentity.codec.values import stock_entity
 
 cdef object UNDECODED = _UNDECODED
 cdef type Entity = _Entity
 cdef object INIT = Entity.__init__
 cdef object NEW = Entity.__new__
 cdef object UPDATE = Entity.update
-cdef object stock_order = codec.stock_order
-cdef object convert_by_client = codec.stock_from_raw
 
 cdef enum Form:
-    # What an entity becomes.
+    # The result of decoding an entity.
     STOCK  # an Entity, its properties in the order of the stock client
     COPY  # an Entity, its properties in wire order
     PLAIN  # a dict of its properties in wire order
@@ -58,7 +57,7 @@ cdef enum:
 
 
 cdef struct Flags:
-    # What a property has beside its value.
+    # The parts of a property beside its value.
     bint excluded
     bint meant
     int32_t meaning
@@ -67,13 +66,21 @@ cdef struct Flags:
     Bytes items_end
 
 
+cdef list _stock_order(names):
+    # Returns names of properties, given in wire order, in the order in which the stock client has them.
+    arriving = shadow.EntityEntries()
+    for name in names:
+        arriving.properties.add(key=name.encode())
+    return list(messages.Entity.FromString(arriving.SerializeToString()).properties)
+
+
 cdef dict _template(Shape shape, Form form):
     # Has the names in their order; the values are to be replaced.
     cdef dict template = shape.stock_template
     if form != STOCK:
         return shape._ordinals
     if template is None:
-        template = undecoded_template(stock_order(shape._ordinals))
+        template = undecoded_template(_stock_order(shape._ordinals))
         if shape._template is not None:
             # It was learned, for more entities than one.
             shape.stock_template = template
@@ -118,7 +125,7 @@ cdef object _fill_dict(bytes owner, Shape shape, Offsets* offsets, int depth):
 cdef object _fill_entity(
     bytes owner, Shape shape, Offsets* offsets, Form form, int depth, PyObject* storage
 ):
-    # Of an entity that has a storage, what is decoded in it already is left out.
+    # Leaves out the properties that are already decoded in the storage, if there is one.
     cdef Bytes base = <Bytes>PyBytes_AS_STRING(owner)
     cdef Bytes key_start
     cdef Bytes key_end
@@ -151,7 +158,7 @@ cdef object _fill_entity(
             if meanings is None:
                 meanings = {}
             meanings[name] = (_meaning(&flags), value)
-    # As the constructor does; whoever gave the class a __setattr__ sees it.
+    # As the constructor does; a __setattr__ that the class was given is called.
     entity.key = key
     entity.exclude_from_indexes = set() if excluded is None else _ordered_set(excluded, template)
     entity._meanings = {} if meanings is None else {
@@ -190,7 +197,7 @@ cdef object _property(
     flags.excluded = value.excluded
     flags.meaning = value.meaning
     flags.meant = value.meaning != 0
-    flags.is_array = value.member == VALUE_ARRAY
+    flags.is_array = value.tag == VALUE_ARRAY
     if flags.is_array:
         flags.items = value.at
         flags.items_end = value.end
@@ -200,12 +207,12 @@ cdef object _property(
 
 cdef object _value(bytes owner, Value* value, Form form, int depth):
     cdef Bytes base
-    if value.member == VALUE_ENTITY:
+    if value.tag == VALUE_ENTITY:
         base = <Bytes>PyBytes_AS_STRING(owner)
         if depth + ENTITY_DEPTH > MAX_DEPTH:
             return UNDECODED
         return _entity(owner, value.at - base, value.end - base, form, depth + ENTITY_DEPTH)
-    if value.member == VALUE_ARRAY:
+    if value.tag == VALUE_ARRAY:
         return _array(owner, value, form, depth, NULL)
     return decode_leaf(value)
 
@@ -249,7 +256,7 @@ cdef object _meaning(Flags* flags):
 
 
 cdef bint constructs_as_known() except -1:
-    # Whether Entity makes its instances by the methods that are done without here.
+    # Whether Entity still has the methods that this module bypasses.
     return Entity.__init__ is INIT and Entity.__new__ is NEW and Entity.update is UPDATE
 
 
@@ -267,9 +274,9 @@ cdef object plain_property(bytes owner, Shape shape, Offsets* offsets, Py_ssize_
 
 
 def stock_from_raw(bytes raw not None):
-    """As :func:`lazyentity.codec.eager.stock_from_raw`."""
+    """As :func:`lazyentity.pure.eager.stock_from_raw`."""
     if constructs_as_known():
         entity = _entity(raw, 0, PyBytes_GET_SIZE(raw), STOCK, 0)
         if entity is not UNDECODED:
             return entity
-    return convert_by_client(raw)
+    return stock_entity(messages.Entity.FromString(raw))

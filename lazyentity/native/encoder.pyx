@@ -6,12 +6,12 @@ the message, which takes less time than setting properties one by one. Every len
 needed or not: that is legal, and nobody but upb sees it.
 
 Values of the types that the client itself returns are written here, and so are lists, dicts and entities.
-The pure backend's encoder serialises any other value, which is spliced; nobody catches an error of it. It
+The pure backend's encoder serialises any other value, which is spliced; its errors reach the caller. It
 also writes the whole entity, from the beginning, in three cases:
 
 - lists, dicts and entities are nested too deep for this encoder,
 - a length takes more than four bytes,
-- upb refuses the result, for bytes that were to be written as they came.
+- upb refuses the result, because of bytes that were to be written as they came.
 
 The pure encoder never calls this one. So no value is encoded more than twice, however deep it is.
 """
@@ -59,8 +59,8 @@ cdef extern from "Python.h":
     const char* utf8_of "PyUnicode_AsUTF8AndSize"(object text, Py_ssize_t* size) except NULL
     long long PyLong_AsLongLongAndOverflow(object number, int* overflow) except? -1
 
-cdef object STAMP = datetime.datetime
-cdef object NANO_STAMP = DatetimeWithNanoseconds
+cdef object DATETIME = datetime.datetime
+cdef object NANO_TIMESTAMP = DatetimeWithNanoseconds
 cdef object UTC = datetime.timezone.utc
 cdef tuple FLAGS = (set, tuple, frozenset, list)
 # As objects, for Cython takes the types themselves for a question about an object's memory.
@@ -76,7 +76,7 @@ cdef enum:
     FLAG = 3
     MAX_LENGTH = 0x0FFFFFFF  # that four bytes can tell
     # Messages in messages, down to the one that holds the innermost list or dict. Protobuf's parsers go
-    # down 100: there is room for a request around them, and for what a list, a dict and a key consist of.
+    # down 100: there is room for a request around them, and for the parts of a list, a dict and a key.
     MAX_DEPTH = 90
 
 
@@ -119,7 +119,7 @@ cdef inline void put_varint(Buffer* buffer, uint64_t number) noexcept nogil:
 
 
 cdef inline Py_ssize_t begin(Buffer* buffer, uint8_t tag) except -1:
-    # Leaves room for a length; answers where what has that length starts.
+    # Leaves room for a length; answers where the measured bytes start.
     reserve(buffer, HEADER)
     put_tag(buffer, tag)
     buffer.size += 4
@@ -159,14 +159,14 @@ cdef int put_number(Buffer* buffer, uint8_t tag, uint64_t number) except -1:
     return 1
 
 
-cdef bint put_stamp(Buffer* buffer, object stamp) except -1:
-    cdef int64_t days = stamp.toordinal() - EPOCH
-    cdef int64_t seconds = days * 86400 + <int>stamp.hour * 3600 + <int>stamp.minute * 60
+cdef bint put_timestamp(Buffer* buffer, object timestamp) except -1:
+    cdef int64_t days = timestamp.toordinal() - EPOCH
+    cdef int64_t seconds = days * 86400 + <int>timestamp.hour * 3600 + <int>timestamp.minute * 60
     cdef Py_ssize_t start = begin(buffer, VALUE_TIMESTAMP)
-    seconds += <int>stamp.second
+    seconds += <int>timestamp.second
     put_number(buffer, TIMESTAMP_SECONDS, <uint64_t>seconds)
     # The client writes no more than microseconds.
-    put_number(buffer, TIMESTAMP_NANOS, <int>stamp.microsecond * 1000)
+    put_number(buffer, TIMESTAMP_NANOS, <int>timestamp.microsecond * 1000)
     return finish(buffer, start)
 
 
@@ -238,10 +238,10 @@ cdef bint put_value(
         return put_bytes(
             buffer, VALUE_BLOB, PyBytes_AS_STRING(value), PyBytes_GET_SIZE(value)
         )
-    elif kind is STAMP or kind is NANO_STAMP:
+    elif kind is DATETIME or kind is NANO_TIMESTAMP:
         zone = value.tzinfo
         if zone is None or zone is UTC:
-            return put_stamp(buffer, value)
+            return put_timestamp(buffer, value)
     elif kind is dict or kind is list or isinstance(value, CONTAINERS):
         if depth > MAX_DEPTH:
             return 0
@@ -341,7 +341,7 @@ cdef bint put_properties(
     return 1
 
 
-def write_entity(message, contents, contents_of):
+def write_entity(target, contents, contents_of):
     """As :func:`lazyentity.pure.encoder.write_entity`."""
     cdef Buffer buffer
     cdef object serialised = None
@@ -355,10 +355,10 @@ def write_entity(message, contents, contents_of):
         PyMem_Free(buffer.data)
     if serialised is not None:
         try:
-            message.MergeFromString(serialised)
+            target.MergeFromString(serialised)
         except DecodeError:
-            # Something that was to be written as it came is malformed, or too deep by now.
-            message.Clear()
+            # Bytes that were to be written as they came are malformed, or too deep by now.
+            target.Clear()
         else:
             return bool(buffer.is_flat)
-    return encoder.write_entity(message, contents, contents_of)
+    return encoder.write_entity(target, contents, contents_of)

@@ -10,8 +10,8 @@ cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint64_t
 
-from lazyentity.native.mapping cimport mapping_from_raw
-from lazyentity.native.new cimport new
+from lazyentity.native.cpython cimport new
+from lazyentity.native.received cimport received_from_raw
 from lazyentity.native.tags cimport (
     BATCH_ENTITY_RESULTS,
     ENTITY_KEY,
@@ -116,7 +116,7 @@ cdef class EntityBytes:
             raise TypeError("these bytes came with no response")
         if self.conversion.eager:
             return self.conversion.stock_entity(self._raw())
-        return mapping_from_raw(self.conversion.lazy_type, self._raw())
+        return received_from_raw(self.conversion.lazy_type, self._raw())
 
 
 def converter_of_items(otherwise):

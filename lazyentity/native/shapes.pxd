@@ -1,9 +1,8 @@
-# The scanner of an entity: see shapes.pyx.
+# The shapes of entities: see shapes.pyx.
 
 from libc.stdint cimport uint32_t
 
-from lazyentity.native.tags cimport ENTITY_PROPERTIES
-from lazyentity.native.wire cimport Bytes, read_length, skip_any_field
+from lazyentity.native.wire cimport Bytes
 
 
 cdef struct Entry:
@@ -14,7 +13,7 @@ cdef struct Entry:
 
 
 cdef struct Scan:
-    # Where a scan leaves what it found.
+    # The result of a scan.
     Entry* entries
     Py_ssize_t count
     Py_ssize_t capacity
@@ -35,46 +34,15 @@ cdef class Shape:
 
 cdef Shape EMPTY
 
+# The learned shapes that an entity most likely has, by the name in its first entry: of each set of names,
+# the last shape that was scanned comes first, SETS further on the one before it, and so on.
+cdef enum:
+    SETS = 64
+    WAYS = 4
+    LIKELY_NAMES = 16384  # a shape with more is looked up each time
 
-cdef struct Offsets:
-    # Where the parts of an entity are, counted from the first byte of the owner.
-    uint32_t start  # of the entity itself
-    uint32_t end
-    uint32_t next_ordinal  # of the property that is most likely read next
-    uint32_t next_entry  # where to look for it, if there is no array
-    uint32_t* values  # of each property, the length that precedes its value; NULL for few properties
-
-
-cdef bint find_key(Bytes at, Bytes end, Bytes* key, Bytes* key_end) noexcept nogil
-cdef void free_offsets(Offsets* offsets) noexcept
-cdef Shape index_entity(bytes owner, Py_ssize_t start, Py_ssize_t end, Offsets* offsets)
+cdef list LIKELY
 
 
-cdef inline Bytes value_at(Offsets* offsets, Shape shape, Bytes base, Py_ssize_t ordinal) noexcept:
-    # Finds the length that precedes a value, in an entity that was indexed: there is nothing in it that
-    # could not be read.
-    cdef Bytes at = base + offsets.next_entry
-    cdef Bytes end = base + offsets.end
-    cdef Bytes entry_end
-    cdef uint32_t index = offsets.next_ordinal
-    if offsets.values != NULL:
-        offsets.next_ordinal = <uint32_t>ordinal + 1
-        return base + offsets.values[ordinal]
-    if ordinal < index:
-        index = 0
-        at = base + offsets.start
-    while at < end:
-        if at[0] != ENTITY_PROPERTIES:
-            if not skip_any_field(&at, end):
-                break
-            continue
-        at += 1
-        if not read_length(&at, end, &entry_end):
-            break
-        if index == ordinal:
-            offsets.next_ordinal = index + 1
-            offsets.next_entry = <uint32_t>(entry_end - base)
-            return at + shape.header_sizes[index]
-        at = entry_end
-        index += 1
-    return end
+cdef Shape shape_of(Scan* scan)
+cdef void becomes_likely(uint32_t slot, Shape shape)

@@ -6,8 +6,8 @@ from lazyentity.native.wire cimport Bytes
 
 
 cdef struct Value:
-    # A google.datastore.v1.Value: which member of the oneof is set, and what stands there.
-    int member
+    # A google.datastore.v1.Value: the tag of its oneof case, and the number, or the span, of that.
+    int tag
     uint64_t number
     double floating
     Bytes at
@@ -21,3 +21,5 @@ cdef bint next_item(Bytes* cursor, Bytes end, Value* value) noexcept nogil
 cdef object decode_bare(Bytes at, Bytes end)
 cdef object decode_leaf(Value* value)
 cdef object decode_key(Bytes at, Bytes end)
+cdef int is_excluded(Value* value)
+cdef bint has_no_meaning(Value* value)

@@ -1,13 +1,12 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=True
 """The native backend's decoders: a value or a key of the client from its bytes.
 
-What is malformed, and what the client would convert in a way of its own, is left to protobuf and to the
-pure backend: parsers answer 0 to it, decoders ``UNDECODED``. Arrays and embedded entities are composed
-of values by :mod:`lazyentity.native.mapping`.
+Protobuf and :mod:`lazyentity.codec.fallback` decide about malformed bytes, and about values that the
+client converts in a way of its own: parsers answer 0 to them, decoders ``UNDECODED``.
+:mod:`lazyentity.native.received` composes arrays and embedded entities of values.
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
-from cpython.object cimport PyTypeObject
 from cpython.unicode cimport PyUnicode_1BYTE_DATA, PyUnicode_DecodeUTF8, PyUnicode_New
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
@@ -25,8 +24,6 @@ from lazyentity.native.tags cimport (
     PATH_KIND,
     PATH_NAME,
     SECOND_BYTE,
-    TIMESTAMP_NANOS,
-    TIMESTAMP_SECONDS,
     VALUE_ARRAY,
     VALUE_BLOB,
     VALUE_BOOLEAN,
@@ -41,49 +38,29 @@ from lazyentity.native.tags cimport (
     VALUE_STRING,
     VALUE_TIMESTAMP,
 )
+from lazyentity.native.timestamps cimport decode_timestamp
 from lazyentity.native.wire cimport Bytes, read_double, read_length, read_varint, skip_field
-
-import datetime
 
 from google.cloud.datastore.helpers import GeoPoint
 from google.cloud.datastore.key import Key
-from proto.datetime_helpers import DatetimeWithNanoseconds
 
 from lazyentity.codec.keys import DIRECT as KEYS_DIRECT, make_key as _make_key
-from lazyentity.codec.timestamps import DIRECT as STAMPS_DIRECT
 from lazyentity.codec.undecoded import UNDECODED as _UNDECODED
 
-cdef extern from "datetime.h":
-    ctypedef struct PyDateTime_CAPI:
-        object (*DateTime_FromDateAndTime)(
-            int, int, int, int, int, int, int, object, PyTypeObject*
-        )
-    PyDateTime_CAPI* PyDateTimeAPI
-    void PyDateTime_IMPORT()
-
-PyDateTime_IMPORT
-
 cdef object UNDECODED = _UNDECODED
-cdef object UTC = datetime.timezone.utc
-cdef PyTypeObject* STAMP_TYPE = <PyTypeObject*>DatetimeWithNanoseconds
-cdef bint STAMPS_DIRECTLY = STAMPS_DIRECT
 cdef bint KEYS_DIRECTLY = KEYS_DIRECT
 cdef object make_key = _make_key
 
 cdef enum:
     SHORT_TEXT = 64
 
-# What a datetime can hold: the years 1 to 9999.
-cdef int64_t FIRST_SECOND = -62_135_596_800
-cdef int64_t LAST_SECOND = 253_402_300_799
-
 
 cdef bint parse_value(Bytes at, Bytes end, Value* value) noexcept nogil:
-    # Reads the fields of a Value; answers 0 unless exactly one member is set, once.
+    # Reads the fields of a Value; answers 0 unless exactly one oneof case is set, once.
     cdef uint64_t tag
     cdef uint64_t number
     cdef Bytes tag_start
-    value.member = 0
+    value.tag = 0
     value.meaning = 0
     value.excluded = 0
     while at < end:
@@ -102,14 +79,14 @@ cdef bint parse_value(Bytes at, Bytes end, Value* value) noexcept nogil:
             value.excluded = number != 0
             continue
         if tag == VALUE_BOOLEAN or tag == VALUE_INTEGER or tag == VALUE_NULL:
-            if value.member != 0 or not read_varint(&at, end, &value.number):
+            if value.tag != 0 or not read_varint(&at, end, &value.number):
                 return 0
-            value.member = <int>tag
+            value.tag = <int>tag
             continue
         if tag == VALUE_DOUBLE:
-            if value.member != 0 or not read_double(&at, end, &value.floating):
+            if value.tag != 0 or not read_double(&at, end, &value.floating):
                 return 0
-            value.member = <int>tag
+            value.tag = <int>tag
             continue
         if (
             tag == VALUE_STRING
@@ -120,13 +97,13 @@ cdef bint parse_value(Bytes at, Bytes end, Value* value) noexcept nogil:
             or tag == VALUE_KEY
             or tag == VALUE_GEO_POINT
         ):
-            if value.member != 0 or not read_length(&at, end, &value.end):
+            if value.tag != 0 or not read_length(&at, end, &value.end):
                 return 0
             value.at = at
             at = value.end
-            value.member = <int>tag
+            value.tag = <int>tag
             continue
-        # A known field with another wire type is unknown to protobuf, too; let it say so itself.
+        # To protobuf, too, a known field with another wire type is unknown; let it say so itself.
         number = tag >> 3
         if number <= 3 or (number >= 5 and number <= 6) or (number >= 8 and number <= 11):
             return 0
@@ -134,7 +111,7 @@ cdef bint parse_value(Bytes at, Bytes end, Value* value) noexcept nogil:
             return 0
         if not skip_field(&at, end, tag):
             return 0
-    return value.member != 0
+    return value.tag != 0
 
 
 cdef bint next_item(Bytes* cursor, Bytes end, Value* value) noexcept nogil:
@@ -178,22 +155,22 @@ cdef object decode_bare(Bytes at, Bytes end):
 
 
 cdef object decode_leaf(Value* value):
-    # Decodes what holds no further values: neither an array nor an entity.
-    if value.member == VALUE_STRING:
+    # Decodes a value that holds no further ones: neither an array nor an entity.
+    if value.tag == VALUE_STRING:
         return decode_text(value.at, value.end)
-    if value.member == VALUE_INTEGER:
+    if value.tag == VALUE_INTEGER:
         return <int64_t>value.number
-    if value.member == VALUE_DOUBLE:
+    if value.tag == VALUE_DOUBLE:
         return value.floating
-    if value.member == VALUE_BOOLEAN:
+    if value.tag == VALUE_BOOLEAN:
         return value.number != 0
-    if value.member == VALUE_TIMESTAMP:
-        return _timestamp(value.at, value.end)
-    if value.member == VALUE_BLOB:
+    if value.tag == VALUE_TIMESTAMP:
+        return decode_timestamp(value.at, value.end)
+    if value.tag == VALUE_BLOB:
         return PyBytes_FromStringAndSize(<const char*>value.at, value.end - value.at)
-    if value.member == VALUE_NULL:
+    if value.tag == VALUE_NULL:
         return None
-    if value.member == VALUE_KEY:
+    if value.tag == VALUE_KEY:
         return decode_key(value.at, value.end)
     return _geo_point(value.at, value.end)
 
@@ -218,72 +195,6 @@ cdef object decode_text(Bytes at, Bytes end):
         return UNDECODED
 
 
-cdef object _timestamp(Bytes at, Bytes end):
-    # As DatetimeWithNanoseconds.from_timestamp_pb(); see lazyentity.codec.timestamps.
-    cdef uint64_t seconds_bits = 0
-    cdef uint64_t nanos_bits = 0
-    cdef int64_t seconds
-    cdef int64_t nanos
-    cdef int64_t days
-    cdef int64_t second
-    cdef int year, month, day
-    while at < end:
-        if at[0] == TIMESTAMP_SECONDS:
-            at += 1
-            if not read_varint(&at, end, &seconds_bits):
-                return UNDECODED
-        elif at[0] == TIMESTAMP_NANOS:
-            at += 1
-            if not read_varint(&at, end, &nanos_bits):
-                return UNDECODED
-        else:
-            return UNDECODED
-    seconds = <int64_t>seconds_bits
-    nanos = <int32_t><uint32_t>nanos_bits
-    if not STAMPS_DIRECTLY or nanos < 0 or nanos >= 1_000_000_000:
-        return UNDECODED
-    if seconds < FIRST_SECOND or seconds > LAST_SECOND:
-        return UNDECODED
-    days = seconds // 86400
-    second = seconds - days * 86400
-    if second < 0:
-        second += 86400
-        days -= 1
-    _civil_from_days(days, &year, &month, &day)
-    stamp = PyDateTimeAPI.DateTime_FromDateAndTime(
-        year,
-        month,
-        day,
-        <int>(second // 3600),
-        <int>(second // 60 % 60),
-        <int>(second % 60),
-        <int>(nanos // 1000),
-        UTC,
-        STAMP_TYPE,
-    )
-    stamp._nanosecond = nanos
-    return stamp
-
-
-cdef inline void _civil_from_days(int64_t days, int* year, int* month, int* day) noexcept nogil:
-    # Days since 1970-01-01 to a date of the proleptic Gregorian calendar, after Howard Hinnant's
-    # "chrono-Compatible Low-Level Date Algorithms" (civil_from_days): years start in March, so that the
-    # leap day is their last.
-    cdef int64_t shifted = days + 719468
-    cdef int64_t era = (shifted if shifted >= 0 else shifted - 146096) // 146097
-    cdef int64_t day_of_era = shifted - era * 146097
-    cdef int64_t year_of_era = (
-        day_of_era - day_of_era // 1460 + day_of_era // 36524 - day_of_era // 146096
-    ) // 365
-    cdef int64_t day_of_year = day_of_era - (
-        365 * year_of_era + year_of_era // 4 - year_of_era // 100
-    )
-    cdef int64_t shifted_month = (5 * day_of_year + 2) // 153
-    day[0] = <int>(day_of_year - (153 * shifted_month + 2) // 5 + 1)
-    month[0] = <int>(shifted_month + 3 if shifted_month < 10 else shifted_month - 9)
-    year[0] = <int>(year_of_era + era * 400 + (1 if month[0] <= 2 else 0))
-
-
 cdef object _geo_point(Bytes at, Bytes end):
     cdef double latitude = 0
     cdef double longitude = 0
@@ -303,7 +214,7 @@ cdef object _geo_point(Bytes at, Bytes end):
 
 cdef object decode_key(Bytes at, Bytes end):
     # As the client's key_from_protobuf(), where every element of the path is complete, but perhaps for
-    # the last. What would be an error there is left to it.
+    # the last. It raises every error itself.
     cdef Bytes span_end
     cdef uint64_t bits
     cdef bint partial = 0
@@ -377,3 +288,34 @@ cdef object _next_text(Bytes* cursor, Bytes end):
         return UNDECODED
     cursor[0] = span_end
     return decode_text(at, span_end)
+
+
+cdef int is_excluded(Value* value):
+    # Whether a property's value is excluded from indexes; answers -1 if protobuf has to say.
+    cdef Bytes at
+    cdef Value item
+    cdef int excluded = -1
+    if value.tag != VALUE_ARRAY or value.at == value.end:
+        return value.excluded
+    at = value.at
+    while at < value.end:
+        if not next_item(&at, value.end, &item):
+            return -1
+        if excluded != -1 and excluded != item.excluded:
+            return -1
+        excluded = item.excluded
+    return excluded
+
+
+cdef bint has_no_meaning(Value* value):
+    # Answers 0 as well if protobuf has to say.
+    cdef Bytes at
+    cdef Value item
+    if value.meaning != 0:
+        return 0
+    if value.tag == VALUE_ARRAY:
+        at = value.at
+        while at < value.end:
+            if not next_item(&at, value.end, &item) or item.meaning != 0:
+                return 0
+    return 1

@@ -1,9 +1,9 @@
 """Entities written into messages as the client's own encoder writes them, without proto-plus.
 
-One recursion writes an entity, and all entities in it, into the message that they are parts of. So
-each value is encoded once, and an error is raised once, by the value that it is about. Nesting
-takes as many frames of the interpreter as in the client: an entity that is too deep for one is too
-deep for the other.
+One recursion writes an entity, and all entities in it, into the message that contains them. So
+each value is encoded once, and each error is raised once, by the faulty value. Nesting takes as
+many frames of the interpreter as in the client: an entity that is too deep for one is too deep for
+the other.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from lazyentity.codec import errors, messages
 
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
 _UTC = datetime.timezone.utc
-_STAMPS = frozenset((datetime.datetime, DatetimeWithNanoseconds))
+_TIMESTAMPS = frozenset((datetime.datetime, DatetimeWithNanoseconds))
 _SCALARS = {
     bool: "boolean_value",
     bytes: "blob_value",
@@ -61,8 +61,9 @@ def write_entity(
         request.
 
     Raises:
-        Whatever the client's encoder raises, for the same property.
-        google.protobuf.message.DecodeError: if what is to be written as it came is malformed.
+        Exception: as the client's encoder raises it, for the same property.
+        google.protobuf.message.DecodeError: if bytes that are to be written as they came are
+            malformed.
     """
     source, deleted, keeps_key, key, properties, excluded, meanings = contents
     if source is not None:
@@ -99,7 +100,7 @@ def serialised_value(value: Any) -> bytes:
     """Serialise the ``google.datastore.v1.Value`` of a value that is no container.
 
     Raises:
-        Whatever the client's encoder raises.
+        Exception: as the client's encoder raises it.
     """
     message = messages.Value()
     helpers._set_protobuf_value(message, value)
@@ -111,7 +112,7 @@ def serialised_key(key: Any) -> bytes:
     """Serialise the ``google.datastore.v1.Key`` of a key.
 
     Raises:
-        Whatever the client raises where it puts the key into a message.
+        Exception: as the client raises it where it puts the key into a message.
     """
     message = key.to_protobuf()._pb
     if type(message) is not messages.Key:
@@ -129,8 +130,8 @@ def _write_value(target: Any, value: Any, contents_of: Callable[[Entity], Conten
         setattr(target, scalar, value)
     elif value is None:
         target.null_value = NULL_VALUE
-    elif kind in _STAMPS and (value.tzinfo is None or value.tzinfo is _UTC):
-        _write_stamp(target.timestamp_value, value)
+    elif kind in _TIMESTAMPS and (value.tzinfo is None or value.tzinfo is _UTC):
+        _write_timestamp(target.timestamp_value, value)
     elif isinstance(value, list):
         if len(value) == 0:
             # Sets it, too.
@@ -153,9 +154,9 @@ def _write_value(target: Any, value: Any, contents_of: Callable[[Entity], Conten
         helpers._set_protobuf_value(target, value)
 
 
-def _write_stamp(target: Any, stamp: Any) -> None:
+def _write_timestamp(target: Any, timestamp: Any) -> None:
     target.SetInParent()
-    days = stamp.toordinal() - _EPOCH
-    target.seconds = days * 86400 + stamp.hour * 3600 + stamp.minute * 60 + stamp.second
+    days = timestamp.toordinal() - _EPOCH
+    target.seconds = days * 86400 + timestamp.hour * 3600 + timestamp.minute * 60 + timestamp.second
     # The client writes no more than microseconds.
-    target.nanos = stamp.microsecond * 1000
+    target.nanos = timestamp.microsecond * 1000

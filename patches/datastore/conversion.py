@@ -15,7 +15,7 @@ from google.cloud.datastore import key as key_module
 from google.cloud.datastore.query import Iterator
 from google.cloud.datastore_v1.types import entity as entity_pb2
 
-from lazyentity._eager import is_eager
+from lazyentity.codec.mode import is_eager
 from lazyentity.codec import messages
 from lazyentity.entity import LazyEntity
 from lazyentity.patches.api.requests import key_is_partial, key_to_protobuf

@@ -11,17 +11,17 @@ from typing import Any
 from google.cloud.ndb import model
 
 from lazyentity.codec.cache import BoundedCache
-from lazyentity.codec.fallback import MEMBER_NUMBERS
-from lazyentity.codec.undecoded import UNDECODED
+from lazyentity.codec.fallback import CASE_NUMBERS
+from lazyentity.codec.limits import MAX_BYTES, learned_bytes
+from lazyentity.codec.undecoded import UNDECODED, undecoded_template
 from lazyentity.patches.ndb.originals import Methods, is_own
 from lazyentity.patches.ndb.values import ModelDict
-from lazyentity.pure.shapes import MAX_BYTES, learned_bytes, undecoded_template
 
 _Expando = model.Expando
 _GenericProperty: Any = model.GenericProperty
 _fill = dict.update
 
-_NULL, _ARRAY = MEMBER_NUMBERS["null_value"], MEMBER_NUMBERS["array_value"]
+_NULL, _ARRAY = CASE_NUMBERS["null_value"], CASE_NUMBERS["array_value"]
 _NULL_OR_ARRAY_ONLY = bytes(number if number in (_NULL, _ARRAY) else 0 for number in range(256))
 
 # What giving a dynamic property a base value comes down to.
@@ -107,7 +107,7 @@ class DynamicProperties:
             The names of its values, each mapped to ``UNDECODED``; its properties, or None if they
             are those of its class.
         """
-        nulls_and_arrays = entity._wire_members(self.names).translate(_NULL_OR_ARRAY_ONLY)
+        nulls_and_arrays = entity._wire_cases(self.names).translate(_NULL_OR_ARRAY_ONLY)
         pattern = _PATTERNS.get((self, nulls_and_arrays)) if self._is_kept else None
         if pattern is None:
             pattern = self._pattern(nulls_and_arrays)

@@ -18,7 +18,7 @@ from google.cloud.ndb import key as key_module
 from google.cloud.ndb import model
 from google.cloud.ndb.exceptions import BadValueError
 
-from lazyentity._eager import eager
+from lazyentity.codec.mode import eager
 from lazyentity.codec import errors
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.entity import LazyEntity
@@ -222,7 +222,7 @@ def entity_from_ds_entity(otherwise: _Original, ds_entity: Any, model_class: Any
     """
     if (
         type(ds_entity) is LazyEntity
-        and ds_entity.keys() == ds_entity._layout.ordinals.keys()
+        and ds_entity.keys() == ds_entity._shape.ordinals.keys()
         and len(ds_entity._undecoded()) == len(ds_entity)
         and "_meanings" not in ds_entity._instance_dict()
     ):
@@ -277,7 +277,7 @@ def _model(entity: Any, ds_key: Any, given: Any, model_class: Any, otherwise: _O
         return otherwise(given, model_class)
     chosen = model_class or _Model._lookup_model(kind)
     try:
-        plan = plan_for(chosen, kind, entity._layout)
+        plan = plan_for(chosen, kind, entity._shape)
     except model.KindError:
         # Nobody knows the properties that the class has not. ndb looks at the key first.
         return otherwise(given, model_class)

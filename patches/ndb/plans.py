@@ -12,6 +12,8 @@ from google.cloud.ndb import model
 
 from lazyentity._backend import type_version
 from lazyentity.codec.cache import BoundedCache
+from lazyentity.codec.limits import MAX_BYTES, learned_bytes
+from lazyentity.codec.undecoded import undecoded_template
 from lazyentity.patches.ndb.expandos import (
     DynamicProperties,
     are_same,
@@ -19,7 +21,6 @@ from lazyentity.patches.ndb.expandos import (
     makes_dynamic_properties,
 )
 from lazyentity.patches.ndb.originals import Methods, is_method_of, is_one_of, own
-from lazyentity.pure.shapes import MAX_BYTES, learned_bytes, undecoded_template
 
 _Model = model.Model
 _Property = model.Property
@@ -242,26 +243,26 @@ def _take(model_class: Any, kind: Any, names: Any) -> Taken | None:
     return Taken(properties, tuple(dynamic_names), tuple(taken_names))
 
 
-# By class, kind and layout.
+# By class, kind and shape.
 PLANS: BoundedCache[tuple[Any, Any, Any], Plan] = BoundedCache(MAX_BYTES)
 _known_plan = PLANS.get
 
 
-def plan_for(model_class: Any, kind: Any, layout: Any) -> Plan:
-    """Return the plan for models of a class, made of entities of a layout, as the class is now.
+def plan_for(model_class: Any, kind: Any, shape: Any) -> Plan:
+    """Return the plan for models of a class, made of entities of a shape, as the class is now.
 
-    It is kept if the layout is.
+    It is kept if the shape is.
 
     Args:
         model_class: a subclass of ``ndb.Model``.
         kind: the kind that the entity names itself, or its class in it.
-        layout: that of the lazy entity.
+        shape: that of the lazy entity.
 
     Raises:
         google.cloud.ndb.model.KindError: if the class lacks a property, and nobody knows the kind.
     """
-    is_kept = layout.template is not None
-    key = model_class, kind, layout
+    is_kept = shape.template is not None
+    key = model_class, kind, shape
     plan = _known_plan(key) if is_kept else None
     if (
         plan is not None
@@ -272,18 +273,18 @@ def plan_for(model_class: Any, kind: Any, layout: Any) -> Plan:
         return plan
     # Before the classes are looked at: what changes meanwhile is found out the next time.
     classes = _Classes.of(model_class, kind)
-    taken = _take(model_class, kind, layout.ordinals)
+    taken = _take(model_class, kind, shape.ordinals)
     if plan is None or not plan.serves(model_class, taken):
         plan = Plan(model_class, taken, is_kept)
         plan.see(model_class, classes)
         if is_kept:
-            PLANS.keep(key, plan, _plan_bytes(layout))
+            PLANS.keep(key, plan, _plan_bytes(shape))
     else:
         plan.see(model_class, classes)
     return plan
 
 
-def _plan_bytes(layout: Any) -> int:
-    # The layout is in the key. What a plan has of its own are as many dicts and tuples of the same
+def _plan_bytes(shape: Any) -> int:
+    # The shape is in the key. What a plan has of its own are as many dicts and tuples of the same
     # names, and for each a tuple of its conversions.
-    return 3 * learned_bytes(None, layout.template)
+    return 3 * learned_bytes(None, shape.template)

@@ -16,7 +16,7 @@ from google.cloud.ndb.key import Key
 from google.cloud.ndb.tasklets import Future, tasklet
 
 from lazyentity._backend import Conversion, EntityBytes, stock_from_raw
-from lazyentity._eager import is_eager
+from lazyentity.codec.mode import is_eager
 from lazyentity.entity import LazyEntity
 from lazyentity.patches.api.responses import (
     EntityHandle,

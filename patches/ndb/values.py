@@ -26,12 +26,15 @@ class ModelDict(LazyDict):
 
     def __getitem__(self, name: Any, /) -> Any:
         value = _stored(self, name)
-        return value if value is not UNDECODED else self._keep(name, self._made(name))
+        return value if value is not UNDECODED else self._decode(name)
+
+    def _decode(self, name: Any, /) -> Any:
+        return self._keep(name, self._made(name))
 
     def get(self, name: Any, default: Any = None, /) -> Any:
         """As dict: the value of ``name``, or ``default``."""
         value = _found(self, name, default)
-        return value if value is not UNDECODED else self._keep(name, self._made(name))
+        return value if value is not UNDECODED else self._decode(name)
 
     def _keep(self, name: Any, value: Any) -> Any:
         # Another thread may have made or assigned it, or taken it out, meanwhile.

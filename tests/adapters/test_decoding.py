@@ -174,4 +174,4 @@ def test_the_native_walk_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LAZYENTITY_BACKEND", raising=False)
     assert type(decoding._walk()).__module__ == "lazyentity.native.decoding"
     monkeypatch.setenv("LAZYENTITY_BACKEND", "pure")
-    assert type(decoding._walk()) is decoding._Walk
+    assert type(decoding._walk()) is decoding.Walk

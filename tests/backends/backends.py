@@ -92,7 +92,7 @@ class Comparison:
             self._attributes(attribute, native, pure)
         if not self._malformed:
             # In malformed bytes, how far is looked for a fault differs.
-            assert _members(native) == _members(pure)
+            assert _cases(native) == _cases(pure)
 
     def _values(self, native: Any, pure: Any) -> None:
         if self._is_settled(native, pure):
@@ -136,8 +136,8 @@ def _key(entity: Any) -> Any:
     return snapshot_key(entity.key)
 
 
-def _members(entity: Any) -> dict[str, int]:
-    return dict(zip(entity, entity._wire_members(entity), strict=True))
+def _cases(entity: Any) -> dict[str, int]:
+    return dict(zip(entity, entity._wire_cases(entity), strict=True))
 
 
 def _excluded(entity: Any) -> Any:

@@ -30,12 +30,15 @@ from tests.support.strategies.samples import PLAIN, RICH
 MODULES = (
     "lazyentity.native.mapping",
     "lazyentity.native.eager",
+    "lazyentity.native.index",
+    "lazyentity.native.received",
     "lazyentity.native.responses",
     "lazyentity.native.shapes",
 )
 CLASSES = (
     "lazyentity.native.mapping.LazyMapping",
-    "lazyentity.native.mapping.Originals",
+    "lazyentity.native.received.Originals",
+    "lazyentity.native.received.Received",
     "lazyentity.native.responses.Conversion",
     "lazyentity.native.responses.EntityBytes",
     "lazyentity.native.responses.ResultBytes",
@@ -78,7 +81,7 @@ def _instances(kind: Any) -> Iterator[Any]:
     found = results.split_lookup(_lookup(), conversion, results.ResultBytes)[1][0]
     whole = {
         "LazyMapping": entity,
-        "Shape": entity._layout,
+        "Shape": entity._shape,
         "Conversion": conversion,
         "ResultBytes": found,
         "EntityBytes": found.entity,

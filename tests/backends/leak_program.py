@@ -251,12 +251,12 @@ def _shared(raw: bytes) -> dict[str, Any]:
     try:
         # An entity's names are learned when they come again.
         _made(raw), _made(raw)
-        layout = _made(raw)._layout
+        shape = _made(raw)._shape
     except DecodeError:
         return shared
-    shared["the shape"] = layout
-    shared["the template"] = layout.template
-    shared.update((f"the name {name!r}", name) for name in layout.template)
+    shared["the shape"] = shape
+    shared["the template"] = shape.template
+    shared.update((f"the name {name!r}", name) for name in shape.template)
     return shared
 
 

@@ -20,7 +20,7 @@ from tests.support.strategies.samples import RICH
 
 pytestmark = pytest.mark.any_backend
 
-native: Any = importlib.import_module("lazyentity.native.mapping")
+received: Any = importlib.import_module("lazyentity.native.received")
 
 
 @pytest.mark.parametrize("raw", RESPONSES)
@@ -97,4 +97,4 @@ def test_bytes_that_came_with_no_response() -> None:
 def test_other_classes_than_mappings(kind: Any) -> None:
     """An entity is only made from a class of lazy mappings."""
     with pytest.raises(TypeError):
-        vars(native.LazyMapping)["_from_raw"].__get__(None, kind)(RICH)
+        vars(received.Received)["_from_raw"].__get__(None, kind)(RICH)

@@ -13,7 +13,7 @@ import pytest
 
 from lazyentity import LazyEntity
 from lazyentity.codec.cache import BoundedCache
-from lazyentity.pure.shapes import MAX_BYTES
+from lazyentity.codec.limits import MAX_BYTES
 from tests.support.concurrency import switching_often, together
 from tests.support.strategies import wire
 from tests.support.strategies.schema import ENTITY, ENTRY, VALUE

@@ -20,7 +20,7 @@ from google.cloud.datastore.key import Key
 import lazyentity
 from lazyentity import LazyEntity, encoding
 from lazyentity.encoding import entity_message
-from lazyentity.pure import mapping, split
+from lazyentity.pure import index, mapping
 from tests.support.snapshots import Raised, outcome
 from tests.support.stock import EntityMessage, comparable
 from tests.support.strategies.samples import PLAIN
@@ -206,7 +206,7 @@ def test_columns(monkeypatch: pytest.MonkeyPatch) -> None:
         parsed += 1
         return split_again(*arguments)
 
-    split_again = split.split_again
+    split_again = index.split_again
     monkeypatch.setattr(mapping, "split_again", counting)
     message = EntityMessage()
     names = [f"p{number}" for number in range(100)]

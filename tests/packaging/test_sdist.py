@@ -61,7 +61,7 @@ def test_it_holds_the_sources_of_the_native_backend(sdist: Path) -> None:
     held = contents(sdist)
     sources = {
         f"lazyentity/native/{path.name}"
-        for path in (ROOT / "lazyentity" / "native").glob("*.p[yx][xd]")
+        for path in (ROOT / "lazyentity" / "native").glob("*.p[yx][dix]")
     }
     assert {"lazyentity/native/mapping.pyx", "lazyentity/native/wire.pxd"} <= sources <= held.keys()
     assert [name for name in held if name.endswith((".c", ".so", ".o", ".pyd", ".pyc"))] == []
@@ -98,5 +98,5 @@ def test_it_installs_without_a_compiler(sdist: Path, environment: Environment) -
     assert refused.returncode != 0
     error = refused.stderr.splitlines()[-1]
     assert error.startswith("ImportError: LAZYENTITY_BACKEND=native cannot be met")
-    assert "No module named 'lazyentity.native.mapping'" in error
+    assert "No module named 'lazyentity.native." in error
     assert "C compiler" in error

@@ -1,4 +1,4 @@
-"""The switch that gives stock entities for a stretch of code."""
+"""The mode of the current thread or task: lazy entities, or stock ones inside :func:`eager`."""
 
 from __future__ import annotations
 

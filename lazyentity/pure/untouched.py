@@ -11,13 +11,13 @@ from lazyentity.codec import messages, shadow
 
 
 def untouched_bytes(raw: bytes, touched: Collection[str], keeps_key: bool, is_deep: bool) -> bytes:
-    """Serialise an entity without some of its properties; what is malformed stays as it came.
+    """Serialise an entity without some of its properties; malformed parts stay as they came.
 
     Args:
         raw: the serialised entity.
         touched: the names of the properties to leave out, all of them the entity's.
         keeps_key: whether the key stays.
-        is_deep: whether there may be other entities in what is touched. Their bytes are not parsed
+        is_deep: whether the touched properties may hold other entities. Their bytes are not parsed
             here: each of them serialises its own.
     """
     if keeps_key and not touched:
@@ -27,14 +27,14 @@ def untouched_bytes(raw: bytes, touched: Collection[str], keeps_key: bool, is_de
         try:
             _merge_and_delete(message, raw, touched, keeps_key)
         except DecodeError:
-            # What is malformed may be what is left out.
+            # The malformed part may be among those to leave out.
             pass
         else:
             return cast(bytes, message.SerializeToString())
     split = shadow.EntityEntries.FromString(raw)
     if split.SerializeToString() != raw:
-        # Entries are told from the bytes of the canonical encoding only. Of any other, protobuf has
-        # parsed all.
+        # Only the canonical encoding tells entries from their bytes. Protobuf has parsed all of any
+        # other encoding.
         return untouched_bytes(raw, touched, keeps_key, is_deep=False)
     entries = split.properties
     for index in reversed(range(len(entries))):
@@ -48,7 +48,7 @@ def untouched_bytes(raw: bytes, touched: Collection[str], keeps_key: bool, is_de
 def merge_untouched(
     target: Any, raw: bytes, touched: Collection[str], keeps_key: bool, is_deep: bool
 ) -> None:
-    """Merge what :func:`untouched_bytes` returns into a message.
+    """Merge the result of :func:`untouched_bytes` into a message.
 
     Args:
         target: an empty upb ``google.datastore.v1.Entity``; left in any state, if this raises.
@@ -58,7 +58,7 @@ def merge_untouched(
         is_deep: as for :func:`untouched_bytes`.
 
     Raises:
-        google.protobuf.message.DecodeError: if something of that is malformed.
+        google.protobuf.message.DecodeError: if something in that result is malformed.
     """
     if not is_deep:
         try:

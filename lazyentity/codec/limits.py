@@ -1,0 +1,23 @@
+"""Bounds on the memory that learned shapes of entities take."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from sys import getsizeof
+from typing import Any
+
+MAX_BYTES = 4 * 1024 * 1024
+"""The bytes that all learned shapes may take; ndb's models may take as much again."""
+
+
+def learned_bytes(signature: Hashable, template: dict[str, Any]) -> int:
+    """Return about how many bytes a shape takes, together with the key of its cache entry.
+
+    Args:
+        signature: the key of the cache entry.
+        template: the names of the properties, mapped to anything.
+    """
+    # Names are in two dicts and a tuple. An ordinal takes 32 bytes, and there is a header or the
+    # name of a oneof case for each name.
+    names = sum(map(getsizeof, template)) + 64 * len(template)
+    return getsizeof(signature) + 2 * getsizeof(template) + names

@@ -1,0 +1,33 @@
+"""The native backend's side of :class:`lazyentity._backend.Backend`."""
+
+from __future__ import annotations
+
+from lazyentity.native.decoding import Walk
+from lazyentity.native.eager import stock_from_raw
+from lazyentity.native.encoder import write_entity
+from lazyentity.native.keys import key_message
+from lazyentity.native.mapping import LazyMapping
+from lazyentity.native.responses import (
+    Conversion,
+    EntityBytes,
+    ResultBytes,
+    converter_of_items,
+    split_lookup,
+    split_query,
+)
+from lazyentity.native.types import type_version
+
+__all__ = [
+    "Conversion",
+    "EntityBytes",
+    "LazyMapping",
+    "ResultBytes",
+    "Walk",
+    "converter_of_items",
+    "key_message",
+    "split_lookup",
+    "split_query",
+    "stock_from_raw",
+    "type_version",
+    "write_entity",
+]

@@ -1,0 +1,58 @@
+# CPython's own functions on objects, where Cython has none or a slower one.
+
+# Makes an instance of a subclass without a call from Python.
+cdef extern from *:
+    """
+    static inline PyObject *lazyentity_new(PyTypeObject *base, PyTypeObject *type, PyObject *no_arguments) {
+        if (!PyType_Check(type) || !PyType_IsSubtype(type, base)) {
+            return PyErr_Format(
+                PyExc_TypeError, "%R is not a subclass of %s", type, base->tp_name);
+        }
+        return base->tp_new(type, no_arguments, NULL);
+    }
+    """
+    # As base.__new__(type), which Cython looks up and calls for any type but the base itself. It bypasses
+    # a __new__ of the subclass; anything that is no type raises a TypeError.
+    object new "lazyentity_new"(type base, type type, tuple no_arguments)
+
+
+# The dictionary of an instance's attributes: absent until the first use of it.
+cdef extern from *:
+    """
+    static inline void lazyentity_drop_instance_dict(PyObject *instance) {
+        PyObject **slot = _PyObject_GetDictPtr(instance);
+        Py_CLEAR(*slot);
+    }
+
+    static inline void lazyentity_set_instance_dict(PyObject *instance, PyObject *attributes) {
+        PyObject **slot = _PyObject_GetDictPtr(instance);
+        PyObject *earlier = *slot;
+        Py_INCREF(attributes);
+        *slot = attributes;
+        Py_XDECREF(earlier);
+    }
+
+    static inline PyObject *lazyentity_instance_dict(PyObject *instance) {
+        PyObject **slot = _PyObject_GetDictPtr(instance);
+        if (*slot == NULL) {
+            PyObject *made = PyDict_New();
+            if (made == NULL) {
+                return NULL;
+            }
+            if (*slot == NULL) {
+                *slot = made;
+            }
+            else {
+                Py_DECREF(made);
+            }
+        }
+        Py_INCREF(*slot);
+        return *slot;
+    }
+    """
+    void set_instance_dict "lazyentity_set_instance_dict"(object instance, dict attributes)
+    void drop_instance_dict "lazyentity_drop_instance_dict"(object instance)
+    # CPython before 3.12 may collect garbage, and so run other threads, while it allocates. Two threads
+    # that are the first to ask for the dictionary must get the same one; CPython's own function gives
+    # them two.
+    object instance_dict "lazyentity_instance_dict"(object instance)

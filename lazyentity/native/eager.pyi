@@ -1,0 +1,3 @@
+from google.cloud.datastore.entity import Entity
+
+def stock_from_raw(raw: bytes) -> Entity: ...

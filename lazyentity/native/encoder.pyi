@@ -1,0 +1,10 @@
+from collections.abc import Callable
+from typing import Any
+
+from google.cloud.datastore.entity import Entity
+
+from lazyentity.pure.encoder import Contents
+
+def write_entity(
+    target: Any, contents: Contents, contents_of: Callable[[Entity], Contents]
+) -> bool: ...

@@ -1,0 +1,69 @@
+# The received bytes of an entity: see received.pyx.
+
+from cpython.bytes cimport PyBytes_AS_STRING
+from cpython.object cimport PyObject
+from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
+
+from lazyentity.native.index cimport Offsets, value_at
+from lazyentity.native.shapes cimport Shape
+from lazyentity.native.values cimport Value, parse_value
+from lazyentity.native.wire cimport Bytes, read_length
+
+
+cdef class Originals:
+    # The values read from an entity's bytes; they stay as they were read, whatever is assigned later.
+    cdef object key
+    cdef dict meanings
+    # Attributes that most entities lack are kept here too, for an entity to be small.
+    cdef object policy
+    cdef object deleted_attributes
+
+
+cdef class Received(dict):
+    # The smaller an entity is, the more of them the processor's caches hold: these attributes, with those
+    # that CPython before 3.12 adds for a dict of a class, fill two lines of 64 bytes (later it puts 16
+    # bytes more in front of each). A cdef method would take a pointer more.
+    cdef bytes _owner
+    cdef readonly Shape _shape
+    cdef Offsets _offsets
+    cdef Originals _originals
+    # Here, for CPython before 3.13 gives those that are declared in Python another object each.
+    cdef dict __dict__
+
+
+cdef int require_received(Received mapping) except -1
+cdef Py_ssize_t require_name(Received mapping, object name) except -1
+cdef Originals originals_of(Received mapping)
+cdef dict meanings_read(Received mapping)
+cdef object read_value(Received mapping, Py_ssize_t ordinal, Value* value)
+cdef object parsed_message(Received mapping, object name, Py_ssize_t ordinal)
+cdef tuple read_slowly(Received mapping, object name, Py_ssize_t ordinal)
+cdef object received_from_raw(type mapping_type, bytes raw)
+
+
+cdef inline bint find(Received mapping, Py_ssize_t ordinal, Bytes* at, Bytes* end) noexcept:
+    cdef Bytes base = <Bytes>PyBytes_AS_STRING(mapping._owner)
+    at[0] = end[0] = value_at(&mapping._offsets, mapping._shape, base, ordinal)
+    return read_length(at, base + mapping._offsets.end, end)
+
+
+cdef inline bint parse(Received mapping, Py_ssize_t ordinal, Value* value) noexcept:
+    cdef Bytes at
+    cdef Bytes end
+    return find(mapping, ordinal, &at, &end) and parse_value(at, end, value)
+
+
+cdef inline bint is_restricted(Received mapping) noexcept:
+    return mapping._originals is not None and mapping._originals.policy is not None
+
+
+cdef inline Py_ssize_t ordinal_of(Received mapping, object name) except -1:
+    # Properties are mostly read in order, and by the very strings that the entity gave out.
+    cdef PyObject* names = <PyObject*>mapping._shape.names
+    cdef Py_ssize_t ordinal = mapping._offsets.next_ordinal
+    if (
+        ordinal < PyTuple_GET_SIZE(<object>names)
+        and <PyObject*>PyTuple_GET_ITEM(<object>names, ordinal) == <PyObject*>name
+    ):
+        return ordinal
+    return require_name(mapping, name)

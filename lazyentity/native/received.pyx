@@ -1,0 +1,342 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=False, auto_pickle=False
+"""The native backend's received bytes of an entity: the twin of :mod:`lazyentity.pure.received`.
+
+Nothing here decodes in place: :mod:`lazyentity.native.mapping` does. :mod:`lazyentity.native.index` finds
+the names and the values.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.dict cimport PyDict_GetItemWithError, PyDict_Next, PyDict_SetItem, PyDict_Update
+from cpython.object cimport PyObject
+from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
+
+from lazyentity.native.cpython cimport (
+    drop_instance_dict,
+    instance_dict,
+    new,
+    set_instance_dict,
+)
+from lazyentity.native.eager cimport plain_property, rest_of_entity
+from lazyentity.native.index cimport find_key, free_offsets, index_entity
+from lazyentity.native.shapes cimport EMPTY, Shape
+from lazyentity.native.tags cimport VALUE_ARRAY, VALUE_ENTITY
+from lazyentity.native.untouched cimport untouched_bytes
+from lazyentity.native.values cimport (
+    Value,
+    decode_bare,
+    decode_key,
+    decode_leaf,
+    is_excluded,
+    next_item,
+    parse_value,
+)
+from lazyentity.native.wire cimport Bytes
+
+from google.protobuf.message import DecodeError
+
+from lazyentity.codec import errors
+from lazyentity.codec import fallback
+from lazyentity.codec.canonical import canonical_encodings
+from lazyentity.codec.undecoded import UNDECODED as _UNDECODED
+from lazyentity.codec.values import meaning_of, plain_value
+
+cdef object UNDECODED = _UNDECODED
+cdef object NOTHING = frozenset()
+cdef object dict_items = dict.items
+
+cdef enum:
+    MAX_ARRAY_DEPTH = 40  # two messages a level: well inside protobuf's limit of 100
+
+
+cdef class Received(dict):
+    """As :class:`lazyentity.pure.received.Received`."""
+
+    def __cinit__(self):
+        drop_instance_dict(self)
+        self._owner = b""
+        self._shape = EMPTY
+
+    def __dealloc__(self):
+        # Cython empties the dictionary, which other code may hold.
+        drop_instance_dict(self)
+        free_offsets(&self._offsets)
+
+    @classmethod
+    def _from_raw(cls, bytes raw not None):
+        return received_from_raw(cls, raw)
+
+    @property
+    def _raw(self):
+        if self._offsets.start == 0 and self._offsets.end == PyBytes_GET_SIZE(self._owner):
+            return self._owner
+        return self._owner[self._offsets.start : self._offsets.end]
+
+    def _instance_dict(self):
+        """As :meth:`lazyentity.pure.received.Received._instance_dict`."""
+        return instance_dict(self)
+
+    def _replace_instance_dict(self, dict attributes not None):
+        """As :meth:`lazyentity.pure.received.Received._replace_instance_dict`."""
+        set_instance_dict(self, attributes)
+
+    @property
+    def _policy(self):
+        """As :attr:`lazyentity.pure.received.Received._policy`."""
+        return None if self._originals is None else self._originals.policy
+
+    @_policy.setter
+    def _policy(self, policy):
+        originals_of(self).policy = policy
+
+    @property
+    def _deleted_attributes(self):
+        """As :attr:`lazyentity.pure.received.Received._deleted_attributes`."""
+        if self._originals is None or self._originals.deleted_attributes is None:
+            return NOTHING
+        return self._originals.deleted_attributes
+
+    @_deleted_attributes.setter
+    def _deleted_attributes(self, frozenset names not None):
+        originals_of(self).deleted_attributes = names
+
+    def _undecoded(self):
+        """As :meth:`lazyentity.codec.lazydict.LazyDict._undecoded`."""
+        return [name for name, value in dict_items(self) if value is UNDECODED]
+
+    def _decoded(self):
+        """As :meth:`lazyentity.pure.received.Received._decoded`."""
+        cdef dict decoded = {}
+        cdef Py_ssize_t position = 0
+        cdef PyObject* name
+        cdef PyObject* value
+        require_received(self)
+        while PyDict_Next(self, &position, &name, &value):
+            if value != <PyObject*>UNDECODED:
+                decoded[<object>name] = <object>value
+        return decoded
+
+    def _serialised_values(self, names):
+        """As :meth:`lazyentity.pure.received.Received._serialised_values`."""
+        return [serialised_value(self, self._shape._ordinals[name]) for name in names]
+
+    def _untouched(self, dict changed not None, deleted not None, bint keeps_key):
+        """As :meth:`lazyentity.pure.received.Received._untouched`."""
+        return untouched(self, changed, deleted, keeps_key)
+
+    def _merge_untouched(self, target, dict changed not None, deleted not None, bint keeps_key):
+        """As :meth:`lazyentity.pure.received.Received._merge_untouched`."""
+        target.MergeFromString(untouched(self, changed, deleted, keeps_key))
+
+    # The entity as it was received, whatever the caller changed since.
+
+    def _wire_entity(self):
+        """As :meth:`lazyentity.pure.received.Received._wire_entity`."""
+        if is_restricted(self):
+            return None
+        entity = rest_of_entity(self._owner, self._shape, &self._offsets, <PyObject*>self)
+        return None if entity is UNDECODED else entity
+
+    def _wire_cases(self, names):
+        """As :meth:`lazyentity.pure.received.Received._wire_cases`."""
+        cdef Value value
+        cdef Py_ssize_t ordinal
+        cdef dict ordinals = self._shape._ordinals
+        numbers = bytearray()
+        for name in names:
+            ordinal = ordinals[name]
+            if parse(self, ordinal, &value):
+                numbers.append(value.tag >> 3)
+            else:
+                numbers.append(fallback.case_number(serialised_value(self, ordinal)))
+        return bytes(numbers)
+
+    def _wire_key(self):
+        """As :meth:`lazyentity.pure.received.Received._wire_key`."""
+        cdef Bytes base = <Bytes>PyBytes_AS_STRING(self._owner)
+        cdef Bytes start
+        cdef Bytes end
+        cdef Originals originals = self._originals
+        if originals is not None and originals.key is not None:
+            return originals.key
+        if not find_key(base + self._offsets.start, base + self._offsets.end, &start, &end):
+            return None
+        key = decode_key(start, end)
+        if key is UNDECODED:
+            key = fallback.key(self._raw)
+        originals = originals_of(self)
+        if originals.key is None:
+            originals.key = key
+        return originals.key
+
+    def _wire_excluded(self, names=None):
+        """As :meth:`lazyentity.pure.received.Received._wire_excluded`."""
+        cdef int excluded
+        cdef Value value
+        cdef dict ordinals = self._shape._ordinals
+        cdef Py_ssize_t ordinal
+        found = set()
+        for name in ordinals if names is None else names:
+            ordinal = ordinals[name]
+            excluded = is_excluded(&value) if parse(self, ordinal, &value) else -1
+            if excluded < 0:
+                excluded = fallback.excluded(self._raw, name, parsed_message(self, name, ordinal))
+            if excluded:
+                found.add(name)
+        return found
+
+
+cdef int _take_up(Received mapping, bytes owner, Py_ssize_t start, Py_ssize_t end) except -1:
+    # Indexes a span of the owner's bytes; answers 0 if it is not in the canonical encoding.
+    cdef Shape shape = index_entity(owner, start, end, &mapping._offsets)
+    if shape is None:
+        return 0
+    mapping._owner = owner
+    mapping._shape = shape
+    if shape._template is None:
+        for name in shape._ordinals:
+            PyDict_SetItem(mapping, name, UNDECODED)
+        return 1
+    # CPython clones the key table as a whole when an empty dict is updated from a dict that never had
+    # a key deleted.
+    PyDict_Update(mapping, shape._template)
+    return 1
+
+
+cdef bytes untouched(Received mapping, dict changed, object deleted, bint keeps_key):
+    rest = untouched_bytes(
+        mapping._owner, mapping._shape, &mapping._offsets, changed, deleted, keeps_key
+    )
+    return mapping._raw if rest is None else rest
+
+
+cdef int require_received(Received mapping) except -1:
+    # As Received._require_received() of the pure backend, for all undecoded properties.
+    cdef tuple names = mapping._shape.names
+    cdef Py_ssize_t position = 0
+    cdef Py_ssize_t index = 0
+    cdef PyObject* name
+    cdef PyObject* value
+    while PyDict_Next(mapping, &position, &name, &value):
+        # Mostly nothing was deleted, and the names are in the order that they came in.
+        if value == <PyObject*>UNDECODED and not (
+            index < PyTuple_GET_SIZE(names)
+            and <PyObject*>PyTuple_GET_ITEM(names, index) == name
+        ):
+            require_name(mapping, <object>name)
+        index += 1
+    return 0
+
+
+cdef Py_ssize_t require_name(Received mapping, object name) except -1:
+    # The ordinal of an undecoded property, if it is one.
+    cdef PyObject* ordinal = PyDict_GetItemWithError(mapping._shape._ordinals, name)
+    if ordinal == NULL:
+        raise errors.undecoded_property(name, mapping._raw)
+    return <object>ordinal
+
+
+cdef Originals originals_of(Received mapping):
+    cdef Originals made
+    if mapping._originals is None:
+        made = Originals.__new__(Originals)
+        # Another thread may have been faster during the allocation.
+        if mapping._originals is None:
+            mapping._originals = made
+    return mapping._originals
+
+
+cdef dict meanings_read(Received mapping):
+    cdef Originals originals = originals_of(mapping)
+    cdef dict made = {}
+    if originals.meanings is None:
+        originals.meanings = made
+    return originals.meanings
+
+
+# Functions that answer UNDECODED leave the value to protobuf.
+
+cdef object read_value(Received mapping, Py_ssize_t ordinal, Value* value):
+    # The tag is 0 afterwards if the value is a bare one: nothing but that and the meaning may then be
+    # used.
+    cdef Bytes at
+    cdef Bytes end
+    if not find(mapping, ordinal, &at, &end):
+        return UNDECODED
+    value.tag = 0
+    value.meaning = 0
+    read = decode_bare(at, end)
+    if read is not UNDECODED:
+        return read
+    if not parse_value(at, end, value):
+        return UNDECODED
+    return _convert(mapping, value, 0)
+
+
+cdef inline object _convert(Received mapping, Value* value, int array_depth):
+    if value.tag == VALUE_ENTITY:
+        return _embedded(mapping, value)
+    if value.tag == VALUE_ARRAY:
+        return _array(mapping, value, array_depth)
+    return decode_leaf(value)
+
+
+cdef object _embedded(Received mapping, Value* entity):
+    cdef Bytes base = <Bytes>PyBytes_AS_STRING(mapping._owner)
+    cdef Received embedded = new(Received, <type>type(mapping), ())
+    if _take_up(embedded, mapping._owner, entity.at - base, entity.end - base):
+        return embedded
+    return UNDECODED
+
+
+cdef object _array(Received mapping, Value* array, int array_depth):
+    cdef Bytes at = array.at
+    cdef Value value
+    cdef list items = []
+    cdef int excluded = -1
+    # The client looks at flags and meanings of the elements of a property's array, no deeper.
+    if array_depth == MAX_ARRAY_DEPTH or (array_depth == 0 and array.meaning != 0):
+        return UNDECODED
+    while at < array.end:
+        if not next_item(&at, array.end, &value):
+            return UNDECODED
+        if array_depth == 0:
+            if value.meaning != 0 or (excluded != -1 and excluded != value.excluded):
+                return UNDECODED
+            excluded = value.excluded
+        item = _convert(mapping, &value, array_depth + 1)
+        if item is UNDECODED:
+            return UNDECODED
+        items.append(item)
+    return items
+
+
+cdef bytes serialised_value(Received mapping, Py_ssize_t ordinal):
+    cdef Bytes at
+    cdef Bytes end
+    find(mapping, ordinal, &at, &end)
+    return PyBytes_FromStringAndSize(<const char*>at, end - at)
+
+
+cdef object parsed_message(Received mapping, object name, Py_ssize_t ordinal):
+    # Has protobuf parse the value of a property.
+    return fallback.value_message(serialised_value(mapping, ordinal), name, mapping._raw)
+
+
+cdef tuple read_slowly(Received mapping, object name, Py_ssize_t ordinal):
+    message = parsed_message(mapping, name, ordinal)
+    value = fallback.convert(mapping._raw, name, message, type(mapping)._from_raw)
+    return value, meaning_of(message)
+
+
+cdef object received_from_raw(type mapping_type, bytes raw):
+    # As Received._from_raw(), without the call by name.
+    cdef Received mapping = new(Received, mapping_type, ())
+    if _take_up(mapping, raw, 0, PyBytes_GET_SIZE(raw)):
+        return mapping
+    try:
+        for encoded in canonical_encodings(raw):
+            if _take_up(mapping, encoded, 0, PyBytes_GET_SIZE(encoded)):
+                return mapping
+    except DecodeError as error:
+        raise errors.undecodable_entity(error, raw) from error
+    raise AssertionError("protobuf encodes a map as entries of one name and one value")

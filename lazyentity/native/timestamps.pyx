@@ -1,0 +1,100 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=True
+"""The native backend's decoder of timestamps; unusual ones are left to ``lazyentity.codec.timestamps``."""
+
+from cpython.object cimport PyTypeObject
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+
+from lazyentity.native.tags cimport TIMESTAMP_NANOS, TIMESTAMP_SECONDS
+from lazyentity.native.wire cimport Bytes, read_varint
+
+import datetime
+
+from proto.datetime_helpers import DatetimeWithNanoseconds
+
+from lazyentity.codec import timestamps
+from lazyentity.codec.undecoded import UNDECODED as _UNDECODED
+
+cdef extern from "datetime.h":
+    ctypedef struct PyDateTime_CAPI:
+        object (*DateTime_FromDateAndTime)(
+            int, int, int, int, int, int, int, object, PyTypeObject*
+        )
+    PyDateTime_CAPI* PyDateTimeAPI
+    void PyDateTime_IMPORT()
+
+PyDateTime_IMPORT
+
+cdef object UNDECODED = _UNDECODED
+cdef object UTC = datetime.timezone.utc
+cdef PyTypeObject* TYPE = <PyTypeObject*>DatetimeWithNanoseconds
+cdef bint DIRECTLY = timestamps.DIRECT
+
+# A datetime can hold the years 1 to 9999.
+cdef int64_t FIRST_SECOND = -62_135_596_800
+cdef int64_t LAST_SECOND = 253_402_300_799
+
+
+cdef object decode_timestamp(Bytes at, Bytes end):
+    # As DatetimeWithNanoseconds.from_timestamp_pb(); see lazyentity.codec.timestamps.
+    cdef uint64_t seconds_bits = 0
+    cdef uint64_t nanos_bits = 0
+    cdef int64_t seconds
+    cdef int64_t nanos
+    cdef int64_t days
+    cdef int64_t second
+    cdef int year, month, day
+    while at < end:
+        if at[0] == TIMESTAMP_SECONDS:
+            at += 1
+            if not read_varint(&at, end, &seconds_bits):
+                return UNDECODED
+        elif at[0] == TIMESTAMP_NANOS:
+            at += 1
+            if not read_varint(&at, end, &nanos_bits):
+                return UNDECODED
+        else:
+            return UNDECODED
+    seconds = <int64_t>seconds_bits
+    nanos = <int32_t><uint32_t>nanos_bits
+    if not DIRECTLY or nanos < 0 or nanos >= 1_000_000_000:
+        return UNDECODED
+    if seconds < FIRST_SECOND or seconds > LAST_SECOND:
+        return UNDECODED
+    days = seconds // 86400
+    second = seconds - days * 86400
+    if second < 0:
+        second += 86400
+        days -= 1
+    _civil_from_days(days, &year, &month, &day)
+    timestamp = PyDateTimeAPI.DateTime_FromDateAndTime(
+        year,
+        month,
+        day,
+        <int>(second // 3600),
+        <int>(second // 60 % 60),
+        <int>(second % 60),
+        <int>(nanos // 1000),
+        UTC,
+        TYPE,
+    )
+    timestamp._nanosecond = nanos
+    return timestamp
+
+
+cdef inline void _civil_from_days(int64_t days, int* year, int* month, int* day) noexcept nogil:
+    # Days since 1970-01-01 to a date of the proleptic Gregorian calendar, after Howard Hinnant's
+    # "chrono-Compatible Low-Level Date Algorithms" (civil_from_days): years start in March, so that the
+    # leap day is their last.
+    cdef int64_t shifted = days + 719468
+    cdef int64_t era = (shifted if shifted >= 0 else shifted - 146096) // 146097
+    cdef int64_t day_of_era = shifted - era * 146097
+    cdef int64_t year_of_era = (
+        day_of_era - day_of_era // 1460 + day_of_era // 36524 - day_of_era // 146096
+    ) // 365
+    cdef int64_t day_of_year = day_of_era - (
+        365 * year_of_era + year_of_era // 4 - year_of_era // 100
+    )
+    cdef int64_t shifted_month = (5 * day_of_year + 2) // 153
+    day[0] = <int>(day_of_year - (153 * shifted_month + 2) // 5 + 1)
+    month[0] = <int>(shifted_month + 3 if shifted_month < 10 else shifted_month - 9)
+    year[0] = <int>(year_of_era + era * 400 + (1 if month[0] <= 2 else 0))

@@ -1,0 +1,12 @@
+# The check of assigned values for the sentinel: see undecoded.pyx.
+
+from cpython.dict cimport PyDict_Check
+from cpython.list cimport PyList_Check
+from cpython.object cimport PyObject
+
+
+cdef inline bint is_container(PyObject* value) noexcept:
+    return PyList_Check(<object>value) or PyDict_Check(<object>value)
+
+
+cdef bint holds_undecoded(object container) except -1

@@ -1,0 +1,1 @@
+# No names for Python: the other modules of the native backend call it from C.

@@ -1,0 +1,33 @@
+"""The pure backend's side of :class:`lazyentity._backend.Backend`."""
+
+from __future__ import annotations
+
+from lazyentity.pure.decoding import Walk
+from lazyentity.pure.eager import stock_from_raw
+from lazyentity.pure.encoder import write_entity
+from lazyentity.pure.keys import key_message
+from lazyentity.pure.mapping import LazyMapping
+from lazyentity.pure.responses import (
+    Conversion,
+    EntityBytes,
+    ResultBytes,
+    converter_of_items,
+    split_lookup,
+    split_query,
+)
+from lazyentity.pure.types import type_version
+
+__all__ = [
+    "Conversion",
+    "EntityBytes",
+    "LazyMapping",
+    "ResultBytes",
+    "Walk",
+    "converter_of_items",
+    "key_message",
+    "split_lookup",
+    "split_query",
+    "stock_from_raw",
+    "type_version",
+    "write_entity",
+]

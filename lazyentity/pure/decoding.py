@@ -1,0 +1,143 @@
+"""A walk through values to the entities in them; :mod:`lazyentity.decoding` documents it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+_stored_values = dict.values
+
+
+class Walk:
+    """Walks through values.
+
+    Args:
+        leaves: the set of types of values that hold no entity.
+        slots_of: takes a type; returns the descriptors of its slots, None if it is no record.
+        is_model: takes a type; says whether its instances are pydantic models.
+        items_of: takes an object; returns a list of its items, None if it is no container.
+        held_by: takes an object that is neither a container nor a record; returns the values in it.
+        levels: how many objects inside each other are looked into.
+    """
+
+    def __init__(
+        self,
+        leaves: set[type],
+        slots_of: Callable[[type], tuple[Any, ...] | None],
+        is_model: Callable[[type], bool],
+        items_of: Callable[[Any], list[Any] | None],
+        held_by: Callable[[Any], Iterable[Any]],
+        levels: int,
+    ) -> None:
+        self._leaves = leaves
+        self._slots_of = slots_of
+        self._is_model = is_model
+        self._items_of = items_of
+        self._held_by = held_by
+        self._levels = levels
+
+    def is_plain(self, value: Any) -> bool:
+        """As :func:`lazyentity.decoding.is_plain`."""
+        if type(value) is dict:
+            return all(type(held) in self._leaves for held in list(value.values()))
+        return type(value) in self._leaves
+
+    def decode(self, value: Any, validating: bool = False) -> bool:
+        """As :func:`lazyentity.decoding.decode_in_place`."""
+        if type(value) in self._leaves:
+            return False
+        found = False
+        # With the objects themselves: the id of one that is gone can become that of another.
+        seen: dict[int, Any] = {}
+        stack = [value]
+        for level in range(self._levels + 1):
+            objects: list[Any] = []
+            models: list[Any] | None = [] if validating else None
+            found |= self._containers(stack, objects, seen, models)
+            if models:
+                # Once: the walk enters models, but not the models inside them.
+                stack = [held for model in models for held in self._fields(model)]
+                found |= self._containers(stack, objects, seen, [])
+            if not objects or level == self._levels:
+                break
+            stack = [held for each in objects for held in self._held_by(each)]
+        return found
+
+    def _containers(
+        self,
+        stack: list[Any],
+        objects: list[Any],
+        seen: dict[int, Any],
+        models: list[Any] | None,
+    ) -> bool:
+        """Empty ``stack``; objects in it whose attributes are to be looked at go to ``objects``.
+
+        Pydantic models go to ``models``; if that is None, they are looked into like other records.
+        """
+        leaves = self._leaves
+        found = False
+        while stack:
+            value: Any = stack.pop()
+            kind: Any = type(value)
+            if kind in leaves:
+                continue
+            # Other threads may change a container during iteration: lists bear that, the others
+            # are copied first.
+            if kind is dict:
+                held = [item for item in list(value.values()) if type(item) not in leaves]
+            elif kind is list or kind is tuple:
+                held = [item for item in value if type(item) not in leaves]
+            # By the type: an object may pass for one of another class.
+            elif issubclass(kind, dict):
+                found |= _decode_entity(value)
+                held = [item for item in list(_stored_values(value)) if type(item) not in leaves]
+            elif self._slots_of(kind) is not None:
+                if models is not None and self._is_model(kind):
+                    if id(value) not in seen:
+                        seen[id(value)] = value
+                        models.append(value)
+                    continue
+                held = self._fields(value)
+            elif (items := self._items_of(value)) is not None:
+                held = [item for item in items if type(item) not in leaves]
+            else:
+                if id(value) not in seen:
+                    seen[id(value)] = value
+                    objects.append(value)
+                continue
+            if held and id(value) not in seen:
+                seen[id(value)] = value
+                stack += held
+        return found
+
+    def _fields(self, record: Any) -> list[Any]:
+        slots = self._slots_of(type(record)) or ()
+        return [*instance_dict(record).values(), *held_in(slots, record)]
+
+
+def _decode_entity(value: Any) -> bool:
+    if not hasattr(type(value), "_decode_all"):
+        return False
+    if value._undecoded():
+        value._decode_all("code that reads storage")
+    return True
+
+
+def instance_dict(value: Any) -> dict[str, Any]:
+    """Return a copy of the attributes of ``value``; empty, if it has none."""
+    try:
+        return dict(object.__getattribute__(value, "__dict__"))
+    except Exception:  # noqa: BLE001  # a class may say anything of its instances' attributes
+        return {}
+
+
+def held_in(slots: Iterable[Any], value: Any) -> list[Any]:
+    """Return the values in the slots of ``value`` that are assigned."""
+    held = []
+    for slot in slots:
+        try:
+            held.append(slot.__get__(value))
+        except AttributeError:
+            # It was not assigned.
+            continue
+    return held

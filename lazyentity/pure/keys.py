@@ -1,0 +1,32 @@
+"""Keys written into messages, of which a request has as many as it asks for entities."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from google.cloud.datastore.key import Key
+
+from lazyentity.codec import messages
+
+
+def key_message(key: Key) -> Any:
+    """Return the upb ``google.datastore.v1.Key`` message of a key; None for the client to make it.
+
+    Args:
+        key: of the class ``Key`` itself, and only if :data:`lazyentity.codec.keys.DIRECT`.
+    """
+    message = messages.Key()
+    try:
+        partition = message.partition_id
+        partition.project_id = key.project
+        if key.database:
+            partition.database_id = key.database
+        if key.namespace:
+            partition.namespace_id = key.namespace
+        add = message.path.add
+        # Key.path would be a deep copy.
+        for element in key._path:
+            add(**element)
+    except (TypeError, ValueError):
+        return None
+    return message
