@@ -11,8 +11,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from lazyentity.codec.mode import eager
 from lazyentity._version import __version__
+from lazyentity.codec.mode import eager
 from lazyentity.patches import patch, patched, unpatch
 
 if TYPE_CHECKING:

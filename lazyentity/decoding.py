@@ -16,7 +16,7 @@ import os
 import types
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from lazyentity.codec.undecoded import UndecodedType
@@ -76,6 +76,7 @@ _RECORD_MARKS = (
     "__struct_fields__",
 )
 _LEVELS = 3
+
 
 def decode_in_place(value: Any, *, validating: bool = False) -> bool:
     """Decode every lazy entity in ``value``, and everything inside these, in place.

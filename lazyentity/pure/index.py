@@ -75,7 +75,7 @@ class ParsedOneByOne:
         return value
 
     def whole(self) -> Any:
-        """Return the client's own map; this object, if a value, which may stay unread, is malformed."""
+        """Return the client's own map; this object, if a value is malformed: it may stay unread."""
         if self._whole is None:
             try:
                 self._whole = _parse_whole(self._raw).properties

@@ -15,7 +15,7 @@ from lazyentity.codec import errors, fallback, messages
 from lazyentity.codec.undecoded import UNDECODED, undecoded_template
 from lazyentity.codec.values import SCALARS, meaning_of, plain_value
 from lazyentity.pure.index import ParsedOneByOne, empty_split, index_entity, split_again
-from lazyentity.pure.received import POLICY, Received, set_state
+from lazyentity.pure.received import POLICY, Received, instance_dict, set_state
 from lazyentity.pure.shapes import EMPTY
 
 _Self = TypeVar("_Self", bound="LazyMapping")
@@ -77,7 +77,7 @@ class LazyMapping(Received):
             # While no other thread has the mapping. CPython before 3.12 may collect garbage, and so
             # run other threads, between looking for an instance dictionary and putting its own in
             # place: of two threads that come first, one would write into a lost dictionary.
-            mapping._instance_dict()
+            instance_dict(mapping)
         # CPython clones the key table as a whole when an empty dict is updated from a dict that
         # never had a key deleted.
         _fill(mapping, shape.template or undecoded_template(shape.ordinals))

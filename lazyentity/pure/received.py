@@ -20,7 +20,7 @@ from lazyentity.pure.shapes import Shape
 from lazyentity.pure.untouched import merge_untouched, untouched_bytes
 
 # Entity's own, which the __dict__ of lazy entities shadows.
-_instance_dict = Entity.__dict__["__dict__"].__get__
+instance_dict = Entity.__dict__["__dict__"].__get__
 _set_instance_dict = Entity.__dict__["__dict__"].__set__
 POLICY, _DELETED = object(), object()
 _NOTHING: frozenset[str] = frozenset()
@@ -70,7 +70,7 @@ class Received(LazyDict):
 
         It lacks the attributes that were never read from the bytes.
         """
-        return _instance_dict(self)  # type: ignore[no-any-return]  # a descriptor of Entity's
+        return instance_dict(self)  # type: ignore[no-any-return]  # a descriptor of Entity's
 
     def _replace_instance_dict(self, attributes: dict[str, Any]) -> None:
         """Make ``attributes`` the instance dictionary; for subclasses that are ``Entity``, too."""

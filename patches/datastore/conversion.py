@@ -15,8 +15,8 @@ from google.cloud.datastore import key as key_module
 from google.cloud.datastore.query import Iterator
 from google.cloud.datastore_v1.types import entity as entity_pb2
 
-from lazyentity.codec.mode import is_eager
 from lazyentity.codec import messages
+from lazyentity.codec.mode import is_eager
 from lazyentity.entity import LazyEntity
 from lazyentity.patches.api.requests import key_is_partial, key_to_protobuf
 from lazyentity.patches.api.responses import HANDLES

@@ -18,8 +18,8 @@ from google.cloud.ndb import key as key_module
 from google.cloud.ndb import model
 from google.cloud.ndb.exceptions import BadValueError
 
-from lazyentity.codec.mode import eager
 from lazyentity.codec import errors
+from lazyentity.codec.mode import eager
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.entity import LazyEntity
 from lazyentity.patches.api.responses import EntityHandle

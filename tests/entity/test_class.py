@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from unittest import mock
 
@@ -29,6 +30,33 @@ def test_a_method_put_on_entity_that_lazy_entities_have(lazy_type: type[LazyEnti
         own.return_value = "somebody's own"
         assert stock_entity(PLAIN).get("text") == "somebody's own"
         assert lazy_type.from_bytes(PLAIN).get("text") == stock_entity(PLAIN)["text"]
+
+
+OPERATIONS: dict[str, Callable[[Any], object]] = {
+    "copy": lambda entity: entity.copy(),
+    "get": lambda entity: entity.get("text"),
+    "items": lambda entity: dict(entity.items()),
+    "pop": lambda entity: entity.pop("text"),
+    "setdefault": lambda entity: entity.setdefault("text"),
+    "values": lambda entity: sorted(map(repr, entity.values())),
+}
+
+
+@pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
+def test_a_subclass_with_its_own_way_of_reading(
+    lazy_type: type[LazyEntity], operation: Callable[[Any], object]
+) -> None:
+    """No other method of dict calls its ``__getitem__``, as in stock; read before or not."""
+
+    def of(kind: Any) -> Any:
+        return type("Own", (kind,), {"__getitem__": lambda _entity, _name: "its own"})
+
+    stock = of(Entity)()
+    stock.update(stock_entity(PLAIN))
+    expected = operation(stock)
+    lazy, read = of(lazy_type).from_bytes(PLAIN), of(lazy_type).from_bytes(PLAIN)
+    read._decode_all("this test")
+    assert operation(lazy) == operation(read) == expected
 
 
 def test_another_class(lazy_type: type[LazyEntity]) -> None:
