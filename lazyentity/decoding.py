@@ -231,6 +231,10 @@ def _walk() -> Any:
     if os.environ.get("LAZYENTITY_BACKEND") != "pure":
         with contextlib.suppress(ImportError):
             kind = importlib.import_module("lazyentity.native.decoding").Walk
+    return _walk_of(kind)
+
+
+def _walk_of(kind: Any) -> Any:
     return kind(LEAVES, _record_slots, _is_model, _items_of, _held_by, _LEVELS)
 
 

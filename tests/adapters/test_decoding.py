@@ -14,11 +14,12 @@ from google.cloud.datastore import Entity
 
 from lazyentity import LazyEntity, decoding
 from lazyentity.decoding import decode_in_place, decoded_in_place
+from lazyentity.pure.decoding import Walk
 from tests.support.strategies.samples import RICH, serialise
 
 WALKS: dict[str, Callable[[Any], bool]] = {
     "chosen": decode_in_place,
-    "pure": decoding._Walk().decode,
+    "pure": decoding._walk_of(Walk).decode,
 }
 DEEP = serialise({"inner": {"inner": {"deep": [{"x": 1}, 2]}}, "list": [{"y": 2}], "n": 1})
 
@@ -174,4 +175,4 @@ def test_the_native_walk_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LAZYENTITY_BACKEND", raising=False)
     assert type(decoding._walk()).__module__ == "lazyentity.native.decoding"
     monkeypatch.setenv("LAZYENTITY_BACKEND", "pure")
-    assert type(decoding._walk()) is decoding.Walk
+    assert type(decoding._walk()) is Walk

@@ -177,7 +177,7 @@ def test_names_that_come_once_push_nobody_out(lazy_type: type[LazyEntity]) -> No
     used = [with_names(new_names(5, 10)) for _ in range(50)]
 
     def shapes() -> list[Any]:
-        return [lazy_type.from_bytes(raw)._layout for raw in used]
+        return [lazy_type.from_bytes(raw)._shape for raw in used]
 
     shapes()
     learned = shapes()
