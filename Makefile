@@ -22,7 +22,7 @@ BIN := $(abspath $(VENV))/bin
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help venv bench test lint types pytest upstream emulator test-adapters-lowest test-emulator \
+.PHONY: help venv bench results test lint types pytest upstream emulator test-adapters-lowest test-emulator \
 	test-caches test-names fuzz fuzz-operations fuzz-responses fuzz-calls fuzz-all dist clean
 
 help: ## list the targets
@@ -32,6 +32,17 @@ help: ## list the targets
 bench: venv ## the demonstration, then the quick microbenchmark
 	$(BIN)/python -m lazyentity.bench.demo
 	$(BIN)/python -m lazyentity.bench --quick
+
+results: venv ## measure for the README, about half an hour on a quiet machine: bench/results/ and its tables
+	LAZYENTITY_BACKEND=native $(BIN)/python -m lazyentity.bench \
+		--output bench/results/native.json --plot bench/results/native.svg
+	LAZYENTITY_BACKEND=pure $(BIN)/python -m lazyentity.bench --quick --output bench/results/pure.json
+	LAZYENTITY_BACKEND=native $(BIN)/python -m lazyentity.bench --ndb --output bench/results/ndb.json
+	$(update_readme) bench/results/native.json
+	$(update_readme) bench/results/ndb.json --section ndb-benchmark-table --compact
+	$(update_readme) bench/results/pure.json --section pure-benchmark-table --compact
+
+update_readme = $(BIN)/python -m lazyentity.bench.report --update README.rst
 
 test: lint types pytest ## ruff, mypy --strict and pytest
 

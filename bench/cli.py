@@ -21,7 +21,7 @@ _OWN_LIMIT = 300
 
 
 class _Failure(click.ClickException):
-    """An error of the surroundings, not of the measurement."""
+    """An error of the environment, not of the measurement."""
 
     exit_code = 2
 

@@ -1,7 +1,7 @@
 """One of the two processes of the demonstration: ``python -m lazyentity.bench.demo_worker [lazy]``.
 
 It runs the user code below several times against the server that ``DATASTORE_EMULATOR_HOST`` names,
-and prints what it took as JSON. Nothing but the first line, ``import lazyentity.auto``, tells the
+and prints the times as JSON. Nothing but the first line, ``import lazyentity.auto``, tells the
 two apart.
 """
 
@@ -39,7 +39,7 @@ for order in orders:
 
 @dataclass(frozen=True)
 class Report:
-    """Medians over the rounds, in milliseconds, and what came out."""
+    """Medians over the rounds, in milliseconds, and the result."""
 
     wall_ms: float
     cpu_ms: float

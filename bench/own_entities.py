@@ -1,4 +1,4 @@
-"""The decode comparison on somebody's own entities. It reads, and never writes."""
+"""The decode comparison on the user's own entities. It reads, and never writes."""
 
 from __future__ import annotations
 

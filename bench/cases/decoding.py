@@ -28,7 +28,8 @@ class Case:
     """One line of the decode benchmark.
 
     ``responses`` are serialised ``LookupResponse`` messages with ``entities`` entities together,
-    and ``read`` says what ``reader`` reads of them: one of `synthetic.READS`, or ``"leaf"``.
+    and ``read`` names the properties that ``reader`` reads: one of `synthetic.READS`, or
+    ``"leaf"``.
     """
 
     mix: str

@@ -1,7 +1,7 @@
 """Ways to read the properties of decoded entities.
 
-A reader is called inside the timed section and does nothing but read. `Reader.values` gives what it
-read, to compare outputs outside the timed section.
+A reader is called inside the timed section and does nothing but read. `Reader.values` gives the
+values that it read, to compare outputs outside the timed section.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _walk_by_name(value: Any) -> None:
 
 def _walk_through_items(value: Any) -> None:
     if isinstance(value, dict):
-        for _name, inner in value.items():  # noqa: PERF102  # items() is what is measured
+        for _name, inner in value.items():  # noqa: PERF102  # items() is measured
             _walk_through_items(inner)
     elif isinstance(value, list):
         for item in value:

@@ -25,7 +25,7 @@ from lazyentity.patches.registry import Seam
 ENTITIES = 300
 COUNTS = (10, 100)
 CALLS = ("ndb fetch", "ndb get_multi", "ndb get_multi, cached", "ndb get_multi, put_multi")
-"""Reading by query and by key, from the global cache, and writing back what was read."""
+"""Reads by query, by key and from the global cache, and writing back the models read."""
 READ = "1"
 ALL = "all seams"
 

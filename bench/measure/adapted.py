@@ -1,4 +1,4 @@
-"""What adapters cost those who use them, and what they leave of the gain."""
+"""The cost of the adapters to their users, and the gain that remains."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _removed() -> Iterator[None]:
 
 
 def _endpoint(model: Any) -> Callable[[sides.Side], Task]:
-    """Return what makes a request of a FastAPI application, without a socket."""
+    """Return a function that makes a request of a FastAPI application, without a socket."""
     responses = decoding.case("mixed", PROPERTIES, "4", ENTITIES, ENTITIES).responses
 
     def of_side(side: sides.Side) -> Task:

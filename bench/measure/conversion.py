@@ -18,7 +18,7 @@ _MICROSECONDS = 1e6
 
 
 def read_task(side: sides.Side, case: Case) -> Task:
-    """Decode the responses of ``case`` and read what it reads; returns the entities."""
+    """Decode the responses of ``case`` and read its properties; returns the entities."""
     responses, reader, entities_of = case.responses, case.reader, side.entities
 
     def decode_and_read() -> list[Entity]:

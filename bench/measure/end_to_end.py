@@ -78,7 +78,7 @@ class Loaded:
     contexts: Mapping[str, Context] = field(default_factory=dict)
 
     def run(self, side: str) -> Any:
-        """Run the task of ``side`` once; returns what it returns."""
+        """Run the task of ``side`` once and return its result."""
         with self.contexts.get(side, contextlib.nullcontext)():
             return self.tasks[side]()
 

@@ -78,7 +78,7 @@ def _contexts(client: Any, call: Call) -> Callable[[], Any]:
 
 @contextlib.contextmanager
 def _client(port: int) -> Iterator[Any]:
-    """Make a client of a server, whatever the environment names."""
+    """Make a client of a server, also where the environment names another."""
     before = os.environ.get(GCD_HOST)
     os.environ[GCD_HOST] = f"127.0.0.1:{port}"
     try:

@@ -38,8 +38,8 @@ def _write_task(client: datastore.Client, keys: list[Any], name: str) -> Task:
 def loaded(entities: int, properties: int) -> Iterator[Loaded]:
     """Start a server, load it, and connect two clients that read, change one property, and put.
 
-    Each side has entities of its own, in its own namespace, and changes them to what it returns.
-    ``check`` compares what the server holds with these changes, and raises `verify.OutputMismatch`
+    Each side has entities of its own, in its own namespace, and returns the changes that it made.
+    ``check`` compares the stored entities with these changes, and raises `verify.OutputMismatch`
     if they differ.
     """
     mix = synthetic.MIXES["mixed"]
@@ -84,7 +84,7 @@ def measure(entities: int, properties: int, budget: Budget) -> EndToEnd:
     """Time reading ``entities`` entities, changing one property of each, and writing them back.
 
     Raises:
-        verify.OutputMismatch: the server holds something else than what was written.
+        verify.OutputMismatch: the server holds other entities than were written.
     """
     with loaded(entities, properties) as call:
         timed = interleave(call.tasks, budget, call.contexts)

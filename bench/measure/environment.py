@@ -46,7 +46,7 @@ def _cpu_model() -> str:
 
 
 def describe(backend: str) -> Environment:
-    """The surroundings of this process, of ndb only if it is used; ``backend`` is lazyentity's."""
+    """The environment of this process, of ndb only if it is used; ``backend`` is lazyentity's."""
     packages = (*_PACKAGES, _NDB) if _NDB_PACKAGE in sys.modules else _PACKAGES
     return Environment(
         backend=backend,

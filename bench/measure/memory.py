@@ -1,6 +1,6 @@
 """Memory that an entity holds, measured from outside: the growth of a fresh process.
 
-``tracemalloc`` does not see what upb allocates, so each side decodes thousands of distinct entities
+``tracemalloc`` does not see upb's allocations, so each side decodes thousands of distinct entities
 in a process of its own, keeps them, drops the responses, and compares the resident set before and
 after. ``python -m lazyentity.bench.measure.memory SIDE FILE PROPERTIES`` is such a process.
 """

@@ -96,7 +96,7 @@ def _read_task(deserialize: Callable[[bytes], Any], case: ModelCase) -> Task:
     responses, names = case.source.responses, case.names
 
     def convert_and_read() -> list[Any]:
-        # Looked up now: that is what is patched.
+        # Looked up now, for the patch replaces the attribute of the module.
         make = ndb_model._entity_from_protobuf
         models = [
             make(result.entity) for response in responses for result in deserialize(response).found

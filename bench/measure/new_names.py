@@ -68,7 +68,7 @@ def _read_entities(side: sides.Side, response: bytes) -> list[Any]:
 def _read_models(side: sides.Side, response: bytes) -> list[Any]:
     from google.cloud.ndb import model
 
-    # Looked up now: that is what is patched.
+    # Looked up now, for the patch replaces the attribute of the module.
     make = model._entity_from_protobuf
     models = [make(result.entity) for result in side.deserialize(response).found]
     for instance in models:

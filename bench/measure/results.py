@@ -169,7 +169,7 @@ class Scaling:
 class NewNames:
     """Bytes in, everything read, no name ever seen before: microseconds per entity.
 
-    ``of`` is what is read: entities, or ndb's Models or Expandos. The megabytes are those of a
+    ``of`` is the class read: entities, or ndb's Models or Expandos. The megabytes are those of a
     process after a stream of them. ``ratio`` is stock over lazy, ``memory_ratio`` lazy over stock.
     """
 
@@ -216,8 +216,8 @@ VALIDATE = "pydantic, validate_python into a model of 3 fields"
 class Adapted:
     """A use of a library with an adapter, no network in it: microseconds.
 
-    ``stock`` has stock entities and no adapter. ``ratio`` is lazy over stock, ``more`` what lazy
-    takes more.
+    ``stock`` has stock entities and no adapter. ``ratio`` is lazy over stock, ``more`` the
+    difference.
     """
 
     use: str
@@ -229,7 +229,7 @@ class Adapted:
 
 @dataclass(frozen=True)
 class Results:
-    """One run. Mode ``own`` is a run on somebody's own entities, which ``source`` names.
+    """One run. Mode ``own`` is a run on the user's own entities, which ``source`` names.
 
     Files from before writes, the floor of the document, new names or plain values were measured
     have none.
@@ -285,7 +285,7 @@ def dump(results: Results) -> str:
 
 @contextlib.contextmanager
 def writable(path: Path) -> Iterator[None]:
-    """Make sure now that ``path`` can be written, lest a long measurement have nowhere to go.
+    """Check before a long measurement that its results can be written to ``path``.
 
     The contents of a file stay. A file that did not exist is made, and removed again when the block
     raises.

@@ -21,7 +21,7 @@ from typing import Any
 Task = Callable[[], Any]
 
 Context = Callable[[], AbstractContextManager[object]]
-"""Makes what a task has to run inside of."""
+"""Makes the context manager that a task runs inside of."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Budget:
 
 @dataclass
 class Timed:
-    """One task, its seconds per call (one figure a round) and what its last timed call returned.
+    """One task, its seconds per call (one figure a round) and the result of its last timed call.
 
     Every sample is taken inside a ``context`` of its own, which is entered and left while no clock
     runs.

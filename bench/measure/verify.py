@@ -1,4 +1,4 @@
-"""Comparing what the lazy side gives with what stock gives, strictly: values and types."""
+"""Strict comparison of the lazy side's results with stock's: values and types."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def check_entities(stock: Sequence[Entity], lazy: Sequence[Entity]) -> None:
 
 
 def check_messages(stock: Sequence[bytes], lazy: Sequence[bytes]) -> None:
-    """Compare two lists of serialised entities by what they parse to: property order is free.
+    """Compare two lists of serialised entities by their parsed messages: property order is free.
 
     Raises:
         OutputMismatch: they differ.
@@ -98,7 +98,7 @@ def _differing(expected: Any, found: Any) -> str:
 
 
 def check_read(reader: Reader, stock: Sequence[Entity], lazy: Sequence[Entity]) -> None:
-    """Compare only what ``reader`` reads of the entities.
+    """Compare only the properties that ``reader`` reads.
 
     Raises:
         OutputMismatch: they differ.

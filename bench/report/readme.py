@@ -81,7 +81,7 @@ def _pivot_rows(
 
 
 def render(measured: Results, compact: bool = False) -> str:
-    """The section: bias, surroundings, tables.
+    """The section: bias, environment, tables.
 
     ``compact`` is for a section below a full one: without the bias, without how to read the
     figures, and with fewer tables (see `Table.compact`).

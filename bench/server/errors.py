@@ -15,7 +15,7 @@ class DatastoreError(Exception):
 
 
 def invalid_argument(message: str) -> DatastoreError:
-    """A refusal of a request that is wrong whatever the state of the store."""
+    """A refusal of a request that is wrong in every state of the store."""
     return DatastoreError(grpc.StatusCode.INVALID_ARGUMENT, message)
 
 

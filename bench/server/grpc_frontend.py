@@ -35,7 +35,7 @@ def start_grpc(service: DatastoreService, port: int) -> tuple[grpc.Server, int]:
     server = grpc.server(
         ThreadPoolExecutor(_THREADS, thread_name_prefix="grpc"),
         options=[
-            # Otherwise two servers may share a port, each answering some of the calls.
+            # Without this two servers may share a port, each answering some of the calls.
             ("grpc.so_reuseport", 0),
             # Commits of 500 large entities are more than the default of 4 MiB.
             ("grpc.max_receive_message_length", -1),

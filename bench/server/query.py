@@ -19,7 +19,7 @@ from .store import Record
 from .values import KEY_PROPERTY, IndexedValue, SortKey, sort_key
 
 Position = tuple[SortKey, ...]
-"""Where a row stands: its ordered values, its key, its projected values."""
+"""The position of a row: its ordered values, its key, its projected values."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Results:
 
 @dataclass(frozen=True)
 class Query:
-    """A checked query. An empty cursor stands for the start, or for no end."""
+    """A checked query. An empty cursor is the start, or no end."""
 
     partition: Partition
     kind: str | None

@@ -70,8 +70,8 @@ class DatastoreService:
     def call(self, method: str, request: bytes, project: str = "") -> bytes:
         """Answer one RPC: ``method`` by its gRPC name, messages serialised.
 
-        ``project`` is the one that the transport names, if it names one: it stands in for the
-        request's own.
+        ``project`` is the project that the transport names, if any. It replaces the project of the
+        request.
 
         Raises:
             DatastoreError: when the RPC is refused, with INTERNAL when that is a defect here.

@@ -152,7 +152,7 @@ class Commit:
 class Snapshot:
     """The state of a store at the moment of :meth:`Store.snapshot`.
 
-    It holds only what was overwritten since: commits hand it the records that they replace.
+    It holds only the records overwritten since: commits hand it the records that they replace.
     """
 
     def __init__(self, store: Store) -> None:

@@ -28,7 +28,7 @@ _NOT_OPEN = "the transaction is unknown, has ended or has expired"
 
 
 class Transaction:
-    """An open transaction: a :class:`~.store.Reader` that notes what is read from it."""
+    """An open transaction: a :class:`~.store.Reader` that records its reads."""
 
     def __init__(self, snapshot: Snapshot, scope: Scope, *, read_only: bool) -> None:
         self.id = secrets.token_bytes(16)

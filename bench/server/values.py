@@ -62,7 +62,7 @@ _RANKS = {name: rank for rank, name in enumerate(_TYPES)}
 
 
 def sort_key(value: Message) -> SortKey | None:
-    """Where ``value`` stands among all values; None when it has no place (unset, array, entity)."""
+    """The position of ``value`` among all values; None if it has none (unset, array, entity)."""
     name = value.WhichOneof("value_type")
     if name not in _TYPES:
         return None

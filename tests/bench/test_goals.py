@@ -13,7 +13,7 @@ pytestmark = pytest.mark.any_backend
 
 @pytest.mark.parametrize("backend", ["pure", "native"])
 def test_quick_run_measures_every_goal(backend: str) -> None:
-    """The quick run, which is what CI checks, has a figure for each goal of a backend."""
+    """The quick run, which CI checks, has a figure for each goal of a backend."""
     outcomes = goals.evaluate(make_results(backend=backend))
     assert outcomes
     assert all(outcome.median is not None for outcome in outcomes)
@@ -54,7 +54,7 @@ def test_superlinear_growth_is_missed() -> None:
 
 
 def test_a_call_that_reads_something_else_does_not_meet_a_goal() -> None:
-    """The goals of calls are of one property read, whatever else was measured of the same call."""
+    """The goals of calls are of one property read, though more was measured of the same call."""
     made = make_results(ratio=100, backend="native")
     others = [dataclasses.replace(line, read="0") for line in made.end_to_end if not line.changed]
     outcomes = goals.evaluate(dataclasses.replace(made, end_to_end=others))

@@ -56,7 +56,7 @@ def test_end_to_end_write() -> None:
 
 @pytest.mark.parametrize("side", ["stock", "lazy"])
 def test_what_the_server_holds_is_compared(side: str) -> None:
-    """A side that did not write what it says it wrote is found."""
+    """A side that did not write the changes it reports is found."""
     with end_to_end_writes.loaded(entities=3, properties=6) as call:
         written = {name: call.run(name) for name in call.tasks}
         call.check(written["stock"], written["lazy"])
@@ -118,7 +118,7 @@ def test_adapted(use: str) -> None:
 
 
 def test_document_floor() -> None:
-    """The document is read in all the ways, and what was read is compared."""
+    """The document is read in all the ways, and the values read are compared."""
     floor = document_floor.measure(ONCE)
     assert min(floor.lazy.median, floor.json.median, floor.loop.median) > 0
     assert floor.ratio.median == pytest.approx(floor.stock.median / floor.lazy.median)

@@ -57,7 +57,7 @@ def test_reads_of_small_entities() -> None:
 
 @pytest.mark.usefixtures("emulator")
 def test_command_on_own_entities(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command measures somebody's own entities and says whose they are."""
+    """The command measures the user's own entities and says whose they are."""
     monkeypatch.setattr(synthetic, "READS", ("1", "all"))
     output = tmp_path / "own.json"
     outcome = CliRunner().invoke(

@@ -23,6 +23,7 @@ from .made import make_results
 pytestmark = pytest.mark.any_backend
 
 OTHER = "other-benchmark-table"
+CHECKOUT = Path(__file__).parents[2]
 
 
 def both_markers(section: str) -> str:
@@ -58,6 +59,20 @@ def test_update_then_check(results_file: Path, readme: Path) -> None:
     assert readme.read_text(encoding="utf-8") == updated
     assert updated.startswith("Title\n=====\n")
     assert updated.endswith("End.\n")
+
+
+@pytest.mark.parametrize(
+    ("committed", "options"),
+    [
+        ("native.json", []),
+        ("ndb.json", ["--section", "ndb-benchmark-table", "--compact"]),
+        ("pure.json", ["--section", "pure-benchmark-table", "--compact"]),
+    ],
+)
+def test_readme_shows_the_committed_results(committed: str, options: list[str]) -> None:
+    """The README has the figures of the committed results, all of them; `make results` does it."""
+    path = CHECKOUT / "bench" / "results" / committed
+    assert run(path, "--check", CHECKOUT / "README.rst", *options) == (0, "")
 
 
 def test_check_finds_a_changed_figure(results_file: Path, readme: Path) -> None:

@@ -48,7 +48,7 @@ def test_last_result_is_at_hand() -> None:
 
 
 def test_previous_result_is_released_while_the_clock_runs() -> None:
-    """Releasing what a call returned is part of the time of the next."""
+    """Releasing the result of a call is part of the time of the next."""
 
     class Result:
         pass

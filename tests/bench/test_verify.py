@@ -69,7 +69,7 @@ def test_subclass_of_entity_is_an_entity() -> None:
 
 
 def test_only_what_is_read_is_compared() -> None:
-    """Comparing the objects of a timed round leaves alone what the round did not read."""
+    """Comparing the objects of a timed round decodes no property that the round did not read."""
     reader = reading.ByName(plan=(("a",),))
     verify.check_read(reader, [entity(a=1, b=1)], [entity(a=1, b=2)])
     with pytest.raises(verify.OutputMismatch, match="'a'"):
