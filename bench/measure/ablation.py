@@ -1,13 +1,15 @@
 """The gain of each seam of google-cloud-ndb: calls with all of them, and with all but one.
 
 ``python -m lazyentity.bench.measure.ablation RESULTS.json`` measures and writes the results;
-``--table FILE.rst`` writes them as a table as well.
+``--table FILE.rst`` writes them as a table as well. ``--cpu`` measures the CPU time of the client's
+process: on a machine that others use, wall time spreads too far.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +20,7 @@ from tabulate import tabulate
 
 from lazyentity.bench.measure import end_to_end_models, environment, models, sides
 from lazyentity.bench.measure.stats import Summary, paired_ratio
-from lazyentity.bench.measure.timing import Budget, Context, Task, interleave
+from lazyentity.bench.measure.timing import Budget, Clock, Context, Task, interleave
 from lazyentity.patches.ndb import seams as ndb_patch
 from lazyentity.patches.registry import Seam
 
@@ -69,18 +71,19 @@ def _contexts() -> dict[str, Context]:
     }
 
 
-def measure(call: str, properties: int, budget: Budget) -> Line:
+def measure(call: str, properties: int, budget: Budget, clock: Clock | None = None) -> Line:
     """Time one call with every seam, without any, and without each of them in turn.
 
     Args:
         call: one of `CALLS`.
         properties: of each entity.
         budget: of all of this together.
+        clock: measures the calls, `time.perf_counter` by default.
     """
     with end_to_end_models.loaded(call, ENTITIES, properties, READ) as loaded:
         task: Task = loaded.tasks["lazy"]
         contexts = _contexts()
-        timed = interleave(dict.fromkeys(contexts, task), budget, contexts)
+        timed = interleave(dict.fromkeys(contexts, task), budget, contexts, clock)
         loaded.check(timed["stock"].last, timed[ALL].last)
         whole = timed[ALL].seconds
         return Line(
@@ -113,10 +116,12 @@ def table(ablation: Ablation) -> str:
 @click.argument("output", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--table", "rst", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--seconds", default=60.0, show_default=True, help="Of measuring, for each line.")
-def main(*, output: Path, rst: Path | None, seconds: float) -> None:
+@click.option("--cpu", is_flag=True, help="Measure CPU time of this process, not wall time.")
+def main(*, output: Path, rst: Path | None, seconds: float, cpu: bool) -> None:
     """Measure the gain of each seam of google-cloud-ndb, and write it to OUTPUT as JSON."""
     budget = Budget(seconds=seconds, min_rounds=9, max_rounds=400, sample_seconds=0.02)
-    lines = [measure(call, count, budget) for call in CALLS for count in COUNTS]
+    clock = time.process_time if cpu else None
+    lines = [measure(call, count, budget, clock) for call in CALLS for count in COUNTS]
     ablation = Ablation(environment.describe("native"), lines)
     output.write_bytes(msgspec.json.encode(ablation))
     if rst:

@@ -20,6 +20,10 @@ from typing import Any
 
 Task = Callable[[], Any]
 
+Clock = Callable[[], float]
+"""Seconds since any moment. Wall time by default; `time.process_time` counts CPU time of
+all threads of this process."""
+
 Context = Callable[[], AbstractContextManager[object]]
 """Makes the context manager that a task runs inside of."""
 
@@ -51,6 +55,7 @@ class Timed:
     seconds: list[float] = field(default_factory=list)
     last: Any = None
     context: Context = nullcontext
+    clock: Clock = field(default_factory=lambda: time.perf_counter)
 
     def sample(self, calls: int) -> float:
         """Seconds per call over ``calls`` calls, the release of the previous results included.
@@ -62,10 +67,10 @@ class Timed:
         with self.context():
             gc.collect()
             result = task()
-            start = time.perf_counter()
+            start = self.clock()
             for _ in itertools.repeat(None, calls):
                 result = task()
-            seconds = (time.perf_counter() - start) / calls
+            seconds = (self.clock() - start) / calls
         self.last = result
         return seconds
 
@@ -93,18 +98,24 @@ def collector_off() -> Iterator[None]:
 
 
 def interleave(
-    tasks: Mapping[str, Task], budget: Budget, contexts: Mapping[str, Context] = _NO_CONTEXTS
+    tasks: Mapping[str, Task],
+    budget: Budget,
+    contexts: Mapping[str, Context] = _NO_CONTEXTS,
+    clock: Clock | None = None,
 ) -> dict[str, Timed]:
     """Time every task of ``tasks`` in turns within ``budget``.
 
-    A task that has one in ``contexts``, under its name, runs inside of it.
+    A task that has one in ``contexts``, under its name, runs inside of it. ``clock`` measures the
+    samples, `time.perf_counter` by default; the budget is of wall time.
 
     Returns:
         For every name its samples: the same number for each, sample ``i`` of all taken in one
         round.
     """
+    clock = clock or time.perf_counter
     timed = {
-        name: Timed(task, context=contexts.get(name, nullcontext)) for name, task in tasks.items()
+        name: Timed(task, context=contexts.get(name, nullcontext), clock=clock)
+        for name, task in tasks.items()
     }
     with collector_off():
         calls = {name: track.calls_for(budget.sample_seconds) for name, track in timed.items()}
