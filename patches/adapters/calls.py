@@ -131,7 +131,7 @@ class _Constructed(type):
         return getattr(cls._original, name)
 
 
-def _constructed(module: str, original: Any, make: Callable[..., Any]) -> Any:
+def standing_for(module: str, original: Any, make: Callable[..., Any]) -> Any:
     """Return a class that stands for ``original``: calling it calls ``make``.
 
     ``match``, ``isinstance()`` and pickles take it for a class, unlike a proxy.
@@ -166,7 +166,7 @@ def constructor(module: str, path: str) -> Seam:
                 return call_decoded(original, args, kwargs)
             return original(*args, **kwargs)
 
-        return _constructed(module, original, make)
+        return standing_for(module, original, make)
 
     return Seam(module, path, replace)
 
@@ -200,7 +200,7 @@ def instances(
             made = original(*args, **kwargs)
             return proxy(made) if is_active() else made
 
-        return _constructed(module, original, make)
+        return standing_for(module, original, make)
 
     return Seam(module, path, replace)
 

@@ -33,6 +33,8 @@ LIBRARIES = (
             "pydantic.type_adapter",
             "pydantic._internal._validate_call",
             "pydantic._internal._dataclasses",
+            "pydantic._internal._model_construction",
+            "pydantic.plugin._schema_validator",
         ),
         "pydantic",
     ),

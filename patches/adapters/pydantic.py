@@ -15,6 +15,7 @@ from typing import Any
 
 from lazyentity.decoding import decode_in_place, decoded_in_place, is_plain
 from lazyentity.patches.adapters.calls import before, seams
+from lazyentity.patches.adapters.schemas import adapting_schemas
 from lazyentity.patches.registry import Seam
 
 _Original = Callable[..., Any]
@@ -154,6 +155,52 @@ def _arguments(original: Any, is_active: _IsActive) -> Any:
     return arguments
 
 
+def _instancecheck(original: Any, is_active: _IsActive) -> Any:
+    """Replace what says whether an object is an instance of a model.
+
+    pydantic-core asks it before it takes a dict for the fields of a model, wherever the dict is from:
+    an iterator, an attribute or property, a function of the application.
+    """
+
+    def __instancecheck__(cls: Any, instance: Any, /) -> Any:  # noqa: N807  # its name
+        if (
+            type(instance) is not dict
+            and hasattr(type(instance), "_decode_all")
+            # Applications ask it about BaseModel, which nothing is validated as.
+            and cls.__base__ is not object
+            and is_active()
+        ):
+            decode_in_place(instance)
+        return original(cls, instance)
+
+    return __instancecheck__
+
+
+def _complete_dataclass(original: _Original, is_active: _IsActive) -> _Original:
+    """Replace what completes a dataclass, which may have assignments validated by then."""
+
+    @functools.wraps(original)
+    def complete_dataclass(cls: Any, *args: Any, **options: Any) -> Any:
+        is_complete = original(cls, *args, **options)
+        assign = vars(cls).get("__setattr__")
+        if inspect.isfunction(assign) and not hasattr(assign, "_lazyentity_decodes"):
+            cls.__setattr__ = _decoding_assignment(assign, is_active)
+        return is_complete
+
+    return complete_dataclass
+
+
+def _decoding_assignment(assign: _Original, is_active: _IsActive) -> _Original:
+    @functools.wraps(assign)
+    def __setattr__(self: Any, name: str, value: Any, /) -> None:  # noqa: N807  # its name
+        if not is_plain(value) and is_active():
+            value = _valid(value)
+        assign(self, name, value)
+
+    __setattr__._lazyentity_decodes = True  # type: ignore[attr-defined]  # functions take any
+    return __setattr__
+
+
 SEAMS = (
     *seams("pydantic_core", "to_json", "to_jsonable_python", look=before),
     Seam("pydantic.main", "BaseModel.__init__", init),
@@ -169,4 +216,10 @@ SEAMS = (
     Seam("pydantic.type_adapter", "TypeAdapter.dump_json", _of_one(decoded_in_place)),
     Seam("pydantic._internal._validate_call", "ValidateCallWrapper.__call__", _call),
     Seam("pydantic._internal._dataclasses", "ArgsKwargs", _arguments),
+    Seam("pydantic._internal._dataclasses", "complete_dataclass", _complete_dataclass),
+    adapting_schemas("pydantic._internal._dataclasses", "SchemaSerializer"),
+    Seam("pydantic._internal._model_construction", "ModelMetaclass.__instancecheck__", _instancecheck),
+    adapting_schemas("pydantic._internal._model_construction", "SchemaSerializer"),
+    adapting_schemas("pydantic.type_adapter", "SchemaSerializer"),
+    adapting_schemas("pydantic.plugin._schema_validator", "SchemaValidator"),
 )
