@@ -10,6 +10,7 @@ import contextlib
 import datetime
 import decimal
 import functools
+import gc
 import importlib
 import itertools
 import os
@@ -75,7 +76,6 @@ _RECORD_MARKS = (
     "__attrs_attrs__",
     "__struct_fields__",
 )
-_LEVELS = 3
 
 
 def decode_in_place(value: Any, *, validating: bool = False) -> bool:
@@ -87,7 +87,9 @@ def decode_in_place(value: Any, *, validating: bool = False) -> bool:
     - read-only views of dicts (``types.MappingProxyType``);
     - the fields of dataclasses, pydantic models, attrs classes and msgspec structs;
     - the attributes of other objects, down to three objects inside each other. An attribute whose
-      name begins with an underscore counts only if its value is a list, tuple, set or dict;
+      name begins with an underscore counts only if its value is a list, tuple, set or dict, one of
+      the class only if its value is an entity;
+    - the containers that generators and other iterators of Python's take their items from;
     - the contents that a function registered with :func:`held_by` returns.
 
     Cycles are allowed.
@@ -106,6 +108,18 @@ def decode_in_place(value: Any, *, validating: bool = False) -> bool:
         RuntimeError: if a property was not prefetched, and reading it is refused: see ``wrap()``.
     """
     return _decode(value, validating)
+
+
+def decode_attributes(value: Any) -> None:
+    """Decode the entities that an object's attributes are or contain, but not those inside objects.
+
+    Args:
+        value: any value but a container or a record, which is left alone.
+
+    Raises:
+        As :func:`decode_in_place`.
+    """
+    _decode(list(_held_by(value)), True, 0)
 
 
 def decoded_in_place(value: Any, *, validating: bool = False) -> Any:
@@ -167,9 +181,24 @@ def _record_slots(kind: Any) -> tuple[Any, ...] | None:
         return None
     slots = dict(_slots(kind))
     if "__pydantic_extra__" in slots:
+        extra = slots["__pydantic_extra__"]
         # pydantic validates and serialises no other slots of a model.
-        return (slots["__pydantic_extra__"],)
+        if getattr(kind, "__private_attributes__", None):
+            return extra, _PrivateContainers(slots["__pydantic_private__"])
+        return (extra,)
     return tuple(slots.values())
+
+
+class _PrivateContainers:
+    """Reads the private attributes of a model that computed fields can return, as a slot is read."""
+
+    def __init__(self, slot: Any) -> None:
+        self._slot = slot
+
+    def __get__(self, model: Any, kind: Any = None) -> list[Any]:
+        private = self._slot.__get__(model) or {}
+        # As of other private attributes: an object can lead to the whole application.
+        return [held for held in list(private.values()) if issubclass(type(held), _CONTAINERS)]
 
 
 @functools.lru_cache(maxsize=1024)
@@ -199,6 +228,12 @@ def held_by(value: Any) -> Iterable[Any]:
         for name, held in attributes
         # A private attribute can lead to the whole application.
         if not name.startswith("_") or issubclass(type(held), _CONTAINERS)
+    ] + [
+        held
+        for base in kind.__mro__
+        for held in list(vars(base).values())
+        # Other attributes of a class are not data of its instances.
+        if hasattr(type(held), "_decode_all")
     ]
 
 
@@ -215,6 +250,24 @@ def _held_by_proxy(proxy: types.MappingProxyType) -> Iterable[Any]:  # type: ign
     return list(proxy.values())
 
 
+def _held_by_iterator(iterator: Any) -> list[Any]:
+    """Return the containers and iterators that an iterator takes its items from, and takes none."""
+    held = gc.get_referents(iterator)
+    for part in [part for part in held if type(part) is types.FrameType]:
+        held += gc.get_referents(part)
+    held += [
+        content
+        for part in held
+        if type(part) is types.CellType
+        for content in gc.get_referents(part)
+    ]
+    # A generator's other variables can lead to the whole application.
+    return [part for part in held if issubclass(type(part), _ITERATED)]
+
+
+for _kind in (types.GeneratorType, *_BUILTIN_ITERATORS):
+    held_by.register(_kind)(_held_by_iterator)
+
 _OPAQUE = (
     *(kind for kind in LEAVES if kind is not type(None)),
     types.CodeType,
@@ -222,6 +275,7 @@ _OPAQUE = (
     types.TracebackType,
 )
 _CONTAINERS = (dict, list, tuple, set, frozenset, deque)
+_ITERATED = (*_CONTAINERS, types.GeneratorType, *_BUILTIN_ITERATORS)
 
 
 def _walk() -> Any:
@@ -235,7 +289,7 @@ def _walk() -> Any:
 
 
 def _walk_of(kind: Any) -> Any:
-    return kind(LEAVES, _record_slots, _is_model, _items_of, _held_by, _LEVELS)
+    return kind(LEAVES, _record_slots, _is_model, _items_of, _held_by)
 
 
 _chosen = _walk()

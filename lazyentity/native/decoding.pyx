@@ -49,7 +49,6 @@ cdef class Walk:
         is_model: takes a type; says whether it is one of pydantic models.
         items_of: takes an object; returns a list of its items, None if it is no container.
         held_by: takes an object that is neither a container nor a record; returns what it holds.
-        levels: how many objects inside each other are looked into.
     """
 
     cdef set leaves
@@ -57,16 +56,14 @@ cdef class Walk:
     cdef object is_model
     cdef object items_of
     cdef object held_by
-    cdef int levels
     cdef dict records
 
-    def __init__(self, set leaves, slots_of, is_model, items_of, held_by, int levels):
+    def __init__(self, set leaves, slots_of, is_model, items_of, held_by):
         self.leaves = leaves
         self.slots_of = slots_of
         self.is_model = is_model
         self.items_of = items_of
         self.held_by = held_by
-        self.levels = levels
         self.records = {}
 
     cdef bint _is_leaf(self, PyObject *value) except -1:
@@ -128,7 +125,7 @@ cdef class Walk:
             return True
         return self._is_leaf(<PyObject *>value)
 
-    def decode(self, value, bint validating=False):
+    def decode(self, value, bint validating=False, int levels=3):
         """As :func:`lazyentity.decoding.decode_in_place`."""
         cdef list stack
         cdef list objects
@@ -141,7 +138,7 @@ cdef class Walk:
         stack = [value]
         objects = []
         seen = {}
-        for level in range(self.levels + 1):
+        for level in range(levels + 1):
             if self._containers(stack, objects, seen, models):
                 found = True
             if models:
@@ -151,7 +148,7 @@ cdef class Walk:
                 models = []
                 if self._containers(stack, objects, seen, []):
                     found = True
-            if not objects or level == self.levels:
+            if not objects or level == levels:
                 break
             stack = [held for each in objects for held in self.held_by(each)]
             objects = []

@@ -17,7 +17,6 @@ class Walk:
         is_model: takes a type; says whether its instances are pydantic models.
         items_of: takes an object; returns a list of its items, None if it is no container.
         held_by: takes an object that is neither a container nor a record; returns the values in it.
-        levels: how many objects inside each other are looked into.
     """
 
     def __init__(
@@ -27,14 +26,12 @@ class Walk:
         is_model: Callable[[type], bool],
         items_of: Callable[[Any], list[Any] | None],
         held_by: Callable[[Any], Iterable[Any]],
-        levels: int,
     ) -> None:
         self._leaves = leaves
         self._slots_of = slots_of
         self._is_model = is_model
         self._items_of = items_of
         self._held_by = held_by
-        self._levels = levels
 
     def is_plain(self, value: Any) -> bool:
         """As :func:`lazyentity.decoding.is_plain`."""
@@ -42,7 +39,7 @@ class Walk:
             return all(type(held) in self._leaves for held in list(value.values()))
         return type(value) in self._leaves
 
-    def decode(self, value: Any, validating: bool = False) -> bool:
+    def decode(self, value: Any, validating: bool = False, levels: int = 3) -> bool:
         """As :func:`lazyentity.decoding.decode_in_place`."""
         if type(value) in self._leaves:
             return False
@@ -50,7 +47,7 @@ class Walk:
         # With the objects themselves: the id of one that is gone can become that of another.
         seen: dict[int, Any] = {}
         stack = [value]
-        for level in range(self._levels + 1):
+        for level in range(levels + 1):
             objects: list[Any] = []
             models: list[Any] | None = [] if validating else None
             found |= self._containers(stack, objects, seen, models)
@@ -58,7 +55,7 @@ class Walk:
                 # Once: the walk enters models, but not the models inside them.
                 stack = [held for model in models for held in self._fields(model)]
                 found |= self._containers(stack, objects, seen, [])
-            if not objects or level == self._levels:
+            if not objects or level == levels:
                 break
             stack = [held for each in objects for held in self._held_by(each)]
         return found

@@ -13,7 +13,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from lazyentity.decoding import decode_in_place, decoded_in_place, is_plain
+from lazyentity._eager import _eager, is_eager
+from lazyentity.decoding import LEAVES, decode_attributes, decode_in_place, decoded_in_place, is_plain
 from lazyentity.patches.adapters.calls import before, seams
 from lazyentity.patches.adapters.schemas import adapting_schemas
 from lazyentity.patches.registry import Seam
@@ -23,6 +24,10 @@ _IsActive = Callable[[], bool]
 
 _valid = functools.partial(decoded_in_place, validating=True)
 
+
+# What the application's code reads while pydantic-core calls it is not lazy: no argument shows it.
+# Not so in functions of validate_call, which are whole parts of an application.
+_begin_eager, _end_eager = _eager.set, _eager.reset
 
 # pydantic-core resolves forward references of an incomplete model by looking into the frame that
 # called the original. A replacement that stands between the two has it do so first: from the
@@ -40,7 +45,11 @@ def init(original: _Original, is_active: _IsActive) -> _Original:
         if (args or not is_plain(data)) and is_active():
             args = tuple(map(_valid, args))
             data = {name: _valid(value) for name, value in data.items()}
-        original(self, *args, **data)
+        token = _begin_eager(True)
+        try:
+            original(self, *args, **data)
+        finally:
+            _end_eager(token)
 
     return __init__
 
@@ -59,7 +68,11 @@ def model_validate(original: Any, is_active: _IsActive) -> Any:
         if options and is_active():
             # SQLModel takes an update.
             decode_in_place(options)
-        return validate(cls, obj, *args, **options)
+        token = _begin_eager(True)
+        try:
+            return validate(cls, obj, *args, **options)
+        finally:
+            _end_eager(token)
 
     return classmethod(model_validate)
 
@@ -70,9 +83,15 @@ def _model_dump(original: _Original, is_active: _IsActive) -> _Original:
         __tracebackhide__ = True
         if not self.__pydantic_complete__:
             self.__pydantic_serializer__.to_python  # noqa: B018  # builds it
-        if (self.__pydantic_extra__ or not is_plain(vars(self))) and is_active():
+        if (
+            self.__pydantic_extra__ or self.__private_attributes__ or not is_plain(vars(self))
+        ) and is_active():
             decode_in_place(self)
-        return original(self, *args, **options)
+        token = _begin_eager(True)
+        try:
+            return original(self, *args, **options)
+        finally:
+            _end_eager(token)
 
     return model_dump
 
@@ -100,7 +119,14 @@ def _of_one(decoded: Callable[[Any], Any]) -> Callable[[_Original, _IsActive], _
             __tracebackhide__ = True
             if not is_plain(value) and is_active():
                 value = decoded(value)
-            return original(self, value, *args, **options)
+            token = _begin_eager(True)
+            try:
+                # The usual call is made without what makes it slower.
+                if not args and not options:
+                    return original(self, value)
+                return original(self, value, *args, **options)
+            finally:
+                _end_eager(token)
 
         return decoding
 
@@ -158,19 +184,18 @@ def _arguments(original: Any, is_active: _IsActive) -> Any:
 def _instancecheck(original: Any, is_active: _IsActive) -> Any:
     """Replace what says whether an object is an instance of a model.
 
-    pydantic-core asks it before it takes a dict for the fields of a model, wherever the dict is from:
-    an iterator, an attribute or property, a function of the application.
+    pydantic-core asks it before it takes a dict, or the attributes of another object, for the fields
+    of a model: wherever the object is from, and however deep inside others.
     """
 
     def __instancecheck__(cls: Any, instance: Any, /) -> Any:  # noqa: N807  # its name
-        if (
-            type(instance) is not dict
-            and hasattr(type(instance), "_decode_all")
-            # Applications ask it about BaseModel, which nothing is validated as.
-            and cls.__base__ is not object
-            and is_active()
-        ):
-            decode_in_place(instance)
+        kind = type(instance)
+        # Applications ask it about BaseModel, which nothing is validated as.
+        if kind is not dict and kind not in LEAVES and cls.__base__ is not object and is_active():
+            if hasattr(kind, "_decode_all"):
+                decode_in_place(instance)
+            elif is_eager() and not hasattr(kind, "__pydantic_fields_set__"):
+                decode_attributes(instance)
         return original(cls, instance)
 
     return __instancecheck__
@@ -205,12 +230,14 @@ SEAMS = (
     *seams("pydantic_core", "to_json", "to_jsonable_python", look=before),
     Seam("pydantic.main", "BaseModel.__init__", init),
     Seam("pydantic.main", "BaseModel.model_validate", model_validate),
+    Seam("pydantic.main", "BaseModel.model_validate_json", model_validate),
     Seam("pydantic.main", "BaseModel.model_validate_strings", model_validate),
     Seam("pydantic.main", "BaseModel.model_dump", _model_dump),
     Seam("pydantic.main", "BaseModel.model_dump_json", _model_dump),
     Seam("pydantic.main", "BaseModel.__setattr__", _setattr),
     Seam("pydantic.root_model", "RootModel.__init__", init),
     Seam("pydantic.type_adapter", "TypeAdapter.validate_python", _of_one(_valid)),
+    Seam("pydantic.type_adapter", "TypeAdapter.validate_json", _of_one(_valid)),
     Seam("pydantic.type_adapter", "TypeAdapter.validate_strings", _of_one(_valid)),
     Seam("pydantic.type_adapter", "TypeAdapter.dump_python", _of_one(decoded_in_place)),
     Seam("pydantic.type_adapter", "TypeAdapter.dump_json", _of_one(decoded_in_place)),
