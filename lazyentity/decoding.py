@@ -66,8 +66,23 @@ _BUILTIN_ITERATORS = frozenset(
         type(iter([])),
         type(iter(())),
         type(iter({}.values())),
+        type(iter({}.items())),
+        type(iter(set())),
+        type(iter(deque())),
+        type(reversed([])),
+        type(reversed({}.values())),
+        type(reversed({}.items())),
+        itertools.accumulate,
         itertools.chain,
+        itertools.compress,
+        itertools.cycle,
+        itertools.dropwhile,
+        itertools.filterfalse,
         itertools.islice,
+        itertools.pairwise,
+        itertools.starmap,
+        itertools.takewhile,
+        itertools.zip_longest,
     )
 )
 _RECORD_MARKS = (
@@ -190,7 +205,7 @@ def _record_slots(kind: Any) -> tuple[Any, ...] | None:
 
 
 class _PrivateContainers:
-    """Reads the private attributes of a model that computed fields can return, as a slot is read."""
+    """Reads what computed fields can return of a model's private attributes, as a slot is read."""
 
     def __init__(self, slot: Any) -> None:
         self._slot = slot

@@ -14,7 +14,13 @@ from collections.abc import Callable
 from typing import Any
 
 from lazyentity._eager import _eager, is_eager
-from lazyentity.decoding import LEAVES, decode_attributes, decode_in_place, decoded_in_place, is_plain
+from lazyentity.decoding import (
+    LEAVES,
+    decode_attributes,
+    decode_in_place,
+    decoded_in_place,
+    is_plain,
+)
 from lazyentity.patches.adapters.calls import before, seams
 from lazyentity.patches.adapters.schemas import adapting_schemas
 from lazyentity.patches.registry import Seam
@@ -184,14 +190,17 @@ def _arguments(original: Any, is_active: _IsActive) -> Any:
 def _instancecheck(original: Any, is_active: _IsActive) -> Any:
     """Replace what says whether an object is an instance of a model.
 
-    pydantic-core asks it before it takes a dict, or the attributes of another object, for the fields
+    pydantic-core asks before it takes a dict, or the attributes of another object, for the fields
     of a model: wherever the object is from, and however deep inside others.
     """
 
     def __instancecheck__(cls: Any, instance: Any, /) -> Any:  # noqa: N807  # its name
         kind = type(instance)
+        if kind is dict:
+            # The most frequent question: instances of a model have a class of their own.
+            return False
         # Applications ask it about BaseModel, which nothing is validated as.
-        if kind is not dict and kind not in LEAVES and cls.__base__ is not object and is_active():
+        if kind not in LEAVES and cls.__base__ is not object and is_active():
             if hasattr(kind, "_decode_all"):
                 decode_in_place(instance)
             elif is_eager() and not hasattr(kind, "__pydantic_fields_set__"):
@@ -226,6 +235,8 @@ def _decoding_assignment(assign: _Original, is_active: _IsActive) -> _Original:
     return __setattr__
 
 
+_CONSTRUCTION = "pydantic._internal._model_construction"
+
 SEAMS = (
     *seams("pydantic_core", "to_json", "to_jsonable_python", look=before),
     Seam("pydantic.main", "BaseModel.__init__", init),
@@ -245,8 +256,8 @@ SEAMS = (
     Seam("pydantic._internal._dataclasses", "ArgsKwargs", _arguments),
     Seam("pydantic._internal._dataclasses", "complete_dataclass", _complete_dataclass),
     adapting_schemas("pydantic._internal._dataclasses", "SchemaSerializer"),
-    Seam("pydantic._internal._model_construction", "ModelMetaclass.__instancecheck__", _instancecheck),
-    adapting_schemas("pydantic._internal._model_construction", "SchemaSerializer"),
+    Seam(_CONSTRUCTION, "ModelMetaclass.__instancecheck__", _instancecheck),
+    adapting_schemas(_CONSTRUCTION, "SchemaSerializer"),
     adapting_schemas("pydantic.type_adapter", "SchemaSerializer"),
     adapting_schemas("pydantic.plugin._schema_validator", "SchemaValidator"),
 )

@@ -1,8 +1,8 @@
 """Core schemas of pydantic: what functions of the application give to pydantic-core is decoded.
 
-An entity that a validator, serializer or default factory returns was not among the arguments of the
-call that was adapted. So the schemas that validators and serializers are built of get such functions
-inside of an :class:`Adapted` one. Schemas themselves are not changed: the changed parts are copies.
+An entity that a validator, serializer or default factory returns is not among the arguments of the
+adapted call. So validators and serializers are built of schemas in which each such function is an
+:class:`AdaptedFunction`. The application's schemas stay as they are: the changed parts are copies.
 """
 
 from __future__ import annotations
@@ -19,8 +19,20 @@ _IsActive = Callable[[], bool]
 
 # Parts of a schema that hold no schemas, but objects of the application.
 _NO_SCHEMAS = frozenset(
-    ("metadata", "default", "cls", "expected", "values", "members", "config", "custom_error_context")
+    (
+        "metadata",
+        "default",
+        "cls",
+        "expected",
+        "values",
+        "members",
+        "config",
+        "custom_error_context",
+    )
 )
+
+
+_PARTS = frozenset((dict, list, tuple))
 
 
 def _is_model_given(returned: Any, args: tuple[Any, ...]) -> bool:
@@ -108,19 +120,16 @@ class _Adapting:
 
     def adapted(self, part: Any) -> Any:
         """Return a part of a schema with adapted functions; the part itself, if it has none."""
-        kind = type(part)
-        if kind is not dict and kind is not list and kind is not tuple:
-            return part
         known = self._adapted.get(id(part))
         if known is None:
             # For a part inside itself, which core schemas do not have.
             self._adapted[id(part)] = part, part
-            known = part, self._of_dict(part) if kind is dict else self._of_items(part)
+            known = part, self._of_dict(part) if type(part) is dict else self._of_items(part)
             self._adapted[id(part)] = known
         return known[1]
 
     def _of_items(self, part: Any) -> Any:
-        items = [self.adapted(item) for item in part]
+        items = [self.adapted(item) if type(item) in _PARTS else item for item in part]
         return part if all(map(operator.is_, items, part)) else type(part)(items)
 
     def _of_dict(self, part: dict[Any, Any]) -> dict[Any, Any]:
@@ -129,7 +138,7 @@ class _Adapting:
         # Other dicts are of schemas by the names of fields, and one may have the name "type".
         is_schema = type(kind) is str
         for name, value in part.items():
-            if not is_schema or name not in _NO_SCHEMAS:
+            if type(value) in _PARTS and not (is_schema and name in _NO_SCHEMAS):
                 adapted = self.adapted(value)
                 if adapted is not value:
                     changed[name] = adapted
@@ -161,6 +170,19 @@ class _Adapting:
         return AdaptedWrapFunction(function, self._is_active, handler)
 
 
+_last: tuple[Any, Any] = (None, None)
+
+
+def _adapted(schema: Any, is_active: _IsActive) -> Any:
+    global _last
+    # A validator and then a serializer are made of each schema, and are active together.
+    known, adapted = _last
+    if known is not schema:
+        adapted = _Adapting(is_active).adapted(schema)
+        _last = schema, adapted
+    return adapted
+
+
 def adapting_schemas(module: str, path: str) -> Seam:
     """Return the seam of a class of pydantic-core that pydantic makes instances of from schemas.
 
@@ -171,8 +193,8 @@ def adapting_schemas(module: str, path: str) -> Seam:
 
     def replace(original: Any, is_active: _IsActive) -> Any:
         def make(schema: Any, *args: Any, **kwargs: Any) -> Any:
-            if is_active():
-                schema = _Adapting(is_active).adapted(schema)
+            if is_active() and type(schema) is dict:
+                schema = _adapted(schema, is_active)
             return original(schema, *args, **kwargs)
 
         # A class, for pydantic asks whether something is an instance.

@@ -13,11 +13,16 @@ import pytest
 from lazyentity import LazyEntity
 from lazyentity.patches import adapters
 from lazyentity.patches.adapters.libraries import LIBRARIES
-from tests.adapters import uses_encoders, uses_models, uses_others, uses_tables
+from tests.adapters import uses_encoders, uses_functions, uses_models, uses_others, uses_tables
 from tests.adapters.uses import Uses
 from tests.entity.consumption import assert_consumed_alike
 
-ALL: tuple[Uses, ...] = (*uses_encoders.USES, *uses_models.USES, *uses_tables.USES)
+ALL: tuple[Uses, ...] = (
+    *uses_encoders.USES,
+    *uses_models.USES,
+    *uses_functions.USES,
+    *uses_tables.USES,
+)
 
 
 def _cases(libraries: tuple[Uses, ...]) -> Iterator[Any]:
