@@ -6,6 +6,7 @@ Run as ``python -m tests.adapters.service DATASTORE_PORT [lazy]``: prints the po
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib
 import socket
 import sys
@@ -48,6 +49,46 @@ class Page(pydantic.BaseModel):
     items: list[Public | Error]
     first: Public | dict[str, Any]
     held: Any
+
+
+class Reading(pydantic.BaseModel):
+    """Reads entities while it is validated and serialised."""
+
+    model_config = pydantic.ConfigDict(from_attributes=True)
+
+    number: int
+    read: Public | Error
+    held: dict[str, Any]
+    made: dict[str, Any] | Public = pydantic.Field(default_factory=lambda: get())
+
+    @pydantic.field_validator("read", mode="before")
+    @classmethod
+    def _read(cls, _: Any) -> Any:
+        return get()
+
+    @pydantic.field_serializer("held", mode="wrap")
+    def _held(self, _: Any, handler: Any) -> Any:
+        return handler(get())
+
+    @pydantic.computed_field
+    def computed(self) -> dict[str, Any]:
+        return get()  # type: ignore[no-any-return]  # that is what is serialised
+
+    @pydantic.computed_field  # type: ignore[prop-decorator]  # as pydantic documents it
+    @functools.cached_property
+    def cached(self) -> list[Any]:
+        return list(query())
+
+
+class Read:
+    """Has properties that read entities."""
+
+    number = 1
+    read = None
+
+    @property
+    def held(self) -> Any:
+        return get()
 
 
 def _client() -> Any:
@@ -112,6 +153,11 @@ def _endpoints() -> None:
     app.get("/page", response_model=Page)(_page)
     app.get("/page/any", response_model=dict[str, Any])(_page)
     app.get("/holder", response_model=OfHolder)(lambda: Holder(get()))
+    app.get("/reading", response_model=Reading)(Read)
+    app.get("/reading/dict", response_model=Reading)(
+        lambda: {"number": 1, "read": 1, "held": {"e": (get() for _ in range(2))}}
+    )
+    app.get("/reading/excluded", response_model=Reading, response_model_exclude={"held"})(Read)
     app.get("/model", response_model=Page)(lambda: Page.model_validate(_page()))
     app.get("/constructed")(lambda: Page.model_construct(**_page()))
     app.get("/unset", response_model=Full, response_model_exclude_unset=True)(get)
