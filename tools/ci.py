@@ -169,6 +169,7 @@ def other_steps(pythons: dict[str, str]) -> list[Step]:
             needs=tested,
         ),
         Step("the cases under pytest-benchmark", pytest("bench", *QUICK_BENCHMARK), needs=tested),
+        Step("the adapters on the lowest of it", make("test-adapters-lowest", UV=UV), needs=packed),
         Step("ndb's global cache", make("test-caches"), needs=tested),
         *upstream_steps(),
         Step(
