@@ -124,6 +124,10 @@ class Seam(Place):
             self._replacement = None
 
 
+class ClassSeam(Seam):
+    """The seam of a class whose instances, if they were made before, go on as they were."""
+
+
 def _wraps(outer: Any, inner: Any) -> bool:
     """Say whether ``outer`` is ``inner`` or a wrapper of it that says so in the usual way."""
     seen: set[int] = set()
@@ -274,7 +278,9 @@ def is_of(module: Any, function: Any) -> bool:
     return type(function) is FunctionType and function.__code__.co_filename == module.__file__
 
 
-def modules_holding_any(originals: Iterable[int]) -> dict[int, list[str]]:
+def modules_holding_any(
+    originals: Iterable[int], *, are_classes: bool = False
+) -> dict[int, list[str]]:
     """Return the names of the loaded modules that hold one of ``originals``, by the id of each.
 
     Such a module imported it by name before it was replaced, and will go on calling it. The one
@@ -282,6 +288,7 @@ def modules_holding_any(originals: Iterable[int]) -> dict[int, list[str]]:
 
     Args:
         originals: the ids of the objects.
+        are_classes: whether modules count that hold an instance of one, but not of a subclass.
     """
     ids = frozenset(originals)
     ours = __name__.partition(".")[0]
@@ -293,6 +300,8 @@ def modules_holding_any(originals: Iterable[int]) -> dict[int, list[str]]:
         # Next to no module holds one. Saying so takes a loop in C alone: an application has
         # thousands of modules.
         values = list(namespace.values())
+        if are_classes:
+            values = list(map(type, values))
         if not ids.isdisjoint(map(id, values)) and name.partition(".")[0] != ours:
             found.append((name, ids.intersection(map(id, values))))
     holders: dict[int, list[str]] = {}

@@ -19,7 +19,7 @@ from lazyentity.patches.client import is_supported
 from lazyentity.patches.imports import WhenImported
 from lazyentity.patches.locks import ForkableLock
 from lazyentity.patches.notices import warn
-from lazyentity.patches.registry import Patch, modules_holding_any
+from lazyentity.patches.registry import ClassSeam, Patch, Seam, modules_holding_any
 
 _lock = ForkableLock()
 
@@ -39,15 +39,15 @@ class _Adapter:
         for awaited in self._imports:
             awaited.wait()
 
-    def old_references(self) -> dict[int, str]:
-        """Return the ids and names of the functions that were replaced."""
+    def old_references(self, kind: type[Seam] = Seam) -> dict[int, str]:
+        """Return the ids and names of what was replaced by one kind of seams."""
         # Methods are found on their classes, which are the same objects as before.
         return {
-            id(seam.original): f"{seam.module}.{seam.path}"
+            id(seam.original): str(seam)
             for patch in self._patches.values()
             if patch.active
             for seam in patch.seams
-            if "." not in seam.path
+            if "." not in seam.path and isinstance(seam, kind)
         }
 
     def is_part(self, module: str) -> bool:
@@ -151,18 +151,20 @@ def remove() -> None:
 
 
 def _warn_of_old_references() -> None:
-    replaced = {key: adapter for adapter in _adapters for key in adapter.old_references()}
-    if not replaced:
-        return
-    for key, holders in modules_holding_any(replaced).items():
-        adapter = replaced[key]
-        others = [name for name in holders if not (adapter.is_part(name) or _is_compiled(name))]
-        if others:
-            warn(
-                f"lazyentity: patched too late for these modules, which imported "
-                f"{adapter.old_references()[key]} by name before: {', '.join(others)}; "
-                "it does not decode lazy entities for them"
-            )
+    for kind, what in ((Seam, "imported {} by name"), (ClassSeam, "made an instance of {}")):
+        replaced = {key: adapter for adapter in _adapters for key in adapter.old_references(kind)}
+        if not replaced:
+            continue
+        found = modules_holding_any(replaced, are_classes=kind is ClassSeam)
+        for key, holders in found.items():
+            adapter = replaced[key]
+            others = [name for name in holders if not (adapter.is_part(name) or _is_compiled(name))]
+            if others:
+                warn(
+                    "lazyentity: patched too late for these modules, which "
+                    f"{what.format(adapter.old_references(kind)[key])} before: "
+                    f"{', '.join(others)}; it does not decode lazy entities for them"
+                )
 
 
 def _is_compiled(module: str) -> bool:

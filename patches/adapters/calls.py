@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import wrapt
 
 from lazyentity.decoding import decode_in_place, decoded_in_place
-from lazyentity.patches.registry import Seam
+from lazyentity.patches.registry import ClassSeam, Seam
 
 _IsActive = Callable[[], bool]
 Wrapper = Callable[[Any, Any, tuple[Any, ...], dict[str, Any]], Any]
@@ -202,7 +202,7 @@ def instances(
 
         return standing_for(module, original, make)
 
-    return Seam(module, path, replace)
+    return ClassSeam(module, path, replace)
 
 
 def subclass(module: str, path: str, methods: Mapping[str, Callable[..., Any]]) -> Seam:
@@ -250,4 +250,4 @@ def subclass(module: str, path: str, methods: Mapping[str, Callable[..., Any]]) 
         replacement = Kind(original.__name__, (original,), namespace)
         return replacement
 
-    return Seam(module, path, replace)
+    return ClassSeam(module, path, replace)

@@ -20,6 +20,8 @@ from lazyentity.patches.ndb.values import ModelDict
 _Expando = model.Expando
 _GenericProperty: Any = model.GenericProperty
 _fill = dict.update
+_new = object.__new__
+_property_init = model.Property.__init__
 
 _NULL, _ARRAY = CASE_NUMBERS["null_value"], CASE_NUMBERS["array_value"]
 _NULL_OR_ARRAY_ONLY = bytes(number if number in (_NULL, _ARRAY) else 0 for number in range(256))
@@ -41,6 +43,15 @@ class LazyProperties(ModelDict):
 
     def _made(self, name: Any) -> Any:
         return self._dynamic.make(name, name in self._repeated)
+
+    def all_made(self) -> dict[str, Any]:
+        """Return a plain dict of the properties, with those that nobody has asked for yet."""
+        return {
+            name: self._dynamic.make_alike(name, name in self._repeated)
+            if prop is UNDECODED
+            else prop
+            for name, prop in dict.items(self)
+        }
 
 
 _Pattern = tuple[dict[str, Any], dict[str, Any], frozenset[str]]
@@ -74,6 +85,8 @@ class DynamicProperties:
         self._defined = dict(model_class._properties)
         self._options = _options(model_class)
         self._is_kept = is_kept
+        # What such properties have, not repeated and repeated.
+        self._states: list[dict[str, Any] | None] = [None, None]
 
     def serves(self, model_class: Any, names: tuple[str, ...]) -> bool:
         """Say whether this is what another one for a class and dynamic names would be."""
@@ -95,6 +108,17 @@ class DynamicProperties:
             name, repeated=repeated, indexed=indexed, write_empty_list=write_empty_list
         )
         made._code_name = name
+        return made
+
+    def make_alike(self, name: str, repeated: bool) -> Any:
+        """As :meth:`make`, by copying another such property: its name is all that differs."""
+        if model.Property.__init__ is not _property_init:
+            return self.make(name, repeated)
+        state = self._states[repeated]
+        if state is None:
+            state = self._states[repeated] = vars(self.make(name, repeated))
+        made = _new(_GenericProperty)
+        vars(made).update(state, _name=name, _code_name=name)
         return made
 
     def of(self, entity: Any) -> tuple[dict[str, Any], LazyProperties | None]:

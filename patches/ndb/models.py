@@ -22,7 +22,8 @@ from lazyentity.codec import errors
 from lazyentity.codec.mode import eager
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.entity import LazyEntity
-from lazyentity.patches.api.responses import EntityHandle
+from lazyentity.patches.api.responses import EntityHandle, OpenedEntityHandle
+from lazyentity.patches.ndb.expandos import LazyProperties
 from lazyentity.patches.ndb.originals import is_one_of, is_own, own
 from lazyentity.patches.ndb.plans import is_written_plainly, plan_for
 from lazyentity.patches.ndb.seams import CLIENT, CONVERSION
@@ -73,15 +74,7 @@ class LazyValues(ModelDict):
             # Something that bypasses the methods put the sentinel there.
             raise errors.undecoded_property(name, self._entity._raw) from None
         try:
-            if value is None:
-                pass
-            elif isinstance(value, list) and (prop is None or prop._repeated):
-                value = [None if item is None else _base_value(item) for item in value]
-            elif prop is None or not prop._repeated:
-                value = _base_value(value)
-            else:
-                # Of a projection query.
-                value = [_base_value(value)]
+            value = _wrapped(prop, value)
             if prop is None:
                 # It is dynamic.
                 return value
@@ -95,6 +88,18 @@ class LazyValues(ModelDict):
         if type(prop)._from_datastore is _blob_from_datastore:
             return SimpleNamespace(_meanings=self._entity._wire_meanings((name,)))
         return self._entity
+
+
+def _wrapped(prop: Any, value: Any) -> Any:
+    """Return the base value of what an entity has; ``prop`` is None if that is dynamic."""
+    if value is None:
+        return None
+    if isinstance(value, list) and (prop is None or prop._repeated):
+        return [None if item is None else _base_value(item) for item in value]
+    if prop is None or not prop._repeated:
+        return _base_value(value)
+    # Of a projection query.
+    return [_base_value(value)]
 
 
 def property_get(original: _Original, _is_active: Callable[[], bool]) -> _Original:
@@ -252,15 +257,46 @@ def entity_from_protobuf(original: _Original, is_active: Callable[[], bool]) -> 
         if not issubclass(type(protobuf), EntityHandle):
             with eager():
                 return original(protobuf)
-        if CLIENT.patch.eager:
-            return model._entity_from_ds_entity(protobuf.to_stock_entity())
+        if CLIENT.patch.eager or protobuf.conversion.eager:
+            return _eager_model(protobuf)
         entity = protobuf.to_entity()
         if type(entity) is LazyEntity and CONVERSION.stands(model._entity_from_ds_entity):
             return _model(entity, entity._wire_key(), entity, None, CONVERSION.original)
-        # Somebody else's function stands there, or the call was sent inside of eager().
+        # Somebody else's function stands there.
         return model._entity_from_ds_entity(entity)
 
     return _entity_from_protobuf
+
+
+def _eager_model(protobuf: Any) -> Any:
+    """Make the model that ndb makes, of an entity that is decoded faster."""
+    stock = protobuf.to_stock_entity()
+    chosen = _Model._kind_map.get(stock.kind)
+    if (
+        chosen is None
+        or not issubclass(chosen, model.Expando)
+        or issubclass(type(protobuf), OpenedEntityHandle)
+        or not CONVERSION.stands(model._entity_from_ds_entity)
+    ):
+        return model._entity_from_ds_entity(stock)
+    entity = LazyEntity._from_raw(protobuf.raw)
+    instance = _model(entity, stock.key, stock, None, CONVERSION.original)
+    if type(instance._values) is LazyValues:
+        _settle(instance, stock)
+    return instance
+
+
+def _settle(instance: Any, stock: Any) -> None:
+    """Give a lazy model the plain dicts that ndb gives it."""
+    declared = instance._values._properties
+    values = {}
+    for name in dict.keys(instance._values):
+        prop = declared.get(name)
+        value = _wrapped(prop, stock[name])
+        values[name] = value if prop is None else prop._from_datastore(stock, value)
+    instance._values = values
+    if type(instance._properties) is LazyProperties:
+        instance._properties = instance._properties.all_made()
 
 
 def _model(entity: Any, ds_key: Any, given: Any, model_class: Any, otherwise: _Original) -> Any:

@@ -114,6 +114,20 @@ def test_old_references_are_named() -> None:
     assert run("-c", "import orjson; import lazyentity.auto").stderr == ""
 
 
+def test_old_encoders_are_named() -> None:
+    pytest.importorskip("msgspec")
+    program = (
+        "import msgspec.json; encoder = msgspec.json.Encoder(); other = msgspec.json.Decoder(); "
+        "import lazyentity.auto; new = msgspec.json.Encoder(); import lazyentity; "
+        "lazyentity.unpatch(); {} lazyentity.patch()"
+    )
+    for forget, count in (("", 2), ("del encoder;", 1)):
+        finished = run("-c", program.format(forget))
+        assert finished.returncode == 0, finished.stderr
+        told = "made an instance of msgspec.json.Encoder before: __main__"
+        assert finished.stderr.count(told) == count
+
+
 def test_nothing_is_imported_for_nothing() -> None:
     """An application that imports none of the libraries does not import their adapters either."""
     program = "import lazyentity.auto, sys, json; print(json.dumps(sorted(sys.modules)))"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable
 from typing import Any
 
@@ -25,6 +26,7 @@ def _order(found: Any) -> list[Any]:
 READS: dict[str, Callable[[], Any]] = {
     "get": lambda: [ndb.Key(kind, 1).get() for kind in KINDS],
     "get_multi": lambda: ndb.get_multi([ndb.Key(kind, one) for kind in KINDS for one in (1, 1000)]),
+    "of an Expando": lambda: ndb.get_multi([ndb.Key(Loose, number) for number in (1, 2)]),
     "fetch": lambda: Item.query().order(Item.number).fetch(),
     "in batches": lambda: list(Item.query().order(Item.number).iter()),
     "embedded": lambda: Item.query(Item.address == Residence(street="Street 1", city="c")).fetch(),
@@ -122,3 +124,98 @@ def test_writes(loopback_sides: Sides) -> None:
     finally:
         lazyentity.unpatch()
     assert stored() == expected
+
+
+def _dynamic(one: Any) -> Any:
+    return [
+        (name, type(prop), list(vars(prop).items())) for name, prop in one._properties.items()
+    ], list(vars(one))
+
+
+@pytest.mark.parametrize("is_patched", [True, False], ids=["patched", "inside eager()"])
+def test_dynamic_properties(loopback_sides: Sides, is_patched: bool) -> None:
+    """Those of an Expando have what stock ndb's have, and are those of one model alone."""
+    sides = loopback_sides
+
+    def read() -> Any:
+        with sides.context(cache_policy=False):
+            return ndb.Key(Loose, 2).get()
+
+    stock = read()
+    lazyentity.patch(eager=is_patched)
+    try:
+        with lazyentity.eager():
+            one, another = read(), read()
+    finally:
+        lazyentity.unpatch()
+    assert storages([one, another]) == {"dict"}
+    assert type(one._properties) is dict
+    assert _dynamic(one) == _dynamic(stock)
+    made = [name for name, prop in one._properties.items() if type(prop) is ndb.GenericProperty]
+    assert made
+    assert not any(one._properties[name] is another._properties[name] for name in made)
+
+
+def test_properties_made_in_another_way(
+    loopback_sides: Sides, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where somebody replaced their constructor, that makes each of them."""
+    sides = loopback_sides
+    original = ndb.Property.__init__
+    made: list[Any] = []
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807  # its name
+        made.append(self)
+        original(self, *args, **kwargs)
+
+    lazyentity.patch(eager=True)
+    try:
+        monkeypatch.setattr(ndb.Property, "__init__", __init__)
+        with sides.context(cache_policy=False):
+            found = ndb.Key(Loose, 2).get()
+    finally:
+        monkeypatch.undo()
+        lazyentity.unpatch()
+    dynamic = [p for p in found._properties.values() if type(p) is ndb.GenericProperty]
+    assert dynamic
+    assert all(any(one is prop for one in made) for prop in dynamic)
+
+
+VALUES: dict[str, Any] = {
+    "nothing": None,
+    "empty": [],
+    "nulls": [1, None, "x"],
+    "bytes": b"bytes",
+    "texts": ["a", "b"],
+    "moment": datetime.datetime(2020, 1, 2, 3, 4, 5, 6),
+    "place": ndb.GeoPt(1, 2),
+    "key": lambda: ndb.Key("Other", "name"),
+    "inside": {"deep": {"deeper": [1, 2]}},
+    "insides": [{"deep": 1}, {"deep": 2}],
+    "number": 5,
+}
+
+
+@pytest.mark.parametrize("names", [[name] for name in VALUES] + [list(VALUES), []])
+def test_values_of_dynamic_properties(loopback_sides: Sides, names: list[str]) -> None:
+    sides = loopback_sides
+
+    def read() -> Any:
+        with sides.context(cache_policy=False):
+            found = ndb.Key(Loose, 77).get()
+            return attempt(lambda: found), _order([found]), storages(found), _dynamic(found)
+
+    with sides.context():
+        made = Loose(id=77)
+        for name in names:
+            value = VALUES[name]
+            # A key can be made only here.
+            setattr(made, name, value() if callable(value) else value)
+        made.put()
+    stock = read()
+    lazyentity.patch(eager=True)
+    try:
+        # The second time, what is known of the class and the names is used again.
+        assert [read(), read(), read()] == [stock] * 3
+    finally:
+        lazyentity.unpatch()
