@@ -10,9 +10,7 @@ import contextlib
 import datetime
 import decimal
 import functools
-import gc
 import importlib
-import itertools
 import os
 import types
 import uuid
@@ -20,6 +18,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from lazyentity._iterators import CONTAINERS, ITERATORS, held_by_iterator
 from lazyentity.codec.undecoded import UndecodedType
 from lazyentity.pure.decoding import Walk, held_in, instance_dict
 
@@ -55,35 +54,6 @@ _SEQUENCES: tuple[type, ...] = (
     deque,
     type({}.values()),
     type({}.items()),
-)
-_BUILTIN_ITERATORS = frozenset(
-    (
-        map,
-        filter,
-        zip,
-        enumerate,
-        reversed,
-        type(iter([])),
-        type(iter(())),
-        type(iter({}.values())),
-        type(iter({}.items())),
-        type(iter(set())),
-        type(iter(deque())),
-        type(reversed([])),
-        type(reversed({}.values())),
-        type(reversed({}.items())),
-        itertools.accumulate,
-        itertools.chain,
-        itertools.compress,
-        itertools.cycle,
-        itertools.dropwhile,
-        itertools.filterfalse,
-        itertools.islice,
-        itertools.pairwise,
-        itertools.starmap,
-        itertools.takewhile,
-        itertools.zip_longest,
-    )
 )
 _RECORD_MARKS = (
     "__dataclass_fields__",
@@ -143,7 +113,7 @@ def decoded_in_place(value: Any, *, validating: bool = False) -> Any:
     if kind is types.GeneratorType:
         # Still a generator, for consumers that tell them from other iterators.
         return _relayed(value, validating)
-    if kind in _BUILTIN_ITERATORS:
+    if kind in ITERATORS:
         return map(functools.partial(decoded_in_place, validating=validating), value)
     decode_in_place(value, validating=validating)
     return value
@@ -213,7 +183,7 @@ class _PrivateContainers:
     def __get__(self, model: Any, kind: Any = None) -> list[Any]:
         private = self._slot.__get__(model) or {}
         # As of other private attributes: an object can lead to the whole application.
-        return [held for held in list(private.values()) if issubclass(type(held), _CONTAINERS)]
+        return [held for held in list(private.values()) if issubclass(type(held), CONTAINERS)]
 
 
 @functools.lru_cache(maxsize=1024)
@@ -242,7 +212,7 @@ def held_by(value: Any) -> Iterable[Any]:
         held
         for name, held in attributes
         # A private attribute can lead to the whole application.
-        if not name.startswith("_") or issubclass(type(held), _CONTAINERS)
+        if not name.startswith("_") or issubclass(type(held), CONTAINERS)
     ] + [
         held
         for base in kind.__mro__
@@ -265,23 +235,8 @@ def _held_by_proxy(proxy: types.MappingProxyType) -> Iterable[Any]:  # type: ign
     return list(proxy.values())
 
 
-def _held_by_iterator(iterator: Any) -> list[Any]:
-    """Return the containers and iterators that an iterator takes its items from, and takes none."""
-    held = gc.get_referents(iterator)
-    for part in [part for part in held if type(part) is types.FrameType]:
-        held += gc.get_referents(part)
-    held += [
-        content
-        for part in held
-        if type(part) is types.CellType
-        for content in gc.get_referents(part)
-    ]
-    # A generator's other variables can lead to the whole application.
-    return [part for part in held if issubclass(type(part), _ITERATED)]
-
-
-for _kind in (types.GeneratorType, *_BUILTIN_ITERATORS):
-    held_by.register(_kind)(_held_by_iterator)
+for _kind in ITERATORS:
+    held_by.register(_kind, held_by_iterator)
 
 _OPAQUE = (
     *(kind for kind in LEAVES if kind is not type(None)),
@@ -289,8 +244,6 @@ _OPAQUE = (
     types.FrameType,
     types.TracebackType,
 )
-_CONTAINERS = (dict, list, tuple, set, frozenset, deque)
-_ITERATED = (*_CONTAINERS, types.GeneratorType, *_BUILTIN_ITERATORS)
 
 
 def _walk() -> Any:

@@ -134,7 +134,7 @@ class _Adapting:
 
     def _of_dict(self, part: dict[Any, Any]) -> dict[Any, Any]:
         changed = {}
-        kind = part.get("type")
+        kind: Any = part.get("type")
         # Other dicts are of schemas by the names of fields, and one may have the name "type".
         is_schema = type(kind) is str
         for name, value in part.items():

@@ -6,6 +6,7 @@ made when it is first asked for. Only which there are is told at once: a null ma
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from google.cloud.ndb import model
@@ -44,14 +45,17 @@ class LazyProperties(ModelDict):
     def _made(self, name: Any) -> Any:
         return self._dynamic.make(name, name in self._repeated)
 
-    def all_made(self) -> dict[str, Any]:
-        """Return a plain dict of the properties, with those that nobody has asked for yet."""
-        return {
-            name: self._dynamic.make_alike(name, name in self._repeated)
-            if prop is UNDECODED
-            else prop
-            for name, prop in dict.items(self)
-        }
+    def all_made(self, names: Iterable[str]) -> dict[str, Any]:
+        """Return a plain dict of the properties, of which nobody has asked for a dynamic one.
+
+        Args:
+            names: those of all properties of the model, in the order of its entity.
+        """
+        made = {name: prop for name, prop in dict.items(self) if prop is not UNDECODED}
+        for name in names:
+            if name not in made:
+                made[name] = self._dynamic.make_alike(name, name in self._repeated)
+        return made
 
 
 _Pattern = tuple[dict[str, Any], dict[str, Any], frozenset[str]]

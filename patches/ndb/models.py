@@ -23,7 +23,6 @@ from lazyentity.codec.mode import eager
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.entity import LazyEntity
 from lazyentity.patches.api.responses import EntityHandle, OpenedEntityHandle
-from lazyentity.patches.ndb.expandos import LazyProperties
 from lazyentity.patches.ndb.originals import is_one_of, is_own, own
 from lazyentity.patches.ndb.plans import is_written_plainly, plan_for
 from lazyentity.patches.ndb.seams import CLIENT, CONVERSION
@@ -288,15 +287,21 @@ def _eager_model(protobuf: Any) -> Any:
 
 def _settle(instance: Any, stock: Any) -> None:
     """Give a lazy model the plain dicts that ndb gives it."""
-    declared = instance._values._properties
+    taken = instance._values
+    declared = taken._properties
     values = {}
-    for name in dict.keys(instance._values):
-        prop = declared.get(name)
-        value = _wrapped(prop, stock[name])
-        values[name] = value if prop is None else prop._from_datastore(stock, value)
-    instance._values = values
-    if type(instance._properties) is LazyProperties:
-        instance._properties = instance._properties.all_made()
+    # In the order of the stock entity, which need not be that of its bytes.
+    for name, value in stock.items():
+        if name in taken:
+            prop = declared.get(name)
+            base_value = _wrapped(prop, value)
+            values[name] = base_value if prop is None else prop._from_datastore(stock, base_value)
+    attributes = vars(instance)
+    attributes["_values"] = values
+    properties = attributes.pop("_properties", None)
+    if properties is not None:
+        # As ndb, which sets them last.
+        attributes["_properties"] = properties.all_made(values)
 
 
 def _model(entity: Any, ds_key: Any, given: Any, model_class: Any, otherwise: _Original) -> Any:

@@ -89,6 +89,10 @@ HOLDERS: dict[str, Callable[[Any], Any]] = {
     "private list": lambda e: Private([e]),
     "private entity": Private,
     "set of objects": lambda e: {Plain(e)},
+    "attribute of the class": lambda e: type("Class", (), {"held": e})(),
+    "generator": lambda e: [(item for item in [e])],
+    "closure of a generator": lambda e: {"e": _lazily({"e": e})},
+    "iterators": lambda e: Record(map(str, filter(None, reversed([e])))),
     "nested deeply": lambda e: _nested(5000, e),
 }
 
@@ -97,6 +101,10 @@ def _nested(depth: int, held: Any) -> Any:
     for number in range(depth):
         held = [held] if number % 2 else {"held": held}
     return held
+
+
+def _lazily(held: Any) -> Any:
+    return (held[name] for name in ("e",))
 
 
 def _undecoded(entity: Any) -> list[Any]:
@@ -166,6 +174,20 @@ def test_iterators_decode_what_they_yield(lazy_type: type[LazyEntity]) -> None:
         (entity,) = decoded_in_place(iterator)
         assert _undecoded(entity) == []
     assert type(decoded_in_place(each())) is types.GeneratorType
+
+
+@pytest.mark.parametrize("walk", WALKS.values(), ids=WALKS.keys())
+def test_iterators_inside_are_not_consumed(
+    lazy_type: type[LazyEntity], walk: Callable[[Any], bool]
+) -> None:
+    entity = lazy_type.from_bytes(DEEP)
+    iterators = [iter([entity]), (item for item in [entity]), filter(None, [entity])]
+    assert walk({"held": iterators})
+    assert [next(iterator) is entity for iterator in iterators] == [True] * 3
+    started = (item for item in [1, lazy_type.from_bytes(DEEP)])
+    next(started)
+    assert walk([started])
+    assert _undecoded(next(started)) == []
 
 
 @pytest.mark.skipif(

@@ -11,18 +11,17 @@ from collections.abc import Callable, Iterator
 from typing import Annotated, Any
 from xml.etree import ElementTree
 
+import pydantic
+import pydantic_core
 import pytest
 
 from lazyentity import LazyEntity, materialize
 from lazyentity.patches import adapters
-from tests.adapters.uses import module
 from tests.support.strategies.samples import serialise
-
-pydantic = pytest.importorskip("pydantic")
-pydantic_core = pytest.importorskip("pydantic_core")
 
 RAW = serialise({"text": "words", "inner": {"deep": "value"}})
 
+_create_model: Any = pydantic.create_model
 VALUE: Any = dict[str, Any]
 _KEPT: dict[str, Any] = {}
 """Entities of the application, where no argument of a call leads to."""
@@ -31,10 +30,10 @@ _KEPT: dict[str, Any] = {}
 def _of_attributes(holder: Any) -> Any:
     # The items of what it has are those of the storage.
     schema = {"__config__": {"from_attributes": True}, "value": (dict[str, Any], ...)}
-    return pydantic.create_model("Made", **schema).model_validate(holder).value["inner"]["deep"]
+    return _create_model("Made", **schema).model_validate(holder).value["inner"]["deep"]
 
 
-BEFORE_PATCH = pydantic.create_model(
+BEFORE_PATCH: Any = _create_model(
     "BeforePatch",
     value=(Annotated[VALUE, pydantic.BeforeValidator(lambda _: _KEPT["entity"])], ...),
 )
@@ -63,7 +62,7 @@ class Privately:
 class Computed(pydantic.BaseModel):
     @pydantic.computed_field
     def value(self) -> VALUE:
-        return _KEPT["entity"]  # type: ignore[no-any-return]  # that is what is dumped
+        return _KEPT["entity"]
 
 
 def _element(entity: Any) -> Any:
@@ -89,7 +88,7 @@ def _attributes(entity: Any) -> Any:
 
 
 def _core_serializer(entity: Any) -> Any:
-    return module("pydantic_core").SchemaSerializer({"type": "any"}).to_python(entity)["text"]
+    return pydantic_core.SchemaSerializer({"type": "any"}).to_python(entity)["text"]
 
 
 # Each takes an entity and gives a property of it.

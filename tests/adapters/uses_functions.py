@@ -154,7 +154,7 @@ def _private(entity: Any) -> Any:
 
         @pydantic.computed_field
         def inner(self) -> VALUE:
-            return self._entity["inner"]  # type: ignore[no-any-return]  # that is what is dumped
+            return self._entity["inner"]
 
         @pydantic.computed_field  # type: ignore[prop-decorator]  # as pydantic documents it
         @functools.cached_property
@@ -193,7 +193,7 @@ def _deep(entity: Any) -> Any:
     kind = _model(VALUE, BY_ATTRIBUTES)
     held: Any = Holds(value=entity)
     for _ in range(8):
-        kind, held = _model(list[kind], BY_ATTRIBUTES), Holds(value=[held])
+        kind, held = _model(list[kind], BY_ATTRIBUTES), Holds(value=[held])  # type: ignore[valid-type]  # known at run time only
     return _raw(kind.model_validate(held).model_dump())
 
 

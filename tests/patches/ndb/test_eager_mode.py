@@ -184,12 +184,11 @@ def test_properties_made_in_another_way(
 VALUES: dict[str, Any] = {
     "nothing": None,
     "empty": [],
-    "nulls": [1, None, "x"],
     "bytes": b"bytes",
     "texts": ["a", "b"],
     "moment": datetime.datetime(2020, 1, 2, 3, 4, 5, 6),
     "place": ndb.GeoPt(1, 2),
-    "key": lambda: ndb.Key("Other", "name"),
+    "a_key": lambda: ndb.Key("Other", "name"),
     "inside": {"deep": {"deeper": [1, 2]}},
     "insides": [{"deep": 1}, {"deep": 2}],
     "number": 5,

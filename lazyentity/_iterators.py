@@ -1,0 +1,60 @@
+"""Where the iterators of Python itself take their items from, found out without taking one."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import types
+from collections import deque
+from typing import Any
+
+CONTAINERS: tuple[type[Any], ...] = (dict, list, tuple, set, frozenset, deque)
+
+ITERATORS: frozenset[type[Any]] = frozenset(
+    (
+        types.GeneratorType,
+        map,
+        filter,
+        zip,
+        enumerate,
+        reversed,
+        type(iter([])),
+        type(iter(())),
+        type(iter({}.values())),
+        type(iter({}.items())),
+        type(iter(set())),
+        type(iter(deque())),
+        type(reversed([])),
+        type(reversed({}.values())),
+        type(reversed({}.items())),
+        itertools.accumulate,
+        itertools.chain,
+        itertools.compress,
+        itertools.cycle,
+        itertools.dropwhile,
+        itertools.filterfalse,
+        itertools.islice,
+        itertools.pairwise,
+        itertools.starmap,
+        itertools.takewhile,
+        itertools.zip_longest,
+    )
+)
+"""Exact types."""
+
+_ITERATED: tuple[type[Any], ...] = (*CONTAINERS, *ITERATORS)
+
+
+def held_by_iterator(iterator: Any) -> list[Any]:
+    """Return the containers and iterators that an iterator takes its items from, and takes none."""
+    held = gc.get_referents(iterator)
+    for part in [part for part in held if type(part) is types.FrameType]:
+        held += gc.get_referents(part)
+    held += [
+        content
+        for part in held
+        if type(part) is types.CellType
+        for content in gc.get_referents(part)
+    ]
+    # A generator's other variables can lead to the whole application.
+    return [part for part in held if issubclass(type(part), _ITERATED)]
