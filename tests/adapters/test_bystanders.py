@@ -8,7 +8,7 @@ import json
 import pickle
 import types
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
 from unittest import mock
 from xml.etree import ElementTree
 
@@ -17,6 +17,7 @@ import wrapt
 
 import lazyentity
 from lazyentity import LazyEntity, decoding
+from lazyentity._eager import is_eager
 from lazyentity.decoding import decode_in_place, decoded_in_place
 from lazyentity.patches.adapters.libraries import LIBRARIES
 from tests.support.concurrency import switching_often, together
@@ -238,3 +239,85 @@ def test_eager_reads_need_no_adapters() -> None:
     lazyentity.unpatch()
     lazyentity.patch(eager=True)
     assert not isinstance(ElementTree.SubElement, wrapt.ObjectProxy)
+
+
+def _shout(value: Any) -> Any:
+    if value == "refused":
+        raise ValueError("it is refused")
+    return value.upper()
+
+
+def _handled(value: Any, handler: Any) -> Any:
+    return [repr(handler).partition("(")[0], handler(value)]
+
+
+def _with_functions() -> Any:
+    shouted = Annotated[str, pydantic.BeforeValidator(_shout)]
+    handled = Annotated[Any, pydantic.WrapValidator(_handled), pydantic.WrapSerializer(_handled)]
+    fields: Any = {
+        "type": (shouted | int, ...),
+        "default": (handled, 1),
+        "values": (Annotated[list[str], pydantic.AfterValidator(sorted)], ["b", "a"]),
+        "made": (list[int], pydantic.Field(default_factory=list)),
+    }
+    return pydantic.create_model("Made", **fields)
+
+
+def _described(model: Any) -> Any:
+    """Return what an application can see of the functions in a model."""
+    with pytest.raises(pydantic.ValidationError) as error:
+        model(type="refused")
+    found = model(type="text", default="x", values=["d", "c"])
+    return (
+        error.value.errors(include_url=False, include_context=False),
+        found.model_dump(),
+        found.model_dump_json(),
+        model.model_json_schema(),
+        model.model_json_schema(mode="serialization"),
+        model(type="more").model_dump(),
+    )
+
+
+def test_functions_of_the_application_are_called_as_ever() -> None:
+    """Names in errors, handlers and schemas are those that they are without lazyentity."""
+    adapted = _described(_with_functions())
+    lazyentity.unpatch()
+    assert adapted == _described(_with_functions())
+
+
+def test_validators_with_functions_are_pickled() -> None:
+    """Without anything of lazyentity's in the pickle."""
+    pickled = pickle.dumps(pydantic.TypeAdapter(_Shouted).validator)
+    assert b"lazyentity.patches" not in pickled
+    assert pickle.loads(pickled).validate_python("text") == "TEXT"
+
+
+_Shouted = Annotated[str, pydantic.BeforeValidator(_shout)]
+
+
+def test_unpatched_functions_give_what_they_return() -> None:
+    entity = LazyEntity.from_bytes(PLAIN)
+    validator = pydantic.PlainValidator(lambda _: entity)
+    adapter = pydantic.TypeAdapter(Annotated[Any, validator])
+    lazyentity.unpatch()
+    assert adapter.validate_python(1) is entity
+    assert entity._undecoded() != []
+
+
+def test_reads_inside_are_eager_and_others_are_not() -> None:
+    """In models made before as well; the functions of validate_call are not inside."""
+    lazyentity.unpatch()
+    model = pydantic.create_model(
+        "Made", value=(Annotated[Any, pydantic.PlainValidator(lambda _: is_eager())], ...)
+    )
+    called = pydantic.validate_call(lambda value: is_eager())
+    adapter = pydantic.TypeAdapter(model)
+    assert not model(value=1).value
+    lazyentity.patch()
+    assert model(value=1).value
+    assert model.model_validate({"value": 1}).value
+    assert model.model_validate_json('{"value": 1}').value
+    assert adapter.validate_python({"value": 1}).value
+    assert adapter.validate_json('{"value": 1}').value
+    assert not called(1)
+    assert not is_eager()
