@@ -5,8 +5,8 @@ PYTHON ?= python3
 VENV ?= .venv
 # Further requirements for the environment, e.g. REQUIRE=google-cloud-datastore==2.20.2
 REQUIRE ?=
-# The extras of lazyentity to install. google-cloud-ndb needs newer requirements than the rest.
-EXTRAS ?= bench,test,adapters,consumers,ndb
+# The extras of lazyentity to install. Some clients need newer requirements than the rest.
+EXTRAS ?= bench,test,adapters,consumers,$(shell $(PYTHON) tools/clients.py extras 2>/dev/null)
 PYTEST_ARGS ?=
 # How many processes run the tests; 0 runs them in pytest's own, as a debugger needs it.
 WORKERS ?= logical
@@ -70,7 +70,7 @@ test-emulator: venv emulator ## the integration tests against that emulator
 	LAZYENTITY_TEST_EMULATOR=$(EMULATOR_ROOT)/bin/datastore-emulator \
 		$(BIN)/python -m pytest -m emulator $(PYTEST_ARGS)
 
-test-caches: venv ## the tests of ndb's global cache against Redis and memcached
+test-caches: venv ## the tests with real cache servers, Redis and memcached
 	tools/install-caches
 	$(BIN)/python -m pytest -m 'redis or memcache' $(PYTEST_ARGS)
 

@@ -2,52 +2,23 @@
 
 from __future__ import annotations
 
-import ast
 import os
+import sys
 from pathlib import Path
 
 from Cython.Build import cythonize
 from setuptools import Extension, find_packages, setup
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parent
+
+# A build runs this file without its folder in sys.path.
+sys.path.insert(0, str(HERE))
+
+from tools.clients import REQUIRED, clients, constant, extras  # noqa: E402  # found by the line above
 
 # Folders beside the core that are installed inside it: a distribution must not drop top-level
 # packages called "patches" and "bench" into site-packages.
 INSIDE = {"lazyentity.patches": "patches", "lazyentity.bench": "bench"}
-
-
-def constant(path: str, name: str) -> str:
-    """Return the string that the module at ``path`` assigns to ``name`` at its top level.
-
-    The module is parsed, not imported: its own imports need not be installed while building.
-
-    Raises:
-        LookupError: the module does not assign a string literal to that name.
-    """
-    for node in ast.parse((HERE / path).read_text(encoding="utf-8")).body:
-        match node:
-            case (
-                ast.Assign(targets=[ast.Name(id=found)], value=ast.Constant(value=str(text)))
-                | ast.AnnAssign(target=ast.Name(id=found), value=ast.Constant(value=str(text)))
-            ) if found == name:
-                return text
-    raise LookupError(f"{path} assigns no string literal to {name}")
-
-
-def client_requirement() -> str:
-    """Return the requirement on google-cloud-datastore, with a lower bound only.
-
-    Newer clients stay installable: outside the supported range, the patch warns and leaves the
-    client stock, so that it blocks no upgrade.
-    """
-    supported = constant("patches/datastore/seams.py", "SUPPORTED_VERSIONS")
-    lowest = next(part for part in supported.split(",") if part.strip().startswith(">="))
-    return f"google-cloud-datastore{lowest.strip()}"
-
-
-def ndb_requirement() -> str:
-    """Return the requirement on google-cloud-ndb of the extra ``ndb``."""
-    return f"google-cloud-ndb{constant('patches/ndb/seams.py', 'SUPPORTED_VERSIONS')}"
 
 
 def packages() -> dict[str, str]:
@@ -104,7 +75,7 @@ setup(
     ],
     python_requires=">=3.10",
     install_requires=[
-        client_requirement(),
+        *(client.requirement for client in clients() if client.name == REQUIRED),
         "packaging>=22",
         "proto-plus>=1.25",
         "protobuf>=4.25",
@@ -182,7 +153,7 @@ setup(
             "toolz",
             "xmltodict",
         ],
-        "ndb": [ndb_requirement()],
+        **extras(),
         # The linters are held to one series: a new rule must not turn an old checkout red.
         "test": [
             "build>=1",

@@ -117,7 +117,7 @@ def _subclassed(chance: random.Random) -> Any:
         for name in overridden
         if name not in ("__new__", "__del__", "__class__", "__dict__")
     }
-    kind: Any = type("Subclass", (base,), {**namespace, "inner_type": base, "entity_type": base})
+    kind: Any = type("Subclass", (base,), {**namespace, "entity_type": base})
     return chance.choice((kind, base.__new__(kind)))
 
 

@@ -1,4 +1,7 @@
-"""Patching the supported clients, all of them or by name."""
+"""Patching the supported clients, all of them or by name.
+
+They are listed in :mod:`lazyentity.patches.clients`; nothing here is about one of them.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,9 @@ from lazyentity._environment import DISABLE, EAGER, is_set
 from lazyentity._version import __version__
 from lazyentity.patches import adapters
 from lazyentity.patches.client import Client
-from lazyentity.patches.datastore.seams import CLIENT as DATASTORE
+from lazyentity.patches.clients import CLIENTS
 from lazyentity.patches.imports import WhenImported
 from lazyentity.patches.locks import ForkableLock
-from lazyentity.patches.ndb.seams import CLIENT as NDB
 from lazyentity.patches.notices import warn
 from lazyentity.patches.registry import Seam, modules_holding_any
 
@@ -21,54 +23,55 @@ __all__ = ["log_summary", "patch", "patched", "unpatch"]
 
 _logger = logging.getLogger("lazyentity")
 
-_CLIENTS = {client.name: client for client in (DATASTORE, NDB)}
-
 _lock = ForkableLock()
 _told: set[str] = set()
 """The warnings so far: each is given once."""
+_imports: dict[Client, WhenImported] = {}
 
 
-def _patch_when_imported(client: Client) -> WhenImported:
+def _import_of(client: Client) -> WhenImported:
+    """Return the object that waits for the import of a client, the same one each time."""
+
     def act() -> None:
         with _lock:
             _warn_of_old_references(_patch_imported(client, strict=False))
 
-    return WhenImported(client.package, act)
+    known = _imports.get(client)
+    return known or _imports.setdefault(client, WhenImported(client.waits_for_import, act))
 
 
-_imports = {name: _patch_when_imported(client) for name, client in _CLIENTS.items()}
-
-
-def _selected(names: tuple[str, ...]) -> tuple[str, ...]:
+def _selected(names: tuple[str, ...]) -> list[Client]:
     for name in names:
-        if name not in _CLIENTS:
-            raise ValueError(f"unknown client {name!r}; known are {', '.join(map(repr, _CLIENTS))}")
-    return names or tuple(_CLIENTS)
+        if name not in CLIENTS:
+            raise ValueError(f"unknown client {name!r}; known are {', '.join(map(repr, CLIENTS))}")
+    return [CLIENTS[name] for name in names or CLIENTS]
 
 
 def patch(*names: str, strict: bool = False, eager: bool | None = None) -> None:
     """Make the reads of every supported client return lazy entities, whenever the client was made.
 
-    With ``eager`` they return stock entities, and models as ndb makes them, in less time than the
-    client takes for it.
+    With ``eager`` they return stock entities, and stock models, in less time than the client takes
+    for it.
 
-    A client that the application has not imported yet is patched when it does. One that cannot be
-    patched (its version is not supported, or something that would have to be replaced or called is
-    not there) is left as it is, with one warning; so are those that call it. What somebody else put
-    in place of a client's function that converts entities, keys or values stays there and converts
-    what it would convert without lazyentity, with one warning. Patching again changes nothing but
-    whether reads are lazy or eager. While the environment variable ``LAZYENTITY_DISABLE`` is set to
-    anything but ``0``, ``false``, ``no`` or ``off``, this logs that and does nothing.
+    - A client that the application has not imported yet is patched when it does.
+    - A client that cannot be patched is left as it is, with one warning, and so are those that are
+      built on it: its version is not supported, or it lacks an attribute that is replaced or used.
+    - A function of somebody else that replaces the client's conversion of entities, keys or values
+      stays in charge, with one warning. The entities that it makes are not lazy.
+    - Patching again changes nothing but whether reads are lazy or eager.
+    - While the environment variable ``LAZYENTITY_DISABLE`` is set to anything but ``0``, ``false``,
+      ``no`` or ``off``, this logs that and does nothing.
 
     Args:
-        names: which clients, of ``"datastore"`` and ``"ndb"``. All that are installed, if none is
-            named.
+        names: which clients, by the names in :data:`lazyentity.patches.clients.CLIENTS`. All that
+            are installed, if none is named.
         strict: raise instead of warning, and patch nothing more. A client that is installed is
             imported for that.
         eager: return stock entities. None, the default, is True while the environment variable
             ``LAZYENTITY_EAGER`` is set, to the same values as the other. The client converts in
-            this mode from now on, or from when it is imported; results that it has received before
-            included. The mode does not extend to wrapped queries and clients: see ``wrap()``.
+            this mode from now on, or from when it is imported, results included that it has
+            received before. The mode does not extend to wrapped queries and clients: see
+            ``wrap()``.
 
     Raises:
         ValueError: if a name is not known.
@@ -82,38 +85,38 @@ def patch(*names: str, strict: bool = False, eager: bool | None = None) -> None:
     if requested_backend():
         expected_backend()
     is_eager = is_set(EAGER) if eager is None else eager
-    # Another thread may be importing one. That is waited for without the lock, which the other
-    # thread takes when it has done so.
+    # Another thread may be importing a client, and takes the lock when it has done so. Wait for it
+    # without the lock.
     imported = {
-        name
-        for name in selected
-        if (strict or _CLIENTS[name].is_imported()) and _import(_CLIENTS[name], strict)
+        client
+        for client in selected
+        if (strict or client.is_imported()) and _import(client, strict)
     }
     with _lock:
         conversions: list[Seam] = []
         try:
-            for name in selected:
-                _CLIENTS[name].patch.eager = is_eager
-                if name in imported:
-                    conversions += _patch_imported(_CLIENTS[name], strict)
+            for client in selected:
+                client.patch.eager = is_eager
+                if client in imported:
+                    conversions += _patch_imported(client, strict)
                 else:
-                    _await(_CLIENTS[name], strict=strict, is_named=name in names)
+                    _await(client, strict=strict, is_named=client.name in names)
         finally:
             # Also of the clients that were patched before one that was refused.
             _warn_of_old_references(conversions)
         is_anything_patched = bool(patched())
     if is_anything_patched and not is_eager:
-        # Without the lock: other threads may be importing what is adapted.
+        # Without the lock: other threads may be importing a library that is adapted.
         adapters.install()
 
 
 def _import(client: Client, strict: bool) -> bool:
-    """Import a client; say whether it is there."""
-    if not _imports[client.name].is_installed():
+    """Import a client; return whether it is there."""
+    if not _import_of(client).is_installed():
         return False
     try:
-        importlib.import_module(client.package)
-    except Exception as error:  # noqa: BLE001  # whatever a client raises, it is not there
+        importlib.import_module(client.waits_for_import)
+    except Exception as error:  # noqa: BLE001  # a client that raises is not there
         if strict:
             _refuse(client, client.failure(error), strict)
         return False
@@ -121,13 +124,13 @@ def _import(client: Client, strict: bool) -> bool:
 
 
 def _await(client: Client, *, strict: bool, is_named: bool) -> None:
-    if not _imports[client.name].is_installed():
+    if not _import_of(client).is_installed():
         if is_named:
             _refuse(client, f"{client.distribution} is not installed", strict)
     elif (problem := client.problem()) is not None:
         _refuse(client, problem, strict)
     else:
-        _imports[client.name].wait()
+        _import_of(client).wait()
 
 
 def _patch_imported(client: Client, strict: bool) -> list[Seam]:
@@ -149,18 +152,19 @@ def _patch_imported(client: Client, strict: bool) -> list[Seam]:
         _refuse(client, problem, strict)
         return []
     for one in replaced:
-        _warn_once(f"lazyentity: {one}; it stays in charge, and what it converts stays as it is")
-    # One that is not its own was left to somebody else.
-    return [client.conversion] if client.conversion.is_own() else []
+        _warn_once(f"lazyentity: {one}, which stays in charge; entities that it makes are not lazy")
+    # A conversion that is not the client's own was left to somebody else.
+    conversion = client.conversion
+    return [conversion] if conversion is not None and conversion.is_own() else []
 
 
 def _refuse(client: Client, problem: str, strict: bool) -> None:
     message = f"lazyentity: {problem}; it is not patched, nor is any client that is built on it"
     if strict:
         raise RuntimeError(message)
-    for other in _CLIENTS.values():
-        if other is client or client in other.over:
-            _imports[other.name].cancel()
+    for other in CLIENTS.values():
+        if other is client or client in other.underneath:
+            _import_of(other).cancel()
     _warn_once(message)
 
 
@@ -188,7 +192,7 @@ def _warn_once(message: str) -> None:
 def unpatch(*names: str) -> None:
     """Undo :func:`patch`. Clients made in the meantime, and entities read, go on working.
 
-    What somebody else wrapped after it was patched is not touched, but does what the original did.
+    A wrapper that somebody else put around a replacement stays, and calls the original.
 
     Args:
         names: which clients; all, if none is named.
@@ -197,9 +201,9 @@ def unpatch(*names: str) -> None:
         ValueError: if a name is not known.
     """
     with _lock:
-        for name in _selected(names):
-            _imports[name].cancel()
-            _CLIENTS[name].patch.revert()
+        for client in _selected(names):
+            _import_of(client).cancel()
+            client.patch.revert()
         if not patched():
             adapters.remove()
 
@@ -207,10 +211,12 @@ def unpatch(*names: str) -> None:
 def patched() -> tuple[str, ...]:
     """Return the names of the clients that are patched, or will be as soon as they are imported.
 
-    One that is known to be unsupported, by itself or for a client that it calls, is not among them.
+    A client that is known to be unsupported is not among them, nor is any that is built on it.
     """
     return tuple(
-        name for name, client in _CLIENTS.items() if client.patch.active or _imports[name].awaited
+        name
+        for name, client in CLIENTS.items()
+        if client.patch.active or _import_of(client).awaited
     )
 
 
@@ -222,14 +228,14 @@ def log_summary() -> None:
         "lazyentity %s, %s backend: %s",
         __version__,
         expected_backend(),
-        ", ".join(map(_state_of, _CLIENTS.values())),
+        ", ".join(map(_state_of, CLIENTS.values())),
     )
 
 
 def _state_of(client: Client) -> str:
     if client.patch.active:
         state = "is patched"
-    elif _imports[client.name].awaited:
+    elif _import_of(client).awaited:
         state = "is patched when it is imported"
     else:
         state = "stays stock"

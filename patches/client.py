@@ -1,11 +1,11 @@
-"""What is known of a client before anything of it is imported, and what can be found out then."""
+"""A client that can be patched: its description, and the answers that need no import of it."""
 
 from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any
 
@@ -14,43 +14,68 @@ from packaging.version import InvalidVersion, Version
 from lazyentity.patches.registry import Patch, Place, Seam
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, kw_only=True)
 class Client:
     """A client that can be patched.
 
+    It is described in the module ``seams`` of its package, which imports nothing of the client, and
+    listed in :mod:`lazyentity.patches.clients`.
+
     Attributes:
-        name: what the user calls it.
-        distribution: what is installed.
-        package: what the application imports.
+        name: the name that ``patch()`` takes; that of the package.
+        distribution: the installed distribution.
         supported: the versions, as in a requirement: a lowest one and the first beyond.
-        conversion: the seam of the function that makes what a read returns.
-        conversions: what converts in reading and writing: somebody else's stays in charge.
-        patch: all its seams.
-        over: the clients that it calls. It is patched only if they could be.
+        waits_for_import: the module whose import by the application starts the patching.
+        seams: the attributes that are replaced.
+        uses: as for :class:`~lazyentity.patches.registry.Patch`.
+        over: the names of the clients that it calls. It is patched only if they could be.
+        conversion: the seam of the function that makes the result of a read, if there is one. A
+            module that imported the function by name before goes on calling the original.
+        reading: the conversions of a read. Somebody else's replacement of one stays in charge.
+        writing: the same of a write.
+        patch: all seams, to be replaced together.
+        underneath: the clients of ``over`` and of theirs, lowest first; set on registration.
     """
 
     name: str
     distribution: str
-    package: str
     supported: str
-    conversion: Seam
-    conversions: Sequence[Place]
-    patch: Patch
-    over: Sequence[Client] = ()
+    waits_for_import: str
+    seams: Sequence[Seam]
+    uses: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    over: Sequence[str] = ()
+    conversion: Seam | None = None
+    reading: Sequence[Place] = ()
+    writing: Sequence[Place] = ()
+    patch: Patch = field(init=False)
+    underneath: tuple[Client, ...] = field(init=False, default=())
+
+    def __post_init__(self) -> None:
+        self.patch = Patch(self.seams, self.uses)
+        self._all_reading = tuple(self.reading)
+
+    def build_on(self, clients: Sequence[Client]) -> None:
+        """Set :attr:`underneath` to these clients and to those that they are built on."""
+        below = [each for client in clients for each in (*client.underneath, client)]
+        self.underneath = tuple(dict.fromkeys(below))
+        places = (client.reading for client in (*self.underneath, self))
+        self._all_reading = tuple(place for several in places for place in several)
 
     def is_imported(self) -> bool:
-        """Say whether somebody has imported it."""
-        return sys.modules.get(self.package) is not None
+        """Whether the application has imported it."""
+        return sys.modules.get(self.waits_for_import) is not None
 
     def version(self) -> str | None:
-        """Return the version that was imported, else that installed; None, if nothing tells."""
+        """Return the imported version, or else the installed one; None if neither is known."""
         if self.is_imported():
             try:
-                module = importlib.import_module(f"{self.package}.version")
+                module = importlib.import_module(f"{self.waits_for_import}.version")
             except ImportError:
-                return None
-            imported: str | None = getattr(module, "__version__", None)
-            return imported
+                # Not every client has one.
+                pass
+            else:
+                imported: str | None = getattr(module, "__version__", None)
+                return imported
         # Importing it takes as long as importing lazyentity.
         from importlib import metadata
 
@@ -60,32 +85,23 @@ class Client:
             return None
 
     def problem(self) -> str | None:
-        """Say why it cannot be patched; None, if nothing speaks against trying.
+        """Return the reason why it cannot be patched; None if there is none so far.
 
-        As long as it is not imported, that is about versions alone.
+        As long as it is not imported, only versions are looked at.
         """
-        for client in self.over:
-            problem = client.problem() or client._failure_to_come()
+        for client in self.underneath:
+            problem = client._unsupported() or client._failure_to_come()
             if problem is not None:
                 return problem
+        return self._unsupported()
+
+    def _unsupported(self) -> str | None:
         version = self.version()
         if version is None and not self.is_imported():
             return None
         if not is_supported(version, self.supported):
             return f"{self.distribution} {version} is not supported (supported: {self.supported})"
         return None
-
-    def replaced_conversions(self) -> list[str]:
-        """Say what somebody else put in place of which of the conversions."""
-        return [
-            f"{place} was replaced by {_name(place.current())}"
-            for place in self.conversions
-            if place.is_foreign()
-        ]
-
-    def failure(self, error: Exception) -> str:
-        """Say that patching failed."""
-        return f"{self.distribution} {self.version()} cannot be patched ({error})"
 
     def _failure_to_come(self) -> str | None:
         if self.is_imported() and not self.patch.active:
@@ -95,9 +111,28 @@ class Client:
                 return self.failure(error)
         return None
 
+    def failure(self, error: Exception) -> str:
+        """Return the reason that an error while patching is."""
+        return f"{self.distribution} {self.version()} cannot be patched ({error})"
+
+    def reads_by_own(self) -> bool:
+        """Whether all conversions of a read, those underneath included, are the clients' own.
+
+        Conversions of somebody else get real messages.
+        """
+        return all(place.is_own() for place in self._all_reading)
+
+    def replaced_conversions(self) -> list[str]:
+        """Return a sentence for each conversion that somebody else replaced."""
+        return [
+            f"{place} was replaced by {_name(place.current())}"
+            for place in (*self._all_reading, *self.writing)
+            if place.is_foreign()
+        ]
+
 
 def is_supported(version: str | None, supported: str) -> bool:
-    """Say whether a version is in a range, which is written as ``>=lowest,<bound``."""
+    """Whether a version is in a range, which is written as ``>=lowest,<bound``."""
     # By release, so that a pre-release of the first version beyond the range is beyond it, too.
     # packaging.specifiers would do, at three times the cost of importing packaging.version.
     lowest, bound = (Version(part.lstrip("<>=")).release for part in supported.split(","))
@@ -108,7 +143,7 @@ def is_supported(version: str | None, supported: str) -> bool:
 
 
 def _name(function: Any) -> str:
-    # A wrapper may have the name of what it wraps.
+    # A wrapper may have the name of the function that it wraps.
     if type(function) is FunctionType:
         return f"{function.__globals__.get('__name__')}.{function.__code__.co_name}"
     return repr(function)

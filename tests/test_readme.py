@@ -18,6 +18,8 @@ import lazyentity
 from lazyentity.bench.measure import results
 from lazyentity.bench.report import chart
 from lazyentity.bench.server.process import LoopbackServer
+from lazyentity.patches.clients import CLIENTS
+from tools import clients
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.rst"
@@ -97,13 +99,12 @@ def test_headline() -> None:
     assert sentence in " ".join(README.read_text("utf-8").split())
 
 
-def test_versions() -> None:
-    """The supported range that the README names is the one that the patch declares."""
-    from lazyentity.patches.datastore.seams import SUPPORTED_VERSIONS
-
-    lowest, bound = re.fullmatch(r">=([\d.]+),<2\.(\d+)", SUPPORTED_VERSIONS).groups()  # type: ignore[union-attr]  # no match is a failure
+def test_clients() -> None:
+    """The table of the supported clients is the one that is made of the list of the patches."""
     text = README.read_text("utf-8")
-    assert f"google-cloud-datastore {lowest} to 2.{int(bound) - 1}," in text
+    assert clients.with_table(text) == text
+    for client in CLIENTS.values():
+        assert f"\n{client.distribution} " in clients.table()
 
 
 def test_public_names() -> None:

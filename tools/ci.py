@@ -13,6 +13,7 @@ import signal
 import sys
 from pathlib import Path
 
+from tools.clients import clients, extras
 from tools.steps import Runner, Step
 
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
@@ -23,11 +24,11 @@ PURE = {"LAZYENTITY_BACKEND": "pure"}
 
 # Every step with tests names those that took long.
 DURATIONS = ("--durations=15", "--durations-min=1")
+BENCHMARKS = tuple(f"patches/{client.name}/test_benchmark.py" for client in clients())
 # The server, the benchmarks and the tools are the project's own, and the README is text: one Python
 # is enough for them.
 ON_OTHER_REQUIREMENTS = tuple(
-    f"--ignore=tests/{path}"
-    for path in ("server", "bench", "patches/ndb/test_benchmark.py", "tools", "test_readme.py")
+    f"--ignore=tests/{path}" for path in ("server", "bench", *BENCHMARKS, "tools", "test_readme.py")
 )
 # These depend on the clients' versions, which are those of `make test` on every Python.
 ON_ANOTHER_PYTHON = (
@@ -94,7 +95,11 @@ def environment_steps(pythons: dict[str, str]) -> list[Step]:
         Step(
             "environments",
             shell(
-                f"{made} PYTHON={sys.executable} VENV=.venv-lowest-ndb {lowest.format(' ndb')}",
+                *(
+                    f"{made} PYTHON={sys.executable} VENV=.venv-lowest-{extra} "
+                    + lowest.format(f" {extra}")
+                    for extra in extras()
+                ),
                 f"{made} PYTHON={oldest} VENV=.venv-lowest EXTRAS=bench,test {lowest.format('')}",
             ),
             needs=("the environment", "environments of other Pythons"),
@@ -105,7 +110,11 @@ def environment_steps(pythons: dict[str, str]) -> list[Step]:
 def first_steps() -> list[Step]:
     """Return the commands of the README, and beside them what only waits for the compiler."""
     native = ".venv/bin/python tools/assert_native.py"
-    ndb = ".venv/bin/python -c 'import google.cloud.ndb'"
+    distributions = [client.distribution for client in clients()]
+    installed = (
+        f'.venv/bin/python -c "from importlib import metadata; '
+        f'print(*map(metadata.version, {distributions}))"'
+    )
     return [
         Step("make bench", make("bench"), needs=("environments",), cores=ALL_CORES),
         Step("the emulator is built", make("emulator"), needs=("make bench",), cores=0),
@@ -116,8 +125,8 @@ def first_steps() -> list[Step]:
             cores=ALL_CORES,
         ),
         Step(
-            "the native backend and ndb were tested",
-            ["sh", "-c", f"{native} && {ndb}"],
+            "the native backend and all clients were tested",
+            ["sh", "-c", f"{native} && {installed}"],
             needs=("make test",),
         ),
     ]
@@ -159,18 +168,21 @@ def other_steps(pythons: dict[str, str]) -> list[Step]:
             for target in ("fuzz", "fuzz-operations", "fuzz-responses", "fuzz-calls")
         ),
         Step("the distribution", make("dist"), needs=packed),
-        Step(
-            "ndb on the lowest of it",
-            pytest(
-                "tests/patches/ndb",
-                "--ignore=tests/patches/ndb/test_benchmark.py",
-                environment=".venv-lowest-ndb",
-            ),
-            needs=tested,
+        *(
+            Step(
+                f"{extra} on the lowest of it",
+                pytest(
+                    f"tests/patches/{extra}",
+                    *(f"--ignore=tests/{path}" for path in BENCHMARKS),
+                    environment=f".venv-lowest-{extra}",
+                ),
+                needs=tested,
+            )
+            for extra in extras()
         ),
         Step("the cases under pytest-benchmark", pytest("bench", *QUICK_BENCHMARK), needs=tested),
         Step("the adapters on the lowest of it", make("test-adapters-lowest", UV=UV), needs=packed),
-        Step("ndb's global cache", make("test-caches"), needs=tested),
+        Step("the cache servers", make("test-caches"), needs=tested),
         *upstream_steps(),
         Step(
             "the integration tests against an emulator",

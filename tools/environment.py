@@ -23,6 +23,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from tools.clients import clients  # found by the line above
+
 CHECKOUT = Path(__file__).resolve().parent.parent
 STAMP = "lazyentity.json"
 WHEELS = CHECKOUT / "build" / "wheels"
@@ -39,11 +43,7 @@ def configuration() -> str:
         (CHECKOUT / name).read_bytes()
         for name in ("setup.py", "pyproject.toml", "lazyentity/_version.py")
     ]
-    # setup.py takes the requirements on the clients from here; the rest of the modules changes
-    # freely.
-    for name in ("datastore", "ndb"):
-        client = (CHECKOUT / "patches" / name / "seams.py").read_bytes()
-        parts += [line for line in client.splitlines() if line.startswith(b"SUPPORTED_VERSIONS")]
+    parts += [repr(client).encode() for client in clients()]
     return digest(parts)
 
 

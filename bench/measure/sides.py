@@ -18,7 +18,7 @@ from google.cloud.datastore_v1.types import datastore as datastore_types
 import lazyentity
 from lazyentity.bench.measure.timing import Context
 from lazyentity.patches.api import responses
-from lazyentity.patches.datastore.conversion import convert
+from lazyentity.patches.datastore.delivery import convert
 from lazyentity.patches.datastore.seams import CLIENT
 from lazyentity.patches.registry import Patch
 

@@ -43,7 +43,6 @@ cdef class EntityBytes:
     """As :class:`lazyentity.pure.responses.EntityBytes`."""
 
     cdef readonly Conversion conversion
-    cdef readonly EntityBytes outer
     cdef bytes _response
     cdef Py_ssize_t _start
     cdef Py_ssize_t _end
@@ -83,16 +82,14 @@ cdef class EntityBytes:
             at = span_end
         return key
 
-    @property
-    def inner(self):
-        """As :attr:`lazyentity.pure.responses.EntityBytes.inner`."""
-        cdef EntityBytes inner = new(EntityBytes, self.inner_type, ())
-        inner._response = self._response
-        inner._start = self._start
-        inner._end = self._end
-        inner.conversion = self.conversion
-        inner.outer = self
-        return inner
+    def _retyped(self, type kind not None):
+        """As :meth:`lazyentity.pure.responses.EntityBytes._retyped`."""
+        cdef EntityBytes other = new(EntityBytes, kind, ())
+        other._response = self._response
+        other._start = self._start
+        other._end = self._end
+        other.conversion = self.conversion
+        return other
 
     def _receive(self, bytes raw not None, Conversion conversion not None):
         """As :meth:`lazyentity.pure.responses.EntityBytes._receive`."""
@@ -103,31 +100,17 @@ cdef class EntityBytes:
 
     def to_entity(self):
         """As :meth:`lazyentity.pure.responses.EntityBytes.to_entity`."""
-        return self._to_entity()
-
-    def to_stock_entity(self):
-        """As :meth:`lazyentity.pure.responses.EntityBytes.to_stock_entity`."""
-        if self.conversion is None:
-            raise TypeError("these bytes came with no response")
-        return self.conversion.stock_entity(self._raw())
-
-    cdef object _to_entity(self):
         if self.conversion is None:
             raise TypeError("these bytes came with no response")
         if self.conversion.eager:
             return self.conversion.stock_entity(self._raw())
         return received_from_raw(self.conversion.lazy_type, self._raw())
 
-
-def converter_of_items(otherwise):
-    """As :func:`lazyentity.pure.responses.converter_of_items`."""
-
-    def item_to_entity(iterator, entity_pb):
-        if isinstance(entity_pb, EntityBytes):
-            return (<EntityBytes>entity_pb)._to_entity()
-        return otherwise(entity_pb)
-
-    return item_to_entity
+    def to_stock_entity(self):
+        """As :meth:`lazyentity.pure.responses.EntityBytes.to_stock_entity`."""
+        if self.conversion is None:
+            raise TypeError("these bytes came with no response")
+        return self.conversion.stock_entity(self._raw())
 
 
 @cython.no_gc  # As for EntityBytes.

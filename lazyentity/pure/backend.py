@@ -11,7 +11,6 @@ from lazyentity.pure.responses import (
     Conversion,
     EntityBytes,
     ResultBytes,
-    converter_of_items,
     split_lookup,
     split_query,
 )
@@ -23,7 +22,6 @@ __all__ = [
     "LazyMapping",
     "ResultBytes",
     "Walk",
-    "converter_of_items",
     "key_message",
     "split_lookup",
     "split_query",

@@ -1,7 +1,6 @@
 """The results in a read response, taken out of it without parsing the entities.
 
-:mod:`lazyentity.patches.api.responses` subclasses these classes: its proxies pass for the client's
-messages.
+The patches subclass these classes: their proxies pass for messages of the API.
 """
 
 from __future__ import annotations
@@ -34,21 +33,17 @@ class Conversion:
 
 
 class EntityBytes:
-    """A serialised entity on its way to whoever converts it.
+    """A serialised entity that waits for its conversion.
 
     Attributes:
         raw: the serialised ``google.datastore.v1.Entity``.
-        conversion: what this becomes.
-        outer: what this is the :attr:`inner` of, if it is one.
-        inner_type: of the class; the subclass of :class:`EntityBytes` that :attr:`inner` is of.
+        conversion: makes the entity.
     """
 
-    __slots__ = ("conversion", "outer", "raw")
+    __slots__ = ("conversion", "raw")
 
     conversion: Conversion
     raw: bytes
-    outer: Any
-    inner_type: ClassVar[Any]
 
     @property
     def serialised_key(self) -> bytes | None:
@@ -63,15 +58,13 @@ class EntityBytes:
         occurrences = shadow.EntityKey.FromString(self.raw).key
         return occurrences[0] if len(occurrences) == 1 else None
 
-    @property
-    def inner(self) -> Any:
-        """The same, as an instance of ``inner_type``."""
-        # Without __init__, as below: a read of many entities makes two of these for each.
-        inner = _new(self.inner_type)
-        inner.raw = self.raw
-        inner.conversion = self.conversion
-        inner.outer = self
-        return inner
+    def _retyped(self, kind: Any) -> Any:
+        """Return the same bytes as an instance of another subclass of :class:`EntityBytes`."""
+        # Without __init__: a read of many entities makes one of these for each.
+        other = _new(kind)
+        other.raw = self.raw
+        other.conversion = self.conversion
+        return other
 
     def _receive(self, raw: bytes, conversion: Conversion) -> None:
         """Take up an entity that did not come with a response."""
@@ -96,21 +89,6 @@ class EntityBytes:
             As :meth:`to_entity`.
         """
         return self.conversion._stock_entity(self.raw)
-
-
-def converter_of_items(otherwise: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
-    """Return what converts the items of a page for ``google.api_core.page_iterator.Iterator``.
-
-    Args:
-        otherwise: converts an item that is not an :class:`EntityBytes`.
-    """
-
-    # The names are those of upstream's own.
-    def item_to_entity(iterator: Any, entity_pb: Any) -> Any:
-        is_ours = isinstance(entity_pb, EntityBytes)
-        return entity_pb.to_entity() if is_ours else otherwise(entity_pb)
-
-    return item_to_entity
 
 
 class ResultBytes:

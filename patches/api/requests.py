@@ -1,18 +1,17 @@
-"""Keys and requests, equal to the client's but built without proto-plus on the way."""
+"""Requests, equal to those of the generated API but built without proto-plus on the way."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
-from google.cloud.datastore.key import Key
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.cloud.datastore_v1.types import entity as entity_pb2
 
-from lazyentity._backend import key_message
-from lazyentity.codec.keys import DIRECT
 from lazyentity.patches.api.protoplus import wrapped
-from lazyentity.patches.datastore.batches import request_of
+
+PART_OF = "_lazyentity_request"
+"""The attribute of a proto-plus ``Mutation`` that has the upb ``CommitRequest`` it is part of."""
 
 _LookupRequest: Any = datastore_pb2.LookupRequest.pb()
 _CommitRequest: Any = datastore_pb2.CommitRequest.pb()
@@ -31,42 +30,6 @@ _COMMIT_FIELDS: dict[str, tuple[type, ...]] = {
     "transaction": (bytes,),
     "mutations": (list,),
 }
-
-
-def key_to_protobuf(key: Any, otherwise: Callable[[Any], Any]) -> Any:
-    """Return the ``google.cloud.datastore_v1.types.Key`` of a key.
-
-    Args:
-        key: a ``google.cloud.datastore.Key``.
-        otherwise: the client's own ``Key.to_protobuf``. It makes the message of a key of any other
-            class, and says what is wrong with one that has no message.
-    """
-    message = key_to_message(key)
-    return otherwise(key) if message is None else wrapped(entity_pb2.Key, message)
-
-
-def key_to_message(key: Any) -> Any:
-    """Return the upb ``google.datastore.v1.Key`` of a key; None for the client to make it.
-
-    Args:
-        key: as for :func:`key_to_protobuf`.
-    """
-    return key_message(key) if type(key) is Key and DIRECT else None
-
-
-def key_is_partial(key: Any, otherwise: Callable[[Any], Any]) -> Any:
-    """Say whether a key has neither an id nor a name.
-
-    The client copies the whole path for that, twice.
-
-    Args:
-        key: a ``google.cloud.datastore.Key``.
-        otherwise: the client's own ``Key.is_partial``, for keys of any other class.
-    """
-    if type(key) is not Key or not DIRECT:
-        return otherwise(key)
-    last = key._path[-1]
-    return last.get("id") is None and last.get("name") is None
 
 
 def lookup_request(request: Any) -> Any:
@@ -104,7 +67,7 @@ def commit_request(request: Any) -> Any:
     if any(type(mutation) is not datastore_pb2.Mutation for mutation in mutations):
         return request
     message = _CommitRequest(**fields)
-    whole = request_of(mutations)
+    whole = _request_of(mutations)
     if whole is not None:
         whole.MergeFrom(message)
         message = whole
@@ -123,3 +86,19 @@ def _fields_as_expected(
     if any(type(value) not in expected.get(name, ()) for name, value in fields.items()):
         return None
     return fields
+
+
+def _request_of(mutations: Sequence[Any]) -> Any:
+    """Return the upb ``CommitRequest`` that has just these mutations, and nothing else; or None.
+
+    Args:
+        mutations: those of a batch, in proto-plus. Anybody may have added, moved or taken away some
+            of them.
+    """
+    request = vars(mutations[0]).get(PART_OF) if mutations else None
+    if request is None or request.project_id or len(mutations) != len(request.mutations):
+        return None
+    parts = zip(mutations, request.mutations, strict=True)
+    if all(vars(one).get(PART_OF) is request and one._pb is part for one, part in parts):
+        return request
+    return None

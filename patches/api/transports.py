@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from google.cloud.datastore import _http
 from google.cloud.datastore_v1.services.datastore.client import DatastoreClient
 from google.cloud.datastore_v1.services.datastore.transports.grpc import DatastoreGrpcTransport
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
@@ -23,9 +22,6 @@ from lazyentity.patches.api.responses import LookupResponse, RunQueryResponse
 # What somebody else puts in their place is given what the client gives it.
 _grpc_lookup = DatastoreClient.lookup
 _grpc_commit = DatastoreClient.commit
-_http_lookup = _http.HTTPDatastoreAPI.lookup
-_http_run_query = _http.HTTPDatastoreAPI.run_query
-_http_commit = _http.HTTPDatastoreAPI.commit
 
 
 class LazyDatastoreGrpcTransport(DatastoreGrpcTransport):
@@ -64,10 +60,10 @@ class LazyDatastoreClient(DatastoreClient):
     def lookup(self, request: Any = None, **kwargs: Any) -> Any:
         if DatastoreClient.lookup is _grpc_lookup:
             request = lookup_request(request)
-        return _sent(super().lookup, request=request, **kwargs)
+        return sent(super().lookup, request=request, **kwargs)
 
     def run_query(self, *args: Any, **kwargs: Any) -> Any:
-        return _sent(super().run_query, *args, **kwargs)
+        return sent(super().run_query, *args, **kwargs)
 
     def commit(self, request: Any = None, **kwargs: Any) -> Any:
         if DatastoreClient.commit is _grpc_commit:
@@ -75,99 +71,8 @@ class LazyDatastoreClient(DatastoreClient):
         return super().commit(request=request, **kwargs)
 
 
-class LazyHTTPDatastoreAPI(_http.HTTPDatastoreAPI):
-    """The client's HTTP API object, with lazy responses to ``lookup`` and ``run_query``."""
-
-    def _read(
-        self,
-        method: str,
-        request: Any,
-        request_type: Any,
-        response_type: Any,
-        retry: Any,
-        timeout: Any,
-    ) -> Any:
-        message = _http._make_request_pb(request, request_type)
-        return _http._rpc(
-            self.client._http,
-            message.project_id,
-            method,
-            self.client._base_url,
-            self.client._client_info,
-            message,
-            response_type,
-            message.database_id,
-            retry=retry,
-            timeout=timeout,
-        )
-
-    def lookup(self, request: Any, retry: Any = None, timeout: Any = None) -> Any:
-        message = lookup_request(request)
-        request_type = datastore_pb2.LookupRequest
-        return _sent(self._read, "lookup", message, request_type, LookupResponse, retry, timeout)
-
-    def run_query(self, request: Any, retry: Any = None, timeout: Any = None) -> Any:
-        request_type = datastore_pb2.RunQueryRequest
-        return _sent(
-            self._read, "runQuery", request, request_type, RunQueryResponse, retry, timeout
-        )
-
-    def commit(self, request: Any, retry: Any = None, timeout: Any = None) -> Any:
-        if _http.HTTPDatastoreAPI.commit is _http_commit:
-            request = commit_request(request)
-        return super().commit(request=request, retry=retry, timeout=timeout)  # type: ignore[no-untyped-call]  # upstream is untyped
-
-
-def _sent(rpc: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def sent(rpc: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Send a read and let the response remember whether that was inside ``eager()``."""
     eager = is_eager()
     response = rpc(*args, **kwargs)
     return response.for_eager_rpc() if eager else response
-
-
-_LAZY_API = "_lazyentity_api"
-_OVERRIDDEN = frozenset(("commit", "lookup", "run_query"))
-
-
-def lazy_api(api: Any) -> Any:
-    """Return the lazy counterpart of a client's API object; the same one each time.
-
-    Only the API objects that a client makes for itself have one. Anything else (a mock, a subclass,
-    an object with a method or transport of somebody's own) is returned as it is; so is one of HTTP
-    while its class has a read method of somebody's own.
-    """
-    make = _makers.get(type(api))
-    if make is None:
-        return api
-    attributes = vars(api)
-    if not _OVERRIDDEN.isdisjoint(attributes) or _http_reads_replaced(api):
-        return api
-    # Kept on the API object itself: the two live and die together, with the client they refer to.
-    lazy = attributes.get(_LAZY_API)
-    return attributes.setdefault(_LAZY_API, make(api)) if lazy is None else lazy
-
-
-def _http_reads_replaced(api: Any) -> bool:
-    # The lazy counterpart sends reads by itself, and would pass by what stands in the class now.
-    stock = _http.HTTPDatastoreAPI
-    return type(api) is stock and (
-        stock.lookup is not _http_lookup or stock.run_query is not _http_run_query
-    )
-
-
-def _lazy_grpc_api(api: Any) -> Any:
-    if type(api.transport) is not DatastoreGrpcTransport:
-        return api
-    return LazyDatastoreClient(
-        transport=LazyDatastoreGrpcTransport(channel=api.transport.grpc_channel)
-    )
-
-
-def _lazy_http_api(api: Any) -> Any:
-    return LazyHTTPDatastoreAPI(api.client)  # type: ignore[no-untyped-call]  # upstream is untyped
-
-
-_makers: dict[type, Callable[[Any], Any]] = {
-    DatastoreClient: _lazy_grpc_api,
-    _http.HTTPDatastoreAPI: _lazy_http_api,
-}

@@ -6,16 +6,16 @@ The list that a batch keeps them in stays the client's own. A mutation knows its
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 
 from lazyentity.patches.api.protoplus import wrapped
+from lazyentity.patches.api.requests import PART_OF
 
 _CommitRequest: Any = datastore_pb2.CommitRequest.pb()
 
-_REQUEST = "_lazyentity_request"
 _MUTATION = "_lazyentity_mutation"
 
 
@@ -30,14 +30,12 @@ def add_mutation(batch: Any, operation: str) -> Any:
         The message of the operation, in proto-plus.
     """
     mutations = batch._mutations
-    request = (
-        getattr(mutations[-1], "__dict__", {}).get(_REQUEST) if mutations else _CommitRequest()
-    )
+    request = getattr(mutations[-1], "__dict__", {}).get(PART_OF) if mutations else _CommitRequest()
     if request is None:
         mutation = datastore_pb2.Mutation()
     else:
         mutation = wrapped(datastore_pb2.Mutation, request.mutations.add())
-        vars(mutation)[_REQUEST] = request
+        vars(mutation)[PART_OF] = request
     mutations.append(mutation)
     message = getattr(mutation, operation)
     vars(message)[_MUTATION] = mutation
@@ -66,20 +64,4 @@ def assign_in_mutation(message: Any, assign: Callable[[Any], bool]) -> None:
         raise
     if not fits:
         # Copying parses, and that is where the client refuses what goes too deep.
-        vars(mutation).pop(_REQUEST, None)
-
-
-def request_of(mutations: Sequence[Any]) -> Any:
-    """Return the upb ``CommitRequest`` that has just these mutations, and nothing else; or None.
-
-    Args:
-        mutations: those of a batch, in proto-plus. Anybody may have added, moved or taken away some
-            of them.
-    """
-    request = vars(mutations[0]).get(_REQUEST) if mutations else None
-    if request is None or request.project_id or len(mutations) != len(request.mutations):
-        return None
-    parts = zip(mutations, request.mutations, strict=True)
-    if all(vars(one).get(_REQUEST) is request and one._pb is part for one, part in parts):
-        return request
-    return None
+        vars(mutation).pop(PART_OF, None)

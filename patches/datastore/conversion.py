@@ -1,4 +1,4 @@
-"""What is put in place of the functions of google-cloud-datastore while it is patched.
+"""The replacements of functions of google-cloud-datastore.
 
 Each ``replace_...`` is the ``replace`` of a :class:`~lazyentity.patches.registry.Seam`.
 """
@@ -13,44 +13,16 @@ from google.cloud.datastore import batch as batch_module
 from google.cloud.datastore import helpers
 from google.cloud.datastore import key as key_module
 from google.cloud.datastore.query import Iterator
-from google.cloud.datastore_v1.types import entity as entity_pb2
 
-from lazyentity.codec import messages
-from lazyentity.codec.mode import is_eager
-from lazyentity.entity import LazyEntity
-from lazyentity.patches.api.requests import key_is_partial, key_to_protobuf
-from lazyentity.patches.api.responses import HANDLES
-from lazyentity.patches.api.transports import lazy_api
+from lazyentity.patches.api.entities import HANDLES
+from lazyentity.patches.datastore.apis import lazy_api
 from lazyentity.patches.datastore.batches import add_mutation
+from lazyentity.patches.datastore.delivery import convert, convert_eagerly
 from lazyentity.patches.datastore.encoding import assign_entity_to_pb, entity_to_protobuf
+from lazyentity.patches.datastore.keys import key_is_partial, key_to_protobuf
 from lazyentity.patches.datastore.pages import lazy_page
-from lazyentity.patches.datastore.seams import CLIENT, ENCODING, converts_parts_by_own, reads_by_own
+from lazyentity.patches.datastore.seams import CLIENT, ENCODING, converts_parts_by_own
 from lazyentity.patches.registry import is_of
-
-
-def convert(entity_message: Any, otherwise: Callable[[Any], Any]) -> Any:
-    """Convert what the client got for an entity, lazily unless somebody asked for stock entities.
-
-    Args:
-        entity_message: a stand-in of a lazy response, or an entity message (proto-plus or upb).
-        otherwise: the conversion of everything that has nothing lazy about it.
-    """
-    if type(entity_message) in HANDLES:
-        return entity_message.to_entity()
-    if is_eager():
-        return otherwise(entity_message)
-    if type(entity_message) is entity_pb2.Entity:
-        entity_message = entity_message._pb
-    if type(entity_message) is messages.Entity:
-        return LazyEntity.from_bytes(entity_message.SerializeToString())
-    return otherwise(entity_message)
-
-
-def convert_eagerly(entity_message: Any, otherwise: Callable[[Any], Any]) -> Any:
-    """Convert what the client got for an entity to a stock entity; arguments as for `convert`."""
-    if type(entity_message) in HANDLES:
-        return entity_message.to_stock_entity()
-    return otherwise(entity_message)
 
 
 def replace_conversion(
@@ -78,7 +50,7 @@ def replace_api(original: property, is_active: Callable[[], bool]) -> property:
     @functools.wraps(original.fget)  # type: ignore[arg-type]  # a getter it has
     def _datastore_api(client: Any) -> Any:
         api = original.__get__(client)
-        return lazy_api(api) if is_active() and reads_by_own() else api
+        return lazy_api(api) if is_active() and CLIENT.reads_by_own() else api
 
     return property(_datastore_api)
 

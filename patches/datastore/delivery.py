@@ -6,17 +6,19 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from google.cloud.datastore import helpers
+from google.cloud.datastore_v1.types import entity as entity_pb2
 
-from lazyentity._backend import converter_of_items
+from lazyentity.codec.mode import is_eager
 from lazyentity._types import describe_type
+from lazyentity.codec import messages
 from lazyentity.codec.values import stock_entity
-from lazyentity.entity import LazyEntityBase
-from lazyentity.patches.datastore.conversion import convert, convert_eagerly
+from lazyentity.entity import LazyEntity, LazyEntityBase
+from lazyentity.patches.api.entities import HANDLES
 from lazyentity.strict import make_strict
 
 
 class Delivery(NamedTuple):
-    """What makes entities of what the client got for them.
+    """Makes entities of the messages that the client received.
 
     Attributes:
         to_entity: takes the message of an entity.
@@ -28,11 +30,40 @@ class Delivery(NamedTuple):
     item_to_entity: Callable[[Any, Any], Any]
 
 
+def convert(entity_message: Any, original: Callable[[Any], Any]) -> Any:
+    """Convert the client's message of an entity, lazily unless ``eager()`` is in effect.
+
+    Args:
+        entity_message: a proxy of a lazy response, or an entity message (proto-plus or upb).
+        original: the conversion of everything that has nothing lazy about it.
+    """
+    if type(entity_message) in HANDLES:
+        return entity_message.to_entity()
+    if is_eager():
+        return original(entity_message)
+    if type(entity_message) is entity_pb2.Entity:
+        entity_message = entity_message._pb
+    if type(entity_message) is messages.Entity:
+        return LazyEntity.from_bytes(entity_message.SerializeToString())
+    return original(entity_message)
+
+
+def convert_eagerly(entity_message: Any, original: Callable[[Any], Any]) -> Any:
+    """Convert the client's message of an entity to a stock entity; arguments as for `convert`."""
+    if type(entity_message) in HANDLES:
+        return entity_message.to_stock_entity()
+    return original(entity_message)
+
+
 def _to_entity(message: Any) -> Any:
     return convert(message, helpers.entity_from_protobuf)
 
 
-UNTOUCHED = Delivery(_to_entity, converter_of_items(_to_entity))
+def _item_to_entity(_iterator: Any, message: Any) -> Any:
+    return _to_entity(message)
+
+
+UNTOUCHED = Delivery(_to_entity, _item_to_entity)
 """Nothing is decoded, and everything may be read."""
 
 
@@ -48,15 +79,15 @@ EAGER = Delivery(_to_stock_entity, _item_to_stock_entity)
 """Entities are stock ones."""
 
 
-def delivery_of(names: Sequence[str], strict: bool, is_eager: bool) -> Delivery:
+def delivery_of(names: Sequence[str], strict: bool, eager: bool) -> Delivery:
     """Return the delivery that :func:`~lazyentity.patches.datastore.wrapping.wrap` documents.
 
     Args:
         names: those in its ``prefetch``.
         strict: as there.
-        is_eager: whether entities are stock ones.
+        eager: whether entities are stock ones.
     """
-    if is_eager:
+    if eager:
         return EAGER
     if not names and not strict:
         return UNTOUCHED

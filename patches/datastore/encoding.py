@@ -14,12 +14,12 @@ from lazyentity.patches.api.protoplus import wrapped
 from lazyentity.patches.datastore.batches import assign_in_mutation
 
 
-def entity_to_protobuf(entity: Any, otherwise: Callable[[Any], Any]) -> Any:
+def entity_to_protobuf(entity: Any, original: Callable[[Any], Any]) -> Any:
     """Return the ``google.cloud.datastore_v1.types.Entity`` of an entity.
 
     Args:
         entity: a lazy or a stock entity.
-        otherwise: the client's own ``entity_to_protobuf``, for what is no entity.
+        original: the client's own ``entity_to_protobuf``, for what is no entity.
 
     Raises:
         Whatever the client raises for a value of the entity.
@@ -27,7 +27,7 @@ def entity_to_protobuf(entity: Any, otherwise: Callable[[Any], Any]) -> Any:
         google.protobuf.message.DecodeError: if something malformed would have to be sent.
     """
     if not isinstance(entity, Entity):
-        return otherwise(entity)
+        return original(entity)
     try:
         return wrapped(entity_pb2.Entity, entity_message(entity))
     except ValueError as error:
@@ -35,13 +35,13 @@ def entity_to_protobuf(entity: Any, otherwise: Callable[[Any], Any]) -> Any:
         raise
 
 
-def assign_entity_to_pb(entity_pb: Any, entity: Any, otherwise: Callable[[Any, Any], Any]) -> None:
+def assign_entity_to_pb(entity_pb: Any, entity: Any, original: Callable[[Any, Any], Any]) -> None:
     """Make an empty ``Entity`` message of a mutation that of an entity.
 
     Args:
         entity_pb: a ``google.cloud.datastore_v1.types.Entity``.
         entity: a lazy or a stock entity.
-        otherwise: the client's own ``_assign_entity_to_pb``, for what is none of that.
+        original: the client's own ``_assign_entity_to_pb``, for what is none of that.
 
     Raises:
         As :func:`entity_to_protobuf`.
@@ -53,4 +53,4 @@ def assign_entity_to_pb(entity_pb: Any, entity: Any, otherwise: Callable[[Any, A
             refuse_undecoded(entity, error)
             raise
     else:
-        otherwise(entity_pb, entity)
+        original(entity_pb, entity)

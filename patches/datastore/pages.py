@@ -1,10 +1,11 @@
-"""Pages of a query whose entities are reached without running Python code for each of them.
+"""Pages of a query whose entities are reached without Python code for each of them.
 
 ``Page.__next__`` of google-api-core takes about as long as converting a small entity lazily does.
 """
 
 from __future__ import annotations
 
+import copy
 import functools
 import operator
 from collections.abc import Iterator
@@ -12,28 +13,37 @@ from typing import Any
 
 from google.api_core import page_iterator
 
-# Bound now, as what LazyPage is made for: somebody may put something else in their place.
+from lazyentity.patches.api.entities import HANDLES
+from lazyentity.patches.datastore.delivery import UNTOUCHED
+
+# Bound now: LazyPage is made for these methods, and somebody may replace them.
 _Page: Any = page_iterator.Page
 _next, _iter = _Page.__next__, _Page.__iter__
 
-# What Page.__init__ sets. Where it sets something else, pages are left as they are.
+# Set by Page.__init__. Where it sets other attributes, pages are left as they are.
 _ATTRIBUTES = frozenset(
     ("_item_iter", "_item_to_value", "_num_items", "_parent", "_raw_page", "_remaining")
 )
 
 _list_iterator: type = type(iter([]))
+_to_entity = operator.methodcaller("to_entity")
 
 
 class LazyPage(page_iterator.Page):
     """A page that converts its items in ``map``.
 
     ``next(page)`` and the iterators of a page go through the same items, as they do upstream. An
-    item that cannot be converted raises, and does not end the iteration. What is left is told by
-    the items themselves; upstream's own count (``_remaining``) is not kept.
+    item that cannot be converted raises, and does not end the iteration. The remaining items are
+    counted themselves; upstream's own count (``_remaining``) is not kept.
     """
 
     def __iter__(self) -> Iterator[Any]:
+        if self._item_to_value is UNTOUCHED.item_to_entity and self._has_handles():
+            return map(_to_entity, self._item_iter)
         return map(functools.partial(self._item_to_value, self._parent), self._item_iter)
+
+    def _has_handles(self) -> bool:
+        return set(map(type, copy.copy(self._item_iter))) <= HANDLES
 
     @property
     def remaining(self) -> int:

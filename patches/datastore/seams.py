@@ -8,8 +8,10 @@ from __future__ import annotations
 from typing import Final
 
 from lazyentity.patches.client import Client
-from lazyentity.patches.registry import Patch, Place, Seam, replacing
+from lazyentity.patches.registry import Place, Seam, replacing
 
+# Both are also parsed by tools/clients.py.
+DISTRIBUTION: Final = "google-cloud-datastore"
 SUPPORTED_VERSIONS: Final = ">=2.20.2,<2.28"
 
 _BATCH = "google.cloud.datastore.batch"
@@ -25,67 +27,59 @@ _CONVERSION = Seam(
 ENCODING = Seam(
     _HELPERS, "entity_to_protobuf", replacing(_CALLS, "replace_entity_to_protobuf"), yields=True
 )
-KEY_ENCODING = Seam(_KEY, "Key.to_protobuf", replacing(_CALLS, "replace_key_to_protobuf"))
+_KEY_ENCODING = Seam(_KEY, "Key.to_protobuf", replacing(_CALLS, "replace_key_to_protobuf"))
 
 _PARTS = Place(_HELPERS, "key_from_protobuf"), Place(_HELPERS, "_get_value_from_value_pb")
-READING: Final = (_CONVERSION, *_PARTS)
-"""What the client converts with when it reads."""
-
-
-def reads_by_own() -> bool:
-    """Say whether the client reads by conversions of its own; somebody else's get real messages."""
-    return _CONVERSION.is_own() and converts_parts_by_own()
 
 
 def converts_parts_by_own() -> bool:
-    """Say whether the conversions of keys and of values are the client's own."""
+    """Whether the conversions of keys and of values are the client's own."""
     return all(place.is_own() for place in _PARTS)
 
 
 CLIENT: Final = Client(
     name="datastore",
-    distribution="google-cloud-datastore",
-    package="google.cloud.datastore",
+    distribution=DISTRIBUTION,
     supported=SUPPORTED_VERSIONS,
+    waits_for_import="google.cloud.datastore",
     conversion=_CONVERSION,
-    conversions=(*READING, ENCODING),
-    patch=Patch(
-        [
-            Seam(_CLIENT, "Client._datastore_api", replacing(_CALLS, "replace_api")),
-            _CONVERSION,
-            Seam(_QUERY, "Iterator._next_page", replacing(_CALLS, "replace_next_page")),
-            ENCODING,
-            Seam(_BATCH, "_assign_entity_to_pb", replacing(_CALLS, "replace_assign_entity_to_pb")),
-            Seam(
-                _BATCH,
-                "Batch._add_partial_key_entity_pb",
-                replacing(_CALLS, "replace_adding_insert"),
-            ),
-            Seam(
-                _BATCH,
-                "Batch._add_complete_key_entity_pb",
-                replacing(_CALLS, "replace_adding_upsert"),
-            ),
-            Seam(_BATCH, "Batch._add_delete_key_pb", replacing(_CALLS, "replace_adding_delete")),
-            KEY_ENCODING,
-            Seam(_KEY, "Key.is_partial", replacing(_CALLS, "replace_is_partial")),
-        ],
-        uses={
-            _BATCH: ("Batch._mutations",),
-            _CLIENT: ("Client._base_url", "Client._client_info", "Client._http"),
-            "google.cloud.datastore.entity": ("Entity._meanings",),
-            _HELPERS: (
-                "_get_meaning",
-                "_get_value_from_value_pb",
-                "_set_pb_meaning_from_entity",
-                "_set_protobuf_value",
-            ),
-            "google.cloud.datastore._http": ("_make_request_pb", "_rpc"),
-            _KEY: ("Key._path",),
-            "google.cloud.datastore_v1.services.datastore.transports.grpc": (
-                "DatastoreGrpcTransport._stubs",
-            ),
-            "proto.message": ("Message._pb",),
-        },
-    ),
+    reading=(_CONVERSION, *_PARTS),
+    writing=(ENCODING,),
+    seams=[
+        Seam(_CLIENT, "Client._datastore_api", replacing(_CALLS, "replace_api")),
+        _CONVERSION,
+        Seam(_QUERY, "Iterator._next_page", replacing(_CALLS, "replace_next_page")),
+        ENCODING,
+        Seam(_BATCH, "_assign_entity_to_pb", replacing(_CALLS, "replace_assign_entity_to_pb")),
+        Seam(
+            _BATCH,
+            "Batch._add_partial_key_entity_pb",
+            replacing(_CALLS, "replace_adding_insert"),
+        ),
+        Seam(
+            _BATCH,
+            "Batch._add_complete_key_entity_pb",
+            replacing(_CALLS, "replace_adding_upsert"),
+        ),
+        Seam(_BATCH, "Batch._add_delete_key_pb", replacing(_CALLS, "replace_adding_delete")),
+        _KEY_ENCODING,
+        Seam(_KEY, "Key.is_partial", replacing(_CALLS, "replace_is_partial")),
+    ],
+    uses={
+        _BATCH: ("Batch._mutations",),
+        _CLIENT: ("Client._base_url", "Client._client_info", "Client._http"),
+        "google.cloud.datastore.entity": ("Entity._meanings",),
+        _HELPERS: (
+            "_get_meaning",
+            "_get_value_from_value_pb",
+            "_set_pb_meaning_from_entity",
+            "_set_protobuf_value",
+        ),
+        "google.cloud.datastore._http": ("_make_request_pb", "_rpc"),
+        _KEY: ("Key._path",),
+        "google.cloud.datastore_v1.services.datastore.transports.grpc": (
+            "DatastoreGrpcTransport._stubs",
+        ),
+        "proto.message": ("Message._pb",),
+    },
 )

@@ -14,11 +14,11 @@ from lazyentity._environment import EAGER as EAGER_SWITCH
 from lazyentity._environment import is_set
 from lazyentity._types import describe_type
 from lazyentity.patches import adapters
-from lazyentity.patches.api.requests import key_to_protobuf
-from lazyentity.patches.api.transports import lazy_api
+from lazyentity.patches.datastore.apis import lazy_api
 from lazyentity.patches.datastore.delivery import EAGER, Delivery, delivery_of, names_of
+from lazyentity.patches.datastore.keys import key_to_protobuf
 from lazyentity.patches.datastore.pages import lazy_page
-from lazyentity.patches.datastore.seams import reads_by_own
+from lazyentity.patches.datastore.seams import CLIENT
 
 _stock_to_protobuf = operator.methodcaller("to_protobuf")
 
@@ -44,7 +44,7 @@ class _LazyClient(_LazyReads, datastore_client.Client):
     @property
     def _datastore_api(self) -> Any:
         api = super()._datastore_api
-        if self._lazyentity_delivery is EAGER and not reads_by_own():
+        if self._lazyentity_delivery is EAGER and not CLIENT.reads_by_own():
             # Somebody else's conversions get real messages.
             return api
         if self._lazyentity_delivery is not EAGER:

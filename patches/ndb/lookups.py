@@ -31,20 +31,20 @@ def _end_as_tasklet(future: Any, error: Exception) -> None:
         future.set_exception(error)
 
 
-def lookup(otherwise: Callable[[Any, Any], Any], key: Any, options: Any) -> Any:
+def lookup(original: Callable[[Any, Any], Any], key: Any, options: Any) -> Any:
     """Return the future of the entity of a key.
 
     Where there is no global cache, that is what the batch of lookups gives; ndb's own tasklet would
     only pass it on.
 
     Args:
-        otherwise: ndb's own ``lookup``.
+        original: ndb's own ``lookup``.
         key: a ``google.cloud.datastore.Key``.
         options: ndb's own ``ReadOptions``.
     """
     context = get_context()
     if context.global_cache is not None:
-        return otherwise(key, options)
+        return original(key, options)
     try:
         if not context._use_datastore(key, options):
             raise TypeError("use_global_cache and use_datastore can't both be False")
@@ -55,20 +55,20 @@ def lookup(otherwise: Callable[[Any, Any], Any], key: Any, options: Any) -> Any:
         return future
 
 
-def get_async(otherwise: Callable[..., Any], key: Any, *args: Any, **kwargs: Any) -> Any:
+def get_async(original: Callable[..., Any], key: Any, *args: Any, **kwargs: Any) -> Any:
     """Return the future of the model of a key.
 
     ndb makes options of the arguments, also where there are none but its own options, and a tasklet
     with its generator for each key.
 
     Args:
-        otherwise: ndb's own ``Key.get_async``.
+        original: ndb's own ``Key.get_async``.
         key: a ``ndb.Key``.
         args: its arguments.
         kwargs: its arguments, of which ``get_multi`` passes ``_options`` alone.
     """
     if args or kwargs.keys() != {"_options"}:
-        return otherwise(key, *args, **kwargs)
+        return original(key, *args, **kwargs)
     model_class = model.Model._kind_map.get(key.kind())
     if model_class:
         model_class._pre_get_hook(key)
@@ -145,11 +145,11 @@ class Get(Future):  # type: ignore[misc]  # ndb has no types
             super().cancel()
 
 
-def lookup_callback(otherwise: Callable[[Any, Any], Any], batch: Any, call: Any) -> None:
+def lookup_callback(original: Callable[[Any, Any], Any], batch: Any, call: Any) -> None:
     """Give the futures of a batch the entities that were found.
 
     Args:
-        otherwise: the method ``lookup_callback`` of the batch.
+        original: the method ``lookup_callback`` of the batch.
         batch: ndb's own ``_LookupBatch``.
         call: the future of the response.
     """
@@ -162,7 +162,7 @@ def lookup_callback(otherwise: Callable[[Any, Any], Any], batch: Any, call: Any)
         and not utils.DEBUG
     )
     if not is_plain:
-        otherwise(batch, call)
+        original(batch, call)
         return
     for result in response.found:
         entity = result.entity

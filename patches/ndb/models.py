@@ -22,7 +22,7 @@ from lazyentity.codec import errors
 from lazyentity.codec.mode import eager
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.entity import LazyEntity
-from lazyentity.patches.api.responses import EntityHandle, OpenedEntityHandle
+from lazyentity.patches.api.entities import EntityHandle, OpenedEntityHandle
 from lazyentity.patches.ndb.originals import is_one_of, is_own, own
 from lazyentity.patches.ndb.plans import is_written_plainly, plan_for
 from lazyentity.patches.ndb.seams import CLIENT, CONVERSION
@@ -144,25 +144,25 @@ def _is_written_by_ndb(prop: Any) -> bool:
     return is_one_of(_own_writers, type(prop)._to_datastore) and "_to_datastore" not in vars(prop)
 
 
-def entity_to_ds_entity(otherwise: _Original, entity: Any, set_key: bool = True) -> Any:
+def entity_to_ds_entity(original: _Original, entity: Any, set_key: bool = True) -> Any:
     """Make the entity of a model, with what was never read as it came.
 
     Args:
-        otherwise: ndb's own ``_entity_to_ds_entity``.
+        original: ndb's own ``_entity_to_ds_entity``.
         entity: a model.
         set_key: whether what is made gets the key of the model.
 
     Raises:
-        As ``otherwise``.
+        As ``original``.
         google.protobuf.message.DecodeError, ValueError: if a property cannot be decoded.
     """
     values = entity._values
     if type(values) is not LazyValues:
-        return otherwise(entity, set_key)
+        return original(entity, set_key)
     properties = list(model._properties_of(entity))
     if not all(map(_is_written_by_ndb, properties)):
         # Such a method sees, and may change, what is written of the others.
-        return otherwise(entity, set_key)
+        return original(entity, set_key)
     source = values._entity
     known = values._properties
     # Of what was changed in the entity itself, its bytes are out of date.
@@ -182,7 +182,7 @@ def entity_to_ds_entity(otherwise: _Original, entity: Any, set_key: bool = True)
         if name not in meanings and (name in excluded) is not bool(prop._indexed)
     }
     if not kept:
-        return otherwise(entity, set_key)
+        return original(entity, set_key)
     # What follows is ndb's _entity_to_ds_entity().
     data: dict[str, Any] = {"_exclude_from_indexes": []}
     uninitialized = []
@@ -212,11 +212,11 @@ def entity_to_ds_entity(otherwise: _Original, entity: Any, set_key: bool = True)
     return made
 
 
-def entity_from_ds_entity(otherwise: _Original, ds_entity: Any, model_class: Any = None) -> Any:
+def entity_from_ds_entity(original: _Original, ds_entity: Any, model_class: Any = None) -> Any:
     """Make a model of an entity.
 
     Args:
-        otherwise: ndb's own ``_entity_from_ds_entity``.
+        original: ndb's own ``_entity_from_ds_entity``.
         ds_entity: a lazy or a stock entity.
         model_class: a subclass of ``ndb.Model``; None for that of the entity's kind.
 
@@ -234,8 +234,8 @@ def entity_from_ds_entity(otherwise: _Original, ds_entity: Any, model_class: Any
         if key is None or type(key) is Key:
             # Whatever becomes of the entity, the model has what it was made of.
             source = LazyEntity.from_bytes(ds_entity._raw)
-            return _model(source, key, ds_entity, model_class, otherwise)
-    return otherwise(ds_entity, model_class)
+            return _model(source, key, ds_entity, model_class, original)
+    return original(ds_entity, model_class)
 
 
 def entity_from_protobuf(original: _Original, is_active: Callable[[], bool]) -> _Original:
@@ -304,7 +304,7 @@ def _settle(instance: Any, stock: Any) -> None:
         attributes["_properties"] = properties.all_made(values)
 
 
-def _model(entity: Any, ds_key: Any, given: Any, model_class: Any, otherwise: _Original) -> Any:
+def _model(entity: Any, ds_key: Any, given: Any, model_class: Any, original: _Original) -> Any:
     # Key.kind copies the whole path first.
     kind_of_key = ds_key._path[-1]["kind"] if ds_key else None
     class_key = entity.get("class")
@@ -315,17 +315,17 @@ def _model(entity: Any, ds_key: Any, given: Any, model_class: Any, otherwise: _O
     else:
         kind = class_key
     if type(kind) is not str and kind is not None:
-        return otherwise(given, model_class)
+        return original(given, model_class)
     chosen = model_class or _Model._lookup_model(kind)
     try:
         plan = plan_for(chosen, kind, entity._shape)
     except model.KindError:
         # Nobody knows the properties that the class has not. ndb looks at the key first.
-        return otherwise(given, model_class)
+        return original(given, model_class)
     is_plain = plan.constructs_plainly and chosen.__init__ is _model_init
     if plan.properties is None or (plan.dynamic is not None and not is_plain):
         # What the constructor does may have made dynamic properties.
-        return otherwise(given, model_class)
+        return original(given, model_class)
     values = _new_values(LazyValues)
     values._entity = entity
     values._properties = plan.properties

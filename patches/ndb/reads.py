@@ -18,14 +18,10 @@ from google.cloud.ndb.tasklets import Future, tasklet
 from lazyentity._backend import Conversion, EntityBytes, stock_from_raw
 from lazyentity.codec.mode import is_eager
 from lazyentity.entity import LazyEntity
-from lazyentity.patches.api.responses import (
-    EntityHandle,
-    EntityResult,
-    LookupResponse,
-    RunQueryResponse,
-)
+from lazyentity.patches.api.entities import EntityHandle, EntityResult
+from lazyentity.patches.api.responses import LookupResponse, RunQueryResponse
 from lazyentity.patches.api.transports import LazyDatastoreGrpcTransport
-from lazyentity.patches.ndb.seams import reads_by_own
+from lazyentity.patches.ndb.seams import CLIENT
 
 _FULL = query_pb2.EntityResult.ResultType.FULL
 
@@ -60,7 +56,7 @@ class EagerTransport(LazyDatastoreGrpcTransport):
     _read_query = staticmethod(_eager_query_response)
 
 
-def stub(otherwise: Callable[[], Any]) -> Any:
+def stub(original: Callable[[], Any]) -> Any:
     """Return what the current context's client calls the API by.
 
     Only the transport that a client makes for itself has a lazy counterpart; anything else (a mock,
@@ -68,10 +64,10 @@ def stub(otherwise: Callable[[], Any]) -> Any:
     converts the responses. The connection is the client's own.
 
     Args:
-        otherwise: ndb's own ``stub``.
+        original: ndb's own ``stub``.
     """
-    transport = otherwise()
-    if type(transport) is not DatastoreGrpcTransport or not reads_by_own():
+    transport = original()
+    if type(transport) is not DatastoreGrpcTransport or not CLIENT.reads_by_own():
         return transport
     kind = EagerTransport if is_eager() else LazyTransport
     # Kept on the transport itself: the two live and die together.
@@ -94,39 +90,39 @@ def replace_kind(original: property, is_active: Callable[[], bool]) -> property:
     return property(kind)
 
 
-def result_key(otherwise: Callable[[Any], Any], result: Any) -> Any:
+def result_key(original: Callable[[Any], Any], result: Any) -> Any:
     """Return the key of a result of a query, without proto-plus.
 
     Args:
-        otherwise: the method ``key`` of the result.
+        original: the method ``key`` of the result.
         result: ndb's own ``_Result``.
     """
     if result._key is None and type(result.result_pb) is EntityResult:
         ds_key = result.result_pb.entity.to_entity().key
         if ds_key is not None:
             result._key = Key._from_ds_key(ds_key)
-    return otherwise(result)
+    return original(result)
 
 
-def has_next_async(otherwise: Callable[[Any], Any], results: Any) -> Any:
+def has_next_async(original: Callable[[Any], Any], results: Any) -> Any:
     """Return the future that says whether there is another result.
 
     Of a page that has one at hand that is a future that is done, as that of ndb's own tasklet is,
     but without the tasklet.
 
     Args:
-        otherwise: the method ``has_next_async`` of the results.
+        original: the method ``has_next_async`` of the results.
         results: ndb's own ``_QueryIteratorImpl``.
     """
     if not results._batch or results._index >= len(results._batch):
-        return otherwise(results)
+        return original(results)
     future = Future(info="has_next_async")
     future.set_result(True)
     return future
 
 
 @tasklet  # type: ignore[untyped-decorator]  # ndb has no types
-def fetch(_otherwise: Callable[[Any], Any], query: Any) -> Generator[Any, bool, list[Any]]:
+def fetch(_original: Callable[[Any], Any], query: Any) -> Generator[Any, bool, list[Any]]:
     """Return the future of the results of a query, in a list.
 
     ndb's own tasklet goes by way of the event loop from each result to the next. This one does so
@@ -152,7 +148,7 @@ class CachedEntity(EntityHandle):
 
     @property
     def _pb(self) -> Any:
-        return self.inner if self.raw else _Empty(self)
+        return super()._pb if self.raw else _Empty(self)
 
 
 class _Empty:
@@ -179,7 +175,7 @@ class EntityTypes(wrapt.ObjectProxy[Any]):
 
     @property
     def Entity(self) -> Any:  # noqa: N802  # the name of the message
-        is_lazy = self._self_is_active() and reads_by_own()
+        is_lazy = self._self_is_active() and CLIENT.reads_by_own()
         return _new_cached_entity if is_lazy else self.__wrapped__.Entity
 
 

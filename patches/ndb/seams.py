@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import Final
 
 from lazyentity.patches.client import Client
-from lazyentity.patches.datastore import seams
-from lazyentity.patches.registry import Patch, Seam, calling, replacing
+from lazyentity.patches.registry import Seam, calling, replacing
 
+# Both are also parsed by tools/clients.py.
+DISTRIBUTION: Final = "google-cloud-ndb"
 SUPPORTED_VERSIONS: Final = ">=2.7,<2.8"
 
 _PACKAGE = "google.cloud.ndb"
@@ -27,78 +28,70 @@ _MESSAGE_CONVERSION = Seam(
 _ENCODING = Seam(
     _MODEL, "_entity_to_ds_entity", calling("ndb.models", "entity_to_ds_entity"), yields=True
 )
-_READING: Final = (*seams.READING, CONVERSION, _MESSAGE_CONVERSION)
-
-
-def reads_by_own() -> bool:
-    """As :func:`lazyentity.patches.datastore.seams.reads_by_own`, of ndb and what it calls."""
-    return all(place.is_own() for place in _READING)
-
 
 CLIENT: Final = Client(
     name="ndb",
-    distribution="google-cloud-ndb",
-    package=_PACKAGE,
+    distribution=DISTRIBUTION,
     supported=SUPPORTED_VERSIONS,
-    over=(seams.CLIENT,),
+    waits_for_import=_PACKAGE,
+    over=("datastore",),
     conversion=CONVERSION,
-    conversions=(*_READING, _ENCODING),
-    patch=Patch(
-        [
-            Seam(_API, "stub", calling("ndb.reads", "stub")),
-            Seam(_API, "entity_pb2", replacing("ndb.reads", "replace_entity_types")),
-            Seam(_API, "lookup", calling("ndb.lookups", "lookup")),
-            Seam(_API, "_LookupBatch.lookup_callback", calling("ndb.lookups", "lookup_callback")),
-            Seam(f"{_PACKAGE}.key", "Key.get_async", calling("ndb.lookups", "get_async")),
-            _MESSAGE_CONVERSION,
-            _ENCODING,
-            Seam(_MODEL, "Property.__get__", replacing("ndb.models", "property_get")),
-            Seam(_QUERY, "fetch", calling("ndb.reads", "fetch")),
-            Seam(_QUERY, "_Result.key", calling("ndb.reads", "result_key")),
-            Seam(
-                _QUERY,
-                "_QueryIteratorImpl.has_next_async",
-                calling("ndb.reads", "has_next_async"),
-            ),
-            Seam("google.cloud.datastore.key", "Key.kind", replacing("ndb.reads", "replace_kind")),
-            CONVERSION,
-        ],
-        uses={
-            _API: ("_NOT_FOUND",),
-            f"{_PACKAGE}.context": ("_Context._use_cache", "_Context._use_datastore"),
-            _QUERY: (
-                "_QueryIteratorImpl._batch",
-                "_QueryIteratorImpl._index",
-                "_Result._key",
-            ),
-            f"{_PACKAGE}.key": ("Key._from_ds_key", "Key._key", "Key._reference"),
-            _MODEL: (
-                "_BaseValue",
-                "Expando._default_indexed",
-                "Expando._write_empty_list_for_dynamic_properties",
-                "Model._clone_properties",
-                "Model._code_name_from_stored_name",
-                "Model._entity_key",
-                "Model._get_kind",
-                "Model._key",
-                "Model._kind_map",
-                "Model._lookup_model",
-                "Model._pre_get_hook",
-                "Model._projection",
-                "Model._properties",
-                "Model._values",
-                "Property._choices",
-                "Property._code_name",
-                "Property._exclude_from_indexes",
-                "Property._find_methods",
-                "Property._indexed",
-                "Property._name",
-                "Property._repeated",
-                "Property._required",
-                "Property._validate",
-                "Property._validator",
-                "_properties_of",
-            ),
-        },
-    ),
+    reading=(CONVERSION, _MESSAGE_CONVERSION),
+    writing=(_ENCODING,),
+    seams=[
+        Seam(_API, "stub", calling("ndb.reads", "stub")),
+        Seam(_API, "entity_pb2", replacing("ndb.reads", "replace_entity_types")),
+        Seam(_API, "lookup", calling("ndb.lookups", "lookup")),
+        Seam(_API, "_LookupBatch.lookup_callback", calling("ndb.lookups", "lookup_callback")),
+        Seam(f"{_PACKAGE}.key", "Key.get_async", calling("ndb.lookups", "get_async")),
+        _MESSAGE_CONVERSION,
+        _ENCODING,
+        Seam(_MODEL, "Property.__get__", replacing("ndb.models", "property_get")),
+        Seam(_QUERY, "fetch", calling("ndb.reads", "fetch")),
+        Seam(_QUERY, "_Result.key", calling("ndb.reads", "result_key")),
+        Seam(
+            _QUERY,
+            "_QueryIteratorImpl.has_next_async",
+            calling("ndb.reads", "has_next_async"),
+        ),
+        Seam("google.cloud.datastore.key", "Key.kind", replacing("ndb.reads", "replace_kind")),
+        CONVERSION,
+    ],
+    uses={
+        _API: ("_NOT_FOUND",),
+        f"{_PACKAGE}.context": ("_Context._use_cache", "_Context._use_datastore"),
+        _QUERY: (
+            "_QueryIteratorImpl._batch",
+            "_QueryIteratorImpl._index",
+            "_Result._key",
+        ),
+        f"{_PACKAGE}.key": ("Key._from_ds_key", "Key._key", "Key._reference"),
+        _MODEL: (
+            "_BaseValue",
+            "Expando._default_indexed",
+            "Expando._write_empty_list_for_dynamic_properties",
+            "Model._clone_properties",
+            "Model._code_name_from_stored_name",
+            "Model._entity_key",
+            "Model._get_kind",
+            "Model._key",
+            "Model._kind_map",
+            "Model._lookup_model",
+            "Model._pre_get_hook",
+            "Model._projection",
+            "Model._properties",
+            "Model._values",
+            "Property._choices",
+            "Property._code_name",
+            "Property._exclude_from_indexes",
+            "Property._find_methods",
+            "Property._indexed",
+            "Property._name",
+            "Property._repeated",
+            "Property._required",
+            "Property._validate",
+            "Property._validator",
+            "_properties_of",
+        ),
+    },
 )

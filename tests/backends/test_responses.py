@@ -85,8 +85,10 @@ def test_bytes_that_came_with_no_response() -> None:
     assert empty.serialised_key is None
     with pytest.raises(TypeError):
         empty.to_entity()
-    with pytest.raises(AttributeError):
-        _ = empty.inner
+    with pytest.raises(TypeError):
+        empty._retyped(None)
+    with pytest.raises(TypeError):
+        empty._retyped(dict)
     result = native_results.ResultBytes.__new__(native_results.ResultBytes)
     assert result.serialised() == b""
     with pytest.raises(TypeError):

@@ -13,12 +13,8 @@ from google.cloud.datastore_v1.types import entity as entity_pb2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lazyentity.patches.api.requests import (
-    commit_request,
-    key_is_partial,
-    key_to_protobuf,
-    lookup_request,
-)
+from lazyentity.patches.api.requests import commit_request, lookup_request
+from lazyentity.patches.datastore.keys import key_is_partial, key_to_protobuf
 
 _stock_to_protobuf: Any = Key.to_protobuf
 _stock_is_partial: Any = vars(Key)["is_partial"].fget

@@ -15,7 +15,7 @@ from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.protobuf.message import DecodeError
 
 import lazyentity
-from lazyentity.patches.api import responses
+from lazyentity.patches.api import entities, responses
 from tests.patches.api.probes import (
     LOOKUP,
     QUERY,
@@ -224,9 +224,9 @@ def test_a_dropped_response_is_gone_at_once(kind: Any, message: Any) -> None:
         responses.LookupResponse,
         responses.RunQueryResponse,
         responses.QueryResultBatch,
-        responses.EntityResult,
-        responses.EntityHandle,
-        responses.EntityMessage,
+        entities.EntityResult,
+        entities.EntityHandle,
+        entities.EntityMessage,
     ],
 )
 def test_calling_the_class_of_one_makes_the_real_message(kind: Any) -> None:
@@ -239,4 +239,4 @@ def test_calling_the_class_of_one_makes_the_real_message(kind: Any) -> None:
 def test_an_empty_message_is_converted() -> None:
     """The class of a handle makes an empty message, which is converted as any other."""
     lazyentity.patch()
-    assert helpers.entity_from_protobuf(responses.EntityHandle()) == datastore.Entity()
+    assert helpers.entity_from_protobuf(entities.EntityHandle()) == datastore.Entity()

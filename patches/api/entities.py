@@ -1,0 +1,165 @@
+"""Proxies of the entities in a read response: each is the bytes of one, ready to be converted."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from google.cloud.datastore_v1.types import entity as entity_pb2
+from google.cloud.datastore_v1.types import query as query_pb2
+
+from lazyentity._backend import EntityBytes, ResultBytes
+from lazyentity.codec import messages, shadow
+from lazyentity.codec.keys import key_message_from_raw
+from lazyentity.codec.values import stock_entity
+from lazyentity.patches.api.proxies import MessageProxy, Proxy
+
+_set_class = vars(object)["__class__"].__set__
+
+
+class _EntityProxy(Proxy, EntityBytes):
+    """A proxy of an entity.
+
+    The real message may be changed by the code that asked for it, and so is converted from then on.
+    Making it turns the proxy, and the handle that the proxy is the ``_pb`` of, into one of its
+    :attr:`_opened` class. (An entity of a page whose message is never made pays nothing for that.)
+    """
+
+    __slots__ = ()
+
+    _opened: ClassVar[Any]
+
+    def _whole(self) -> Any:
+        message = super()._whole()
+        if type(self) is not self._opened:
+            _set_class(self, self._opened)
+            self._share(message)
+        return message
+
+    def _share(self, message: Any) -> None:
+        """Hand the message on to the proxy that this one belongs to, if there is one."""
+
+
+class EntityMessage(_EntityProxy):
+    """The bytes of an entity, as a proxy of its upb message.
+
+    Attributes:
+        _handle: the :class:`EntityHandle` that this is the ``_pb`` of, if it is one.
+    """
+
+    __slots__ = ("_handle", "_message")
+
+    _real = messages.Entity
+
+    def _make(self) -> Any:
+        return messages.Entity.FromString(self.raw)
+
+    def SerializeToString(self, **options: Any) -> bytes:  # noqa: N802  # the name that messages have
+        """Serialise; as long as the message was not made, these are the bytes that arrived."""
+        try:
+            message = object.__getattribute__(self, "_message")
+        except AttributeError:
+            if not options:
+                return self.raw
+            message = self._whole()
+        serialised: bytes = message.SerializeToString(**options)
+        return serialised
+
+    def _share(self, message: Any) -> None:
+        try:
+            handle = object.__getattribute__(self, "_handle")
+        except AttributeError:
+            return
+        object.__setattr__(handle, "_message", entity_pb2.Entity.wrap(message))
+        _set_class(handle, handle._opened)
+
+
+class OpenedEntityMessage(EntityMessage):
+    """A proxy whose message was made."""
+
+    __slots__ = ()
+
+    def to_entity(self) -> Any:
+        """As :meth:`EntityBytes.to_entity`, of the message as it is now."""
+        if self.conversion.eager:
+            return self.to_stock_entity()
+        self._receive(self.SerializeToString(), self.conversion)
+        return super().to_entity()
+
+    def to_stock_entity(self) -> Any:
+        """As :meth:`EntityBytes.to_stock_entity`, of the message as it is now."""
+        # Serialised, it might give its properties in another order.
+        return stock_entity(self._whole())
+
+
+EntityMessage._opened = OpenedEntityMessage
+
+
+class EntityHandle(MessageProxy, _EntityProxy):
+    """The bytes of an entity, as a proxy of the proto-plus message around its upb message."""
+
+    __slots__ = ("_message",)
+
+    _real = entity_pb2.Entity
+
+    def _make(self) -> Any:
+        return entity_pb2.Entity.deserialize(self.raw)
+
+    @property
+    def _pb(self) -> Any:
+        message = self._retyped(EntityMessage)
+        message._handle = self
+        return message
+
+    @property
+    def key(self) -> Any:
+        """The key, in proto-plus, without the properties being parsed."""
+        try:
+            return object.__getattribute__(self, "_message").key
+        except AttributeError:
+            message = key_message_from_raw(self.raw)
+        return entity_pb2.Key() if message is None else entity_pb2.Key.wrap(message)
+
+
+class OpenedEntityHandle(EntityHandle):
+    """A proxy whose message was made."""
+
+    __slots__ = ()
+
+    @property
+    def _pb(self) -> Any:
+        return self._whole()._pb
+
+    def to_entity(self) -> Any:
+        """As :meth:`EntityBytes.to_entity`, of the message as it is now."""
+        if self.conversion.eager:
+            return self.to_stock_entity()
+        self._receive(self._pb.SerializeToString(), self.conversion)
+        return super().to_entity()
+
+    def to_stock_entity(self) -> Any:
+        """As :meth:`EntityBytes.to_stock_entity`, of the message as it is now."""
+        return stock_entity(self._pb)
+
+
+EntityHandle._opened = OpenedEntityHandle
+
+HANDLES = frozenset((EntityMessage, OpenedEntityMessage, EntityHandle, OpenedEntityHandle))
+"""The classes of the proxies that the client gets in place of messages of entities."""
+
+
+class EntityResult(MessageProxy, ResultBytes):
+    """A proxy of one ``google.datastore.v1.EntityResult``."""
+
+    __slots__ = ("_message",)
+
+    _real = query_pb2.EntityResult
+    entity_type = EntityHandle
+
+    def _make(self) -> Any:
+        return query_pb2.EntityResult.deserialize(self.serialised())
+
+    @property
+    def cursor(self) -> bytes:
+        """The cursor, without the entity being parsed."""
+        cursor: bytes = shadow.EntityResult.FromString(self.serialised()).cursor
+        return cursor

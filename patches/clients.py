@@ -1,0 +1,38 @@
+"""The clients that can be patched. A new one is a package beside this module and a line below."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Final
+
+from lazyentity.patches.client import Client
+
+# Also parsed by tools/clients.py: literals only. A client comes after those that it is built on.
+PACKAGES: Final = (
+    "datastore",
+    "ndb",
+)
+
+CLIENTS: Final[dict[str, Client]] = {}
+"""Every client by its name."""
+
+
+def register(client: Client) -> None:
+    """Add a client to those that ``patch()`` knows.
+
+    Raises:
+        ValueError: if its name is taken, or that of a client in its ``over`` is unknown.
+    """
+    if client.name in CLIENTS:
+        raise ValueError(f"there is a client {client.name!r} already; choose another name")
+    unknown = [name for name in client.over if name not in CLIENTS]
+    if unknown:
+        raise ValueError(
+            f"client {client.name!r} is over {unknown[0]!r}, which is unknown; register that first"
+        )
+    client.build_on([CLIENTS[name] for name in client.over])
+    CLIENTS[client.name] = client
+
+
+for _package in PACKAGES:
+    register(importlib.import_module(f"lazyentity.patches.{_package}.seams").CLIENT)

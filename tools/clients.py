@@ -1,0 +1,149 @@
+"""The supported clients, read from the sources: setup.py, the Makefile and CI import no client.
+
+As a command, ``python tools/clients.py extras`` prints the extras that install the clients,
+``python tools/clients.py table README.rst`` brings the table of a document up to date, and
+``--check`` only says whether it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+from pathlib import Path
+from typing import Any, NamedTuple
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+REQUIRED = "datastore"
+"""The client whose entities lazyentity makes: it is required, the others are extras."""
+
+_START, _END = ".. clients-start", ".. clients-end"
+
+
+def constant(path: str, name: str) -> Any:
+    """Return the literal that the module at ``path`` assigns to ``name`` at its top level.
+
+    The module is parsed, not imported: its imports need not be installed while building.
+
+    Args:
+        path: within the checkout.
+        name: of the constant.
+
+    Raises:
+        LookupError: nothing of that name is assigned.
+        ValueError: its value is not a literal.
+    """
+    for node in ast.parse((CHECKOUT / path).read_text(encoding="utf-8")).body:
+        match node:
+            case (
+                ast.Assign(targets=[ast.Name(id=found)], value=ast.expr() as value)
+                | ast.AnnAssign(target=ast.Name(id=found), value=ast.expr() as value)
+            ) if found == name:
+                return ast.literal_eval(value)
+    raise LookupError(f"{path} assigns nothing to {name}")
+
+
+class SupportedClient(NamedTuple):
+    """A supported client.
+
+    Attributes:
+        name: that of its package in patches/, and of its extra.
+        distribution: the distribution to install.
+        versions: the supported ones, as in a requirement.
+    """
+
+    name: str
+    distribution: str
+    versions: str
+
+    @property
+    def requirement(self) -> str:
+        """The requirement on the client.
+
+        The required client has no upper bound: newer versions stay installable, and outside of the
+        supported range the patch warns and leaves the client stock.
+        """
+        lowest, bound = self.versions.split(",")
+        return f"{self.distribution}{lowest if self.name == REQUIRED else f'{lowest},{bound}'}"
+
+    @property
+    def range(self) -> str:
+        """The supported versions, as a reader writes them: the bound is that of a minor version."""
+        lowest, bound = (part.lstrip("<>=") for part in self.versions.split(","))
+        major, minor = bound.split(".")
+        last = f"{major}.{int(minor) - 1}"
+        return last if lowest == last else f"{lowest} to {last}"
+
+
+def clients() -> list[SupportedClient]:
+    """Return every supported client, in the order of patches/clients.py."""
+    found = []
+    for name in constant("patches/clients.py", "PACKAGES"):
+        seams = f"patches/{name}/seams.py"
+        versions = constant(seams, "SUPPORTED_VERSIONS")
+        found.append(SupportedClient(name, constant(seams, "DISTRIBUTION"), versions))
+    return found
+
+
+def extras() -> dict[str, list[str]]:
+    """Return the requirement on each client that lazyentity does not need itself, by its extra."""
+    return {client.name: [client.requirement] for client in clients() if client.name != REQUIRED}
+
+
+def table() -> str:
+    """Return the table of the supported clients, in reStructuredText."""
+    rows = [("Client", "Versions", "Patched by", "Installed by")]
+    for client in clients():
+        package = "lazyentity" if client.name == REQUIRED else f"lazyentity[{client.name}]"
+        names = f'``patch("{client.name}")``', f"``pip install {package}``"
+        rows.append((client.distribution, client.range, *names))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    rule = "  ".join("=" * width for width in widths)
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+    return "\n".join([rule, lines[0], rule, *lines[1:], rule])
+
+
+def with_table(text: str) -> str:
+    """Return a document with the current table between its two markers.
+
+    Raises:
+        ValueError: the document lacks a marker.
+    """
+    before, start, rest = text.partition(f"{_START}\n")
+    _, end, after = rest.partition(f"{_END}\n")
+    if not (start and end):
+        raise ValueError(f"the document has no table of clients; put {_START} and {_END} into it")
+    return f"{before}{start}\n{table()}\n\n{end}{after}"
+
+
+def main() -> None:
+    """Do as the command line says.
+
+    Raises:
+        SystemExit: with ``--check``, the table of the document is not up to date.
+    """
+    parser = argparse.ArgumentParser(description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("extras", help="print the extras of the clients, separated by commas")
+    tables = commands.add_parser("table", help="bring the table of a document up to date")
+    tables.add_argument("document", type=Path)
+    tables.add_argument("--check", action="store_true", help="change nothing")
+    arguments = parser.parse_args()
+    if arguments.command == "extras":
+        print(",".join(extras()))
+        return
+    text = arguments.document.read_text(encoding="utf-8")
+    current = with_table(text)
+    if arguments.check and text != current:
+        raise SystemExit(
+            f"the table of clients in {arguments.document} is not up to date; write it by "
+            f"python tools/clients.py table {arguments.document}"
+        )
+    if not arguments.check:
+        arguments.document.write_text(current, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
