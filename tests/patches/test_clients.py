@@ -1,0 +1,266 @@
+"""A client is a description in the list: a toy one is patched as the supported ones are."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lazyentity.patches.client import Client
+from lazyentity.patches.clients import CLIENTS, PACKAGES, register
+from tests.support.subprocesses import answer
+from tools import clients
+
+_PROGRAM = """
+import json, logging, sys, warnings
+import lazyentity
+from lazyentity.patches.client import Client
+from lazyentity.patches.clients import CLIENTS, register
+from lazyentity.patches.registry import Seam, replacing
+
+def replace(original, is_active):
+    return lambda: f"lazy {original()}" if is_active() else original()
+
+def toy(name="toy", **options):
+    READ = Seam(f"{name}client", "read", replace, yields=True)
+    described = dict(
+        name=name, distribution=f"{name}-client", supported=">=1.2,<1.4",
+        waits_for_import=f"{name}client", seams=[READ], conversion=READ, reading=[READ],
+    )
+    client = Client(**{**described, **options})
+    register(client)
+    return client
+
+def caught(act):
+    with warnings.catch_warnings(record=True) as all_of_them:
+        warnings.simplefilter("always")
+        act()
+    return [str(one.message) for one in all_of_them if "lazyentity" in str(one.message)]
+
+def refusals(*names):
+    try:
+        lazyentity.patch(*names, strict=True)
+    except RuntimeError as error:
+        return str(error)
+
+def say(**state):
+    print(json.dumps({**state, "patched": lazyentity.patched()}))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two installed clients, the second of which calls the first."""
+    _install(tmp_path, "toy", "def read():\n    return 'stock'\n")
+    _install(tmp_path, "tall", "import toyclient\ndef read():\n    return toyclient.read()\n")
+    (tmp_path / "early.py").write_text("from toyclient import read\n")
+    return tmp_path
+
+
+def _install(folder: Path, name: str, source: str, version: str = "1.3") -> None:
+    package = folder / f"{name}client"
+    package.mkdir(exist_ok=True)
+    (package / "__init__.py").write_text(source)
+    (package / "version.py").write_text(f"__version__ = {version!r}\n")
+    metadata = folder / f"{name}_client-{version}.dist-info"
+    metadata.mkdir(exist_ok=True)
+    (metadata / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {name}-client\nVersion: {version}\n"
+    )
+
+
+def ask(folder: Path, body: str) -> Any:
+    """Run ``body`` in a fresh interpreter; return what it passed to ``say()``, and the state."""
+    path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
+    return answer("-c", _PROGRAM + body, PYTHONPATH=path)
+
+
+@pytest.mark.parametrize("names", ["'toy'", ""])
+def test_is_patched_when_it_is_imported(folder: Path, names: str) -> None:
+    """By its name or with all others, not before the application imports it, and unpatched."""
+    state = ask(
+        folder,
+        f"""
+toy()
+lazyentity.patch({names})
+early = "toyclient" in sys.modules, "toy" in lazyentity.patched()
+import toyclient
+read = [toyclient.read()]
+lazyentity.unpatch("toy")
+read.append(toyclient.read())
+gone = "toy" in lazyentity.patched()
+lazyentity.patch({names})
+read.append(toyclient.read())
+lazyentity.unpatch()
+say(early=early, gone=gone, read=[*read, toyclient.read()])
+""",
+    )
+    assert state == {
+        "early": [False, True],
+        "gone": False,
+        "read": ["lazy stock", "stock", "lazy stock", "stock"],
+        "patched": [],
+    }
+
+
+def test_is_imported_when_that_is_strict(folder: Path) -> None:
+    state = ask(
+        folder,
+        'toy()\nlazyentity.patch("toy", strict=True)\nsay(read=sys.modules["toyclient"].read())',
+    )
+    assert state == {"read": "lazy stock", "patched": ["toy"]}
+
+
+@pytest.mark.parametrize("version", ["1.1", "1.4", "1.4rc1"])
+@pytest.mark.parametrize("is_first", [True, False])
+def test_another_version_is_left_alone(folder: Path, version: str, is_first: bool) -> None:
+    """One warning, imported or not; or an error, if that is strict."""
+    _install(folder, "toy", "def read():\n    return 'stock'\n", version)
+    (folder / "toy_client-1.3.dist-info" / "METADATA").unlink()
+    state = ask(
+        folder,
+        f"""
+toy()
+{"" if is_first else "import toyclient"}
+def act():
+    for _ in range(3):
+        lazyentity.patch("toy")
+    import toyclient
+    lazyentity.patch("toy")
+warned = caught(act)
+import toyclient
+say(warned=warned, refused=refusals("toy"), read=toyclient.read())
+""",
+    )
+    (warned,) = state["warned"]
+    assert f"toy-client {version} is not supported (supported: >=1.2,<1.4)" in warned
+    assert state["refused"] == warned
+    assert state["read"] == "stock"
+    assert state["patched"] == []
+
+
+def test_without_a_version_of_its_own_the_installed_one_counts(folder: Path) -> None:
+    (folder / "toyclient" / "version.py").unlink()
+    state = ask(
+        folder, 'toy()\nimport toyclient\nlazyentity.patch("toy")\nsay(read=toyclient.read())'
+    )
+    assert state == {"read": "lazy stock", "patched": ["toy"]}
+
+
+def test_one_that_is_not_installed(folder: Path) -> None:
+    """That is news only to who asks for it by name."""
+    state = ask(
+        folder,
+        """
+toy("none")
+say(all=caught(lazyentity.patch), named=caught(lambda: lazyentity.patch("none")))
+""",
+    )
+    assert state["all"] == []
+    (warned,) = state["named"]
+    assert "none-client is not installed" in warned
+    assert "none" not in state["patched"]
+
+
+def test_one_that_is_built_on_another(folder: Path) -> None:
+    """It is patched if the other one could be, which is named and not patched with it."""
+    state = ask(
+        folder,
+        """
+toy()
+toy("tall", over=["toy"])
+lazyentity.patch("tall")
+import tallclient
+read = tallclient.read()
+del sys.modules["toyclient"].read
+toy("third", over=["tall"], waits_for_import="tallclient", distribution="tall-client", seams=[])
+say(read=read, warned=caught(lambda: lazyentity.patch("third")))
+""",
+    )
+    assert state["read"] == "lazy stock"
+    (warned,) = state["warned"]
+    assert "toy-client 1.3 cannot be patched" in warned
+    assert state["patched"] == ["tall"]
+
+
+def test_modules_that_were_too_early_are_named(folder: Path) -> None:
+    """Those that imported the conversion by name before, if the client has one."""
+    state = ask(
+        folder,
+        """
+toy()
+import early
+say(warned=caught(lambda: lazyentity.patch("toy")))
+""",
+    )
+    (warned,) = state["warned"]
+    assert "patched too late for these modules" in warned
+    assert warned.endswith(": early")
+
+
+def test_somebody_elses_conversion_stays_in_charge(folder: Path) -> None:
+    """That of the client underneath as well."""
+    state = ask(
+        folder,
+        """
+toy()
+tall = toy("tall", over=["toy"])
+import tallclient, toyclient
+owned = tall.reads_by_own()
+toyclient.read = lambda: "other"
+warned = caught(lambda: lazyentity.patch("tall"))
+say(owned=[owned, tall.reads_by_own()], warned=warned, refused=refusals("toy"))
+""",
+    )
+    assert state["owned"] == [True, False]
+    (warned,) = state["warned"]
+    assert "toyclient.read was replaced by __main__.<lambda>" in warned
+    assert "toyclient.read was replaced" in state["refused"]
+    assert state["patched"] == ["tall"]
+
+
+class TestRegistering:
+    @staticmethod
+    def _client(name: str, *over: str) -> Client:
+        return Client(
+            name=name,
+            distribution="none",
+            supported=">=1,<2",
+            waits_for_import="none",
+            seams=(),
+            over=over,
+        )
+
+    def test_a_name_that_is_taken(self) -> None:
+        with pytest.raises(ValueError, match="there is a client 'datastore' already"):
+            register(self._client("datastore"))
+
+    def test_over_an_unknown_client(self) -> None:
+        with pytest.raises(ValueError, match="'new' is over 'nosuch', which is unknown"):
+            register(self._client("new", "datastore", "nosuch"))
+        assert "new" not in CLIENTS
+
+
+class TestTheList:
+    """setup.py, the tools and the docs read the sources of what patch() imports."""
+
+    def test_packages_are_named_like_their_clients(self) -> None:
+        assert tuple(CLIENTS) == PACKAGES
+
+    def test_it_is_read_as_it_is_imported(self) -> None:
+        assert [
+            (client.name, client.distribution, client.versions) for client in clients.clients()
+        ] == [(client.name, client.distribution, client.supported) for client in CLIENTS.values()]
+
+    def test_extras(self) -> None:
+        """Each client has one but the client that lazyentity itself needs."""
+        assert [*clients.extras()] == [name for name in PACKAGES if name != clients.REQUIRED]
+
+    def test_a_table_that_is_out_of_date_is_noticed(self) -> None:
+        text = f"before\n.. clients-start\n\n{clients.table()}\n\n.. clients-end\nafter\n"
+        assert clients.with_table(text) == text
+        assert clients.with_table(text.replace("ndb", "nbd")) == text
+        with pytest.raises(ValueError, match="no table of clients"):
+            clients.with_table("text")
