@@ -1,9 +1,9 @@
 """Replacing attributes of other people's modules, and putting them back.
 
 A :class:`Seam` is one attribute and its replacement; a :class:`Patch` is all the seams of one
-client, replaced together or not at all. Originals are saved once and restored by identity: what
-somebody else put over ours in the meantime stays where it is, and ours, underneath, does what the
-original did.
+client, replaced together or not at all. Originals are saved once and restored by identity. If
+somebody else wrapped a replacement in the meantime, the wrapper stays, and the replacement
+underneath calls the original.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ class Place:
         return f"{self.module}.{self.path}"
 
     def current(self) -> Any:
-        """Return what stands there now.
+        """Return the value of the attribute now.
 
         Raises:
-            AttributeError, ImportError: if nothing does.
+            AttributeError, ImportError: if there is no such attribute.
         """
         return wrapt.resolve_path(self.module, self.path)[2]
 
     def is_own(self) -> bool:
-        """Say whether a function of the module itself stands there, nobody's wrapper of it."""
+        """Whether the attribute is a function of the module itself, and no wrapper of one."""
         module = sys.modules[self.module]
         return is_of(module, getattr(module, self.path, None))
 
     def is_foreign(self) -> bool:
-        """Say whether somebody else put something there."""
+        """Whether somebody else replaced the attribute."""
         return hasattr(sys.modules[self.module], self.path) and not self.is_own()
 
 
@@ -59,7 +59,7 @@ class Seam(Place):
         module, path: as for :class:`Place`.
         replace: called with the original and with a function that says whether the patch is active;
             returns the replacement. An inactive replacement must do what the original does.
-        yields: whether what somebody else put there is left there, and nothing replaced.
+        yields: whether somebody else's replacement stays, and this one is not installed.
     """
 
     def __init__(
@@ -82,17 +82,17 @@ class Seam(Place):
         return (self._replacement is not None and current is self._replacement) or super().is_own()
 
     def is_foreign(self) -> bool:
-        """As :meth:`Place.is_foreign`; no matter a wrapper that names the replacement."""
+        """As :meth:`Place.is_foreign`, but for wrappers that name the replacement."""
         return super().is_foreign() and not (
             self._replacement is not None and _wraps(self.current(), self._replacement)
         )
 
     def stands(self, current: Any) -> bool:
-        """Say whether ``current``, found at the seam, is the replacement itself."""
+        """Whether ``current``, found at the seam, is the replacement itself."""
         return current is self._replacement
 
     def resolve(self) -> Any:
-        """Return what stands at the seam now.
+        """Return the value of the attribute now, which its holder has to have itself.
 
         Raises:
             AttributeError, ImportError: if there is no such attribute, or only an inherited one.
@@ -115,7 +115,7 @@ class Seam(Place):
         self._replacement = replacement
 
     def remove(self) -> None:
-        """Put the original back, if it is the replacement that stands there."""
+        """Put the original back, unless somebody else replaced the replacement."""
         if self._replacement is None:
             return
         parent, attribute, current = wrapt.resolve_path(self.module, self.path)
@@ -129,7 +129,7 @@ class ClassSeam(Seam):
 
 
 def _wraps(outer: Any, inner: Any) -> bool:
-    """Say whether ``outer`` is ``inner`` or a wrapper of it that says so in the usual way."""
+    """Whether ``outer`` is ``inner``, or a wrapper of it with the usual ``__wrapped__``."""
     seen: set[int] = set()
     while outer is not None and id(outer) not in seen:
         if outer is inner:
@@ -147,13 +147,13 @@ class Patch:
     """The seams of one client.
 
     Args:
-        seams: what is replaced.
-        uses: what else the replacements use of the client that is private to it, by module: dotted
-            paths, of functions, classes, and of attributes of a class or of its instances.
+        seams: the attributes to replace.
+        uses: the other private names of the client that the replacements use, by module: dotted
+            paths of functions, classes, and of attributes of a class or of its instances.
 
     Attributes:
-        active: whether the replacements do anything but what the originals do.
-        eager: whether reads return stock entities, or models as ndb makes them, while it is active.
+        active: whether the replacements do their work, and not that of the originals.
+        eager: whether reads return stock entities, or stock models, while it is active.
     """
 
     def __init__(
@@ -183,7 +183,7 @@ class Patch:
         """Install every seam, or none.
 
         Raises:
-            Exception: any, if the client is not what the replacements are made for.
+            Exception: any, if the replacements are not made for this version of the client.
         """
         if self.active:
             return
@@ -201,14 +201,14 @@ class Patch:
         self.active = True
 
     def revert(self) -> None:
-        """Put back every original; what was wrapped meanwhile does what the original does."""
+        """Put back every original; replacements that were wrapped meanwhile call theirs."""
         self.active = self.eager = False
         for seam in self.seams:
             seam.remove()
 
 
 def _require(module: Any, path: str) -> None:
-    """Check that a module has what is at a dotted path.
+    """Check that a module has an attribute at a dotted path.
 
     Raises:
         AttributeError: if it has not. An attribute that no class has is there if a method of the
@@ -235,7 +235,7 @@ def _names_in_methods(kind: type) -> set[Any]:
 
 
 def replacing(module: str, name: str) -> Callable[[Any, Callable[[], bool]], Any]:
-    """Replace by what a function of ours makes of the original.
+    """Replace by the value that a function of ours makes of the original.
 
     Args:
         module: within ``lazyentity.patches``. It may import the client, and so is imported no
@@ -246,7 +246,7 @@ def replacing(module: str, name: str) -> Callable[[Any, Callable[[], bool]], Any
 
 
 def calling(module: str, name: str) -> Callable[[Any, Callable[[], bool]], Any]:
-    """Replace by what calls a function of ours, given the original and then the arguments.
+    """Replace by a function that calls one of ours with the original and then the arguments.
 
     The function is named as for :func:`replacing`.
     """
@@ -271,9 +271,9 @@ def ours(module: str, name: str) -> Any:
 
 
 def is_of(module: Any, function: Any) -> bool:
-    """Say whether a function was defined in a module.
+    """Whether a function was defined in a module.
 
-    By type and code, for a wrapper may equal what it wraps and have all of its attributes.
+    Its type and code tell: a wrapper may equal the function and have all of its attributes.
     """
     return type(function) is FunctionType and function.__code__.co_filename == module.__file__
 

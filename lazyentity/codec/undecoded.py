@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, NoReturn
 
 _LEAKED = (
-    "an undecoded property was read from the storage of a LazyEntity, or of a dict of a model, "
+    "an undecoded property was read from the storage of a LazyEntity, or of another lazy dict, "
     "past its dict methods; pass lazyentity.materialize(entity) instead"
 )
 
@@ -82,8 +82,7 @@ def holds_undecoded(value: Any, *, trusts_lazy: bool = False) -> bool:
 
     Args:
         value: any value.
-        trusts_lazy: whether to skip lazy entities and the dicts of models: values were checked
-            when they were assigned to them.
+        trusts_lazy: whether to skip lazy dicts: values were checked when they were assigned to them.
     """
     if value is UNDECODED:
         return True
