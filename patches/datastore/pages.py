@@ -13,7 +13,8 @@ from typing import Any
 
 from google.api_core import page_iterator
 
-from lazyentity.patches.api.entities import HANDLES
+from lazyentity._backend import EntityBytes
+from lazyentity.patches.api.entities import EntityHandle
 from lazyentity.patches.datastore.delivery import UNTOUCHED
 
 # Bound now: LazyPage is made for these methods, and somebody may replace them.
@@ -26,7 +27,7 @@ _ATTRIBUTES = frozenset(
 )
 
 _list_iterator: type = type(iter([]))
-_to_entity = operator.methodcaller("to_entity")
+_UNOPENED = {EntityHandle}
 
 
 class LazyPage(page_iterator.Page):
@@ -38,12 +39,11 @@ class LazyPage(page_iterator.Page):
     """
 
     def __iter__(self) -> Iterator[Any]:
-        if self._item_to_value is UNTOUCHED.item_to_entity and self._has_handles():
-            return map(_to_entity, self._item_iter)
+        is_plain = self._item_to_value is UNTOUCHED.item_to_entity
+        if is_plain and set(map(type, copy.copy(self._item_iter))) <= _UNOPENED:
+            # The method of the backend itself: finding it for each entity takes a third longer.
+            return map(EntityBytes.to_entity, self._item_iter)
         return map(functools.partial(self._item_to_value, self._parent), self._item_iter)
-
-    def _has_handles(self) -> bool:
-        return set(map(type, copy.copy(self._item_iter))) <= HANDLES
 
     @property
     def remaining(self) -> int:
