@@ -21,9 +21,11 @@ from lazyentity.native.tags cimport (
     QUERY_BATCH,
     RESULT_ENTITY,
 )
+from lazyentity.native.values cimport decode_key
 from lazyentity.native.wire cimport Bytes, read_length, read_varint, skip_field
 
-from lazyentity.codec import shadow
+from lazyentity.codec import fallback, shadow
+from lazyentity.codec.undecoded import UNDECODED
 
 
 cdef class Conversion:
@@ -65,22 +67,12 @@ cdef class EntityBytes:
     @property
     def serialised_key(self):
         """As :attr:`lazyentity.pure.responses.EntityBytes.serialised_key`."""
-        cdef Bytes at = <Bytes>PyBytes_AS_STRING(self._response) + self._start
-        cdef Bytes end = <Bytes>PyBytes_AS_STRING(self._response) + self._end
-        cdef Bytes span_end
-        cdef bytes key = None
-        cdef uint8_t tag
-        while at < end:
-            tag = at[0]
-            at += 1
-            if not read_length(&at, end, &span_end):
-                return None
-            if tag == ENTITY_KEY and key is None:
-                key = PyBytes_FromStringAndSize(<const char*>at, span_end - at)
-            elif tag != ENTITY_PROPERTIES:
-                return None
-            at = span_end
-        return key
+        cdef Bytes base = <Bytes>PyBytes_AS_STRING(self._response)
+        cdef Bytes key
+        cdef Bytes key_end
+        if not _find_only_key(base + self._start, base + self._end, &key, &key_end):
+            return None
+        return PyBytes_FromStringAndSize(<const char*>key, key_end - key)
 
     def _retyped(self, type kind not None):
         """As :meth:`lazyentity.pure.responses.EntityBytes._retyped`."""
@@ -140,9 +132,40 @@ cdef class ResultBytes:
         entity._end = self._entity_end
         return entity
 
+    def entity_key(self):
+        """As :meth:`lazyentity.pure.responses.ResultBytes.entity_key`."""
+        cdef Bytes base = <Bytes>PyBytes_AS_STRING(self._response)
+        cdef Bytes start
+        cdef Bytes end
+        if _find_only_key(base + self._entity_start, base + self._entity_end, &start, &end):
+            key = decode_key(start, end)
+            if key is not UNDECODED:
+                return key
+        return fallback.key(self._response[self._entity_start : self._entity_end])
+
     def serialised(self):
         """As :meth:`lazyentity.pure.responses.ResultBytes.serialised`."""
         return self._response[self._start : self._end]
+
+
+cdef bint _find_only_key(Bytes at, Bytes end, Bytes* key, Bytes* key_end) noexcept nogil:
+    # Finds the key of an entity in the encoding that servers send; answers 0 in any other, and if
+    # there is none.
+    cdef Bytes span_end
+    cdef uint8_t tag
+    key[0] = NULL
+    while at < end:
+        tag = at[0]
+        at += 1
+        if not read_length(&at, end, &span_end):
+            return 0
+        if tag == ENTITY_KEY and key[0] == NULL:
+            key[0] = at
+            key_end[0] = span_end
+        elif tag != ENTITY_PROPERTIES:
+            return 0
+        at = span_end
+    return key[0] != NULL
 
 
 cdef class _Splitter:

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from lazyentity.codec import shadow
+from google.cloud.datastore.key import Key
+
+from lazyentity.codec import fallback, shadow
 
 _new: Callable[[Any], Any] = object.__new__
 
@@ -109,16 +111,29 @@ class ResultBytes:
     def entity(self) -> Any:
         """The entity of this result, still serialised."""
         entity = _new(self.entity_type)
-        occurrences = self._result.entity
-        # Concatenating encodings is how protobuf defines to merge them.
-        entity.raw = occurrences[0] if len(occurrences) == 1 else b"".join(occurrences)
+        entity.raw = _joined(self._result.entity)
         entity.conversion = self.conversion
         return entity
+
+    def entity_key(self) -> Key | None:
+        """Decode the key of the entity, and nothing else of it; None if there is none.
+
+        Raises:
+            google.protobuf.message.DecodeError: if the bytes of the key are malformed.
+            ValueError: as the client raises it, if it could not have converted the key.
+        """
+        return fallback.key(_joined(self._result.entity))
 
     def serialised(self) -> bytes:
         """Return the serialised ``google.datastore.v1.EntityResult``."""
         serialised: bytes = self._result.SerializeToString()
         return serialised
+
+
+def _joined(occurrences: Any) -> bytes:
+    # Concatenating encodings is how protobuf defines to merge them.
+    joined: bytes = occurrences[0] if len(occurrences) == 1 else b"".join(occurrences)
+    return joined
 
 
 def _take(message: Any, field: str, conversion: Conversion, result_type: Any) -> tuple[Any, ...]:

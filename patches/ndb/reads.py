@@ -91,14 +91,14 @@ def replace_kind(original: property, is_active: Callable[[], bool]) -> property:
 
 
 def result_key(original: Callable[[Any], Any], result: Any) -> Any:
-    """Return the key of a result of a query, without proto-plus.
+    """Return the key of a result of a query, without proto-plus and without parsing the entity.
 
     Args:
         original: the method ``key`` of the result.
         result: ndb's own ``_Result``.
     """
     if result._key is None and type(result.result_pb) is EntityResult:
-        ds_key = result.result_pb.entity.to_entity().key
+        ds_key = result.result_pb.entity_key()
         if ds_key is not None:
             result._key = Key._from_ds_key(ds_key)
     return original(result)

@@ -148,3 +148,17 @@ def test_wrapped_iterators_are_called_as_before(client: datastore.Client) -> Non
     iterator: Any = lazyentity.wrap(client).query(kind=KIND).fetch()
     assert isinstance(iterator, query.Iterator)
     assert (type(iterator).__name__, type(iterator).__module__) == ("Iterator", query.__name__)
+
+
+def test_an_entity_that_was_changed_is_converted_as_it_is(client: datastore.Client) -> None:
+    """A wrapper may change the message of an entity before its page is iterated."""
+    iterator: Any = lazyentity.wrap(client).query(kind=KIND).fetch(limit=2)
+    page = next(iterator.pages)
+    assert type(page) is LazyPage
+    changed, untouched = page._item_iter.__reduce__()[1][0]
+    changed._pb.properties["added"].string_value = "x"
+    first, second = page
+    assert first["added"] == "x"
+    assert isinstance(first, lazyentity.LazyEntity)
+    assert "added" not in second
+    assert untouched.to_entity() == second

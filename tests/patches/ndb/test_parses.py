@@ -1,0 +1,163 @@
+"""How often messages are parsed and serialised on the way from a response to models."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest import mock
+
+import pytest
+from google.cloud import ndb
+from google.cloud.datastore.entity import Entity
+from google.cloud.datastore.helpers import entity_to_protobuf
+from google.cloud.datastore.key import Key
+from google.cloud.datastore_v1.types import datastore as datastore_pb2
+from google.cloud.datastore_v1.types import query as query_pb2
+from google.cloud.ndb import _datastore_query
+
+import lazyentity
+from lazyentity.patches.api.entities import EntityHandle
+from lazyentity.patches.api.responses import RunQueryResponse
+from lazyentity.patches.ndb.reads import _query_response
+from tests.patches.ndb.clients import make_client
+from tests.patches.ndb.conftest import Server
+
+COUNT = 7
+_PARSING = frozenset(("FromString", "ParseFromString", "MergeFromString"))
+_FULL = query_pb2.EntityResult.ResultType.FULL
+_PROJECTION = query_pb2.EntityResult.ResultType.PROJECTION
+_KEY_ONLY = query_pb2.EntityResult.ResultType.KEY_ONLY
+
+
+class Parsed(ndb.Model):
+    number = ndb.IntegerProperty()
+
+
+@contextmanager
+def calls() -> Iterator[Counter[tuple[str, str]]]:
+    """Count the calls of upb in this thread, by message and by ``parse`` or ``serialise``.
+
+    Only the API's own messages count: those of the shadow schema leave entities and keys as bytes.
+    """
+    counted: Counter[tuple[str, str]] = Counter()
+
+    def note(_frame: Any, event: str, function: Any) -> None:
+        if event != "c_call":
+            return
+        name = function.__name__
+        if name in _PARSING or name == "SerializeToString":
+            message = function.__self__
+            kind = message if isinstance(message, type) else type(message)
+            if kind in _API_MESSAGES:
+                what = "parse" if name in _PARSING else "serialise"
+                counted[kind.DESCRIPTOR.name, what] += 1  # type: ignore[attr-defined]  # a message
+
+    sys.setprofile(note)
+    try:
+        yield counted
+    finally:
+        sys.setprofile(None)
+
+
+def _api_messages() -> frozenset[Any]:
+    entity = datastore_pb2.LookupResponse.pb()().found.add().entity
+    response = datastore_pb2.RunQueryResponse.pb()
+    result = response().batch.entity_results.add()
+    return frozenset((type(entity), type(entity.key), type(result), response))
+
+
+_API_MESSAGES = _api_messages()
+
+
+def _response(kind: Any) -> bytes:
+    results = []
+    for number in range(COUNT):
+        entity = Entity(Key("Parsed", number + 1, project="p"))
+        entity["number"] = number
+        results.append({"entity": entity_to_protobuf(entity), "cursor": b"c"})
+    batch = {"entity_results": results, "entity_result_type": kind}
+    raw: bytes = datastore_pb2.RunQueryResponse.serialize(
+        datastore_pb2.RunQueryResponse(batch=batch)
+    )
+    return raw
+
+
+def test_stock_parses_are_counted() -> None:
+    """A count of zero would say nothing if nothing was ever counted."""
+    with calls() as counted:
+        response = datastore_pb2.RunQueryResponse.pb().FromString(_response(_FULL))
+        response.batch.entity_results[0].entity.key.SerializeToString()
+    assert counted["RunQueryResponse", "parse"] == 1
+    assert counted["Key", "serialise"] == 1
+
+
+@pytest.mark.parametrize("kind", [_PROJECTION, _KEY_ONLY])
+def test_responses_of_other_queries(kind: Any) -> None:
+    """Each result is parsed once, as the message that ndb gets, and none is serialised again."""
+    raw = _response(kind)
+    with calls() as counted:
+        response = _query_response(raw)
+        keys = [result.entity.key for result in response.batch.entity_results]
+    assert len(keys) == COUNT
+    # The response itself is parsed without its results.
+    assert counted == {("RunQueryResponse", "parse"): 1, ("EntityResult", "parse"): COUNT}
+
+
+def _key_of(result_pb: Any) -> Any:
+    return _datastore_query._Result(_FULL, result_pb).key()
+
+
+def _no_conversion() -> Any:
+    return mock.patch.object(EntityHandle, "to_entity", side_effect=AssertionError)
+
+
+def test_keys_of_results() -> None:
+    """The key of a result is decoded without its entity, and is the one that stock ndb gives."""
+    raw = _response(_FULL)
+    stock = datastore_pb2.RunQueryResponse.deserialize(raw).batch.entity_results
+    lazyentity.patch("ndb")
+    try:
+        response = RunQueryResponse.deserialize(raw)
+        with make_client("localhost:1").context(), _no_conversion(), calls() as counted:
+            keys = [_key_of(result) for result in response.batch.entity_results]
+        lazyentity.unpatch("ndb")
+        with make_client("localhost:1").context():
+            assert keys == [_key_of(result) for result in stock]
+    finally:
+        lazyentity.unpatch("ndb")
+    assert counted["Entity", "parse"] == 0
+    assert counted["Key", "parse"] <= COUNT
+    assert counted["Key", "serialise"] == 0
+
+
+READS: dict[str, Callable[[list[Any]], list[Any]]] = {
+    "get_multi": lambda keys: ndb.get_multi(keys),
+    "fetch": lambda _keys: Parsed.query().fetch(),
+}
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+def test_models(loopback: Server, namespace: str, read: Callable[[list[Any]], list[Any]]) -> None:
+    """No entity is parsed more than once, and a key is serialised only to ask for it.
+
+    ndb itself keeps the keys of a batch of lookups serialised, and parses each for the request.
+    """
+    client = make_client(loopback.host, namespace=namespace)
+    with client.context():
+        keys = ndb.put_multi([Parsed(id=number + 1, number=number) for number in range(COUNT)])
+    lazyentity.patch("ndb")
+    try:
+        with client.context(), calls() as counted:
+            found = read(keys)
+            assert sorted(one.key.id() for one in found) == [*range(1, COUNT + 1)]
+    finally:
+        lazyentity.unpatch("ndb")
+    asked = COUNT if read is READS["get_multi"] else 0
+    decoded = 0 if lazyentity.backend == "native" else COUNT
+    assert counted["Entity", "parse"] == decoded
+    assert counted["Key", "serialise"] == asked
+    # The pure backend parses the key of a result, and that of its model.
+    assert counted["Key", "parse"] == asked + decoded * (1 if asked else 2)
