@@ -1,4 +1,4 @@
-"""Doing something to a module when the application imports it, and not importing it before."""
+"""Acting when the application imports a module, without importing it before."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class WhenImported:
 
     Args:
         module: dotted name of the module or package.
-        action: called once it was imported, if it is :attr:`awaited` at that time. What it raises
-            is raised by the import.
+        action: called once it was imported, if it is :attr:`awaited` at that time. The import
+            raises the errors of the action.
 
     Attributes:
         awaited: whether the import is being waited for.
@@ -31,17 +31,17 @@ class WhenImported:
         self._is_registered = False
 
     def is_installed(self) -> bool:
-        """Say whether the module could be imported, or was."""
+        """Whether the module could be imported, or was."""
         if self.is_imported():
             return True
         try:
             return importlib.util.find_spec(self._module) is not None
         except (ModuleNotFoundError, ValueError):
-            # Of a package around it; of a module that says not where it is from.
+            # A package around it is missing; or the module was imported without a spec.
             return False
 
     def is_imported(self) -> bool:
-        """Say whether somebody has imported the module, or is importing it."""
+        """Whether the module was imported, or is being imported."""
         return sys.modules.get(self._module) is not None
 
     def wait(self) -> None:
@@ -52,7 +52,7 @@ class WhenImported:
         """
         self.awaited = True
         if self.is_imported() and not (self._is_registered and self._is_being_imported()):
-            # Not by wrapt, which holds a lock of its own while it calls.
+            # Not registered with wrapt, which calls with a lock of its own held.
             self._imported(None)
         elif not self._is_registered:
             self._is_registered = True

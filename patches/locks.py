@@ -1,4 +1,4 @@
-"""A lock that a forked child can take, whoever held it in the parent."""
+"""A lock that a forked child can take, whichever thread held it in the parent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Warnings of what is not patched."""
+"""Warnings that a client is not patched, or not everywhere."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from sys import getsizeof
 from typing import Any
 
 MAX_BYTES = 4 * 1024 * 1024
-"""The bytes that all learned shapes may take; ndb's models may take as much again."""
+"""The bytes that one cache of learned names may take."""
 
 
 def learned_bytes(signature: Hashable, template: dict[str, Any]) -> int:

@@ -16,7 +16,7 @@ PART_OF = "_lazyentity_request"
 _LookupRequest: Any = datastore_pb2.LookupRequest.pb()
 _CommitRequest: Any = datastore_pb2.CommitRequest.pb()
 
-# What the client puts into its requests, with the types that it puts there.
+# The fields of the requests that clients make, with their types.
 _LOOKUP_FIELDS: dict[str, tuple[type, ...]] = {
     "project_id": (str,),
     "database_id": (str,),
@@ -36,7 +36,7 @@ def lookup_request(request: Any) -> Any:
     """Return the ``LookupRequest`` that proto-plus would make of ``request``.
 
     Args:
-        request: what the client's API objects take. What is not a dict as the client makes it is
+        request: the argument of the API's method. Anything but a dict with the expected fields is
             returned as it is.
     """
     fields = _fields_as_expected(request, _LOOKUP_FIELDS)
@@ -79,7 +79,7 @@ def commit_request(request: Any) -> Any:
 def _fields_as_expected(
     request: Any, expected: dict[str, tuple[type, ...]]
 ) -> dict[str, Any] | None:
-    """Return the fields of ``request`` that are set; None, if it is not as the client makes it."""
+    """Return the fields of ``request`` that are set; None, if there are others or other types."""
     if type(request) is not dict:
         return None
     fields = {name: value for name, value in request.items() if value is not None}

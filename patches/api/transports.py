@@ -1,9 +1,9 @@
-"""The transport seam: the client's own API objects, but with responses left undecoded.
+"""The generated gRPC client and its transport, with responses left undecoded.
 
-For each kind of API object that a client makes there is a subclass that differs in two things: the
-class that ``lookup`` and ``run_query`` deserialise their responses with, and how ``lookup`` and
-``commit`` make a message of their requests. Retry, timeout, routing headers, authentication and
-logging are the client's own; so is the connection.
+The subclasses here differ from the generated classes in two things: the class that ``lookup`` and
+``run_query`` deserialise their responses with, and the way from the arguments of ``lookup`` and
+``commit`` to a message. Retry, timeout, routing headers, authentication, logging and the connection
+are those of the generated classes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lazyentity.codec.mode import is_eager
 from lazyentity.patches.api.requests import commit_request, lookup_request
 from lazyentity.patches.api.responses import LookupResponse, RunQueryResponse
 
-# What somebody else puts in their place is given what the client gives it.
+# A replacement that somebody else puts in their place gets the request that the client makes.
 _grpc_lookup = DatastoreClient.lookup
 _grpc_commit = DatastoreClient.commit
 

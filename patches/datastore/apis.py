@@ -88,7 +88,7 @@ def lazy_api(api: Any) -> Any:
 
 
 def _http_reads_replaced(api: Any) -> bool:
-    # The lazy counterpart sends reads by itself, and would pass by what stands in the class now.
+    # The lazy counterpart sends reads by itself, and would bypass a replacement in the class.
     stock = _http.HTTPDatastoreAPI
     return type(api) is stock and (
         stock.lookup is not _http_lookup or stock.run_query is not _http_run_query

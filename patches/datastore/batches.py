@@ -63,5 +63,5 @@ def assign_in_mutation(message: Any, assign: Callable[[Any], bool]) -> None:
         mutation._pb.Clear()
         raise
     if not fits:
-        # Copying parses, and that is where the client refuses what goes too deep.
+        # Copying parses, and so refuses a message that is nested too deep, as the client does.
         vars(mutation).pop(PART_OF, None)

@@ -19,7 +19,7 @@ def entity_to_protobuf(entity: Any, original: Callable[[Any], Any]) -> Any:
 
     Args:
         entity: a lazy or a stock entity.
-        original: the client's own ``entity_to_protobuf``, for what is no entity.
+        original: the client's own ``entity_to_protobuf``, for any other object.
 
     Raises:
         Whatever the client raises for a value of the entity.
@@ -41,7 +41,7 @@ def assign_entity_to_pb(entity_pb: Any, entity: Any, original: Callable[[Any, An
     Args:
         entity_pb: a ``google.cloud.datastore_v1.types.Entity``.
         entity: a lazy or a stock entity.
-        original: the client's own ``_assign_entity_to_pb``, for what is none of that.
+        original: the client's own ``_assign_entity_to_pb``, for any other objects.
 
     Raises:
         As :func:`entity_to_protobuf`.

@@ -19,14 +19,14 @@ def key_to_protobuf(key: Any, original: Callable[[Any], Any]) -> Any:
     Args:
         key: a ``google.cloud.datastore.Key``.
         original: the client's own ``Key.to_protobuf``. It makes the message of a key of any other
-            class, and says what is wrong with one that has no message.
+            class, and raises the error of one that has no message.
     """
     message = key_message(key) if type(key) is Key and DIRECT else None
     return original(key) if message is None else wrapped(entity_pb2.Key, message)
 
 
 def key_is_partial(key: Any, original: Callable[[Any], Any]) -> Any:
-    """Say whether a key has neither an id nor a name.
+    """Whether a key has neither an id nor a name.
 
     The client copies the whole path for that, twice.
 

@@ -1,4 +1,4 @@
-"""Where google-cloud-datastore is patched: a client's API object, conversions, keys, pages.
+"""The seams of google-cloud-datastore: a client's API object, conversions, keys, pages.
 
 Nothing of it is imported before the application imports it.
 """

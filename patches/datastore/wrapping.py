@@ -39,7 +39,7 @@ class _LazyReads:
 
 
 class _LazyClient(_LazyReads, datastore_client.Client):
-    """What a wrapped client does differently; a caller's own subclass goes before it."""
+    """The differences of a wrapped client; a caller's own subclass goes before it."""
 
     @property
     def _datastore_api(self) -> Any:
@@ -98,14 +98,14 @@ class _LazyClient(_LazyReads, datastore_client.Client):
 
 
 class _LazyIterator(Iterator):
-    """What the iterator of a wrapped query does differently."""
+    """The differences of the iterator of a wrapped query."""
 
     def _next_page(self) -> Any:
         return lazy_page(super()._next_page())  # type: ignore[no-untyped-call]  # upstream is untyped
 
 
 class _LazyQuery(_LazyReads, Query):
-    """What a wrapped query does differently; a caller's own subclass goes before it."""
+    """The differences of a wrapped query; a caller's own subclass goes before it."""
 
     def fetch(self, *args: Any, **kwargs: Any) -> Any:
         """As ``Query.fetch``; the iterator gives lazy entities."""
@@ -127,7 +127,7 @@ def _subclass(kind: type, lazy: type, stock: type) -> type:
             f"wrap() cannot share the state of a {kind.__qualname__}: "
             f"it keeps {slots[0]!r} in a slot"
         )
-    # Named like the class it stands for: what prints or inspects it sees the caller's.
+    # Named like the caller's class, which code that prints or inspects it expects.
     bases = (lazy,) if kind is stock else (kind, lazy)
     return type(kind.__name__, bases, {"__module__": kind.__module__, "__doc__": kind.__doc__})
 
@@ -137,7 +137,7 @@ _subclasses: dict[type, type] = {}
 
 
 def _lazy_subclass(kind: type) -> type | None:
-    """Return the class of what wraps an instance of ``kind``; None, if nothing does."""
+    """Return the class that wraps an instance of ``kind``; None, if there is none."""
     if issubclass(kind, _LazyReads):
         return kind
     for stock, lazy in ((datastore_client.Client, _LazyClient), (Query, _LazyQuery)):
@@ -170,12 +170,14 @@ def wrap(
 ) -> _Wrapped:
     """Return a query or client like the given one, whose reads return lazy entities.
 
-    Nothing else in the process changes, not even the object that was given; but the two share their
-    state, so that what is set on the one is set on the other: filters, limits, the current batch or
-    transaction, the connection. Queries made by a wrapped client are wrapped as well, with the same
-    options. A wrapped object is an instance of the class of what it wraps. One that is wrapped
-    already is returned as it is if there are no options; else the result has the options that are
-    given here, and no others, and the first one keeps its own.
+    Nothing else in the process changes, not even the given object.
+
+    - The two objects share their state: filters, limits, the current batch or transaction, the
+      connection. Setting one of them on either object sets it on both.
+    - Queries made by a wrapped client are wrapped as well, with the same options.
+    - A wrapped object is an instance of the class of the object that it wraps.
+    - An object that is wrapped already is returned as it is if there are no options. With options,
+      the result has these and no others, and the given object keeps its own.
 
     The options are for the entities that the query returns, or the client's ``get()``,
     ``get_multi()`` and queries, and not for those embedded in them. Stock entities, as they are
@@ -184,8 +186,8 @@ def wrap(
     Args:
         query_or_client: a ``google.cloud.datastore`` ``Query`` or ``Client``.
         prefetch: names of properties that are decoded before an entity is handed out. Those that an
-            entity lacks are passed over. What is wrong with one of them is raised where the entity
-            is asked for, as reading the property would raise it.
+            entity lacks are passed over. A malformed one raises where the entity is asked for, as
+            reading the property would.
         strict: refuse to decode anything else. Whatever would decode a property that was neither
             prefetched nor assigned raises RuntimeError; ``lazyentity.prefetch(entity, name)`` still
             decodes. ``raw()`` and writing the entity are not refused.

@@ -1,7 +1,7 @@
-"""The dynamic properties of an ``Expando``: those that ndb makes for what the class lacks.
+"""The dynamic properties of an ``Expando``: those of the entity that the class does not define.
 
-ndb makes one for each property that an entity is stored with, when it makes the model; here each is
-made when it is first asked for. Only which there are is told at once: a null makes none.
+ndb makes a property for each of them when it makes the model; here each is made when it is first
+asked for. Only their names are known at once: a null makes no property.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _property_init = model.Property.__init__
 _NULL, _ARRAY = CASE_NUMBERS["null_value"], CASE_NUMBERS["array_value"]
 _NULL_OR_ARRAY_ONLY = bytes(number if number in (_NULL, _ARRAY) else 0 for number in range(256))
 
-# What giving a dynamic property a base value comes down to.
+# The methods that give a dynamic property a base value.
 _SETTING = Methods("_call_shallow_validation", "_do_validate", "_set_value", "_store_value")
 _setattr = _Expando.__setattr__
 _clone_properties = model.Model._clone_properties
@@ -65,7 +65,7 @@ _PATTERNS: BoundedCache[tuple[DynamicProperties, bytes], _Pattern] = BoundedCach
 
 
 class DynamicProperties:
-    """Makes what depends on the dynamic properties of entities that have the same names.
+    """Makes the dynamic properties of entities that have the same names.
 
     Attributes:
         names: of the properties that the class does not define.
@@ -126,7 +126,7 @@ class DynamicProperties:
         return made
 
     def of(self, entity: Any) -> tuple[dict[str, Any], LazyProperties | None]:
-        """Return what a model of an entity has.
+        """Return the values and the properties of a model of an entity.
 
         Args:
             entity: a lazy entity.
@@ -196,7 +196,7 @@ def is_dynamic(model_class: Any, stored_name: str, name: str) -> bool:
     Args:
         model_class: a subclass of ``ndb.Expando``.
         stored_name: the name in the entity.
-        name: what the class makes of it.
+        name: the code name that the class has for it.
     """
     return (
         name == stored_name

@@ -23,7 +23,7 @@ def _end_as_tasklet(future: Any, error: Exception) -> None:
     if isinstance(error, Return):
         future.set_result(_get_return_value(error))
     elif isinstance(error, StopIteration):
-        # What Python makes of it in a generator.
+        # Python raises this in place of a StopIteration in a generator.
         failure = RuntimeError("generator raised StopIteration")
         failure.__cause__ = error
         future.set_exception(failure)
@@ -34,8 +34,8 @@ def _end_as_tasklet(future: Any, error: Exception) -> None:
 def lookup(original: Callable[[Any, Any], Any], key: Any, options: Any) -> Any:
     """Return the future of the entity of a key.
 
-    Where there is no global cache, that is what the batch of lookups gives; ndb's own tasklet would
-    only pass it on.
+    Without a global cache, that is the future of the batch of lookups, whose result ndb's own
+    tasklet would only pass on.
 
     Args:
         original: ndb's own ``lookup``.
@@ -49,7 +49,7 @@ def lookup(original: Callable[[Any, Any], Any], key: Any, options: Any) -> Any:
         if not context._use_datastore(key, options):
             raise TypeError("use_global_cache and use_datastore can't both be False")
         return _batch.get_batch(_datastore_api._LookupBatch, options).add(key)
-    except Exception as error:  # noqa: BLE001  # whoever asks for the result gets it
+    except Exception as error:  # noqa: BLE001  # the result of the future raises it
         future = Future(info="lookup")
         _end_as_tasklet(future, error)
         return future
@@ -81,7 +81,7 @@ def get_async(original: Callable[..., Any], key: Any, *args: Any, **kwargs: Any)
 
 
 class Get(Future):  # type: ignore[misc]  # ndb has no types
-    """The future of the model of a key: what the tasklet in ndb's ``Key.get_async`` comes to.
+    """The future of the model of a key, in place of the tasklet in ndb's ``Key.get_async``.
 
     Args:
         key: a ``ndb.Key``.
@@ -91,7 +91,7 @@ class Get(Future):  # type: ignore[misc]  # ndb has no types
     def __init__(self, key: Any, options: Any) -> None:
         super().__init__(info="get")
         context = self._context = get_context()
-        # What stands there now, as ndb looks it up at each call: a mock may.
+        # Looked up at each call, as ndb does: it may be a mock.
         self._api = ndb._datastore_api
         self._key = key
         self._waiting_on: Any = None
@@ -138,7 +138,7 @@ class Get(Future):  # type: ignore[misc]  # ndb has no types
         return found
 
     def cancel(self) -> None:
-        """Cancel what is waited for."""
+        """Cancel the look-up."""
         if self._waiting_on:
             self._waiting_on.cancel()
         else:
@@ -166,7 +166,7 @@ def lookup_callback(original: Callable[[Any, Any], Any], batch: Any, call: Any) 
         return
     for result in response.found:
         entity = result.entity
-        # The batch has its keys by their encoding, which is mostly that of the server.
+        # The batch has the futures by the encoding of their keys, which servers mostly share.
         futures = batch.todo.get(entity.serialised_key)
         if futures is None:
             futures = batch.todo[entity.key._pb.SerializeToString()]

@@ -52,8 +52,8 @@ _fill = dict.update
 class LazyValues(ModelDict):
     """The values of a model: each is made of the entity's property when it is first asked for.
 
-    What fails raises what it would have raised when the model was made, now for every read of that
-    one property.
+    A property that fails raises the error that making the model would have raised, at every read of
+    that one property.
     """
 
     __slots__ = ("_conversions", "_entity", "_properties")
@@ -65,12 +65,12 @@ class LazyValues(ModelDict):
     """Both as in :class:`~lazyentity.patches.ndb.plans.Plan`."""
 
     def _made(self, name: Any) -> Any:
-        # What follows is ndb's _entity_from_ds_entity(), for one property.
+        # As ndb's _entity_from_ds_entity(), for one property.
         prop = self._properties.get(name)
         try:
             value = self._entity[name]
         except KeyError:
-            # Something that bypasses the methods put the sentinel there.
+            # Code that bypasses the methods put the sentinel there.
             raise errors.undecoded_property(name, self._entity._raw) from None
         try:
             value = _wrapped(prop, value)
@@ -83,7 +83,7 @@ class LazyValues(ModelDict):
             raise
 
     def _source_of(self, name: Any, prop: Any) -> Any:
-        # What reads meanings, reads them of all properties, and decodes each that has one.
+        # Reading _meanings of the entity would decode every property that has one.
         if type(prop)._from_datastore is _blob_from_datastore:
             return SimpleNamespace(_meanings=self._entity._wire_meanings((name,)))
         return self._entity
@@ -102,9 +102,9 @@ def _wrapped(prop: Any, value: Any) -> Any:
 
 
 def property_get(original: _Original, _is_active: Callable[[], bool]) -> _Original:
-    """Return what reads the value of a property where ``original``, the descriptor's own, does.
+    """Replace the descriptor's own ``original``, which reads the value of a property.
 
-    Of a model that is lazy it is the same value, whether ndb is still patched or not.
+    A lazy model gives the same value, whether ndb is still patched or not.
     """
     reads_plainly = is_own(original)
 
@@ -118,7 +118,7 @@ def property_get(original: _Original, _is_active: Callable[[], bool]) -> _Origin
             # A property may serve a class that is no model.
             return original(self, entity, unused_cls)
         if type(values) is LazyValues and reads_plainly:
-            # What follows is all that ndb's own methods do, where the value was not read before.
+            # This is all that ndb's own methods do for a value that was not read before.
             name = self._name
             known, conversions, kept_type = values._conversions.get(name, _NO_CONVERSION)
             if known is self and _found(values, name) is UNDECODED and not entity._projection:
@@ -145,12 +145,12 @@ def _is_written_by_ndb(prop: Any) -> bool:
 
 
 def entity_to_ds_entity(original: _Original, entity: Any, set_key: bool = True) -> Any:
-    """Make the entity of a model, with what was never read as it came.
+    """Make the entity of a model; properties that were never read stay as they came.
 
     Args:
         original: ndb's own ``_entity_to_ds_entity``.
         entity: a model.
-        set_key: whether what is made gets the key of the model.
+        set_key: whether the entity gets the key of the model.
 
     Raises:
         As ``original``.
@@ -171,7 +171,7 @@ def entity_to_ds_entity(original: _Original, entity: Any, set_key: bool = True) 
         prop._name: prop
         for prop in properties
         if prop._name in untouched
-        # What is not known is dynamic, and its value the same whatever property it has.
+        # An unknown property is dynamic, and its value does not depend on its property.
         and known.get(prop._name, prop) is prop
         and is_written_plainly(prop)
     }
@@ -183,14 +183,14 @@ def entity_to_ds_entity(original: _Original, entity: Any, set_key: bool = True) 
     }
     if not kept:
         return original(entity, set_key)
-    # What follows is ndb's _entity_to_ds_entity().
+    # From here on as ndb's _entity_to_ds_entity().
     data: dict[str, Any] = {"_exclude_from_indexes": []}
     uninitialized = []
     for prop in properties:
         if prop._name in kept:
             if _found(values, prop._name) is UNDECODED:
                 continue
-            # What computes another property has read it, or given it a value.
+            # Computing another property has read it, or given it a value.
             kept.discard(prop._name)
         if not prop._is_initialized(entity):
             uninitialized.append(prop._name)
@@ -221,7 +221,7 @@ def entity_from_ds_entity(original: _Original, ds_entity: Any, model_class: Any 
         model_class: a subclass of ``ndb.Model``; None for that of the entity's kind.
 
     Raises:
-        What ndb raises when it makes a model without properties.
+        As ndb, when it makes a model without properties.
         google.protobuf.message.DecodeError, ValueError: if the key cannot be decoded.
     """
     if (
@@ -232,17 +232,17 @@ def entity_from_ds_entity(original: _Original, ds_entity: Any, model_class: Any 
     ):
         key = ds_entity.key
         if key is None or type(key) is Key:
-            # Whatever becomes of the entity, the model has what it was made of.
+            # The model keeps the bytes, even if the entity is changed.
             source = LazyEntity.from_bytes(ds_entity._raw)
             return _model(source, key, ds_entity, model_class, original)
     return original(ds_entity, model_class)
 
 
 def entity_from_protobuf(original: _Original, is_active: Callable[[], bool]) -> _Original:
-    """Return what makes models where ``original``, ndb's own ``_entity_from_protobuf``, does.
+    """Replace ndb's own ``_entity_from_protobuf``, which makes models.
 
-    A stand-in of a lazy response or of a cached entity becomes a lazy model. A real message, as ndb
-    gets those of projections, becomes a model as ndb makes it.
+    A proxy of an entity, of a response or of the cache, becomes a lazy model. A real message, which
+    ndb gets for a projection, becomes a model as ndb makes it.
 
     Args:
         original: ndb's own.
@@ -320,11 +320,11 @@ def _model(entity: Any, ds_key: Any, given: Any, model_class: Any, original: _Or
     try:
         plan = plan_for(chosen, kind, entity._shape)
     except model.KindError:
-        # Nobody knows the properties that the class has not. ndb looks at the key first.
+        # The class lacks a property and the kind is unknown. ndb looks at the key first.
         return original(given, model_class)
     is_plain = plan.constructs_plainly and chosen.__init__ is _model_init
     if plan.properties is None or (plan.dynamic is not None and not is_plain):
-        # What the constructor does may have made dynamic properties.
+        # The constructor may have made dynamic properties.
         return original(given, model_class)
     values = _new_values(LazyValues)
     values._entity = entity

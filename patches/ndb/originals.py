@@ -1,4 +1,4 @@
-"""What is ndb's own, and what somebody put in its place."""
+"""Telling functions of ndb itself from those that somebody put in their place."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from google.cloud.ndb import model
 
 from lazyentity.patches.registry import is_of
 
-# Wrappers, those of wrapt for one, may equal what they wrap and have all of its attributes: what
-# follows goes by types and identity.
+# Wrappers, those of wrapt for one, may equal the wrapped function and have all of its attributes:
+# types and identity tell them apart.
 
 
 def is_own(function: Any) -> bool:
@@ -22,7 +22,7 @@ def is_own(function: Any) -> bool:
 
 
 def own(kind: Any, name: str) -> Any:
-    """Return the function of ndb's own method of a class; if it was replaced, something else."""
+    """Return the function of ndb's own method of a class; if it was replaced, a new object."""
     method = inspect.getattr_static(kind, name)
     function = method.__func__ if type(method) in (classmethod, staticmethod) else method
     return function if is_own(function) else object()

@@ -1,7 +1,7 @@
-"""What is known of a class of ndb's models before any of its entities is looked at.
+"""Plans: how models of a class are made of entities with the same names.
 
-Which of an entity's properties a model takes, and for which of them ndb's own methods, all of them,
-are what reads and writes the value: those may be passed by.
+A plan tells which of an entity's properties a model takes. It also tells for which of them ndb's
+own methods alone read and write the value; these may be bypassed.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _validate_key = own(_Model, "_validate_key")
 _own_set_attributes = frozenset(own(kind, "_set_attributes") for kind in (_Model, model.Expando))
 _expando_setattr = own(model.Expando, "__setattr__")
 
-# What reading a property comes down to, from the descriptor to its value. To find what converts it
-# is left to ndb.
+# The methods that read a property, from the descriptor to its value. ndb itself finds the
+# conversions.
 _READING = Methods(
     "_apply_list",
     "_apply_to_values",
@@ -43,7 +43,7 @@ _READING = Methods(
     "_opt_call_from_base_type",
     "_retrieve_value",
 )
-# What writing the value that nobody has read comes down to.
+# The methods that write a value that was never read.
 _WRITING = Methods(
     "_apply_to_values",
     "_from_datastore",
@@ -57,7 +57,7 @@ _WRITING = Methods(
 
 
 def is_written_plainly(prop: Any) -> bool:
-    """Say whether what writing an unread value of a property sends is what was read."""
+    """Whether an unread value of a property can be written back unchanged."""
     return not prop._repeated and not prop._required and _WRITING.are_those_of_instance(prop)
 
 
@@ -65,7 +65,7 @@ _KEPT = {
     own(model.BooleanProperty, "_from_base_type"): bool,
     own(model.TextProperty, "_from_base_type"): str,
 }
-"""What some conversions give back as it is."""
+"""The type of values that a conversion returns unchanged."""
 
 
 def _conversion(prop: Any) -> tuple[Any, tuple[Any, ...], type | None]:
@@ -75,7 +75,7 @@ def _conversion(prop: Any) -> tuple[Any, tuple[Any, ...], type | None]:
 
 
 class Taken(NamedTuple):
-    """What a model takes from an entity.
+    """The properties that a model takes from an entity.
 
     Attributes:
         properties: those that the class defines, by stored name.
@@ -149,7 +149,7 @@ class Plan:
         return self.dynamic.serves(model_class, taken.dynamic_names)
 
     def see(self, model_class: Any, classes: _Classes) -> None:
-        """Remember what the classes are like for which this plan serves."""
+        """Remember the state of the classes for which this plan serves."""
         self.constructs_plainly = (
             model_class.__new__ is object.__new__
             and type(model_class).__call__ is type.__call__
@@ -167,7 +167,7 @@ class Plan:
         self.known_count, self.subclass, self.subclass_version, self.version = classes
 
     def has_subclass(self, kind: Any) -> bool:
-        """Say whether the class that is asked for further properties is as it was."""
+        """Whether the class that is asked for further properties is as it was."""
         return (
             self.subclass is _Model._kind_map.get(kind)
             and type_version(self.subclass) == self.subclass_version
@@ -175,11 +175,11 @@ class Plan:
 
 
 class _Classes(NamedTuple):
-    """What the classes were like that a plan was made for.
+    """The state of the classes that a plan was made for.
 
     Attributes:
         known_count: how many properties the class had, as ndb keeps them.
-        subclass: the class that is asked for properties which the class has not; None, if there is
+        subclass: the class that ndb asks for properties that the class lacks; None, if there is
             none.
         subclass_version: the version of that, see ``type_version``.
         version: that of the class itself.
@@ -285,6 +285,6 @@ def plan_for(model_class: Any, kind: Any, shape: Any) -> Plan:
 
 
 def _plan_bytes(shape: Any) -> int:
-    # The shape is in the key. What a plan has of its own are as many dicts and tuples of the same
-    # names, and for each a tuple of its conversions.
+    # The shape is in the key. A plan itself has as many dicts and tuples of the same names, and a
+    # tuple of the conversions of each.
     return 3 * learned_bytes(None, shape.template)

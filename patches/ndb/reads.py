@@ -1,4 +1,4 @@
-"""What google-cloud-ndb reads from the API and from its global cache, left undecoded."""
+"""Reads of google-cloud-ndb from the API and from its global cache, left undecoded."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ class LazyTransport(LazyDatastoreGrpcTransport):
 
 
 class EagerTransport(LazyDatastoreGrpcTransport):
-    """The same for what is called inside ``eager()``."""
+    """The same for calls inside ``eager()``."""
 
     _read_lookup = staticmethod(_eager_lookup_response)
     _read_query = staticmethod(_eager_query_response)
 
 
 def stub(original: Callable[[], Any]) -> Any:
-    """Return what the current context's client calls the API by.
+    """Return the transport by which the current context's client calls the API.
 
     Only the transport that a client makes for itself has a lazy counterpart; anything else (a mock,
     a subclass) is returned as it is, and so is every transport while somebody else's function
@@ -105,10 +105,10 @@ def result_key(original: Callable[[Any], Any], result: Any) -> Any:
 
 
 def has_next_async(original: Callable[[Any], Any], results: Any) -> Any:
-    """Return the future that says whether there is another result.
+    """Return the future of whether there is another result.
 
-    Of a page that has one at hand that is a future that is done, as that of ndb's own tasklet is,
-    but without the tasklet.
+    If the page has one at hand, the future is done, as that of ndb's own tasklet is, but there is
+    no tasklet.
 
     Args:
         original: the method ``has_next_async`` of the results.
@@ -152,7 +152,7 @@ class CachedEntity(EntityHandle):
 
 
 class _Empty:
-    """The message in a :class:`CachedEntity` that nothing was merged into yet."""
+    """The message of a :class:`CachedEntity` before any bytes are merged into it."""
 
     __slots__ = ("_entity",)
 
@@ -185,7 +185,7 @@ def replace_entity_types(module: Any, is_active: Callable[[], bool]) -> Any:
 
 
 def _new_cached_entity() -> CachedEntity:
-    # Called, a stand-in makes what it stands in for.
+    # Calling the class of a proxy makes the real message.
     entity: CachedEntity = EntityBytes.__new__(CachedEntity)
     conversion = Conversion(LazyEntity, stock_from_raw)
     conversion.eager = is_eager()

@@ -1,4 +1,4 @@
-"""Where google-cloud-ndb is patched: its calls to the API, its cache, and what makes its models.
+"""The seams of google-cloud-ndb: its calls to the API, its cache, and the making of models.
 
 Nothing of ndb is imported before the application imports it.
 """

@@ -13,7 +13,7 @@ _store = dict.__setitem__
 
 
 class ModelDict(LazyDict):
-    """What :attr:`_values` and :attr:`_properties` of a lazy model have in common.
+    """The common base of the dicts ``_values`` and ``_properties`` of a lazy model.
 
     Copies and pickles of one are plain dicts, so that they can be loaded without lazyentity.
     """

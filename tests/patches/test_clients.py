@@ -196,7 +196,7 @@ say(warned=caught(lambda: lazyentity.patch("toy")))
 """,
     )
     (warned,) = state["warned"]
-    assert "patched too late for these modules" in warned
+    assert "patched too late; import these modules after patch()" in warned
     assert warned.endswith(": early")
 
 
