@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,8 @@ from hypothesis import settings
 import lazyentity
 from lazyentity import LazyEntity
 from lazyentity.entity import lazy_entity_type
+from lazyentity.patches.clients import CLIENTS
+from lazyentity.patches.imports import WhenImported
 
 pytest_plugins = ["tests.support.selection", "tests.support.fixtures"]
 
@@ -22,9 +23,14 @@ pytest.register_assert_rewrite(*(f"{__package__}.{name}" for name in _PACKAGES))
 # built has to load.
 MAPPINGS = {"pure": "lazyentity.pure.mapping", "native": "lazyentity.native.mapping"}
 
-# google-cloud-ndb need not be installed.
-HAS_NDB = importlib.util.find_spec("google.cloud.ndb") is not None
-collect_ignore = [] if HAS_NDB else ["patches/ndb"]
+# The clients that are extras need not be installed.
+INSTALLED = [
+    client.name
+    for client in CLIENTS.values()
+    if WhenImported(client.waits_for_import, lambda: None).is_installed()
+]
+HAS_NDB = "ndb" in INSTALLED
+collect_ignore = [f"patches/{name}" for name in CLIENTS if name not in INSTALLED]
 
 # The machines that run this differ widely in speed, and no test here is about time.
 settings.register_profile("default", deadline=None, max_examples=100, print_blob=True)
@@ -49,10 +55,12 @@ IMPLEMENTATIONS = _implementations()
 def pytest_report_header() -> list[str]:
     """Say what is the default and what is installed, so that a log shows what was tested."""
     tested = ", ".join(IMPLEMENTATIONS)
-    ndb = metadata.version("google-cloud-ndb") if HAS_NDB else "not installed"
     return [
         f"lazyentity backend: {lazyentity.backend} (under test: {tested})",
-        f"google-cloud-ndb: {ndb}",
+        *(
+            f"{client.distribution}: {client.version() or 'not installed'}"
+            for client in CLIENTS.values()
+        ),
     ]
 
 

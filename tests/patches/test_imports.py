@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 import lazyentity
+from lazyentity.patches.clients import CLIENTS
 from lazyentity.patches.imports import WhenImported
-from tests.conftest import HAS_NDB
+from tests.conftest import HAS_NDB, INSTALLED
 from tests.support.subprocesses import answer, run
 
 _STATE = """
@@ -84,7 +85,6 @@ def say(**state):
     print(json.dumps(state))
 """
 
-_ALL = ["datastore", "ndb"] if HAS_NDB else ["datastore"]
 _REPLACED = ["helpers", "kind", "model"] if HAS_NDB else ["helpers"]
 
 
@@ -108,7 +108,7 @@ import_all()
 say(before=before, after=patched(), replaced=replaced())
 """
     )
-    assert state == {"before": _ALL, "after": _ALL, "replaced": _REPLACED}
+    assert state == {"before": INSTALLED, "after": INSTALLED, "replaced": _REPLACED}
 
 
 @pytest.mark.parametrize("eager", [True, False])
@@ -136,8 +136,9 @@ def test_one_line_is_logged() -> None:
         f"INFO lazyentity {lazyentity.__version__}, {lazyentity.backend} backend"
     )
     assert "google-cloud-datastore 2." in text
-    assert text.count("is patched when it is imported") == len(_ALL)
-    assert ("no google-cloud-ndb" in text) is not HAS_NDB
+    assert text.count("is patched when it is imported") == len(INSTALLED)
+    missing = [f"no {client.distribution}" in text for client in CLIENTS.values()]
+    assert missing == [name not in INSTALLED for name in CLIENTS]
     after = ask("import_all()\nimport lazyentity.auto\nsay(texts=Records.texts)")
     assert after["texts"] == [text.replace(" when it is imported", "")]
 
@@ -195,7 +196,7 @@ say(warned=warned, early=early, again=again_warned, patched=patched(), replaced=
     (text,) = state.pop("warned")
     assert "google-cloud-datastore 2.99 is not supported" in text
     early = state.pop("early")
-    assert early == ([] if how != "otherwise" else ["ndb"] if "ndb" in call else _ALL)
+    assert early == ([] if how != "otherwise" else ["ndb"] if "ndb" in call else INSTALLED)
     assert state == {"again": [], "patched": [], "replaced": []}
 
 
@@ -256,7 +257,7 @@ import_all()
 say(warned=warned, patched=patched(), replaced=replaced())
 """
         )
-        assert state == {"warned": [], "patched": _ALL, "replaced": _REPLACED}
+        assert state == {"warned": [], "patched": INSTALLED, "replaced": _REPLACED}
 
     def test_all_are_given(self) -> None:
         state = ask(

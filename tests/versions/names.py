@@ -8,10 +8,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from lazyentity.patches.clients import CLIENTS
+
 PACKAGES = (
-    "google.cloud.datastore",
+    *(client.waits_for_import for client in CLIENTS.values()),
     "google.cloud.datastore_v1",
-    "google.cloud.ndb",
     "google.api_core",
     "proto",
 )
