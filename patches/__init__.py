@@ -178,8 +178,8 @@ def _warn_of_old_references(conversions: list[Seam]) -> None:
         holders = [name for name in found.get(id(conversion.original), ()) if name != home]
         if holders:
             warn(
-                "lazyentity: patched too late; import these modules after patch(), as they imported "
-                f"{conversion.path} by name and make stock entities with it: {', '.join(holders)}"
+                "lazyentity: patched too late; import these modules after patch(), they imported "
+                f"{conversion.path} before and make stock entities with it: {', '.join(holders)}"
             )
 
 

@@ -82,7 +82,8 @@ def holds_undecoded(value: Any, *, trusts_lazy: bool = False) -> bool:
 
     Args:
         value: any value.
-        trusts_lazy: whether to skip lazy dicts: values were checked when they were assigned to them.
+        trusts_lazy: whether to skip lazy dicts: values were checked when they were assigned
+            to them.
     """
     if value is UNDECODED:
         return True

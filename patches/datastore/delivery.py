@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 from google.cloud.datastore import helpers
 from google.cloud.datastore_v1.types import entity as entity_pb2
 
-from lazyentity.codec.mode import is_eager
 from lazyentity._types import describe_type
 from lazyentity.codec import messages
+from lazyentity.codec.mode import is_eager
 from lazyentity.codec.values import stock_entity
 from lazyentity.entity import LazyEntity, LazyEntityBase
 from lazyentity.patches.api.entities import HANDLES
