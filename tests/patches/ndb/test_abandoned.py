@@ -14,9 +14,9 @@ from lazyentity.patches.ndb import reads
 manager = ndb.Client(project="lazyentity-tests").context()
 manager.__enter__()
 # As the interpreter empties a module when it exits: private names first.
-for name in vars(ndb_calls):
+for name in vars(reads):
     if name.startswith("_") and not name.startswith("__"):
-        vars(ndb_calls)[name] = None
+        vars(reads)[name] = None
 del manager
 """
 
