@@ -6,7 +6,7 @@ import contextlib
 import contextvars
 from collections.abc import Iterator
 
-_eager: contextvars.ContextVar[bool] = contextvars.ContextVar("lazyentity.eager", default=False)
+EAGER: contextvars.ContextVar[bool] = contextvars.ContextVar("lazyentity.eager", default=False)
 
 
 @contextlib.contextmanager
@@ -17,13 +17,13 @@ def eager() -> Iterator[None]:
     outside; the next page of that query, fetched outside, is lazy again. Each thread and asyncio
     task has its own setting. May be nested.
     """
-    token = _eager.set(True)
+    token = EAGER.set(True)
     try:
         yield
     finally:
-        _eager.reset(token)
+        EAGER.reset(token)
 
 
 def is_eager() -> bool:
     """Say whether the current thread or task is inside :func:`eager`."""
-    return _eager.get()
+    return EAGER.get()

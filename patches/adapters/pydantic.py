@@ -13,7 +13,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from lazyentity._eager import _eager, is_eager
+from lazyentity.codec.mode import EAGER, is_eager
 from lazyentity.decoding import (
     LEAVES,
     decode_attributes,
@@ -33,7 +33,7 @@ _valid = functools.partial(decoded_in_place, validating=True)
 
 # What the application's code reads while pydantic-core calls it is not lazy: no argument shows it.
 # Not so in functions of validate_call, which are whole parts of an application.
-_begin_eager, _end_eager = _eager.set, _eager.reset
+_begin_eager, _end_eager = EAGER.set, EAGER.reset
 
 # pydantic-core resolves forward references of an incomplete model by looking into the frame that
 # called the original. A replacement that stands between the two has it do so first: from the

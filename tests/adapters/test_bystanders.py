@@ -17,7 +17,7 @@ import wrapt
 
 import lazyentity
 from lazyentity import LazyEntity, decoding
-from lazyentity._eager import is_eager
+from lazyentity.codec.mode import is_eager
 from lazyentity.decoding import decode_in_place, decoded_in_place
 from lazyentity.patches.adapters.libraries import LIBRARIES
 from tests.support.concurrency import switching_often, together

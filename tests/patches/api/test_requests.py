@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 from unittest import mock
@@ -39,7 +40,8 @@ class _Recorder(grpc.UnaryUnaryClientInterceptor):
         self.sent.append(
             {
                 "method": details.method,
-                "timeout": details.timeout,
+                # google-api-core takes off the time that has passed, from a millisecond on.
+                "timeout": details.timeout and math.ceil(details.timeout),
                 "metadata": sorted(details.metadata),
                 "request": type(request).serialize(request),
             }
