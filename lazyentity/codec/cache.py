@@ -1,4 +1,4 @@
-"""A cache of what is learned about property names, bounded in bytes.
+"""A cache of values learned about property names, bounded in bytes.
 
 It lies on the path of every read, so nothing here waits: another thread, a signal handler, a
 finalizer or a fork may come between any two steps. Each step is one operation of a dict or one
@@ -67,7 +67,7 @@ class BoundedCache(Generic[_Key, _Value]):
     def comes_again(self, key: _Key) -> bool:
         """Say whether this was called with an equal key before, not many other keys ago.
 
-        What comes once is not worth keeping, and must not push out what is in use.
+        A key that comes once is not worth keeping, and must not push out keys in use.
         """
         sighting = hash(key)
         if sighting in self._sighted or sighting in self._sighted_before:

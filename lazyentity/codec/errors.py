@@ -37,7 +37,7 @@ def undecodable_property(error: DecodeError, name: str, raw: bytes) -> DecodeErr
 
 
 def undecoded_property(name: object, raw: bytes) -> TypeError:
-    """Return the error of property ``name``, in whose place somebody put the sentinel."""
+    """Return the error of property ``name`` if code put the sentinel there past the methods."""
     return undecoded_value(name, _describe(raw))
 
 
@@ -55,11 +55,11 @@ def undecoded_value(name: object, entity: str) -> TypeError:
 
 
 def refuse_undecoded(entity: Any, error: ValueError) -> None:
-    """Name the property, if what the client refuses to encode is the sentinel.
+    """Name the property, if the client refused to encode the sentinel.
 
     Args:
         entity: the entity that was to be encoded.
-        error: what the client raised for it.
+        error: the client's error for it.
 
     Raises:
         TypeError: if ``error`` is about the sentinel.

@@ -23,7 +23,7 @@ def key_message_from_raw(raw: bytes) -> Any:
     if not occurrences:
         return None
     message = messages.Key.FromString(occurrences[0])
-    # Not joined: what is malformed in each may be well formed as a whole.
+    # Not joined: malformed parts may be well formed as a whole.
     for occurrence in occurrences[1:]:
         message.MergeFromString(occurrence)
     return message
@@ -50,7 +50,7 @@ def make_key(
     namespace: str | None,
     database: str | None,
 ) -> Key:
-    """Make what ``Key(*flat_path, project=..., ...)`` makes, of parts that are known to be right.
+    """Make the key ``Key(*flat_path, project=..., ...)`` of parts that are known to be right.
 
     Args:
         flat_path: kinds and ids or names in turn; the last id or name may be missing.
@@ -72,7 +72,7 @@ def make_key(
 
 
 def _direct_agrees() -> bool:
-    """Say whether the installed client keeps in a key what :func:`make_key` sets, and no more."""
+    """Say whether a key of the installed client has the attributes of :func:`make_key` only."""
     stock = Key("Parent", 1, "Child", "name", project="p", namespace="n", database="d")
     path: list[dict[str, Any]] = [{"kind": "Parent", "id": 1}, {"kind": "Child", "name": "name"}]
     direct = make_key(("Parent", 1, "Child", "name"), path, "p", "n", "d")

@@ -1,4 +1,4 @@
-"""The shadow schema: Datastore's own messages, with what nobody may ever read left as bytes.
+"""The shadow schema: Datastore's own messages, with parts that may stay unread left as bytes.
 
 A length-delimited field is the same on the wire whether its type is a message or ``bytes``. The
 descriptors that the installed client carries are copied into a private pool with a few such fields

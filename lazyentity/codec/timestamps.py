@@ -31,7 +31,7 @@ def _direct(message: Any) -> DatetimeWithNanoseconds:
 
 
 def _direct_agrees() -> bool:
-    """Say whether proto-plus keeps in a timestamp what :func:`_direct` sets, and no more."""
+    """Say whether a timestamp of proto-plus has the attributes of :func:`_direct` only."""
     message = Timestamp(seconds=1_234_567_890, nanos=123_456_789)
     stock = DatetimeWithNanoseconds.from_timestamp_pb(message)
     try:

@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, binding=False, auto_pickle=False
 """The native backend's walk through values to the entities in them.
 
-As :mod:`lazyentity.decoding`, which documents it.
+:mod:`lazyentity.decoding` documents it.
 """
 
 from cpython.dict cimport PyDict_Check, PyDict_Next
@@ -26,7 +26,7 @@ cdef extern from *:
         return Py_TYPE(slot)->tp_descr_get(slot, value, (PyObject *)Py_TYPE(value));
     }
 
-    /* Whose hash and comparison are those of objects, and run no code of anybody's. */
+    /* Such a type has the hash and comparison of objects, which run no Python code. */
     static int lazyentity_is_of_type(PyObject *type) {
         return Py_TYPE(type) == &PyType_Type;
     }
@@ -48,7 +48,7 @@ cdef class Walk:
         slots_of: takes a type; returns the descriptors of its slots, None if it is no record.
         is_model: takes a type; says whether it is one of pydantic models.
         items_of: takes an object; returns a list of its items, None if it is no container.
-        held_by: takes an object that is neither a container nor a record; returns what it holds.
+        held_by: takes an object that is neither a container nor a record; returns the values in it.
     """
 
     cdef set leaves
@@ -76,11 +76,11 @@ cdef class Walk:
         return is_of_type(kind) and kind in self.leaves
 
     cdef bint _push_dict(self, object value, list stack) except -1:
-        """Push what is in the storage of a dict; return whether a sentinel is among it."""
+        """Push the values in the storage of a dict; return whether a sentinel is among them."""
         cdef PyObject *held
         cdef Py_ssize_t position = 0
         cdef bint has_undecoded = False
-        # Nothing in here runs code of anybody's, which could change the dict.
+        # Nothing in here runs Python code, which could change the dict.
         while PyDict_Next(value, &position, NULL, &held):
             if held is _undecoded:
                 has_undecoded = True
@@ -142,7 +142,7 @@ cdef class Walk:
             if self._containers(stack, objects, seen, models):
                 found = True
             if models:
-                # Once: what models hold is looked into, models in models are not.
+                # Once: the fields of models are searched, models inside models are not.
                 for model in models:
                     self._push_record(model, self._record(type(model)), stack)
                 models = []

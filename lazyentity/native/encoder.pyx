@@ -3,7 +3,7 @@
 
 One recursion writes an entity, with all that is in it, in protobuf's wire format; upb parses that into
 the message, which takes less time than setting properties one by one. Every length takes four bytes,
-needed or not: that is legal, and nobody but upb sees it.
+needed or not: that is legal, and only upb sees it.
 
 Values of the types that the client itself returns are written here, and so are lists, dicts and entities.
 The pure backend's encoder serialises any other value, which is spliced; its errors reach the caller. It

@@ -2,7 +2,7 @@
 """The native backend's encoder of keys, of which a request has as many as it asks for entities.
 
 Fields are written in protobuf's wire format and parsed by upb, which takes less time than setting them
-one by one. Lengths take two bytes each, needed or not: that is legal, and nobody but upb sees it.
+one by one. Lengths take two bytes each, needed or not: that is legal, and only upb sees it.
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
@@ -54,7 +54,7 @@ cdef inline void finish(Writer* writer, uint8_t* start) noexcept nogil:
 
 
 cdef bint put_text(Writer* writer, uint8_t tag, object text) except -1:
-    # Answers 0 for what is no plain str, and where there is no room.
+    # Answers 0 if the text is no plain str, or if there is no room.
     cdef Py_ssize_t size
     cdef const char* encoded
     cdef uint8_t* start
@@ -71,7 +71,7 @@ cdef bint put_text(Writer* writer, uint8_t tag, object text) except -1:
 
 
 cdef bint put_id(Writer* writer, object number) except -1:
-    # Answers 0 for what is no plain int, and where there is no room.
+    # Answers 0 if the number is no plain int, or if there is no room.
     cdef uint64_t bits
     if type(number) is not int or writer.end - writer.at < ID:
         return 0
@@ -122,7 +122,7 @@ cdef bint put_key(Writer* writer, dict fields) except -1:
 
 
 def key_message(key):
-    """As :func:`lazyentity.codec.keys.key_message`."""
+    """As :func:`lazyentity.pure.keys.key_message`."""
     cdef uint8_t buffer[CAPACITY]
     cdef Writer writer
     writer.at = buffer

@@ -1,5 +1,5 @@
 # cython: language_level=3, binding=True
-"""What CPython knows of a class, for the native backend."""
+"""Versions of classes, as CPython keeps them."""
 
 cdef extern from *:
     """

@@ -33,7 +33,7 @@ cdef inline bint read_varint(Bytes* cursor, Bytes end, uint64_t* value) noexcept
     while shift < 64:
         if at >= end:
             return 0
-        # The tenth byte has room for one bit only; what more in it means, protobuf may say.
+        # The tenth byte has room for one bit only; protobuf may say what more in it means.
         if shift == 63 and at[0] > 1:
             return 0
         result |= <uint64_t>(at[0] & 0x7F) << shift
@@ -47,7 +47,7 @@ cdef inline bint read_varint(Bytes* cursor, Bytes end, uint64_t* value) noexcept
 
 
 cdef inline bint read_length(Bytes* cursor, Bytes end, Bytes* span_end) noexcept nogil:
-    # Reads a length and leaves the cursor at the first byte of what it measures.
+    # Reads a length and leaves the cursor at the first of the measured bytes.
     cdef uint64_t length
     if not read_varint(cursor, end, &length):
         return 0
@@ -77,7 +77,7 @@ cdef inline bint skip_field(Bytes* cursor, Bytes end, uint64_t tag) noexcept nog
 
 
 cdef inline bint skip_any_field(Bytes* cursor, Bytes end) noexcept nogil:
-    # The same for whoever has not read the tag.
+    # The same, tag included.
     cdef uint64_t tag
     return read_varint(cursor, end, &tag) and skip_field(cursor, end, tag)
 

@@ -52,7 +52,7 @@ class Walk:
             models: list[Any] | None = [] if validating else None
             found |= self._containers(stack, objects, seen, models)
             if models:
-                # Once: the walk enters models, but not the models inside them.
+                # Once: the fields of models are searched, models inside models are not.
                 stack = [held for model in models for held in self._fields(model)]
                 found |= self._containers(stack, objects, seen, [])
             if not objects or level == levels:

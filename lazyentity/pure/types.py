@@ -1,4 +1,4 @@
-"""What can be told of a class without the native backend."""
+"""Versions of classes, which CPython tells only to compiled code."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from __future__ import annotations
 def type_version(_kind: type) -> int:
     """Return a number that changes whenever an attribute of a class or its bases is set or deleted.
 
-    It does not tell what happens to an attribute's own content.
+    A change inside an attribute's value does not change it.
 
     Returns:
         0, if there is no such number: always, without the native backend.
