@@ -176,7 +176,9 @@ if TYPE_CHECKING:
     import lazyentity.pure.backend
     from lazyentity.native.backend import *  # noqa: F403  # the one that runs where it was built
 
-    _checked: tuple[Backend, ...] = (lazyentity.pure.backend, lazyentity.native.backend)
+    # mypy compares them with the Protocol here.
+    _pure: Backend = lazyentity.pure.backend
+    _native: Backend = lazyentity.native.backend
     backend: str
 else:
     backend, _chosen = _choose(requested_backend())
