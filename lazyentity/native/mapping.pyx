@@ -135,6 +135,11 @@ cdef class LazyMapping(Received):
             PyDict_Update(plain, self._shape._template)
         elif is_whole:
             names = list(self)
+        else:
+            # First, as nothing is decoded for a call that fails.
+            for name in names:
+                if PyDict_GetItemWithError(self, name) == NULL:
+                    raise KeyError(name)
         for name in names:
             stored = PyDict_GetItemWithError(self, name)
             if stored == NULL:

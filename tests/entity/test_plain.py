@@ -16,7 +16,7 @@ from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.entity import LazyEntityBase
 from lazyentity.strict import make_strict
 from tests.support.snapshots import Raised, outcome, snapshot
-from tests.support.stock import lazy_entities_in, stock_entity
+from tests.support.stock import EntityMessage, lazy_entities_in, stock_entity
 from tests.support.strategies import Grammar, entities, wire
 from tests.support.strategies.samples import PLAIN, RICH, serialise
 from tests.support.strategies.schema import ENTITY, ENTRY, VALUE
@@ -137,6 +137,20 @@ def test_a_missing_name(lazy_type: type[LazyEntity], name: Any) -> None:
             lazyentity.to_dict(entity, "text", name)
         assert caught.value.args == (name,)
     assert lazyentity.decoded(lazy) == ()
+
+
+def test_a_missing_name_is_found_first(lazy_type: type[LazyEntity]) -> None:
+    """Before a property that cannot be decoded, and before a strict entity refuses to."""
+    message = EntityMessage()
+    message.properties["unset"].ClearField("integer_value")
+    lazy = lazy_type.from_bytes(message.SerializeToString())
+    with pytest.raises(ValueError, match="did not have any value set"):
+        lazyentity.to_dict(lazy, "unset")
+    with pytest.raises(KeyError, match="missing"):
+        lazyentity.to_dict(lazy, "unset", "missing")
+    make_strict(lazy)
+    with pytest.raises(KeyError, match="missing"):
+        lazyentity.to_dict(lazy, "unset", "missing")
 
 
 def test_nothing_mutable_is_shared(lazy_type: type[LazyEntity]) -> None:
