@@ -29,7 +29,7 @@ from lazyentity.native.values cimport (
     next_item,
     parse_value,
 )
-from lazyentity.native.wire cimport Bytes, read_length
+from lazyentity.native.wire cimport MAX_DEPTH, Bytes, read_length
 
 from google.cloud.datastore.entity import Entity as _Entity
 
@@ -50,8 +50,7 @@ cdef enum Form:
     PLAIN  # a dict of its properties in wire order
 
 cdef enum:
-    # Messages inside of messages: well inside protobuf's limit of 100.
-    MAX_DEPTH = 90
+    # Messages inside of messages.
     ENTITY_DEPTH = 3  # entry, value, entity
     ARRAY_DEPTH = 2  # array, value
 

@@ -44,6 +44,7 @@ from lazyentity.native.tags cimport (
     VALUE_STRING,
     VALUE_TIMESTAMP,
 )
+from lazyentity.native.wire cimport MAX_DEPTH
 
 import datetime
 
@@ -75,9 +76,6 @@ cdef enum:
     NUMBER = 12  # a tag of up to two bytes and a varint
     FLAG = 3
     MAX_LENGTH = 0x0FFFFFFF  # that four bytes can tell
-    # Messages in messages, down to the one that holds the innermost list or dict. Protobuf's parsers go
-    # down 100: there is room for a request around them, and for the parts of a list, a dict and a key.
-    MAX_DEPTH = 90
 
 
 cdef struct Buffer:

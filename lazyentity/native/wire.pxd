@@ -14,6 +14,11 @@ cdef enum:
     END_GROUP = 4
     FIXED32 = 5
 
+cdef enum:
+    # Messages in messages, down to the one that holds the innermost list or dict. Protobuf's parsers go
+    # down 100: there is room for a request around them, and for the parts of a list, a dict and a key.
+    MAX_DEPTH = 90
+
 ctypedef const uint8_t* Bytes
 
 
