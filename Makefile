@@ -115,5 +115,5 @@ dist: venv ## the source distribution and the wheel, and a check of what they ho
 
 clean: ## remove what the targets made inside the checkout
 	rm -rf .venv .venv-* build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .benchmarks \
-		lazyentity-bench.json lazyentity/*.so
+		lazyentity-bench.json lazyentity/*.so lazyentity/native/*.so
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,7 +1,8 @@
 """The interface of a backend, and the choice of one, made when this module is imported.
 
 :class:`Backend` lists the names that ``lazyentity.pure.backend`` and ``lazyentity.native.backend``
-both have; this module has the names of the chosen one. :mod:`lazyentity.pure` documents them.
+both have; this module has the names of the chosen one. the modules of :mod:`lazyentity.pure` document
+them. :mod:`lazyentity.decoding` chooses its walk itself, because a backend imports the client.
 """
 
 from __future__ import annotations
@@ -75,13 +76,6 @@ class _Mapping(Protocol):
     def _wire_meanings(self, names: Iterable[str] | None = None) -> dict[str, tuple[Any, Any]]: ...
 
 
-class _Walk(Protocol):
-    """A walk through values; see :mod:`lazyentity.pure.decoding`."""
-
-    def is_plain(self, value: Any) -> bool: ...
-    def decode(self, value: Any, validating: bool = False) -> bool: ...
-
-
 class _Conversion(Protocol):
     """As :class:`lazyentity.pure.responses.Conversion`."""
 
@@ -121,8 +115,6 @@ class Backend(Protocol):
     def EntityBytes(self) -> type[_EntityBytes]: ...  # noqa: N802
     @property
     def ResultBytes(self) -> type[_ResultBytes]: ...  # noqa: N802
-    @property
-    def Walk(self) -> type[_Walk]: ...  # noqa: N802
 
     def key_message(self, key: Key) -> Any: ...
     def split_lookup(

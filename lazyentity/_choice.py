@@ -7,10 +7,27 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from pathlib import Path
 
 _REQUEST = "LAZYENTITY_BACKEND"
 _NATIVE = "lazyentity.native"
+
+NATIVE_MODULES = (
+    f"{_NATIVE}.decoding",
+    f"{_NATIVE}.eager",
+    f"{_NATIVE}.encoder",
+    f"{_NATIVE}.index",
+    f"{_NATIVE}.keys",
+    f"{_NATIVE}.mapping",
+    f"{_NATIVE}.received",
+    f"{_NATIVE}.responses",
+    f"{_NATIVE}.shapes",
+    f"{_NATIVE}.timestamps",
+    f"{_NATIVE}.types",
+    f"{_NATIVE}.undecoded",
+    f"{_NATIVE}.untouched",
+    f"{_NATIVE}.values",
+)
+"""The compiled modules, which a build without a C compiler leaves out."""
 
 
 def requested_backend() -> str:
@@ -27,15 +44,6 @@ def requested_backend() -> str:
     return requested
 
 
-def native_modules() -> list[str]:
-    """Return the compiled modules, which a build without a C compiler leaves out.
-
-    Each has a stub beside it, which is installed whether the module was compiled or not.
-    """
-    stubs = (Path(__file__).parent / "native").glob("*.pyi")
-    return sorted(f"{_NATIVE}.{stub.stem}" for stub in stubs)
-
-
 def expected_backend() -> str:
     """Return the name of the backend that serves, provided that it can be loaded.
 
@@ -45,7 +53,7 @@ def expected_backend() -> str:
     requested = requested_backend()
     if requested == "pure":
         return "pure"
-    for name in native_modules():
+    for name in NATIVE_MODULES:
         if importlib.util.find_spec(name) is None:
             if requested == "native":
                 raise unmet_request(f"there is no module {name}")

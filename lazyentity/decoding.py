@@ -11,13 +11,13 @@ import datetime
 import decimal
 import functools
 import importlib
-import os
 import types
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from lazyentity._choice import requested_backend
 from lazyentity._iterators import CONTAINERS, ITERATORS, held_by_iterator
 from lazyentity.codec.undecoded import UndecodedType
 from lazyentity.pure.decoding import Walk, held_in, instance_dict
@@ -247,10 +247,10 @@ _OPAQUE = (
 
 
 def _walk() -> Any:
-    # Not by lazyentity's choice of a backend, which imports the client: the values searched here
-    # need not come from it.
+    # Not the walk of lazyentity._backend, which imports the client: the values searched here need
+    # not come from it.
     kind: Any = Walk
-    if os.environ.get("LAZYENTITY_BACKEND") != "pure":
+    if requested_backend() != "pure":
         with contextlib.suppress(ImportError):
             kind = importlib.import_module("lazyentity.native.decoding").Walk
     return _walk_of(kind)

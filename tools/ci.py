@@ -108,7 +108,7 @@ def environment_steps(pythons: dict[str, str]) -> list[Step]:
 
 
 def first_steps() -> list[Step]:
-    """Return the commands of the README, and beside them what only waits for the compiler."""
+    """Return the commands of the README, and beside them the build of the emulator."""
     native = ".venv/bin/python tools/assert_native.py"
     distributions = [client.distribution for client in clients()]
     installed = (
@@ -209,7 +209,7 @@ def upstream_steps() -> list[Step]:
 
 
 def main() -> None:
-    """Run everything, and say what was run.
+    """Run every step, and print the Pythons that they ran on.
 
     Raises:
         SystemExit: a step failed; the message names it, below the table of the steps so far.
@@ -221,7 +221,7 @@ def main() -> None:
     }
     # Steps are stopped on the way out, which a mere end would leave running.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    # uv leaves compiling to the first import, which has to be able to keep what it compiled.
+    # uv leaves compiling to the first import, which has to be able to keep the bytecode.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     # uv does not read the configuration of pip.
     os.environ.setdefault(

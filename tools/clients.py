@@ -62,16 +62,24 @@ class SupportedClient(NamedTuple):
         The required client has no upper bound: newer versions stay installable, and outside of the
         supported range the patch warns and leaves the client stock.
         """
-        lowest, bound = self.versions.split(",")
-        return f"{self.distribution}{lowest if self.name == REQUIRED else f'{lowest},{bound}'}"
+        lowest, bound = self._bounds()
+        limits = f">={lowest}" if self.name == REQUIRED else f">={lowest},<{bound}"
+        return f"{self.distribution}{limits}"
 
     @property
     def range(self) -> str:
-        """The supported versions, as a reader writes them: the bound is that of a minor version."""
-        lowest, bound = (part.lstrip("<>=") for part in self.versions.split(","))
-        major, minor = bound.split(".")
-        last = f"{major}.{int(minor) - 1}"
-        return last if lowest == last else f"{lowest} to {last}"
+        """The supported versions, as a reader writes them."""
+        lowest, bound = self._bounds()
+        match [int(part) for part in bound.split(".")]:
+            case [major, minor] if minor > 0:
+                last = f"{major}.{minor - 1}"
+                return last if lowest == last else f"{lowest} to {last}"
+            case _:
+                return f"{lowest} to below {bound}"
+
+    def _bounds(self) -> tuple[str, str]:
+        lowest, bound = (part.strip().lstrip("<>=").strip() for part in self.versions.split(","))
+        return lowest, bound
 
 
 def clients() -> list[SupportedClient]:

@@ -101,7 +101,7 @@ class Runner:
     def _start(self, pending: list[Step]) -> None:
         passed = {ended.step.name for ended in self._outcomes}
         for step in list(pending):
-            # More cores than there are is what all of them are.
+            # A step that asks for more cores than there are gets all of them.
             if min(step.cores, self._cores) <= self._free and passed.issuperset(step.needs):
                 pending.remove(step)
                 self._free -= min(step.cores, self._cores)

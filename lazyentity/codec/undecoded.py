@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, NoReturn
 
 _LEAKED = (
-    "an undecoded property was read from the storage of a LazyEntity, or of another lazy dict, "
+    "an undecoded property was read from the storage of a LazyEntity, or of a lazy model, "
     "past its dict methods; pass lazyentity.materialize(entity) instead"
 )
 

@@ -74,7 +74,6 @@ cdef object EPOCH = datetime.date(1970, 1, 1).toordinal()
 cdef enum:
     HEADER = 6  # a tag of up to two bytes and a length
     NUMBER = 12  # a tag of up to two bytes and a varint
-    FLAG = 3
     MAX_LENGTH = 0x0FFFFFFF  # that four bytes can tell
 
 

@@ -16,7 +16,7 @@ from lazyentity.native.cpython cimport (
     new,
     set_instance_dict,
 )
-from lazyentity.native.eager cimport plain_property, rest_of_entity
+from lazyentity.native.eager cimport rest_of_entity
 from lazyentity.native.index cimport find_key, free_offsets, index_entity
 from lazyentity.native.shapes cimport EMPTY, Shape
 from lazyentity.native.tags cimport VALUE_ARRAY, VALUE_ENTITY
@@ -30,7 +30,7 @@ from lazyentity.native.values cimport (
     next_item,
     parse_value,
 )
-from lazyentity.native.wire cimport Bytes
+from lazyentity.native.wire cimport MAX_DEPTH, Bytes
 
 from google.protobuf.message import DecodeError
 
@@ -38,14 +38,14 @@ from lazyentity.codec import errors
 from lazyentity.codec import fallback
 from lazyentity.codec.canonical import canonical_encodings
 from lazyentity.codec.undecoded import UNDECODED as _UNDECODED
-from lazyentity.codec.values import meaning_of, plain_value
+from lazyentity.codec.values import meaning_of
 
 cdef object UNDECODED = _UNDECODED
 cdef object NOTHING = frozenset()
 cdef object dict_items = dict.items
 
 cdef enum:
-    MAX_ARRAY_DEPTH = 40  # two messages a level: well inside protobuf's limit of 100
+    MAX_ARRAY_DEPTH = MAX_DEPTH // 2  # two messages a level
 
 
 cdef class Received(dict):

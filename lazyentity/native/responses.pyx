@@ -3,7 +3,7 @@
 
 As :mod:`lazyentity.pure.responses`, which documents the interface. A result is a span of the response's
 bytes; its entity is copied out of it when it is converted, so that an entity that is kept does not keep
-the others. What is not in the encoding that servers send is encoded anew by protobuf first.
+the others. Protobuf first encodes anew an entity that is not in the encoding that servers send.
 """
 
 cimport cython

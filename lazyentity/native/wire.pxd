@@ -3,7 +3,7 @@
 #
 # Encoding: https://protobuf.dev/programming-guides/encoding/
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy
 
 cdef enum:
@@ -18,6 +18,7 @@ cdef enum:
     # Messages in messages, down to the one that holds the innermost list or dict. Protobuf's parsers go
     # down 100: there is room for a request around them, and for the parts of a list, a dict and a key.
     MAX_DEPTH = 90
+    PROTOBUF_DEPTH = 100
 
 ctypedef const uint8_t* Bytes
 
@@ -89,7 +90,7 @@ cdef inline bint skip_any_field(Bytes* cursor, Bytes end) noexcept nogil:
 
 cdef inline bint skip_group(Bytes* cursor, Bytes end, uint64_t tag) noexcept nogil:
     # Groups in groups, down to the depth that protobuf itself goes to.
-    cdef uint64_t open_groups[100]
+    cdef uint64_t open_groups[PROTOBUF_DEPTH]
     cdef int depth = 1
     if tag >> 3 == 0 or tag >> 3 > 0x1FFFFFFF:
         return 0
@@ -98,7 +99,7 @@ cdef inline bint skip_group(Bytes* cursor, Bytes end, uint64_t tag) noexcept nog
         if not read_varint(cursor, end, &tag):
             return 0
         if tag & 7 == START_GROUP:
-            if depth == 100 or tag >> 3 == 0 or tag >> 3 > 0x1FFFFFFF:
+            if depth == PROTOBUF_DEPTH or tag >> 3 == 0 or tag >> 3 > 0x1FFFFFFF:
                 return 0
             open_groups[depth] = tag >> 3
             depth += 1

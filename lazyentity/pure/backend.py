@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from lazyentity.pure.decoding import Walk
 from lazyentity.pure.eager import stock_from_raw
 from lazyentity.pure.encoder import write_entity
 from lazyentity.pure.keys import key_message
@@ -21,7 +20,6 @@ __all__ = [
     "EntityBytes",
     "LazyMapping",
     "ResultBytes",
-    "Walk",
     "key_message",
     "split_lookup",
     "split_query",

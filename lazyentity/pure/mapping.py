@@ -147,8 +147,6 @@ class LazyMapping(Received):
 
     def _read_on_request(self, name: str) -> Any:
         """Read a property that the caller asks to decode, whatever the policy is."""
-        if self._policy is None:
-            return self[name]
         value = _stored(self, name)
         if value is UNDECODED:
             value = self._convert(name)

@@ -16,7 +16,7 @@ _new: Callable[[Any], Any] = object.__new__
 
 
 class Conversion:
-    """What the entities of one response become.
+    """The types and functions that convert the entities of one response.
 
     Args:
         lazy_type: the subclass of the backend's ``LazyMapping`` that lazy entities are of.

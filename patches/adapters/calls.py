@@ -20,7 +20,6 @@ from lazyentity.decoding import decode_in_place, decoded_in_place
 from lazyentity.patches.registry import ClassSeam, Seam
 
 _IsActive = Callable[[], bool]
-Wrapper = Callable[[Any, Any, tuple[Any, ...], dict[str, Any]], Any]
 """A function that wrapt calls with the original, its instance and the arguments."""
 
 # An application that imports an adapted library need not import the client.

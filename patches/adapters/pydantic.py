@@ -31,8 +31,8 @@ _IsActive = Callable[[], bool]
 _valid = functools.partial(decoded_in_place, validating=True)
 
 
-# What the application's code reads while pydantic-core calls it is not lazy: no argument shows it.
-# Not so in functions of validate_call, which are whole parts of an application.
+# Entities that the application's code reads while pydantic-core calls it are not lazy: no argument
+# holds them. Functions of validate_call are whole parts of an application, and read lazily.
 _begin_eager, _end_eager = EAGER.set, EAGER.reset
 
 # pydantic-core resolves forward references of an incomplete model by looking into the frame that
@@ -127,7 +127,7 @@ def _of_one(decoded: Callable[[Any], Any]) -> Callable[[_Original, _IsActive], _
                 value = decoded(value)
             token = _begin_eager(True)
             try:
-                # The usual call is made without what makes it slower.
+                # The usual call is made without unpacking arguments, which is slower.
                 if not args and not options:
                     return original(self, value)
                 return original(self, value, *args, **options)
@@ -188,7 +188,7 @@ def _arguments(original: Any, is_active: _IsActive) -> Any:
 
 
 def _instancecheck(original: Any, is_active: _IsActive) -> Any:
-    """Replace what says whether an object is an instance of a model.
+    """Replace the check whether an object is an instance of a model.
 
     pydantic-core asks before it takes a dict, or the attributes of another object, for the fields
     of a model: wherever the object is from, and however deep inside others.
@@ -211,7 +211,7 @@ def _instancecheck(original: Any, is_active: _IsActive) -> Any:
 
 
 def _complete_dataclass(original: _Original, is_active: _IsActive) -> _Original:
-    """Replace what completes a dataclass, which may have assignments validated by then."""
+    """Replace the function that completes a dataclass: its assignments may be validated then."""
 
     @functools.wraps(original)
     def complete_dataclass(cls: Any, *args: Any, **options: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Core schemas of pydantic: what functions of the application give to pydantic-core is decoded.
+"""Core schemas of pydantic: the results of the application's functions in them are decoded.
 
 An entity that a validator, serializer or default factory returns is not among the arguments of the
 adapted call. So validators and serializers are built of schemas in which each such function is an
@@ -41,7 +41,7 @@ def _is_model_given(returned: Any, args: tuple[Any, ...]) -> bool:
 
 
 class AdaptedFunction:
-    """A function that pydantic-core calls; what it returns is decoded.
+    """A function that pydantic-core calls; its result is decoded.
 
     It has the attributes of the function: pydantic-core puts its name into errors. A pickle or copy
     of it is the function itself.
@@ -71,7 +71,7 @@ class AdaptedFunction:
 
 
 class AdaptedWrapFunction(AdaptedFunction):
-    """A function that gets a handler; what it gives to the handler is decoded, too."""
+    """A function that gets a handler; the value that it passes to the handler is decoded, too."""
 
     __slots__ = ("_position",)
 

@@ -89,7 +89,7 @@ class DynamicProperties:
         self._defined = dict(model_class._properties)
         self._options = _options(model_class)
         self._is_kept = is_kept
-        # What such properties have, not repeated and repeated.
+        # The attributes of such properties, not repeated and repeated.
         self._states: list[dict[str, Any] | None] = [None, None]
 
     def serves(self, model_class: Any, names: tuple[str, ...]) -> bool:

@@ -90,7 +90,7 @@ class LazyValues(ModelDict):
 
 
 def _wrapped(prop: Any, value: Any) -> Any:
-    """Return the base value of what an entity has; ``prop`` is None if that is dynamic."""
+    """Return the base value of an entity's value; ``prop`` is None for a dynamic property."""
     if value is None:
         return None
     if isinstance(value, list) and (prop is None or prop._repeated):
@@ -161,11 +161,11 @@ def entity_to_ds_entity(original: _Original, entity: Any, set_key: bool = True) 
         return original(entity, set_key)
     properties = list(model._properties_of(entity))
     if not all(map(_is_written_by_ndb, properties)):
-        # Such a method sees, and may change, what is written of the others.
+        # Such a method sees the other written values, and may change them.
         return original(entity, set_key)
     source = values._entity
     known = values._properties
-    # Of what was changed in the entity itself, its bytes are out of date.
+    # The bytes of a property that was changed in the entity itself are out of date.
     untouched = set(source._undecoded()).intersection(values._undecoded())
     unread = {
         prop._name: prop

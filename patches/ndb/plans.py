@@ -204,13 +204,13 @@ class _Classes(NamedTuple):
 
 
 def _version_of(model_class: Any) -> int | None:
-    # That an attribute is looked up is what makes CPython give a class a version.
+    # CPython gives a class a version when an attribute of it is looked up.
     _ = model_class._properties
     return type_version(model_class) or None
 
 
 def _take(model_class: Any, kind: Any, names: Any) -> Taken | None:
-    """Return what a model takes from an entity that has ``names``; None, if ndb has to say."""
+    """Return the properties that a model takes from an entity with ``names``; None: ask ndb."""
     properties: dict[str, Any] = {}
     dynamic_names = []
     taken_names = []
@@ -271,7 +271,7 @@ def plan_for(model_class: Any, kind: Any, shape: Any) -> Plan:
         and (plan.subclass is None or plan.has_subclass(kind))
     ):
         return plan
-    # Before the classes are looked at: what changes meanwhile is found out the next time.
+    # First, before the classes are read: a change in between is found the next time.
     classes = _Classes.of(model_class, kind)
     taken = _take(model_class, kind, shape.ordinals)
     if plan is None or not plan.serves(model_class, taken):

@@ -53,7 +53,7 @@ def _replaced_classes() -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("module", "path"), _replaced_classes())
 def test_classes_stay_classes(module: str, path: str) -> None:
-    """What stands for a class is one: to type(), isinstance() and pickles of the class."""
+    """A proxy of a class is a class: to type(), isinstance() and pickles of the class."""
     kind = getattr(importlib.import_module(module), path)
     assert isinstance(kind, type)
     if kind.__module__ == module:

@@ -1,6 +1,6 @@
 """Where no adapter reaches, an entity that was not read fails loudly.
 
-What docs/adapters.rst lists as having no adapter. Whoever builds one takes the case from here.
+docs/adapters.rst lists these places as having no adapter. A new adapter takes its case from here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is tested of the libraries that have an adapter."""
+"""The tested uses of the libraries that have an adapter."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from tests.adapters.uses import TEXTS, Uses, module
 
 OTHER = object()
-"""What no encoder knows."""
+"""An object that no encoder knows."""
 
 
 def _unknown(_: Any) -> str:

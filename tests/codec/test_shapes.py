@@ -1,4 +1,4 @@
-"""Entities with the same names share a layout."""
+"""Entities with the same names share a shape."""
 
 from __future__ import annotations
 
