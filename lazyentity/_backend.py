@@ -1,8 +1,8 @@
 """The interface of a backend, and the choice of one, made when this module is imported.
 
 :class:`Backend` lists the names that ``lazyentity.pure.backend`` and ``lazyentity.native.backend``
-both have; this module has the names of the chosen one. the modules of :mod:`lazyentity.pure` document
-them. :mod:`lazyentity.decoding` chooses its walk itself, because a backend imports the client.
+both have; this module has the names of the chosen one. The modules of :mod:`lazyentity.pure`
+document them. :mod:`lazyentity.decoding` chooses its walk itself: a backend imports the client.
 """
 
 from __future__ import annotations
