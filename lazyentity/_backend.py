@@ -76,6 +76,13 @@ class _Mapping(Protocol):
     def _wire_meanings(self, names: Iterable[str] | None = None) -> dict[str, tuple[Any, Any]]: ...
 
 
+class _Walk(Protocol):
+    """A walk through values; see :mod:`lazyentity.pure.decoding`."""
+
+    def is_plain(self, value: Any) -> bool: ...
+    def decode(self, value: Any, validating: bool = False, levels: int = 3) -> bool: ...
+
+
 class _Conversion(Protocol):
     """As :class:`lazyentity.pure.responses.Conversion`."""
 
@@ -115,6 +122,8 @@ class Backend(Protocol):
     def EntityBytes(self) -> type[_EntityBytes]: ...  # noqa: N802
     @property
     def ResultBytes(self) -> type[_ResultBytes]: ...  # noqa: N802
+    @property
+    def Walk(self) -> type[_Walk]: ...  # noqa: N802
 
     def key_message(self, key: Key) -> Any: ...
     def split_lookup(

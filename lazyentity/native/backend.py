@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lazyentity.native.decoding import Walk
 from lazyentity.native.eager import stock_from_raw
 from lazyentity.native.encoder import write_entity
 from lazyentity.native.keys import key_message
@@ -20,6 +21,7 @@ __all__ = [
     "EntityBytes",
     "LazyMapping",
     "ResultBytes",
+    "Walk",
     "key_message",
     "split_lookup",
     "split_query",

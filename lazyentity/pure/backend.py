@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lazyentity.pure.decoding import Walk
 from lazyentity.pure.eager import stock_from_raw
 from lazyentity.pure.encoder import write_entity
 from lazyentity.pure.keys import key_message
@@ -20,6 +21,7 @@ __all__ = [
     "EntityBytes",
     "LazyMapping",
     "ResultBytes",
+    "Walk",
     "key_message",
     "split_lookup",
     "split_query",

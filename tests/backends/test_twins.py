@@ -42,7 +42,7 @@ def test_modules() -> None:
     assert native - pure == {"timestamps", "undecoded", "values"}
 
 
-@pytest.mark.parametrize("name", ["LazyMapping", "EntityBytes", "ResultBytes"])
+@pytest.mark.parametrize("name", ["LazyMapping", "EntityBytes", "ResultBytes", "Walk"])
 def test_public_members(name: str) -> None:
     """A class has the same public names in both backends, the operations of dict included."""
     pure, native = (
