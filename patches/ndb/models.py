@@ -279,7 +279,7 @@ def _eager_model(protobuf: Any) -> Any:
     ):
         return model._entity_from_ds_entity(stock)
     entity = LazyEntity._from_raw(protobuf.raw)
-    instance = _model(entity, stock.key, stock, None, CONVERSION.original)
+    instance = _model(entity, stock.key, stock, None, CONVERSION.original, only_plain=True)
     if type(instance._values) is LazyValues:
         _settle(instance, stock)
     return instance
@@ -304,7 +304,25 @@ def _settle(instance: Any, stock: Any) -> None:
         attributes["_properties"] = properties.all_made(values)
 
 
-def _model(entity: Any, ds_key: Any, given: Any, model_class: Any, original: _Original) -> Any:
+def _model(
+    entity: Any,
+    ds_key: Any,
+    given: Any,
+    model_class: Any,
+    original: _Original,
+    *,
+    only_plain: bool = False,
+) -> Any:
+    """Make a lazy model, or let ndb make one.
+
+    Args:
+        entity: the lazy entity that the model keeps.
+        ds_key: its key, of the other client.
+        given: the entity that ndb gets.
+        model_class: as of :func:`entity_from_ds_entity`.
+        original: ndb's own ``_entity_from_ds_entity``.
+        only_plain: whether ndb makes all models whose constructor may set values.
+    """
     # Key.kind copies the whole path first.
     kind_of_key = ds_key._path[-1]["kind"] if ds_key else None
     class_key = entity.get("class")
@@ -323,7 +341,7 @@ def _model(entity: Any, ds_key: Any, given: Any, model_class: Any, original: _Or
         # The class lacks a property and the kind is unknown. ndb looks at the key first.
         return original(given, model_class)
     is_plain = plan.constructs_plainly and chosen.__init__ is _model_init
-    if plan.properties is None or (plan.dynamic is not None and not is_plain):
+    if plan.properties is None or (not is_plain and (only_plain or plan.dynamic is not None)):
         # The constructor may have made dynamic properties.
         return original(given, model_class)
     values = _new_values(LazyValues)

@@ -8,12 +8,17 @@ from typing import Any
 
 import pytest
 from google.cloud import ndb
+from google.cloud.ndb import model
 from google.cloud.ndb.global_cache import _InProcessGlobalCache
 
 import lazyentity
+from lazyentity import LazyEntity
 from tests.patches.ndb.describing import attempt, storages
+from tests.patches.ndb.pairs import CLIENT, received, stock_model, written
+from tests.patches.ndb.raw_entities import entity_of
 from tests.patches.ndb.sides import Sides
 from tests.patches.ndb.stored import Dotted, Hooked, Item, Loose, Residence, Shape
+from tests.support.stock import learn_names
 
 KINDS = [Item, Dotted, Loose, Shape, Hooked]
 
@@ -218,3 +223,69 @@ def test_values_of_dynamic_properties(loopback_sides: Sides, names: list[str]) -
         assert [read(), read(), read()] == [stock] * 3
     finally:
         lazyentity.unpatch()
+
+
+class _Setting(ndb.Expando):
+    known = ndb.IntegerProperty("k")
+    created = ndb.StringProperty("c")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.created = "by the constructor"
+
+
+class _Adding(ndb.Expando):
+    known = ndb.IntegerProperty("k")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.added = "by the constructor"
+
+
+class _Marking(ndb.Expando):
+    known = ndb.IntegerProperty("k")
+
+    def _set_attributes(self, kwargs: Any) -> None:
+        super()._set_attributes(kwargs)
+        self.known = 7
+
+
+class _Making(ndb.Expando):
+    known = ndb.IntegerProperty("k")
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        made = super().__new__(cls)
+        vars(made)["mark"] = 1
+        return made
+
+
+@pytest.mark.parametrize("kind", [_Setting, _Adding, _Marking, _Making])
+@pytest.mark.parametrize(
+    "values", [{}, {"k": 1}, {"x": 2}, {"k": 1, "c": "stored"}, {"added": "stored", "k": None}]
+)
+def test_constructors_that_set_values(kind: Any, values: dict[str, Any]) -> None:
+    """A model has the values of its constructor that its entity lacks, and writes them."""
+    raw = entity_of(kind._get_kind(), values)
+    with CLIENT.context():
+        stock = stock_model(raw)
+        expected = _read_and_written(stock)
+        lazyentity.patch(eager=True)
+        try:
+            for _ in range(3):
+                learn_names(LazyEntity, raw)
+                made = model._entity_from_protobuf(received(raw))
+                assert _read_and_written(made) == expected
+        finally:
+            lazyentity.unpatch()
+
+
+def _read_and_written(made: Any) -> Any:
+    return (
+        type(made),
+        sorted(made._values),
+        sorted(made._properties),
+        vars(made).get("mark"),
+        type(made._values),
+        made.to_dict(),
+        written(made),
+    )
