@@ -10,14 +10,8 @@ from typing import Any
 
 CONTAINERS: tuple[type[Any], ...] = (dict, list, tuple, set, frozenset, deque)
 
-ITERATORS: frozenset[type[Any]] = frozenset(
+ITERATORS_OF_CONTAINERS: frozenset[type[Any]] = frozenset(
     (
-        types.GeneratorType,
-        map,
-        filter,
-        zip,
-        enumerate,
-        reversed,
         type(iter([])),
         type(iter(())),
         type(iter({}.values())),
@@ -27,6 +21,18 @@ ITERATORS: frozenset[type[Any]] = frozenset(
         type(reversed([])),
         type(reversed({}.values())),
         type(reversed({}.items())),
+    )
+)
+"""Exact types of those whose items are in one container of Python's, and nowhere else."""
+
+ITERATORS: frozenset[type[Any]] = ITERATORS_OF_CONTAINERS | frozenset(
+    (
+        types.GeneratorType,
+        map,
+        filter,
+        zip,
+        enumerate,
+        reversed,
         itertools.accumulate,
         itertools.chain,
         itertools.compress,

@@ -18,7 +18,12 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from lazyentity._choice import requested_backend
-from lazyentity._iterators import CONTAINERS, ITERATORS, held_by_iterator
+from lazyentity._iterators import (
+    CONTAINERS,
+    ITERATORS,
+    ITERATORS_OF_CONTAINERS,
+    held_by_iterator,
+)
 from lazyentity.codec.undecoded import UndecodedType
 from lazyentity.pure.decoding import Walk, held_in, instance_dict
 
@@ -108,15 +113,29 @@ def decode_attributes(value: Any) -> None:
 
 
 def decoded_in_place(value: Any, *, validating: bool = False) -> Any:
-    """Return ``value`` after :func:`decode_in_place`; an iterator decodes item by item."""
+    """Return ``value`` after :func:`decode_in_place`; an iterator decodes item by item.
+
+    An iterator of a container that holds nothing but :data:`LEAVES` is returned as it is.
+    """
     kind = type(value)
     if kind is types.GeneratorType:
         # Still a generator, for consumers that tell them from other iterators.
         return _relayed(value, validating)
-    if kind in ITERATORS:
+    # Other metaclasses may make classes that have no hash.
+    if type(kind) is type and kind in ITERATORS:
+        if kind in ITERATORS_OF_CONTAINERS and all(map(_holds_leaves, held_by_iterator(value))):
+            return value
         return map(functools.partial(decoded_in_place, validating=validating), value)
     decode_in_place(value, validating=validating)
     return value
+
+
+def _holds_leaves(container: Any) -> bool:
+    # A subclass, a lazy entity for one, may iterate over anything.
+    if type(container) not in CONTAINERS:
+        return False
+    items = container.values() if type(container) is dict else container
+    return all(map(is_plain, list(items)))
 
 
 def _relayed(generator: Any, validating: bool) -> Any:
@@ -136,6 +155,22 @@ def _relayed(generator: Any, validating: bool) -> Any:
             advance = functools.partial(generator.throw, error)
         else:
             advance = functools.partial(generator.send, sent)
+
+
+def _of_any_class(cached: Any) -> Callable[[Any], Any]:
+    """Return a function of a class: ``cached``, which an ``lru_cache`` made, where it can be.
+
+    A metaclass that defines ``__eq__`` alone makes classes that have no hash.
+    """
+
+    @functools.wraps(cached)
+    def of_class(kind: Any) -> Any:
+        try:
+            return cached(kind)
+        except TypeError:
+            return cached.__wrapped__(kind)
+
+    return of_class
 
 
 @functools.lru_cache(maxsize=1024)
@@ -186,6 +221,7 @@ class _PrivateContainers:
         return [held for held in list(private.values()) if issubclass(type(held), CONTAINERS)]
 
 
+@_of_any_class
 @functools.lru_cache(maxsize=1024)
 def _slots(kind: Any) -> tuple[tuple[str, Any], ...]:
     return tuple(
@@ -225,7 +261,12 @@ def held_by(value: Any) -> Iterable[Any]:
 def _held_by(value: Any) -> Iterable[Any]:
     # Dispatched by the type: an object may pass for one of another class.
     try:
-        return list(held_by.dispatch(type(value))(value))
+        try:
+            held = held_by.dispatch(type(value))
+        except TypeError:
+            # Its class has no hash.
+            held = held_by.registry[object]
+        return list(held(value))
     except Exception:  # noqa: BLE001  # an object that cannot be searched has nothing to decode
         return ()
 
@@ -257,7 +298,8 @@ def _walk() -> Any:
 
 
 def _walk_of(kind: Any) -> Any:
-    return kind(LEAVES, _record_slots, _is_model, _items_of, _held_by)
+    of_record, of_model = _of_any_class(_record_slots), _of_any_class(_is_model)
+    return kind(LEAVES, of_record, of_model, _items_of, _held_by)
 
 
 _chosen = _walk()

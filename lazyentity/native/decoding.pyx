@@ -113,6 +113,9 @@ cdef class Walk:
                 self.records.clear()
             slots = self.records[kind] = self.slots_of(kind)
             return slots
+        except TypeError:
+            # A metaclass that defines __eq__ alone makes classes that have no hash.
+            return self.slots_of(kind)
 
     def is_plain(self, value):
         """As :func:`lazyentity.decoding.is_plain`."""

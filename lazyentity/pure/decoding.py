@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 _stored_values = dict.values
@@ -36,12 +36,12 @@ class Walk:
     def is_plain(self, value: Any) -> bool:
         """As :func:`lazyentity.decoding.is_plain`."""
         if type(value) is dict:
-            return all(type(held) in self._leaves for held in list(value.values()))
-        return type(value) in self._leaves
+            return not self._held_in(list(value.values()))
+        return self._is_leaf(type(value))
 
     def decode(self, value: Any, validating: bool = False, levels: int = 3) -> bool:
         """As :func:`lazyentity.decoding.decode_in_place`."""
-        if type(value) in self._leaves:
+        if self._is_leaf(type(value)):
             return False
         found = False
         # With the objects themselves: the id of one that is gone can become that of another.
@@ -71,23 +71,22 @@ class Walk:
 
         Pydantic models go to ``models``; if that is None, they are looked into like other records.
         """
-        leaves = self._leaves
         found = False
         while stack:
             value: Any = stack.pop()
             kind: Any = type(value)
-            if kind in leaves:
+            if self._is_leaf(kind):
                 continue
             # Other threads may change a container during iteration: lists bear that, the others
             # are copied first.
             if kind is dict:
-                held = [item for item in list(value.values()) if type(item) not in leaves]
+                held = self._held_in(list(value.values()))
             elif kind is list or kind is tuple:
-                held = [item for item in value if type(item) not in leaves]
+                held = self._held_in(value)
             # By the type: an object may pass for one of another class.
             elif issubclass(kind, dict):
                 found |= _decode_entity(value)
-                held = [item for item in list(_stored_values(value)) if type(item) not in leaves]
+                held = self._held_in(list(_stored_values(value)))
             elif self._slots_of(kind) is not None:
                 if models is not None and self._is_model(kind):
                     if id(value) not in seen:
@@ -96,7 +95,7 @@ class Walk:
                     continue
                 held = self._fields(value)
             elif (items := self._items_of(value)) is not None:
-                held = [item for item in items if type(item) not in leaves]
+                held = self._held_in(items)
             else:
                 if id(value) not in seen:
                     seen[id(value)] = value
@@ -106,6 +105,21 @@ class Walk:
                 seen[id(value)] = value
                 stack += held
         return found
+
+    def _is_leaf(self, kind: Any) -> bool:
+        try:
+            return kind in self._leaves
+        except TypeError:
+            # A metaclass that defines __eq__ alone makes classes that have no hash.
+            return False
+
+    def _held_in(self, items: Sequence[Any]) -> list[Any]:
+        """Return those of ``items`` that may hold entities, or are entities."""
+        leaves = self._leaves
+        try:
+            return [item for item in items if type(item) not in leaves]
+        except TypeError:
+            return [item for item in items if not self._is_leaf(type(item))]
 
     def _fields(self, record: Any) -> list[Any]:
         slots = self._slots_of(type(record)) or ()

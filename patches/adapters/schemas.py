@@ -3,13 +3,18 @@
 An entity that a validator, serializer or default factory returns is not among the arguments of the
 adapted call. So validators and serializers are built of schemas in which each such function is an
 :class:`AdaptedFunction`. The application's schemas stay as they are: the changed parts are copies.
+
+Values that a function passes to its handler are decoded as well. That of a validator is
+pydantic-core's own: the schema inside gets a function that decodes before it. So a level of nested
+validators takes one more frame of Python's than it does without adapters.
 """
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from lazyentity.decoding import decode_in_place, decoded_in_place, is_plain
 from lazyentity.patches.adapters.calls import standing_for
@@ -41,7 +46,7 @@ def _is_model_given(returned: Any, args: tuple[Any, ...]) -> bool:
 
 
 class AdaptedFunction:
-    """A function that pydantic-core calls; its result is decoded.
+    """A validator or default factory that pydantic-core calls; its result is decoded.
 
     It has the attributes of the function: pydantic-core puts its name into errors. A pickle or copy
     of it is the function itself.
@@ -70,8 +75,21 @@ class AdaptedFunction:
         return operator.itemgetter(0), ((self._function,),)
 
 
-class AdaptedWrapFunction(AdaptedFunction):
-    """A function that gets a handler; the value that it passes to the handler is decoded, too."""
+class AdaptedSerializer(AdaptedFunction):
+    """A serializer; pydantic-core looks into the models that it returns."""
+
+    __slots__ = ()
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
+        returned = self._function(*args, **kwargs)
+        if is_plain(returned) or not self._is_active():
+            return returned
+        return decoded_in_place(returned)
+
+
+class AdaptedWrapSerializer(AdaptedFunction):
+    """A serializer that gets a handler; the value that it passes to the handler is decoded, too."""
 
     __slots__ = ("_position",)
 
@@ -81,33 +99,59 @@ class AdaptedWrapFunction(AdaptedFunction):
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
+        if not self._is_active():
+            return self._function(*args, **kwargs)
         position = self._position
         if len(args) > position:
-            handler = _Handler(args[position], self._is_active)
+            handler = _Handler(args[position])
             args = (*args[:position], handler, *args[position + 1 :])
-        return super().__call__(*args, **kwargs)
+        # Not through a method of the base class: nested serializers are as deep as their frames.
+        returned = self._function(*args, **kwargs)
+        return returned if is_plain(returned) else decoded_in_place(returned)
 
 
 class _Handler:
-    """The handler of a function, which gets its first argument decoded."""
+    """The handler of a serializer, which gets its arguments decoded."""
 
-    __slots__ = ("_handler", "_is_active")
+    __slots__ = ("_handler",)
 
-    def __init__(self, handler: Callable[..., Any], is_active: _IsActive) -> None:
+    def __init__(self, handler: Callable[..., Any]) -> None:
         self._handler = handler
-        self._is_active = is_active
 
-    def __call__(self, value: Any, /, *args: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
-        if not is_plain(value) and self._is_active():
-            value = decoded_in_place(value)
-        return self._handler(value, *args)
+        if not all(map(is_plain, args)):
+            args = tuple(map(decoded_in_place, args))
+        if kwargs:
+            kwargs = {name: decoded_in_place(value) for name, value in kwargs.items()}
+        return self._handler(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._handler, name)
 
     def __repr__(self) -> str:
         return repr(self._handler)
+
+
+class _Decoding:
+    """Decodes a value that a validator passes to its handler.
+
+    A pickle or copy of it returns each value as it is.
+    """
+
+    __slots__ = ("_is_active",)
+
+    def __init__(self, is_active: _IsActive) -> None:
+        self._is_active = is_active
+
+    def __call__(self, value: Any, /) -> Any:
+        if is_plain(value) or not self._is_active():
+            return value
+        return decoded_in_place(value)
+
+    def __reduce__(self) -> Any:
+        # It needs no module of lazyentity's.
+        return functools.partial, (cast, None)
 
 
 class _Adapting:
@@ -146,28 +190,32 @@ class _Adapting:
             pass
         elif kind == "default":
             decode_in_place(part.get("default"))
-            if "default_factory" in part:
-                changed["default_factory"] = self._function(part["default_factory"], None)
+            factory = part.get("default_factory")
+            if factory is not None and not isinstance(factory, AdaptedFunction):
+                changed["default_factory"] = AdaptedFunction(factory, self._is_active)
         elif kind.startswith("function-"):
             function = part["function"]
-            if type(function) is dict:
-                # A validator, which gets the value and then its handler.
-                position = 1 if kind == "function-wrap" else None
-                made = self._function(function["function"], position)
+            # A validator has a dict.
+            is_validator = type(function) is dict
+            if isinstance(function["function"] if is_validator else function, AdaptedFunction):
+                pass
+            elif is_validator:
+                made = AdaptedFunction(function["function"], self._is_active)
                 changed["function"] = {**function, "function": made}
-            else:
+                if kind == "function-wrap":
+                    inner = changed.get("schema", part["schema"])
+                    changed["schema"] = self._decoding_before(inner)
+            elif kind == "function-wrap":
                 # That of a field gets the model first.
                 position = 1 + bool(part.get("is_field_serializer"))
-                made = self._function(function, position if kind == "function-wrap" else None)
-                changed["function"] = made
+                changed["function"] = AdaptedWrapSerializer(function, self._is_active, position)
+            else:
+                changed["function"] = AdaptedSerializer(function, self._is_active)
         return {**part, **changed} if changed else part
 
-    def _function(self, function: Any, handler: int | None) -> Any:
-        if isinstance(function, AdaptedFunction):
-            return function
-        if handler is None:
-            return AdaptedFunction(function, self._is_active)
-        return AdaptedWrapFunction(function, self._is_active, handler)
+    def _decoding_before(self, schema: Any) -> Any:
+        function = {"type": "no-info", "function": _Decoding(self._is_active)}
+        return {"type": "function-before", "function": function, "schema": schema}
 
 
 _last: tuple[Any, Any] = (None, None)
