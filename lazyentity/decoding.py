@@ -173,6 +173,7 @@ def _of_any_class(cached: Any) -> Callable[[Any], Any]:
     return of_class
 
 
+@_of_any_class
 @functools.lru_cache(maxsize=1024)
 def _is_model(kind: Any) -> bool:
     return hasattr(kind, "__pydantic_fields_set__")
@@ -191,6 +192,7 @@ def _items_of(value: Any) -> list[Any] | None:
     return None
 
 
+@_of_any_class
 @functools.lru_cache(maxsize=1024)
 def _record_slots(kind: Any) -> tuple[Any, ...] | None:
     """Return the descriptors of the slots of a record class; None if ``kind`` is not one."""
@@ -298,8 +300,7 @@ def _walk() -> Any:
 
 
 def _walk_of(kind: Any) -> Any:
-    of_record, of_model = _of_any_class(_record_slots), _of_any_class(_is_model)
-    return kind(LEAVES, of_record, of_model, _items_of, _held_by)
+    return kind(LEAVES, _record_slots, _is_model, _items_of, _held_by)
 
 
 _chosen = _walk()

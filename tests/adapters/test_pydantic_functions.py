@@ -8,6 +8,7 @@ import pickle
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any
 
+import pydantic
 import pytest
 
 import lazyentity
@@ -16,8 +17,6 @@ from lazyentity.pure.decoding import Walk
 from tests.support.snapshots import outcome
 from tests.support.stock import in_order_of, stock_entity
 from tests.support.strategies.samples import PLAIN
-
-pydantic = pytest.importorskip("pydantic")
 
 Make = Callable[[], Any]
 
@@ -42,11 +41,11 @@ def _both(use: Callable[[Make], Any]) -> tuple[Any, Any]:
         lazyentity.unpatch()
 
 
-class Held(pydantic.BaseModel):  # type: ignore[misc, name-defined]  # it may not be installed
+class Held(pydantic.BaseModel):
     held: Any = None
 
 
-class Holder(pydantic.BaseModel):  # type: ignore[misc, name-defined]
+class Holder(pydantic.BaseModel):
     inner: Any = None
 
 
@@ -95,7 +94,7 @@ def _filling_serializer(make: Make) -> Any:
 
 
 def _model_serializer(make: Make) -> Any:
-    class Made(pydantic.BaseModel):  # type: ignore[misc, name-defined]
+    class Made(pydantic.BaseModel):
         @pydantic.model_serializer
         def _dump(self) -> Any:
             return {"made": _holding(make)}
@@ -192,7 +191,7 @@ def test_handled_values_in_unions() -> None:
 
 def test_assignments_and_defaults_through_handlers() -> None:
     def use(make: Make) -> Any:
-        class Made(pydantic.BaseModel):  # type: ignore[misc, name-defined]
+        class Made(pydantic.BaseModel):
             model_config = pydantic.ConfigDict(validate_assignment=True)
             number: int = 1
             inner: dict[str, Any] | None = None
@@ -232,7 +231,7 @@ def _deepest(adapter: Any) -> int:
 
 
 def _wrapping_node() -> Any:
-    class Wrapping(pydantic.BaseModel):  # type: ignore[misc, name-defined]
+    class Wrapping(pydantic.BaseModel):
         child: Wrapping | None = None
 
         @pydantic.model_validator(mode="wrap")
