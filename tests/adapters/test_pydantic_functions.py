@@ -206,7 +206,7 @@ def test_assignments_and_defaults_through_handlers() -> None:
             def _number(cls, value: Any, handler: Any) -> Any:
                 return handler(value)
 
-        made = Made()
+        made: Any = Made()
         made.number = "3"
         made.inner = make()
         return _raw(made.model_dump()), sorted(made.model_fields_set), Made.model_json_schema()
@@ -287,7 +287,8 @@ def test_iterators_without_entities(make: Callable[[], Any]) -> None:
     validator = pydantic.PlainValidator(lambda _: made)
     assert pydantic.TypeAdapter(Annotated[Any, validator]).validate_python(1) is made
     field = pydantic.Field(default_factory=lambda: made)
-    assert pydantic.create_model("Made", it=(Any, field))().it is made
+    model: Any = pydantic.create_model("Made", it=(Any, field))
+    assert model().it is made
     assert pydantic.TypeAdapter(Any).validate_python(made) is made
 
 
@@ -354,7 +355,7 @@ def test_records_without_a_hash(walk: Any) -> None:
 def test_values_whose_class_has_no_hash() -> None:
     def use(_: Make) -> Any:
         value = Unhashable()
-        model = pydantic.create_model("Made", x=(Any, ...))
+        model: Any = pydantic.create_model("Made", x=(Any, ...))
         adapter = pydantic.TypeAdapter(list[Any])
         validator = pydantic.PlainValidator(lambda _: value)
         return (
