@@ -87,7 +87,8 @@ def decode_in_place(value: Any, *, validating: bool = False) -> bool:
     Args:
         value: any value.
         validating: whether pydantic is about to validate ``value``: pydantic models inside pydantic
-            models are skipped, because pydantic takes them for valid.
+            models are skipped, because pydantic takes them for valid. Those of a class with
+            ``revalidate_instances`` are not skipped.
 
     Returns:
         Whether there is a lazy entity in ``value``, decoded by this call or before, perhaps by
@@ -104,7 +105,7 @@ def decode_attributes(value: Any) -> None:
     """Decode the entities that an object's attributes are or contain, but not those inside objects.
 
     Args:
-        value: any value but a container or a record, which is left alone.
+        value: an object or a pydantic model; containers of Python's are left alone.
 
     Raises:
         As :func:`decode_in_place`.
@@ -175,8 +176,13 @@ def _of_any_class(cached: Any) -> Callable[[Any], Any]:
 
 @_of_any_class
 @functools.lru_cache(maxsize=1024)
-def _is_model(kind: Any) -> bool:
-    return hasattr(kind, "__pydantic_fields_set__")
+def is_taken_for_valid(kind: Any) -> bool:
+    """Say whether pydantic validates no instance of this model class again; False for others."""
+    if not hasattr(kind, "__pydantic_fields_set__"):
+        return False
+    # The class that a field has counts for its instances of a subclass.
+    configs = [vars(base).get("model_config") or {} for base in kind.__mro__]
+    return all(config.get("revalidate_instances", "never") == "never" for config in configs)
 
 
 def _items_of(value: Any) -> list[Any] | None:
@@ -300,7 +306,7 @@ def _walk() -> Any:
 
 
 def _walk_of(kind: Any) -> Any:
-    return kind(LEAVES, _record_slots, _is_model, _items_of, _held_by)
+    return kind(LEAVES, _record_slots, is_taken_for_valid, _items_of, _held_by)
 
 
 _chosen = _walk()

@@ -14,7 +14,7 @@ class Walk:
     Args:
         leaves: the set of types of values that hold no entity.
         slots_of: takes a type; returns the descriptors of its slots, None if it is no record.
-        is_model: takes a type; says whether its instances are pydantic models.
+        is_model: takes a type; says whether pydantic takes its instances for valid models.
         items_of: takes an object; returns a list of its items, None if it is no container.
         held_by: takes an object that is neither a container nor a record; returns the values in it.
     """

@@ -10,16 +10,18 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
+import types
 from collections.abc import Callable
 from typing import Any
 
-from lazyentity.codec.mode import EAGER, is_eager
+from lazyentity.codec.mode import EAGER
 from lazyentity.decoding import (
-    LEAVES,
     decode_attributes,
     decode_in_place,
     decoded_in_place,
     is_plain,
+    is_taken_for_valid,
 )
 from lazyentity.patches.adapters.calls import before, seams
 from lazyentity.patches.adapters.schemas import adapting_schemas
@@ -48,7 +50,10 @@ def init(original: _Original, is_active: _IsActive) -> _Original:
         __tracebackhide__ = True
         if not self.__pydantic_complete__:
             self.__pydantic_validator__.validate_python  # noqa: B018  # builds it
-        if (args or not is_plain(data)) and is_active():
+        if not is_active():
+            original(self, *args, **data)
+            return
+        if args or not is_plain(data):
             args = tuple(map(_valid, args))
             data = {name: _valid(value) for name, value in data.items()}
         token = _begin_eager(True)
@@ -69,9 +74,11 @@ def model_validate(original: Any, is_active: _IsActive) -> Any:
         __tracebackhide__ = True
         if not cls.__pydantic_complete__:
             cls.__pydantic_validator__.validate_python  # noqa: B018  # builds it
-        if not is_plain(obj) and is_active():
+        if not is_active():
+            return validate(cls, obj, *args, **options)
+        if not is_plain(obj):
             obj = _valid(obj)
-        if options and is_active():
+        if options:
             # SQLModel takes an update.
             decode_in_place(options)
         token = _begin_eager(True)
@@ -89,9 +96,9 @@ def _model_dump(original: _Original, is_active: _IsActive) -> _Original:
         __tracebackhide__ = True
         if not self.__pydantic_complete__:
             self.__pydantic_serializer__.to_python  # noqa: B018  # builds it
-        if (
-            self.__pydantic_extra__ or self.__private_attributes__ or not is_plain(vars(self))
-        ) and is_active():
+        if not is_active():
+            return original(self, *args, **options)
+        if self.__pydantic_extra__ or self.__private_attributes__ or not is_plain(vars(self)):
             decode_in_place(self)
         token = _begin_eager(True)
         try:
@@ -105,15 +112,22 @@ def _model_dump(original: _Original, is_active: _IsActive) -> _Original:
 def _setattr(original: _Original, is_active: _IsActive) -> _Original:
     @functools.wraps(original)
     def __setattr__(self: Any, name: str, value: Any) -> None:  # noqa: N807  # its name
-        if (
-            not is_plain(value)
-            and type(self).model_config.get("validate_assignment")
-            and is_active()
-        ):
+        __tracebackhide__ = True
+        if not type(self).model_config.get("validate_assignment") or not is_active():
+            original(self, name, value)
+            return
+        if not is_plain(value):
             value = _valid(value)
-        original(self, name, value)
+        token = _begin_eager(True)
+        try:
+            original(self, name, value)
+        finally:
+            _end_eager(token)
 
     return __setattr__
+
+
+_MISSING: Any = object()
 
 
 def _of_one(decoded: Callable[[Any], Any]) -> Callable[[_Original, _IsActive], _Original]:
@@ -121,10 +135,19 @@ def _of_one(decoded: Callable[[Any], Any]) -> Callable[[_Original, _IsActive], _
 
     def replace(original: _Original, is_active: _IsActive) -> _Original:
         @functools.wraps(original)
-        def decoding(self: Any, value: Any, /, *args: Any, **options: Any) -> Any:
+        def decoding(self: Any, value: Any = _MISSING, /, *args: Any, **options: Any) -> Any:
             __tracebackhide__ = True
-            if not is_plain(value) and is_active():
-                value = decoded(value)
+            # Versions before 2.10 build adapters at once.
+            if not getattr(self, "pydantic_complete", True):
+                self.validator.validate_python  # noqa: B018  # builds it
+            if not is_plain(value):
+                if value is _MISSING:
+                    # The original says which argument that is.
+                    return original(self, **options)
+                if is_active():
+                    value = decoded(value)
+            if not is_active():
+                return original(self, value, *args, **options)
             token = _begin_eager(True)
             try:
                 # The usual call is made without unpacking arguments, which is slower.
@@ -152,23 +175,39 @@ def _call(original: _Original, is_active: _IsActive) -> _Original:
                 self._create_validators()
             validate = self.__return_pydantic_validator__
             if validate and type(validate) is not _ReturnValidator:
-                self.__return_pydantic_validator__ = _ReturnValidator(validate, is_active)
+                is_async = inspect.iscoroutinefunction(self.function)
+                returned = _ReturnValidator(validate, is_active, is_async)
+                self.__return_pydantic_validator__ = returned
         return original(self, *args, **kwargs)
 
     return __call__
 
 
 class _ReturnValidator:
-    """Decodes and validates the result of a function."""
+    """Decodes and validates the result of a function.
 
-    def __init__(self, validate: Callable[[Any], Any], is_active: _IsActive) -> None:
+    A pickle or a copy of it validates only.
+    """
+
+    def __init__(
+        self, validate: Callable[[Any], Any], is_active: _IsActive, is_async: bool
+    ) -> None:
         self._validate = validate
         self._is_active = is_active
+        self._is_async = is_async
 
     def __call__(self, returned: Any) -> Any:
         if self._is_active():
-            returned = _awaited(returned) if inspect.iscoroutine(returned) else _valid(returned)
+            returned = _awaited(returned) if self._is_async else _valid(returned)
         return self._validate(returned)
+
+    def __reduce__(self) -> Any:
+        return _itself(self._validate)
+
+
+def _itself(value: Any) -> Any:
+    """Return what ``__reduce__`` returns for a pickle that is one of ``value``."""
+    return operator.itemgetter(0), ((value,),)
 
 
 async def _awaited(returned: Any) -> Any:
@@ -199,40 +238,98 @@ def _instancecheck(original: Any, is_active: _IsActive) -> Any:
         if kind is dict:
             # The most frequent question: instances of a model have a class of their own.
             return False
-        # Applications ask it about BaseModel, which nothing is validated as.
-        if kind not in LEAVES and cls.__base__ is not object and is_active():
+        is_instance = original(cls, instance)
+        # Applications ask it about BaseModel, which nothing is validated as. No flag says that
+        # pydantic-core asks: it validates items of an iterator when the application takes them.
+        if (
+            not (is_instance and is_taken_for_valid(kind))
+            and not is_plain(instance)
+            and cls.__base__ is not object
+            and is_active()
+        ):
             if hasattr(kind, "_decode_all"):
                 decode_in_place(instance)
-            elif is_eager() and not hasattr(kind, "__pydantic_fields_set__"):
+            else:
                 decode_attributes(instance)
-        return original(cls, instance)
+        return is_instance
 
     return __instancecheck__
 
 
+class _Method:
+    """A method that stands for one of a dataclass.
+
+    It has the attributes of the original. A pickle or a copy of it is the original itself: classes
+    of ``__main__`` are pickled with their methods.
+    """
+
+    def __init__(self, original: _Original, is_active: _IsActive) -> None:
+        functools.update_wrapper(self, original)
+        self._original = original
+        self._is_active = is_active
+
+    def __get__(self, instance: Any, kind: Any = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._original, name)
+
+    def __reduce__(self) -> Any:
+        return _itself(self._original)
+
+
+class _Constructor(_Method):
+    """The constructor; the class that it passes the arguments in decodes them."""
+
+    def __call__(self, instance: Any, /, *args: Any, **kwargs: Any) -> None:
+        __tracebackhide__ = True
+        if not instance.__pydantic_complete__:
+            instance.__pydantic_validator__.validate_python  # noqa: B018  # builds it
+        if not self._is_active():
+            self._original(instance, *args, **kwargs)
+            return
+        token = _begin_eager(True)
+        try:
+            self._original(instance, *args, **kwargs)
+        finally:
+            _end_eager(token)
+
+
+class _Assignment(_Method):
+    """The method that validates assignments."""
+
+    def __call__(self, instance: Any, name: str, value: Any, /) -> None:
+        __tracebackhide__ = True
+        if not instance.__pydantic_complete__:
+            instance.__pydantic_validator__.validate_assignment  # noqa: B018  # builds it
+        if not self._is_active():
+            self._original(instance, name, value)
+            return
+        if not is_plain(value):
+            value = _valid(value)
+        token = _begin_eager(True)
+        try:
+            self._original(instance, name, value)
+        finally:
+            _end_eager(token)
+
+
 def _complete_dataclass(original: _Original, is_active: _IsActive) -> _Original:
-    """Replace the function that completes a dataclass: its assignments may be validated then."""
+    """Replace the function that completes a dataclass, which has its methods then."""
 
     @functools.wraps(original)
     def complete_dataclass(cls: Any, *args: Any, **options: Any) -> Any:
         is_complete = original(cls, *args, **options)
-        assign = vars(cls).get("__setattr__")
-        if inspect.isfunction(assign) and not hasattr(assign, "_lazyentity_decodes"):
-            cls.__setattr__ = _decoding_assignment(assign, is_active)
+        methods: dict[str, type[_Method]] = {"__init__": _Constructor}
+        if cls.__pydantic_config__.get("validate_assignment"):
+            methods["__setattr__"] = _Assignment
+        for name, kind in methods.items():
+            method = vars(cls).get(name)
+            if inspect.isfunction(method):
+                setattr(cls, name, kind(method, is_active))
         return is_complete
 
     return complete_dataclass
-
-
-def _decoding_assignment(assign: _Original, is_active: _IsActive) -> _Original:
-    @functools.wraps(assign)
-    def __setattr__(self: Any, name: str, value: Any, /) -> None:  # noqa: N807  # its name
-        if not is_plain(value) and is_active():
-            value = _valid(value)
-        assign(self, name, value)
-
-    __setattr__._lazyentity_decodes = True  # type: ignore[attr-defined]  # functions take any
-    return __setattr__
 
 
 _CONSTRUCTION = "pydantic._internal._model_construction"
