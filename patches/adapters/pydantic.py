@@ -137,25 +137,26 @@ def _of_one(decoded: Callable[[Any], Any]) -> Callable[[_Original, _IsActive], _
         @functools.wraps(original)
         def decoding(self: Any, value: Any = _MISSING, /, *args: Any, **options: Any) -> Any:
             __tracebackhide__ = True
-            # Versions before 2.10 build adapters at once.
-            if not getattr(self, "pydantic_complete", True):
-                self.validator.validate_python  # noqa: B018  # builds it
             if not is_plain(value):
                 if value is _MISSING:
                     # The original says which argument that is.
                     return original(self, **options)
                 if is_active():
                     value = decoded(value)
-            if not is_active():
-                return original(self, value, *args, **options)
             token = _begin_eager(True)
             try:
                 # The usual call is made without unpacking arguments, which is slower.
                 if not args and not options:
                     return original(self, value)
                 return original(self, value, *args, **options)
+            except Exception:
+                # To ask before each call would take longer.
+                if getattr(self, "pydantic_complete", True):
+                    raise
             finally:
                 _end_eager(token)
+            self.validator.validate_python  # noqa: B018  # builds it
+            return decoding(self, value, *args, **options)
 
         return decoding
 

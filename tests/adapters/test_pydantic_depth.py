@@ -1,0 +1,358 @@
+"""Where pydantic takes an entity from deep inside something else, it gets what it gets in stock."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any
+
+import pydantic
+import pytest
+from pydantic import BaseModel, ConfigDict, TypeAdapter
+
+from lazyentity import LazyEntity
+from lazyentity.codec.mode import is_eager
+from lazyentity.patches import adapters
+from tests.adapters.uses import TABULAR
+from tests.entity.consumption import assert_consumed_alike
+from tests.support.strategies.samples import PLAIN
+from tests.support.subprocesses import answer
+
+BY_ATTRIBUTES = ConfigDict(from_attributes=True)
+ASSIGNED = ConfigDict(validate_assignment=True)
+AGAIN = ConfigDict(revalidate_instances="always")
+AGAIN_BELOW = ConfigDict(revalidate_instances="subclass-instances")
+
+
+@pytest.fixture(autouse=True)
+def _adapted() -> Iterator[None]:
+    with warnings.catch_warnings():
+        # Other tests may have imported what is adapted here.
+        warnings.simplefilter("ignore")
+        adapters.install()
+    yield
+    adapters.remove()
+
+
+@dataclasses.dataclass
+class Text:
+    text: str
+
+
+SHOWN: Any = Text | dict[str, Any]
+
+
+def _model(config: Any = None, base: Any = None, **fields: Any) -> Any:
+    defined: dict[str, Any] = {name: (kind, None) for name, kind in fields.items()}
+    return pydantic.create_model("Made", __config__=config, __base__=base, **defined)
+
+
+def _shown(value: Any) -> Any:
+    """Return plain values of what pydantic made, without a method of an entity."""
+    if isinstance(value, BaseModel):
+        return [_shown(held) for held in vars(value).values()]
+    if dataclasses.is_dataclass(value):
+        return type(value).__name__, [_shown(held) for held in vars(value).values()]
+    if isinstance(value, dict):
+        return {name: _shown(dict.__getitem__(value, name)) for name in dict.keys(value)}
+    return [_shown(item) for item in value] if type(value) is list else value
+
+
+# One model made of another one, which holds entities in models inside it.
+
+HOLDER = _model(items=Any)
+OUTER = _model(inner=Any)
+
+
+def _nested(entity: Any) -> Any:
+    return OUTER(inner=HOLDER.model_construct(items=[entity]))
+
+
+def _of_another(*kinds: Any) -> Callable[[Any], Any]:
+    def use(entity: Any) -> Any:
+        made = []
+        for kind in kinds:
+            inner = _model(BY_ATTRIBUTES, items=list[kind])
+            outer = _model(BY_ATTRIBUTES, inner=inner)
+            nested = _nested(entity)
+            made += [
+                outer.model_validate(nested),
+                *TypeAdapter(list[outer]).validate_python([nested], from_attributes=True),
+            ]
+        return _shown(made)
+
+    return use
+
+
+def _response(kind: Any) -> Callable[[Any], Any]:
+    def use(entity: Any) -> Any:
+        fastapi = pytest.importorskip("fastapi")
+        testing = pytest.importorskip("fastapi.testclient")
+        app = fastapi.FastAPI()
+
+        @app.get("/", response_model=_model(inner=_model(items=list[kind])))
+        def endpoint() -> Any:
+            return _nested(entity)
+
+        answered = testing.TestClient(app).get("/")
+        return answered.status_code, answered.json()
+
+    return use
+
+
+# Objects deeper than the search for entities goes, of which each model is made.
+
+
+class Node:
+    def __init__(self, held: Any) -> None:
+        self.held = held
+
+
+DEPTH = 6
+
+
+def _chain(entity: Any) -> Any:
+    held = entity
+    for _ in range(DEPTH):
+        held = Node(held)
+    return held
+
+
+CHAIN: Any = SHOWN
+for _ in range(DEPTH):
+    CHAIN = _model(BY_ATTRIBUTES, held=CHAIN)
+
+
+@pydantic.dataclasses.dataclass(config=ASSIGNED)
+class Dataclass:
+    value: CHAIN = None
+
+
+class Assigned(BaseModel):
+    model_config = ASSIGNED
+    value: CHAIN = None
+
+
+def _assigned(kind: Any, entity: Any) -> Any:
+    made = kind()
+    made.value = _chain(entity)
+    return _shown(made)
+
+
+def _called(entity: Any) -> Any:
+    @pydantic.validate_call(validate_return=True)
+    def function(value: CHAIN) -> CHAIN:
+        return value
+
+    return _shown(function(_chain(entity)))
+
+
+def _iterated(entity: Any) -> Any:
+    made = _model(items=Iterator[CHAIN])(items=(_chain(each) for each in [entity]))
+    return _shown(list(made.items))
+
+
+# Models that pydantic validates again.
+
+
+def _revalidated(config: Any, entity: Any) -> Any:
+    held = _model(config, value=SHOWN, number=Any)
+    below = _model(base=held) if config is AGAIN_BELOW else held
+    outer = _model(AGAIN, held=held)
+    made = [outer(held=below()) for _ in range(2)]
+    for each in made:
+        each.held.value = entity
+    return _shown([outer.model_validate(made[0]), TypeAdapter(outer).validate_python(made[1])])
+
+
+# Dataclasses whose assignments are validated.
+
+
+@pydantic.dataclasses.dataclass(config=ASSIGNED)
+class Child(Dataclass):
+    shown: SHOWN = None
+
+
+def _child(entity: Any) -> Any:
+    made = Child()
+    made.shown = entity
+    return _shown(made)
+
+
+USES: dict[str, Callable[[Any], Any]] = {
+    "a model of a model, unions": _of_another(SHOWN, dict[str, Any] | Text),
+    "a model of a model, classes": _of_another(Text),
+    "response model, unions": _response(SHOWN),
+    "response model, classes": _response(Text),
+    "deep, validated": lambda e: _shown(CHAIN.model_validate(_chain(e))),
+    "deep, dataclass": lambda e: _shown(Dataclass(_chain(e))),
+    "deep, assigned to a dataclass": lambda e: _assigned(Dataclass, e),
+    "deep, assigned to a model": lambda e: _assigned(Assigned, e),
+    "deep, validate_call": _called,
+    "deep, items taken later": _iterated,
+    "validated again": lambda e: _revalidated(AGAIN, e),
+    "validated again, subclasses": lambda e: _revalidated(AGAIN_BELOW, e),
+    "assigned to a child": _child,
+}
+
+
+@pytest.mark.parametrize("use", USES.values(), ids=USES.keys())
+def test_same_result(lazy_type: type[LazyEntity], use: Callable[[Any], Any]) -> None:
+    for raw in (TABULAR, PLAIN):
+        assert_consumed_alike(use, lazy_type.from_bytes(raw), raw)
+
+
+# The rest of what is replaced does what it does in stock.
+
+
+def _both(use: Callable[[], Any]) -> tuple[Any, Any]:
+    adapted = use()
+    adapters.remove()
+    return adapted, use()
+
+
+def _own_assignment() -> Any:
+    @pydantic.dataclasses.dataclass
+    class Own:
+        value: Any = None
+
+        def __setattr__(self, name: str, value: Any, mark: Any = None) -> None:
+            object.__setattr__(self, name, (value, mark))
+
+    made = Own()
+    iterator = iter([1])
+    made.__setattr__("value", iterator, mark=1)
+    return made.value[0] is iterator, made.value[1], inspect.isfunction(Own.__setattr__)
+
+
+def _forward_adapter() -> Any:
+    made = [TypeAdapter("list[Later]") for _ in range(3)]
+
+    class Later(BaseModel):
+        deep: str
+
+    return (
+        repr(made[0].validate_python([{"deep": "x"}])),
+        repr(made[1].validate_json('[{"deep": "x"}]')),
+        made[2].dump_python([Later(deep="x")]),
+        _refused(lambda: TypeAdapter("list[Nowhere]").validate_python([])),
+    )
+
+
+def _forward_dataclass() -> Any:
+    @pydantic.dataclasses.dataclass
+    class Made:
+        value: Later  # it comes later
+
+    class Later(BaseModel):
+        deep: str
+
+    return repr(Made({"deep": "x"}).value)  # type: ignore[arg-type]  # it is validated
+
+
+def _refused(call: Callable[[], Any]) -> Any:
+    with pytest.raises(Exception) as error:  # noqa: PT011  # of any class, which is compared
+        call()
+    return type(error.value), str(error.value), error.value.__context__ is None
+
+
+def _arguments() -> Any:
+    adapter: Any = TypeAdapter(int)
+    return (
+        [_refused(call) for call in (adapter.validate_python, adapter.dump_json)],
+        _refused(lambda: adapter.validate_python(object=1)),
+        _refused(lambda: adapter.validate_python(1, 2)),
+        _refused(lambda: adapter.validate_python("x")),
+    )
+
+
+def _coroutine() -> Any:
+    async def made() -> int:
+        return 1
+
+    coroutine = made()
+    function = pydantic.validate_call(validate_return=True)(lambda: coroutine)
+    is_same = function() is coroutine
+    coroutine.close()
+    return is_same
+
+
+@pytest.mark.parametrize(
+    "use", [_own_assignment, _forward_adapter, _forward_dataclass, _arguments, _coroutine]
+)
+def test_as_without_adapters(use: Callable[[], Any]) -> None:
+    adapted, stock = _both(use)
+    assert adapted == stock
+
+
+Eagerly = Annotated[Any, pydantic.BeforeValidator(lambda _: is_eager())]
+
+
+class EagerModel(BaseModel):
+    model_config = ASSIGNED
+    value: Eagerly = None
+
+
+def test_reads_of_validators_are_eager() -> None:
+    """In constructors of dataclasses and in assignments."""
+
+    @pydantic.dataclasses.dataclass(config=ASSIGNED)
+    class Made:
+        value: Eagerly = None
+
+    constructed, model = Made(1), EagerModel()
+    assert constructed.value is True
+    constructed.value = model.value = 1
+    assert constructed.value is model.value is True
+    assert not is_eager()
+    adapters.remove()
+    constructed.value = model.value = 1
+    assert constructed.value is model.value is Made(1).value is False
+
+
+def test_wrapped_replacements_leave_the_mode_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody wrapped them while they stood there, and they are still called after remove()."""
+    for name in ("__init__", "model_dump", "__setattr__"):
+        replacement = getattr(BaseModel, name)
+        monkeypatch.setattr(BaseModel, name, functools.partialmethod(replacement))
+
+    class Dumped(EagerModel):
+        @pydantic.field_serializer("value")
+        def _serialized(self, _: Any) -> bool:
+            return is_eager()
+
+    made = Dumped(value=1)
+    assert made.value
+    assert made.model_dump() == {"value": True}
+    adapters.remove()
+    made = Dumped(value=1)
+    assert made.value is False
+    assert made.model_dump() == {"value": False}
+    made.value = 1
+    assert made.value is False
+
+
+def test_dataclasses_of_main_are_pickled() -> None:
+    """Cloudpickle takes them by value, and gets nothing of lazyentity's."""
+    pytest.importorskip("cloudpickle")
+    assert answer("-c", _PICKLED, warnings="ignore") == [True, False]
+
+
+_PICKLED = """
+import json
+import lazyentity
+lazyentity.patch()
+import cloudpickle, pickle, pydantic
+
+@pydantic.dataclasses.dataclass(config={"validate_assignment": True})
+class Made:
+    value: int
+
+pickled = cloudpickle.dumps(Made)
+made = pickle.loads(pickled)("1")
+made.value = "2"
+print(json.dumps([made.value == 2, b"lazyentity" in pickled]))
+"""
