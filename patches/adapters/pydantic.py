@@ -30,6 +30,9 @@ from lazyentity.patches.registry import Seam
 _Original = Callable[..., Any]
 _IsActive = Callable[[], bool]
 
+_CONSTRUCTION = "pydantic._internal._model_construction"
+_DATACLASSES = "pydantic._internal._dataclasses"
+
 _valid = functools.partial(decoded_in_place, validating=True)
 
 
@@ -224,6 +227,8 @@ def _arguments(original: Any, is_active: _IsActive) -> Any:
             kwargs = {name: _valid(value) for name, value in kwargs.items()}
         return original(args, kwargs)
 
+    # Constructors that are pickled by value refer to it by the name that it has there.
+    arguments.__module__, arguments.__qualname__ = _DATACLASSES, original.__qualname__
     return arguments
 
 
@@ -333,8 +338,6 @@ def _complete_dataclass(original: _Original, is_active: _IsActive) -> _Original:
     return complete_dataclass
 
 
-_CONSTRUCTION = "pydantic._internal._model_construction"
-
 SEAMS = (
     *seams("pydantic_core", "to_json", "to_jsonable_python", look=before),
     Seam("pydantic.main", "BaseModel.__init__", init),
@@ -351,9 +354,9 @@ SEAMS = (
     Seam("pydantic.type_adapter", "TypeAdapter.dump_python", _of_one(decoded_in_place)),
     Seam("pydantic.type_adapter", "TypeAdapter.dump_json", _of_one(decoded_in_place)),
     Seam("pydantic._internal._validate_call", "ValidateCallWrapper.__call__", _call),
-    Seam("pydantic._internal._dataclasses", "ArgsKwargs", _arguments),
-    Seam("pydantic._internal._dataclasses", "complete_dataclass", _complete_dataclass),
-    adapting_schemas("pydantic._internal._dataclasses", "SchemaSerializer"),
+    Seam(_DATACLASSES, "ArgsKwargs", _arguments),
+    Seam(_DATACLASSES, "complete_dataclass", _complete_dataclass),
+    adapting_schemas(_DATACLASSES, "SchemaSerializer"),
     Seam(_CONSTRUCTION, "ModelMetaclass.__instancecheck__", _instancecheck),
     adapting_schemas(_CONSTRUCTION, "SchemaSerializer"),
     adapting_schemas("pydantic.type_adapter", "SchemaSerializer"),

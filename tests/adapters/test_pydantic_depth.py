@@ -171,15 +171,19 @@ def _revalidated(config: Any, entity: Any) -> Any:
 # Dataclasses whose assignments are validated.
 
 
-@pydantic.dataclasses.dataclass(config=ASSIGNED)
-class Child(Dataclass):
-    shown: SHOWN = None
-
-
 def _child(entity: Any) -> Any:
-    made = Child()
-    made.shown = entity
-    return _shown(made)
+    # Made while pydantic is adapted, as only such dataclasses decode assignments to any field.
+    @pydantic.dataclasses.dataclass(config=ASSIGNED)
+    class Base:
+        value: SHOWN = None
+
+    @pydantic.dataclasses.dataclass(config=ASSIGNED)
+    class Child(Base):
+        shown: SHOWN = None
+
+    base, child = Base(), Child()
+    base.value = child.value = child.shown = entity
+    return _shown([base, child])
 
 
 USES: dict[str, Callable[[Any], Any]] = {
