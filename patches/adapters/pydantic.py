@@ -277,6 +277,9 @@ class _Method:
     def __get__(self, instance: Any, kind: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
 
+    def __call__(self, instance: Any, /, *args: Any, **kwargs: Any) -> None:
+        raise NotImplementedError
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._original, name)
 
@@ -304,7 +307,7 @@ class _Constructor(_Method):
 class _Assignment(_Method):
     """The method that validates assignments."""
 
-    def __call__(self, instance: Any, name: str, value: Any, /) -> None:
+    def __call__(self, instance: Any, name: str, value: Any, /) -> None:  # type: ignore[override]  # of two arguments
         __tracebackhide__ = True
         if not instance.__pydantic_complete__:
             instance.__pydantic_validator__.validate_assignment  # noqa: B018  # builds it

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import inspect
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Annotated, Any
 
 import pydantic
@@ -68,20 +68,22 @@ OUTER = _model(inner=Any)
 
 
 def _nested(entity: Any) -> Any:
-    return OUTER(inner=HOLDER.model_construct(items=[entity]))
+    return OUTER.model_construct(inner=HOLDER.model_construct(items=[entity]))
 
 
-def _of_another(*kinds: Any) -> Callable[[Any], Any]:
+def _listed(kind: Any) -> Any:
+    return list[kind]
+
+
+def _of_another(kind: Any, *, listed: bool = False) -> Callable[[Any], Any]:
     def use(entity: Any) -> Any:
-        made = []
-        for kind in kinds:
-            inner = _model(BY_ATTRIBUTES, items=list[kind])
-            outer = _model(BY_ATTRIBUTES, inner=inner)
-            nested = _nested(entity)
-            made += [
-                outer.model_validate(nested),
-                *TypeAdapter(list[outer]).validate_python([nested], from_attributes=True),
-            ]
+        inner = _model(BY_ATTRIBUTES, items=_listed(kind))
+        outer = _model(BY_ATTRIBUTES, inner=inner)
+        nested = _nested(entity)
+        if listed:
+            made = TypeAdapter(_listed(outer)).validate_python([nested], from_attributes=True)
+        else:
+            made = outer.model_validate(nested)
         return _shown(made)
 
     return use
@@ -93,7 +95,7 @@ def _response(kind: Any) -> Callable[[Any], Any]:
         testing = pytest.importorskip("fastapi.testclient")
         app = fastapi.FastAPI()
 
-        @app.get("/", response_model=_model(inner=_model(items=list[kind])))
+        @app.get("/", response_model=_model(inner=_model(items=_listed(kind))))  # type: ignore[untyped-decorator]
         def endpoint() -> Any:
             return _nested(entity)
 
@@ -151,21 +153,22 @@ def _called(entity: Any) -> Any:
 
 
 def _iterated(entity: Any) -> Any:
-    made = _model(items=Iterator[CHAIN])(items=(_chain(each) for each in [entity]))
+    made = _model(items=Iterable[CHAIN])(items=(_chain(each) for each in [entity]))
     return _shown(list(made.items))
 
 
 # Models that pydantic validates again.
 
 
-def _revalidated(config: Any, entity: Any) -> Any:
+def _revalidated(config: Any, adapter: bool, entity: Any) -> Any:
     held = _model(config, value=SHOWN, number=Any)
     below = _model(base=held) if config is AGAIN_BELOW else held
     outer = _model(AGAIN, held=held)
-    made = [outer(held=below()) for _ in range(2)]
-    for each in made:
-        each.held.value = entity
-    return _shown([outer.model_validate(made[0]), TypeAdapter(outer).validate_python(made[1])])
+    made = outer(held=below())
+    made.held.value = entity
+    if adapter:
+        return _shown(TypeAdapter(outer).validate_python(made))
+    return _shown(outer.model_validate(made))
 
 
 # Dataclasses whose assignments are validated.
@@ -182,13 +185,15 @@ def _child(entity: Any) -> Any:
         shown: SHOWN = None
 
     base, child = Base(), Child()
-    base.value = child.value = child.shown = entity
+    child.shown = entity
+    base.value = child.value = entity
     return _shown([base, child])
 
 
 USES: dict[str, Callable[[Any], Any]] = {
-    "a model of a model, unions": _of_another(SHOWN, dict[str, Any] | Text),
+    "a model of a model, unions": _of_another(SHOWN),
     "a model of a model, classes": _of_another(Text),
+    "models of models": _of_another(SHOWN, listed=True),
     "response model, unions": _response(SHOWN),
     "response model, classes": _response(Text),
     "deep, validated": lambda e: _shown(CHAIN.model_validate(_chain(e))),
@@ -197,8 +202,9 @@ USES: dict[str, Callable[[Any], Any]] = {
     "deep, assigned to a model": lambda e: _assigned(Assigned, e),
     "deep, validate_call": _called,
     "deep, items taken later": _iterated,
-    "validated again": lambda e: _revalidated(AGAIN, e),
-    "validated again, subclasses": lambda e: _revalidated(AGAIN_BELOW, e),
+    "validated again": lambda e: _revalidated(AGAIN, False, e),
+    "validated again, by an adapter": lambda e: _revalidated(AGAIN, True, e),
+    "validated again, subclasses": lambda e: _revalidated(AGAIN_BELOW, False, e),
     "assigned to a child": _child,
 }
 
@@ -233,7 +239,8 @@ def _own_assignment() -> Any:
 
 
 def _forward_adapter() -> Any:
-    made = [TypeAdapter("list[Later]") for _ in range(3)]
+    of: Any = TypeAdapter
+    made = [of("list[Later]") for _ in range(3)]
 
     class Later(BaseModel):
         deep: str
@@ -242,7 +249,7 @@ def _forward_adapter() -> Any:
         repr(made[0].validate_python([{"deep": "x"}])),
         repr(made[1].validate_json('[{"deep": "x"}]')),
         made[2].dump_python([Later(deep="x")]),
-        _refused(lambda: TypeAdapter("list[Nowhere]").validate_python([])),
+        _refused(lambda: of("list[Nowhere]").validate_python([])),
     )
 
 
@@ -278,7 +285,7 @@ def _coroutine() -> Any:
         return 1
 
     coroutine = made()
-    function = pydantic.validate_call(validate_return=True)(lambda: coroutine)
+    function: Any = pydantic.validate_call(validate_return=True)(lambda: coroutine)
     is_same = function() is coroutine
     coroutine.close()
     return is_same
