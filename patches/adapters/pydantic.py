@@ -240,7 +240,7 @@ def _instancecheck(original: Any, is_active: _IsActive) -> Any:
     """
 
     def __instancecheck__(cls: Any, instance: Any, /) -> Any:  # noqa: N807  # its name
-        kind = type(instance)
+        kind: Any = type(instance)
         if kind is dict:
             # The most frequent question: instances of a model have a class of their own.
             return False
@@ -307,7 +307,7 @@ class _Constructor(_Method):
 class _Assignment(_Method):
     """The method that validates assignments."""
 
-    def __call__(self, instance: Any, name: str, value: Any, /) -> None:  # type: ignore[override]  # of two arguments
+    def __call__(self, instance: Any, name: str, value: Any, /) -> None:
         __tracebackhide__ = True
         if not instance.__pydantic_complete__:
             instance.__pydantic_validator__.validate_assignment  # noqa: B018  # builds it
