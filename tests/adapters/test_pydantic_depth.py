@@ -164,8 +164,7 @@ def _revalidated(config: Any, adapter: bool, entity: Any) -> Any:
     held = _model(config, value=SHOWN, number=Any)
     below = _model(base=held) if config is AGAIN_BELOW else held
     outer = _model(AGAIN, held=held)
-    made = outer(held=below())
-    made.held.value = entity
+    made = outer.model_construct(held=below.model_construct(value=entity))
     if adapter:
         return _shown(TypeAdapter(outer).validate_python(made))
     return _shown(outer.model_validate(made))
