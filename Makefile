@@ -82,7 +82,8 @@ test-adapters-lowest: ## the tests of the adapters against the oldest pydantic, 
 	$(MAKE) venv VENV=.venv-adapters EXTRAS=bench,test REQUIRE="pydantic==2.8.0 fastapi==0.115.0 \
 		sqlmodel==0.0.22 orjson==3.10.0 msgspec==0.18.6 pandas==2.2.3 uvicorn"
 	.venv-adapters/bin/python -m pytest -o filterwarnings=default \
-		tests/adapters/test_uses.py tests/adapters/test_service.py $(PYTEST_ARGS)
+		tests/adapters/test_uses.py tests/adapters/test_service.py tests/adapters/test_pydantic_depth.py \
+		tests/adapters/test_pydantic_functions.py $(PYTEST_ARGS)
 
 venv: # make or refresh $(VENV), keyed on the interpreter and the requirements
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \

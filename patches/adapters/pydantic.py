@@ -179,7 +179,8 @@ def _call(original: _Original, is_active: _IsActive) -> _Original:
                 self._create_validators()
             validate = self.__return_pydantic_validator__
             if validate and type(validate) is not _ReturnValidator:
-                is_async = inspect.iscoroutinefunction(self.function)
+                # That of an asynchronous function is one itself, in every version of pydantic.
+                is_async = inspect.iscoroutinefunction(validate)
                 returned = _ReturnValidator(validate, is_active, is_async)
                 self.__return_pydantic_validator__ = returned
         return original(self, *args, **kwargs)
