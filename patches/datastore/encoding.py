@@ -22,7 +22,7 @@ def entity_to_protobuf(entity: Any, original: Callable[[Any], Any]) -> Any:
         original: the client's own ``entity_to_protobuf``, for any other object.
 
     Raises:
-        Whatever the client raises for a value of the entity.
+        Exception: the client's own, for a value of the entity.
         TypeError: if the entity holds an undecoded property of another one.
         google.protobuf.message.DecodeError: if something malformed would have to be sent.
     """

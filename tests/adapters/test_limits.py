@@ -6,7 +6,6 @@ docs/adapters.rst lists these places as having no adapter. A new adapter takes i
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any
 from xml.etree import ElementTree
@@ -16,7 +15,7 @@ import pydantic_core
 import pytest
 
 from lazyentity import LazyEntity, materialize
-from lazyentity.patches import adapters
+from tests.adapters.uses import installed
 from tests.support.strategies.samples import serialise
 
 RAW = serialise({"text": "words", "inner": {"deep": "value"}})
@@ -114,11 +113,8 @@ LOUD = (TypeError, pydantic_core.PydanticSerializationError)
 
 @pytest.fixture(autouse=True)
 def _adapted() -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        adapters.install()
-    yield
-    adapters.remove()
+    with installed():
+        yield
 
 
 def _used(property_of: Callable[[Any], Any], entity: Any) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Annotated, Any
 
@@ -17,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 from lazyentity import LazyEntity
 from lazyentity.codec.mode import is_eager
 from lazyentity.patches import adapters
-from tests.adapters.uses import TABULAR
+from tests.adapters.uses import TABULAR, installed
 from tests.entity.consumption import assert_consumed_alike
 from tests.support.strategies.samples import PLAIN
 from tests.support.subprocesses import answer
@@ -30,12 +29,8 @@ AGAIN_BELOW = ConfigDict(revalidate_instances="subclass-instances")
 
 @pytest.fixture(autouse=True)
 def _adapted() -> Iterator[None]:
-    with warnings.catch_warnings():
-        # Other tests may have imported what is adapted here.
-        warnings.simplefilter("ignore")
-        adapters.install()
-    yield
-    adapters.remove()
+    with installed():
+        yield
 
 
 @dataclasses.dataclass

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,10 +10,9 @@ from typing import Any
 import pytest
 
 from lazyentity import LazyEntity
-from lazyentity.patches import adapters
 from lazyentity.patches.adapters.libraries import LIBRARIES
 from tests.adapters import uses_encoders, uses_functions, uses_models, uses_others, uses_tables
-from tests.adapters.uses import Uses
+from tests.adapters.uses import Uses, installed
 from tests.entity.consumption import assert_consumed_alike
 
 ALL: tuple[Uses, ...] = (
@@ -39,12 +37,8 @@ def _cases(libraries: tuple[Uses, ...]) -> Iterator[Any]:
 
 @pytest.fixture(scope="module", autouse=True)
 def _adapted() -> Iterator[None]:
-    with warnings.catch_warnings():
-        # Other tests may have imported what is adapted here.
-        warnings.simplefilter("ignore")
-        adapters.install()
-    yield
-    adapters.remove()
+    with installed():
+        yield
 
 
 @pytest.mark.filterwarnings("ignore")

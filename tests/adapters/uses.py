@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from lazyentity.patches import adapters
 from tests.support.strategies.samples import PLAIN, serialise
 
 TEXTS = serialise({"text": "Grüße", "other": "words"})
@@ -20,6 +23,17 @@ TABULAR = serialise(
     }
 )
 """Without a list of different types, which no column takes."""
+
+
+@contextlib.contextmanager
+def installed() -> Iterator[None]:
+    """Install the adapters of the imported libraries, and remove them afterwards."""
+    with warnings.catch_warnings():
+        # Other tests may have imported functions that are adapted here.
+        warnings.simplefilter("ignore")
+        adapters.install()
+    yield
+    adapters.remove()
 
 
 class Uses(NamedTuple):

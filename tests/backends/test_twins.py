@@ -75,7 +75,7 @@ def _names(body: list[ast.stmt]) -> Iterator[tuple[str, list[ast.stmt]]]:
 
 @pytest.mark.parametrize("name", STUBS)
 def test_stubs(name: str) -> None:
-    """Whatever a stub declares is there, the methods of its classes included."""
+    """The declarations of a stub are there, the methods of its classes included."""
     module = importlib.import_module(f"lazyentity.native.{name}")
     stub = ast.parse((PACKAGE / "native" / f"{name}.pyi").read_text(encoding="utf-8"))
     for declared, body in _names(stub.body):
