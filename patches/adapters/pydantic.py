@@ -4,6 +4,9 @@ pydantic-core validates unions, fallbacks and ``from_attributes`` without an err
 sentinel, and its serializers hand it on. So entities are looked for before every call. The methods
 are replaced on the classes that all models, type adapters and validated functions share, so those
 made before ``patch()`` are covered as well.
+
+Entities that the application's code reads while pydantic-core calls it are not lazy: no argument
+holds them. Functions of ``validate_call`` are whole parts of an application, and read lazily.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from lazyentity.codec.mode import EAGER
+from lazyentity.codec.mode import enter, leave, reads_eagerly
 from lazyentity.decoding import (
     decode_attributes,
     decode_in_place,
@@ -35,11 +38,6 @@ _DATACLASSES = "pydantic._internal._dataclasses"
 
 _valid = functools.partial(decoded_in_place, validating=True)
 
-
-# Entities that the application's code reads while pydantic-core calls it are not lazy: no argument
-# holds them. Functions of validate_call are whole parts of an application, and read lazily.
-_begin_eager, _end_eager = EAGER.set, EAGER.reset
-
 # pydantic-core resolves forward references of an incomplete model by looking into the frame that
 # called the original. A replacement that stands between the two has it do so first: from the
 # attribute of the validator that is not built yet to the caller, it is as far as from the original.
@@ -48,6 +46,7 @@ _begin_eager, _end_eager = EAGER.set, EAGER.reset
 def init(original: _Original, is_active: _IsActive) -> _Original:
     """Replace the constructor of models."""
 
+    @reads_eagerly
     @functools.wraps(original)
     def __init__(self: Any, /, *args: Any, **data: Any) -> None:  # noqa: N807  # its name
         __tracebackhide__ = True
@@ -59,11 +58,11 @@ def init(original: _Original, is_active: _IsActive) -> _Original:
         if args or not is_plain(data):
             args = tuple(map(_valid, args))
             data = {name: _valid(value) for name, value in data.items()}
-        token = _begin_eager(True)
+        enter(None)
         try:
             original(self, *args, **data)
         finally:
-            _end_eager(token)
+            leave()
 
     return __init__
 
@@ -72,6 +71,7 @@ def model_validate(original: Any, is_active: _IsActive) -> Any:
     """Replace a class method that validates its first argument."""
     validate = original.__func__
 
+    @reads_eagerly
     @functools.wraps(validate)
     def model_validate(cls: Any, obj: Any, *args: Any, **options: Any) -> Any:
         __tracebackhide__ = True
@@ -84,16 +84,17 @@ def model_validate(original: Any, is_active: _IsActive) -> Any:
         if options:
             # SQLModel takes an update.
             decode_in_place(options)
-        token = _begin_eager(True)
+        enter(None)
         try:
             return validate(cls, obj, *args, **options)
         finally:
-            _end_eager(token)
+            leave()
 
     return classmethod(model_validate)
 
 
 def _model_dump(original: _Original, is_active: _IsActive) -> _Original:
+    @reads_eagerly
     @functools.wraps(original)
     def model_dump(self: Any, *args: Any, **options: Any) -> Any:
         __tracebackhide__ = True
@@ -103,16 +104,17 @@ def _model_dump(original: _Original, is_active: _IsActive) -> _Original:
             return original(self, *args, **options)
         if self.__pydantic_extra__ or self.__private_attributes__ or not is_plain(vars(self)):
             decode_in_place(self)
-        token = _begin_eager(True)
+        enter(None)
         try:
             return original(self, *args, **options)
         finally:
-            _end_eager(token)
+            leave()
 
     return model_dump
 
 
 def _setattr(original: _Original, is_active: _IsActive) -> _Original:
+    @reads_eagerly
     @functools.wraps(original)
     def __setattr__(self: Any, name: str, value: Any) -> None:  # noqa: N807  # its name
         __tracebackhide__ = True
@@ -121,11 +123,11 @@ def _setattr(original: _Original, is_active: _IsActive) -> _Original:
             return
         if not is_plain(value):
             value = _valid(value)
-        token = _begin_eager(True)
+        enter(None)
         try:
             original(self, name, value)
         finally:
-            _end_eager(token)
+            leave()
 
     return __setattr__
 
@@ -137,6 +139,7 @@ def _of_one(decoded: Callable[[Any], Any]) -> Callable[[_Original, _IsActive], _
     """Replace a method that validates or serialises its first argument."""
 
     def replace(original: _Original, is_active: _IsActive) -> _Original:
+        @reads_eagerly
         @functools.wraps(original)
         def decoding(self: Any, value: Any = _MISSING, /, *args: Any, **options: Any) -> Any:
             __tracebackhide__ = True
@@ -146,7 +149,7 @@ def _of_one(decoded: Callable[[Any], Any]) -> Callable[[_Original, _IsActive], _
                     return original(self, **options)
                 if is_active():
                     value = decoded(value)
-            token = _begin_eager(True)
+            enter(None)
             try:
                 # The usual call is made without unpacking arguments, which is slower.
                 if not args and not options:
@@ -157,7 +160,7 @@ def _of_one(decoded: Callable[[Any], Any]) -> Callable[[_Original, _IsActive], _
                 if getattr(self, "pydantic_complete", True):
                     raise
             finally:
-                _end_eager(token)
+                leave()
             self.validator.validate_python  # noqa: B018  # builds it
             return decoding(self, value, *args, **options)
 
@@ -291,6 +294,7 @@ class _Method:
 class _Constructor(_Method):
     """The constructor; the class that it passes the arguments in decodes them."""
 
+    @reads_eagerly
     def __call__(self, instance: Any, /, *args: Any, **kwargs: Any) -> None:
         __tracebackhide__ = True
         if not instance.__pydantic_complete__:
@@ -298,16 +302,17 @@ class _Constructor(_Method):
         if not self._is_active():
             self._original(instance, *args, **kwargs)
             return
-        token = _begin_eager(True)
+        enter(None)
         try:
             self._original(instance, *args, **kwargs)
         finally:
-            _end_eager(token)
+            leave()
 
 
 class _Assignment(_Method):
     """The method that validates assignments."""
 
+    @reads_eagerly
     def __call__(self, instance: Any, name: str, value: Any, /) -> None:
         __tracebackhide__ = True
         if not instance.__pydantic_complete__:
@@ -317,11 +322,11 @@ class _Assignment(_Method):
             return
         if not is_plain(value):
             value = _valid(value)
-        token = _begin_eager(True)
+        enter(None)
         try:
             self._original(instance, name, value)
         finally:
-            _end_eager(token)
+            leave()
 
 
 def _complete_dataclass(original: _Original, is_active: _IsActive) -> _Original:
