@@ -48,11 +48,23 @@ def lookup(original: Callable[[Any, Any], Any], key: Any, options: Any) -> Any:
     try:
         if not context._use_datastore(key, options):
             raise TypeError("use_global_cache and use_datastore can't both be False")
-        return _batch.get_batch(_datastore_api._LookupBatch, options).add(key)
+        return _open_batch(context, options).add(key)
     except Exception as error:  # noqa: BLE001  # the result of the future raises it
         future = Future(info="lookup")
         _end_as_tasklet(future, error)
         return future
+
+
+def _open_batch(context: Any, options: Any) -> Any:
+    """Return the batch that a key is looked up in, without comparing options where it can be.
+
+    ``get_multi`` passes one object to the look-up of every key.
+    """
+    kind = _datastore_api._LookupBatch
+    for batch in context.batches.get(kind, {}).values():
+        if batch.options is options and not batch.full():
+            return batch
+    return _batch.get_batch(kind, options)
 
 
 def get_async(original: Callable[..., Any], key: Any, *args: Any, **kwargs: Any) -> Any:
