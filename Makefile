@@ -5,7 +5,8 @@ PYTHON ?= python3
 VENV ?= .venv
 # Further requirements for the environment, e.g. REQUIRE=google-cloud-datastore==2.20.2
 REQUIRE ?=
-# The extras of lazyentity to install. Some clients need newer requirements than the rest.
+# The extras of lazyentity to install. Some clients need newer requirements than the rest; those with
+# an environment of their own are left out.
 EXTRAS ?= bench,test,adapters,consumers,$(shell $(PYTHON) tools/clients.py extras 2>/dev/null)
 PYTEST_ARGS ?=
 # How many processes run the tests; 0 runs them in pytest's own, as a debugger needs it.
@@ -23,7 +24,7 @@ BIN := $(abspath $(VENV))/bin
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help venv bench results test lint types pytest upstream emulator test-adapters-lowest test-emulator \
-	test-caches test-names fuzz fuzz-operations fuzz-responses fuzz-calls fuzz-all dist clean
+	test-caches test-names test-client fuzz fuzz-operations fuzz-responses fuzz-calls fuzz-all dist clean
 
 help: ## list the targets
 	@echo "make TARGET [PYTHON=python3.12] [VENV=.venv]"
@@ -90,6 +91,11 @@ venv: # make or refresh $(VENV), keyed on the interpreter and the requirements
 		echo "lazyentity needs Python 3.10 or newer; $(PYTHON) is not. Choose one: make PYTHON=python3.12" >&2; \
 		exit 1; }
 	@$(PYTHON) tools/environment.py $(if $(UV),--uv $(UV)) $(VENV) $(EXTRAS) $(REQUIRE)
+
+# The requirements of some clients exclude those of the others.
+test-client: ## the tests of a client in an environment of its own, named by CLIENT=
+	$(MAKE) venv VENV=.venv-$(CLIENT) EXTRAS=bench,test,$(CLIENT)
+	.venv-$(CLIENT)/bin/python -m pytest tests/patches/$(CLIENT) $(PYTEST_ARGS)
 
 fuzz: ## fuzz the native backend for SECONDS, with AddressSanitizer and UBSan
 	UV=$(UV) tools/fuzz "$(PYTHON)" "$(SECONDS)"

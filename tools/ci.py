@@ -13,7 +13,7 @@ import signal
 import sys
 from pathlib import Path
 
-from tools.clients import clients, extras
+from tools.clients import apart, clients, extras
 from tools.steps import Runner, Step
 
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
@@ -97,6 +97,7 @@ def environment_steps(pythons: dict[str, str]) -> list[Step]:
             shell(
                 *(
                     f"{made} PYTHON={sys.executable} VENV=.venv-lowest-{extra} "
+                    + (f"EXTRAS=bench,test,{extra} " if extra in apart() else "")
                     + lowest.format(f" {extra}")
                     for extra in extras()
                 ),
@@ -110,7 +111,7 @@ def environment_steps(pythons: dict[str, str]) -> list[Step]:
 def first_steps() -> list[Step]:
     """Return the commands of the README, and beside them the build of the emulator."""
     native = ".venv/bin/python tools/assert_native.py"
-    distributions = [client.distribution for client in clients()]
+    distributions = [client.distribution for client in clients() if not client.own_environment]
     installed = (
         f'.venv/bin/python -c "from importlib import metadata; '
         f'print(*map(metadata.version, {distributions}))"'
@@ -180,6 +181,7 @@ def other_steps(pythons: dict[str, str]) -> list[Step]:
             )
             for extra in extras()
         ),
+        *(step for name in apart() for step in own_environment_steps(name)),
         Step("the cases under pytest-benchmark", pytest("bench", *QUICK_BENCHMARK), needs=tested),
         Step("the adapters on the lowest of it", make("test-adapters-lowest", UV=UV), needs=packed),
         Step("the cache servers", make("test-caches"), needs=tested),
@@ -188,6 +190,27 @@ def other_steps(pythons: dict[str, str]) -> list[Step]:
             "the integration tests against an emulator",
             make("test-emulator"),
             needs=(*tested, "the emulator is built"),
+        ),
+    ]
+
+
+def own_environment_steps(client: str) -> list[Step]:
+    """Return the tests of a client whose requirements exclude those of the other clients."""
+    name = f"{client} in its own environment"
+    arguments = " ".join(DURATIONS)
+    # Making the environment writes to the checkout.
+    packed = ("the packaging tests",)
+    return [
+        Step(
+            name,
+            make("test-client", CLIENT=client, UV=UV, PYTEST_ARGS=arguments),
+            needs=packed,
+        ),
+        Step(
+            f"{name}, pure",
+            pytest(f"tests/patches/{client}", "--after-native", environment=f".venv-{client}"),
+            needs=(name,),
+            environment=PURE,
         ),
     ]
 

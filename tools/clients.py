@@ -1,7 +1,7 @@
 """The supported clients, read from the sources: setup.py, the Makefile and CI import no client.
 
-As a command, ``python tools/clients.py extras`` prints the extras that install the clients,
-``python tools/clients.py table README.rst`` brings the table of a document up to date, and
+As a command, ``python tools/clients.py extras`` prints the extras that install the clients side by
+side, ``python tools/clients.py table README.rst`` brings the table of a document up to date, and
 ``--check`` only says whether it is.
 """
 
@@ -49,11 +49,14 @@ class SupportedClient(NamedTuple):
         name: that of its package in patches/, and of its extra.
         distribution: the distribution to install.
         versions: the supported ones, as in a requirement.
+        own_environment: whether its requirements exclude those of the other clients, so that its
+            tests need an environment of their own.
     """
 
     name: str
     distribution: str
     versions: str
+    own_environment: bool = False
 
     @property
     def requirement(self) -> str:
@@ -88,13 +91,27 @@ def clients() -> list[SupportedClient]:
     for name in constant("patches/clients.py", "PACKAGES"):
         seams = f"patches/{name}/seams.py"
         versions = constant(seams, "SUPPORTED_VERSIONS")
-        found.append(SupportedClient(name, constant(seams, "DISTRIBUTION"), versions))
+        distribution = constant(seams, "DISTRIBUTION")
+        found.append(SupportedClient(name, distribution, versions, _own_environment(seams)))
     return found
+
+
+def _own_environment(seams: str) -> bool:
+    """Return OWN_ENVIRONMENT of a module of seams, which most do not assign."""
+    try:
+        return bool(constant(seams, "OWN_ENVIRONMENT"))
+    except LookupError:
+        return False
 
 
 def extras() -> dict[str, list[str]]:
     """Return the requirement on each client that lazyentity does not need itself, by its extra."""
     return {client.name: [client.requirement] for client in clients() if client.name != REQUIRED}
+
+
+def apart() -> list[str]:
+    """Return the extras of the clients with an environment of their own."""
+    return [client.name for client in clients() if client.own_environment]
 
 
 def table() -> str:
@@ -134,13 +151,13 @@ def main() -> None:
     """
     parser = argparse.ArgumentParser(description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("extras", help="print the extras of the clients, separated by commas")
+    commands.add_parser("extras", help="print the extras to install side by side")
     tables = commands.add_parser("table", help="bring the table of a document up to date")
     tables.add_argument("document", type=Path)
     tables.add_argument("--check", action="store_true", help="change nothing")
     arguments = parser.parse_args()
     if arguments.command == "extras":
-        print(",".join(extras()))
+        print(",".join(extra for extra in extras() if extra not in apart()))
         return
     text = arguments.document.read_text(encoding="utf-8")
     current = with_table(text)

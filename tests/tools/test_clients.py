@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from tools import clients
 from tools.clients import SupportedClient
 
 
@@ -26,3 +29,28 @@ def test_requirements() -> None:
     """Only the required client has no upper bound."""
     assert SupportedClient("datastore", "store", ">=2.1, <3").requirement == "store>=2.1"
     assert SupportedClient("toy", "toy-client", ">=2.1, <3").requirement == "toy-client>=2.1,<3"
+
+
+def test_a_client_with_an_environment_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its extra is offered, and not installed beside those of the other clients."""
+    _write_clients(
+        tmp_path, shared="", alone="OWN_ENVIRONMENT: Final = True", both="OWN_ENVIRONMENT = False"
+    )
+    monkeypatch.setattr(clients, "CHECKOUT", tmp_path)
+    assert [*clients.extras()] == ["shared", "alone", "both"]
+    assert clients.apart() == ["alone"]
+    monkeypatch.setattr("sys.argv", ["clients.py", "extras"])
+    clients.main()
+    assert capsys.readouterr().out == "shared,both\n"
+
+
+def _write_clients(checkout: Path, **lines: str) -> None:
+    """Write a list of clients, and modules of seams with a further line each."""
+    (checkout / "patches").mkdir()
+    (checkout / "patches" / "clients.py").write_text(f"PACKAGES: Final = {tuple(lines)}\n")
+    for name, line in lines.items():
+        constants = f"DISTRIBUTION = 'toy-{name}'\nSUPPORTED_VERSIONS = '>=1,<2'\n{line}\n"
+        (checkout / "patches" / name).mkdir()
+        (checkout / "patches" / name / "seams.py").write_text(constants)
