@@ -13,8 +13,9 @@ from google.cloud import datastore
 import lazyentity
 from lazyentity.patches import adapters
 from lazyentity.patches.adapters import libraries
+from tests.support import subprocesses
+from tests.support.forks import answer, run
 from tests.support.strategies.samples import PLAIN
-from tests.support.subprocesses import answer, run
 
 orjson = pytest.importorskip("orjson")
 
@@ -130,7 +131,7 @@ def test_old_encoders_are_named() -> None:
 def test_nothing_is_imported_for_nothing() -> None:
     """An application that imports none of the libraries does not import their adapters either."""
     program = "import lazyentity.auto, sys, json; print(json.dumps(sorted(sys.modules)))"
-    loaded = answer("-c", program)
+    loaded = subprocesses.answer("-c", program)
     ours = {name for name in loaded if name.startswith("lazyentity.patches.adapters.")}
     assert ours <= {"lazyentity.patches.adapters.libraries"}
     roots = {name.partition(".")[0] for each in libraries.LIBRARIES for name in each.modules}

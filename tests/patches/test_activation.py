@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.subprocesses import answer, run
+from tests.support.forks import answer, run
 
 _STATE = """
 import json, logging, sys, warnings

@@ -10,7 +10,7 @@ import pytest
 
 from lazyentity.patches.client import Client
 from lazyentity.patches.clients import CLIENTS, PACKAGES, register
-from tests.support.subprocesses import answer
+from tests.support.forks import answer
 from tools import clients
 
 _PROGRAM = """

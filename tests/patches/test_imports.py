@@ -14,7 +14,8 @@ import lazyentity
 from lazyentity.patches.clients import CLIENTS
 from lazyentity.patches.imports import WhenImported
 from tests.conftest import HAS_NDB, INSTALLED
-from tests.support.subprocesses import answer, run
+from tests.support import subprocesses
+from tests.support.forks import answer, run
 
 _STATE = """
 import importlib.metadata, json, logging, sys, warnings
@@ -88,14 +89,19 @@ def say(**state):
 _REPLACED = ["helpers", "kind", "model"] if HAS_NDB else ["helpers"]
 
 
-def ask(body: str, **environment: str) -> Any:
-    return answer("-c", _STATE + body, **environment)
+def ask(body: str) -> Any:
+    return answer("-c", _STATE + body)
+
+
+def ask_interpreter(body: str, **environment: str) -> Any:
+    """As :func:`ask`, in a process in which nothing is imported."""
+    return subprocesses.answer("-c", _STATE + body, **environment)
 
 
 @pytest.mark.parametrize("module", ["lazyentity", "lazyentity.auto"])
 def test_no_client_is_imported(module: str) -> None:
     """Importing lazyentity imports neither a client nor the requirements of one."""
-    state = ask(f"import {module}\nsay(clients=clients())")
+    state = ask_interpreter(f"import {module}\nsay(clients=clients())")
     assert state["clients"] == []
 
 
@@ -113,7 +119,7 @@ say(before=before, after=patched(), replaced=replaced())
 
 @pytest.mark.parametrize("eager", [True, False])
 def test_the_mode_is_that_of_the_last_call_before_the_import(eager: bool) -> None:
-    state = ask(
+    state = ask_interpreter(
         f"""
 import lazyentity
 lazyentity.patch(eager={not eager})
@@ -144,7 +150,7 @@ def test_one_line_is_logged() -> None:
 
 
 def test_of_what_is_disabled_nothing_but_the_switch_is_read() -> None:
-    state = ask(
+    state = ask_interpreter(
         """
 def fail(*_):
     raise AssertionError("it was read")

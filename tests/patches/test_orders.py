@@ -12,7 +12,7 @@ import lazyentity
 from tests.patches.conftest import Make, Ports
 from tests.patches.order_program import read
 from tests.support.clients import TRANSPORTS
-from tests.support.subprocesses import answer
+from tests.support.forks import answer
 
 _CLIENT = ("import client", "make client", "read")
 _LAZYENTITY = (

@@ -28,6 +28,11 @@ def clean_environment(**environment: str) -> dict[str, Any]:
     return {"cwd": _ROOT, "env": {**inherited, **environment}}
 
 
+def options(warnings: str) -> list[str]:
+    """Return the interpreter's options for a filter for warnings."""
+    return ["-W", warnings, "-W", _IGNORED]
+
+
 def run(
     *arguments: str, warnings: str = "default", **environment: str
 ) -> subprocess.CompletedProcess[str]:
@@ -39,7 +44,7 @@ def run(
         environment: further environment variables.
     """
     return subprocess.run(
-        [sys.executable, "-W", warnings, "-W", _IGNORED, *arguments],
+        [sys.executable, *options(warnings), *arguments],
         **clean_environment(**environment),
         capture_output=True,
         text=True,
@@ -50,6 +55,10 @@ def run(
 
 def answer(*arguments: str, warnings: str = "default", **environment: str) -> Any:
     """As :func:`run`, but it must not fail. Returns the JSON that it printed last."""
-    finished = run(*arguments, warnings=warnings, **environment)
+    return last_line(run(*arguments, warnings=warnings, **environment))
+
+
+def last_line(finished: subprocess.CompletedProcess[str]) -> Any:
+    """Return the JSON that a process printed last; it must not have failed."""
     assert finished.returncode == 0, finished.stderr
     return json.loads(finished.stdout.splitlines()[-1])

@@ -17,22 +17,12 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from tests.support.fork_server import import_required
 from tests.versions.later import LaterVersion, install
 
 _PROJECT = "lazyentity-tests"
 _SECONDS = 120
 """In which a child must have done everything."""
-
-# Modules that take time to import and have none of the names.
-_SHARED = (
-    "google.auth.transport.requests",
-    "google.protobuf.json_format",
-    "google.protobuf.timestamp_pb2",
-    "grpc",
-    "pymemcache",
-    "redis",
-    "wrapt",
-)
 
 
 def _described(value: Any) -> Any:
@@ -242,9 +232,7 @@ def act(ports: list[int], name: str) -> dict[str, Any]:
 
 def main(ports: list[int], names: list[str]) -> None:
     """Do it for each name in a child, which inherits the imports that no name is in."""
-    for module in _SHARED:
-        if importlib.util.find_spec(module) is not None:
-            importlib.import_module(module)
+    import_required()
     for name in names:
         pid = os.fork()
         if pid == 0:

@@ -19,9 +19,9 @@ from tests.conftest import HAS_NDB
 from tests.patches.conftest import Make, Ports
 from tests.patches.datastore.test_wrap_options import READS, Reads
 from tests.patches.order_program import KIND, read
+from tests.support.forks import answer
 from tests.support.snapshots import outcome, whole
 from tests.support.strategies.samples import RICH
-from tests.support.subprocesses import answer
 
 Client = datastore.Client
 

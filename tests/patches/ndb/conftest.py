@@ -23,8 +23,8 @@ from tests.patches.ndb.pairs import LEGACY, context
 from tests.patches.ndb.sides import Sides
 from tests.patches.ndb.stored import store
 from tests.support.emulator import running_emulator
+from tests.support.forks import answer
 from tests.support.servers import in_small_batches
-from tests.support.subprocesses import answer
 
 
 @dataclass(frozen=True)

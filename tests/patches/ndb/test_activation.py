@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.patches.ndb.conftest import Server
-from tests.support.subprocesses import run
+from tests.support.forks import run
 
 BOTH = ["datastore", "ndb"]
 _CALLS = ["lazyentity.patch()", 'lazyentity.patch("ndb")']

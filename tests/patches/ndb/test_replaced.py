@@ -8,7 +8,7 @@ import pytest
 from google.cloud.environment_vars import GCD_HOST
 
 from tests.patches.ndb.conftest import Server
-from tests.support.subprocesses import answer
+from tests.support.forks import answer
 
 _PROGRAM = """
 import json, warnings

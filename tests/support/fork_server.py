@@ -1,0 +1,88 @@
+"""Forks processes in which what clients require was imported, but neither a client nor lazyentity.
+
+Run as ``python -m tests.support.fork_server``. Reads a line of JSON for each process: arguments as
+those of an interpreter, environment variables, and the files for its output. Writes a line with the
+status of each process when it has ended.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import importlib.util
+import json
+import os
+import runpy
+import signal
+import sys
+import types
+from typing import Any
+
+SECONDS = 120
+"""In which a process must have ended."""
+
+REQUIRED = (
+    "google.auth.transport.requests",
+    "google.protobuf.json_format",
+    "google.protobuf.timestamp_pb2",
+    "grpc",
+    "pymemcache",
+    "redis",
+    "wrapt",
+)
+"""Modules that take time to import, and that neither the clients nor lazyentity change."""
+
+
+def import_required() -> None:
+    """Import the modules of :data:`REQUIRED` that are installed."""
+    for module in REQUIRED:
+        if importlib.util.find_spec(module) is not None:
+            importlib.import_module(module)
+
+
+def serve() -> dict[str, Any]:
+    """Fork a process for each line, until there are no more; return the request in each of them."""
+    for line in sys.stdin.buffer:
+        child = os.fork()
+        if child == 0:
+            request: dict[str, Any] = json.loads(line)
+            return request
+        _, status = os.waitpid(child, 0)
+        sys.stdout.write(f"{os.waitstatus_to_exitcode(status)}\n")
+        sys.stdout.flush()
+    raise SystemExit
+
+
+def become(request: dict[str, Any]) -> None:
+    """Take over the files and the environment of a request."""
+    signal.alarm(SECONDS)
+    for number, path in enumerate((os.devnull, request["output"], request["errors"])):
+        opened = os.open(path, os.O_RDONLY if number == 0 else os.O_WRONLY)
+        os.dup2(opened, number)
+        os.close(opened)
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    sys.path[1:1] = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+
+
+def run(arguments: list[str]) -> None:
+    """Run a program, given by ``-c`` and its text or ``-m`` and its module."""
+    option, program, *rest = arguments
+    if option == "-m":
+        sys.argv = [program, *rest]
+        runpy.run_module(program, run_name="__main__", alter_sys=True)
+        return
+    sys.argv = [option, *rest]
+    main = types.ModuleType("__main__")
+    sys.modules["__main__"] = main
+    exec(compile(program, "<string>", "exec"), vars(main))  # noqa: S102  # as the interpreter does
+
+
+if __name__ == "__main__":
+    import_required()
+    # The processes share memory with this one as long as they do not write to it.
+    gc.collect()
+    gc.freeze()
+    asked = serve()
+    become(asked)
+    run(asked["arguments"])
