@@ -15,6 +15,7 @@ NATIVE_MODULES = (
     f"{_NATIVE}.decoding",
     f"{_NATIVE}.eager",
     f"{_NATIVE}.encoder",
+    f"{_NATIVE}.entityproto",
     f"{_NATIVE}.index",
     f"{_NATIVE}.keys",
     f"{_NATIVE}.mapping",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from lazyentity.native.decoding import Walk
 from lazyentity.native.eager import stock_from_raw
 from lazyentity.native.encoder import write_entity
+from lazyentity.native.entityproto import PropertyIndex
 from lazyentity.native.keys import key_message
 from lazyentity.native.mapping import LazyMapping
 from lazyentity.native.responses import (
@@ -20,6 +21,7 @@ __all__ = [
     "Conversion",
     "EntityBytes",
     "LazyMapping",
+    "PropertyIndex",
     "ResultBytes",
     "Walk",
     "key_message",

@@ -1,6 +1,8 @@
 # The shapes of entities: see shapes.pyx.
 
+from cpython.mem cimport PyMem_Realloc
 from libc.stdint cimport uint32_t
+from libc.string cimport memset
 
 from lazyentity.native.wire cimport Bytes
 
@@ -43,6 +45,38 @@ cdef enum:
 
 cdef list LIKELY
 
+# Scans an entity that is expected to have a shape, from its first byte on; answers 0 if it has another.
+ctypedef bint (*Match)(Shape shape, Bytes base, Bytes at, Bytes end, Scan* scan) noexcept
 
+
+cdef uint32_t* allocate_offsets(Py_ssize_t count) except NULL
 cdef Shape shape_of(Scan* scan)
 cdef void becomes_likely(uint32_t slot, Shape shape)
+
+
+cdef inline Entry* room_for_entry(Scan* scan) except NULL:
+    # Where the next entry of a scan is to be put.
+    cdef Entry* grown
+    if scan.count == scan.capacity:
+        scan.capacity = max(32, scan.capacity * 2)
+        grown = <Entry*>PyMem_Realloc(scan.entries, scan.capacity * sizeof(Entry))
+        if grown == NULL:
+            raise MemoryError
+        scan.entries = grown
+    return &scan.entries[scan.count]
+
+
+cdef inline Shape likely_shape(
+    uint32_t slot, Match match, Bytes base, Bytes at, Bytes end, Scan* scan
+):
+    # Finds the shape of an entity among the likely ones; None, if it has none of these.
+    cdef Shape shape
+    cdef int way
+    for way in range(WAYS):
+        shape = LIKELY[slot + way * SETS]
+        if shape is None:
+            return None
+        if match(shape, base, at, end, scan):
+            return shape
+        memset(scan, 0, sizeof(Scan))
+    return None

@@ -49,9 +49,7 @@ cdef class Shape:
     cdef int _learn(self, bytes signature, Scan* scan) except -1:
         # Keeps the headers, by which the values of the next entities of this shape are found.
         cdef Py_ssize_t index
-        cdef uint32_t* sizes = <uint32_t*>PyMem_Malloc(max(1, self.count) * sizeof(uint32_t))
-        if sizes == NULL:
-            raise MemoryError
+        cdef uint32_t* sizes = allocate_offsets(self.count)
         for index in range(self.count):
             sizes[index] = scan.entries[index].header_size
         self.header_sizes = sizes
@@ -60,6 +58,13 @@ cdef class Shape:
         self.headers = signature
         self._template = undecoded_template(self._ordinals)
         return 0
+
+
+cdef uint32_t* allocate_offsets(Py_ssize_t count) except NULL:
+    cdef uint32_t* offsets = <uint32_t*>PyMem_Malloc(max(1, count) * sizeof(uint32_t))
+    if offsets == NULL:
+        raise MemoryError
+    return offsets
 
 
 cdef Shape _named(Scan* scan):

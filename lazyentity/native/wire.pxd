@@ -3,8 +3,8 @@
 #
 # Encoding: https://protobuf.dev/programming-guides/encoding/
 
-from libc.stdint cimport uint8_t, uint64_t
-from libc.string cimport memcpy
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.string cimport memcmp, memcpy
 
 cdef enum:
     VARINT = 0
@@ -88,6 +88,22 @@ cdef inline bint skip_any_field(Bytes* cursor, Bytes end) noexcept nogil:
     return read_varint(cursor, end, &tag) and skip_field(cursor, end, tag)
 
 
+cdef inline bint find_field(
+    Bytes at, Bytes end, unsigned char tag, Bytes* field, Bytes* field_end
+) noexcept nogil:
+    # Finds the first length-delimited field with a tag of one byte.
+    while at < end:
+        if at[0] == tag:
+            at += 1
+            if not read_length(&at, end, field_end):
+                return 0
+            field[0] = at
+            return 1
+        if not skip_any_field(&at, end):
+            return 0
+    return 0
+
+
 cdef inline bint skip_group(Bytes* cursor, Bytes end, uint64_t tag) noexcept nogil:
     # Groups in groups, down to the depth that protobuf itself goes to.
     cdef uint64_t open_groups[PROTOBUF_DEPTH]
@@ -136,3 +152,42 @@ cdef inline bint skip_plain_field(Bytes* cursor, Bytes end, uint64_t tag) noexce
         cursor[0] += 4
         return 1
     return 0
+
+
+cdef inline uint32_t hash_bytes(Bytes at, Py_ssize_t size) noexcept nogil:
+    # FNV-1a
+    cdef uint32_t hashed = 2166136261
+    cdef Py_ssize_t index
+    for index in range(size):
+        hashed = (hashed ^ at[index]) * 16777619
+    return hashed
+
+
+cdef inline uint32_t _half_word(Bytes at) noexcept nogil:
+    cdef uint32_t word
+    memcpy(&word, at, sizeof(word))
+    return word
+
+
+cdef inline uint64_t _word(Bytes at) noexcept nogil:
+    cdef uint64_t word
+    memcpy(&word, at, sizeof(word))
+    return word
+
+
+cdef inline bint differ(Bytes one, Bytes other, uint32_t size) noexcept nogil:
+    # Word by word, the last ones overlapping: headers are so short that it would take longer to call
+    # memcmp().
+    cdef uint32_t index = 0
+    if size < 4:
+        return memcmp(one, other, size) != 0
+    if size < 8:
+        return (
+            _half_word(one) != _half_word(other)
+            or _half_word(one + size - 4) != _half_word(other + size - 4)
+        )
+    while index + 8 < size:
+        if _word(one + index) != _word(other + index):
+            return 1
+        index += 8
+    return _word(one + size - 8) != _word(other + size - 8)

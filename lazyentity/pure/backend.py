@@ -5,6 +5,7 @@ from __future__ import annotations
 from lazyentity.pure.decoding import Walk
 from lazyentity.pure.eager import stock_from_raw
 from lazyentity.pure.encoder import write_entity
+from lazyentity.pure.entityproto import PropertyIndex
 from lazyentity.pure.keys import key_message
 from lazyentity.pure.mapping import LazyMapping
 from lazyentity.pure.responses import (
@@ -20,6 +21,7 @@ __all__ = [
     "Conversion",
     "EntityBytes",
     "LazyMapping",
+    "PropertyIndex",
     "ResultBytes",
     "Walk",
     "key_message",

@@ -112,7 +112,7 @@ def empty_split() -> Split:
     return split
 
 
-def _keeper(count: int) -> Callable[[Split], None]:
+def keeper(count: int) -> Callable[[Split], None]:
     """Return a function that keeps the latest ``count`` splits, and empties the oldest for each."""
     splits = deque(empty_split() for _ in range(count))
 
@@ -128,8 +128,8 @@ def _keeper(count: int) -> Callable[[Split], None]:
 
 # As many as a core's cache holds: parsing into memory that has gone cold costs more than splitting
 # an entity once again.
-_keep = _keeper(32)
-_keep_large = _keeper(4)
+_keep = keeper(32)
+_keep_large = keeper(4)
 
 
 _last_shape = EMPTY

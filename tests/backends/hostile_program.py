@@ -30,12 +30,14 @@ from tests.support.strategies.samples import PLAIN, RICH
 MODULES = (
     "lazyentity.native.mapping",
     "lazyentity.native.eager",
+    "lazyentity.native.entityproto",
     "lazyentity.native.index",
     "lazyentity.native.received",
     "lazyentity.native.responses",
     "lazyentity.native.shapes",
 )
 CLASSES = (
+    "lazyentity.native.entityproto.PropertyIndex",
     "lazyentity.native.mapping.LazyMapping",
     "lazyentity.native.received.Originals",
     "lazyentity.native.received.Received",
@@ -76,10 +78,12 @@ def _instances(kind: Any) -> Iterator[Any]:
             yield subclass()
     name = kind.__name__
     entity = NATIVE.from_bytes(RICH)
+    index = importlib.import_module("lazyentity.native.entityproto").PropertyIndex
     results = importlib.import_module("lazyentity.native.responses")
     conversion = results.Conversion(NATIVE, stock_from_raw)
     found = results.split_lookup(_lookup(), conversion, results.ResultBytes)[1][0]
     whole = {
+        "PropertyIndex": index.of(b"z\x08\x1a\x04text\x20\x00"),
         "LazyMapping": entity,
         "Shape": entity._shape,
         "Conversion": conversion,

@@ -1,0 +1,426 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=False, auto_pickle=False
+"""The native backend's index of an ``EntityProto``: the twin of :mod:`lazyentity.pure.entityproto`.
+
+An ``EntityProto`` repeats its property's name in each entry of a list. So an entity is matched against
+the :class:`~lazyentity.native.shapes.Shape` that it most likely has, as in
+:mod:`lazyentity.native.index`, but a shape has an ordinal for each entry, and a name may have several.
+
+The scanner knows the encoding that protobuf writes: fields in the order of their numbers. Anything else
+has no index; protobuf has to write it again.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.dict cimport PyDict_Check, PyDict_GetItemWithError, PyDict_SetItem, PyDict_Update
+from cpython.mem cimport PyMem_Free
+from cpython.object cimport PyObject
+from cpython.unicode cimport PyUnicode_AsUTF8String, PyUnicode_DecodeUTF8
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.string cimport memcmp, memcpy, memset
+
+from lazyentity.native.shapes cimport (
+    EMPTY,
+    LIKELY_NAMES,
+    SETS,
+    Entry,
+    Scan,
+    Shape,
+    allocate_offsets,
+    becomes_likely,
+    likely_shape,
+    room_for_entry,
+    shape_of,
+)
+from lazyentity.native.wire cimport (
+    Bytes,
+    differ,
+    find_field,
+    hash_bytes,
+    read_double,
+    read_length,
+    read_varint,
+    skip_any_field,
+    skip_field,
+)
+
+from lazyentity.codec.undecoded import UNDECODED as _UNDECODED
+
+cdef object UNDECODED = _UNDECODED
+
+# Field tags: number << 3 | wire type.
+cdef enum:
+    ENTITY_KEY = 0x6A
+    ENTITY_PROPERTY = 0x72
+    ENTITY_RAW_PROPERTY = 0x7A
+    PROPERTY_MEANING = 0x08
+    PROPERTY_MEANING_URI = 0x12
+    PROPERTY_NAME = 0x1A
+    PROPERTY_MULTIPLE = 0x20
+    PROPERTY_VALUE = 0x2A
+    VALUE_INTEGER = 0x08
+    VALUE_BOOLEAN = 0x10
+    VALUE_STRING = 0x1A
+    VALUE_DOUBLE = 0x21
+
+cdef enum:
+    # Clients refuse empty names and those that are longer than 1500 bytes when they read a value.
+    LONGEST_NAME = 1500
+
+# As in lazyentity.native.index: nothing may run between matching and copying.
+cdef uint32_t MATCHED[LIKELY_NAMES]
+
+
+cdef inline bint _find_name(Bytes* cursor, Bytes end) noexcept nogil:
+    # Moves from the start of a property to the tag of its name.
+    cdef uint64_t meaning
+    cdef Bytes span_end
+    if cursor[0] < end and cursor[0][0] == PROPERTY_MEANING:
+        cursor[0] += 1
+        if not read_varint(cursor, end, &meaning):
+            return 0
+    if cursor[0] < end and cursor[0][0] == PROPERTY_MEANING_URI:
+        cursor[0] += 1
+        if not read_length(cursor, end, &span_end):
+            return 0
+        cursor[0] = span_end
+    return cursor[0] < end and cursor[0][0] == PROPERTY_NAME
+
+
+cdef inline bint _is_rest(Bytes at, Bytes end) noexcept nogil:
+    # Whether a property's bytes after its name have neither a name nor a meaning.
+    cdef uint64_t tag
+    cdef Bytes span_end
+    if end - at > 3 and at[0] == PROPERTY_MULTIPLE and at[1] < 0x80 and at[2] == PROPERTY_VALUE:
+        at += 3
+        if not read_length(&at, end, &span_end):
+            return 0
+        at = span_end
+    while at < end:
+        if not read_varint(&at, end, &tag) or tag >> 3 <= 3 or not skip_field(&at, end, tag):
+            return 0
+    return 1
+
+
+cdef inline bint _next_other(Bytes* cursor, Bytes end, Scan* scan) noexcept nogil:
+    # Reads one field of an entity that is no property.
+    cdef uint64_t tag
+    if cursor[0][0] == ENTITY_KEY:
+        if scan.has_key:
+            return 0
+        scan.has_key = 1
+        return skip_any_field(cursor, end)
+    # In a longer form than it needs; with another wire type it is an unknown field.
+    if not read_varint(cursor, end, &tag) or 13 <= tag >> 3 <= 15:
+        return 0
+    return skip_field(cursor, end, tag)
+
+
+cdef inline bint _is_property(Bytes at, unsigned char* last_tag) noexcept nogil:
+    # Whether there is the tag of a property. All raw ones come after the others.
+    if at[0] != ENTITY_PROPERTY and at[0] != ENTITY_RAW_PROPERTY:
+        return 0
+    if at[0] < last_tag[0]:
+        return 0
+    last_tag[0] = at[0]
+    return 1
+
+
+cdef bint _match(Shape shape, Bytes base, Bytes at, Bytes end, Scan* scan) noexcept:
+    # Scans an entity that is expected to have this shape; the offsets of its entries are in MATCHED.
+    cdef Bytes header = <Bytes>PyBytes_AS_STRING(shape.headers)
+    cdef Bytes entry_end
+    cdef unsigned char last_tag = 0
+    cdef Py_ssize_t index = 0
+    cdef uint32_t size
+    while at < end:
+        if not _is_property(at, &last_tag):
+            if not _next_other(&at, end, scan):
+                return 0
+            continue
+        if index == shape.count:
+            return 0
+        at += 1
+        MATCHED[index] = <uint32_t>(at - base)
+        if not read_length(&at, end, &entry_end) or not _find_name(&at, entry_end):
+            return 0
+        size = shape.header_sizes[index]
+        if size > entry_end - at or differ(at, header, size) or not _is_rest(at + size, entry_end):
+            return 0
+        header += size
+        at = entry_end
+        index += 1
+    return index == shape.count
+
+
+cdef int _scan(Bytes base, Bytes at, Bytes end, Scan* scan) except -1:
+    # Scans an entity of any shape.
+    cdef Entry* entry
+    cdef Bytes entry_end
+    cdef Bytes name_end
+    cdef unsigned char last_tag = 0
+    while at < end:
+        if not _is_property(at, &last_tag):
+            if not _next_other(&at, end, scan):
+                return 0
+            continue
+        at += 1
+        entry = room_for_entry(scan)
+        entry.value = <uint32_t>(at - base)
+        if not read_length(&at, end, &entry_end) or not _find_name(&at, entry_end):
+            return 0
+        entry.header = at
+        at += 1
+        if not read_length(&at, entry_end, &name_end) or not _is_rest(name_end, entry_end):
+            return 0
+        entry.header_size = <uint32_t>(name_end - entry.header)
+        at = entry_end
+        scan.count += 1
+    return 1
+
+
+cdef inline uint32_t _likely_slot(Bytes at, Bytes end) noexcept nogil:
+    # Hashes the name of the first property.
+    cdef Bytes entry_end
+    cdef Bytes name_end
+    if not find_field(at, end, ENTITY_PROPERTY, &at, &entry_end) or not _find_name(&at, entry_end):
+        return 0
+    at += 1
+    if not read_length(&at, entry_end, &name_end):
+        return 0
+    return hash_bytes(at, name_end - at) % SETS
+
+
+cdef class PropertyIndex:
+    """As :class:`lazyentity.pure.entityproto.PropertyIndex`."""
+
+    cdef readonly bytes raw
+    cdef readonly Shape shape
+    cdef uint32_t* _entries  # the offsets of the lengths that precede the properties
+
+    def __cinit__(self):
+        self.raw = b""
+        self.shape = EMPTY
+        self._entries = NULL
+
+    def __dealloc__(self):
+        PyMem_Free(self._entries)
+
+    @classmethod
+    def of(cls, bytes raw not None):
+        """As :meth:`lazyentity.pure.entityproto.PropertyIndex.of`."""
+        cdef Bytes base = <Bytes>PyBytes_AS_STRING(raw)
+        cdef Bytes end = base + PyBytes_GET_SIZE(raw)
+        cdef PropertyIndex made
+        cdef Scan scan
+        cdef Shape shape
+        cdef uint32_t* entries
+        cdef uint32_t slot
+        cdef Py_ssize_t index
+        if PyBytes_GET_SIZE(raw) > <Py_ssize_t>0xFFFFFFFF:
+            return None
+        made = PropertyIndex.__new__(PropertyIndex)
+        memset(&scan, 0, sizeof(Scan))
+        slot = _likely_slot(base, end)
+        shape = likely_shape(slot, _match, base, base, end, &scan)
+        if shape is not None:
+            entries = made._entries = allocate_offsets(shape.count)
+            memcpy(entries, MATCHED, shape.count * sizeof(uint32_t))
+        else:
+            try:
+                if not _scan(base, base, end, &scan):
+                    return None
+                shape = shape_of(&scan)
+                if shape is None:
+                    return None
+                entries = made._entries = allocate_offsets(shape.count)
+                for index in range(shape.count):
+                    entries[index] = scan.entries[index].value
+            finally:
+                PyMem_Free(scan.entries)
+            if shape._template is not None and shape.count <= LIKELY_NAMES:
+                becomes_likely(slot, shape)
+        made.raw = raw
+        made.shape = shape
+        return made
+
+    @property
+    def names(self):
+        """As :attr:`lazyentity.pure.entityproto.PropertyIndex.names`."""
+        return tuple(self.shape._ordinals)
+
+    def fill(self, storage not None):
+        """As :meth:`lazyentity.pure.entityproto.PropertyIndex.fill`."""
+        if not PyDict_Check(storage):
+            raise TypeError("fill() takes a dict")
+        if self.shape._template is not None:
+            # CPython clones the key table as a whole, if the dict is empty.
+            PyDict_Update(storage, self.shape._template)
+            return
+        for name in self.shape._ordinals:
+            PyDict_SetItem(storage, name, UNDECODED)
+
+    def properties(self, str name not None):
+        """As :meth:`lazyentity.pure.entityproto.PropertyIndex.properties`."""
+        cdef Bytes at
+        cdef Bytes end
+        found = []
+        for ordinal in _ordinals_of(self, name):
+            _span(self, ordinal, &at, &end)
+            found.append(PyBytes_FromStringAndSize(<const char*>at, end - at))
+        return found
+
+    def value(self, str name not None, bint text):
+        """As :meth:`lazyentity.pure.entityproto.PropertyIndex.value`."""
+        cdef list ordinals = _ordinals_of(self, name)
+        cdef list values = []
+        cdef bint multiple = 0
+        for ordinal in ordinals:
+            value = _plain(self, ordinal, text, &multiple)
+            if value is UNDECODED or not (multiple or len(ordinals) == 1):
+                return UNDECODED
+            if not multiple:
+                return value
+            values.append(value)
+        return values if values else UNDECODED
+
+    def raw_names(self):
+        """As :meth:`lazyentity.pure.entityproto.PropertyIndex.raw_names`."""
+        cdef Bytes base = <Bytes>PyBytes_AS_STRING(self.raw)
+        cdef Bytes at
+        cdef Bytes end
+        cdef Bytes name_end
+        cdef Py_ssize_t index
+        names = set()
+        for index in range(self.shape.count):
+            if base[self._entries[index] - 1] == ENTITY_RAW_PROPERTY:
+                _name(self, index, &at, &name_end, &end)
+                names.add(PyUnicode_DecodeUTF8(<const char*>at, name_end - at, NULL))
+        return frozenset(names)
+
+    def has_meaning(self, uint32_t number):
+        """As :meth:`lazyentity.pure.entityproto.PropertyIndex.has_meaning`."""
+        cdef Bytes at
+        cdef Bytes end
+        cdef uint64_t meaning
+        cdef Py_ssize_t index
+        for index in range(self.shape.count):
+            _span(self, index, &at, &end)
+            if at[0] == PROPERTY_MEANING:
+                at += 1
+                # Of a longer number, protobuf takes 32 bits.
+                if read_varint(&at, end, &meaning) and <uint32_t>meaning == number:
+                    return True
+        return False
+
+    def fields(self, names):
+        """As :meth:`lazyentity.pure.entityproto.PropertyIndex.fields`."""
+        cdef Bytes base = <Bytes>PyBytes_AS_STRING(self.raw)
+        cdef Bytes at
+        cdef Bytes end
+        cdef Bytes start
+        found = []
+        for name in names:
+            for ordinal in _ordinals_of(self, name):
+                start = base + self._entries[<Py_ssize_t>ordinal] - 1
+                _span(self, ordinal, &at, &end)
+                found.append(PyBytes_FromStringAndSize(<const char*>start, end - start))
+        return b"".join(found)
+
+    def key(self):
+        """As :meth:`lazyentity.pure.entityproto.PropertyIndex.key`."""
+        cdef Bytes base = <Bytes>PyBytes_AS_STRING(self.raw)
+        cdef Bytes at
+        cdef Bytes end
+        if not find_field(base, base + PyBytes_GET_SIZE(self.raw), ENTITY_KEY, &at, &end):
+            return b""
+        return PyBytes_FromStringAndSize(<const char*>at, end - at)
+
+
+# Of an entity that was indexed everything down to the names was readable.
+
+cdef inline void _span(PropertyIndex index, Py_ssize_t ordinal, Bytes* at, Bytes* end) noexcept:
+    cdef Bytes base = <Bytes>PyBytes_AS_STRING(index.raw)
+    at[0] = end[0] = base + index._entries[ordinal]
+    read_length(at, base + PyBytes_GET_SIZE(index.raw), end)
+
+
+cdef inline void _name(
+    PropertyIndex index, Py_ssize_t ordinal, Bytes* at, Bytes* name_end, Bytes* end
+) noexcept:
+    # Finds the text of an entry's name.
+    _span(index, ordinal, at, end)
+    _find_name(at, end[0])
+    at[0] += 1
+    name_end[0] = at[0]
+    read_length(at, end[0], name_end)
+
+
+cdef list _ordinals_of(PropertyIndex index, str name):
+    # The entries of a name, in wire order.
+    cdef PyObject* last = PyDict_GetItemWithError(index.shape._ordinals, name)
+    cdef Bytes at
+    cdef Bytes name_end
+    cdef Bytes end
+    cdef bytes encoded
+    cdef Py_ssize_t ordinal
+    if last == NULL:
+        return []
+    if len(index.shape._ordinals) == index.shape.count:
+        return [<object>last]
+    encoded = PyUnicode_AsUTF8String(name)
+    found = []
+    for ordinal in range(<Py_ssize_t>(<object>last) + 1):
+        _name(index, ordinal, &at, &name_end, &end)
+        if name_end - at == PyBytes_GET_SIZE(encoded) and not memcmp(
+            at, PyBytes_AS_STRING(encoded), name_end - at
+        ):
+            found.append(ordinal)
+    return found
+
+
+cdef object _plain(PropertyIndex index, Py_ssize_t ordinal, bint text, bint* multiple):
+    # The value of one property, if it has a name, the flag and a plain value, and nothing else.
+    cdef Bytes at
+    cdef Bytes end
+    cdef Bytes value_end
+    _span(index, ordinal, &at, &end)
+    if at[0] != PROPERTY_NAME:
+        return UNDECODED
+    _name(index, ordinal, &at, &value_end, &end)
+    if value_end == at or value_end - at > LONGEST_NAME:
+        return UNDECODED
+    at = value_end
+    if end - at < 4 or at[0] != PROPERTY_MULTIPLE or at[1] > 1 or at[2] != PROPERTY_VALUE:
+        return UNDECODED
+    multiple[0] = at[1]
+    at += 3
+    if not read_length(&at, end, &value_end) or value_end != end:
+        return UNDECODED
+    return _bare(at, end, text)
+
+
+cdef object _bare(Bytes at, Bytes end, bint text):
+    # A serialised value of one plain field.
+    cdef Bytes span_end
+    cdef uint64_t number
+    cdef double real
+    cdef unsigned char tag
+    if at == end:
+        return None
+    tag = at[0]
+    at += 1
+    if tag == VALUE_STRING:
+        if not read_length(&at, end, &span_end) or span_end != end:
+            return UNDECODED
+        if not text:
+            return PyBytes_FromStringAndSize(<const char*>at, end - at)
+        try:
+            return PyUnicode_DecodeUTF8(<const char*>at, end - at, b"surrogatepass")
+        except UnicodeDecodeError:
+            return UNDECODED
+    if tag == VALUE_INTEGER or tag == VALUE_BOOLEAN:
+        if not read_varint(&at, end, &number) or at != end:
+            return UNDECODED
+        return <int64_t>number if tag == VALUE_INTEGER else number != 0
+    if tag == VALUE_DOUBLE and read_double(&at, end, &real) and at == end:
+        return real
+    return UNDECODED

@@ -1,0 +1,150 @@
+"""The pure backend's index of a serialised ``EntityProto`` by the names of its properties.
+
+Protobuf's own parser finds the names. It splits the entity into its properties when one of them is
+read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from google.protobuf.message import DecodeError
+
+from lazyentity.codec.entityproto import Names, Parts
+from lazyentity.codec.undecoded import UNDECODED, undecoded_template
+from lazyentity.pure.index import Split, empty_split, keeper
+from lazyentity.pure.shapes import EMPTY, Shape, known_shape, new_shape
+
+_parse_names = Names.FromString
+_parse_parts = Parts.FromString
+
+_keep = keeper(32)
+
+
+class PropertyIndex:
+    """An index of a serialised ``EntityProto`` by the names of its properties.
+
+    A list is several properties of one name. The order of names and of properties is the one in
+    which clients convert them: those in ``raw_property`` come last.
+
+    Attributes:
+        raw: the serialised entity.
+        shape: the same object for entities whose properties have the same names in the same order,
+            provided that they have come twice; only then it has a template.
+    """
+
+    __slots__ = ("_split", "raw", "shape")
+
+    def __init__(self) -> None:
+        self.raw = b""
+        self.shape: Shape = EMPTY
+        self._split: Split = empty_split()
+
+    @classmethod
+    def of(cls, raw: bytes) -> PropertyIndex | None:
+        """Index a serialised entity.
+
+        Args:
+            raw: the bytes, which the index keeps.
+
+        Returns:
+            None, if ``raw`` is malformed or in another encoding than protobuf's own, or if a name
+            is missing or not UTF-8. Bytes that protobuf has written are not refused for their
+            encoding, unless they have unknown fields with the numbers of known ones.
+        """
+        try:
+            parsed = _parse_names(raw)
+            properties = [*parsed.property, *parsed.raw_property]
+            names = tuple([each.name.decode() for each in properties])
+        except (DecodeError, UnicodeDecodeError):
+            return None
+        if "" in names and not all(each.HasField("name") for each in properties):
+            return None
+        made = cls()
+        made.raw = raw
+        made.shape = known_shape(names) or new_shape(names, names)
+        return made
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names, each once."""
+        return tuple(self.shape.ordinals)
+
+    def fill(self, storage: dict[Any, Any]) -> None:
+        """Put every name into a dict, mapped to ``UNDECODED``."""
+        # The method of the base: a subclass may refuse the sentinel.
+        dict.update(storage, self.shape.template or undecoded_template(self.shape.ordinals))
+
+    def properties(self, name: str) -> list[bytes]:
+        """Return each serialised ``Property`` of a name; an empty list, if there is none."""
+        properties, _ = self._parts()
+        return [properties[ordinal] for ordinal in self._ordinals_of(name)]
+
+    def value(self, name: str, text: bool) -> Any:
+        """Return the value of a name, if the backend itself can make it.
+
+        The native backend makes values without a meaning and lists of them.
+
+        Args:
+            name: of a property.
+            text: whether a string is decoded; otherwise its bytes are returned.
+
+        Returns:
+            An int, float, bool, str or bytes, None, or a list of these. ``UNDECODED`` in all other
+            cases, malformed ones too: :meth:`properties` are to be converted.
+        """
+        return UNDECODED
+
+    def raw_names(self) -> frozenset[str]:
+        """Return the names that occur in ``raw_property``."""
+        return frozenset(each.name.decode() for each in _parse_names(self.raw).raw_property)
+
+    def has_meaning(self, number: int) -> bool:
+        """Whether any property has a meaning, given as a number of the enumeration."""
+        parsed = _parse_names(self.raw)
+        return any(
+            each.meaning == number
+            for properties in (parsed.property, parsed.raw_property)
+            for each in properties
+        )
+
+    def fields(self, names: Iterable[str]) -> bytes:
+        """Return properties with their tags as they came, to be merged into an ``EntityProto``.
+
+        Args:
+            names: of the properties; the result has their order.
+        """
+        properties, indexed = self._parts()
+        return b"".join(
+            Parts(
+                **{"property" if ordinal < indexed else "raw_property": [properties[ordinal]]}
+            ).SerializeToString()
+            for name in names
+            for ordinal in self._ordinals_of(name)
+        )
+
+    def key(self) -> bytes:
+        """Return the serialised ``Reference``; empty, if there is none."""
+        # Protobuf merges messages that are joined.
+        return b"".join(_parse_parts(self.raw).key)
+
+    def _ordinals_of(self, name: str) -> list[int]:
+        shape = self.shape
+        if len(shape.ordinals) == len(shape.names):
+            return [shape.ordinals[name]] if name in shape.ordinals else []
+        return [ordinal for ordinal, each in enumerate(shape.names) if each == name]
+
+    def _parts(self) -> tuple[list[bytes], int]:
+        """Return all serialised properties, and how many of them are not raw."""
+        split = self._split
+        try:
+            parts: tuple[list[bytes], int] = split[0]
+        except IndexError:
+            parsed = _parse_parts(self.raw)
+            parts = [*parsed.property, *parsed.raw_property], len(parsed.property)
+            split[:] = (parts,)
+            if not split.kept:
+                split.kept = True
+                _keep(split)
+        return parts

@@ -1,0 +1,168 @@
+"""The index of an ``EntityProto``: both backends find what protobuf finds, or native finds none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lazyentity.codec.entityproto import KEY, PROPERTY, RAW_PROPERTY
+from lazyentity.codec.undecoded import UNDECODED
+from lazyentity.pure.entityproto import PropertyIndex
+
+native: Any = pytest.importorskip("lazyentity.native.entityproto")
+
+INDEXES = [PropertyIndex, native.PropertyIndex]
+
+
+def varint(number: int) -> bytes:
+    """Encode a number."""
+    encoded = bytearray()
+    while number > 0x7F:
+        encoded.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*encoded, number])
+
+
+def field(number: int, content: bytes) -> bytes:
+    """Encode a length-delimited field."""
+    return varint(number << 3 | 2) + varint(len(content)) + content
+
+
+OTHERS = [
+    b"\x20\x01",  # int64
+    b"\xa3\x06\x08\x01\xa3\x06\xa4\x06\xa4\x06",  # groups
+    b"\xa5\x06abcd",
+    b"\xa1\x06abcdefgh",
+    field(16, b"\x0b\x12\x01K\x0c"),
+    field(5, b"kind"),
+]
+"""Fields of an entity, or of a property's value, that are neither key nor property."""
+
+names = st.sampled_from([b"a", b"b", b"name", "été".encode(), b""])
+values = st.sampled_from(
+    [b"", b"\x08\x07", b"\x10\x01", b"\x1a\x01x", b"\x21abcdefgh", b"\x2b\x31abcdefgh\x2c"]
+)
+
+
+@st.composite
+def properties(draw: st.DrawFn) -> bytes:
+    """A serialised property, mostly as protobuf writes one."""
+    parts = [
+        draw(st.sampled_from([b"", b"\x08\x0f", b"\x08\x12"])),
+        draw(st.sampled_from([b"", b"", field(2, b"uri")])),
+        field(3, draw(names)),
+        draw(st.sampled_from([b"\x20\x00", b"\x20\x01", b""])),
+        field(5, draw(values)),
+        draw(st.sampled_from([b"", *OTHERS[:4]])),
+    ]
+    if draw(st.integers(0, 9)) == 0:
+        parts = draw(st.permutations(parts))
+    if draw(st.integers(0, 19)) == 0:
+        parts.append(draw(st.sampled_from(parts)))
+    return b"".join(parts)
+
+
+@st.composite
+def entities(draw: st.DrawFn) -> bytes:
+    """A serialised entity, mostly as protobuf writes one."""
+    fields = [
+        field(KEY, b"\x6a\x03app"),
+        *(field(PROPERTY, each) for each in draw(st.lists(properties(), max_size=5))),
+        *(field(RAW_PROPERTY, each) for each in draw(st.lists(properties(), max_size=3))),
+        *draw(st.lists(st.sampled_from(OTHERS), max_size=2)),
+    ]
+    if draw(st.integers(0, 9)) == 0:
+        fields = draw(st.permutations(fields))
+    return b"".join(fields)
+
+
+@st.composite
+def damaged(draw: st.DrawFn) -> bytes:
+    """Such an entity with a few bytes changed, or cut off."""
+    raw = bytearray(draw(entities()))
+    for _ in range(draw(st.integers(0, 3))):
+        if raw:
+            raw[draw(st.integers(0, len(raw) - 1))] = draw(st.integers(0, 255))
+    return bytes(raw[: draw(st.integers(0, len(raw)))] if draw(st.booleans()) else raw)
+
+
+def described(index: Any) -> Any:
+    """Everything that an index tells."""
+    filled: dict[str, Any] = {}
+    index.fill(filled)
+    assert list(filled) == list(index.names)
+    assert all(value is UNDECODED for value in filled.values())
+    return (
+        index.raw,
+        index.names,
+        index.key(),
+        index.raw_names(),
+        [index.has_meaning(number) for number in (15, 18)],
+        [(index.properties(name), index.fields([name])) for name in index.names],
+        index.fields(index.names),
+    )
+
+
+@given(raw=entities())
+def test_both_index_the_same(raw: bytes) -> None:
+    """Twice, for the second time the names are known."""
+    for _ in range(3):
+        pure, compiled = (kind.of(raw) for kind in INDEXES)
+        if compiled is not None:
+            assert pure is not None
+            assert described(compiled) == described(pure)
+
+
+@given(raw=damaged())
+def test_damaged_bytes(raw: bytes) -> None:
+    pure, compiled = (kind.of(raw) for kind in INDEXES)
+    if compiled is not None and pure is not None:
+        assert described(compiled) == described(pure)
+    for index in (pure, compiled):
+        if index is not None:
+            for name in index.names:
+                index.value(name, True)
+
+
+@given(name=names.filter(bool), value=values, multiple=st.booleans(), text=st.booleans())
+def test_plain_values(name: bytes, value: bytes, multiple: bool, text: bool) -> None:
+    raw = field(PROPERTY, field(3, name) + bytes([0x20, multiple]) + field(5, value))
+    expected: Any = {
+        b"": None,
+        b"\x08\x07": 7,
+        b"\x10\x01": True,
+        b"\x1a\x01x": "x" if text else b"x",
+        b"\x21abcdefgh": 8.540883223036124e194,
+    }.get(value, UNDECODED)
+    found = native.PropertyIndex.of(raw).value(name.decode(), text)
+    if expected is UNDECODED:
+        assert found is UNDECODED
+    else:
+        assert found == ([expected] if multiple else expected)
+        assert type(found[0] if multiple else found) is type(expected)
+
+
+@pytest.mark.parametrize("index_type", INDEXES)
+def test_nothing_is_indexed(index_type: Any) -> None:
+    index = index_type.of(b"")
+    assert index.names == ()
+    assert index.key() == index.fields([]) == b""
+    assert index.properties("a") == []
+    assert index.value("a", True) is UNDECODED
+
+
+@pytest.mark.parametrize("index_type", INDEXES)
+@pytest.mark.parametrize(
+    "raw",
+    [
+        field(PROPERTY, field(3, b"\xff")),
+        field(PROPERTY, b"\x20\x01"),
+        field(PROPERTY, field(3, b"a"))[:-1],
+        b"\x73",
+    ],
+)
+def test_what_cannot_be_indexed(index_type: Any, raw: bytes) -> None:
+    assert index_type.of(raw) is None
