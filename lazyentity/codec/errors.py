@@ -33,7 +33,12 @@ def undecodable_entity(error: DecodeError, raw: bytes) -> DecodeError:
 
 def undecodable_property(error: DecodeError, name: str, raw: bytes) -> DecodeError:
     """Return a DecodeError that says that property ``name`` of the entity ``raw`` is malformed."""
-    return DecodeError(f"property {name!r} of {_describe(raw)} could not be decoded: {error}")
+    return undecodable_value(error, name, _describe(raw))
+
+
+def undecodable_value(error: DecodeError, name: object, entity: str) -> DecodeError:
+    """Return a DecodeError that says that a property is malformed; arguments as below."""
+    return DecodeError(f"property {name!r} of {entity} could not be decoded: {error}")
 
 
 def undecoded_property(name: object, raw: bytes) -> TypeError:
@@ -77,5 +82,10 @@ def note_property(error: Exception, name: str, raw: bytes) -> None:
 
     Python 3.10 has no notes; there the error stays without one.
     """
+    note_value(error, name, lambda: _describe(raw))
+
+
+def note_value(error: Exception, name: object, describe: Callable[[], str]) -> None:
+    """As :func:`note_property`, of an entity that ``describe()`` names."""
     if sys.version_info >= (3, 11):
-        error.add_note(f"while decoding property {name!r} of {_describe(raw)}")
+        error.add_note(f"while decoding property {name!r} of {describe()}")

@@ -1,4 +1,4 @@
-"""The dicts of a model whose values are made when they are asked for."""
+"""A dict whose values are made one by one when they are asked for."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _found = dict.get
 _store = dict.__setitem__
 
 
-class ModelDict(LazyDict):
-    """The common base of the dicts ``_values`` and ``_properties`` of a lazy model.
+class MadeDict(LazyDict):
+    """A lazy dict whose subclass makes a value of its name.
 
-    Copies and pickles of one are plain dicts, so that they can be loaded without lazyentity.
+    Pickles of one are plain dicts, so that they can be loaded without lazyentity.
     """
 
     __slots__ = ()

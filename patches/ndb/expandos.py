@@ -14,9 +14,9 @@ from google.cloud.ndb import model
 from lazyentity.codec.cache import BoundedCache
 from lazyentity.codec.fallback import CASE_NUMBERS
 from lazyentity.codec.limits import MAX_BYTES, learned_bytes
+from lazyentity.codec.madedict import MadeDict
 from lazyentity.codec.undecoded import UNDECODED, undecoded_template
 from lazyentity.patches.ndb.originals import Methods, is_own
-from lazyentity.patches.ndb.values import ModelDict
 
 _Expando = model.Expando
 _GenericProperty: Any = model.GenericProperty
@@ -33,7 +33,7 @@ _setattr = _Expando.__setattr__
 _clone_properties = model.Model._clone_properties
 
 
-class LazyProperties(ModelDict):
+class LazyProperties(MadeDict):
     """The properties of one ``Expando``: those that are dynamic are made when asked for."""
 
     __slots__ = ("_dynamic", "_repeated")

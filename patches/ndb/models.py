@@ -19,6 +19,7 @@ from google.cloud.ndb import model
 from google.cloud.ndb.exceptions import BadValueError
 
 from lazyentity.codec import errors
+from lazyentity.codec.madedict import MadeDict
 from lazyentity.codec.mode import eager
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.entity import LazyEntity
@@ -26,7 +27,6 @@ from lazyentity.patches.api.entities import EntityHandle, OpenedEntityHandle
 from lazyentity.patches.ndb.originals import is_one_of, is_own, own
 from lazyentity.patches.ndb.plans import is_written_plainly, plan_for
 from lazyentity.patches.ndb.seams import CLIENT, CONVERSION
-from lazyentity.patches.ndb.values import ModelDict
 
 _Original = Callable[..., Any]
 
@@ -49,7 +49,7 @@ _store = dict.__setitem__
 _fill = dict.update
 
 
-class LazyValues(ModelDict):
+class LazyValues(MadeDict):
     """The values of a model: each is made of the entity's property when it is first asked for.
 
     A property that fails raises the error that making the model would have raised, at every read of
