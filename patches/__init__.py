@@ -44,7 +44,7 @@ def _selected(names: tuple[str, ...]) -> list[Client]:
     for name in names:
         if name not in CLIENTS:
             raise ValueError(f"unknown client {name!r}; known are {', '.join(map(repr, CLIENTS))}")
-    return [CLIENTS[name] for name in names or CLIENTS]
+    return [part for name in names or CLIENTS for part in CLIENTS[name].with_parts()]
 
 
 def patch(*names: str, strict: bool = False, eager: bool | None = None) -> None:
@@ -162,7 +162,7 @@ def _refuse(client: Client, problem: str, strict: bool) -> None:
     message = f"lazyentity: {problem}; it is not patched, nor is any client that is built on it"
     if strict:
         raise RuntimeError(message)
-    for other in CLIENTS.values():
+    for other in _selected(()):
         if other is client or client in other.underneath:
             _import_of(other).cancel()
     _warn_once(message)

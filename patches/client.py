@@ -33,20 +33,24 @@ class Client:
             module that imported the function by name before goes on calling the original.
         reading: the conversions of a read. Somebody else's replacement of one stays in charge.
         writing: the same of a write.
+        parts: modules of the client that an application may leave alone, each described like a
+            client by itself, but without ``distribution``, ``supported`` and ``over``, which are
+            this one's. They are patched and unpatched with it.
         patch: all seams, to be replaced together.
         underneath: the clients of ``over`` and of theirs, lowest first; set on registration.
     """
 
     name: str
-    distribution: str
-    supported: str
     waits_for_import: str
     seams: Sequence[Seam]
+    distribution: str = ""
+    supported: str = ""
     uses: Mapping[str, Sequence[str]] = field(default_factory=dict)
     over: Sequence[str] = ()
     conversion: Seam | None = None
     reading: Sequence[Place] = ()
     writing: Sequence[Place] = ()
+    parts: Sequence[Client] = ()
     patch: Patch = field(init=False)
     underneath: tuple[Client, ...] = field(init=False, default=())
 
@@ -60,6 +64,13 @@ class Client:
         self.underneath = tuple(dict.fromkeys(below))
         places = (client.reading for client in (*self.underneath, self))
         self._all_reading = tuple(place for several in places for place in several)
+        for part in self.parts:
+            part.distribution, part.supported = self.distribution, self.supported
+            part.build_on([self])
+
+    def with_parts(self) -> list[Client]:
+        """Return this client and its parts."""
+        return [self, *self.parts]
 
     def is_imported(self) -> bool:
         """Whether the application has imported it."""

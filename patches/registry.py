@@ -44,12 +44,18 @@ class Place:
 
     def is_own(self) -> bool:
         """Whether the attribute is a function of the module itself, and no wrapper of one."""
-        module = sys.modules[self.module]
-        return is_of(module, getattr(module, self.path, None))
+        return is_of(sys.modules[self.module], self._function())
 
     def is_foreign(self) -> bool:
         """Whether somebody else replaced the attribute."""
-        return hasattr(sys.modules[self.module], self.path) and not self.is_own()
+        return self._function() is not None and not self.is_own()
+
+    def _function(self) -> Any:
+        """Return the attribute, or the function of a static method; None if there is none."""
+        value: Any = sys.modules[self.module]
+        for name in self.path.split("."):
+            value = getattr(value, name, None)
+        return value
 
 
 class Seam(Place):
@@ -78,8 +84,8 @@ class Seam(Place):
 
     def is_own(self) -> bool:
         """As :meth:`Place.is_own`; the replacement counts as the client's own."""
-        current = getattr(sys.modules[self.module], self.path, None)
-        return (self._replacement is not None and current is self._replacement) or super().is_own()
+        ours = getattr(self._replacement, "__func__", self._replacement)
+        return (ours is not None and self._function() is ours) or super().is_own()
 
     def is_foreign(self) -> bool:
         """As :meth:`Place.is_foreign`, but for wrappers that name the replacement."""

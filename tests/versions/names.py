@@ -47,7 +47,11 @@ def _used() -> set[str]:
 
 def sources_of(package: str) -> list[Path]:
     """Return the sources of an installed package; none, if it is not installed."""
-    spec = importlib.util.find_spec(package)
+    try:
+        spec = importlib.util.find_spec(package)
+    except ModuleNotFoundError:
+        # Not even a package around it is installed.
+        return []
     folders = [] if spec is None else spec.submodule_search_locations or []
     return sorted(source for folder in folders for source in Path(folder).rglob("*.py"))
 
