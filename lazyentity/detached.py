@@ -8,6 +8,7 @@ from typing import Any
 from google.cloud.datastore.entity import Entity
 
 from lazyentity._encoder import called_by_encoder
+from lazyentity._kinds import operations_of
 from lazyentity._types import describe_type, require_entity
 from lazyentity.codec import shadow
 from lazyentity.codec.errors import describe_entity
@@ -45,7 +46,7 @@ def detach(entities: Iterable[Entity], *, partial: bool = False) -> list[Entity]
     Raises:
         TypeError: if ``entities`` is a single entity, or holds anything but entities.
     """
-    if isinstance(entities, Entity):
+    if isinstance(entities, Entity) or operations_of(entities) is not None:
         raise TypeError("detach() takes an iterable of entities, not one: detach([entity])")
     if not isinstance(entities, Iterable):
         raise TypeError(f"detach() takes an iterable of entities, not {describe_type(entities)}")
@@ -53,6 +54,9 @@ def detach(entities: Iterable[Entity], *, partial: bool = False) -> list[Entity]
 
 
 def _detach(entity: Entity, partial: bool) -> Entity:
+    own = operations_of(entity)
+    if own is not None:
+        return own.detach(entity, partial)
     require_entity("detach", entity)
     if not isinstance(entity, LazyEntityBase):
         return entity

@@ -15,7 +15,7 @@ from lazyentity._types import describe_type
 _Self = TypeVar("_Self", bound="LazyEntityBase")
 
 # Pickles of classes without a constructor name this function, in every protocol.
-_reconstruct: Any = copyreg._reconstructor  # type: ignore[attr-defined]  # typeshed leaves it out
+reconstruct: Any = copyreg._reconstructor  # type: ignore[attr-defined]  # typeshed leaves it out
 
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ else:
     _MappingAndEntity = object
 
 
-class _WireAttribute:
+class WireAttribute:
     """An attribute of ``Entity`` that is read from the bytes on first access.
 
     After that, or once it was set, Python finds it in the instance dictionary without calling this
@@ -87,9 +87,9 @@ class LazyEntityBase(_MappingAndEntity):
         return cls._from_raw(raw)
 
     # On the class, because inspect.getattr_static() and with it runtime protocols look there.
-    key = _WireAttribute("_wire_key")
-    exclude_from_indexes = _WireAttribute("_wire_excluded")
-    _meanings = _WireAttribute("_wire_meanings")
+    key = WireAttribute("_wire_key")
+    exclude_from_indexes = WireAttribute("_wire_excluded")
+    _meanings = WireAttribute("_wire_meanings")
 
     # Not in the mapping: object.__setattr__() refuses C types that define these.
 
@@ -127,7 +127,7 @@ class LazyEntityBase(_MappingAndEntity):
         # First, so that an entity that refuses to be read as a whole stays as it is.
         self._decode_all("a copy or pickle")
         # Not by the constructor: an attribute that was deleted stays so, as in stock entities.
-        return _reconstruct, (Entity, dict, {}), vars(self), None, iter(dict.items(self))
+        return reconstruct, (Entity, dict, {}), vars(self), None, iter(dict.items(self))
 
     if sys.version_info >= (3, 11):
         __getstate__ = _GetState()
@@ -144,7 +144,7 @@ class LazyEntityBase(_MappingAndEntity):
 
 # In the order in which Entity sets them.
 _WIRE_ATTRIBUTES = tuple(
-    name for name, value in vars(LazyEntityBase).items() if isinstance(value, _WireAttribute)
+    name for name, value in vars(LazyEntityBase).items() if isinstance(value, WireAttribute)
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from google.cloud.datastore.entity import Entity
 
+from lazyentity._kinds import operations_of
 from lazyentity._types import require_entity
 from lazyentity.codec.errors import refuse_undecoded
 from lazyentity.encoding import entity_bytes
@@ -24,6 +25,9 @@ def raw(entity: Entity) -> bytes:
         ValueError: as the client raises it, if a value has no Datastore type.
         RuntimeError: if the entity was detached with some of its properties: see :func:`detach`.
     """
+    own = operations_of(entity)
+    if own is not None:
+        return own.raw(entity)
     require_entity("raw", entity)
     try:
         return entity_bytes(entity)
@@ -47,6 +51,10 @@ def prefetch(entity: Entity, *names: str) -> None:
         KeyError: if one of the names is missing; then no property is decoded.
         ValueError, google.protobuf.message.DecodeError: if a property cannot be decoded.
     """
+    own = operations_of(entity)
+    if own is not None:
+        own.prefetch(entity, *names)
+        return
     require_entity("prefetch", entity)
     for name in names:
         if name not in entity:
@@ -65,6 +73,9 @@ def decoded(entity: Entity) -> tuple[str, ...]:
     Raises:
         TypeError: if ``entity`` is not an entity.
     """
+    own = operations_of(entity)
+    if own is not None:
+        return tuple(own.decoded(entity))
     require_entity("decoded", entity)
     if not isinstance(entity, LazyEntityBase):
         return tuple(entity)

@@ -7,6 +7,7 @@ from typing import Any
 
 from google.cloud.datastore.entity import Entity
 
+from lazyentity._kinds import operations_of
 from lazyentity._types import require_entity
 from lazyentity.codec import errors
 from lazyentity.codec.undecoded import holds_undecoded
@@ -34,6 +35,9 @@ def materialize(entity: Entity) -> Entity:
     """
     if isinstance(entity, LazyEntityBase):
         return _stock(entity)
+    own = operations_of(entity)
+    if own is not None:
+        return own.materialize(entity)  # type: ignore[no-any-return]  # of that client's class
     require_entity("materialize", entity)
     return entity
 
@@ -60,6 +64,9 @@ def to_dict(entity: Entity, *names: str) -> dict[str, Any]:
     """
     if isinstance(entity, LazyEntityBase):
         return entity._plain_values(names, _plain)
+    own = operations_of(entity)
+    if own is not None:
+        return own.to_dict(entity, *names)
     require_entity("to_dict", entity)
     plain = {}
     for name in names or entity:

@@ -11,6 +11,7 @@ from lazyentity.patches.client import Client
 PACKAGES: Final = (
     "datastore",
     "ndb",
+    "appengine",
 )
 
 CLIENTS: Final[dict[str, Client]] = {}

@@ -39,11 +39,16 @@ settings.register_profile("ci", deadline=None, max_examples=1000, print_blob=Tru
 settings.load_profile("default")
 
 
+def is_built(module: str) -> bool:
+    """Whether there is a module, which may be compiled."""
+    return importlib.util.find_spec(module) is not None
+
+
 def _implementations() -> dict[str, type[LazyEntity]]:
     types = {
         name: lazy_entity_type(importlib.import_module(module).LazyMapping)
         for name, module in MAPPINGS.items()
-        if importlib.util.find_spec(module) is not None
+        if is_built(module)
     }
     types[lazyentity.backend] = LazyEntity
     return types

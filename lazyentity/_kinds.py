@@ -1,0 +1,42 @@
+"""Entities of other classes than ``google.cloud.datastore.Entity``, with operations of their own.
+
+The functions of :mod:`lazyentity.operations`, :mod:`lazyentity.detached` and
+:mod:`lazyentity.plain` are called with entities of any client that is patched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+
+class Operations(Protocol):
+    """The operations on entities of one class; a module will do.
+
+    Each is as the public function of its name, for one entity.
+    """
+
+    def raw(self, entity: Any, /) -> bytes: ...  # as the public function
+    def prefetch(self, entity: Any, /, *names: str) -> None: ...
+    def decoded(self, entity: Any, /) -> Sequence[str]: ...
+    def detach(self, entity: Any, partial: bool, /) -> Any: ...
+    def materialize(self, entity: Any, /) -> Any: ...
+    def to_dict(self, entity: Any, /, *names: str) -> dict[str, Any]: ...
+
+
+_OPERATIONS: dict[type, Operations] = {}
+
+
+def register(kind: type, operations: Operations) -> None:
+    """Have the public functions call these operations for the instances of a class."""
+    _OPERATIONS[kind] = operations
+
+
+def operations_of(entity: Any) -> Operations | None:
+    """Return the operations on an entity; None, if its class has none of its own."""
+    if not _OPERATIONS:
+        return None
+    for kind in type(entity).__mro__:
+        if kind in _OPERATIONS:
+            return _OPERATIONS[kind]
+    return None

@@ -1,0 +1,1 @@
+"""The patches of appengine-python-standard: ``google.appengine``'s clients of Datastore."""

@@ -1,0 +1,249 @@
+"""The lazy entity of ``google.appengine.api.datastore``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from google.appengine.api import datastore, datastore_types
+from google.protobuf.message import DecodeError
+
+from lazyentity.codec import errors
+from lazyentity.codec.madedict import MadeDict
+from lazyentity.codec.undecoded import UNDECODED
+from lazyentity.entity import WireAttribute, reconstruct
+from lazyentity.patches.appengine.messages import (
+    INDEX_VALUE,
+    EntityProto,
+    Reference,
+    property_messages,
+)
+
+Entity: Any = datastore.Entity
+
+# Bound before anything is patched: the class of lazy entities is made for that.
+_stock_from_pb = Entity._FromPb
+_instance_dict = Entity.__dict__["__dict__"].__get__
+_new: Any = dict.__new__
+_put_all: Any = dict.update
+_stored = dict.__getitem__
+
+_KEY = "_Entity__key"
+_UNINDEXED = "_Entity__unindexed_properties"
+_PROJECTION = "_Entity__projection"
+
+_NOTHING: frozenset[str] = frozenset()
+
+
+class LazyEntity(MadeDict, Entity):
+    """A ``datastore.Entity`` that decodes a property when it is first read.
+
+    Every operation gives the result of a stock entity. The key, the names of the unindexed
+    properties and whether the entity is a projection are found in the bytes when they are asked
+    for. Copies and pickles are stock entities with everything decoded.
+
+    Any number of threads may read the same entity, and all get the same value of a property.
+
+    Attributes:
+        _index: the index of the received bytes.
+        _originals: the values that were made of them, whatever was assigned since.
+    """
+
+    __slots__ = ("_index", "_originals")
+
+    _index: Any
+    _originals: dict[Any, Any]
+
+    _deleted_attributes = _NOTHING
+    _plain_type = Entity
+
+    @classmethod
+    def _of(cls, index: Any) -> Any:
+        """Make an entity of an index, without running ``__init__``."""
+        entity = _new(cls)
+        entity._index = index
+        entity._originals = {}
+        # While no other thread has the entity: of two that come first, each would make one.
+        _instance_dict(entity)
+        index.fill(entity)
+        return entity
+
+    # Attributes of Entity, whose private names are mangled.
+
+    _Entity__key = WireAttribute("_wire_key")
+    _Entity__unindexed_properties = WireAttribute("_wire_unindexed")
+
+    @property
+    def _Entity__projection(self) -> bool:  # noqa: N802  # its name
+        return bool(self._index.has_meaning(INDEX_VALUE))
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]  # of object a plain attribute
+        # In the order in which Entity sets them.
+        for name in (_UNINDEXED, _KEY):
+            getattr(self, name)
+        attributes = self._instance_dict()
+        if self._Entity__projection:
+            attributes.setdefault(_PROJECTION, True)
+        return attributes
+
+    def _instance_dict(self) -> dict[str, Any]:
+        """Return the instance dictionary without the attributes that were not asked for."""
+        return _instance_dict(self)  # type: ignore[no-any-return]  # a descriptor
+
+    def _wire_key(self) -> Any:
+        return datastore_types.Key._FromPb(Reference.FromString(self._index.key()))
+
+    def _wire_unindexed(self) -> frozenset[str]:
+        return self._index.raw_names()  # type: ignore[no-any-return]  # of the backend's
+
+    # The values.
+
+    def _made(self, name: Any) -> Any:
+        index = self._index
+        if type(name) is not str:
+            # A dict finds a name by equality.
+            name = next((known for known in index.names if known == name), "")
+        value = index.value(name, True)
+        return self._converted(name) if value is UNDECODED else value
+
+    def _keep(self, name: Any, value: Any) -> Any:
+        # Of two threads that made a value of the same property, both get that of the first.
+        return super()._keep(name, self._originals.setdefault(name, value))
+
+    def _converted(self, name: str) -> Any:
+        """Convert a property as the client does.
+
+        Raises:
+            google.appengine.api.datastore_errors.Error: as the client raises it, if it could not
+                have converted the property.
+            google.protobuf.message.DecodeError: if its bytes are malformed.
+            TypeError: if code that bypasses the methods put the sentinel there.
+        """
+        try:
+            messages = property_messages(self._index, name)
+        except DecodeError as error:
+            raise errors.undecodable_value(error, name, self._described()) from error
+        if not messages:
+            raise errors.undecoded_value(name, self._described())
+        try:
+            value = _merged(messages)
+            datastore_types.ValidateReadProperty(name, value)
+        except Exception:  # noqa: BLE001  # the client raises its own
+            return self._converted_by_client(name)
+        return value
+
+    def _converted_by_client(self, name: str) -> Any:
+        alone = EntityProto()
+        alone.key.MergeFromString(self._index.key())
+        alone.MergeFromString(self._index.fields((name,)))
+        try:
+            return _stored(_stock_from_pb(alone, require_valid_key=False), name)
+        except Exception as error:
+            errors.note_value(error, name, self._described)
+            raise
+
+    def _described(self) -> str:
+        return errors.describe_entity(self._wire_key)
+
+    # The operations that Entity has in another way than dict.
+
+    __setitem__ = Entity.__setitem__
+    update = Entity.update
+    copy = Entity.copy
+
+    def setdefault(self, name: Any, value: Any) -> Any:  # type: ignore[override]  # as Entity's
+        """As ``Entity.setdefault``."""
+        return super().setdefault(name, value)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        self._decode_all("a copy or pickle")
+        items = iter(dict.items(self))
+        return reconstruct, (self._plain_type, dict, {}), vars(self), None, items
+
+    # Writing.
+
+    def _ToPb(self, mark_key_as_saved: Any = True) -> Any:  # noqa: N802  # its name
+        """Encode the entity; properties that were never read go back as they came.
+
+        Args:
+            mark_key_as_saved: as of ``Entity._ToPb``.
+
+        Raises:
+            As ``Entity._ToPb``.
+            google.protobuf.message.DecodeError: if the bytes of an unread property are malformed.
+            TypeError: if code that bypasses the methods put the sentinel in place of a value.
+        """
+        unread = self._unread_as_it_came()
+        if not unread:
+            return Entity._ToPb(self, mark_key_as_saved)
+        read = [(name, value) for name, value in dict.items(self) if name not in unread]
+        plain = stock_entity(self, read)
+        encoded = Entity._ToPb(plain, mark_key_as_saved)
+        fields = _fields_by_name(encoded)
+        encoded.ClearField("property")
+        encoded.ClearField("raw_property")
+        # The client sorts the properties by name.
+        encoded.MergeFromString(
+            b"".join(
+                self._index.fields((name,)) if name in unread else fields.get(name, b"")
+                for name in sorted(self)
+            )
+        )
+        if len(encoded.property) > datastore._MAX_INDEXED_PROPERTIES:
+            # The client refuses it.
+            return Entity._ToPb(self, mark_key_as_saved)
+        return encoded
+
+    def _unread_as_it_came(self) -> set[str]:
+        """Return the unread properties whose bytes agree with the names of unindexed ones."""
+        unread = set(self._undecoded())
+        for name in unread.difference(self._index.names):
+            raise errors.undecoded_value(name, self._described())
+        attributes = self._instance_dict()
+        if _UNINDEXED in attributes:
+            changed = self._index.raw_names().symmetric_difference(attributes[_UNINDEXED])
+            for name in unread & changed:
+                self[name]
+            unread -= changed
+        return unread
+
+
+def _merged(messages: list[Any]) -> Any:
+    """Return the value that the client makes of the properties of one name.
+
+    Raises:
+        Exception: any, if the client refuses them.
+    """
+    value: Any = None
+    for message in messages:
+        part = datastore_types.FromPropertyPb(message)
+        if message.multiple:
+            part = [part]
+        if value is None:
+            value = part
+        elif message.multiple and isinstance(value, list):
+            value.extend(part)
+        else:
+            raise ValueError("several values that are no list")
+    return value
+
+
+def stock_entity(entity: LazyEntity, items: Any) -> Any:
+    """Return a stock entity with the attributes of a lazy one, and with the given properties.
+
+    That of a detached entity is not to be written, either.
+    """
+    plain = _new(entity._plain_type)
+    _put_all(plain, items)
+    vars(plain).update(vars(entity))
+    return plain
+
+
+def _fields_by_name(message: Any) -> dict[str, bytes]:
+    """Return the serialised properties of an entity by their names."""
+    fields: dict[str, bytes] = {}
+    for kind in ("property", "raw_property"):
+        for each in getattr(message, kind):
+            serialised = EntityProto(**{kind: [each]}).SerializePartialToString()
+            fields[each.name] = fields.get(each.name, b"") + serialised
+    return fields

@@ -1,0 +1,111 @@
+"""The functions of lazyentity on the entities of ``google.appengine.api.datastore``."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from google.appengine.api import datastore
+
+from lazyentity.codec import errors
+from lazyentity.codec.entityproto import Parts
+from lazyentity.codec.undecoded import UNDECODED, holds_undecoded
+from lazyentity.patches.appengine.entities import LazyEntity, stock_entity
+from lazyentity.patches.appengine.messages import index_of_bytes
+
+_put_all: Any = dict.update
+
+
+def raw(entity: Any) -> bytes:
+    """Return the entity as a serialised ``EntityProto``, changes included.
+
+    If nothing was read or changed, these are the received bytes.
+    """
+    if (
+        isinstance(entity, LazyEntity)
+        and not entity._instance_dict()
+        and tuple(entity._undecoded()) == entity._index.names
+    ):
+        return entity._index.raw  # type: ignore[no-any-return]  # of the backend's
+    return entity.ToPb().SerializePartialToString()  # type: ignore[no-any-return]  # a message's
+
+
+def prefetch(entity: Any, *names: str) -> None:
+    """Decode the properties ``names`` now; none, if the entity lacks one of them.
+
+    Raises:
+        KeyError: if it does.
+    """
+    for name in names:
+        if name not in entity:
+            raise KeyError(name)
+    for name in names:
+        entity[name]
+
+
+def decoded(entity: Any) -> list[str]:
+    """Return the names decoded or assigned so far, in the entity's order."""
+    return [name for name, value in dict.items(entity) if value is not UNDECODED]
+
+
+def materialize(entity: Any) -> Any:
+    """Return a stock entity with everything decoded; a stock one as it is."""
+    if not isinstance(entity, LazyEntity):
+        return entity
+    return stock_entity(entity, to_dict(entity))
+
+
+def to_dict(entity: Any, *names: str) -> dict[str, Any]:
+    """Return properties as a plain dict; the entity stays as it is.
+
+    Raises:
+        KeyError: if the entity has no property of one of the names.
+        TypeError: if an undecoded property of another entity was put into it past its methods.
+    """
+    plain = {}
+    for name in names or list(entity):
+        value = dict.__getitem__(entity, name)
+        if value is UNDECODED and isinstance(entity, LazyEntity):
+            value = entity._made(name)
+        if holds_undecoded(value):
+            raise errors.undecoded_value(name, errors.describe_entity(entity.key))
+        plain[name] = value
+    return dict(_copies(plain.items()))
+
+
+def detach(entity: Any, partial: bool) -> Any:
+    """Return an entity that keeps only the properties read so far; a stock one as it is."""
+    if not isinstance(entity, LazyEntity):
+        return entity
+    kept = decoded(entity)
+    whole = len(kept) == len(entity) and not isinstance(entity, DetachedEntity)
+    received = entity._index
+    index = index_of_bytes(Parts(key=[received.key()]).SerializeToString() + received.fields(kept))
+    detached = (LazyEntity if whole or partial else DetachedEntity)._of(index)
+    attributes = dict(vars(entity))
+    detached._instance_dict().update(attributes)
+    dict.clear(detached)
+    _put_all(detached, _copies((name, dict.__getitem__(entity, name)) for name in kept))
+    return detached
+
+
+def _copies(items: Any) -> list[tuple[str, Any]]:
+    """Return items with new lists."""
+    return [(name, list(value) if type(value) is list else value) for name, value in items]
+
+
+class _NotWritable(datastore.Entity):  # type: ignore[misc]  # upstream is untyped
+    """An entity with some of the properties of another; writing it raises RuntimeError."""
+
+    def _ToPb(self, mark_key_as_saved: Any = True) -> NoReturn:  # noqa: N802  # its name
+        raise RuntimeError(
+            f"{errors.describe_entity(self.key)} was detached with only the properties that had "
+            "been read, and writing it would delete the others; to write it as what it is, "
+            "make it by detach(entities, partial=True)"
+        )
+
+
+class DetachedEntity(_NotWritable, LazyEntity):
+    """As :class:`_NotWritable`, of a lazy entity; copies of it are not written either."""
+
+    __slots__ = ()
+    _plain_type = _NotWritable

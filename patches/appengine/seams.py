@@ -1,0 +1,59 @@
+"""The seams of App Engine's bundled client of Datastore: the conversion of entities, and its calls.
+
+Nothing of it is imported before the application imports it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from lazyentity.patches.client import Client
+from lazyentity.patches.registry import Place, Seam, calling, replacing
+
+# These are also parsed by tools/clients.py.
+DISTRIBUTION: Final = "appengine-python-standard"
+SUPPORTED_VERSIONS: Final = ">=3.1,<3.2"
+# It needs urllib3 below 2.
+OWN_ENVIRONMENT: Final = True
+
+_DATASTORE = "google.appengine.api.datastore"
+_TYPES = "google.appengine.api.datastore_types"
+
+_CONVERSION = Seam(
+    _DATASTORE,
+    "Entity._FromPb",
+    replacing("appengine.conversion", "replace_from_pb"),
+    yields=True,
+)
+
+CLIENT: Final = Client(
+    name="appengine",
+    distribution=DISTRIBUTION,
+    supported=SUPPORTED_VERSIONS,
+    waits_for_import=_DATASTORE,
+    conversion=_CONVERSION,
+    reading=(
+        _CONVERSION,
+        Place(_TYPES, "FromPropertyPb"),
+        Place(_TYPES, "ValidateReadProperty"),
+    ),
+    seams=[
+        _CONVERSION,
+        Seam(
+            "google.appengine.datastore.datastore_rpc",
+            "BaseConnection._make_rpc_call",
+            calling("appengine.reads", "make_rpc_call"),
+        ),
+    ],
+    uses={
+        _DATASTORE: (
+            "Entity._Entity__key",
+            "Entity._Entity__projection",
+            "Entity._Entity__unindexed_properties",
+            "Entity._ToPb",
+            "_MAX_INDEXED_PROPERTIES",
+        ),
+        _TYPES: ("Key._FromPb",),
+    },
+    parts=(),
+)

@@ -1,0 +1,1 @@
+"""Tests of the patches of appengine-python-standard."""

@@ -1,0 +1,163 @@
+"""Reads of ``api.datastore`` over the in-memory service, lazy and stock."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from google.appengine.api import datastore, datastore_errors, datastore_types, users
+
+import lazyentity
+from lazyentity.codec.undecoded import UNDECODED
+from lazyentity.patches.appengine.entities import LazyEntity
+from tests.patches.appengine.sides import described
+
+pytestmark = pytest.mark.usefixtures("bed")
+
+
+def stored(name: str = "one", **values: Any) -> Any:
+    """Put an entity of many types; return its key."""
+    entity = datastore.Entity("Kind", name=name, unindexed_properties=["hidden"])
+    entity.update(
+        {
+            "text": datastore_types.Text("é" * 2000),
+            "blob": datastore_types.Blob(b"\0\xff"),
+            "when": datastore_types.datetime.datetime(2020, 1, 2, 3, 4, 5, 6),
+            "point": datastore_types.GeoPt(1.5, -2.5),
+            "user": users.User("someone@example.com", _auth_domain="example.com"),
+            "key": datastore_types.Key.from_path("Other", 7, "Kind", "x"),
+            "link": datastore_types.Link("http://example.com/"),
+            "category": datastore_types.Category("c"),
+            "rating": datastore_types.Rating(5),
+            "numbers": [3, 1, 2],
+            "nothing": None,
+            "none": [],
+            "dotted.name": 1.5,
+            "hidden": 7,
+            "flag": True,
+            **values,
+        }
+    )
+    return datastore.Put(entity)
+
+
+def dict_of(entity: Any) -> Any:
+    return described(entity)
+
+
+READS: dict[str, Callable[[Any], Any]] = {
+    "Get": lambda key: datastore.Get(key),
+    "Get of several": lambda key: datastore.Get([key, datastore_types.Key.from_path("Kind", "no")]),
+    "GetAsync": lambda key: datastore.GetAsync(key).get_result(),
+    "query": lambda _: list(datastore.Query("Kind").Run()),
+    "query of some": lambda _: datastore.Query("Kind", {"flag =": True}).Get(5),
+    "keys": lambda _: list(datastore.Query("Kind", keys_only=True).Run()),
+    "projection": lambda _: list(datastore.Query("Kind", projection=["flag", "rating"]).Run()),
+    "several queries": lambda _: list(
+        datastore.MultiQuery(
+            [datastore.Query("Kind", {"rating =": 5}), datastore.Query("Kind", {"flag =": True})],
+            [],
+        ).Run()
+    ),
+    "transaction": lambda key: datastore.RunInTransaction(datastore.Get, key),
+    "bytes": lambda key: datastore.Entity.FromPb(datastore.Get(key).ToPb().SerializeToString()),
+}
+
+
+@pytest.mark.parametrize("read", list(READS))
+def test_gives_what_stock_gives(read: str) -> None:
+    key = stored()
+    stored("two", flag=False)
+    expected = READS[read](key)
+    lazyentity.patch("appengine", strict=True)
+    try:
+        found = READS[read](key)
+        assert _is_lazy(found) == (read != "keys")
+        assert described(found) == described(expected)
+        assert found == expected
+    finally:
+        lazyentity.unpatch("appengine")
+    assert not _is_lazy(READS[read](key))
+
+
+def _is_lazy(found: Any) -> bool:
+    entities = found if isinstance(found, list) else [found]
+    return any(type(each) is LazyEntity for each in entities)
+
+
+@pytest.mark.usefixtures("patched")
+def test_reads_and_writes() -> None:
+    key = stored()
+    with lazyentity.eager():
+        plain = datastore.Get(key)
+    entity = datastore.Get(key)
+    assert dict.__getitem__(entity, "text") is UNDECODED
+    entity["rating"] = plain["rating"] = datastore_types.Rating(1)
+    assert described(entity._ToPb()) == described(plain._ToPb())
+    assert datastore.Put(entity) == key
+    assert dict.__getitem__(entity, "text") is UNDECODED
+    assert dict(datastore.Get(key)) == dict(plain)
+    del entity["text"]
+    datastore.Put([entity])
+    assert "text" not in datastore.Get(key)
+
+
+@pytest.mark.usefixtures("patched")
+def test_projections_cannot_be_written() -> None:
+    stored()
+    (entity,) = datastore.Query("Kind", projection=["flag"]).Run()
+    assert entity.is_projection()
+    with pytest.raises(datastore_errors.BadRequestError, match="partial entity"):
+        datastore.Put(entity)
+
+
+@pytest.mark.usefixtures("patched")
+def test_eager_is_of_the_time_of_sending() -> None:
+    key = stored()
+    with lazyentity.eager():
+        sent_inside = datastore.GetAsync(key)
+        assert type(datastore.Get(key)) is datastore.Entity
+        query = datastore.Query("Kind").Run()
+        assert type(next(query)) is datastore.Entity
+    sent_outside = datastore.GetAsync(key)
+    assert type(sent_inside.get_result()) is datastore.Entity
+    with lazyentity.eager():
+        assert type(sent_outside.get_result()) is LazyEntity
+
+
+def test_eager_mode() -> None:
+    key = stored()
+    lazyentity.patch("appengine", strict=True, eager=True)
+    try:
+        assert type(datastore.Get(key)) is datastore.Entity
+    finally:
+        lazyentity.unpatch("appengine")
+
+
+@pytest.mark.usefixtures("patched")
+def test_replaced_conversion_stays_in_charge(monkeypatch: pytest.MonkeyPatch) -> None:
+    key = stored()
+    original = datastore_types.FromPropertyPb
+    monkeypatch.setattr(datastore_types, "FromPropertyPb", lambda pb: original(pb))
+    assert type(datastore.Get(key)) is datastore.Entity
+
+
+@pytest.mark.usefixtures("patched")
+def test_threads_get_the_same_values() -> None:
+    entity = datastore.Get(stored())
+    found: list[Any] = []
+    start = threading.Barrier(4)
+
+    def read() -> None:
+        start.wait()
+        found.append([entity[name] for name in entity])
+
+    threads = [threading.Thread(target=read) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for values in zip(*found, strict=True):
+        assert len({id(value) for value in values}) == 1
