@@ -1,4 +1,4 @@
-"""The service over HTTP: POST /v1/projects/{project}:{method} with protobuf bodies."""
+"""The service over HTTP: POST /v1/projects/{project}:{method} with protobuf or JSON bodies."""
 
 from __future__ import annotations
 
@@ -8,25 +8,14 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import grpc
-from google.rpc import status_pb2  # type: ignore[import-untyped]  # ships no types
 
+from .encodings import HTTP_STATUS, Encoding, Json, Protobuf
 from .errors import DatastoreError, invalid_argument
 from .schema import METHODS
 from .service import DatastoreService
 
-_CONTENT_TYPE = "application/x-protobuf"
 _PATH = re.compile(r"/v1/projects/(?P<project>[^/:]+):(?P<method>\w+)")
 _RPC_NAMES = {name[0].lower() + name[1:]: name for name in METHODS}
-
-# google.rpc.Code's own mapping, for the codes that the service uses.
-_HTTP_STATUS = {
-    grpc.StatusCode.INVALID_ARGUMENT: 400,
-    grpc.StatusCode.NOT_FOUND: 404,
-    grpc.StatusCode.ALREADY_EXISTS: 409,
-    grpc.StatusCode.ABORTED: 409,
-    grpc.StatusCode.INTERNAL: 500,
-    grpc.StatusCode.UNIMPLEMENTED: 501,
-}
 
 
 class _Server(ThreadingHTTPServer):
@@ -34,6 +23,9 @@ class _Server(ThreadingHTTPServer):
 
     def __init__(self, service: DatastoreService, port: int) -> None:
         self.service = service
+        self.encodings: dict[str, Encoding] = {
+            encoding.content_type: encoding for encoding in (Protobuf(), Json())
+        }
         super().__init__(("127.0.0.1", port), _Handler)
 
     def server_bind(self) -> None:
@@ -50,19 +42,21 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Answer one RPC."""
+        encodings = self.server.encodings
+        encoding = encodings.get(self.headers.get_content_type())
         try:
-            status, body = 200, self._call()
+            status, body = 200, self._call(encoding)
         except DatastoreError as error:
-            status = _HTTP_STATUS[error.code]
-            message = status_pb2.Status(code=error.code.value[0], message=error.message)
-            body = message.SerializeToString()
+            # A caller whose encoding is not known gets the one of Google's client.
+            encoding = encoding or encodings[Protobuf.content_type]
+            status, body = HTTP_STATUS[error.code], encoding.error(error)
         self.send_response(status)
-        self.send_header("Content-Type", _CONTENT_TYPE)
+        self.send_header("Content-Type", (encoding or Protobuf).content_type)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
 
-    def _call(self) -> bytes:
+    def _call(self, encoding: Encoding | None) -> bytes:
         length = self.headers.get("Content-Length", "")
         if not length.isdecimal():
             # A body of unknown length cannot be told from the next request.
@@ -72,9 +66,14 @@ class _Handler(BaseHTTPRequestHandler):
         match = _PATH.fullmatch(self.path)
         if match is None or match["method"] not in _RPC_NAMES:
             raise DatastoreError(grpc.StatusCode.NOT_FOUND, f"there is no {self.path} here")
-        if self.headers.get_content_type() != _CONTENT_TYPE:
-            raise invalid_argument(f"the Content-Type of a request must be {_CONTENT_TYPE}")
-        return self.server.service.call(_RPC_NAMES[match["method"]], body, match["project"])
+        if encoding is None:
+            expected = " or ".join(self.server.encodings)
+            raise invalid_argument(f"the Content-Type of a request must be {expected}")
+        method = _RPC_NAMES[match["method"]]
+        request = encoding.request(method, body)
+        return encoding.response(
+            method, self.server.service.call(method, request, match["project"])
+        )
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the base's name
         """Requests are not logged."""

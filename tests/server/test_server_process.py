@@ -123,7 +123,7 @@ def test_a_server_that_takes_too_long_is_an_error() -> None:
         ("/v1/projects/p:lookup", {}, 200, None),
         ("/v1/projects/p:nothing", {}, 404, "NOT_FOUND"),
         ("/other", {}, 404, "NOT_FOUND"),
-        ("/v1/projects/p:lookup", {"Content-Type": "application/json"}, 400, "INVALID_ARGUMENT"),
+        ("/v1/projects/p:lookup", {"Content-Type": "text/plain"}, 400, "INVALID_ARGUMENT"),
     ],
 )
 def test_http_errors_are_statuses(
