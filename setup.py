@@ -123,6 +123,7 @@ setup(
             "cloudpickle",
             "cytoolz",
             "dacite",
+            "datastore-async",
             "deepdiff",
             "dill",
             "django",

@@ -1,4 +1,4 @@
-"""The seams of google-cloud-datastore: a client's API object, conversions, keys, pages.
+"""The seams of google-cloud-datastore: the API objects of clients, conversions, keys, pages.
 
 Nothing of it is imported before the application imports it.
 """
@@ -14,6 +14,8 @@ from lazyentity.patches.registry import Place, Seam, replacing
 DISTRIBUTION: Final = "google-cloud-datastore"
 SUPPORTED_VERSIONS: Final = ">=2.20.2,<2.28"
 
+_ASYNC_API = "google.cloud.datastore_v1.services.datastore.async_client"
+_ASYNC_CALLS = "datastore.async_client"
 _BATCH = "google.cloud.datastore.batch"
 _CALLS = "datastore.conversion"
 _CLIENT = "google.cloud.datastore.client"
@@ -47,6 +49,13 @@ CLIENT: Final = Client(
     writing=(ENCODING,),
     seams=[
         Seam(_CLIENT, "Client._datastore_api", replacing(_CALLS, "replace_api")),
+        Seam(_ASYNC_API, "DatastoreAsyncClient.lookup", replacing(_ASYNC_CALLS, "replace_lookup")),
+        Seam(
+            _ASYNC_API,
+            "DatastoreAsyncClient.run_query",
+            replacing(_ASYNC_CALLS, "replace_run_query"),
+        ),
+        Seam(_ASYNC_API, "DatastoreAsyncClient.commit", replacing(_ASYNC_CALLS, "replace_commit")),
         _CONVERSION,
         Seam(_QUERY, "Iterator._next_page", replacing(_CALLS, "replace_next_page")),
         ENCODING,

@@ -10,8 +10,12 @@ from google.cloud.datastore import helpers
 from google.cloud.datastore import query as query_module
 from google.cloud.datastore._http import HTTPDatastoreAPI
 from google.cloud.datastore.key import Key
+from google.cloud.datastore_v1.services.datastore.async_client import DatastoreAsyncClient
 from google.cloud.datastore_v1.services.datastore.client import DatastoreClient
 from google.cloud.datastore_v1.services.datastore.transports.grpc import DatastoreGrpcTransport
+from google.cloud.datastore_v1.services.datastore.transports.grpc_asyncio import (
+    DatastoreGrpcAsyncIOTransport,
+)
 
 _NAMESPACES: tuple[Any, ...] = (
     helpers,
@@ -24,7 +28,9 @@ _NAMESPACES: tuple[Any, ...] = (
     query_module.Iterator,
     Key,
     HTTPDatastoreAPI,
+    DatastoreAsyncClient,
     DatastoreClient,
+    DatastoreGrpcAsyncIOTransport,
     DatastoreGrpcTransport,
 )
 

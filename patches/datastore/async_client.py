@@ -1,0 +1,70 @@
+"""The replacements of methods of the generated asyncio client, which every client on it calls.
+
+Each ``replace_...`` is the ``replace`` of a :class:`~lazyentity.patches.registry.Seam`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from google.cloud.datastore_v1.services.datastore import async_client
+
+from lazyentity.patches.api.requests import commit_request, lookup_request
+from lazyentity.patches.api.stubs import awaited, read_lazily
+from lazyentity.patches.datastore.seams import CLIENT
+from lazyentity.patches.registry import is_of
+
+
+def _as_it_is(request: Any) -> Any:
+    return request
+
+
+def _reading(
+    method: str, make_request: Callable[[Any], Any]
+) -> Callable[[Callable[..., Any], Callable[[], bool]], Callable[..., Any]]:
+    """Return the ``replace`` of a method that reads.
+
+    Args:
+        method: the name of the method.
+        make_request: makes the message of its request. A replacement that somebody else put in its
+            place before gets the request that the caller makes.
+    """
+
+    def replace(original: Callable[..., Any], is_active: Callable[[], bool]) -> Callable[..., Any]:
+        make = make_request if is_of(async_client, original) else _as_it_is
+
+        def is_lazy() -> bool:
+            return is_active() and CLIENT.reads_by_own()
+
+        # A coroutine function as the original, by which mocks are told apart.
+        @functools.wraps(original)
+        async def read(client: Any, request: Any = None, **kwargs: Any) -> Any:
+            if is_active():
+                read_lazily(client.transport, method, is_lazy)
+                request = make(request)
+            return await awaited(original, client, request=request, **kwargs)
+
+        return read
+
+    return replace
+
+
+replace_lookup = _reading("lookup", lookup_request)
+replace_run_query = _reading("run_query", _as_it_is)
+
+
+def replace_commit(
+    original: Callable[..., Any], is_active: Callable[[], bool]
+) -> Callable[..., Any]:
+    """Replace the method that commits mutations."""
+    is_clients = is_of(async_client, original)
+
+    @functools.wraps(original)
+    async def commit(client: Any, request: Any = None, **kwargs: Any) -> Any:
+        if is_clients and is_active():
+            request = commit_request(request)
+        return await original(client, request=request, **kwargs)
+
+    return commit

@@ -1,0 +1,259 @@
+"""datastore-async, a client on the generated asyncio client, reads lazily and as it does stock."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+from unittest import mock
+
+import pytest
+from google.auth.credentials import AnonymousCredentials
+from google.cloud import datastore
+from google.cloud.datastore.query import PropertyFilter
+
+import lazyentity
+from tests.patches.conftest import Ports
+from tests.patches.order_program import COUNT, KIND
+from tests.support.asynchronous import async_api
+from tests.support.clients import PROJECT
+from tests.support.describing import entity_types
+from tests.support.entities import fill
+from tests.support.snapshots import Raised, outcome, snapshot
+
+datastore_async = pytest.importorskip(
+    "datastore_async", reason="needs the newest google-cloud-datastore"
+)
+
+Scenario = Callable[[Any], Awaitable[Any]]
+
+
+@asynccontextmanager
+async def _client(ports: Ports, namespace: str | None) -> AsyncIterator[Any]:
+    # It makes an API object of its own with default credentials, for the real service.
+    credentials = AnonymousCredentials()
+    with mock.patch("google.auth.default", return_value=(credentials, PROJECT)):
+        client = datastore_async.AsyncClient(
+            project=PROJECT, namespace=namespace, credentials=credentials
+        )
+    await client._datastore_api_async.transport.close()
+    async with async_api(ports["grpc"]) as api:
+        client._datastore_api_async = api
+        yield client
+
+
+def _run(ports: Ports, scenario: Scenario, namespace: str | None = None) -> Any:
+    async def connected() -> Any:
+        async with _client(ports, namespace) as client:
+            return await scenario(client)
+
+    return asyncio.run(connected())
+
+
+def _keys(client: Any, *numbers: int) -> list[Any]:
+    return [client.key(KIND, number) for number in numbers]
+
+
+async def _all_of(query: Any, **options: Any) -> list[Any]:
+    return [entity async for entity in query.fetch(**options)]
+
+
+def _ordered(client: Any, **options: Any) -> Any:
+    return client.query(kind=KIND, order=["__key__"], **options)
+
+
+async def _get(client: Any) -> Any:
+    return await client.get_async(*_keys(client, 1))
+
+
+async def _get_absent(client: Any) -> Any:
+    missing: list[Any] = []
+    return [await client.get_async(*_keys(client, 99), missing=missing), missing]
+
+
+async def _get_multi(client: Any) -> Any:
+    missing: list[Any] = []
+    deferred: list[Any] = []
+    keys = _keys(client, 99, 2, 1)
+    return [await client.get_multi_async(keys, missing=missing, deferred=deferred), missing]
+
+
+async def _get_of_another_project(client: Any) -> Any:
+    return await client.get_async(datastore.Key(KIND, 1, project="elsewhere"))
+
+
+async def _get_of_a_partial_key(client: Any) -> Any:
+    return await client.get_async(client.key(KIND))
+
+
+async def _query(client: Any) -> Any:
+    return await _all_of(_ordered(client))
+
+
+async def _query_with_a_filter(client: Any) -> Any:
+    query = client.query(kind=KIND, filters=[("parity", "=", "odd")])
+    query.add_filter(filter=PropertyFilter("number", ">", 1))
+    return await _all_of(query)
+
+
+async def _query_of_keys(client: Any) -> Any:
+    query = _ordered(client)
+    query.keys_only()
+    return await _all_of(query)
+
+
+async def _query_with_a_projection(client: Any) -> Any:
+    return await _all_of(client.query(kind=KIND, projection=["number"], order=["number"]))
+
+
+async def _query_in_parts(client: Any) -> Any:
+    iterator = _ordered(client).fetch(limit=2)
+    first = [entity async for entity in iterator]
+    cursor = iterator.next_page_token
+    return [first, cursor, await _all_of(_ordered(client), start_cursor=cursor, offset=1)]
+
+
+async def _query_of_a_bad_cursor(client: Any) -> Any:
+    return await _all_of(_ordered(client), start_cursor="bm8gY3Vyc29y")
+
+
+async def _aggregation(client: Any) -> Any:
+    aggregation = client.aggregation_query(_ordered(client)).count("n").sum("number", "total")
+    results = [result async for result in aggregation.fetch()]
+    return [[(one.alias, one.value) for one in several] for several in results]
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        *(_get, _get_absent, _get_multi, _get_of_another_project, _get_of_a_partial_key),
+        *(_query, _query_with_a_filter, _query_of_keys, _query_with_a_projection),
+        *(_query_in_parts, _query_of_a_bad_cursor, _aggregation),
+    ],
+    ids=lambda read: read.__name__.strip("_"),
+)
+def test_reads(ports: Ports, read: Scenario) -> None:
+    stock = outcome(lambda: _run(ports, read))
+    lazyentity.patch("datastore")
+    lazy = outcome(lambda: _run(ports, read))
+    assert entity_types(lazy) == ({"LazyEntity"} if entity_types(stock) else set())
+    if isinstance(stock, Raised):
+        assert lazy.kind is stock.kind
+        return
+    assert snapshot(lazy) == snapshot(stock)
+
+    async def inside(client: Any) -> Any:
+        with lazyentity.eager():
+            return await read(client)
+
+    eager = _run(ports, inside)
+    assert entity_types(eager) == entity_types(stock)
+    assert snapshot(eager) == snapshot(stock)
+
+
+async def _put(client: Any, *numbers: int) -> None:
+    await client.put_multi_async(
+        [fill(datastore.Entity(key), key.id) for key in _keys(client, *numbers)]
+    )
+
+
+async def _read_modify_write(client: Any) -> Any:
+    await _put(client, 1, 2)
+    found = await client.get_multi_async(_keys(client, 1, 2))
+    for entity in found:
+        entity["number"] += 10
+        del entity["excluded"]
+    await client.put_multi_async(found)
+    return await _all_of(_ordered(client))
+
+
+async def _put_without_an_id(client: Any) -> Any:
+    entity = fill(datastore.Entity(client.key(KIND)), 5)
+    await client.put_async(entity)
+    assert not entity.key.is_partial
+    found = await client.get_async(entity.key)
+    await client.delete_async(entity.key)
+    return [sorted(found), found["number"], await client.get_async(entity.key)]
+
+
+async def _batch(client: Any) -> Any:
+    await _put(client, 1)
+    found = await client.get_async(*_keys(client, 1))
+    async with client.batch() as batch:
+        found["number"] = 77
+        batch.put(found)
+        batch.delete(client.key(KIND, 2))
+    return await _all_of(_ordered(client))
+
+
+async def _transaction(client: Any) -> Any:
+    await _put(client, 1, 2)
+    async with client.transaction() as transaction:
+        (key,) = _keys(client, 1)
+        found = await client.get_async(key)
+        found["at"] = found["inner"]
+        transaction.put(found)
+    return await _all_of(_ordered(client))
+
+
+async def _transaction_rolled_back(client: Any) -> Any:
+    async def fail() -> None:
+        async with client.transaction() as transaction:
+            found = await client.get_async(*_keys(client, 1))
+            found["number"] = 99
+            transaction.put(found)
+            raise KeyError
+
+    await _put(client, 1)
+    with pytest.raises(KeyError):
+        await fail()
+    return await _all_of(_ordered(client))
+
+
+@pytest.mark.parametrize(
+    "write",
+    [_read_modify_write, _put_without_an_id, _batch, _transaction, _transaction_rolled_back],
+    ids=lambda write: write.__name__.strip("_"),
+)
+def test_writes(ports: Ports, write: Scenario) -> None:
+    """The server holds, and the client reads back, what they do with stock."""
+
+    def stored(namespace: str) -> Any:
+        result = _run(ports, write, namespace)
+        return [result, _run(ports, _query, namespace)]
+
+    names = [f"async-{uuid.uuid4().hex}" for _ in range(2)]
+    stock = snapshot(_without_namespace(stored(names[0])))
+    lazyentity.patch("datastore")
+    lazy = stored(names[1])
+    lazyentity.unpatch()
+    assert snapshot(_without_namespace(lazy)) == stock
+
+
+def _without_namespace(results: Any) -> Any:
+    for one in results:
+        for entity in one:
+            if isinstance(entity, datastore.Entity):
+                entity.key = datastore.Key(*entity.key.flat_path, project=PROJECT)
+    return results
+
+
+def test_tasks_that_share_a_client(ports: Ports) -> None:
+    """Each in a transaction, or in none."""
+
+    async def read(client: Any) -> Any:
+        async def one(number: int) -> Any:
+            if number % 4:
+                return await _query(client)
+            async with client.transaction():
+                return await client.get_multi_async(_keys(client, *range(1, COUNT + 1)))
+
+        return await asyncio.gather(*map(one, range(32)))
+
+    stock = _run(ports, _query)
+    lazyentity.patch("datastore")
+    for seen in _run(ports, read):
+        assert entity_types(seen) == {"LazyEntity"}
+        assert snapshot(sorted(seen, key=lambda one: one.key.id)) == snapshot(stock)
