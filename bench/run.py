@@ -15,6 +15,7 @@ from lazyentity.bench.measure import (
     conversion,
     document_floor,
     end_to_end,
+    end_to_end_asyncio,
     end_to_end_writes,
     environment,
     memory,
@@ -203,9 +204,9 @@ def steps(plan: Plan, mixes: Sequence[str], counts: Sequence[int]) -> list[Step]
             )
             for call, entities, properties in plan.end_to_end_reads
         ),
-        (
-            "end to end",
-            functools.partial(end_to_end_writes.measure, ENTITIES, PROPERTIES, plan.end_to_end),
+        *(
+            ("end to end", functools.partial(measure, ENTITIES, PROPERTIES, plan.end_to_end))
+            for measure in (end_to_end_asyncio.measure, end_to_end_writes.measure)
         ),
         *(
             (

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from lazyentity.bench.cases import decoding, document, synthetic
-from lazyentity.bench.measure import end_to_end, new_names, plain_values
+from lazyentity.bench.measure import end_to_end, end_to_end_asyncio, new_names, plain_values
 from lazyentity.bench.measure.results import (
     DICTS,
     ORJSON,
@@ -169,6 +169,7 @@ GOALS: tuple[Goal, ...] = (
     _call_faster("native", "get_multi", 1000, 100, "1 read", 20),
     _call_faster("native", "get_multi, put_multi", 300, 100, "1 changed", 8),
     _call_faster("native", end_to_end.EAGER_QUERY, 300, 100, "1 read", 6),
+    _call_faster("native", end_to_end_asyncio.CALL, 300, 100, "1 read", 12),
     *(
         Goal(
             "native",

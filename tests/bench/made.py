@@ -9,6 +9,7 @@ from lazyentity.bench import run
 from lazyentity.bench.cases import decoding, document, synthetic
 from lazyentity.bench.measure import (
     adapted,
+    end_to_end_asyncio,
     end_to_end_writes,
     environment,
     new_names,
@@ -103,7 +104,10 @@ def make_results(ratio: float = 10.0, backend: str = "pure", growth: float = 1.0
                 ratio=_about(ratio),
                 over_floor=_about(2),
             )
-            for call, entities, properties in run.QUICK.end_to_end_reads
+            for call, entities, properties in (
+                *run.QUICK.end_to_end_reads,
+                (end_to_end_asyncio.CALL, run.ENTITIES, run.PROPERTIES),
+            )
         ]
         + [
             results.EndToEnd(
