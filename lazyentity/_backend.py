@@ -96,9 +96,17 @@ class _EntityBytes(Protocol):
     def raw(self) -> bytes: ...
     @property
     def serialised_key(self) -> bytes | None: ...
-    def _retyped(self, kind: Any) -> Any: ...
+    @property
+    def _origin(self) -> Any: ...
     def to_entity(self) -> Any: ...
     def to_stock_entity(self) -> Any: ...
+
+
+class _Retyped(Protocol):
+    """As :class:`lazyentity.pure.responses.Retyped`."""
+
+    def __init__(self, kind: Any) -> None: ...
+    def __get__(self, instance: Any, owner: Any) -> Any: ...
 
 
 class _ResultBytes(Protocol):
@@ -142,6 +150,8 @@ class Backend(Protocol):
     def EntityBytes(self) -> type[_EntityBytes]: ...  # noqa: N802
     @property
     def ResultBytes(self) -> type[_ResultBytes]: ...  # noqa: N802
+    @property
+    def Retyped(self) -> type[_Retyped]: ...  # noqa: N802
     @property
     def PropertyIndex(self) -> type[_PropertyIndex]: ...  # noqa: N802
     @property

@@ -12,6 +12,7 @@ from lazyentity.native.responses import (
     Conversion,
     EntityBytes,
     ResultBytes,
+    Retyped,
     split_lookup,
     split_query,
 )
@@ -23,6 +24,7 @@ __all__ = [
     "LazyMapping",
     "PropertyIndex",
     "ResultBytes",
+    "Retyped",
     "Walk",
     "key_message",
     "split_lookup",

@@ -45,6 +45,7 @@ cdef class EntityBytes:
     """As :class:`lazyentity.pure.responses.EntityBytes`."""
 
     cdef readonly Conversion conversion
+    cdef readonly EntityBytes _origin
     cdef bytes _response
     cdef Py_ssize_t _start
     cdef Py_ssize_t _end
@@ -74,15 +75,6 @@ cdef class EntityBytes:
             return None
         return PyBytes_FromStringAndSize(<const char*>key, key_end - key)
 
-    def _retyped(self, type kind not None):
-        """As :meth:`lazyentity.pure.responses.EntityBytes._retyped`."""
-        cdef EntityBytes other = new(EntityBytes, kind, ())
-        other._response = self._response
-        other._start = self._start
-        other._end = self._end
-        other.conversion = self.conversion
-        return other
-
     def _receive(self, bytes raw not None, Conversion conversion not None):
         """As :meth:`lazyentity.pure.responses.EntityBytes._receive`."""
         self._response = raw
@@ -103,6 +95,29 @@ cdef class EntityBytes:
         if self.conversion is None:
             raise TypeError("these bytes came with no response")
         return self.conversion.stock_entity(self._raw())
+
+
+cdef class Retyped:
+    """As :class:`lazyentity.pure.responses.Retyped`."""
+
+    cdef type _kind
+
+    def __init__(self, type kind not None):
+        self._kind = kind
+
+    def __get__(self, instance, owner):
+        cdef EntityBytes origin
+        cdef EntityBytes other
+        if instance is None:
+            return self
+        origin = instance
+        other = new(EntityBytes, self._kind, ())
+        other._response = origin._response
+        other._start = origin._start
+        other._end = origin._end
+        other.conversion = origin.conversion
+        other._origin = origin
+        return other
 
 
 @cython.no_gc  # As for EntityBytes.

@@ -40,10 +40,12 @@ class EntityBytes:
     Attributes:
         raw: the serialised ``google.datastore.v1.Entity``.
         conversion: makes the entity.
+        _origin: the object that a :class:`Retyped` property gave this for.
     """
 
-    __slots__ = ("conversion", "raw")
+    __slots__ = ("_origin", "conversion", "raw")
 
+    _origin: EntityBytes | None
     conversion: Conversion
     raw: bytes
 
@@ -60,18 +62,11 @@ class EntityBytes:
         occurrences = shadow.EntityKey.FromString(self.raw).key
         return occurrences[0] if len(occurrences) == 1 else None
 
-    def _retyped(self, kind: Any) -> Any:
-        """Return the same bytes as an instance of another subclass of :class:`EntityBytes`."""
-        # Without __init__: a read of many entities makes one of these for each.
-        other = _new(kind)
-        other.raw = self.raw
-        other.conversion = self.conversion
-        return other
-
     def _receive(self, raw: bytes, conversion: Conversion) -> None:
         """Take up an entity that did not come with a response."""
         self.raw = raw
         self.conversion = conversion
+        self._origin = None
 
     def to_entity(self) -> Any:
         """Convert to what the RPC asked for: a lazy entity, or a stock one.
@@ -91,6 +86,29 @@ class EntityBytes:
             As :meth:`to_entity`.
         """
         return self.conversion._stock_entity(self.raw)
+
+
+class Retyped:
+    """A property: the same bytes as an instance of another class.
+
+    Args:
+        kind: that class, a subclass of :class:`EntityBytes` as the one with the property is.
+    """
+
+    __slots__ = ("_kind",)
+
+    def __init__(self, kind: Any) -> None:
+        self._kind = kind
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        if instance is None:
+            return self
+        # Without __init__: a read of many entities makes one of these for each.
+        other = _new(self._kind)
+        other.raw = instance.raw
+        other.conversion = instance.conversion
+        other._origin = instance
+        return other
 
 
 class ResultBytes:
@@ -113,6 +131,7 @@ class ResultBytes:
         entity = _new(self.entity_type)
         entity.raw = _joined(self._result.entity)
         entity.conversion = self.conversion
+        entity._origin = None
         return entity
 
     def entity_key(self) -> Key | None:

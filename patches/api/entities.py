@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from google.cloud.datastore_v1.types import entity as entity_pb2
 from google.cloud.datastore_v1.types import query as query_pb2
 
-from lazyentity._backend import EntityBytes, ResultBytes
+from lazyentity._backend import EntityBytes, ResultBytes, Retyped
 from lazyentity.codec import messages, shadow
 from lazyentity.codec.keys import key_message_from_raw
 from lazyentity.codec.values import stock_entity
@@ -42,11 +42,10 @@ class _EntityProxy(Proxy, EntityBytes):
 class EntityMessage(_EntityProxy):
     """The bytes of an entity, as a proxy of its upb message.
 
-    Attributes:
-        _handle: the :class:`EntityHandle` that this is the ``_pb`` of, if it is one.
+    That of an :class:`EntityHandle` is its ``_pb``, and has the handle for its origin.
     """
 
-    __slots__ = ("_handle", "_message")
+    __slots__ = ("_message",)
 
     _real = messages.Entity
 
@@ -65,9 +64,8 @@ class EntityMessage(_EntityProxy):
         return serialised
 
     def _share(self, message: Any) -> None:
-        try:
-            handle = object.__getattribute__(self, "_handle")
-        except AttributeError:
+        handle = self._origin
+        if handle is None:
             return
         object.__setattr__(handle, "_message", entity_pb2.Entity.wrap(message))
         _set_class(handle, handle._opened)
@@ -104,11 +102,7 @@ class EntityHandle(MessageProxy, _EntityProxy):
     def _make(self) -> Any:
         return entity_pb2.Entity.deserialize(self.raw)
 
-    @property
-    def _pb(self) -> Any:
-        message = self._retyped(EntityMessage)
-        message._handle = self
-        return message
+    _pb = Retyped(EntityMessage)
 
     @property
     def key(self) -> Any:

@@ -29,12 +29,13 @@ def replace_conversion(
     original: Callable[[Any], Any], is_active: Callable[[], bool]
 ) -> Callable[[Any], Any]:
     """Replace the function that converts an entity message of a response."""
+    patch = CLIENT.patch
 
     @functools.wraps(original)
     def entity_from_protobuf(pb: Any) -> Any:
         if not is_active():
             return original(pb)
-        if CLIENT.patch.eager:
+        if patch.eager:
             return convert_eagerly(pb, original)
         # As convert() begins: a page of a query comes through here entity by entity.
         if type(pb) in HANDLES:

@@ -44,6 +44,7 @@ CLASSES = (
     "lazyentity.native.responses.Conversion",
     "lazyentity.native.responses.EntityBytes",
     "lazyentity.native.responses.ResultBytes",
+    "lazyentity.native.responses.Retyped",
     "lazyentity.native.responses._Splitter",
     "lazyentity.native.shapes.Shape",
 )
@@ -89,6 +90,7 @@ def _instances(kind: Any) -> Iterator[Any]:
         "Conversion": conversion,
         "ResultBytes": found,
         "EntityBytes": found.entity,
+        "Retyped": results.Retyped(results.EntityBytes),
     }
     if name in whole:
         yield whole[name]

@@ -86,9 +86,11 @@ def test_bytes_that_came_with_no_response() -> None:
     with pytest.raises(TypeError):
         empty.to_entity()
     with pytest.raises(TypeError):
-        empty._retyped(None)
+        native_results.Retyped(None)
     with pytest.raises(TypeError):
-        empty._retyped(dict)
+        native_results.Retyped(dict).__get__(empty, None)
+    with pytest.raises(TypeError):
+        native_results.Retyped(native_results.EntityBytes).__get__("", None)
     result = native_results.ResultBytes.__new__(native_results.ResultBytes)
     assert result.serialised() == b""
     with pytest.raises(TypeError):
