@@ -1,9 +1,18 @@
 """Everything that has to hold before a change is merged, as steps: see :mod:`tools.steps`.
 
 The environments are made first: that of the README's two commands as these make it, with pip, and
-those of other Python versions beside it, with uv. Then the two commands are run, each alone, so
-that nothing disturbs the benchmark. The rest follows, as many steps at a time as there are cores,
-each with its tests in one process.
+those of other Python versions beside it, with uv. Then the two commands are run. Nothing runs
+beside the benchmark. Beside the tests, which leave a core free at times, the emulator is built and
+the environments with the lowest requirements are made, at a lower priority. The rest follows, as many
+steps at a time as there are cores, each with its tests in one process.
+
+Every test of the library runs
+
+- on each Python: with the newest requirements, but on the oldest Python with the lowest ones, and
+  there with the newest ones if it needs what the lowest ones leave out: ndb, or the libraries that
+  have adapters or need none;
+- with the newest requirements and with the lowest ones;
+- with each backend, on the current Python.
 """
 
 from __future__ import annotations
@@ -19,6 +28,7 @@ from tools.steps import Runner, Step
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
 CURRENT = "{}.{}".format(*sys.version_info)
 UV = "build/uv/bin/uv"
+LOWEST_ENVIRONMENTS = "environments with the lowest requirements"
 ALL_CORES = 1_000
 PURE = {"LAZYENTITY_BACKEND": "pure"}
 
@@ -35,6 +45,14 @@ ON_ANOTHER_PYTHON = (
     *ON_OTHER_REQUIREMENTS,
     "--ignore=tests/integration",
     "--ignore=tests/versions",
+)
+# The lowest requirements are without the extras that these need; the oldest Python has both.
+OF_THE_EXTRAS = (
+    "tests/adapters",
+    *(f"tests/patches/{extra}" for extra in extras() if extra not in apart()),
+    *map(str, sorted(Path("tests/entity").glob("test_consumers*.py"))),
+    *map(str, sorted(Path("tests/patches").glob("test_*.py"))),
+    "tests/patches/datastore/test_eager_mode.py",
 )
 QUICK_BENCHMARK = (
     "--benchmark-max-time=0.1",
@@ -71,14 +89,11 @@ def shell(*lines: str) -> list[str]:
 
 
 def environment_steps(pythons: dict[str, str]) -> list[Step]:
-    """Return the steps that make the environments; the last of them waits for the others.
+    """Return the steps that make the environments with the newest requirements.
 
     Args:
         pythons: the interpreter of each other Python version.
     """
-    lowest = '"REQUIRE=$(.venv/bin/python tools/lowest.py{})"'
-    oldest = interpreter(PYTHONS[0]) or sys.executable
-    made = f"make venv UV={UV}"
     return [
         Step("the environment", make("venv")),
         Step(
@@ -87,29 +102,32 @@ def environment_steps(pythons: dict[str, str]) -> list[Step]:
                 f"{sys.executable} -m venv build/uv",
                 "build/uv/bin/python -m pip -q install uv",
                 *(
-                    f"{made} PYTHON={python} VENV=.venv-{version}"
+                    f"make venv UV={UV} PYTHON={python} VENV=.venv-{version}"
                     for version, python in pythons.items()
                 ),
             ),
         ),
-        Step(
-            "environments",
-            shell(
-                *(
-                    f"{made} PYTHON={sys.executable} VENV=.venv-lowest-{extra} "
-                    + (f"EXTRAS=bench,test,{extra} " if extra in apart() else "")
-                    + lowest.format(f" {extra}")
-                    for extra in extras()
-                ),
-                f"{made} PYTHON={oldest} VENV=.venv-lowest EXTRAS=bench,test {lowest.format('')}",
-            ),
-            needs=("the environment", "environments of other Pythons"),
+    ]
+
+
+def lowest_environments() -> list[str]:
+    """Return the commands that make the environments with the lowest requirements."""
+    lowest = '"REQUIRE=$(.venv/bin/python tools/lowest.py{})"'
+    oldest = interpreter(PYTHONS[0]) or sys.executable
+    made = f"make venv UV={UV}"
+    return [
+        f"{made} PYTHON={oldest} VENV=.venv-lowest EXTRAS=bench,test {lowest.format('')}",
+        *(
+            f"{made} PYTHON={sys.executable} VENV=.venv-lowest-{extra} "
+            + (f"EXTRAS=bench,test,{extra} " if extra in apart() else "")
+            + lowest.format(f" {extra}")
+            for extra in extras()
         ),
     ]
 
 
 def first_steps() -> list[Step]:
-    """Return the commands of the README, and beside them the build of the emulator."""
+    """Return the commands of the README, and beside the second what later steps need."""
     native = ".venv/bin/python tools/assert_native.py"
     distributions = [client.distribution for client in clients() if not client.own_environment]
     installed = (
@@ -117,7 +135,13 @@ def first_steps() -> list[Step]:
         f'print(*map(metadata.version, {distributions}))"'
     )
     return [
-        Step("make bench", make("bench"), needs=("environments",), cores=ALL_CORES),
+        Step(
+            "make bench",
+            make("bench"),
+            needs=("the environment", "environments of other Pythons"),
+            cores=ALL_CORES,
+        ),
+        Step(LOWEST_ENVIRONMENTS, shell(*lowest_environments()), needs=("make bench",), cores=0),
         Step("the emulator is built", make("emulator"), needs=("make bench",), cores=0),
         Step(
             "make test",
@@ -140,30 +164,30 @@ def other_steps(pythons: dict[str, str]) -> list[Step]:
         pythons: the interpreter of each other Python version.
     """
     tested = ("make test",)
+    on_lowest = (*tested, LOWEST_ENVIRONMENTS)
     # Packaging copies the checkout, while nothing else may write to it.
     packed = ("the packaging tests",)
     return [
-        Step("the slow tests", pytest("-m", "slow", "--ignore=tests/packaging"), needs=tested),
-        Step("the packaging tests", pytest("-m", "slow", "tests/packaging"), needs=tested),
-        Step(
-            "the pure backend",
-            pytest("--after-native"),
-            needs=tested,
-            environment=PURE,
-        ),
+        Step("the packaging tests", pytest("-m", "slow", "tests/packaging"), needs=on_lowest),
         *(
             Step(
                 f"Python {version}",
-                pytest(*ON_ANOTHER_PYTHON, environment=f".venv-{version}"),
+                pytest(
+                    *(OF_THE_EXTRAS if version == PYTHONS[0] else ()),
+                    *ON_ANOTHER_PYTHON,
+                    environment=f".venv-{version}",
+                ),
                 needs=tested,
             )
-            for version in pythons
+            for version in reversed(pythons)
         ),
+        Step("the pure backend", pytest("--after-native"), needs=tested, environment=PURE),
         Step(
             "the lowest of everything required",
             pytest(*ON_OTHER_REQUIREMENTS, environment=".venv-lowest"),
-            needs=tested,
+            needs=on_lowest,
         ),
+        Step("the slow tests", pytest("-m", "slow", "--ignore=tests/packaging"), needs=tested),
         *(
             Step(f"make {target}", make(target, UV=UV, SECONDS="60"), needs=packed)
             for target in ("fuzz", "fuzz-operations", "fuzz-responses", "fuzz-calls")
@@ -177,7 +201,7 @@ def other_steps(pythons: dict[str, str]) -> list[Step]:
                     *(f"--ignore=tests/{path}" for path in BENCHMARKS),
                     environment=f".venv-lowest-{extra}",
                 ),
-                needs=tested,
+                needs=on_lowest,
             )
             for extra in extras()
         ),
@@ -226,7 +250,7 @@ def upstream_steps() -> list[Step]:
         Step(
             f"{first}, on the lowest of everything required",
             pytest(*run, environment=".venv-lowest"),
-            needs=tested,
+            needs=(*tested, LOWEST_ENVIRONMENTS),
         ),
     ]
 

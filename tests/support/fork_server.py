@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import gc
 import importlib
-import importlib.util
 import json
 import os
 import runpy
 import signal
 import sys
 import types
+from contextlib import suppress
 from typing import Any
 
 SECONDS = 120
@@ -23,9 +23,13 @@ SECONDS = 120
 
 REQUIRED = (
     "google.auth.transport.requests",
+    "google.longrunning.operations_grpc_pb2",
     "google.protobuf.json_format",
-    "google.protobuf.timestamp_pb2",
-    "grpc",
+    "google.protobuf.wrappers_pb2",
+    "google.type.latlng_pb2",
+    "grpc.experimental",
+    "opentelemetry.baggage",
+    "opentelemetry.trace",
     "pymemcache",
     "redis",
     "wrapt",
@@ -36,7 +40,7 @@ REQUIRED = (
 def import_required() -> None:
     """Import the modules of :data:`REQUIRED` that are installed."""
     for module in REQUIRED:
-        if importlib.util.find_spec(module) is not None:
+        with suppress(ModuleNotFoundError):
             importlib.import_module(module)
 
 
