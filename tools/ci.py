@@ -3,8 +3,8 @@
 The environments are made first: that of the README's two commands as these make it, with pip, and
 those of other Python versions beside it, with uv. Then the two commands are run. Nothing runs
 beside the benchmark. Beside the tests, which leave a core free at times, the emulator is built and
-the environments with the lowest requirements are made, at a lower priority. The rest follows, as many
-steps at a time as there are cores, each with its tests in one process.
+the environments with the lowest requirements are made, at a lower priority. The rest follows, as
+many steps at a time as there are cores, each with its tests in one process.
 
 Every test of the library runs
 
