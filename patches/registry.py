@@ -13,7 +13,7 @@ import importlib
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import wrapt
@@ -284,6 +284,12 @@ def is_of(module: Any, function: Any) -> bool:
     return type(function) is FunctionType and function.__code__.co_filename == module.__file__
 
 
+def loaded_modules() -> list[tuple[str, ModuleType]]:
+    """Return the modules that :func:`modules_holding_any` looks into, with their names."""
+    # Copied at once: other threads may be importing.
+    return list(sys.modules.items())
+
+
 def modules_holding_any(
     originals: Iterable[int], *, are_classes: bool = False
 ) -> dict[int, list[str]]:
@@ -299,7 +305,7 @@ def modules_holding_any(
     ids = frozenset(originals)
     ours = __name__.partition(".")[0]
     found: list[tuple[str, frozenset[int]]] = []
-    for name, module in list(sys.modules.items()):
+    for name, module in loaded_modules():
         namespace = getattr(module, "__dict__", None)
         if not isinstance(namespace, dict):
             continue

@@ -13,7 +13,11 @@ from lazyentity.entity import lazy_entity_type
 from lazyentity.patches.clients import CLIENTS
 from lazyentity.patches.imports import WhenImported
 
-pytest_plugins = ["tests.support.selection", "tests.support.fixtures"]
+pytest_plugins = [
+    "tests.support.selection",
+    "tests.support.fixtures",
+    "tests.support.references",
+]
 
 # Many assertions are in helpers, which fail without the values unless pytest rewrites them, too.
 _PACKAGES = [found.parent.name for found in Path(__file__).parent.glob("*/__init__.py")]

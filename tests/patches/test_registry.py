@@ -16,8 +16,10 @@ from google.cloud.datastore import helpers
 from google.cloud.datastore import query as query_module
 
 import lazyentity
+from lazyentity.patches import registry
 from lazyentity.patches.registry import Patch, Seam
 from tests.patches.seams import ORIGINALS, standing
+from tests.support import references
 
 SEAMS = [
     (helpers, "entity_from_protobuf"),
@@ -181,8 +183,9 @@ def test_what_was_put_around_keys_and_batches_before_is_called(
     assert patched == by_stock
 
 
-def test_patching_warns_of_nothing_here() -> None:
-    """No module of the client, of lazyentity or of these tests is reported as patched too late."""
+def test_patching_warns_of_nothing_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No module that is loaded here is reported as patched too late."""
+    monkeypatch.setattr(registry, "loaded_modules", references.all_modules)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         lazyentity.patch()
