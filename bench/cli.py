@@ -98,6 +98,7 @@ def _check_goals(outcomes: Sequence[goals.Outcome], console: Console) -> None:
 )
 @click.option("--check", is_flag=True, help="Fail, naming them, when declared goals are missed.")
 @click.option("--ndb", is_flag=True, help="Measure models of google-cloud-ndb instead.")
+@click.option("--appengine", is_flag=True, help="Measure App Engine's bundled client instead.")
 @click.option("--kind", help="Decode your own entities of this kind instead; they are only read.")
 @click.option("--project", help="The project of --kind.")
 @click.option("--namespace", help="The namespace of --kind.")
@@ -118,6 +119,7 @@ def main(
     mixes: tuple[str, ...],
     check: bool,
     ndb: bool,
+    appengine: bool,
     kind: str | None,
     project: str | None,
     namespace: str | None,
@@ -136,15 +138,18 @@ def main(
         raise click.UsageError("--project, --namespace and --database go with --kind")
     if kind is not None and (svg or check or properties or mixes):
         raise click.UsageError("--plot, --check, --properties and --mixes do not go with --kind")
-    if ndb and (kind is not None or svg or properties or mixes):
-        raise click.UsageError("--kind, --plot, --properties and --mixes do not go with --ndb")
+    for option, is_given in (("--ndb", ndb), ("--appengine", appengine)):
+        if is_given and (kind is not None or svg or properties or mixes or ndb is appengine):
+            raise click.UsageError(
+                f"--kind, --plot, --properties, --mixes and another client do not go with {option}"
+            )
     plan = run.QUICK if quick else run.FULL
     try:
         with contextlib.ExitStack() as files:
             for path in filter(None, (output, svg)):
                 files.enter_context(results.writable(path))
-            if ndb:
-                chosen = run.ndb_steps(plan)
+            if ndb or appengine:
+                chosen = run.ndb_steps(plan) if ndb else run.appengine_steps(plan)
                 source = None
             elif kind is None:
                 chosen = run.steps(plan, mixes or tuple(synthetic.MIXES), properties or plan.counts)
@@ -174,4 +179,7 @@ def main(
     terminal.show(measured, console)
     click.echo(f"results: {output}" + (f", chart: {svg}" if svg else ""))
     if check:
-        _check_goals(goals.evaluate(measured, goals.NDB_GOALS if ndb else goals.GOALS), console)
+        declared = goals.GOALS
+        if ndb or appengine:
+            declared = goals.NDB_GOALS if ndb else goals.APPENGINE_GOALS
+        _check_goals(goals.evaluate(measured, declared), console)

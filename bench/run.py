@@ -267,6 +267,20 @@ def ndb_steps(plan: Plan) -> list[Step]:
     ]
 
 
+def appengine_steps(plan: Plan) -> list[Step]:
+    """The measurements of App Engine's bundled client, which is imported for them.
+
+    Raises:
+        ImportError: if it is not installed.
+    """
+    from lazyentity.bench.measure import appengine
+
+    def step(make: Callable[[], appengine.AppCase]) -> Step:
+        return "decode", lambda: appengine.measure(make(), plan.conversion)
+
+    return [*map(step, appengine.select(appengine.CALLS, appengine.READS))]
+
+
 def own_steps(plan: Plan, own: Sequence[decoding.Case]) -> list[Step]:
     """The decode measurement of cases that exist already."""
     return [

@@ -56,7 +56,7 @@ def detach(entities: Iterable[Entity], *, partial: bool = False) -> list[Entity]
 def _detach(entity: Entity, partial: bool) -> Entity:
     own = operations_of(entity)
     if own is not None:
-        return own.detach(entity, partial)
+        return own.detach(entity, partial)  # type: ignore[no-any-return]  # of that client's class
     require_entity("detach", entity)
     if not isinstance(entity, LazyEntityBase):
         return entity

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Protocol
 
 from google.cloud.datastore import Entity
 
@@ -15,6 +16,26 @@ from lazyentity.bench.measure.stats import paired_ratio, scaled, summarize
 from lazyentity.bench.measure.timing import Budget, Task, Timed, interleave
 
 _MICROSECONDS = 1e6
+
+
+class Measured(Protocol):
+    """The description of a case that its line repeats."""
+
+    @property
+    def properties(self) -> int:
+        """Of each entity."""
+
+    @property
+    def read(self) -> str:
+        """How much is read."""
+
+    @property
+    def entities(self) -> int:
+        """How many there are."""
+
+    @property
+    def wire_bytes(self) -> int:
+        """The mean size of one."""
 
 
 def read_task(side: sides.Side, case: Case) -> Task:
@@ -77,7 +98,7 @@ def measure(case: Case, budget: Budget) -> Conversion:
     return result(case.mix, case, timed)
 
 
-def result(mix: str, case: Case, timed: Mapping[str, Timed]) -> Conversion:
+def result(mix: str, case: Measured, timed: Mapping[str, Timed]) -> Conversion:
     """The line of the timed tasks stock, lazy and upb_parse of ``case``, under the name ``mix``."""
     seconds = {name: track.seconds for name, track in timed.items()}
     per_entity = {

@@ -226,6 +226,14 @@ NDB_GOALS: tuple[Goal, ...] = (
 )
 
 
+APPENGINE_GOALS: tuple[Goal, ...] = (
+    *_faster("native", "datastore.Get", "4", {100: 8}),
+    *_faster("native", "Entity._FromPb", "4", {100: 15}),
+    *_faster("pure", "datastore.Get", "4", {100: 2.5}),
+    *_faster("pure", "datastore.Get", "all", {100: 0.9}),
+)
+
+
 @dataclass(frozen=True)
 class Outcome:
     """A goal and the median that a run reached; ``None`` where the run did not measure it."""

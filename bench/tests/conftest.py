@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-import importlib.util
-
 import pytest
 
 from lazyentity.bench.measure import sides
+from lazyentity.patches.imports import WhenImported
 
-# google-cloud-ndb need not be installed.
-collect_ignore = (
-    [] if importlib.util.find_spec("google.cloud.ndb") is not None else ["test_models.py"]
-)
+# These need not be installed.
+_MODULES = {
+    "test_models.py": "google.cloud.ndb",
+    "test_appengine.py": "google.appengine.api.datastore",
+}
+collect_ignore = [
+    name
+    for name, module in _MODULES.items()
+    if not WhenImported(module, lambda: None).is_installed()
+]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

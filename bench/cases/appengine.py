@@ -1,0 +1,115 @@
+"""The mixed entities in App Engine's own encoding, and a service that answers with them."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import unittest.mock
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from google.appengine.api import apiproxy_rpc, apiproxy_stub_map, datastore, datastore_types
+from google.appengine.datastore import datastore_v3_bytes_pb2
+
+from lazyentity.bench.cases import synthetic
+
+APP = "bench"
+ENTITIES = 20
+MIX = synthetic.MIXES["mixed"]
+
+Answer = Callable[[Any], bytes]
+"""Makes the serialised response to a request."""
+
+
+def entity(properties: int, number: int) -> Any:
+    """A stock entity with the values of entity ``number`` of the mix."""
+    made = datastore.Entity(synthetic.KIND, id=number + 1, _app=APP, namespace="")
+    for name, value in MIX.entity(properties, number).items():
+        # Bytes are a string to this client, unless they say what they are.
+        made[name] = datastore_types.ByteString(value) if isinstance(value, bytes) else value
+    return made
+
+
+@dataclass(frozen=True)
+class Canned:
+    """Entities and the responses that have them.
+
+    Attributes:
+        properties: of each entity.
+        messages: the entities as ``EntityProto`` messages.
+        answers: by method of the service.
+    """
+
+    properties: int
+    messages: tuple[Any, ...]
+    answers: Mapping[str, Answer]
+
+    @property
+    def entities(self) -> int:
+        """How many entities there are."""
+        return len(self.messages)
+
+    @property
+    def wire_bytes(self) -> int:
+        """The mean size of a serialised entity."""
+        return round(sum(message.ByteSize() for message in self.messages) / self.entities)
+
+    def keys(self) -> list[Any]:
+        """The keys of the entities."""
+        return [datastore_types.Key._FromPb(message.key) for message in self.messages]
+
+
+@functools.lru_cache(maxsize=2)
+def canned(properties: int) -> Canned:
+    """Make the entities, of so many properties each, and the responses."""
+    messages = tuple(entity(properties, number)._ToPb() for number in range(ENTITIES))
+    get = datastore_v3_bytes_pb2.GetResponse(in_order=True)
+    query = datastore_v3_bytes_pb2.QueryResult(more_results=False, result=messages)
+    put = datastore_v3_bytes_pb2.PutResponse(key=[message.key for message in messages])
+    for message in messages:
+        get.entity.add().entity.CopyFrom(message)
+    responses = {"Get": get, "RunQuery": query, "Put": put}
+    raw = {method: response.SerializeToString() for method, response in responses.items()}
+    return Canned(
+        properties, messages, {method: _always(response) for method, response in raw.items()}
+    )
+
+
+def _always(response: bytes) -> Answer:
+    return lambda request: response
+
+
+class _Service:
+    """Parses a canned response for each call, as the production stub parses what it received."""
+
+    THREADSAFE = True
+
+    def __init__(self, answers: Mapping[str, Answer]) -> None:
+        self._answers = answers
+
+    def MakeSyncCall(  # noqa: N802  # the name that it is called by
+        self, service: str, method: str, request: Any, response: Any, request_id: Any = None
+    ) -> None:
+        response.ParseFromString(self._answers[method](request))
+
+    def CreateRPC(self) -> Any:  # noqa: N802  # the name that it is called by
+        return apiproxy_rpc.RPC(stub=self)
+
+
+@contextlib.contextmanager
+def serving(**answers: Mapping[str, Answer]) -> Iterator[None]:
+    """Have the services answer with canned responses while inside.
+
+    Args:
+        answers: by the name of a service, ``datastore_v3`` or ``memcache``, and by its methods.
+    """
+    services = apiproxy_stub_map.APIProxyStubMap()
+    for name, methods in answers.items():
+        services.RegisterStub(name, _Service(methods))
+    with (
+        unittest.mock.patch.object(apiproxy_stub_map, "apiproxy", services),
+        unittest.mock.patch.dict(os.environ, {"APPLICATION_ID": APP, "GAE_APPLICATION": APP}),
+    ):
+        yield

@@ -1,0 +1,81 @@
+"""The benchmark of App Engine's client does the reads that it names."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from google.appengine.api import apiproxy_stub_map
+
+import lazyentity
+from lazyentity.bench import cli, run
+from lazyentity.bench.measure import appengine, verify
+from lazyentity.bench.measure.timing import Budget
+from lazyentity.bench.report import goals
+
+ONCE = Budget(seconds=0, min_rounds=1, max_rounds=1, sample_seconds=0)
+CASES = [make() for make in appengine.select(appengine.CALLS, appengine.READS)]
+
+
+def _id(case: Any) -> str:
+    return f"{case.call.name}-{case.read}"
+
+
+@pytest.mark.parametrize("case", CASES, ids=_id)
+def test_measures(case: Any) -> None:
+    service = apiproxy_stub_map.apiproxy
+    line = appengine.measure(case, ONCE)
+    assert (line.mix, line.properties, line.read) == (case.call.name, 100, case.read)
+    assert min(line.stock.median, line.lazy.median, line.upb_parse.median) > 0
+    assert not lazyentity.patched()
+    assert apiproxy_stub_map.apiproxy is service
+
+
+@pytest.mark.parametrize("case", CASES, ids=_id)
+def test_reads_what_it_says(case: Any) -> None:
+    with appengine.tasks(case) as tasks, appengine.CONTEXTS["lazy"]():
+        (first, *_) = tasks["lazy"]()
+        assert len(lazyentity.decoded(first)) == {"0": 0, "4": 4, "all": 100}[case.read]
+
+
+def test_outputs_that_differ_are_found() -> None:
+    def prepare(canned: Any) -> Callable[[], list[Any]]:
+        read = case.call.prepare(canned)
+
+        def other() -> list[Any]:
+            found = read()
+            if lazyentity.patched() or appengine.CLIENT.patch.active:
+                found[0]["text_000"] = "another"
+            return found
+
+        return other
+
+    case = CASES[0]
+    call = dataclasses.replace(case.call, prepare=prepare)
+    with pytest.raises(verify.OutputMismatch, match="another"):
+        appengine.measure(dataclasses.replace(case, call=call), ONCE)
+
+
+def test_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It measures the figures of the goals."""
+    monkeypatch.setattr(run, "QUICK", dataclasses.replace(run.QUICK, conversion=ONCE))
+    output = tmp_path / "results.json"
+    finished = CliRunner().invoke(
+        cli.main, ["--quick", "--appengine", "--check", "--output", str(output)]
+    )
+    assert output.exists(), finished.output
+    assert "not measured" not in finished.output
+    assert [goal.figure for goal in goals.APPENGINE_GOALS if goal.backend == "native"]
+
+
+def test_goes_with_no_other_choice(tmp_path: Path) -> None:
+    for others in (["--ndb"], ["--mixes", "mixed"]):
+        finished = CliRunner().invoke(
+            cli.main, ["--appengine", *others, "--output", str(tmp_path / "results.json")]
+        )
+        assert finished.exit_code == 2
+        assert "do not go with" in finished.output
