@@ -54,7 +54,8 @@ class Canned:
     @property
     def wire_bytes(self) -> int:
         """The mean size of a serialised entity."""
-        return round(sum(message.ByteSize() for message in self.messages) / self.entities)
+        sizes: list[int] = [message.ByteSize() for message in self.messages]
+        return round(sum(sizes) / self.entities)
 
     def keys(self) -> list[Any]:
         """The keys of the entities."""

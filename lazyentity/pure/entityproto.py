@@ -79,6 +79,9 @@ class PropertyIndex:
     def properties(self, name: str) -> list[bytes]:
         """Return each serialised ``Property`` of a name; an empty list, if there is none."""
         properties, _ = self._parts()
+        ordinals = self.shape.ordinals
+        if len(ordinals) == len(properties) and name in ordinals:
+            return [properties[ordinals[name]]]
         return [properties[ordinal] for ordinal in self._ordinals_of(name)]
 
     def value(self, name: str, text: bool) -> Any:

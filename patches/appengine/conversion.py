@@ -11,7 +11,7 @@ from google.appengine.api import datastore, datastore_types
 from lazyentity._kinds import register
 from lazyentity.codec.mode import is_eager
 from lazyentity.patches.appengine import operations
-from lazyentity.patches.appengine.entities import LazyEntity
+from lazyentity.patches.appengine.entities import LazyEntity, stock_entity
 from lazyentity.patches.appengine.messages import EntityProto, index_of
 from lazyentity.patches.appengine.seams import CLIENT
 from lazyentity.patches.registry import is_of
@@ -35,11 +35,10 @@ def replace_from_pb(original: Any, is_active: Callable[[], bool]) -> Any:
 
     @functools.wraps(from_pb)
     def _FromPb(pb: Any, require_valid_key: Any = True, *args: Any, **kwargs: Any) -> Any:  # noqa: N802  # its name
-        if is_active() and not CLIENT.patch.eager and not is_eager():
-            entity = _lazy(pb, require_valid_key)
-            if entity is not None:
-                return entity
-        return from_pb(pb, require_valid_key, *args, **kwargs)
+        entity = _lazy(pb, require_valid_key) if is_active() else None
+        if entity is not None and (CLIENT.patch.eager or is_eager()):
+            entity = _decoded(entity)
+        return from_pb(pb, require_valid_key, *args, **kwargs) if entity is None else entity
 
     return staticmethod(_FromPb)
 
@@ -62,6 +61,15 @@ def _lazy(pb: Any, require_valid_key: Any) -> LazyEntity | None:
         return None
     index = index_of(pb)
     return None if index is None else LazyEntity._of(index)
+
+
+def _decoded(entity: LazyEntity) -> Any:
+    """Return the stock entity; None, if the client has to raise."""
+    try:
+        entity._decode_all("")
+    except Exception:  # noqa: BLE001  # the client raises its own
+        return None
+    return stock_entity(entity, dict.items(entity))
 
 
 def _converts_by_own() -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
-from google.appengine.api import datastore, datastore_types
+from google.appengine.api import datastore, datastore_errors, datastore_types
 from google.protobuf.message import DecodeError
 
 from lazyentity.codec import errors
@@ -34,7 +35,24 @@ _PROJECTION = "_Entity__projection"
 _NOTHING: frozenset[str] = frozenset()
 
 
-class LazyEntity(MadeDict, Entity):
+_ALWAYS_VALID = {
+    kind
+    for kind, validate in datastore_types._VALIDATE_PROPERTY_VALUES.items()
+    if validate is datastore_types.ValidatePropertyNothing
+} | {int}
+"""The classes whose values the client never refuses, if they come from a message."""
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_valid_name(name: str) -> bool:
+    try:
+        datastore_types.ValidateReadProperty(name, None)
+    except datastore_errors.Error:
+        return False
+    return True
+
+
+class LazyEntity(MadeDict, Entity):  # type: ignore[misc]  # upstream is untyped
     """A ``datastore.Entity`` that decodes a property when it is first read.
 
     Every operation gives the result of a stock entity. The key, the names of the unindexed
@@ -98,17 +116,20 @@ class LazyEntity(MadeDict, Entity):
 
     # The values.
 
+    def _decode(self, name: Any, /) -> Any:
+        # The hottest function: it calls as little as it can.
+        value = self._index.value(name, True) if type(name) is str else UNDECODED
+        if value is UNDECODED:
+            value = self._made(name)
+        # Of two threads that made a value of the same property, both get that of the first.
+        return self._keep(name, self._originals.setdefault(name, value))
+
     def _made(self, name: Any) -> Any:
-        index = self._index
         if type(name) is not str:
             # A dict finds a name by equality.
-            name = next((known for known in index.names if known == name), "")
-        value = index.value(name, True)
+            name = next((known for known in self._index.names if known == name), "")
+        value = self._index.value(name, True)
         return self._converted(name) if value is UNDECODED else value
-
-    def _keep(self, name: Any, value: Any) -> Any:
-        # Of two threads that made a value of the same property, both get that of the first.
-        return super()._keep(name, self._originals.setdefault(name, value))
 
     def _converted(self, name: str) -> Any:
         """Convert a property as the client does.
@@ -127,7 +148,8 @@ class LazyEntity(MadeDict, Entity):
             raise errors.undecoded_value(name, self._described())
         try:
             value = _merged(messages)
-            datastore_types.ValidateReadProperty(name, value)
+            if not (type(value) in _ALWAYS_VALID and _is_valid_name(name)):
+                datastore_types.ValidateReadProperty(name, value)
         except Exception:  # noqa: BLE001  # the client raises its own
             return self._converted_by_client(name)
         return value

@@ -53,7 +53,7 @@ CLIENT: Final = Client(
             "Entity._ToPb",
             "_MAX_INDEXED_PROPERTIES",
         ),
-        _TYPES: ("Key._FromPb",),
+        _TYPES: ("Key._FromPb", "_VALIDATE_PROPERTY_VALUES"),
     },
     parts=(),
 )

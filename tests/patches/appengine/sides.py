@@ -40,6 +40,8 @@ def described(value: Any) -> Any:
     """Return everything about a value, in a form that can be compared."""
     if type(value) is list:
         return [described(each) for each in value]
+    if type(value) is frozenset:
+        return "frozenset", sorted(value)
     if isinstance(value, users.User):
         return "user", vars(value)
     if isinstance(value, datastore_types.GeoPt):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections.abc import Callable
 from functools import partial
 from operator import getitem
 from typing import Any
@@ -121,11 +122,12 @@ def test_copies_and_pickles_are_stock(index_type: Any, protocol: int) -> None:
             Property(name="t", multiple=False, meaning=Property.TEXT, value=Value(stringValue=b"y"))
         ],
     )
-    for duplicate in (
+    duplicates: list[Callable[[Any], Any]] = [
         copy.copy,
         copy.deepcopy,
         lambda one: pickle.loads(pickle.dumps(one, protocol)),
-    ):
+    ]
+    for duplicate in duplicates:
         made = duplicate(lazy(message, index_type))
         expected = duplicate(stock(message))
         assert type(made) is datastore.Entity

@@ -80,14 +80,17 @@ def test_to_dict(index_type: Any, message: Any) -> None:
 def test_detach(index_type: Any, message: Any, duplicate: Any) -> None:
     entity = lazy(message, index_type)
     entity["a"], entity["b"]
+    detached: Any
+    whole: Any
     (detached,) = lazyentity.detach([entity])
     assert dict(detached) == {"a": 7, "b": ["x"]}
     assert detached.key() == entity.key()
     assert detached["b"] is not entity["b"]
     with pytest.raises(RuntimeError, match="partial=True"):
         duplicate(detached).ToPb()
+    stock_copy: Any = lazyentity.materialize(detached)
     with pytest.raises(RuntimeError, match="partial=True"):
-        lazyentity.materialize(detached).ToPb()
+        stock_copy.ToPb()
     with pytest.raises(RuntimeError, match="partial=True"):
         pickle.loads(pickle.dumps(detached)).ToPb()
     (written,) = lazyentity.detach([entity], partial=True)
