@@ -1,4 +1,4 @@
-"""The promises for any bytes taken for an entity or for a read response.
+"""The promises for any bytes taken for an entity, for a read response, or for an ``EntityProto``.
 
 Protobuf's parser and the stock client are the judges wherever they accept the bytes. Where they
 refuse a whole message, a lazy entity may still give parts of it, and the pure backend is the judge.
@@ -12,6 +12,7 @@ from typing import Any
 from google.protobuf.message import DecodeError
 
 from tests.backends.backends import NATIVE, assert_same_access, assert_same_written
+from tests.backends.indexes import assert_same_index
 from tests.backends.responses import assert_same_split
 from tests.support.parts import assert_same_parts
 from tests.support.snapshots import Raised, outcome, snapshot, whole
@@ -21,13 +22,14 @@ _stock_from_raw: Any = importlib.import_module("lazyentity.native.eager").stock_
 
 
 def check(raw: bytes) -> None:
-    """Check every read of ``raw``, taken for an entity and for a response.
+    """Check every read of ``raw``, taken for an entity, for a response and for an ``EntityProto``.
 
     Raises:
         AssertionError: a promise is broken.
     """
     check_entity(raw)
     assert_same_split(raw)
+    assert_same_index(raw)
 
 
 def check_entity(raw: bytes) -> None:

@@ -10,26 +10,9 @@ from hypothesis import strategies as st
 
 from lazyentity.codec.entityproto import KEY, PROPERTY, RAW_PROPERTY
 from lazyentity.codec.undecoded import UNDECODED
-from lazyentity.pure.entityproto import PropertyIndex
+from tests.backends.indexes import NATIVE, PURE, SAMPLE, assert_same_index, field
 
-native: Any = pytest.importorskip("lazyentity.native.entityproto")
-
-INDEXES = [PropertyIndex, native.PropertyIndex]
-
-
-def varint(number: int) -> bytes:
-    """Encode a number."""
-    encoded = bytearray()
-    while number > 0x7F:
-        encoded.append(number & 0x7F | 0x80)
-        number >>= 7
-    return bytes([*encoded, number])
-
-
-def field(number: int, content: bytes) -> bytes:
-    """Encode a length-delimited field."""
-    return varint(number << 3 | 2) + varint(len(content)) + content
-
+INDEXES = [PURE, NATIVE]
 
 OTHERS = [
     b"\x20\x01",  # int64
@@ -89,42 +72,25 @@ def damaged(draw: st.DrawFn) -> bytes:
     return bytes(raw[: draw(st.integers(0, len(raw)))] if draw(st.booleans()) else raw)
 
 
-def described(index: Any) -> Any:
-    """Everything that an index tells."""
-    filled: dict[str, Any] = {}
-    index.fill(filled)
-    assert list(filled) == list(index.names)
-    assert all(value is UNDECODED for value in filled.values())
-    return (
-        index.raw,
-        index.names,
-        index.key(),
-        index.raw_names(),
-        [index.has_meaning(number) for number in (15, 18)],
-        [(index.properties(name), index.fields([name])) for name in index.names],
-        index.fields(index.names),
-    )
-
-
 @given(raw=entities())
 def test_both_index_the_same(raw: bytes) -> None:
-    """Twice, for the second time the names are known."""
+    """Several times: the shape is new, then kept, then likely."""
     for _ in range(3):
-        pure, compiled = (kind.of(raw) for kind in INDEXES)
-        if compiled is not None:
-            assert pure is not None
-            assert described(compiled) == described(pure)
+        assert NATIVE.of(raw) is None or PURE.of(raw) is not None
+        assert_same_index(raw)
+
+
+def test_sample() -> None:
+    for index in (PURE.of(SAMPLE), NATIVE.of(SAMPLE)):
+        assert index.names == ("one", "two", "point", "raw")
+        assert index.raw_names() == {"raw"}
+        assert len(index.properties("two")) == 2
+        assert index.key().startswith(b"\x6a\x03app")
 
 
 @given(raw=damaged())
 def test_damaged_bytes(raw: bytes) -> None:
-    pure, compiled = (kind.of(raw) for kind in INDEXES)
-    if compiled is not None and pure is not None:
-        assert described(compiled) == described(pure)
-    for index in (pure, compiled):
-        if index is not None:
-            for name in index.names:
-                index.value(name, True)
+    assert_same_index(raw)
 
 
 @given(name=names.filter(bool), value=values, multiple=st.booleans(), text=st.booleans())
@@ -137,7 +103,7 @@ def test_plain_values(name: bytes, value: bytes, multiple: bool, text: bool) -> 
         b"\x1a\x01x": "x" if text else b"x",
         b"\x21abcdefgh": 8.540883223036124e194,
     }.get(value, UNDECODED)
-    found = native.PropertyIndex.of(raw).value(name.decode(), text)
+    found = NATIVE.of(raw).value(name.decode(), text)
     if expected is UNDECODED:
         assert found is UNDECODED
     else:
