@@ -22,7 +22,7 @@ class Client:
     listed in :mod:`lazyentity.patches.clients`.
 
     Attributes:
-        name: the name that ``patch()`` takes; that of the package.
+        name: the name that ``patch()`` takes; that of the package, with hyphens for underscores.
         distribution: the installed distribution.
         supported: the versions, as in a requirement: a lowest one and the first beyond.
         waits_for_import: the module whose import by the application starts the patching.

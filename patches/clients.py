@@ -7,11 +7,14 @@ from typing import Final
 
 from lazyentity.patches.client import Client
 
-# Also parsed by tools/clients.py: literals only. A client comes after those that it is built on.
+# Also parsed by tools/clients.py: literals only. A client comes after those that it is built on. It
+# has the name of its package, with hyphens for underscores.
 PACKAGES: Final = (
     "datastore",
     "ndb",
     "appengine",
+    "gcloud_aio",
+    "gcloud_rest",
 )
 
 CLIENTS: Final[dict[str, Client]] = {}

@@ -34,7 +34,7 @@ INSTALLED = [
     if WhenImported(client.waits_for_import, lambda: None).is_installed()
 ]
 HAS_NDB = "ndb" in INSTALLED
-collect_ignore = [f"patches/{name}" for name in CLIENTS if name not in INSTALLED]
+collect_ignore = [f"patches/{name.replace('-', '_')}" for name in CLIENTS if name not in INSTALLED]
 
 # The machines that run this differ widely in speed, and no test here is about time.
 settings.register_profile("default", deadline=None, max_examples=100, print_blob=True)

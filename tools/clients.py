@@ -46,7 +46,7 @@ class SupportedClient(NamedTuple):
     """A supported client.
 
     Attributes:
-        name: that of its package in patches/, and of its extra.
+        name: that ``patch()`` takes, and that of its extra.
         distribution: the distribution to install.
         versions: the supported ones, as in a requirement.
         own_environment: whether its requirements exclude those of the other clients, so that its
@@ -85,14 +85,25 @@ class SupportedClient(NamedTuple):
         return lowest, bound
 
 
+def name_of(package: str) -> str:
+    """Return the name of the client whose package in patches/ this is."""
+    return package.replace("_", "-")
+
+
+def package_of(name: str) -> str:
+    """Return the name of a client's package in patches/, and of the folder of its tests."""
+    return name.replace("-", "_")
+
+
 def clients() -> list[SupportedClient]:
     """Return every supported client, in the order of patches/clients.py."""
     found = []
-    for name in constant("patches/clients.py", "PACKAGES"):
-        seams = f"patches/{name}/seams.py"
+    for package in constant("patches/clients.py", "PACKAGES"):
+        seams = f"patches/{package}/seams.py"
         versions = constant(seams, "SUPPORTED_VERSIONS")
         distribution = constant(seams, "DISTRIBUTION")
-        found.append(SupportedClient(name, distribution, versions, _own_environment(seams)))
+        own = _own_environment(seams)
+        found.append(SupportedClient(name_of(package), distribution, versions, own))
     return found
 
 

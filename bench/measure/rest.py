@@ -1,0 +1,149 @@
+"""gcloud-aio-datastore: a query over HTTP to the loopback server, and the conversion alone.
+
+Run as ``python -m lazyentity.bench.measure.rest``, where the client is installed. It prints how
+many times as long stock takes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import http.client
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import click
+from gcloud.aio import datastore
+
+from lazyentity.bench.cases import synthetic
+from lazyentity.bench.measure import loopback, verify
+from lazyentity.bench.measure.stats import Summary, paired_ratio, scaled, summarize
+from lazyentity.bench.measure.timing import Budget, Context, Task, interleave
+from lazyentity.bench.server.process import LoopbackServer
+from lazyentity.patches.gcloud_aio.seams import CLIENT
+from lazyentity.patches.rest.properties import mark_response
+from lazyentity.patches.rest.raw import parsed_but_properties
+
+ENTITIES, PROPERTIES = 300, 100
+QUERY, CONVERSION, JSON_CONVERSION = (
+    "a query",
+    "conversion of parsed JSON",
+    "parsing and conversion of JSON",
+)
+CASES = {QUERY: "1", CONVERSION: "4", JSON_CONVERSION: "4"}
+"""What is timed, and the properties read of each entity, see `synthetic.names_read`."""
+
+_MILLISECONDS = 1e3
+_TIMEOUT = 60
+
+
+@contextlib.contextmanager
+def _patched() -> Iterator[None]:
+    CLIENT.patch.apply()
+    try:
+        yield
+    finally:
+        CLIENT.patch.revert()
+
+
+_CONTEXTS: dict[str, Context] = {"stock": contextlib.nullcontext, "lazy": _patched}
+
+
+@contextlib.contextmanager
+def _server(entities: int, properties: int) -> Iterator[int]:
+    """Start a server and load it; gives its port of HTTP."""
+    mix = synthetic.MIXES["mixed"]
+    with LoopbackServer() as server:
+        with loopback.client(server.grpc_port) as client:
+            loopback.store(client, [mix.entity(properties, number) for number in range(entities)])
+        yield server.http_port
+
+
+def _body(port: int) -> bytes:
+    """The JSON of all that a server has stored."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_TIMEOUT)
+    path = f"/v1/projects/{synthetic.PROJECT}:runQuery"
+    query = json.dumps({"query": {"kind": [{"name": synthetic.KIND}]}})
+    connection.request("POST", path, query, {"Content-Type": "application/json"})
+    body = connection.getresponse().read()
+    connection.close()
+    return body
+
+
+@contextlib.contextmanager
+def _querying(port: int, entities: int) -> Iterator[Callable[[], Any]]:
+    """Connect a client; gives a function that queries."""
+    loop = asyncio.new_event_loop()
+    root = f"http://127.0.0.1:{port}/v1"
+
+    async def connect() -> Any:
+        return datastore.Datastore(project=synthetic.PROJECT, api_root=root)
+
+    client = loop.run_until_complete(connect())
+    query = datastore.Query(synthetic.KIND, limit=entities)
+    yield lambda: loop.run_until_complete(client.runQuery(query, timeout=_TIMEOUT))
+    loop.run_until_complete(client.close())
+    loop.close()
+
+
+def _results(case: str, port: int, stack: contextlib.ExitStack, entities: int) -> dict[str, Task]:
+    """The functions of both sides that give the result of a query."""
+    if case == QUERY:
+        return dict.fromkeys(_CONTEXTS, stack.enter_context(_querying(port, entities)))
+    body = _body(port)
+    convert = datastore.QueryResult.from_repr
+    if case == JSON_CONVERSION:
+        return {
+            "stock": lambda: convert(json.loads(body)),
+            "lazy": lambda: convert(parsed_but_properties(body)),
+        }
+    data, marked = json.loads(body), mark_response(json.loads(body))
+    return {"stock": lambda: convert(data), "lazy": lambda: convert(marked)}
+
+
+def measure(
+    case: str, entities: int, properties: int, budget: Budget
+) -> tuple[dict[str, Summary], Summary]:
+    """Time one of `CASES`.
+
+    Returns:
+        The milliseconds of both sides, and how many times as long stock takes.
+
+    Raises:
+        verify.OutputMismatch: the sides differ.
+        KeyError: there is no such case.
+    """
+    names = synthetic.names_read(synthetic.MIXES["mixed"], properties, CASES[case])
+
+    def reading(result: Callable[[], Any]) -> Task:
+        def read() -> list[list[Any]]:
+            found = [one.entity.properties for one in result().result_batch.entity_results]
+            return [[values[name] for name in names] for values in found]
+
+        return read
+
+    with contextlib.ExitStack() as stack:
+        port = stack.enter_context(_server(entities, properties))
+        results = _results(case, port, stack, entities)
+        tasks = {side: reading(result) for side, result in results.items()}
+        timed = interleave(tasks, budget, _CONTEXTS)
+    verify.check_same(entities, len(timed["stock"].last), f"{case}: entities")
+    verify.check_same(timed["stock"].last, timed["lazy"].last, case)
+    wall = {side: summarize(scaled(one.seconds, _MILLISECONDS)) for side, one in timed.items()}
+    return wall, paired_ratio(timed["stock"].seconds, timed["lazy"].seconds)
+
+
+@click.command()
+@click.option("--seconds", default=10.0, show_default=True, help="Of measuring, for each line.")
+def main(*, seconds: float) -> None:
+    """Measure gcloud-aio-datastore with 300 entities of 100 properties."""
+    budget = Budget(seconds=seconds, min_rounds=9, max_rounds=200, sample_seconds=0.02)
+    for case, read in CASES.items():
+        wall, ratio = measure(case, ENTITIES, PROPERTIES, budget)
+        sides = ", ".join(f"{side} {summary.median:.1f} ms" for side, summary in wall.items())
+        click.echo(f"{case}, {read} read: {sides}: {ratio.median:.1f} times")
+
+
+if __name__ == "__main__":
+    main()

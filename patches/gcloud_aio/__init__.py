@@ -1,0 +1,1 @@
+"""gcloud-aio-datastore."""

@@ -1,0 +1,8 @@
+"""The replacements of methods of gcloud-aio-datastore that are not those of every such client."""
+
+from __future__ import annotations
+
+from lazyentity.patches.gcloud_aio.seams import CLIENT
+from lazyentity.patches.rest.calls import replacing_async_post
+
+replace_post = replacing_async_post(CLIENT.patch)

@@ -1,0 +1,1 @@
+"""gcloud-rest-datastore."""

@@ -1,0 +1,8 @@
+"""The replacements of methods of gcloud-rest-datastore that are not those of every such client."""
+
+from __future__ import annotations
+
+from lazyentity.patches.gcloud_rest.seams import CLIENT
+from lazyentity.patches.rest.calls import replacing_post
+
+replace_post = replacing_post(CLIENT.patch)

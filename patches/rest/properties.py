@@ -1,0 +1,99 @@
+"""The properties of an entity in JSON, and the dict that converts each when it is read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import ItemsView, Mapping
+from typing import Any
+
+from lazyentity.codec.undecoded import undecoded_template
+from lazyentity.codec.madedict import MadeDict
+
+_new = dict.__new__
+_fill = dict.update
+
+
+class Received(dict[str, Any]):
+    """The JSON properties of an entity that the client has received: a dict as any other.
+
+    Its class alone says that they are in nobody else's hands and may be converted later.
+    """
+
+    __slots__ = ()
+
+    def parsed(self, name: str) -> Any:
+        """Return a property as a parsed JSON object."""
+        return self[name]
+
+
+class ReceivedRaw(Received):
+    """The same with each property serialised, for the client's own constructor of entities."""
+
+    __slots__ = ()
+
+    def parsed(self, name: str) -> Any:
+        """Return a property as a parsed JSON object.
+
+        Raises:
+            json.JSONDecodeError: if it is malformed.
+        """
+        return json.loads(bytes(self[name]))
+
+    def items(self) -> ItemsView[str, Any]:
+        """As dict, parsed: what the constructor asks for, if it is stock's again by now."""
+        return {name: self.parsed(name) for name in self}.items()
+
+
+class LazyProperties(MadeDict):
+    """The attribute ``properties`` of an entity, converted one by one.
+
+    Attributes:
+        _received: the properties in JSON.
+        _value_kind: the class of values that the entity is converted with.
+    """
+
+    __slots__ = ("_received", "_value_kind")
+
+    _received: Received
+    _value_kind: Any
+
+    @classmethod
+    def of(cls, received: Received, value_kind: Any) -> LazyProperties:
+        """Make the dict, with all names and no value.
+
+        Args:
+            received: the properties in JSON.
+            value_kind: the client's ``Value``, or a subclass.
+        """
+        made: LazyProperties = _new(cls)
+        made._received = received
+        made._value_kind = value_kind
+        _fill(made, undecoded_template(received))
+        return made
+
+    def _made(self, name: Any) -> Any:
+        return self._value_kind.from_repr(self._received.parsed(name)).value
+
+
+def mark_received(results: Any) -> None:
+    """Say of the entities in results that they were received, in place.
+
+    Args:
+        results: parsed JSON, expected to be a list of objects as ``EntityResult`` describes them.
+    """
+    for result in results if type(results) is list else ():
+        entity = result.get("entity") if type(result) is dict else None
+        properties = entity.get("properties") if type(entity) is dict else None
+        if type(properties) is dict:
+            entity["properties"] = Received(properties)
+
+
+def mark_response(data: Any) -> Any:
+    """Mark the entities in a parsed response to a lookup or a query, and return the response."""
+    if isinstance(data, Mapping):
+        batch = data.get("batch")
+        if isinstance(batch, Mapping):
+            mark_received(batch.get("entityResults"))
+        for part in ("found", "missing"):
+            mark_received(data.get(part))
+    return data

@@ -1,0 +1,33 @@
+"""The seams of a client of the REST API: its requests, and the making of its entities.
+
+Nothing of the client is imported before the application imports it.
+"""
+
+from __future__ import annotations
+
+from lazyentity.patches.client import Client
+from lazyentity.patches.registry import Seam, replacing
+
+
+def rest_client(name: str, distribution: str, supported: str, package: str) -> Client:
+    """Return the description of a client.
+
+    Args:
+        name: that ``patch()`` takes. The package in ``lazyentity.patches`` that is named like it,
+            with underscores, has a module ``calls``.
+        distribution: the installed distribution.
+        supported: the versions, as in a requirement.
+        package: the package of the client.
+    """
+    calls = f"{name.replace('-', '_')}.calls"
+    return Client(
+        name=name,
+        distribution=distribution,
+        supported=supported,
+        waits_for_import=package,
+        seams=[
+            Seam(f"{package}.datastore", "Datastore._post", replacing(calls, "replace_post")),
+            Seam(f"{package}.entity", "Entity.__init__", replacing("rest.calls", "replace_init")),
+        ],
+        uses={f"{package}.value": ("Value._get_supported_types",)},
+    )

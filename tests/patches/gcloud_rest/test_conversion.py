@@ -1,0 +1,10 @@
+"""Generated responses to gcloud-rest-datastore are converted lazily to what stock makes of them."""
+
+from __future__ import annotations
+
+from tests.patches.rest.clients import RestClient
+from tests.patches.rest.conversions import ConversionCases
+
+
+class TestConversion(ConversionCases):
+    client = RestClient("gcloud-rest")

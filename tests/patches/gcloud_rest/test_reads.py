@@ -1,0 +1,10 @@
+"""Reads of gcloud-rest-datastore are lazy and give what they give stock."""
+
+from __future__ import annotations
+
+from tests.patches.rest.clients import RestClient
+from tests.patches.rest.reads import ReadCases
+
+
+class TestReads(ReadCases):
+    client = RestClient("gcloud-rest")

@@ -1,0 +1,292 @@
+"""What a client of the REST API reads from a server and sends to it, lazily and stock."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable
+from typing import Any
+from unittest import mock
+
+import pytest
+
+import lazyentity
+from lazyentity.patches.rest.properties import LazyProperties
+from tests.patches.conftest import Ports
+from tests.patches.order_program import COUNT, KIND
+from tests.patches.rest.clients import Connected, RestClient, form
+from tests.support.snapshots import Raised, outcome
+
+Read = Callable[[RestClient, Connected], Any]
+
+
+def _lookup(client: RestClient, call: Connected) -> Any:
+    return call("lookup", [client.key(KIND, number) for number in (1, 99, 2)])
+
+
+def _lookup_in_a_transaction(client: RestClient, call: Connected) -> Any:
+    transaction = call("beginTransaction")
+    found = call("lookup", [client.key(KIND, 1)], transaction=transaction)
+    call("rollback", transaction)
+    return found
+
+
+def _query(client: RestClient, call: Connected) -> Any:
+    return call("runQuery", client.package.Query(KIND))
+
+
+def _query_in_order(client: RestClient, call: Connected) -> Any:
+    package = client.package
+    order = [package.PropertyOrder("number", package.Direction.DESCENDING)]
+    return call("runQuery", package.Query(KIND, order=order, limit=2, offset=1))
+
+
+def _query_with_a_filter(client: RestClient, call: Connected) -> Any:
+    package = client.package
+    is_odd = package.PropertyFilter(
+        "parity", package.PropertyFilterOperator.EQUAL, package.Value("odd")
+    )
+    return call("runQuery", package.Query(KIND, package.Filter(is_odd)))
+
+
+def _query_with_a_projection(client: RestClient, call: Connected) -> Any:
+    projection = [client.package.Projection("number")]
+    return call("runQuery", client.package.Query(KIND, projection=projection))
+
+
+def _query_of_nothing(client: RestClient, call: Connected) -> Any:
+    return call("runQuery", client.package.Query("Nothing"))
+
+
+def _query_that_is_explained(client: RestClient, call: Connected) -> Any:
+    options = client.package.ExplainOptions.ANALYZE
+    result = call("runQuery", client.package.Query(KIND), explain_options=options)
+    # The rest are times.
+    return result.result_batch, result.explain_metrics.plan_summary
+
+
+def _lookup_of_a_partial_key(client: RestClient, call: Connected) -> Any:
+    return call("lookup", [client.key(KIND, None)])
+
+
+READS = [
+    *(_lookup, _lookup_in_a_transaction, _query, _query_in_order, _query_with_a_filter),
+    *(_query_with_a_projection, _query_of_nothing, _query_that_is_explained),
+    _lookup_of_a_partial_key,
+]
+# The client expects a cursor, and the server has none for an empty result.
+REFUSED = (_lookup_of_a_partial_key, _query_of_nothing)
+
+
+def entities_of(result: Any) -> list[Any]:
+    """Return the entities in the result of a read."""
+    if isinstance(result, dict):
+        return [one.entity for one in (*result["found"], *result["missing"])]
+    return [one.entity for one in result.result_batch.entity_results]
+
+
+def _without_times(value: Any) -> Any:
+    # Of the form of a result: when it was read.
+    if isinstance(value, list):
+        return [
+            _without_times(item)
+            for item in value
+            if not (isinstance(item, tuple) and item[0] in ("read_time", "readTime"))
+        ]
+    return tuple(map(_without_times, value)) if isinstance(value, tuple) else value
+
+
+class ReadCases:
+    """The tests; a subclass names the client."""
+
+    client: RestClient
+
+    def _read(self, ports: Ports, read: Read, **options: Any) -> Any:
+        with self.client.connected(ports["http"], **options) as call:
+            return outcome(read, self.client, call)
+
+    def _patch(self, **options: Any) -> None:
+        lazyentity.patch(self.client.name, **options)
+
+    @pytest.mark.parametrize("read", READS, ids=lambda read: read.__name__.strip("_"))
+    @pytest.mark.parametrize("serialised", [True, False], ids=["serialised", "parsed"])
+    def test_reads_are_those_of_stock(
+        self, ports: Ports, read: Read, serialised: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """With msgspec and without it."""
+        if not serialised:
+            monkeypatch.setattr("lazyentity.patches.rest.responses.parsed_but_properties", None)
+        stock = self._read(ports, read)
+        assert isinstance(stock, Raised) is (read in REFUSED)
+        self._patch()
+        lazy = self._read(ports, read)
+        if isinstance(stock, Raised):
+            assert lazy.kind is stock.kind
+        else:
+            assert _without_times(form(lazy)) == _without_times(form(stock))
+
+    @pytest.mark.parametrize("read", [_lookup, _query])
+    def test_properties_are_lazy(self, ports: Ports, read: Read) -> None:
+        """Nothing is converted before it is read; where reads are eager everything is."""
+        self._patch()
+        for entity in entities_of(self._read(ports, read)):
+            assert type(entity) is self.client.package.Entity
+            if entity.properties:
+                assert type(entity.properties) is LazyProperties
+                assert len(entity.properties._undecoded()) == len(entity.properties)
+        with lazyentity.eager():
+            found = self._read(ports, read)
+        assert {type(entity.properties) for entity in entities_of(found)} == {dict}
+        self._patch(eager=True)
+        found = self._read(ports, read)
+        assert {type(entity.properties) for entity in entities_of(found)} == {dict}
+
+    def test_clients_made_before_and_after(self, ports: Ports) -> None:
+        """A client is lazy while the process is patched, whenever it was made."""
+        seen = []
+        with self.client.connected(ports["http"]) as call:
+            for act in (None, lazyentity.patch, lazyentity.unpatch, lazyentity.patch):
+                if act is not None:
+                    act(self.client.name)
+                seen += {type(one.properties) for one in entities_of(_query(self.client, call))}
+        assert seen == [dict, LazyProperties, dict, LazyProperties]
+
+    def test_what_is_sent_is_what_stock_sends(self, ports: Ports) -> None:
+        """Of entities that were read, changed or not."""
+
+        def write(client: RestClient, call: Connected) -> Any:
+            sent = []
+            session = call.datastore.session.session
+            post = session.post
+
+            def note(url: str, **options: Any) -> Any:
+                sent.append((url, json.loads(options["data"])))
+                return post(url, **options)
+
+            with mock.patch.object(session, "post", note):
+                entities = entities_of(_query(client, call))
+                entities[0].properties["number"] = 5
+                make, operation = call.datastore.make_mutation, client.package.Operation.UPSERT
+                mutations = []
+                for entity in entities:
+                    path = [client.package.PathElement("Sent", id_=entity.key.path[0].id)]
+                    key = client.package.Key(entity.key.project, path)
+                    mutations.append(make(operation, key, entity.properties))
+                mode = client.package.Mode.NON_TRANSACTIONAL
+                call("commit", mutations, mode=mode)
+            return [sent, [entity.to_repr() for entity in entities]]
+
+        stock = self._read(ports, write)
+        self._patch()
+        assert not isinstance(stock, Raised), stock
+        assert self._read(ports, write) == stock
+
+    def test_classes_of_an_application(self, ports: Ports) -> None:
+        """Those that the client's documentation says how to put in place of its own."""
+        package: Any = self.client.package
+
+        class MyKey(package.Key):
+            pass
+
+        class MyValue(package.Value):
+            key_kind = MyKey
+
+            @classmethod
+            def from_repr(cls, data: Any) -> Any:
+                converted.append(data)
+                return super().from_repr(data)
+
+        class MyEntity(package.Entity):
+            key_kind = MyKey
+            value_kind = MyValue
+
+        class Curious(package.Entity):
+            def __init__(self, key: Any, properties: Any = None) -> None:
+                self.texts = {n for n, v in (properties or {}).items() if "stringValue" in v}
+                super().__init__(key, properties)
+
+        class MyResult(package.EntityResult):
+            entity_kind = MyEntity
+
+        class CuriousResult(package.EntityResult):
+            entity_kind = Curious
+
+        def datastore(result_kind: Any) -> Any:
+            class MyBatch(package.QueryResultBatch):
+                entity_result_kind = result_kind
+
+            class MyQueryResult(package.QueryResult):
+                query_result_batch_kind = MyBatch
+
+            class MyDatastore(package.Datastore):
+                entity_result_kind = result_kind
+                query_result_batch_kind = MyBatch
+                query_result_kind = MyQueryResult
+
+            return MyDatastore
+
+        converted: list[Any] = []
+        for read in (_lookup, _query):
+            for kind in map(datastore, (MyResult, CuriousResult)):
+                lazyentity.unpatch()
+                stock = self._read(ports, read, kind=kind)
+                self._patch()
+                converted.clear()
+                lazy = self._read(ports, read, kind=kind)
+                assert converted == []
+                assert _without_times(form(lazy)) == _without_times(form(stock))
+
+    def test_keys_of_an_application_are_known_as_soon_as_in_stock(self, ports: Ports) -> None:
+        """The client learns the class of keys when it converts a value, and then can send them."""
+        package: Any = self.client.package
+
+        class Key(package.Key):
+            pass
+
+        class Value(package.Value):
+            key_kind = Key
+
+        class Entity(package.Entity):
+            value_kind = Value
+
+        class Result(package.EntityResult):
+            entity_kind = Entity
+
+        class Datastore(package.Datastore):
+            entity_result_kind = Result
+
+        self._patch()
+        assert not isinstance(self._read(ports, _lookup, kind=Datastore), Raised)
+        assert "keyValue" in package.Value(Key("p", [])).to_repr()
+
+    def test_a_session_that_is_closed(self, ports: Ports) -> None:
+        """Under way, as in stock."""
+
+        def read(client: RestClient, call: Connected) -> Any:
+            first = form(_query(client, call))
+            call("close")
+            return [first, outcome(_query, client, call)]
+
+        stock = self._read(ports, read)
+        self._patch()
+        lazy = self._read(ports, read)
+        assert type(lazy[1]) is type(stock[1])
+
+    def test_one_warning_for_an_unsupported_version(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """And the client stays stock."""
+        monkeypatch.setattr("lazyentity.patches._told", set())
+        post = self.client.package.datastore.Datastore._post
+        monkeypatch.delattr(self.client.package.datastore.Datastore, "_post")
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for _ in range(2):
+                lazyentity.patch(self.client.name)
+        (warned,) = caught
+        assert "cannot be patched" in str(warned.message)
+        assert lazyentity.patched() == ()
+        monkeypatch.undo()
+        assert self.client.package.datastore.Datastore._post is post
+
+    def test_entities_are_as_many_as_stored(self, ports: Ports) -> None:
+        self._patch()
+        assert len(entities_of(self._read(ports, _query))) == COUNT
