@@ -30,17 +30,19 @@ CALL = "asyncio query"
 
 
 async def _query(api: Any, limit: int) -> list[Any]:
-    query = query_types.Query(kind=[{"name": synthetic.KIND}], limit=limit)
     entities: list[Any] = []
+    cursor = b""
     while True:
+        query = query_types.Query(
+            kind=[{"name": synthetic.KIND}], limit=limit - len(entities), start_cursor=cursor
+        )
         # A dict with a message in it, as the client's own iterators send it.
         request = {"project_id": synthetic.PROJECT, "query": query}
         batch = (await api.run_query(request=request)).batch
         entities += [helpers.entity_from_protobuf(result.entity) for result in batch.entity_results]
         if batch.more_results != query_types.QueryResultBatch.MoreResultsType.NOT_FINISHED:
             return entities
-        query.start_cursor = batch.end_cursor
-        query.limit = limit - len(entities)
+        cursor = batch.end_cursor
 
 
 async def _connect(port: int) -> Any:

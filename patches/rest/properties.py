@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import ItemsView, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from lazyentity.codec.undecoded import undecoded_template
@@ -39,7 +39,7 @@ class ReceivedRaw(Received):
         """
         return json.loads(bytes(self[name]))
 
-    def items(self) -> ItemsView[str, Any]:
+    def items(self) -> Any:
         """As dict, parsed: what the constructor asks for, if it is stock's again by now."""
         return {name: self.parsed(name) for name in self}.items()
 
@@ -82,7 +82,7 @@ def mark_received(results: Any) -> None:
         results: parsed JSON, expected to be a list of objects as ``EntityResult`` describes them.
     """
     for result in results if type(results) is list else ():
-        entity = result.get("entity") if type(result) is dict else None
+        entity: Any = result.get("entity") if type(result) is dict else None
         properties = entity.get("properties") if type(entity) is dict else None
         if type(properties) is dict:
             entity["properties"] = Received(properties)

@@ -35,6 +35,10 @@ class _Response:
     def __class__(self) -> Any:
         return type(self._response)
 
+    @__class__.setter
+    def __class__(self, value: Any) -> None:
+        raise TypeError("__class__ assignment is not supported")
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._response, name)
 

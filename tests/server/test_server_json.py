@@ -65,7 +65,7 @@ def stored(make_client: MakeClient, server: LoopbackServer) -> None:
     )
 
 
-_READS = {
+_READS: dict[str, dict[str, Any]] = {
     "Lookup": {
         "keys": [_key("Thing", 1), _key("Thing", 2), _key("Thing", 99)],
         "readOptions": {"readConsistency": "STRONG"},

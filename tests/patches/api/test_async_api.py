@@ -323,7 +323,7 @@ class TestLeftAlone:
     def test_conversions(self, ports: Ports, monkeypatch: pytest.MonkeyPatch) -> None:
         """They get the messages that they get from stock."""
         given: list[Any] = []
-        original = helpers.entity_from_protobuf
+        original: Any = helpers.entity_from_protobuf
 
         def entity_from_protobuf(message: Any) -> Any:
             given.append(type(message))

@@ -56,5 +56,5 @@ def entity_from_protobuf(message: Any) -> Entity:
     return entity
 
 
-datastore.helpers.key_from_protobuf = key_from_protobuf  # type: ignore[assignment]  # replaces it
-datastore.helpers.entity_from_protobuf = entity_from_protobuf  # type: ignore[assignment]  # as above
+datastore.helpers.key_from_protobuf = key_from_protobuf
+datastore.helpers.entity_from_protobuf = entity_from_protobuf

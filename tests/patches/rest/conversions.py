@@ -130,10 +130,21 @@ class ConversionCases:
     @with_both
     def test_copies_are_plain(self, parse: Parse) -> None:
         """They can be loaded where lazyentity is not installed."""
-        for again in (copy.deepcopy, lambda entity: pickle.loads(pickle.dumps(entity))):
-            entity = again(self._one(parse, a="1"))
+        for entity in (
+            copy.deepcopy(self._one(parse, a="1")),
+            pickle.loads(pickle.dumps(self._one(parse, a="1"))),
+        ):
             assert type(entity.properties) is dict
             assert entity.properties == {"a": "1"}
+
+    @with_both
+    def test_code_in_c_reads_them(self, parse: Parse) -> None:
+        """Through the adapters, as of lazy entities."""
+        orjson = pytest.importorskip("orjson")
+        entities = [self._one(parse, a="1", b="2") for _ in range(2)]
+        lazyentity.patch(self.client.name)
+        for value in (entities[0].properties, {"inside": [entities[1].properties]}):
+            assert orjson.loads(orjson.dumps(value)) == json.loads(json.dumps(value))
 
     def test_what_was_not_received_is_converted_at_once(self) -> None:
         """An application's own JSON is in its own hands."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import warnings
 from collections.abc import Callable
@@ -11,11 +12,13 @@ from unittest import mock
 import pytest
 
 import lazyentity
-from lazyentity.patches.rest.properties import LazyProperties
+from lazyentity.patches.rest.properties import LazyProperties, Received, ReceivedRaw
 from tests.patches.conftest import Ports
 from tests.patches.order_program import COUNT, KIND
 from tests.patches.rest.clients import Connected, RestClient, form
 from tests.support.snapshots import Raised, outcome
+
+HAS_RAW = importlib.util.find_spec("msgspec") is not None
 
 Read = Callable[[RestClient, Connected], Any]
 
@@ -133,6 +136,7 @@ class ReadCases:
             assert type(entity) is self.client.package.Entity
             if entity.properties:
                 assert type(entity.properties) is LazyProperties
+                assert type(entity.properties._received) is (ReceivedRaw if HAS_RAW else Received)
                 assert len(entity.properties._undecoded()) == len(entity.properties)
         with lazyentity.eager():
             found = self._read(ports, read)
@@ -143,7 +147,7 @@ class ReadCases:
 
     def test_clients_made_before_and_after(self, ports: Ports) -> None:
         """A client is lazy while the process is patched, whenever it was made."""
-        seen = []
+        seen: list[Any] = []
         with self.client.connected(ports["http"]) as call:
             for act in (None, lazyentity.patch, lazyentity.unpatch, lazyentity.patch):
                 if act is not None:
