@@ -16,7 +16,7 @@ from lazyentity.codec.fallback import CASE_NUMBERS
 from lazyentity.codec.limits import MAX_BYTES, learned_bytes
 from lazyentity.codec.madedict import MadeDict
 from lazyentity.codec.undecoded import UNDECODED, undecoded_template
-from lazyentity.patches.ndb.originals import Methods, is_own
+from lazyentity.patches.ndb.originals import is_own, methods
 
 _Expando = model.Expando
 _GenericProperty: Any = model.GenericProperty
@@ -28,7 +28,7 @@ _NULL, _ARRAY = CASE_NUMBERS["null_value"], CASE_NUMBERS["array_value"]
 _NULL_OR_ARRAY_ONLY = bytes(number if number in (_NULL, _ARRAY) else 0 for number in range(256))
 
 # The methods that give a dynamic property a base value.
-_SETTING = Methods("_call_shallow_validation", "_do_validate", "_set_value", "_store_value")
+_SETTING = methods("_call_shallow_validation", "_do_validate", "_set_value", "_store_value")
 _setattr = _Expando.__setattr__
 _clone_properties = model.Model._clone_properties
 

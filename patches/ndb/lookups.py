@@ -12,7 +12,8 @@ from google.cloud.ndb.context import _state, get_context
 from google.cloud.ndb.tasklets import Future, Return, _get_return_value
 
 from lazyentity.patches.api.responses import LookupResponse
-from lazyentity.patches.ndb.originals import is_method_of, own
+from lazyentity.patches.models.originals import is_method_of
+from lazyentity.patches.ndb.originals import own
 
 _post_get_hook = own(model.Model, "_post_get_hook")
 """ndb's own, which does nothing."""

@@ -24,7 +24,8 @@ from lazyentity.codec.mode import eager
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.entity import LazyEntity
 from lazyentity.patches.api.entities import EntityHandle, OpenedEntityHandle
-from lazyentity.patches.ndb.originals import is_one_of, is_own, own
+from lazyentity.patches.models.originals import is_one_of
+from lazyentity.patches.ndb.originals import is_own, own
 from lazyentity.patches.ndb.plans import is_written_plainly, plan_for
 from lazyentity.patches.ndb.seams import CLIENT, CONVERSION
 

@@ -14,13 +14,14 @@ from lazyentity._backend import type_version
 from lazyentity.codec.cache import BoundedCache
 from lazyentity.codec.limits import MAX_BYTES, learned_bytes
 from lazyentity.codec.undecoded import undecoded_template
+from lazyentity.patches.models.originals import is_method_of, is_one_of
 from lazyentity.patches.ndb.expandos import (
     DynamicProperties,
     are_same,
     is_dynamic,
     makes_dynamic_properties,
 )
-from lazyentity.patches.ndb.originals import Methods, is_method_of, is_one_of, own
+from lazyentity.patches.ndb.originals import methods, own
 
 _Model = model.Model
 _Property = model.Property
@@ -33,7 +34,7 @@ _expando_setattr = own(model.Expando, "__setattr__")
 
 # The methods that read a property, from the descriptor to its value. ndb itself finds the
 # conversions.
-_READING = Methods(
+_READING = methods(
     "_apply_list",
     "_apply_to_values",
     "_call_from_base_type",
@@ -44,7 +45,7 @@ _READING = Methods(
     "_retrieve_value",
 )
 # The methods that write a value that was never read.
-_WRITING = Methods(
+_WRITING = methods(
     "_apply_to_values",
     "_from_datastore",
     "_get_base_value",
