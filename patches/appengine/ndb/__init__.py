@@ -1,0 +1,1 @@
+"""``google.appengine.ext.ndb``."""

@@ -1,0 +1,223 @@
+"""The forms in which ndb writes the properties of a model.
+
+A form is all of a serialised property but its name and the contents of its value. A property whose
+form is one that ndb would write for it need not be read to be written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from google.appengine.datastore.entity_bytes_pb2 import Property
+from google.appengine.ext.ndb import model
+
+from lazyentity.codec.forms import (
+    BOOLEAN,
+    COMPRESSED,
+    DOUBLE,
+    INTEGER,
+    MULTIPLE,
+    NULL,
+    POINT,
+    PROPERTY,
+    RAW_PROPERTY,
+    REFERENCE,
+    SIZE,
+    STRING,
+    form,
+)
+from lazyentity.codec.cache import BoundedCache
+from lazyentity.codec.limits import MAX_BYTES
+from lazyentity.patches.appengine.ndb.originals import ORIGINALS, own
+from lazyentity.patches.models.originals import is_one_of
+
+_Model: Any = model.Model
+_NO_MEANING = Property.NO_MEANING
+
+# (meaning, whether it is compressed, contents)
+_Written = tuple[int, bool, int]
+_Forms = Callable[[Any], list[_Written]]
+
+# The methods that write the value of a property, and those that give it the value of an entity.
+_WRITING = ORIGINALS.methods(
+    model.Property,
+    "_apply_to_values",
+    "_deserialize",
+    "_get_base_value",
+    "_get_base_value_unwrapped_as_list",
+    "_opt_call_to_base_type",
+    "_retrieve_value",
+    "_serialize",
+    "_store_value",
+)
+_SERIALIZING = frozenset(
+    own(kind, "_serialize") for kind in (model.Property, model.StructuredProperty)
+)
+_CHECKING = ORIGINALS.methods(_Model, "_check_initialized", "_find_uninitialized")
+_is_initialized = own(model.Property, "_is_initialized")
+
+
+def _always(meaning: int, contents: int) -> _Forms:
+    return lambda prop: [(meaning, False, contents)]
+
+
+_UNCOMPRESSED_MEANINGS: dict[Any, Callable[[Any], int]] = {
+    own(model.BlobProperty, "_db_set_uncompressed_meaning"): lambda prop: (
+        Property.BYTESTRING if prop._indexed else Property.BLOB
+    ),
+    own(model.TextProperty, "_db_set_uncompressed_meaning"): lambda prop: (
+        _NO_MEANING if prop._indexed else Property.TEXT
+    ),
+    own(model.LocalStructuredProperty, "_db_set_uncompressed_meaning"): lambda prop: (
+        Property.ENTITY_PROTO
+    ),
+}
+_set_compressed_meaning = own(model.BlobProperty, "_db_set_compressed_meaning")
+
+
+def _of_blob(prop: Any) -> list[_Written]:
+    written = []
+    meaning_of = type(prop)._db_set_uncompressed_meaning
+    if is_one_of(_UNCOMPRESSED_MEANINGS, meaning_of):
+        written.append((_UNCOMPRESSED_MEANINGS[meaning_of](prop), False, STRING))
+    if type(prop)._db_set_compressed_meaning is _set_compressed_meaning:
+        written.append((Property.BLOB, True, STRING))
+    return written
+
+
+def _of_generic(prop: Any) -> list[_Written]:
+    written = [
+        (_NO_MEANING, False, contents) for contents in (BOOLEAN, DOUBLE, INTEGER)
+    ]
+    written.append((Property.GD_WHEN, False, INTEGER))
+    written.append((Property.GEORSS_POINT, False, POINT))
+    written.append((Property.BLOB, True, STRING))
+    if prop._indexed:
+        # Of an unindexed string, the meaning depends on its contents.
+        written.append((_NO_MEANING, False, STRING))
+    return written
+
+
+_FORMS: dict[tuple[Any, Any], _Forms] = {
+    (own(kind, "_db_get_value"), own(kind, "_db_set_value")): forms
+    for kind, forms in {
+        model.BlobKeyProperty: _always(Property.BLOBKEY, STRING),
+        model.BlobProperty: _of_blob,
+        model.BooleanProperty: _always(_NO_MEANING, BOOLEAN),
+        model.DateTimeProperty: _always(Property.GD_WHEN, INTEGER),
+        model.FloatProperty: _always(_NO_MEANING, DOUBLE),
+        model.GenericProperty: _of_generic,
+        model.GeoPtProperty: _always(Property.GEORSS_POINT, POINT),
+        model.IntegerProperty: _always(_NO_MEANING, INTEGER),
+        model.KeyProperty: _always(_NO_MEANING, REFERENCE),
+    }.items()
+}
+
+
+def forms_of(prop: Any) -> frozenset[bytes]:
+    """Return the forms in which ndb writes back what it reads in the same form.
+
+    Args:
+        prop: a property, of a model class or not.
+    """
+    kind = type(prop)
+    forms = _FORMS.get((kind._db_get_value, kind._db_set_value))
+    if (
+        forms is None
+        or not _WRITING.are_those_of_instance(prop)
+        or any(name.startswith("_db_") for name in vars(prop))
+    ):
+        return frozenset()
+    field = PROPERTY if prop._indexed else RAW_PROPERTY
+    flags = MULTIPLE if prop._repeated else 0
+    found = {
+        form(field, meaning, flags | (COMPRESSED if compressed else 0), contents)
+        for meaning, compressed, contents in forms(prop)
+    }
+    if not prop._repeated:
+        found.add(form(field, _NO_MEANING, flags, NULL))
+    return frozenset(found)
+
+
+def _forms_of_orphans() -> dict[bytes, frozenset[bytes]]:
+    """Return the forms of properties that no class defines, by field and flag of their first."""
+    found = {}
+    for is_indexed in (True, False):
+        for is_repeated in (True, False):
+            prop = model.GenericProperty("any", indexed=is_indexed, repeated=is_repeated)
+            field = PROPERTY if is_indexed else RAW_PROPERTY
+            found[bytes((field, MULTIPLE if is_repeated else 0))] = forms_of(prop)
+    return found
+
+
+class Writing:
+    """How models that were made by one plan are written.
+
+    Args:
+        model_class: theirs.
+        plan: the plan.
+
+    Attributes:
+        has_required: whether a property may be missing.
+    """
+
+    __slots__ = ("_forms", "_is_own", "_kept", "_orphans", "has_required")
+
+    def __init__(self, model_class: Any, plan: Any) -> None:
+        properties = list(model_class._properties.values())
+        self._is_own = all(is_one_of(_SERIALIZING, type(prop)._serialize) for prop in properties)
+        self.has_required = not _CHECKING.are_those_of(model_class) or any(
+            prop._required or type(prop)._is_initialized is not _is_initialized
+            for prop in properties
+        )
+        self._forms = {
+            stored.decode(): (forms_of(plan.declared[stored]), plan.declared[stored]._repeated)
+            for stored, names in plan.names.items()
+            if stored in plan.declared and names == (stored.decode(),)
+        }
+        self._orphans = _forms_of_orphans() if plan.properties is not None else {}
+        # By the forms of an entity.
+        self._kept: BoundedCache[bytes, list[str]] = BoundedCache(MAX_BYTES // 64)
+
+    def kept(self, index: Any) -> list[str]:
+        """Return the names of the properties that ndb would write as they came, in order."""
+        if not self._is_own:
+            return []
+        forms = index.forms()
+        kept = self._kept.get(forms)
+        if kept is None:
+            kept = sorted(self._find_kept(index, forms))
+            self._kept.keep(forms, kept, len(forms) + 100 * len(kept))
+        return kept
+
+    def _find_kept(self, index: Any, forms: bytes) -> Iterator[str]:
+        by_name: dict[str, list[bytes]] = {}
+        for position, name in enumerate(index.entry_names()):
+            by_name.setdefault(name, []).append(forms[SIZE * position : SIZE * (position + 1)])
+        for name, found in by_name.items():
+            allowed, is_repeated = self._forms.get(name, _NONE)
+            if name not in self._forms and self._orphans and "." not in name:
+                field, _, flags, _ = found[0]
+                is_repeated = bool(flags & MULTIPLE)
+                allowed = self._orphans[bytes((field, flags & MULTIPLE))]
+            if (is_repeated or len(found) == 1) and allowed.issuperset(found):
+                yield name
+
+
+_NONE: tuple[frozenset[bytes], bool] = frozenset(), False
+
+
+def kept_names(entity: Any) -> list[str]:
+    """Return the names of the properties of a lazy model that ndb would write as they came.
+
+    They are in the order in which ndb writes them.
+    """
+    values = entity._values
+    plan, properties = values._plan, entity._properties
+    if entity._projection or not (properties is plan.known or properties is values._orphans):
+        return []
+    if plan.writing is None:
+        plan.writing = Writing(values._model_class, plan)
+    kept: list[str] = plan.writing.kept(values._index)
+    return kept

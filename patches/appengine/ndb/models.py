@@ -1,0 +1,187 @@
+"""Models of ndb whose values are made of the entity's bytes when they are read.
+
+A model keeps its values in the dict ``_values``, by the bytes of their stored names; a model that
+is read from an entity gets a :class:`~lazyentity.patches.appengine.ndb.values.LazyValues` there.
+All that models and properties do with it (validators, hooks, user values, comparison) is ndb's own.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from google.appengine.datastore.entity_bytes_pb2 import EntityProto, Property
+from google.appengine.ext.ndb import model, polymodel
+from google.appengine.ext.ndb.key import Key
+
+from lazyentity.codec.mode import is_eager
+from lazyentity.codec.undecoded import UNDECODED
+from lazyentity.patches.appengine.messages import index_of, property_messages
+from lazyentity.patches.appengine.ndb.orphans import properties_of
+from lazyentity.patches.appengine.ndb.originals import is_own
+from lazyentity.patches.appengine.ndb.plans import plan_for
+from lazyentity.patches.appengine.ndb.seams import PART
+from lazyentity.patches.appengine.ndb.values import LazyValues, user_value
+from lazyentity.patches.models.originals import is_method_of
+
+_Function = Callable[..., Any]
+
+_INDEX_VALUE = Property.INDEX_VALUE
+_new = object.__new__
+_new_values: Any = dict.__new__
+_found = dict.get
+_store = dict.__setitem__
+_fill = dict.update
+
+
+def property_get(original: _Function, _is_active: Callable[[], bool]) -> _Function:
+    """Replace the descriptor's own ``original``, which reads the value of a property.
+
+    A lazy model gives the same value, whether ndb is still patched or not.
+    """
+    if not is_own(original):
+        return original
+
+    @functools.wraps(original)
+    def __get__(self: Any, entity: Any, unused_cls: Any = None) -> Any:  # noqa: N807  # its name
+        values = getattr(entity, "_values", None)
+        if type(values) is not LazyValues:
+            return original(self, entity, unused_cls)
+        name = self._name
+        reading = values._plan.readings.get(name)
+        if (
+            reading is None
+            or reading.prop is not self
+            or _found(values, name) is not UNDECODED
+            or entity._projection
+        ):
+            return original(self, entity, unused_cls)
+        # This is all that ndb's own methods do for a value that was not read before.
+        value = user_value(values, reading)
+        _store(values, name, value)
+        return value
+
+    return __get__
+
+
+def from_pb(original: Any, is_active: Callable[[], bool]) -> Any:
+    """Replace ``Model._from_pb``, the class method that makes a model of an entity.
+
+    Args:
+        original: ndb's own.
+        is_active: says whether ndb is patched.
+    """
+    convert = original.__func__
+    if not is_own(convert):
+        return original
+
+    @functools.wraps(convert)
+    def _from_pb(cls: Any, pb: Any, set_key: Any = True, ent: Any = None, key: Any = None) -> Any:
+        index = _lazily(pb) if is_active() else None
+        if index is None:
+            return convert(cls, pb, set_key, ent, key)
+        return _model(index, convert, cls, pb, set_key, ent, key)
+
+    return classmethod(_from_pb)
+
+
+def poly_from_pb(original: Any, is_active: Callable[[], bool]) -> Any:
+    """Replace ``PolyModel._from_pb``, which finds the class that an entity names.
+
+    Args:
+        original: ndb's own.
+        is_active: says whether ndb is patched.
+    """
+    convert = original.__func__
+    if not is_own(convert):
+        return original
+    base_convert = model.Model.__dict__["_from_pb"].__func__
+
+    @functools.wraps(convert)
+    def _from_pb(cls: Any, pb: Any, set_key: Any = True, ent: Any = None, key: Any = None) -> Any:
+        index = _lazily(pb) if is_active() else None
+        if index is None:
+            return convert(cls, pb, set_key, ent, key)
+        chosen = cls._class_map.get(_class_key(index, cls.class_._name.decode()), cls)
+        following = super(polymodel.PolyModel, chosen)._from_pb
+        if is_method_of(base_convert, following):
+            own = base_convert.__wrapped__
+            return _model(index, own, chosen, pb, set_key, ent, key)
+        return following(pb, set_key, ent, key)
+
+    return classmethod(_from_pb)
+
+
+def _class_key(index: Any, name: str) -> tuple[bytes, ...]:
+    names = index.value(name, False)
+    if type(names) is list and all(type(each) is bytes for each in names):
+        return tuple(names)
+    return tuple(message.value.stringValue for message in property_messages(index, name))
+
+
+def _lazily(pb: Any) -> Any:
+    """Return the index of an entity of which a lazy model can be made; None: let ndb make it."""
+    if type(pb) is not EntityProto or PART.patch.eager or is_eager():
+        return None
+    index = index_of(pb)
+    if index is None or index.has_meaning(_INDEX_VALUE):
+        # Of a projection; there is nothing in it that was not asked for.
+        return None
+    return index
+
+
+def _model(
+    index: Any, convert: _Function, cls: Any, pb: Any, set_key: Any, ent: Any, key: Any
+) -> Any:
+    """Make a lazy model, or let ndb make one.
+
+    Args:
+        index: of the entity.
+        convert: the function of ndb's own ``_from_pb``; its arguments follow.
+        cls: the class of the model.
+        pb: the entity.
+        set_key: whether the model gets an incomplete key, too.
+        ent: a model to fill; None for a new one.
+        key: the key; None for that of the entity.
+    """
+    chosen = cls if ent is None else type(ent)
+    plan = plan_for(chosen, index)
+    if not plan.is_lazy:
+        return convert(cls, pb, set_key, ent, key)
+    values = _new_values(LazyValues)
+    if ent is not None or not plan.constructs_plainly:
+        ent = cls() if ent is None else ent
+        if not _can_be_filled(ent, chosen, plan):
+            return convert(cls, pb, set_key, ent, key)
+        _fill(values, ent._values)
+    else:
+        ent = _new(cls)
+    values._index = index
+    values._plan = plan
+    values._model_class = chosen
+    values._orphans = None
+    _fill(values, plan.template)
+    attributes = vars(ent)
+    attributes["_values"] = values
+    if key is None and pb.key.path.element:
+        key = Key(reference=pb.key)
+    if key is not None and (set_key or key.id() or key.parent()):
+        if plan.kind is not None and plan.kind == key._Key__pairs[-1][0]:
+            attributes["_entity_key"] = key
+        else:
+            ent._key = key
+    if plan.properties is not None:
+        attributes["_properties"] = values._orphans = properties_of(index, plan.properties)
+    attributes["_projection"] = ()
+    return ent
+
+
+def _can_be_filled(ent: Any, chosen: Any, plan: Any) -> bool:
+    """Say whether a model has only what other models of its class have after their construction."""
+    return (
+        type(ent) is chosen
+        and type(ent._values) is dict
+        and ent._properties is chosen._properties
+        and ent._values.keys().isdisjoint(plan.template)
+    )

@@ -1,0 +1,19 @@
+"""Telling functions of ndb itself from those that somebody put in their place."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from google.appengine.ext.ndb import key, model, polymodel
+
+from lazyentity.patches.models.originals import Originals
+
+ORIGINALS: Final = Originals(model, polymodel, key)
+
+is_own = ORIGINALS.is_own
+own = ORIGINALS.own
+
+
+def function_of(method: Any) -> Any:
+    """Return the function of a class method or of a static method, found in its class."""
+    return getattr(method, "__func__", method)

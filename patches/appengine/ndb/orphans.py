@@ -1,0 +1,68 @@
+"""Properties of an entity that its model class does not define.
+
+ndb makes a ``GenericProperty`` of each when it makes the model, of an ``Expando`` or not. Here each
+is made when it is first asked for.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from google.appengine.ext.ndb import model
+
+from lazyentity.codec.madedict import MadeDict
+from lazyentity.codec.undecoded import UNDECODED
+from lazyentity.patches.appengine.messages import property_messages
+from lazyentity.patches.appengine.ndb.originals import ORIGINALS, own
+
+_GenericProperty: Any = model.GenericProperty
+_raw_field = b"z"[0]
+"""The first byte of a ``raw_property`` of an entity."""
+
+# What makes such a property of a model.
+_MAKING = ORIGINALS.methods(model.Model, "_clone_properties", "_fake_property")
+_init = own(_GenericProperty, "__init__")
+
+
+def are_made_by_ndb(model_class: Any) -> bool:
+    """Say whether a model class gets such properties as ndb itself makes them."""
+    return _GenericProperty.__init__ is _init and _MAKING.are_those_of(model_class)
+
+
+class LazyProperties(MadeDict):
+    """The properties of one model: those that its class does not define are made when asked for."""
+
+    __slots__ = ("_index",)
+
+    _index: Any
+    """The index of the entity."""
+
+    def _made(self, name: Any) -> Any:
+        first = property_messages(self._index, name)[0]
+        is_indexed = self._index.fields((name,))[0] != _raw_field
+        made = _GenericProperty(
+            name,
+            repeated=first.multiple,
+            indexed=is_indexed,
+            compressed=first.meaning_uri == model._MEANING_URI_COMPRESSED,
+        )
+        made._code_name = name
+        return made
+
+
+def properties_of(index: Any, template: dict[str, Any]) -> LazyProperties:
+    """Return the properties of a model.
+
+    Args:
+        index: of its entity.
+        template: the properties of its class, and ``UNDECODED`` for the others.
+    """
+    properties: Any = LazyProperties()
+    properties._index = index
+    dict.update(properties, template)
+    return properties
+
+
+def template_of(model_class: Any, names: tuple[str, ...]) -> dict[str, Any]:
+    """Return the template of :func:`properties_of` for a class and the names that it lacks."""
+    return {**model_class._properties, **dict.fromkeys(names, UNDECODED)}

@@ -1,0 +1,266 @@
+"""Plans: how models of a class are made of entities with the same names.
+
+A plan tells of which entries of an entity each property of a model is made, and of which
+properties ndb's own methods alone read the value; these may be bypassed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from google.appengine.ext.ndb import model, polymodel
+
+from lazyentity._backend import type_version
+from lazyentity.codec.cache import BoundedCache
+from lazyentity.codec.limits import MAX_BYTES, learned_bytes
+from lazyentity.codec.undecoded import undecoded_template
+from lazyentity.patches.appengine.ndb.orphans import are_made_by_ndb, template_of
+from lazyentity.patches.appengine.ndb.originals import ORIGINALS, function_of, own
+from lazyentity.patches.models.originals import is_method_of, is_one_of
+
+_Model: Any = model.Model
+_Property: Any = model.Property
+_Structured: Any = model.StructuredProperty
+
+_own_init = own(_Model, "__init__")
+_get_arg = own(_Model, "_Model__get_arg")
+_own_set_attributes = frozenset(own(kind, "_set_attributes") for kind in (_Model, model.Expando))
+_own_kinds = frozenset(own(kind, "_get_kind") for kind in (_Model, polymodel.PolyModel))
+_class_names = frozenset(own(kind, "_class_name") for kind in (_Model, polymodel.PolyModel))
+_expando_setattr = own(model.Expando, "__setattr__")
+
+# The methods of models that make one of an entity, after the constructor.
+_FILLING = ORIGINALS.methods(_Model, "_get_property_for", "_set_projection")
+# Those that give a property a value of the entity, and that have one or find out whether there is.
+_RECEIVING = {
+    name: frozenset(own(kind, name) for kind in (_Property, _Structured))
+    for name in ("_deserialize", "_has_value", "_retrieve_value", "_store_value")
+}
+# Those that read the value of a property, from the descriptor on. ndb itself finds the conversions.
+_READING = ORIGINALS.methods(
+    _Property,
+    "_apply_list",
+    "_apply_to_values",
+    "_call_from_base_type",
+    "_deserialize",
+    "_get_user_value",
+    "_get_value",
+    "_opt_call_from_base_type",
+    "_retrieve_value",
+    "_store_value",
+)
+_TEXT_CONVERSIONS = (
+    own(model.BlobProperty, "_from_base_type"),
+    own(model.TextProperty, "_from_base_type"),
+)
+_BASE_KINDS = {
+    own(model.BooleanProperty, "_db_get_value"): bool,
+    own(model.IntegerProperty, "_db_get_value"): int,
+    own(model.FloatProperty, "_db_get_value"): float,
+    own(model.BlobProperty, "_db_get_value"): bytes,
+}
+"""The type of a plain value, as the wire format has it, that is the base value of a property."""
+
+
+class Reading(NamedTuple):
+    """How the value of a property that is not repeated is read.
+
+    Attributes:
+        prop: ndb's property.
+        name: its name in the entity.
+        base_kind: the type of plain values that are base values; None, if there is none.
+        user_kind: the same for values that are the user's already.
+        conversions: ndb's functions that make the user's value of the base value.
+    """
+
+    prop: Any
+    name: str
+    base_kind: type | None
+    user_kind: type | None
+    conversions: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, prop: Any, name: str) -> Reading:
+        conversions = tuple(prop._find_methods("_from_base_type", reverse=True))
+        getter = type(prop)._db_get_value
+        is_plain = is_one_of(_BASE_KINDS, getter) and "_db_get_value" not in vars(prop)
+        base_kind = _BASE_KINDS[getter] if is_plain else None
+        user_kind = base_kind if not conversions and base_kind is not bytes else None
+        if base_kind is bytes and conversions == _TEXT_CONVERSIONS:
+            user_kind = str
+        return cls(prop, name, base_kind, user_kind, conversions)
+
+
+class Taken(NamedTuple):
+    """What a model takes from an entity.
+
+    Attributes:
+        names: of the entity's properties that make each of the model's, by stored name.
+        orphans: those of them that the class does not define.
+    """
+
+    names: dict[bytes, tuple[str, ...]]
+    orphans: tuple[str, ...]
+
+
+class Plan:
+    """How models of one class are made of entities that have the same names.
+
+    Args:
+        model_class: a subclass of ``ndb.Model``.
+        taken: what a model takes from such an entity; None, if ndb has to make the model.
+
+    Attributes:
+        is_lazy: whether a model can be made lazily at all.
+        template: the stored names of the properties, each mapped to ``UNDECODED``.
+        names: as of :class:`Taken`.
+        declared: ndb's properties that the class defines, by stored name.
+        properties: the template of the properties of a model; None, if they are those of the class.
+        readings: by stored name, of the properties whose values ndb's own methods read.
+        constructs_plainly: whether all that the constructor does is to make ``_values``.
+        kind: the kind that a key must have, if it need have nothing else; None otherwise.
+        known, known_count, version: the state of the class.
+        writing: how such models are written; None, until one is.
+    """
+
+    __slots__ = (
+        "constructs_plainly",
+        "declared",
+        "is_lazy",
+        "kind",
+        "known",
+        "known_count",
+        "names",
+        "properties",
+        "readings",
+        "template",
+        "version",
+        "writing",
+    )
+
+    def __init__(self, model_class: Any, taken: Taken | None) -> None:
+        self.version = _version_of(model_class)
+        self.known = model_class._properties
+        self.known_count = len(self.known)
+        self.is_lazy = taken is not None
+        self.names: dict[bytes, tuple[str, ...]] = {} if taken is None else taken.names
+        self.template = undecoded_template(self.names)
+        defined = {name: self.known.get(name.decode()) for name in self.names}
+        self.declared = {name: prop for name, prop in defined.items() if prop is not None}
+        self.properties = None
+        if taken is not None and taken.orphans:
+            self.properties = template_of(model_class, taken.orphans)
+        self.readings = {
+            name: Reading.of(prop, self.names[name][0])
+            for name, prop in self.declared.items()
+            if _reads_plainly(prop, self.names[name])
+        }
+        self.constructs_plainly = _constructs_plainly(model_class)
+        self.kind = _kind_of_keys(model_class)
+        self.writing: Any = None
+
+    def serves(self, model_class: Any) -> bool:
+        """Say whether the class is as it was."""
+        return (
+            self.version == type_version(model_class)
+            and self.known is model_class._properties
+            and self.known_count == len(self.known)
+        )
+
+
+def _version_of(model_class: Any) -> int | None:
+    # CPython gives a class a version when an attribute of it is looked up. None, as no class has
+    # it, where CPython has given none.
+    _ = model_class._properties
+    return type_version(model_class) or None
+
+
+def _reads_plainly(prop: Any, names: tuple[str, ...]) -> bool:
+    return len(names) == 1 and not prop._repeated and _READING.are_those_of_instance(prop)
+
+
+def _constructs_plainly(model_class: Any) -> bool:
+    return (
+        model_class.__init__ is _own_init
+        and model_class.__new__ is object.__new__
+        and type(model_class).__call__ is type.__call__
+        and is_method_of(_get_arg, model_class._Model__get_arg)
+        and is_one_of(_own_set_attributes, model_class._set_attributes)
+        and _sets_plainly(model_class)
+    )
+
+
+def _sets_plainly(model_class: Any) -> bool:
+    setter = model_class.__setattr__
+    return setter is object.__setattr__ or setter is _expando_setattr
+
+
+def _kind_of_keys(model_class: Any) -> bytes | None:
+    if not (
+        model_class._key is _Model._key
+        and model_class._validate_key is _Model._validate_key
+        and _sets_plainly(model_class)
+        and is_one_of(_own_kinds, function_of(model_class._get_kind))
+        and is_one_of(_class_names, function_of(model_class._class_name))
+    ):
+        return None
+    kind = model_class._get_kind()
+    return kind.encode() if isinstance(kind, str) else None
+
+
+def _is_served(prop: Any) -> bool:
+    return vars(prop).keys().isdisjoint(_RECEIVING) and all(
+        is_one_of(functions, getattr(type(prop), name)) for name, functions in _RECEIVING.items()
+    )
+
+
+def _take(model_class: Any, names: Iterable[str]) -> Taken | None:
+    """Return what a model takes from an entity with ``names``; None: ask ndb."""
+    if not _FILLING.are_those_of(model_class):
+        return None
+    taken: dict[bytes, tuple[str, ...]] = {}
+    orphans = []
+    for name in names:
+        head, _, rest = name.partition(".")
+        stored = head.encode()
+        prop = model_class._properties.get(head)
+        if prop is None:
+            if name != head or not are_made_by_ndb(model_class):
+                return None
+            orphans.append(name)
+        elif prop._name != stored or not _is_served(prop) or _may_be_skipped(prop, rest):
+            return None
+        taken[stored] = (*taken.get(stored, ()), name)
+    return Taken(taken, tuple(orphans))
+
+
+def _may_be_skipped(prop: Any, rest: str) -> bool:
+    """Say whether ndb may ignore a part of a repeated structured property, with a warning."""
+    return prop._repeated and "." in rest and isinstance(prop, _Structured)
+
+
+# By class and shape.
+PLANS: BoundedCache[tuple[Any, Any], Plan] = BoundedCache(MAX_BYTES)
+_known_plan = PLANS.get
+
+
+def plan_for(model_class: Any, index: Any) -> Plan:
+    """Return the plan for models of a class, as the class is now, made of an entity.
+
+    It is kept if the shape of the entity is.
+
+    Args:
+        model_class: a subclass of ``ndb.Model``.
+        index: of the entity.
+    """
+    shape = index.shape
+    is_kept = shape.template is not None
+    plan = _known_plan((model_class, shape)) if is_kept else None
+    if plan is not None and plan.serves(model_class):
+        return plan
+    plan = Plan(model_class, _take(model_class, index.names))
+    if is_kept:
+        # The shape is in the key. A plan itself has as many dicts and tuples of the same names.
+        PLANS.keep((model_class, shape), plan, 4 * learned_bytes(None, shape.template))
+    return plan

@@ -1,0 +1,63 @@
+"""The seams of ndb: the making of models and of their keys, reading, writing and its caches.
+
+Nothing of it is imported before the application imports it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from lazyentity.patches.appengine.versions import DISTRIBUTION, SUPPORTED_VERSIONS
+from lazyentity.patches.client import Client
+from lazyentity.patches.registry import Seam, calling, replacing
+
+_PACKAGE = "google.appengine.ext.ndb"
+_KEY = f"{_PACKAGE}.key"
+_MODEL = f"{_PACKAGE}.model"
+_POLYMODEL = f"{_PACKAGE}.polymodel"
+
+PART: Final = Client(
+    name="appengine.ndb",
+    distribution=DISTRIBUTION,
+    supported=SUPPORTED_VERSIONS,
+    waits_for_import=_PACKAGE,
+    over=("appengine",),
+    seams=[
+        Seam(_MODEL, "Model._from_pb", replacing("appengine.ndb.models", "from_pb")),
+        Seam(_POLYMODEL, "PolyModel._from_pb", replacing("appengine.ndb.models", "poly_from_pb")),
+        Seam(_MODEL, "Property.__get__", replacing("appengine.ndb.models", "property_get")),
+        Seam(_MODEL, "Model._to_pb", calling("appengine.ndb.writing", "to_pb")),
+        Seam(_MODEL, "Model._prepare_for_put", calling("appengine.ndb.writing", "prepare_for_put")),
+        Seam(_KEY, "Key._parse_from_ref", replacing("appengine.ndb.keys", "parse_from_ref")),
+    ],
+    uses={
+        _KEY: ("Key.__pairs",),
+        _MODEL: (
+            "_BaseValue",
+            "_MEANING_URI_COMPRESSED",
+            "Model._check_initialized",
+            "Model._class_name",
+            "Model._entity_key",
+            "Model._find_uninitialized",
+            "Model._get_kind",
+            "Model._key",
+            "Model._key_to_pb",
+            "Model._projection",
+            "Model._properties",
+            "Model._set_projection",
+            "Model._validate_key",
+            "Model._values",
+            "Property._code_name",
+            "Property._db_get_value",
+            "Property._db_set_value",
+            "Property._deserialize",
+            "Property._find_methods",
+            "Property._indexed",
+            "Property._name",
+            "Property._repeated",
+            "Property._required",
+            "Property._serialize",
+        ),
+        _POLYMODEL: ("PolyModel._class_map",),
+    },
+)

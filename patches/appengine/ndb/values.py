@@ -1,0 +1,115 @@
+"""The values of a lazy model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from google.appengine.datastore.entity_bytes_pb2 import EntityProto, Property
+from google.appengine.ext.ndb import model
+from google.appengine.ext.ndb.key import Key
+
+from lazyentity.codec.errors import describe_entity, note_about
+from lazyentity.codec.madedict import MadeDict
+from lazyentity.codec.undecoded import UNDECODED
+
+_BaseValue = model._BaseValue
+_EMPTY_LIST = Property.EMPTY_LIST
+_new = object.__new__
+_parse = Property.FromString
+
+
+class LazyValues(MadeDict):
+    """The values of a model, by stored name: each is made of the entity when it is first asked for.
+
+    A property that fails raises the error that making the model would have raised, at every read of
+    that one property.
+    """
+
+    __slots__ = ("_index", "_model_class", "_orphans", "_plan")
+
+    _index: Any
+    """The index of the entity."""
+    _plan: Any
+    """The plan by which the model was made."""
+    _model_class: Any
+    _orphans: Any
+    """The properties of the model that its class does not define; None, if there are none."""
+
+    def _made(self, name: Any) -> Any:
+        try:
+            return self._base_value(name)
+        except Exception as error:
+            note_about(error, name.decode(), self._described)
+            raise
+
+    def _described(self) -> str:
+        return describe_entity(lambda: Key(serialized=self._index.key()))
+
+    def _base_value(self, name: bytes) -> Any:
+        plan = self._plan
+        reading = plan.readings.get(name)
+        if reading is None:
+            return self._deserialized(name)
+        prop = reading.prop
+        if reading.base_kind is not None:
+            value = self._index.value(reading.name, False)
+            if value is None:
+                return None
+            if type(value) is reading.base_kind:
+                return _BaseValue(value)
+        # As ndb's own _deserialize(), where the last entry counts.
+        message = _parse(self._index.properties(reading.name)[-1])
+        if message.meaning == _EMPTY_LIST:
+            return []
+        value = prop._db_get_value(message.value, message)
+        return None if value is None else _BaseValue(value)
+
+    def _deserialized(self, name: bytes) -> Any:
+        plan = self._plan
+        prop = plan.declared.get(name)
+        if prop is None:
+            prop = self._orphans._made(name.decode())
+        # ndb sees a model that has nothing but the values of this property.
+        model_made = _new(self._model_class)
+        values: dict[bytes, Any] = {}
+        vars(model_made)["_values"] = values
+        for message in self._messages(plan.names[name]):
+            prop._deserialize(model_made, message)
+        return values[prop._name]
+
+    def _messages(self, names: tuple[str, ...]) -> Any:
+        if len(names) == 1:
+            return map(_parse, self._index.properties(names[0]))
+        # In the order of the entity: ndb counts the parts of a structured property.
+        entity = EntityProto()
+        entity.MergeFromString(self._index.raw)
+        wanted = frozenset(names)
+        properties = (*entity.property, *entity.raw_property)
+        return [message for message in properties if message.name in wanted]
+
+
+def user_value(values: LazyValues, reading: Any) -> Any:
+    """Make the user's value of a property that was not read before; the values stay as they are.
+
+    Args:
+        values: of the model.
+        reading: of the property, in the plan of the model.
+    """
+    if reading.user_kind is not None:
+        value = values._index.value(reading.name, True)
+        if value is None or type(value) is reading.user_kind:
+            return value
+    base = values._made(reading.prop._name)
+    if type(base) is not _BaseValue:
+        return base
+    value = base.b_val
+    for convert in reading.conversions:
+        converted = convert(reading.prop, value)
+        if converted is not None:
+            value = converted
+    return value
+
+
+def is_unread(values: Any, name: bytes) -> bool:
+    """Say whether the value of a name is still to be made."""
+    return dict.get(values, name) is UNDECODED

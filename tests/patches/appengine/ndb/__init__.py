@@ -1,0 +1,1 @@
+"""Tests of lazy models of ``google.appengine.ext.ndb``."""

@@ -1,0 +1,70 @@
+"""Models and their values as plain structures that compare strictly."""
+
+from __future__ import annotations
+
+import datetime
+import struct
+from typing import Any
+
+from google.appengine.api import users
+from google.appengine.datastore.entity_bytes_pb2 import EntityProto
+from google.appengine.ext import ndb
+from google.appengine.ext.ndb import model
+
+from lazyentity.patches.appengine.ndb.orphans import LazyProperties
+from lazyentity.patches.appengine.ndb.values import LazyValues
+
+_SIMPLE = (bool, int, str, bytes, type(None), datetime.datetime, datetime.date, datetime.time, set)
+_OF_MODELS = ("_values", "_properties")
+
+
+def snapshot(value: Any) -> Any:
+    """Return ``value`` in a form that is equal only to that of an indistinguishable value.
+
+    Lazy values give the form of stock dicts: that is the one difference allowed. All of them is
+    read.
+    """
+    kind: Any = type(value)
+    if isinstance(value, ndb.Model):
+        return _model(value)
+    if kind is EntityProto:
+        return kind, str(value)
+    if kind in (list, tuple):
+        return kind, [snapshot(item) for item in value]
+    if kind in (dict, LazyValues):
+        return dict, {name: snapshot(item) for name, item in value.items()}
+    if kind is float:
+        return kind, struct.pack("<d", value)
+    if kind is model._BaseValue:
+        return kind, snapshot(value.b_val)
+    if kind is model._CompressedValue:
+        return kind, value.z_val
+    if kind is ndb.Key:
+        return kind, value.pairs(), value.app(), value.namespace(), str(value.reference())
+    if kind is ndb.GeoPt:
+        return kind, snapshot(value.lat), snapshot(value.lon)
+    if kind in (users.User, ndb.BlobKey):
+        return kind, {name: snapshot(item) for name, item in vars(value).items()}
+    assert kind in _SIMPLE, f"no model holds a {kind}"
+    return kind, value
+
+
+def _model(entity: Any) -> Any:
+    kind = type(entity)
+    return {
+        "type": kind,
+        "properties": None if entity._properties is kind._properties else described(entity),
+        "values": snapshot(entity._values),
+        "attributes": {
+            name: snapshot(value)
+            for name, value in vars(entity).items()
+            # The second is a help of ndb's for making a model, which it leaves there.
+            if name not in (*_OF_MODELS, "_subentity_counter")
+        },
+    }
+
+
+def described(entity: Any) -> Any:
+    """Describe the properties of a model that has others than its class."""
+    assert type(entity._properties) in (dict, LazyProperties)
+    return {name: (repr(prop), prop._code_name) for name, prop in entity._properties.items()}
