@@ -7,33 +7,21 @@ from typing import Any
 
 from google.appengine.ext.ndb import eventloop, tasklets, utils
 
-
-class _Info:
-    """The text that tells what a future is for, made when somebody wants to see it.
-
-    ndb makes it of every call; that of a ``put`` shows the whole model, and so reads all of it.
-    """
-
-    __slots__ = ("_argument", "_batcher", "_options")
-
-    def __init__(self, batcher: Any, argument: Any, options: Any) -> None:
-        self._batcher = batcher
-        self._argument = argument
-        self._options = options
-
-    def __str__(self) -> str:
-        return f"{self._batcher}.add({self._argument}, {self._options})"
+from lazyentity.patches.appengine.ndb.debugging import Text
 
 
 def add(_original: Callable[..., Any], batcher: Any, arg: Any, options: Any = None) -> Any:
     """Add a call to a batch; return its future.
+
+    ndb itself makes a text of every call, for its future to show. That of a ``put`` shows the whole
+    model, and so reads all of it.
 
     Args:
         batcher: ndb's own ``AutoBatcher``.
         arg: the argument of the call.
         options: those of the batch.
     """
-    future = tasklets.Future(_Info(batcher, arg, options))
+    future = tasklets.Future(Text("{}.add({}, {})".format, batcher, arg, options))
     queues = batcher._queues
     calls = queues.get(options)
     if calls is None:

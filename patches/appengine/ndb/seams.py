@@ -7,30 +7,37 @@ from __future__ import annotations
 
 from typing import Final
 
-from lazyentity.patches.appengine.versions import DISTRIBUTION, SUPPORTED_VERSIONS
 from lazyentity.patches.client import Client
 from lazyentity.patches.registry import Seam, calling, replacing
 
 _PACKAGE = "google.appengine.ext.ndb"
+_CONTEXT = f"{_PACKAGE}.context"
 _KEY = f"{_PACKAGE}.key"
 _MODEL = f"{_PACKAGE}.model"
 _POLYMODEL = f"{_PACKAGE}.polymodel"
+_UTILS = f"{_PACKAGE}.utils"
 
 PART: Final = Client(
     name="appengine.ndb",
-    distribution=DISTRIBUTION,
-    supported=SUPPORTED_VERSIONS,
     waits_for_import=_PACKAGE,
-    over=("appengine",),
     seams=[
         Seam(_MODEL, "Model._from_pb", replacing("appengine.ndb.models", "from_pb")),
         Seam(_POLYMODEL, "PolyModel._from_pb", replacing("appengine.ndb.models", "poly_from_pb")),
         Seam(_MODEL, "Property.__get__", replacing("appengine.ndb.models", "property_get")),
         Seam(_MODEL, "Model._to_pb", calling("appengine.ndb.writing", "to_pb")),
         Seam(_MODEL, "Model._prepare_for_put", calling("appengine.ndb.writing", "prepare_for_put")),
+        Seam(_CONTEXT, "AutoBatcher.add", calling("appengine.ndb.contexts", "add")),
+        Seam(_UTILS, "get_stack", replacing("appengine.ndb.debugging", "get_stack")),
+        Seam(_UTILS, "gen_info", calling("appengine.ndb.debugging", "gen_info")),
         Seam(_KEY, "Key._parse_from_ref", replacing("appengine.ndb.keys", "parse_from_ref")),
     ],
     uses={
+        _CONTEXT: (
+            "AutoBatcher._limit",
+            "AutoBatcher._on_idle",
+            "AutoBatcher._queues",
+            "AutoBatcher._todo_tasklet",
+        ),
         _KEY: ("Key.__pairs",),
         _MODEL: (
             "_BaseValue",
