@@ -14,9 +14,10 @@ from cpython.dict cimport PyDict_Check, PyDict_GetItemWithError, PyDict_SetItem,
 from cpython.mem cimport PyMem_Free
 from cpython.object cimport PyObject
 from cpython.unicode cimport PyUnicode_AsUTF8String, PyUnicode_DecodeUTF8
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy, memset
 
+from lazyentity.native.forms cimport FORM_SIZE, write_form
 from lazyentity.native.shapes cimport (
     EMPTY,
     LIKELY_NAMES,
@@ -324,6 +325,32 @@ cdef class PropertyIndex:
                 _span(self, ordinal, &at, &end)
                 found.append(PyBytes_FromStringAndSize(<const char*>start, end - start))
         return b"".join(found)
+
+    def forms(self):
+        """As :meth:`lazyentity.pure.entityproto.PropertyIndex.forms`."""
+        cdef Bytes base = <Bytes>PyBytes_AS_STRING(self.raw)
+        cdef Bytes at
+        cdef Bytes end
+        cdef Py_ssize_t index
+        cdef uint8_t* form
+        found = PyBytes_FromStringAndSize(NULL, self.shape.count * FORM_SIZE)
+        form = <uint8_t*>PyBytes_AS_STRING(found)
+        for index in range(self.shape.count):
+            _span(self, index, &at, &end)
+            write_form(at, end, base[self._entries[index] - 1], form + index * FORM_SIZE)
+        return found
+
+    def entry_names(self):
+        """As :meth:`lazyentity.pure.entityproto.PropertyIndex.entry_names`."""
+        cdef Bytes at
+        cdef Bytes name_end
+        cdef Bytes end
+        cdef Py_ssize_t index
+        names = []
+        for index in range(self.shape.count):
+            _name(self, index, &at, &name_end, &end)
+            names.append(PyUnicode_DecodeUTF8(<const char*>at, name_end - at, NULL))
+        return names
 
     def key(self):
         """As :meth:`lazyentity.pure.entityproto.PropertyIndex.key`."""

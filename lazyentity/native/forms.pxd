@@ -6,7 +6,7 @@ from libc.string cimport memcmp
 from lazyentity.native.wire cimport Bytes, read_length, read_varint
 
 cdef enum:
-    SIZE = 4
+    FORM_SIZE = 4
     OTHER_MEANING = 0xFF
     COMPRESSED = 2
     OTHER_URI = 4

@@ -12,6 +12,7 @@ from typing import Any
 from google.protobuf.message import DecodeError
 
 from lazyentity.codec.entityproto import Names, Parts
+from lazyentity.codec.forms import PROPERTY, RAW_PROPERTY, form_of
 from lazyentity.codec.undecoded import UNDECODED, undecoded_template
 from lazyentity.pure.index import Split, empty_split, keeper
 from lazyentity.pure.shapes import EMPTY, Shape, known_shape, new_shape
@@ -126,6 +127,19 @@ class PropertyIndex:
             for name in names
             for ordinal in self._ordinals_of(name)
         )
+
+    def forms(self) -> bytes:
+        """Return the form of each property, in wire order: see :mod:`lazyentity.codec.forms`."""
+        properties, indexed = self._parts()
+        return b"".join(
+            form_of(each, PROPERTY if ordinal < indexed else RAW_PROPERTY)
+            for ordinal, each in enumerate(properties)
+        )
+
+    def entry_names(self) -> list[str]:
+        """Return the name of each property, in wire order."""
+        parsed = _parse_names(self.raw)
+        return [each.name.decode() for each in (*parsed.property, *parsed.raw_property)]
 
     def key(self) -> bytes:
         """Return the serialised ``Reference``; empty, if there is none."""

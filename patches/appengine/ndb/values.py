@@ -8,7 +8,7 @@ from google.appengine.datastore.entity_bytes_pb2 import EntityProto, Property
 from google.appengine.ext.ndb import model
 from google.appengine.ext.ndb.key import Key
 
-from lazyentity.codec.errors import describe_entity, note_about
+from lazyentity.codec import errors
 from lazyentity.codec.madedict import MadeDict
 from lazyentity.codec.undecoded import UNDECODED
 
@@ -39,11 +39,11 @@ class LazyValues(MadeDict):
         try:
             return self._base_value(name)
         except Exception as error:
-            note_about(error, name.decode(), self._described)
+            errors.note_value(error, name.decode(), self._described)
             raise
 
     def _described(self) -> str:
-        return describe_entity(lambda: Key(serialized=self._index.key()))
+        return errors.describe_entity(lambda: Key(serialized=self._index.key()))
 
     def _base_value(self, name: bytes) -> Any:
         plan = self._plan
@@ -57,8 +57,11 @@ class LazyValues(MadeDict):
                 return None
             if type(value) is reading.base_kind:
                 return _BaseValue(value)
-        # As ndb's own _deserialize(), where the last entry counts.
-        message = _parse(self._index.properties(reading.name)[-1])
+        properties = self._index.properties(reading.name)
+        if len(properties) > 1:
+            return self._deserialized(name)
+        # As ndb's own _deserialize().
+        message = _parse(properties[0])
         if message.meaning == _EMPTY_LIST:
             return []
         value = prop._db_get_value(message.value, message)
@@ -66,6 +69,10 @@ class LazyValues(MadeDict):
 
     def _deserialized(self, name: bytes) -> Any:
         plan = self._plan
+        names = plan.names.get(name)
+        if names is None:
+            # Code that bypasses the methods put the sentinel there.
+            raise errors.undecoded_value(name, self._described())
         prop = plan.declared.get(name)
         if prop is None:
             prop = self._orphans._made(name.decode())
@@ -73,7 +80,7 @@ class LazyValues(MadeDict):
         model_made = _new(self._model_class)
         values: dict[bytes, Any] = {}
         vars(model_made)["_values"] = values
-        for message in self._messages(plan.names[name]):
+        for message in self._messages(names):
             prop._deserialize(model_made, message)
         return values[prop._name]
 
