@@ -99,7 +99,7 @@ def _of_generic(prop: Any) -> list[_Written]:
     return written
 
 
-_FORMS: dict[tuple[Any, Any], _Forms] = {
+_FORMS: dict[tuple[Any, ...], _Forms] = {
     (own(kind, "_db_get_value"), own(kind, "_db_set_value")): forms
     for kind, forms in {
         model.BlobKeyProperty: _always(Property.BLOBKEY, STRING),
@@ -122,7 +122,9 @@ def forms_of(prop: Any) -> frozenset[bytes]:
         prop: a property, of a model class or not.
     """
     kind = type(prop)
-    forms = _FORMS.get((kind._db_get_value, kind._db_set_value))
+    # Structured properties have none.
+    functions = tuple(getattr(kind, f"_db_{name}_value", None) for name in ("get", "set"))
+    forms = _FORMS.get(functions)
     if (
         forms is None
         or not _WRITING.are_those_of_instance(prop)

@@ -38,7 +38,7 @@ PART: Final = Client(
             "AutoBatcher._queues",
             "AutoBatcher._todo_tasklet",
         ),
-        _KEY: ("Key.__pairs",),
+        _KEY: ("Key._Key__pairs",),
         _MODEL: (
             "_BaseValue",
             "_MEANING_URI_COMPRESSED",

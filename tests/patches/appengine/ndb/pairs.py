@@ -62,7 +62,8 @@ def is_lazy(entity: Any) -> bool:
 
 def written(entity: Any) -> Any:
     """Return the message that ``put`` sends, as text."""
-    entity._prepare_for_put()
+    with fixed_now():
+        entity._prepare_for_put()
     return str(entity._to_pb())
 
 
