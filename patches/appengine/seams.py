@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from lazyentity.patches.appengine.ndb.seams import PART as NDB
 from lazyentity.patches.client import Client
 from lazyentity.patches.registry import Place, Seam, calling, replacing
 
@@ -55,5 +56,5 @@ CLIENT: Final = Client(
         ),
         _TYPES: ("Key._FromPb", "_VALIDATE_PROPERTY_VALUES"),
     },
-    parts=(),
+    parts=(NDB,),
 )
