@@ -283,6 +283,22 @@ cdef class PropertyIndex:
             values.append(value)
         return values if values else UNDECODED
 
+    def contents(self, str name not None, uint64_t refused, bint text):
+        """As :meth:`lazyentity.pure.entityproto.PropertyIndex.contents`."""
+        cdef list ordinals = _ordinals_of(self, name)
+        cdef Bytes at
+        cdef Bytes end
+        cdef uint64_t meaning = 0
+        cdef bint multiple = 0
+        if len(ordinals) != 1:
+            return UNDECODED
+        _span(self, ordinals[0], &at, &end)
+        if at[0] == PROPERTY_MEANING:
+            at += 1
+            if not read_varint(&at, end, &meaning) or meaning == refused:
+                return UNDECODED
+        return _named(at, end, text, &multiple)
+
     def raw_names(self):
         """As :meth:`lazyentity.pure.entityproto.PropertyIndex.raw_names`."""
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(self.raw)
@@ -408,19 +424,25 @@ cdef object _plain(PropertyIndex index, Py_ssize_t ordinal, bint text, bint* mul
     # The value of one property, if it has a name, the flag and a plain value, and nothing else.
     cdef Bytes at
     cdef Bytes end
-    cdef Bytes value_end
     _span(index, ordinal, &at, &end)
+    return _named(at, end, text, multiple)
+
+
+cdef object _named(Bytes at, Bytes end, bint text, bint* multiple):
+    # The same of what is to begin with a name.
+    cdef Bytes span_end
     if at[0] != PROPERTY_NAME:
         return UNDECODED
-    _name(index, ordinal, &at, &value_end, &end)
-    if value_end == at or value_end - at > LONGEST_NAME:
+    at += 1
+    read_length(&at, end, &span_end)
+    if span_end == at or span_end - at > LONGEST_NAME:
         return UNDECODED
-    at = value_end
+    at = span_end
     if end - at < 4 or at[0] != PROPERTY_MULTIPLE or at[1] > 1 or at[2] != PROPERTY_VALUE:
         return UNDECODED
     multiple[0] = at[1]
     at += 3
-    if not read_length(&at, end, &value_end) or value_end != end:
+    if not read_length(&at, end, &span_end) or span_end != end:
         return UNDECODED
     return _bare(at, end, text)
 

@@ -100,6 +100,20 @@ class PropertyIndex:
         """
         return UNDECODED
 
+    def contents(self, name: str, refused: int, text: bool) -> Any:
+        """Return the one value of a name, whatever it means, if the backend itself can make it.
+
+        Args:
+            name: of a property.
+            refused: a meaning that it must not have; it must not have a ``meaning_uri``, either.
+            text: as for :meth:`value`.
+
+        Returns:
+            An int, float, bool, str or bytes, or None; ``UNDECODED`` as for :meth:`value`, and if
+            the name comes several times.
+        """
+        return UNDECODED
+
     def raw_names(self) -> frozenset[str]:
         """Return the names that occur in ``raw_property``."""
         return frozenset(each.name.decode() for each in _parse_names(self.raw).raw_property)

@@ -7,7 +7,7 @@ form is one that ndb would write for it need not be read to be written.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from google.appengine.datastore.entity_bytes_pb2 import Property
 from google.appengine.ext.ndb import model
@@ -56,6 +56,7 @@ _SERIALIZING = frozenset(
 )
 _CHECKING = ORIGINALS.methods(_Model, "_check_initialized", "_find_uninitialized")
 _is_initialized = own(model.Property, "_is_initialized")
+_nothing_to_prepare = own(model.Property, "_prepare_for_put")
 
 
 def _always(meaning: int, contents: int) -> _Forms:
@@ -153,6 +154,20 @@ def _forms_of_orphans() -> dict[bytes, frozenset[bytes]]:
     return found
 
 
+class Kept(NamedTuple):
+    """The properties of an entity that ndb would write as they came, and the others of its model.
+
+    Attributes:
+        names: of the former, in order.
+        stored: the same names in ``_values``.
+        others: the names of the others, in order.
+    """
+
+    names: list[str]
+    stored: list[bytes]
+    others: list[str]
+
+
 class Writing:
     """How models that were made by one plan are written.
 
@@ -162,17 +177,22 @@ class Writing:
 
     Attributes:
         has_required: whether a property may be missing.
+        preparing: the names of the properties that may change before they are written, in order.
     """
 
-    __slots__ = ("_forms", "_is_own", "_kept", "_orphans", "has_required")
+    __slots__ = ("_all", "_forms", "_is_own", "_kept", "_orphans", "has_required", "preparing")
 
     def __init__(self, model_class: Any, plan: Any) -> None:
-        properties = list(model_class._properties.values())
-        self._is_own = all(is_one_of(_SERIALIZING, type(prop)._serialize) for prop in properties)
+        defined = model_class._properties
+        self._all = set(defined if plan.properties is None else plan.properties)
+        self._is_own = all(
+            is_one_of(_SERIALIZING, type(prop)._serialize) for prop in defined.values()
+        )
         self.has_required = not _CHECKING.are_those_of(model_class) or any(
             prop._required or type(prop)._is_initialized is not _is_initialized
-            for prop in properties
+            for prop in defined.values()
         )
+        self.preparing = sorted(name for name, prop in defined.items() if _prepares(prop))
         self._forms = {
             stored.decode(): (forms_of(plan.declared[stored]), plan.declared[stored]._repeated)
             for stored, names in plan.names.items()
@@ -180,17 +200,17 @@ class Writing:
         }
         self._orphans = _forms_of_orphans() if plan.properties is not None else {}
         # By the forms of an entity.
-        self._kept: BoundedCache[bytes, list[str]] = BoundedCache(MAX_BYTES // 64)
+        self._kept: BoundedCache[bytes, Kept] = BoundedCache(MAX_BYTES // 64)
 
-    def kept(self, index: Any) -> list[str]:
-        """Return the names of the properties that ndb would write as they came, in order."""
-        if not self._is_own:
-            return []
-        forms = index.forms()
+    def kept(self, index: Any) -> Kept:
+        """Return the properties that ndb would write as they came."""
+        forms = index.forms() if self._is_own else b""
         kept = self._kept.get(forms)
         if kept is None:
-            kept = sorted(self._find_kept(index, forms))
-            self._kept.keep(forms, kept, len(forms) + 100 * len(kept))
+            names = sorted(self._find_kept(index, forms)) if self._is_own else []
+            stored = [name.encode() for name in names]
+            kept = Kept(names, stored, sorted(self._all.difference(names)))
+            self._kept.keep(forms, kept, len(forms) + 200 * len(self._all))
         return kept
 
     def _find_kept(self, index: Any, forms: bytes) -> Iterator[str]:
@@ -210,16 +230,22 @@ class Writing:
 _NONE: tuple[frozenset[bytes], bool] = frozenset(), False
 
 
-def kept_names(entity: Any) -> list[str]:
-    """Return the names of the properties of a lazy model that ndb would write as they came.
+def _prepares(prop: Any) -> bool:
+    method = "_prepare_for_put"
+    return getattr(type(prop), method) is not _nothing_to_prepare or method in vars(prop)
 
-    They are in the order in which ndb writes them.
-    """
-    values = entity._values
-    plan, properties = values._plan, entity._properties
-    if entity._projection or not (properties is plan.known or properties is values._orphans):
-        return []
+
+def writing_of(entity: Any) -> Writing | None:
+    """Return how a model is written; None, if it has not the properties that it was made with."""
+    values, properties = entity._values, entity._properties
+    plan = values._plan
+    if (
+        entity._projection
+        or not (properties is plan.known or properties is values._orphans)
+        or (plan.properties is not None and properties.keys() != plan.properties.keys())
+    ):
+        return None
     if plan.writing is None:
         plan.writing = Writing(values._model_class, plan)
-    kept: list[str] = plan.writing.kept(values._index)
-    return kept
+    writing: Writing = plan.writing
+    return writing

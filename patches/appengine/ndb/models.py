@@ -11,13 +11,17 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from google.appengine.datastore.entity_bytes_pb2 import EntityProto, Property
 from google.appengine.ext.ndb import model, polymodel
-from google.appengine.ext.ndb.key import Key
 
 from lazyentity.codec.mode import is_eager
 from lazyentity.codec.undecoded import UNDECODED
-from lazyentity.patches.appengine.messages import index_of, property_messages
+from lazyentity.patches.appengine.messages import (
+    INDEX_VALUE,
+    EntityProto,
+    index_of,
+    property_messages,
+)
+from lazyentity.patches.appengine.ndb.keys import key_of
 from lazyentity.patches.appengine.ndb.orphans import properties_of
 from lazyentity.patches.appengine.ndb.originals import is_own
 from lazyentity.patches.appengine.ndb.plans import plan_for
@@ -27,7 +31,6 @@ from lazyentity.patches.models.originals import is_method_of
 
 _Function = Callable[..., Any]
 
-_INDEX_VALUE = Property.INDEX_VALUE
 _new = object.__new__
 _new_values: Any = dict.__new__
 _found = dict.get
@@ -86,6 +89,24 @@ def from_pb(original: Any, is_active: Callable[[], bool]) -> Any:
     return classmethod(_from_pb)
 
 
+def pb_to_entity(original: _Function, adapter: Any, pb: Any) -> Any:
+    """Make a model of the entity of a response.
+
+    Args:
+        original: ndb's own method of the adapter.
+        adapter: the adapter.
+        pb: the entity.
+    """
+    path = pb.key.path.element if type(pb) is EntityProto else None
+    if not path:
+        return original(adapter, pb)
+    chosen = model.Model._lookup_model(path[-1].type, adapter.default_model)
+    made = chosen._from_pb(pb, key=key_of(pb.key), set_key=False)
+    if adapter.want_pbs:
+        made._orig_pb = pb
+    return made
+
+
 def poly_from_pb(original: Any, is_active: Callable[[], bool]) -> Any:
     """Replace ``PolyModel._from_pb``, which finds the class that an entity names.
 
@@ -125,7 +146,7 @@ def _lazily(pb: Any) -> Any:
     if type(pb) is not EntityProto or PART.patch.eager or is_eager():
         return None
     index = index_of(pb)
-    if index is None or index.has_meaning(_INDEX_VALUE):
+    if index is None or index.has_meaning(INDEX_VALUE):
         # Of a projection; there is nothing in it that was not asked for.
         return None
     return index
@@ -165,7 +186,7 @@ def _model(
     attributes = vars(ent)
     attributes["_values"] = values
     if key is None and pb.key.path.element:
-        key = Key(reference=pb.key)
+        key = key_of(pb.key)
     if key is not None and (set_key or key.id() or key.parent()):
         if plan.kind is not None and plan.kind == key._Key__pairs[-1][0]:
             attributes["_entity_key"] = key

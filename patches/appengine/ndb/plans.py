@@ -6,7 +6,8 @@ properties ndb's own methods alone read the value; these may be bypassed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 from google.appengine.ext.ndb import model, polymodel
@@ -54,13 +55,18 @@ _TEXT_CONVERSIONS = (
     own(model.BlobProperty, "_from_base_type"),
     own(model.TextProperty, "_from_base_type"),
 )
-_BASE_KINDS = {
-    own(model.BooleanProperty, "_db_get_value"): bool,
-    own(model.IntegerProperty, "_db_get_value"): int,
-    own(model.FloatProperty, "_db_get_value"): float,
-    own(model.BlobProperty, "_db_get_value"): bytes,
+_PLAIN: dict[Any, tuple[type, Callable[[Any], Any] | None]] = {
+    own(model.BooleanProperty, "_db_get_value"): (bool, None),
+    own(model.IntegerProperty, "_db_get_value"): (int, None),
+    own(model.FloatProperty, "_db_get_value"): (float, None),
+    own(model.BlobProperty, "_db_get_value"): (bytes, None),
+    own(model.DateTimeProperty, "_db_get_value"): (
+        int,
+        lambda value: model._EPOCH + timedelta(microseconds=value),
+    ),
 }
-"""The type of a plain value, as the wire format has it, that is the base value of a property."""
+"""The type of a value in the wire format, and what makes a property's base value of it, if it is
+not that already."""
 
 
 class Reading(NamedTuple):
@@ -69,14 +75,16 @@ class Reading(NamedTuple):
     Attributes:
         prop: ndb's property.
         name: its name in the entity.
-        base_kind: the type of plain values that are base values; None, if there is none.
-        user_kind: the same for values that are the user's already.
+        kind: the type of its values in the wire format; None, if ndb has to find them.
+        make: makes the base value of one; None, if it is the base value.
+        user_kind: the type of those that are the user's values already; None, if none are.
         conversions: ndb's functions that make the user's value of the base value.
     """
 
     prop: Any
     name: str
-    base_kind: type | None
+    kind: type | None
+    make: Callable[[Any], Any] | None
     user_kind: type | None
     conversions: tuple[Any, ...]
 
@@ -84,12 +92,12 @@ class Reading(NamedTuple):
     def of(cls, prop: Any, name: str) -> Reading:
         conversions = tuple(prop._find_methods("_from_base_type", reverse=True))
         getter = type(prop)._db_get_value
-        is_plain = is_one_of(_BASE_KINDS, getter) and "_db_get_value" not in vars(prop)
-        base_kind = _BASE_KINDS[getter] if is_plain else None
-        user_kind = base_kind if not conversions and base_kind is not bytes else None
-        if base_kind is bytes and conversions == _TEXT_CONVERSIONS:
+        is_plain = is_one_of(_PLAIN, getter) and "_db_get_value" not in vars(prop)
+        kind, make = _PLAIN[getter] if is_plain else (None, None)
+        user_kind = kind if make is None and not conversions else None
+        if kind is bytes and conversions == _TEXT_CONVERSIONS:
             user_kind = str
-        return cls(prop, name, base_kind, user_kind, conversions)
+        return cls(prop, name, kind, make, user_kind, conversions)
 
 
 class Taken(NamedTuple):

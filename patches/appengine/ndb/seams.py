@@ -29,7 +29,7 @@ PART: Final = Client(
         Seam(_CONTEXT, "AutoBatcher.add", calling("appengine.ndb.contexts", "add")),
         Seam(_UTILS, "get_stack", replacing("appengine.ndb.debugging", "get_stack")),
         Seam(_UTILS, "gen_info", calling("appengine.ndb.debugging", "gen_info")),
-        Seam(_KEY, "Key._parse_from_ref", replacing("appengine.ndb.keys", "parse_from_ref")),
+        Seam(_MODEL, "ModelAdapter.pb_to_entity", calling("appengine.ndb.models", "pb_to_entity")),
     ],
     uses={
         _CONTEXT: (
@@ -38,9 +38,10 @@ PART: Final = Client(
             "AutoBatcher._queues",
             "AutoBatcher._todo_tasklet",
         ),
-        _KEY: ("Key._Key__pairs",),
+        _KEY: ("Key._Key__app", "Key._Key__namespace", "Key._Key__pairs", "Key._Key__reference"),
         _MODEL: (
             "_BaseValue",
+            "_EPOCH",
             "_MEANING_URI_COMPRESSED",
             "Model._check_initialized",
             "Model._class_name",
@@ -49,6 +50,7 @@ PART: Final = Client(
             "Model._get_kind",
             "Model._key",
             "Model._key_to_pb",
+            "Model._lookup_model",
             "Model._projection",
             "Model._properties",
             "Model._set_projection",

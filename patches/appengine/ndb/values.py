@@ -51,12 +51,12 @@ class LazyValues(MadeDict):
         if reading is None:
             return self._deserialized(name)
         prop = reading.prop
-        if reading.base_kind is not None:
-            value = self._index.value(reading.name, False)
+        if reading.kind is not None:
+            value = self._index.contents(reading.name, _EMPTY_LIST, False)
             if value is None:
                 return None
-            if type(value) is reading.base_kind:
-                return _BaseValue(value)
+            if type(value) is reading.kind:
+                return _BaseValue(value if reading.make is None else reading.make(value))
         properties = self._index.properties(reading.name)
         if len(properties) > 1:
             return self._deserialized(name)
@@ -102,9 +102,10 @@ def user_value(values: LazyValues, reading: Any) -> Any:
         values: of the model.
         reading: of the property, in the plan of the model.
     """
-    if reading.user_kind is not None:
-        value = values._index.value(reading.name, True)
-        if value is None or type(value) is reading.user_kind:
+    kind = reading.user_kind
+    if kind is not None:
+        value = values._index.contents(reading.name, _EMPTY_LIST, kind is str)
+        if value is None or type(value) is kind:
             return value
     base = values._made(reading.prop._name)
     if type(base) is not _BaseValue:
@@ -115,8 +116,3 @@ def user_value(values: LazyValues, reading: Any) -> Any:
         if converted is not None:
             value = converted
     return value
-
-
-def is_unread(values: Any, name: bytes) -> bool:
-    """Say whether the value of a name is still to be made."""
-    return dict.get(values, name) is UNDECODED

@@ -9,15 +9,11 @@ from bisect import bisect
 from collections.abc import Callable
 from typing import Any
 
-from google.appengine.datastore.entity_bytes_pb2 import EntityProto
-from google.appengine.ext.ndb import model
-
 from lazyentity.codec.undecoded import UNDECODED
-from lazyentity.patches.appengine.ndb.forms import kept_names
-from lazyentity.patches.appengine.ndb.originals import own
-from lazyentity.patches.appengine.ndb.values import LazyValues, is_unread
+from lazyentity.patches.appengine.messages import EntityProto
+from lazyentity.patches.appengine.ndb.forms import writing_of
+from lazyentity.patches.appengine.ndb.values import LazyValues
 
-_nothing_to_prepare = own(model.Property, "_prepare_for_put")
 _found = dict.get
 
 
@@ -28,18 +24,12 @@ def prepare_for_put(original: Callable[[Any], None], entity: Any) -> None:
         original: ndb's own ``Model._prepare_for_put``.
         entity: a model.
     """
-    properties = entity._properties
-    if type(entity._values) is not LazyValues or not properties:
+    writing = writing_of(entity) if type(entity._values) is LazyValues else None
+    if writing is None:
         original(entity)
         return
-    for name in sorted(properties):
-        prop = _found(properties, name)
-        # A property that the class does not define, and that nobody asked for, has nothing to do.
-        if prop is not UNDECODED and (
-            type(prop)._prepare_for_put is not _nothing_to_prepare
-            or "_prepare_for_put" in vars(prop)
-        ):
-            prop._prepare_for_put(entity)
+    for name in writing.preparing:
+        entity._properties[name]._prepare_for_put(entity)
 
 
 def to_pb(
@@ -62,19 +52,31 @@ def to_pb(
         As ``original``.
     """
     values = entity._values
-    kept = kept_names(entity) if pb is None and type(values) is LazyValues else ()
-    if not kept:
+    writing = writing_of(entity) if pb is None and type(values) is LazyValues else None
+    if writing is None:
         return original(entity, pb, allow_partial, set_key)
-    if not allow_partial and values._plan.writing.has_required:
+    kept = writing.kept(values._index)
+    if not kept.names:
+        return original(entity, pb, allow_partial, set_key)
+    if not allow_partial and writing.has_required:
         entity._check_initialized()
+    unread, others = kept.names, kept.others
+    read = [
+        name
+        for name, stored in zip(kept.names, kept.stored, strict=True)
+        if _found(values, stored) is not UNDECODED
+    ]
+    if read:
+        were_read = frozenset(read)
+        unread = [name for name in unread if name not in were_read]
+        others = sorted([*others, *read])
     pb = EntityProto()
     if set_key:
         entity._key_to_pb(pb)
     properties = entity._properties
-    unread = [name for name in kept if is_unread(values, name.encode())]
     # In the order of their names, as ndb writes them.
     merged = 0
-    for name in sorted(properties.keys() - set(unread)):
+    for name in others:
         position = bisect(unread, name)
         if position > merged:
             pb.MergeFromString(values._index.fields(unread[merged:position]))

@@ -13,7 +13,7 @@ def _application() -> Iterator[None]:
     # With the session's scope, as hypothesis requires.
     services = testbed.Testbed()
     services.activate()
-    services.setup_env(app_id="application", overwrite=True)
+    services.setup_env(app_id="lazy-app", overwrite=True)
     services.init_memcache_stub()
     services.init_user_stub()
     try:
