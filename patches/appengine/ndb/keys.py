@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
+from google.appengine.api import cmp_compat
+from google.appengine.ext.ndb import key as key_module
 from google.appengine.ext.ndb.key import Key
 
 from lazyentity.patches.appengine.messages import Reference
+from lazyentity.patches.models.originals import Originals
 
 _new = object.__new__
+_is_own = Originals(key_module, cmp_compat).is_own
 
 
 def key_of(reference: Any) -> Any:
@@ -30,3 +36,54 @@ def key_of(reference: Any) -> Any:
     key._Key__app = copied.app.encode()
     key._Key__namespace = copied.name_space.encode()
     return key
+
+
+def _are_same(key: Any, other: Any) -> bool:
+    return (
+        type(other) is Key
+        and key._Key__pairs == other._Key__pairs
+        and key._Key__app == other._Key__app
+        and key._Key__namespace == other._Key__namespace
+    )
+
+
+def eq(original: Callable[..., Any], _is_active: Callable[[], bool]) -> Callable[..., Any]:
+    """Replace ``Key.__eq__``, which sorts the keys. Mostly they are equal: those of one entity."""
+    if not _is_own(original):
+        return original
+
+    @functools.wraps(original)
+    def __eq__(self: Any, other: Any) -> Any:  # noqa: N807  # its name
+        return _are_same(self, other) or original(self, other)
+
+    return __eq__
+
+
+def ne(original: Callable[..., Any], _is_active: Callable[[], bool]) -> Callable[..., Any]:
+    """Replace ``Key.__ne__``, as :func:`eq`."""
+    if not _is_own(original):
+        return original
+
+    @functools.wraps(original)
+    def __ne__(self: Any, other: Any) -> Any:  # noqa: N807  # its name
+        return not _are_same(self, other) and original(self, other)
+
+    return __ne__
+
+
+def hash_of(original: Callable[..., Any], _is_active: Callable[[], bool]) -> Callable[..., Any]:
+    """Replace ``Key.__hash__``, which makes each pair by several calls; the hash is the same."""
+    if not _is_own(original):
+        return original
+
+    @functools.wraps(original)
+    def __hash__(self: Any) -> int:  # noqa: N807  # its name
+        if type(self) is not Key:
+            return original(self)  # type: ignore[no-any-return]  # a hash
+        pairs = [
+            (kind.decode(), each.decode() if type(each) is bytes else each)
+            for kind, each in self._Key__pairs
+        ]
+        return hash(tuple(pairs))
+
+    return __hash__

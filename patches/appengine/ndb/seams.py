@@ -29,6 +29,9 @@ PART: Final = Client(
         Seam(_CONTEXT, "AutoBatcher.add", calling("appengine.ndb.contexts", "add")),
         Seam(_UTILS, "get_stack", replacing("appengine.ndb.debugging", "get_stack")),
         Seam(_UTILS, "gen_info", calling("appengine.ndb.debugging", "gen_info")),
+        Seam(_KEY, "Key.__eq__", replacing("appengine.ndb.keys", "eq")),
+        Seam(_KEY, "Key.__hash__", replacing("appengine.ndb.keys", "hash_of")),
+        Seam(_KEY, "Key.__ne__", replacing("appengine.ndb.keys", "ne")),
         Seam(_MODEL, "ModelAdapter.pb_to_entity", calling("appengine.ndb.models", "pb_to_entity")),
     ],
     uses={
