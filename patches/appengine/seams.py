@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from lazyentity.patches.appengine.db.seams import PART as DB
 from lazyentity.patches.appengine.ndb.seams import PART as NDB
 from lazyentity.patches.client import Client
 from lazyentity.patches.registry import Place, Seam, calling, replacing
@@ -56,5 +57,5 @@ CLIENT: Final = Client(
         ),
         _TYPES: ("Key._FromPb", "_VALIDATE_PROPERTY_VALUES"),
     },
-    parts=(NDB,),
+    parts=(DB, NDB),
 )

@@ -1,0 +1,199 @@
+"""The attributes of a lazy model: those that were not read are missing from its ``__dict__``."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from google.appengine.ext import db
+
+from lazyentity.codec.errors import note_value
+from lazyentity.codec.madedict import MadeDict
+from lazyentity.codec.undecoded import UNDECODED
+from lazyentity.patches.appengine.db.plans import NOTHING, Plan
+
+_found = dict.get
+_has = dict.__contains__
+_keep = dict.setdefault
+_new = object.__new__
+
+
+def original_value(entity: Any, name: str) -> Any:
+    """Return the value that a property of a lazy entity came with.
+
+    A model and its entity have the same list, as in stock.
+    """
+    if _found(entity, name) is UNDECODED:
+        return entity[name]
+    try:
+        return entity._originals[name]
+    except KeyError:
+        # It was assigned before anybody read it.
+        return entity._made(name)
+
+
+ABSENT = object()
+"""In place of the value of a property that the entity lacks."""
+
+
+def value_for(prop: Any, value: Any, entity: Any) -> Any:
+    """Return the value that db gives the property of a model, of that of its entity."""
+    if value is ABSENT:
+        return prop.default_value()
+    if entity.is_projection():
+        return prop.make_value_from_datastore_index_value(value)
+    return prop.make_value_from_datastore(value)
+
+
+class LazyAttributes(dict[str, Any]):
+    """The ``__dict__`` of a lazy model.
+
+    Python looks for an attribute in the storage of this dict, and if it is missing there it calls
+    ``__getattr__`` of the class, which calls :meth:`load`. All other methods of dict load first
+    what is missing. Copies and pickles are plain dicts, so that they can be loaded without
+    lazyentity.
+    """
+
+    __slots__ = ("_plan", "_source")
+
+    _plan: Plan
+    """That of the model's class; :data:`NOTHING`, once all attributes are here."""
+    _source: Any
+    """The lazy entity."""
+
+    def load(self, attribute: str) -> bool:
+        """Make the value of an attribute that is missing.
+
+        Returns:
+            Whether the attribute is one of a property.
+
+        Raises:
+            As db, when it makes the model. A ``RuntimeError`` takes the place of an
+            ``AttributeError``, which Python and db take for a missing attribute.
+        """
+        prop = self._plan.attributes.get(attribute)
+        if prop is None:
+            return False
+        try:
+            return self.make(prop)
+        except AttributeError as error:
+            raise RuntimeError(
+                f"property {prop.name!r} cannot be read: its value was refused with an "
+                f"AttributeError ({error})"
+            ) from error
+
+    def make(self, prop: Any) -> bool:
+        """As :meth:`load`, for a property, with the errors of db alone."""
+        source = self._source
+        name = prop.name
+        if name in source._index.shape.ordinals:
+            value = original_value(source, name)
+        elif source.is_projection():
+            return False
+        else:
+            value = ABSENT
+        try:
+            self.keep(prop, value)
+        except Exception as error:
+            note_value(error, name, source._described)
+            raise
+        return True
+
+    def keep(self, prop: Any, value: Any) -> None:
+        """Set the attributes of a property, as its ``__set__`` does, where they are missing.
+
+        Args:
+            prop: the property.
+            value: that of the entity.
+        """
+        value = prop.validate(value_for(prop, value, self._source))
+        name = prop._attr_name()
+        if isinstance(prop, db.ReferenceProperty):
+            resolved = None if value is None or isinstance(value, db.Key) else value
+            _keep(self, f"_RESOLVED{name}", resolved)
+            value = value if resolved is None else value.key()
+        # Last: another thread may ask for this one.
+        _keep(self, name, value)
+
+    def load_all(self) -> None:
+        """Load all attributes that are missing."""
+        for attribute in self._plan.attributes:
+            if not _has(self, attribute):
+                self.load(attribute)
+        self._plan = NOTHING
+
+    def is_unread(self, prop: Any) -> bool:
+        """Say whether the attribute of a property is missing still."""
+        attribute = prop._attr_name()
+        return attribute in self._plan.attributes and not _has(self, attribute)
+
+    def is_made_of(self, entity: Any) -> bool:
+        """Say whether an object is the lazy entity that the model was made of."""
+        return entity is self._source
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return dict, (self.copy(),)
+
+
+def _completing(name: str) -> Callable[..., Any]:
+    method = getattr(dict, name)
+
+    @functools.wraps(method)
+    def complete(self: LazyAttributes, *args: Any, **kwargs: Any) -> Any:
+        for attributes in (self, *args):
+            if type(attributes) is LazyAttributes:
+                attributes.load_all()
+        return method(self, *args, **kwargs)
+
+    return complete
+
+
+for _name in (
+    "__contains__",
+    "__delitem__",
+    "__eq__",
+    "__getitem__",
+    "__ior__",
+    "__iter__",
+    "__len__",
+    "__ne__",
+    "__or__",
+    "__repr__",
+    "__reversed__",
+    "__ror__",
+    "clear",
+    "copy",
+    "get",
+    "items",
+    "keys",
+    "pop",
+    "popitem",
+    "setdefault",
+    "update",
+    "values",
+):
+    setattr(LazyAttributes, _name, _completing(_name))
+
+
+class DynamicProperties(MadeDict):
+    """The dynamic properties of an ``Expando``, by name."""
+
+    __slots__ = ("_source",)
+
+    _source: Any
+    """The lazy entity."""
+
+    def _made(self, name: Any) -> Any:
+        return allowed(name, original_value(self._source, name))
+
+
+def allowed(name: str, value: Any) -> Any:
+    """Return the value of a dynamic property, if db takes values of its type.
+
+    Raises:
+        TypeError: if it does not.
+    """
+    if type(value) not in db._ALLOWED_EXPANDO_PROPERTY_TYPES:
+        db.Expando.__setattr__(_new(db.Expando), name, value)
+    return value

@@ -1,0 +1,123 @@
+"""Models of ext.db whose attributes are made of the entity when they are read.
+
+A model keeps the value of each property in an attribute of its own. A model that is made of a lazy
+entity gets a :class:`LazyAttributes` as its ``__dict__``. All that the model and its properties do
+with the values is db's own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable
+from types import MethodType
+from typing import Any
+
+from google.appengine.ext import db
+from google.appengine.ext.db import polymodel
+
+from lazyentity.codec.undecoded import UNDECODED, undecoded_template
+from lazyentity.patches.appengine.db.attributes import (
+    ABSENT,
+    DynamicProperties,
+    LazyAttributes,
+    allowed,
+    value_for,
+)
+from lazyentity.patches.appengine.db.originals import own
+from lazyentity.patches.appengine.db.plans import SET_BY_DB, Plan, is_dynamic, plan_for
+from lazyentity.patches.appengine.entities import LazyEntity
+
+_poly_from_entity = own(polymodel.PolyModel, "from_entity")
+
+_fill: Any = dict.update
+_found = dict.get
+_new = object.__new__
+_new_attributes: Any = dict.__new__
+_set = object.__setattr__
+_store = dict.__setitem__
+
+
+def from_entity(original: Any, is_active: Callable[[], bool]) -> Any:
+    """Replace the class method ``Model.from_entity``, which makes a model of an entity."""
+    make = original.__func__
+
+    @functools.wraps(make)
+    def from_entity(cls: Any, entity: Any) -> Any:
+        if type(entity) is LazyEntity and is_active():
+            method = cls.from_entity
+            # A method of the class's own has to get what db makes.
+            if type(method) is MethodType and method.__func__ in (from_entity, _poly_from_entity):
+                model = _lazy_model(cls, entity)
+                if model is not None:
+                    return model
+        return make(cls, entity)
+
+    return classmethod(from_entity)
+
+
+def _lazy_model(model_class: Any, entity: Any) -> Any:
+    """Return a lazy model; None, if db has to make it."""
+    plan = plan_for(model_class)
+    if (
+        plan is None
+        or not entity.is_saved()
+        or entity.kind() != model_class.kind()
+        or entity.keys() != entity._index.shape.ordinals.keys()
+    ):
+        return None
+    dynamic = None
+    if plan.is_expando:
+        dynamic = _dynamic_properties(model_class, entity, plan)
+        if dynamic is None:
+            return None
+    attributes = _new_attributes(LazyAttributes)
+    attributes._plan = plan
+    attributes._source = entity
+    _fill(attributes, SET_BY_DB, _entity=entity, _Model__namespace=entity.namespace())
+    if dynamic is not None:
+        # Its constructor takes the argument for a property.
+        _fill(attributes, _from_entity=entity, _dynamic_properties=dynamic)
+    model = _new(model_class)
+    _set(model, "__dict__", attributes)
+    _load_at_once(model, attributes, plan, entity)
+    return model
+
+
+def _dynamic_properties(model_class: Any, entity: Any, plan: Plan) -> Any:
+    """Return the dynamic properties of a model; None, if db treats the name of one otherwise."""
+    names = [name for name in entity if name not in plan.names]
+    if not all(is_dynamic(model_class, name, plan) for name in names):
+        return None
+    dynamic = DynamicProperties()
+    dynamic._source = entity
+    _fill(dynamic, undecoded_template(names))
+    for name in names:
+        if _found(entity, name) is not UNDECODED:
+            # As of the model's attributes, see below.
+            _store(dynamic, name, allowed(name, entity[name]))
+    return dynamic
+
+
+def _load_at_once(model: Any, attributes: Any, plan: Plan, entity: Any) -> None:
+    """Load what cannot wait."""
+    for name in [name for name, value in dict.items(entity) if value is not UNDECODED]:
+        # It may be assigned to the entity, or be assigned again.
+        prop = plan.by_name.get(name)
+        if prop is not None:
+            attributes.keep(prop, entity[name])
+    for prop in plan.timely:
+        if prop.name not in entity:
+            attributes.make(prop)
+    for prop in plan.at_once:
+        _set_at_once(model, prop, entity)
+
+
+def _set_at_once(model: Any, prop: Any, entity: Any) -> None:
+    value = dict.get(entity, prop.name, ABSENT)
+    if value is ABSENT and entity.is_projection():
+        return
+    if value is UNDECODED:
+        value = entity[prop.name]
+    with contextlib.suppress(db.DerivedPropertyError):
+        prop.__set__(model, value_for(prop, value, entity))

@@ -1,0 +1,194 @@
+"""Plans: how the models of a class are made.
+
+A plan tells which attributes of a model are made when they are read, and which at once.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from google.appengine.ext import db
+from google.appengine.ext.db import polymodel
+
+from lazyentity.codec.cache import BoundedCache
+from lazyentity.codec.limits import MAX_BYTES, learned_bytes
+from lazyentity.patches.appengine.db.originals import function_of, own
+
+_plain_sets = frozenset(own(kind, "__set__") for kind in (db.Property, db.ReferenceProperty))
+_attr_name = own(db.Property, "_attr_name")
+# These refuse every value, which db then skips.
+_derived_sets = frozenset(
+    own(kind, "__set__") for kind in (db.ComputedProperty, polymodel._ClassKeyProperty)
+)
+_timeless_defaults = frozenset(
+    own(kind, "default_value") for kind in (db.Property, db.ListProperty)
+)
+
+SET_BY_DB = {"_parent": None, "_parent_key": None, "_app": None}
+"""The attributes of every saved model, besides those of its entity."""
+_TAKEN = frozenset(
+    (
+        *SET_BY_DB,
+        "_Model__namespace",
+        "_dynamic_properties",
+        "_entity",
+        "_from_entity",
+        "_key",
+        "_key_name",
+    )
+)
+
+# The methods that make a model, besides from_entity().
+_METHODS = (
+    "__getattribute__",
+    "__init__",
+    "__new__",
+    "__setattr__",
+    "_load_entity_values",
+    "properties",
+)
+_methods_of = operator.attrgetter("__getattr__", *_METHODS)
+_own_methods = tuple(
+    frozenset(own(kind, name) for kind in (db.Model, db.Expando, polymodel.PolyModel))
+    for name in _METHODS
+)
+
+
+@dataclass(eq=False, frozen=True)
+class Plan:
+    """How the models of one class are made.
+
+    Attributes:
+        attributes: the properties that are made when they are read, by the names of the attributes
+            that hold them.
+        at_once: the properties whose own ``__set__`` runs when the model is made.
+        timely: those of ``attributes`` whose default depends on the time when the model is made.
+        names: the stored names of all properties.
+        by_name: the properties of ``attributes``, by stored name.
+        is_expando: whether there may be other properties.
+        state: that of the class.
+    """
+
+    attributes: dict[str, Any]
+    at_once: tuple[Any, ...]
+    timely: tuple[Any, ...]
+    names: frozenset[str]
+    by_name: dict[str, Any]
+    is_expando: bool
+    state: tuple[Any, ...]
+
+
+NOTHING = Plan({}, (), (), frozenset(), {}, False, ())
+"""The plan of a model that has all of its attributes."""
+
+# By class. None in a plan's place: db makes the models.
+_PLANS: BoundedCache[Any, tuple[Plan | None, tuple[Any, ...]]] = BoundedCache(MAX_BYTES)
+
+
+def plan_for(model_class: Any) -> Plan | None:
+    """Return the plan for models of a class, as the class is now; None, if db has to make them."""
+    state = _state(model_class)
+    known = _PLANS.get(model_class)
+    if known is not None and known[1] == state:
+        return known[0]
+    plan = _plan(model_class, state)
+    size = 0 if plan is None else 4 * learned_bytes(None, plan.attributes)
+    _PLANS.keep(model_class, (plan, state), size)
+    return plan
+
+
+def _state(model_class: Any) -> tuple[Any, ...]:
+    """Return what a plan depends on; a class that has changed compares unequal."""
+    return (
+        _methods_of(model_class),
+        tuple(model_class._properties.values()),
+        # An attribute that is added may have the name of a property's.
+        sum([len(vars(base)) for base in model_class.__mro__]),
+    )
+
+
+def _plan(model_class: Any, state: tuple[Any, ...]) -> Plan | None:
+    properties = list(model_class._properties.values())
+    names = frozenset(prop.name for prop in properties)
+    if (
+        not _is_made_by_db(model_class)
+        or len(names) < len(properties)
+        # db gives its constructor arguments of these names.
+        or not names.isdisjoint(("key", "key_name", "parent", "self"))
+    ):
+        return None
+    attributes: dict[str, Any] = {}
+    at_once = []
+    for prop in properties:
+        setter = function_of(type(prop), "__set__")
+        if setter in _derived_sets:
+            continue
+        if function_of(type(prop), "_attr_name") is not _attr_name or "_attr_name" in vars(prop):
+            return None
+        held = list(_attributes_of(prop))
+        if not _TAKEN.isdisjoint(held):
+            return None
+        if setter not in _plain_sets or any(hasattr(model_class, attribute) for attribute in held):
+            at_once.append(prop)
+        else:
+            attributes.update(dict.fromkeys(held, prop))
+    lazy = {prop.name: prop for prop in attributes.values()}
+    return Plan(
+        attributes,
+        tuple(at_once),
+        tuple(prop for prop in lazy.values() if not _is_timeless(prop)),
+        names,
+        lazy,
+        issubclass(model_class, db.Expando),
+        state,
+    )
+
+
+def _attributes_of(prop: Any) -> Iterator[str]:
+    yield prop._attr_name()
+    if isinstance(prop, db.ReferenceProperty):
+        yield f"_RESOLVED{prop._attr_name()}"
+
+
+def _is_timeless(prop: Any) -> bool:
+    return function_of(type(prop), "default_value") in _timeless_defaults
+
+
+def _is_made_by_db(model_class: Any) -> bool:
+    """Say whether db's own methods alone have a part in making models of a class."""
+    return (
+        type(model_class).__call__ is type.__call__
+        # The two that the patch put there.
+        and model_class.__getattr__ in (db.Model.__getattr__, db.Expando.__getattr__)
+        and not any(hasattr(model_class, name) for name in (*SET_BY_DB, "_entity"))
+        and all(
+            function_of(model_class, name) in functions
+            for name, functions in zip(_METHODS, _own_methods, strict=True)
+        )
+    )
+
+
+@functools.lru_cache(maxsize=4096)
+def is_dynamic(model_class: Any, name: str, _plan: Plan) -> bool:
+    """Say whether an ``Expando`` keeps a property that its class does not define.
+
+    db refuses some names, and sets attributes of some others.
+
+    Args:
+        model_class: a subclass of ``db.Expando``.
+        name: that of the property.
+        _plan: that of the class: the answer is good for the class as it is.
+    """
+    try:
+        db.check_reserved_word(name)
+    except db.ReservedWordError:
+        return False
+    return (
+        not name.startswith("_")
+        and name != "self"
+        and not hasattr(getattr(model_class, name, None), "__set__")
+    )

@@ -1,0 +1,49 @@
+"""The seams of google.appengine.ext.db: the making and the writing of models.
+
+Nothing of it is imported before the application imports it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from lazyentity.patches.appengine.db.lasting import LastingSeam
+from lazyentity.patches.client import Client
+from lazyentity.patches.registry import Seam, calling, replacing
+
+_DB = "google.appengine.ext.db"
+
+PART: Final = Client(
+    name="appengine.db",
+    waits_for_import=_DB,
+    seams=[
+        LastingSeam(_DB, "Model.__getattr__", replacing("appengine.db.reading", "model_getattr")),
+        LastingSeam(
+            _DB, "Expando.__getattr__", replacing("appengine.db.reading", "expando_getattr")
+        ),
+        Seam(_DB, "Model._to_entity", calling("appengine.db.writing", "to_entity")),
+        Seam(_DB, "Expando._to_entity", calling("appengine.db.writing", "expando_to_entity")),
+        Seam(_DB, "Model.from_entity", replacing("appengine.db.models", "from_entity")),
+    ],
+    uses={
+        _DB: (
+            "AUTO_UPDATE_UNCHANGED",
+            "ComputedProperty.__set__",
+            "DateTimeProperty.auto_now",
+            "Expando._all_properties",
+            "Expando._dynamic_properties",
+            "Expando._load_entity_values",
+            "Model._Model__set_property",
+            "Model._entity",
+            "Model._load_entity_values",
+            "Model._properties",
+            "Model._unindexed_properties",
+            "Property._attr_name",
+            "UserProperty.auto_current_user",
+            "_ALLOWED_EXPANDO_PROPERTY_TYPES",
+            "check_reserved_word",
+        ),
+        f"{_DB}.polymodel": ("_ClassKeyProperty.__set__",),
+        "google.appengine.api.datastore_types": ("_PROPERTY_MEANINGS", "_RAW_PROPERTY_MEANINGS"),
+    },
+)

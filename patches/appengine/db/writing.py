@@ -1,0 +1,185 @@
+"""Writing a model: properties that were never read go back as they came."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from google.appengine.api import datastore_types
+from google.appengine.datastore import entity_bytes_pb2 as entity_pb2
+from google.appengine.ext import db
+
+from lazyentity.codec.undecoded import UNDECODED
+from lazyentity.patches.appengine.db.attributes import DynamicProperties, LazyAttributes
+from lazyentity.patches.appengine.db.originals import function_of, own
+
+_found = dict.get
+_RAW_MEANINGS = datastore_types._RAW_PROPERTY_MEANINGS
+
+_own_functions = {
+    name: frozenset(own(kind, name) for kind in kinds)
+    for name, kinds in {
+        "__get__": (db.Property,),
+        "get_value_for_datastore": (db.Property, db.ListProperty),
+        "get_updated_value_for_datastore": (db.Property, db.DateTimeProperty),
+        "make_value_from_datastore": (db.Property, db.ListProperty),
+        "validate": (
+            db.BooleanProperty,
+            db.ByteStringProperty,
+            db.CategoryProperty,
+            db.DateTimeProperty,
+            db.FloatProperty,
+            db.IntegerProperty,
+            db.LinkProperty,
+            db.ListProperty,
+            db.StringProperty,
+            db.TextProperty,
+        ),
+    }.items()
+}
+"""db's own methods that write a value as it was read, by name."""
+
+_FIELDS: dict[type, str] = {
+    bool: "booleanValue",
+    datetime.datetime: "int64Value",
+    float: "doubleValue",
+    int: "int64Value",
+    datastore_types.Rating: "int64Value",
+    **dict.fromkeys(
+        (
+            str,
+            datastore_types.Blob,
+            datastore_types.ByteString,
+            datastore_types.Category,
+            datastore_types.Email,
+            datastore_types.Link,
+            datastore_types.PhoneNumber,
+            datastore_types.PostalAddress,
+            datastore_types.Text,
+        ),
+        "stringValue",
+    ),
+}
+_Form = tuple[list[str], Any]
+_FORMS: dict[type, _Form] = {
+    kind: ([name], datastore_types._PROPERTY_MEANINGS.get(kind)) for kind, name in _FIELDS.items()
+}
+"""The form of the values of a type: the fields of the message, and its meaning."""
+_NULL: _Form = ([], None)
+_DYNAMIC = (*_FORMS.values(), _NULL)
+
+
+def _forms_of(prop: Any) -> Sequence[_Form]:
+    """Return the forms of the values that db writes as it reads them; none, if it may not."""
+    kind = type(prop)
+    if (
+        not vars(prop).keys().isdisjoint(_own_functions)
+        or not all(function_of(kind, name) in own for name, own in _own_functions.items())
+        or getattr(prop, "auto_now", False)
+    ):
+        return ()
+    if isinstance(prop, db.ListProperty):
+        form = _FORMS.get(prop.item_type)
+        return () if form is None else (form,)
+    form = _FORMS.get(prop.data_type)
+    return () if form is None else (form, _NULL)
+
+
+def _form_of(message: Any) -> _Form:
+    fields = [field.name for field, _ in message.value.ListFields()]
+    return fields, message.meaning if message.HasField("meaning") else None
+
+
+def _sent_unchanged(
+    index: Any, unread: Mapping[str, tuple[Sequence[_Form], bool | None]], unindexed: Any
+) -> set[str]:
+    """Return the names of the unread properties that db would send as they came.
+
+    Args:
+        index: of the lazy entity.
+        unread: the forms of values that db writes as it reads them, and whether the property is a
+            list, which None leaves open; by name.
+        unindexed: the names of the properties that the model does not index.
+    """
+    received = entity_pb2.EntityProto()
+    received.MergeFromString(index.fields(unread))
+    entries: dict[str, list[tuple[Any, bool]]] = {}
+    for messages, is_raw in ((received.property, False), (received.raw_property, True)):
+        for message in messages:
+            entries.setdefault(message.name, []).append((message, is_raw))
+    unchanged = set()
+    for name, (forms, is_list) in unread.items():
+        of_name = entries.get(name, ())
+        multiple = {message.multiple for message, _ in of_name}
+        if len(multiple) == 1 and (is_list is None or is_list in multiple):
+            if multiple == {False} and len(of_name) > 1:
+                continue
+            for message, is_raw in of_name:
+                form = _form_of(message)
+                is_sent_raw = name in unindexed or form[1] in _RAW_MEANINGS
+                if form not in forms or is_raw is not is_sent_raw:
+                    break
+            else:
+                unchanged.add(name)
+    return unchanged
+
+
+def to_entity(original: Callable[[Any, Any], None], model: Any, entity: Any) -> None:
+    """Copy the values of a model to an entity.
+
+    Args:
+        original: db's own ``Model._to_entity``.
+        model: a model.
+        entity: its entity or another one, or a dict.
+
+    Raises:
+        As ``original``, and as db when it makes the model.
+    """
+    attributes = _source_of(model, entity)
+    if attributes is None:
+        original(model, entity)
+        return
+    properties = list(model.properties().values())
+    unread = {
+        prop.name: (forms, isinstance(prop, db.ListProperty))
+        for prop in properties
+        if _found(entity, prop.name) is UNDECODED
+        and attributes.is_unread(prop)
+        and (forms := _forms_of(prop))
+    }
+    unindexed = model._unindexed_properties
+    unchanged = _sent_unchanged(entity._index, unread, unindexed)
+    for prop in properties:
+        # A computed property may have read it meanwhile, or given it a value.
+        if prop.name not in unchanged or not attributes.is_unread(prop):
+            model._Model__set_property(entity, prop.name, prop.get_value_for_datastore(model))
+    entity.set_unindexed_properties(unindexed)
+
+
+def expando_to_entity(original: Callable[[Any, Any], None], model: Any, entity: Any) -> None:
+    """Copy the values of an ``Expando``; as :func:`to_entity`."""
+    dynamic = model._dynamic_properties
+    if _source_of(model, entity) is None or type(dynamic) is not DynamicProperties:
+        original(model, entity)
+        return
+    super(db.Expando, model)._to_entity(entity)
+    unread = {
+        name: (_DYNAMIC, None)
+        for name in dynamic
+        if _found(dynamic, name) is UNDECODED and _found(entity, name) is UNDECODED
+    }
+    unchanged = _sent_unchanged(entity._index, unread, model._unindexed_properties)
+    for name in dynamic:
+        if name not in unchanged:
+            entity[name] = dynamic[name]
+    for name in entity.keys() - dynamic.keys() - model._all_properties:
+        del entity[name]
+
+
+def _source_of(model: Any, entity: Any) -> Any:
+    """Return the attributes of a model that is lazy, and was made of this entity; else None."""
+    attributes = model.__dict__
+    if type(attributes) is LazyAttributes and attributes.is_made_of(entity):
+        return attributes
+    return None

@@ -1,0 +1,141 @@
+"""A model as db makes it and a model as the patch makes it, of the same bytes."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from types import MethodType
+from typing import Any
+from unittest import mock
+
+from google.appengine.api import datastore, datastore_types, users
+from google.appengine.datastore import entity_bytes_pb2 as entity_pb2
+from google.appengine.ext import db
+
+from lazyentity.patches.appengine.db.attributes import LazyAttributes
+from lazyentity.patches.appengine.db.seams import PART
+from lazyentity.patches.appengine.seams import CLIENT
+
+NOW = datetime.datetime(2021, 2, 3, 4, 5, 6)
+
+
+@contextmanager
+def patched() -> Iterator[None]:
+    """Have the datastore API and db patched; around this, nothing is."""
+    with ExitStack() as applied:
+        for part in (CLIENT, PART):
+            assert not part.patch.active
+            part.patch.apply()
+            applied.callback(part.patch.revert)
+        yield
+
+
+@contextmanager
+def fixed_now() -> Iterator[None]:
+    """Stop the clock of the properties that are set when a model is made or written."""
+    clocks = {db.DateTimeProperty: NOW, db.DateProperty: NOW.date(), db.TimeProperty: NOW.time()}
+    with ExitStack() as stopped:
+        for kind, now in clocks.items():
+            clock = staticmethod(lambda now=now: now)
+            stopped.enter_context(mock.patch.object(kind, "now", clock))
+        yield
+
+
+def stock_model(raw: bytes) -> Any:
+    """Make a model with nothing patched."""
+    assert not PART.patch.active
+    return db.model_from_protobuf(entity_pb2.EntityProto.FromString(raw))
+
+
+def lazy_model(raw: bytes) -> Any:
+    """Make a model under the patch."""
+    with patched():
+        return stock_model_of(entity_pb2.EntityProto.FromString(raw))
+
+
+stock_model_of = db.model_from_protobuf
+
+
+def is_lazy(model: Any) -> bool:
+    """Say whether the attributes of a model are made when they are read."""
+    return type(model.__dict__) is LazyAttributes
+
+
+def written(model: Any) -> bytes:
+    """Serialise a model as ``put`` does."""
+    entity = model._populate_internal_entity()
+    raw: bytes = entity._ToPb().SerializeToString(deterministic=True)
+    return raw
+
+
+def snapshot(value: Any) -> Any:
+    """Return ``value`` in a form that is equal only to that of an indistinguishable value."""
+    kind = type(value)
+    if isinstance(value, db.Model):
+        return kind, _model(value)
+    if isinstance(value, datastore.Entity):
+        return datastore.Entity, _entity(value)
+    if isinstance(value, datastore_types.Key):
+        return kind, value.app(), value.namespace(), value.to_path() if value.kind() else None
+    if isinstance(value, users.User):
+        return kind, value.email(), value.auth_domain(), value.user_id()
+    if kind is datastore_types.GeoPt:
+        return kind, value.lat, value.lon
+    if isinstance(value, MethodType):
+        return kind, value.__name__
+    if kind in (list, tuple):
+        return kind, [snapshot(item) for item in value]
+    if isinstance(value, dict):
+        return dict, {name: snapshot(item) for name, item in value.items()}
+    return kind, repr(value)
+
+
+def _entity(entity: Any) -> Any:
+    return (
+        {name: snapshot(value) for name, value in entity.items()},
+        snapshot(entity.key()),
+        sorted(entity.unindexed_properties()),
+        entity.is_projection(),
+    )
+
+
+def _model(model: Any) -> Any:
+    names = [*model.properties(), *model.dynamic_properties()]
+    return (
+        {name: seen(lambda: getattr(model, name)) for name in names},  # noqa: B023
+        snapshot(dict(vars(model))),
+    )
+
+
+def seen(call: Callable[[], Any]) -> Any:
+    """Return the result of ``call`` as :func:`snapshot`, or the class of its error and its text."""
+    try:
+        return snapshot(call())
+    except Exception as error:  # noqa: BLE001  # any error is compared
+        return "raised", type(error), str(error)
+
+
+class Pair:
+    """A model of each side, to which the same is done."""
+
+    def __init__(self, stock: Any, lazy: Any) -> None:
+        self.stock = stock
+        self.lazy = lazy
+
+    @classmethod
+    def of(cls, raw: bytes) -> Pair:
+        """Make the two of an entity that db can make a model of."""
+        return cls(stock_model(raw), lazy_model(raw))
+
+    def both(self, operation: Callable[[Any], Any]) -> Any:
+        """Apply ``operation`` to both and compare its results or errors; return the result."""
+        expected = seen(lambda: operation(self.stock))
+        with patched():
+            actual = seen(lambda: operation(self.lazy))
+        assert actual == expected
+        return actual
+
+    def agree(self) -> None:
+        """Assert that the models are the same, all through."""
+        self.both(lambda model: model)

@@ -1,0 +1,121 @@
+"""Values that db refuses: the error comes when the value is read, and the others can be read."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from google.appengine.api import datastore_errors
+from google.appengine.datastore import entity_bytes_pb2 as entity_pb2
+from google.appengine.ext import db
+
+from tests.patches.appengine.db.handmade import raw_entity
+from tests.patches.appengine.db.pairs import (
+    is_lazy,
+    lazy_model,
+    patched,
+    seen,
+    stock_model,
+    written,
+)
+
+GOOD = {"required": "r", "number": 1, "checked": "c", "plain": "p"}
+BAD: dict[str, dict[str, Any]] = {
+    "required": {"required": None},
+    "number": {"number": "text"},
+    "checked": {"checked": "bad"},
+}
+
+
+def _malformed() -> bytes:
+    proto = entity_pb2.EntityProto.FromString(raw_entity("Strict", **GOOD))
+    next(entry for entry in proto.property if entry.name == "number").value.stringValue = b"\xff"
+    return proto.SerializeToString()
+
+
+CASES = {name: raw_entity("Strict", **{**GOOD, **values}) for name, values in BAD.items()}
+CASES["missing"] = raw_entity("Strict", **{**GOOD, "required": []})
+CASES["malformed"] = _malformed()
+FAILING = {**{name: name for name in BAD}, "missing": "required", "malformed": "number"}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_error_of_making_the_model_is_that_of_reading(case: str) -> None:
+    """At every read of that one property; the rest can be read."""
+    raw, failing = CASES[case], FAILING[case]
+    stock = seen(lambda: stock_model(raw))
+    assert stock[0] == "raised"
+    model = lazy_model(raw)
+    assert is_lazy(model)
+    for name, value in GOOD.items():
+        if name != failing:
+            assert getattr(model, name) == value
+    for _ in range(2):
+        assert _without_trace(seen(lambda: getattr(model, failing))) == _without_trace(stock)
+
+
+def _without_trace(result: Any) -> Any:
+    # The text of one of the API's errors has a traceback in it.
+    return (*result[:2], result[2].splitlines()[0])
+
+
+WHOLE: dict[str, Callable[[Any], Any]] = {
+    "vars": lambda model: dict(vars(model)),
+    "to_dict": db.to_dict,
+    "pickle": pickle.dumps,
+    "copy": copy.copy,
+}
+
+
+@pytest.mark.parametrize("use", WHOLE.values(), ids=WHOLE.keys())
+@pytest.mark.parametrize("case", CASES)
+def test_whoever_needs_all_values_gets_the_error(case: str, use: Callable[[Any], Any]) -> None:
+    stock = seen(lambda: stock_model(CASES[case]))
+    model = lazy_model(CASES[case])
+    assert _without_trace(seen(lambda: use(model))) == _without_trace(stock)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_error_names_key_and_property(case: str) -> None:
+    if sys.version_info < (3, 11):
+        pytest.skip("errors have no notes")
+    with pytest.raises(datastore_errors.Error) as caught:
+        getattr(lazy_model(CASES[case]), FAILING[case])
+    notes = "".join(caught.value.__notes__)
+    assert repr(FAILING[case]) in notes
+    assert "Strict" in notes
+
+
+def test_a_refused_value_can_be_replaced() -> None:
+    """Assigning another value mends the model, which can be written then."""
+    model = lazy_model(CASES["number"])
+    mended = stock_model(raw_entity("Strict", **GOOD))
+    with patched():
+        model.number = 1
+        assert written(model) == written(mended)
+
+
+def test_a_value_that_was_never_read_goes_back_as_it_came() -> None:
+    """Also if a validator would refuse it."""
+    model = lazy_model(CASES["checked"])
+    with patched():
+        model.plain = "new"
+        proto = entity_pb2.EntityProto.FromString(written(model))
+    values = {entry.name: entry.value.stringValue for entry in proto.property}
+    assert values["checked"] == b"bad"
+    assert values["plain"] == b"new"
+
+
+def test_an_attribute_error_is_not_taken_for_a_missing_attribute() -> None:
+    """An AttributeError would tell db that there is no value, and data would be lost."""
+    raw = raw_entity("Strict", **{**GOOD, "checked": "worse"})
+    assert seen(lambda: stock_model(raw))[1] is AttributeError
+    model = lazy_model(raw)
+    for read in (lambda: model.checked, lambda: model._checked, lambda: dict(vars(model))):
+        with pytest.raises(RuntimeError, match="checked") as caught:
+            read()
+        assert isinstance(caught.value.__cause__, AttributeError)
