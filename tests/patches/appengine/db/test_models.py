@@ -172,7 +172,7 @@ def test_models_are_lazy(stored: Stored) -> None:
     model = pair_of(stored).lazy
     names = {"_parent", "_parent_key", "_app", "_entity", "_Model__namespace"}
     assert is_lazy(model)
-    lazy_names = names_in_storage(model) - names - {"_dynamic_properties", "_noise"}
+    lazy_names = names_in_storage(model) - names - {"_from_entity", "_dynamic_properties", "_noise"}
     properties = model.properties().values()
     own = {prop._attr_name() for prop in properties if type(prop).__name__ == "Noisy"}
     absent = {prop._attr_name() for prop in properties if prop.name not in model._entity}
