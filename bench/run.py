@@ -273,12 +273,13 @@ def appengine_steps(plan: Plan) -> list[Step]:
     Raises:
         ImportError: if it is not installed.
     """
-    from lazyentity.bench.measure import appengine
+    from lazyentity.bench.measure import appengine, appengine_db
 
     def step(make: Callable[[], appengine.AppCase]) -> Step:
         return "decode", lambda: appengine.measure(make(), plan.conversion)
 
-    return [*map(step, appengine.select(appengine.CALLS, appengine.READS))]
+    calls = (*appengine.CALLS, *appengine_db.CALLS)
+    return [*map(step, appengine.select(calls, appengine.READS))]
 
 
 def own_steps(plan: Plan, own: Sequence[decoding.Case]) -> list[Step]:

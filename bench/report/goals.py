@@ -229,6 +229,7 @@ NDB_GOALS: tuple[Goal, ...] = (
 APPENGINE_GOALS: tuple[Goal, ...] = (
     *_faster("native", "datastore.Get", "4", {100: 8}),
     *_faster("native", "Entity._FromPb", "4", {100: 15}),
+    *_faster("native", "db.get", "4", {100: 4}),
     *_faster("pure", "datastore.Get", "4", {100: 2.5}),
     *_faster("pure", "datastore.Get", "all", {100: 0.9}),
 )

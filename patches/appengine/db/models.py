@@ -101,11 +101,12 @@ def _dynamic_properties(model_class: Any, entity: Any, plan: Plan) -> Any:
 
 def _load_at_once(model: Any, attributes: Any, plan: Plan, entity: Any) -> None:
     """Load what cannot wait."""
-    for name in [name for name, value in dict.items(entity) if value is not UNDECODED]:
-        # It may be assigned to the entity, or be assigned again.
-        prop = plan.by_name.get(name)
-        if prop is not None:
-            attributes.keep(prop, entity[name])
+    known = {name for name, value in dict.items(entity) if value is not UNDECODED}
+    if known:
+        for name, prop in plan.by_name.items():
+            if name in known:
+                # It may be assigned to the entity, or be assigned again.
+                attributes.keep(prop, entity[name])
     for prop in plan.timely:
         if prop.name not in entity:
             attributes.make(prop)

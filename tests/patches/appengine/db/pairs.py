@@ -136,6 +136,16 @@ class Pair:
         assert actual == expected
         return actual
 
+    def twins(self, operation: Callable[[Any], Any]) -> Pair | None:
+        """As :meth:`both`, for an operation that makes another model.
+
+        Returns:
+            The two that were made; None, if that failed.
+        """
+        made: list[Any] = []
+        self.both(lambda model: made.append(operation(model)))
+        return Pair(*made) if made else None
+
     def agree(self) -> None:
         """Assert that the models are the same, all through."""
         self.both(lambda model: model)

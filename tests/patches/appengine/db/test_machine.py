@@ -16,7 +16,7 @@ from tests.patches.appengine.db.model_strategies import (
     ENTITIES,
     Stored,
 )
-from tests.patches.appengine.db.pairs import Pair, patched, seen, stock_model
+from tests.patches.appengine.db.pairs import Pair, seen, stock_model
 from tests.patches.appengine.db.test_models import COPIES, ON_VARS, WHOLE
 
 PICKS = st.integers(0, 14)
@@ -98,9 +98,9 @@ class Twins(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from(sorted(COPIES)), goes_on=st.booleans())
     def duplicate(self, name: str, goes_on: bool) -> None:
-        twins = Pair(COPIES[name](self.pair.stock), None)
-        with patched():
-            twins.lazy = COPIES[name](self.pair.lazy)
+        twins = self.pair.twins(COPIES[name])
+        if twins is None:
+            return
         if goes_on:
             twins, self.pair = self.pair, twins
         self.others.append(twins)

@@ -137,9 +137,8 @@ def test_copies(duplicate: Callable[[Any], Any], stored: Stored, data: st.DataOb
     pair = pair_of(stored)
     for name in data.draw(st.lists(st.sampled_from(stored.shape.names), max_size=2)):
         pair.both(operator.attrgetter(name))
-    copies = Pair(duplicate(pair.stock), None)
-    with patched():
-        copies.lazy = duplicate(pair.lazy)
+    copies = pair.twins(duplicate)
+    assert copies is not None
     first = data.draw(st.sampled_from([pair, copies]))
     for name in stored.shape.names[:2]:
         value = data.draw(stored.shape.values.get(name, st.none()))

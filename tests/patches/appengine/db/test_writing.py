@@ -1,0 +1,159 @@
+"""What a model sends: as stock; what was never read goes back as it came."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from google.appengine.datastore import entity_bytes_pb2 as entity_pb2
+from google.appengine.ext import db
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from tests.patches.appengine.db.handmade import raw_entity
+from tests.patches.appengine.db.model_strategies import ENTITIES, Stored
+from tests.patches.appengine.db.pairs import Pair, lazy_model, patched, seen, stock_model, written
+
+EVERY = settings(max_examples=settings().max_examples // 2, derandomize=True)
+
+
+@EVERY
+@given(stored=ENTITIES, data=st.data())
+def test_the_message_is_that_of_stock(stored: Stored, data: st.DataObject) -> None:
+    """With some attributes read, and some assigned."""
+    assume(seen(lambda: stock_model(stored.raw))[0] != "raised")
+    pair = Pair.of(stored.raw)
+    names = st.lists(st.sampled_from(stored.shape.names), max_size=2)
+    for name in data.draw(names):
+        pair.both(lambda model: getattr(model, name))  # noqa: B023
+    for name in data.draw(names):
+        value = data.draw(stored.shape.values.get(name, st.none()))
+        pair.both(lambda model: setattr(model, name, value))  # noqa: B023
+    pair.both(written)
+    pair.both(written)
+    pair.agree()
+
+
+class Everything(db.Expando):
+    """A model whose properties, but for some, are written as they are read."""
+
+    string = db.StringProperty()
+    hidden = db.StringProperty(indexed=False)
+    text = db.TextProperty()
+    blob = db.BlobProperty()
+    integer = db.IntegerProperty()
+    boolean = db.BooleanProperty()
+    real = db.FloatProperty()
+    moment = db.DateTimeProperty()
+    link = db.LinkProperty()
+    empty = db.StringProperty()
+    strings = db.StringListProperty()
+    day = db.DateProperty()
+    upper = db.ComputedProperty(lambda self: (self.string or "").upper())
+
+
+VALUES: dict[str, Any] = {
+    "string": "s",
+    "hidden": "h",
+    "text": db.Text("t"),
+    "blob": db.Blob(b"b"),
+    "integer": 1,
+    "boolean": True,
+    "real": 1.5,
+    "moment": db.datetime.datetime(2020, 1, 2),
+    "link": db.Link("http://a.b/c"),
+    "empty": None,
+    "strings": ["a", "b"],
+    "dynamic": "d",
+    "dynamics": [1, 2],
+}
+CHANGED = ("day", "upper")
+"""Of these the written value may differ."""
+
+
+def _stored(**changes: Any) -> bytes:
+    """Serialise a model as db stores it, with an unknown field in each property."""
+    model = Everything(key=db.Key.from_path("Everything", 1), **{**VALUES, **changes})
+    proto = model._populate_internal_entity()._ToPb()
+    for entry in (*proto.property, *proto.raw_property):
+        entry.MergeFromString(b"\xa0\x06\x07")
+    raw: bytes = proto.SerializeToString()
+    return raw
+
+
+def _marked(raw: bytes) -> set[str]:
+    """Return the names of the properties that have the unknown field."""
+    proto = entity_pb2.EntityProto.FromString(raw)
+    return {
+        entry.name
+        for entry in (*proto.property, *proto.raw_property)
+        if entry.SerializeToString().endswith(b"\xa0\x06\x07")
+    }
+
+
+def test_unread_properties_go_back_as_they_came() -> None:
+    """Also the parts that db does not know."""
+    raw = _stored()
+    assert _marked(raw) == {*VALUES, *CHANGED} - {"day"} | ({"day"} & _marked(raw))
+    with patched():
+        model = db.model_from_protobuf(raw)
+        model.integer = 2
+        sent = written(model)
+    # The computed property reads one.
+    assert _marked(sent) == VALUES.keys() - {"integer", "string"} - _coerced()
+    assert _marked(written(stock_model(raw))) == set()
+
+
+def _coerced() -> set[str]:
+    return set()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("string", db.Text("t")),
+        ("text", "s"),
+        ("integer", db.Rating(5)),
+        ("strings", "one"),
+        ("link", "http://a.b/c"),
+    ],
+)
+def test_a_value_that_db_writes_in_another_form(name: str, value: Any) -> None:
+    """It is read and written as db does it."""
+    raw = raw_entity("Everything", **{**VALUES, name: value})
+    if seen(lambda: stock_model(raw))[0] == "raised":
+        assert not _is_sent(raw, name)
+        return
+    Pair.of(raw).both(written)
+
+
+def _is_sent(raw: bytes, name: str) -> bool:
+    model = lazy_model(raw)
+    with patched():
+        return seen(lambda: written(model))[0] != "raised"
+
+
+def test_properties_that_are_indexed_otherwise_now() -> None:
+    """The model's class says which are."""
+    proto = entity_pb2.EntityProto.FromString(raw_entity("Everything", **VALUES))
+    for entry in list(proto.property):
+        if entry.name in ("string", "hidden", "dynamic"):
+            proto.property.remove(entry)
+            proto.raw_property.append(entry)
+    Pair.of(proto.SerializeToString()).both(written)
+
+
+def test_a_computed_property_that_assigns_another() -> None:
+    """What it assigns is sent, if db comes to it later."""
+
+    class Assigning(db.Model):
+        a = db.StringProperty()
+        b = db.ComputedProperty(lambda self: _assign(self))
+        c = db.StringProperty()
+
+    Pair.of(raw_entity("Assigning", a="a", c="c")).both(written)
+
+
+def _assign(model: Any) -> str:
+    model.a = model.c = "new"
+    return "computed"
