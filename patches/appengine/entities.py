@@ -225,9 +225,17 @@ class LazyEntity(MadeDict, Entity):  # type: ignore[misc]  # upstream is untyped
         if _UNINDEXED in attributes:
             changed = self._index.raw_names().symmetric_difference(attributes[_UNINDEXED])
             for name in unread & changed:
-                self[name]
-            unread -= changed
+                if not self._is_raw_by_meaning(name):
+                    self[name]
+                    unread.discard(name)
         return unread
+
+    def _is_raw_by_meaning(self, name: str) -> bool:
+        """Whether a raw property is one because of its meaning, whatever is indexed."""
+        return name in self._index.raw_names() and all(
+            message.meaning in datastore_types._RAW_PROPERTY_MEANINGS
+            for message in property_messages(self._index, name)
+        )
 
 
 def _merged(messages: list[Any]) -> Any:

@@ -67,8 +67,6 @@ VALUES: dict[str, Any] = {
     "dynamic": "d",
     "dynamics": [1, 2],
 }
-CHANGED = ("day", "upper")
-"""Of these the written value may differ."""
 
 
 def _stored(**changes: Any) -> bytes:
@@ -94,18 +92,14 @@ def _marked(raw: bytes) -> set[str]:
 def test_unread_properties_go_back_as_they_came() -> None:
     """Also the parts that db does not know."""
     raw = _stored()
-    assert _marked(raw) == {*VALUES, *CHANGED} - {"day"} | ({"day"} & _marked(raw))
+    assert _marked(raw) > VALUES.keys()
     with patched():
         model = db.model_from_protobuf(raw)
         model.integer = 2
         sent = written(model)
     # The computed property reads one.
-    assert _marked(sent) == VALUES.keys() - {"integer", "string"} - _coerced()
+    assert _marked(sent) == VALUES.keys() - {"integer", "string"}
     assert _marked(written(stock_model(raw))) == set()
-
-
-def _coerced() -> set[str]:
-    return set()
 
 
 @pytest.mark.parametrize(
