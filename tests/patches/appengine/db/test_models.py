@@ -19,7 +19,6 @@ from tests.patches.appengine.db.pairs import (
     Pair,
     is_lazy,
     lazy_model,
-    patched,
     seen,
     snapshot,
     stock_model,

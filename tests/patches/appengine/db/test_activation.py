@@ -1,0 +1,123 @@
+"""Patching ext.db, whenever it is imported, and taking the patch back."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import pytest
+from google.appengine.ext import db
+
+import lazyentity
+from tests.patches.appengine.db.handmade import Animal, Cat, raw_entity
+from tests.patches.appengine.db.pairs import is_lazy, seen, snapshot, stock_model
+from tests.support.concurrency import switching_often, together
+from tests.support.subprocesses import answer
+
+_PROGRAM = """
+import json, os, sys
+os.environ["APPLICATION_ID"] = "app"
+{before}
+from google.appengine.ext import db
+{between}
+class Thing(db.Model):
+    name = db.StringProperty()
+entity = db.datastore.Entity("Thing", id=1)
+entity["name"] = "n"
+model = db.model_from_protobuf(entity._ToPb())
+is_lazy = type(model.__dict__).__name__
+import lazyentity
+lazyentity.unpatch()
+other = db.model_from_protobuf(entity._ToPb())
+print(json.dumps([is_lazy, model.name, type(other.__dict__).__name__, other.name]))
+"""
+
+_LAZY = ["LazyAttributes", "n", "dict", "n"]
+_STOCK = ["dict", "n", "dict", "n"]
+
+
+@pytest.mark.parametrize(
+    ("before", "between", "expected"),
+    [
+        ("import lazyentity.auto", "", _LAZY),
+        ("", "import lazyentity.auto", _LAZY),
+        ("from google.appengine.api import datastore; import lazyentity.auto", "", _LAZY),
+        ("import lazyentity; lazyentity.patch('appengine')", "lazyentity.unpatch()", _STOCK),
+    ],
+)
+def test_orders(before: str, between: str, expected: list[Any]) -> None:
+    """Of importing, patching and unpatching; a model that was made lazy can be read after it."""
+    program = _PROGRAM.format(before=before, between=between)
+    assert answer("-c", program, warnings="ignore") == expected
+
+
+def test_patch_and_unpatch() -> None:
+    """The methods that lazy models need stay, and do what stock's do for all others."""
+    raw = raw_entity("Animal", legs=4)
+    standing = dict(vars(db.Model)), dict(vars(db.Expando))
+    before = seen(lambda: Cat().unknown)
+    lazyentity.patch("appengine", strict=True)
+    try:
+        lazy = db.model_from_protobuf(raw)
+    finally:
+        lazyentity.unpatch("appengine")
+    assert is_lazy(lazy)
+    assert not is_lazy(db.model_from_protobuf(raw))
+    for kind, methods in zip((db.Model, db.Expando), standing, strict=True):
+        changed = {name for name, value in vars(kind).items() if methods.get(name) is not value}
+        assert changed <= {"__getattr__"}
+    assert seen(lambda: Cat().unknown) == before
+    assert snapshot(lazy) == snapshot(stock_model(raw))
+
+
+def test_the_kill_switch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAZYENTITY_DISABLE", "1")
+    lazyentity.patch("appengine")
+    assert not is_lazy(db.model_from_protobuf(raw_entity("Animal", legs=4)))
+
+
+def test_functions_on_entities_refuse_models() -> None:
+    """They take the model's entity instead."""
+    lazyentity.patch("appengine", strict=True)
+    try:
+        model = db.model_from_protobuf(raw_entity("Animal", legs=4))
+        for function in (lazyentity.raw, lazyentity.decoded, lazyentity.materialize):
+            with pytest.raises(TypeError, match="Animal"):
+                function(model)
+        assert lazyentity.decoded(model._entity) == ()
+        assert model.legs == 4
+        assert lazyentity.decoded(model._entity) == ("legs",)
+    finally:
+        lazyentity.unpatch("appengine")
+
+
+def test_threads() -> None:
+    """All threads get the same object, and one that was assigned meanwhile stays."""
+    values = {"tags": ["a", "b"], "class": ["Animal"]}
+    for _ in range(20):
+        lazyentity.patch("appengine", strict=True)
+        try:
+            model = db.model_from_protobuf(raw_entity("Tagged", **values))
+        finally:
+            lazyentity.unpatch("appengine")
+        with switching_often():
+            read = together(4, lambda _: model.tags)  # noqa: B023
+        assert {id(tags) for tags in read} == {id(model.tags)}
+
+
+class Tagged(db.Model):
+    """A model with a value that is not the same object if it is made twice."""
+
+    tags = db.StringListProperty()
+
+
+def test_a_pickle_of_a_lazy_model_is_loaded_as_stock() -> None:
+    lazyentity.patch("appengine", strict=True)
+    try:
+        dumped = pickle.dumps(db.model_from_protobuf(raw_entity("Animal", legs=4)))
+    finally:
+        lazyentity.unpatch("appengine")
+    loaded = pickle.loads(dumped)
+    assert type(loaded.__dict__) is dict
+    assert isinstance(loaded, Animal)
+    assert loaded.legs == 4
