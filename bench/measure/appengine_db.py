@@ -28,7 +28,8 @@ def model_class(properties: int) -> type[Any]:
     values = cases.MIX.entity(properties, 0)
     made = {name: _PROPERTIES[type(value)]() for name, value in values.items()}
     # db looks classes up by kind; the last one made is the one it finds.
-    return type(db.Model)(synthetic.KIND, (db.Model,), made)
+    made_class: type[Any] = type(db.Model)(synthetic.KIND, (db.Model,), made)
+    return made_class
 
 
 def _get(canned: cases.Canned) -> Callable[[], list[Any]]:

@@ -19,7 +19,8 @@ def model_getattr(_original: None, _is_active: Callable[[], bool]) -> Callable[[
         if type(attributes) is LazyAttributes and attributes.load(name):
             return _stored(attributes, name)
         # This raises the error that there was.
-        return type(self).__getattribute__(self, name)
+        kind: Any = type(self)
+        return kind.__getattribute__(self, name)
 
     return __getattr__
 

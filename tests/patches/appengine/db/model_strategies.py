@@ -336,7 +336,7 @@ def _change(draw: DrawFn, proto: Any, names: list[str]) -> None:
         entries.extend(copies)
 
 
-ANYTHING = st.one_of(DYNAMIC, _PLACES, _USERS, st.just([]))
+ANYTHING: Values = st.one_of(DYNAMIC, _PLACES, _USERS, st.just([]))
 
 
 @st.composite

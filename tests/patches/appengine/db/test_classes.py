@@ -59,7 +59,8 @@ def test_a_class_that_changes() -> None:
     Pair.of(raw).both(lambda model: model.other)
     Changing._name = "of the class"
     Pair.of(raw).both(lambda model: model._name)
-    Changing.__init__ = lambda self, *args, **kwds: db.Model.__init__(self, *args, **kwds)
+    changing: Any = Changing
+    changing.__init__ = lambda *args, **kwds: db.Model.__init__(*args, **kwds)
     assert not is_lazy(lazy_model(raw))
     Pair.of(raw).agree()
 

@@ -34,7 +34,8 @@ BAD: dict[str, dict[str, Any]] = {
 def _malformed() -> bytes:
     proto = entity_pb2.EntityProto.FromString(raw_entity("Strict", **GOOD))
     next(entry for entry in proto.property if entry.name == "number").value.stringValue = b"\xff"
-    return proto.SerializeToString()
+    raw: bytes = proto.SerializeToString()
+    return raw
 
 
 CASES = {name: raw_entity("Strict", **{**GOOD, **values}) for name, values in BAD.items()}

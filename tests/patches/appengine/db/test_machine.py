@@ -23,7 +23,7 @@ PICKS = st.integers(0, 14)
 
 
 def _converts(stored: Stored) -> bool:
-    return seen(lambda: stock_model(stored.raw))[0] != "raised"
+    return bool(seen(lambda: stock_model(stored.raw))[0] != "raised")
 
 
 class Twins(RuleBasedStateMachine):

@@ -124,7 +124,8 @@ def test_a_value_that_db_writes_in_another_form(name: str, value: Any) -> None:
 def _is_sent(raw: bytes, name: str) -> bool:
     model = lazy_model(raw)
     with patched():
-        return seen(lambda: written(model))[0] != "raised"
+        result = seen(lambda: written(model))
+    return bool(result[0] != "raised")
 
 
 def test_properties_that_are_indexed_otherwise_now() -> None:
