@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from lazyentity.bench.measure import appengine
+from lazyentity.bench.measure import appengine, appengine_db
 
-_CASES = [make() for make in appengine.select(appengine.CALLS, appengine.READS)]
+_CALLS = (*appengine.CALLS, *appengine_db.CALLS)
+_CASES = [make() for make in appengine.select(_CALLS, appengine.READS)]
 
 
 @pytest.mark.benchmark(disable_gc=True)

@@ -1,0 +1,34 @@
+"""The benchmark of models does the reads that it names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import lazyentity
+from lazyentity.bench.measure import appengine, appengine_db
+from tests.patches.appengine.db.pairs import is_lazy
+from tests.patches.appengine.test_benchmark import ONCE
+
+CASES = {
+    f"{case.call.name}-{case.read}": case
+    for case in (make() for make in appengine.select(appengine_db.CALLS, appengine.READS))
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+def test_measures(case: Any) -> None:
+    line = appengine.measure(case, ONCE)
+    assert (line.mix, line.properties, line.read) == (case.call.name, 100, case.read)
+    assert not lazyentity.patched()
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+def test_reads_what_it_says(case: Any) -> None:
+    with appengine.tasks(case) as tasks, appengine.CONTEXTS["lazy"]():
+        (first, *_) = tasks["lazy"]()
+        assert is_lazy(first)
+        properties = first.properties().values()
+        made = [prop for prop in properties if dict.__contains__(vars(first), f"_{prop.name}")]
+        assert len(made) == {"0": 0, "4": 4, "all": 100}[case.read]
