@@ -9,7 +9,8 @@ many steps at a time as there are cores, each with its tests in one process.
 Every test of the library runs
 
 - on each Python: with the newest requirements, but on the oldest Python with the lowest ones, and
-  there with the newest ones if it needs what the lowest ones leave out: ndb, or the libraries that
+  there with the newest ones if it needs what the lowest ones leave out: the clients that are
+  extras, or the libraries that
   have adapters or need none;
 - with the newest requirements and with the lowest ones;
 - with each backend, on the current Python.
