@@ -86,13 +86,16 @@ _NO_CONTEXTS: Mapping[str, Context] = {}
 def collector_off() -> Iterator[None]:
     """Keep the cyclic garbage collector from running by itself; put it back afterwards."""
     was_enabled = gc.isenabled()
+    was_frozen = gc.get_freeze_count() > 0
     gc.collect()
     gc.freeze()
     gc.disable()
     try:
         yield
     finally:
-        gc.unfreeze()
+        # Unfreezing would include what the caller froze.
+        if not was_frozen:
+            gc.unfreeze()
         if was_enabled:
             gc.enable()
 

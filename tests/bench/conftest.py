@@ -8,6 +8,11 @@ from google.cloud.datastore import Entity
 from lazyentity.bench.measure import sides
 
 
+@pytest.fixture(autouse=True)
+def _only_new_objects(only_new_objects: None) -> None:
+    """Measuring begins with a collection."""
+
+
 @pytest.fixture
 def wrong_lazy_side(monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes the lazy side give another value of text_000 than stock."""

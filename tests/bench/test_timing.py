@@ -108,14 +108,16 @@ def test_context_is_entered_while_no_clock_runs(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("enabled", [True, False])
-def test_collector_is_off_while_timing_and_put_back(enabled: bool) -> None:
-    """Automatic collection is off inside tasks, and afterwards as it was before."""
+@pytest.mark.parametrize("frozen", [True, False])
+def test_collector_is_off_while_timing_and_put_back(enabled: bool, frozen: bool) -> None:
+    """Automatic collection is off inside tasks, and the collector afterwards as it was before."""
     was_enabled = gc.isenabled()
     (gc.enable if enabled else gc.disable)()
+    (gc.freeze if frozen else gc.unfreeze)()
     try:
         timed = interleave({"ask": gc.isenabled}, FEW)
         assert timed["ask"].last is False
         assert gc.isenabled() is enabled
-        assert gc.get_freeze_count() == 0
+        assert (gc.get_freeze_count() > 0) is frozen
     finally:
         (gc.enable if was_enabled else gc.disable)()

@@ -154,6 +154,7 @@ def retained_by(read: Callable[[], object]) -> int:
         tracemalloc.stop()
 
 
+@pytest.mark.usefixtures("only_new_objects")
 @pytest.mark.parametrize(("names", "size"), [(1, 20), (20, 20), (5, 1500)])
 def test_ever_new_names(lazy_type: type[LazyEntity], names: int, size: int) -> None:
     """The bound is in bytes, of long names as of short ones; names that come once take nothing."""

@@ -16,6 +16,8 @@ import pytest
 from lazyentity import LazyEntity
 from tests.support.strategies.samples import serialise
 
+pytestmark = pytest.mark.usefixtures("only_new_objects")
+
 RAW = serialise(
     {"inner": {"deep": 1}, "many": [1, 2], "text": "t", "more": "u"},
     meanings={"many": (9, [None, None]), "text": 15, "more": 15},
@@ -30,14 +32,6 @@ READS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "more": lambda entity: {"more": entity["more"]},
     "items": lambda entity: dict(entity.items()),
 }
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _only_new_objects() -> Iterator[None]:
-    """Limit collections to the objects of these tests, for speed."""
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @contextmanager

@@ -161,6 +161,7 @@ def held_by(make: Callable[[], list[Any]]) -> int:
         tracemalloc.stop()
 
 
+@pytest.mark.usefixtures("only_new_objects")
 @pytest.mark.parametrize("partial", [False, True])
 def test_memory(lazy_type: type[LazyEntity], partial: bool) -> None:
     """Entities of 100 properties with 2 read take less than a third when they are detached."""
@@ -179,6 +180,7 @@ def test_memory(lazy_type: type[LazyEntity], partial: bool) -> None:
     assert detached < lazy / 3
 
 
+@pytest.mark.usefixtures("only_new_objects")
 def test_memory_with_embedded_entities(lazy_type: type[LazyEntity]) -> None:
     """An embedded entity that is kept does not keep the bytes around it."""
     inner = Entity()
@@ -201,6 +203,7 @@ def test_memory_with_embedded_entities(lazy_type: type[LazyEntity]) -> None:
     assert held_by(embedded) < lazy / 3
 
 
+@pytest.mark.usefixtures("only_new_objects")
 def test_the_original_is_not_referred_to(lazy_type: type[LazyEntity]) -> None:
     """A detached entity keeps neither the original nor its bytes."""
 

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 from tests.conftest import IMPLEMENTATIONS, INSTALLED
 from tests.support import interruption_program
+from tests.support.forks import run
 
 pytestmark = pytest.mark.any_backend
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
@@ -23,13 +19,6 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.parametrize("interruption", ["forks", "signals", "finalizers"])
 def test_reads_in_the_middle_of_reads(interruption: str, client: str, backend: str) -> None:
     """Entities with new names are read, wherever the reading of others was interrupted."""
-    finished = subprocess.run(
-        [sys.executable, "-m", interruption_program.__name__, interruption, client],
-        cwd=ROOT,
-        env={**os.environ, "LAZYENTITY_BACKEND": backend},
-        capture_output=True,
-        text=True,
-        timeout=2 * interruption_program.DEADLINE_SECONDS,
-        check=False,
-    )
+    program = ("-m", interruption_program.__name__, interruption, client)
+    finished = run(*program, LAZYENTITY_BACKEND=backend)
     assert finished.returncode == 0, finished.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -24,6 +25,14 @@ def frequent_switches() -> Iterator[None]:
     """Threads take turns as often as the interpreter can let them."""
     with switching_often():
         yield
+
+
+@pytest.fixture
+def only_new_objects() -> Iterator[None]:
+    """Limit collections of garbage to the objects of the test, for speed."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture(scope="session")

@@ -20,6 +20,8 @@ from lazyentity.bench.measure import end_to_end_models, models, verify
 from lazyentity.bench.measure.timing import Budget
 from lazyentity.bench.report import goals, readme, terminal
 
+pytestmark = pytest.mark.usefixtures("only_new_objects")
+
 ONCE = Budget(seconds=0, min_rounds=1, max_rounds=1, sample_seconds=0)
 
 
