@@ -51,11 +51,11 @@ class Place:
         return self._function() is not None and not self.is_own()
 
     def _function(self) -> Any:
-        """Return the attribute, or the function of a static method; None if there is none."""
+        """Return the attribute, or the function of a static or class method; None if there is none."""
         value: Any = sys.modules[self.module]
         for name in self.path.split("."):
             value = getattr(value, name, None)
-        return value
+        return getattr(value, "__func__", value)
 
 
 class Seam(Place):

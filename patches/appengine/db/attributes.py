@@ -37,11 +37,11 @@ ABSENT = object()
 """In place of the value of a property that the entity lacks."""
 
 
-def value_for(prop: Any, value: Any, entity: Any) -> Any:
+def value_for(prop: Any, value: Any, is_projection: bool) -> Any:
     """Return the value that db gives the property of a model, of that of its entity."""
     if value is ABSENT:
         return prop.default_value()
-    if entity.is_projection():
+    if is_projection:
         return prop.make_value_from_datastore_index_value(value)
     return prop.make_value_from_datastore(value)
 
@@ -55,7 +55,10 @@ class LazyAttributes(dict[str, Any]):
     lazyentity.
     """
 
-    __slots__ = ("_plan", "_source")
+    __slots__ = ("_is_projection", "_plan", "_source")
+
+    _is_projection: bool | None
+    """Whether the entity is one; None, if nobody has asked yet."""
 
     _plan: Plan
     """That of the model's class; :data:`NOTHING`, once all attributes are here."""
@@ -89,7 +92,7 @@ class LazyAttributes(dict[str, Any]):
         name = prop.name
         if name in source._index.shape.ordinals:
             value = original_value(source, name)
-        elif source.is_projection():
+        elif self.is_projection():
             return False
         else:
             value = ABSENT
@@ -107,7 +110,7 @@ class LazyAttributes(dict[str, Any]):
             prop: the property.
             value: that of the entity.
         """
-        value = prop.validate(value_for(prop, value, self._source))
+        value = prop.validate(value_for(prop, value, self.is_projection()))
         name = prop._attr_name()
         if isinstance(prop, db.ReferenceProperty):
             resolved = None if value is None or isinstance(value, db.Key) else value
@@ -115,6 +118,13 @@ class LazyAttributes(dict[str, Any]):
             value = value if resolved is None else value.key()
         # Last: another thread may ask for this one.
         _keep(self, name, value)
+
+    def is_projection(self) -> bool:
+        """Say whether the entity is a projection, without looking at its bytes again."""
+        known = self._is_projection
+        if known is None:
+            known = self._is_projection = self._source.is_projection()
+        return known
 
     def load_all(self) -> None:
         """Load all attributes that are missing."""

@@ -72,6 +72,7 @@ def _lazy_model(model_class: Any, entity: Any) -> Any:
         if dynamic is None:
             return None
     attributes = _new_attributes(LazyAttributes)
+    attributes._is_projection = None
     attributes._plan = plan
     attributes._source = entity
     _fill(attributes, SET_BY_DB, _entity=entity, _Model__namespace=entity.namespace())
@@ -111,14 +112,14 @@ def _load_at_once(model: Any, attributes: Any, plan: Plan, entity: Any) -> None:
         if prop.name not in entity:
             attributes.make(prop)
     for prop in plan.at_once:
-        _set_at_once(model, prop, entity)
+        _set_at_once(model, prop, entity, attributes.is_projection())
 
 
-def _set_at_once(model: Any, prop: Any, entity: Any) -> None:
+def _set_at_once(model: Any, prop: Any, entity: Any, is_projection: bool) -> None:
     value = dict.get(entity, prop.name, ABSENT)
-    if value is ABSENT and entity.is_projection():
+    if value is ABSENT and is_projection:
         return
     if value is UNDECODED:
         value = entity[prop.name]
     with contextlib.suppress(db.DerivedPropertyError):
-        prop.__set__(model, value_for(prop, value, entity))
+        prop.__set__(model, value_for(prop, value, is_projection))

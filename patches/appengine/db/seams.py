@@ -9,13 +9,23 @@ from typing import Final
 
 from lazyentity.patches.appengine.db.lasting import LastingSeam
 from lazyentity.patches.client import Client
-from lazyentity.patches.registry import Seam, calling, replacing
+from lazyentity.patches.registry import Place, Seam, calling, replacing
 
 _DB = "google.appengine.ext.db"
+
+_CONVERSION = Seam(
+    _DB, "Model.from_entity", replacing("appengine.db.models", "from_entity"), yields=True
+)
 
 PART: Final = Client(
     name="appengine.db",
     waits_for_import=_DB,
+    conversion=_CONVERSION,
+    reading=(
+        _CONVERSION,
+        Place(_DB, "Model._load_entity_values"),
+        Place(_DB, "Expando._load_entity_values"),
+    ),
     seams=[
         LastingSeam(_DB, "Model.__getattr__", replacing("appengine.db.reading", "model_getattr")),
         LastingSeam(
@@ -23,7 +33,7 @@ PART: Final = Client(
         ),
         Seam(_DB, "Model._to_entity", calling("appengine.db.writing", "to_entity")),
         Seam(_DB, "Expando._to_entity", calling("appengine.db.writing", "expando_to_entity")),
-        Seam(_DB, "Model.from_entity", replacing("appengine.db.models", "from_entity")),
+        _CONVERSION,
     ],
     uses={
         _DB: (
