@@ -51,7 +51,7 @@ class Place:
         return self._function() is not None and not self.is_own()
 
     def _function(self) -> Any:
-        """Return the attribute, or the function of a static or class method; None if there is none."""
+        """Return the attribute, or the function of a static or class method; None if missing."""
         value: Any = sys.modules[self.module]
         for name in self.path.split("."):
             value = getattr(value, name, None)
