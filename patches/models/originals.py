@@ -30,8 +30,7 @@ class Originals:
 
     def own(self, kind: Any, name: str) -> Any:
         """Return the client's own function of a method of a class; if replaced, a new object."""
-        method = inspect.getattr_static(kind, name)
-        function = method.__func__ if type(method) in (classmethod, staticmethod) else method
+        function = function_of(kind, name)
         return function if self.is_own(function) else object()
 
     def methods(self, kind: Any, *names: str) -> Methods:
@@ -66,6 +65,12 @@ class Methods:
     def are_those_of_instance(self, instance: Any) -> bool:
         """Say whether an instance has these methods, none of its own."""
         return vars(instance).keys().isdisjoint(self._names) and self.are_those_of(type(instance))
+
+
+def function_of(kind: Any, name: str) -> Any:
+    """Return the function of a method, which may be a class method or a static one."""
+    method = inspect.getattr_static(kind, name)
+    return method.__func__ if type(method) in (classmethod, staticmethod) else method
 
 
 def is_method_of(function: Any, method: Any) -> bool:

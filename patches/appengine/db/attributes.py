@@ -86,6 +86,11 @@ class LazyAttributes(dict[str, Any]):
                 f"AttributeError ({error})"
             ) from error
 
+    def has(self, attribute: str) -> bool:
+        """Say whether an attribute is here, after making its value if it is missing."""
+        # Another thread may have made it, and all others.
+        return self.load(attribute) or _has(self, attribute)
+
     def make(self, prop: Any) -> bool:
         """As :meth:`load`, for a property, with the errors of db alone."""
         source = self._source

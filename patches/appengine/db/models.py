@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable
-from types import MethodType
 from typing import Any
 
 from google.appengine.ext import db
@@ -27,6 +26,7 @@ from lazyentity.patches.appengine.db.attributes import (
 from lazyentity.patches.appengine.db.originals import own
 from lazyentity.patches.appengine.db.plans import SET_BY_DB, Plan, is_dynamic, plan_for
 from lazyentity.patches.appengine.entities import LazyEntity
+from lazyentity.patches.models.originals import is_method_of
 
 _poly_from_entity = own(polymodel.PolyModel, "from_entity")
 
@@ -47,7 +47,7 @@ def from_entity(original: Any, is_active: Callable[[], bool]) -> Any:
         if type(entity) is LazyEntity and is_active():
             method = cls.from_entity
             # A method of the class's own has to get what db makes.
-            if type(method) is MethodType and method.__func__ in (from_entity, _poly_from_entity):
+            if is_method_of(from_entity, method) or is_method_of(_poly_from_entity, method):
                 model = _lazy_model(cls, entity)
                 if model is not None:
                     return model

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import inspect
 from types import FunctionType
 from typing import Any
 
 from google.appengine.ext import db
 from google.appengine.ext.db import polymodel
 
-from lazyentity.patches.registry import is_of
+from lazyentity.patches.models.originals import Originals, function_of
 
-
-def function_of(kind: Any, name: str) -> Any:
-    """Return the function of a method, which may be a class method or a static one."""
-    method = inspect.getattr_static(kind, name, None)
-    return method.__func__ if type(method) in (classmethod, staticmethod) else method
+_ORIGINALS = Originals(db, polymodel)
 
 
 def own(kind: Any, name: str) -> Any:
-    """Return what stands for a method of a class of db; if it was replaced, a new object."""
+    """Return what stands for a method of a class of db; if it was replaced, a new object.
+
+    It may be a method of ``object``.
+    """
     found = function_of(kind, name)
-    is_replaced = type(found) is FunctionType and not (is_of(db, found) or is_of(polymodel, found))
-    return object() if is_replaced else found
+    return found if type(found) is not FunctionType else _ORIGINALS.own(kind, name)

@@ -16,7 +16,8 @@ from google.appengine.ext.db import polymodel
 
 from lazyentity.codec.cache import BoundedCache
 from lazyentity.codec.limits import MAX_BYTES, learned_bytes
-from lazyentity.patches.appengine.db.originals import function_of, own
+from lazyentity.patches.appengine.db.originals import own
+from lazyentity.patches.models.originals import function_of
 
 _plain_sets = frozenset(own(kind, "__set__") for kind in (db.Property, db.ReferenceProperty))
 _attr_name = own(db.Property, "_attr_name")

@@ -16,7 +16,7 @@ def model_getattr(_original: None, _is_active: Callable[[], bool]) -> Callable[[
 
     def __getattr__(self: Any, name: str) -> Any:  # noqa: N807  # its name
         attributes = _getattribute(self, "__dict__")
-        if type(attributes) is LazyAttributes and attributes.load(name):
+        if type(attributes) is LazyAttributes and attributes.has(name):
             return _stored(attributes, name)
         # This raises the error that there was.
         kind: Any = type(self)
@@ -32,7 +32,7 @@ def expando_getattr(
 
     def __getattr__(self: Any, key: str) -> Any:  # noqa: N807  # its name
         attributes = _getattribute(self, "__dict__")
-        if type(attributes) is LazyAttributes and attributes.load(key):
+        if type(attributes) is LazyAttributes and attributes.has(key):
             return _stored(attributes, key)
         return original(self, key)
 

@@ -12,7 +12,8 @@ from google.appengine.ext import db
 
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.patches.appengine.db.attributes import DynamicProperties, LazyAttributes
-from lazyentity.patches.appengine.db.originals import function_of, own
+from lazyentity.patches.appengine.db.originals import own
+from lazyentity.patches.models.originals import function_of
 
 _found = dict.get
 _RAW_MEANINGS = datastore_types._RAW_PROPERTY_MEANINGS
