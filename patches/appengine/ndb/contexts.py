@@ -2,37 +2,47 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 from google.appengine.ext.ndb import eventloop, tasklets, utils
 
 from lazyentity.patches.appengine.ndb.debugging import Text
+from lazyentity.patches.appengine.ndb.originals import is_own
 
 
-def add(_original: Callable[..., Any], batcher: Any, arg: Any, options: Any = None) -> Any:
-    """Add a call to a batch; return its future.
+def add(original: Callable[..., Any], is_active: Callable[[], bool]) -> Callable[..., Any]:
+    """Replace ``AutoBatcher.add``, which adds a call to a batch.
 
     ndb itself makes a text of every call, for its future to show. That of a ``put`` shows the whole
     model, and so reads all of it.
 
     Args:
-        batcher: ndb's own ``AutoBatcher``.
-        arg: the argument of the call.
-        options: those of the batch.
+        original: ndb's own method.
+        is_active: says whether ndb is patched.
     """
-    future = tasklets.Future(Text("{}.add({}, {})".format, batcher, arg, options))
-    queues = batcher._queues
-    calls = queues.get(options)
-    if calls is None:
-        utils.logging_debug(
-            "AutoBatcher(%s): creating new queue for %r", batcher._todo_tasklet.__name__, options
-        )
-        if not queues:
-            eventloop.add_idle(batcher._on_idle)
-        calls = queues[options] = []
-    calls.append((future, arg))
-    if len(calls) >= batcher._limit:
-        del queues[options]
-        batcher.run_queue(options, calls)
-    return future
+    if not is_own(original):
+        return original
+
+    @functools.wraps(original)
+    def add(self: Any, arg: Any, options: Any = None) -> Any:
+        if not is_active():
+            return original(self, arg, options)
+        future = tasklets.Future(Text("{}.add({}, {})".format, self, arg, options))
+        queues = self._queues
+        calls = queues.get(options)
+        if calls is None:
+            utils.logging_debug(
+                "AutoBatcher(%s): creating new queue for %r", self._todo_tasklet.__name__, options
+            )
+            if not queues:
+                eventloop.add_idle(self._on_idle)
+            calls = queues[options] = []
+        calls.append((future, arg))
+        if len(calls) >= self._limit:
+            del queues[options]
+            self.run_queue(options, calls)
+        return future
+
+    return add

@@ -16,9 +16,9 @@ from google.appengine.ext.ndb import utils
 _MARK = "__ndb_debug__"
 _SKIP = "SKIP"
 
-# Whether the code of a function has a variable of that name, by the identity of the code.
-_MARKED: dict[int, tuple[CodeType, bool]] = {}
-_MOST_MARKED = 4096
+# The codes of functions that have no variable of that name, by their identity.
+_UNMARKED: dict[int, CodeType] = {}
+_MOST_UNMARKED = 4096
 
 
 class Text:
@@ -40,15 +40,20 @@ class Text:
 
 
 class _Stack:
-    """The lines of :func:`get_stack`."""
+    """The lines of :func:`get_stack`.
 
-    __slots__ = ("_frames",)
+    Args:
+        found: of each function its code, how far it has come, and the variable for debugging.
+    """
 
-    def __init__(self, frames: list[tuple[CodeType, int, Any]]) -> None:
-        self._frames = frames
+    __slots__ = ("_found",)
+
+    def __init__(self, found: list[Any]) -> None:
+        self._found = found
 
     def __iter__(self) -> Iterator[str]:
-        for code, instruction, debug in self._frames:
+        each = iter(self._found)
+        for code, instruction, debug in zip(each, each, each, strict=True):
             line = _code_info(code, instruction)
             yield line if debug is None else f"{line} # {debug}"
 
@@ -69,47 +74,53 @@ def get_stack(original: Callable[..., Any], is_active: Callable[[], bool]) -> Ca
         __ndb_debug__ = _SKIP
         if not utils.DEBUG or not is_active():
             return original(limit)
-        frames: list[tuple[CodeType, int, Any]] = []
+        found: list[Any] = []
         frame: Any = sys._getframe(1)
-        while frame is not None and len(frames) < limit:
+        while limit > 0 and frame is not None:
             code = frame.f_code
-            marked = _MARKED.get(id(code))
-            if marked is None:
-                marked = _find_mark(code)
-            debug = frame.f_locals.get(_MARK) if marked[1] else None
+            debug = None
+            if id(code) not in _UNMARKED and _is_marked(code):
+                debug = frame.f_locals.get(_MARK)
             if debug is None or debug != _SKIP:
-                frames.append((code, frame.f_lasti, debug))
+                found += code, frame.f_lasti, debug
+                limit -= 1
             frame = frame.f_back
-        return _Stack(frames)
+        return _Stack(found)
 
     return get_stack
 
 
-def _find_mark(code: CodeType) -> tuple[CodeType, bool]:
-    if len(_MARKED) >= _MOST_MARKED:
-        _MARKED.clear()
+def _is_marked(code: CodeType) -> bool:
     # Modules have it among their names, if at all.
     variables = (*code.co_varnames, *code.co_cellvars, *code.co_freevars, *code.co_names)
-    marked = _MARKED[id(code)] = code, _MARK in variables
-    return marked
+    if _MARK in variables:
+        return True
+    if len(_UNMARKED) >= _MOST_UNMARKED:
+        _UNMARKED.clear()
+    _UNMARKED[id(code)] = code
+    return False
 
 
-def gen_info(original: Callable[..., Any], generator: Any) -> Any:
-    """Describe a generator.
+def gen_info(original: Callable[..., Any], is_active: Callable[[], bool]) -> Callable[..., Any]:
+    """Replace ``gen_info``, which describes the generator of a tasklet.
 
     Args:
-        original: ndb's own ``gen_info``.
-        generator: that of a tasklet.
+        original: ndb's own.
+        is_active: says whether ndb is patched.
     """
-    frame = generator.gi_frame
-    if frame is None or not utils.DEBUG:
-        return original(generator)
-    instruction = frame.f_lasti
-    if generator.gi_running:
-        state = "running"
-    else:
+
+    @functools.wraps(original)
+    def gen_info(gen: Any) -> Any:
+        frame = gen.gi_frame
+        if frame is None or not utils.DEBUG or not is_active():
+            return original(gen)
+        instruction = frame.f_lasti
         state = "initial" if instruction < 0 else "suspended"
-    return Text(_describe, state, frame.f_code, instruction)
+        return Text(
+            _describe, "running" if gen.gi_running else state, frame.f_code, instruction
+        )
+
+    return gen_info
 
 
 def _describe(state: str, code: CodeType, instruction: int) -> str:

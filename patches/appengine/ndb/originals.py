@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from google.appengine.ext.ndb import key, model, polymodel
+from google.appengine.ext.ndb import context, key, model, polymodel
 
 from lazyentity.patches.models.originals import Originals
 
-ORIGINALS: Final = Originals(model, polymodel, key)
+ORIGINALS: Final = Originals(model, polymodel, key, context)
 
 is_own = ORIGINALS.is_own
 own = ORIGINALS.own

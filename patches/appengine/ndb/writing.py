@@ -14,8 +14,6 @@ from lazyentity.patches.appengine.messages import EntityProto
 from lazyentity.patches.appengine.ndb.forms import writing_of
 from lazyentity.patches.appengine.ndb.values import LazyValues
 
-_found = dict.get
-
 
 def prepare_for_put(original: Callable[[Any], None], entity: Any) -> None:
     """Have the properties of a model change their values before it is written.
@@ -61,12 +59,10 @@ def to_pb(
     if not allow_partial and writing.has_required:
         entity._check_initialized()
     unread, others = kept.names, kept.others
-    read = [
-        name
-        for name, stored in zip(kept.names, kept.stored, strict=True)
-        if _found(values, stored) is not UNDECODED
-    ]
-    if read:
+    undecoded = {stored for stored, value in dict.items(values) if value is UNDECODED}
+    if len(undecoded) < len(values._plan.template):
+        pairs = zip(kept.names, kept.stored, strict=True)
+        read = [name for name, stored in pairs if stored not in undecoded]
         were_read = frozenset(read)
         unread = [name for name in unread if name not in were_read]
         others = sorted([*others, *read])
