@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from google.appengine.ext.ndb import context, key, model, polymodel
+from google.appengine.ext.ndb import context, key, model, polymodel, utils
 
 from lazyentity.patches.models.originals import Originals
 
-ORIGINALS: Final = Originals(model, polymodel, key, context)
+ORIGINALS: Final = Originals(model, polymodel, key, context, utils)
 
 is_own = ORIGINALS.is_own
 own = ORIGINALS.own
