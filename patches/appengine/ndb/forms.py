@@ -180,11 +180,21 @@ class Writing:
         preparing: the names of the properties that may change before they are written, in order.
     """
 
-    __slots__ = ("_all", "_forms", "_is_own", "_kept", "_orphans", "has_required", "preparing")
+    __slots__ = (
+        "_all",
+        "_defined",
+        "_forms",
+        "_is_own",
+        "_kept",
+        "_orphans",
+        "has_required",
+        "preparing",
+    )
 
     def __init__(self, model_class: Any, plan: Any) -> None:
         defined = model_class._properties
-        self._all = set(defined if plan.properties is None else plan.properties)
+        self._defined = frozenset(defined)
+        self._all = self._defined.union(plan.properties or ())
         self._is_own = all(
             is_one_of(_SERIALIZING, type(prop)._serialize) for prop in defined.values()
         )
@@ -219,7 +229,7 @@ class Writing:
             by_name.setdefault(name, []).append(forms[SIZE * position : SIZE * (position + 1)])
         for name, found in by_name.items():
             allowed, is_repeated = self._forms.get(name, _NONE)
-            if name not in self._forms and self._orphans and "." not in name:
+            if name in self._all and name not in self._defined:
                 field, _, flags, _ = found[0]
                 is_repeated = bool(flags & MULTIPLE)
                 allowed = self._orphans[bytes((field, flags & MULTIPLE))]
