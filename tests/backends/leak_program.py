@@ -38,6 +38,9 @@ from fuzz.seeds import RESPONSES
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.encoding import _contents_of
 from tests.backends.backends import NATIVE, REFUSALS
+from tests.backends.indexes import NATIVE as PROPERTY_INDEX
+from tests.backends.indexes import SAMPLE
+from tests.backends.indexes import described as everything_about
 from tests.backends.malformed import MALFORMED, entity_of
 from tests.backends.responses import SPLITTERS, native_results
 from tests.support.stock import EntityMessage, stock_entity
@@ -170,6 +173,14 @@ def _split(raw: bytes) -> None:
         _refusable(split, native_results, raw)
 
 
+def _indexed(raw: bytes) -> None:
+    index = PROPERTY_INDEX.of(raw)
+    if index is not None:
+        everything_about(index)
+        for name in index.names:
+            index.value(name, True)
+
+
 _MIXED_FLAGS = wire.message(
     VALUE.array_value,
     wire.message(
@@ -225,6 +236,8 @@ PATHS: dict[str, tuple[Use, bytes]] = {
     "lookup": (_split, RESPONSES[0]),
     "query": (_split, RESPONSES[1]),
     "torn response": (_split, RESPONSES[0][:-1]),
+    "index": (_indexed, SAMPLE),
+    "torn index": (_indexed, SAMPLE[:-1]),
     **{name: (lambda raw: _refusable(_everything, raw), raw) for name, raw in MALFORMED.items()},
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from google.appengine.api import datastore_types
@@ -56,7 +57,7 @@ class Twins(RuleBasedStateMachine):
 
     def name(self, pick: int) -> str:
         """One of the present names and two absent ones."""
-        names = [*sorted(self.stock), "absent", "a"]
+        names: list[str] = [*sorted(self.stock), "absent", "a"]
         return names[pick % len(names)]
 
     def both(self, operation: Callable[[Any], Any], *reads: str) -> None:
@@ -160,6 +161,7 @@ class Twins(RuleBasedStateMachine):
     def detach(self, partial: bool) -> None:
         """The detached entity has what was read."""
         read = lazyentity.decoded(self.lazy)
+        detached: Any
         (detached,) = lazyentity.detach([self.lazy], partial=partial)
         assert described(list(detached.values())) == described([self.stock[name] for name in read])
         assert list(detached) == list(read)
@@ -174,6 +176,5 @@ class Twins(RuleBasedStateMachine):
 
 
 def test_machine(index_type: Any) -> None:
-    run_state_machine_as_test(
-        lambda: Twins(index_type), settings=settings(max_examples=50, stateful_step_count=20)
-    )
+    machine: Any = partial(Twins, index_type)
+    run_state_machine_as_test(machine, settings=settings(max_examples=50, stateful_step_count=20))
