@@ -15,8 +15,8 @@ from typing import Final
 SIZE: Final = 4
 """The bytes of a form."""
 
-PROPERTY: Final = 0x72
-RAW_PROPERTY: Final = 0x7A
+PROPERTY_TAG: Final = 0x72
+RAW_PROPERTY_TAG: Final = 0x7A
 
 OTHER_MEANING: Final = 0xFF
 """In place of a meaning that does not fit into the byte."""
@@ -127,6 +127,8 @@ def _varint(raw: bytes, at: int) -> tuple[int, int]:
         number |= (raw[at] & 0x7F) << shift
         shift += 7
         at += 1
+    if shift > 63 or (shift == 63 and raw[at] > 1):
+        raise IndexError("a number of more than 64 bits")
     return number | raw[at] << shift, at + 1
 
 

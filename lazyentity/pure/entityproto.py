@@ -12,7 +12,7 @@ from typing import Any
 from google.protobuf.message import DecodeError
 
 from lazyentity.codec.entityproto import Names, Parts
-from lazyentity.codec.forms import PROPERTY, RAW_PROPERTY, form_of
+from lazyentity.codec.forms import PROPERTY_TAG, RAW_PROPERTY_TAG, form_of
 from lazyentity.codec.undecoded import UNDECODED, undecoded_template
 from lazyentity.pure.index import Split, empty_split, keeper
 from lazyentity.pure.shapes import EMPTY, Shape, known_shape, new_shape
@@ -146,7 +146,7 @@ class PropertyIndex:
         """Return the form of each property, in wire order: see :mod:`lazyentity.codec.forms`."""
         properties, indexed = self._parts()
         return b"".join(
-            form_of(each, PROPERTY if ordinal < indexed else RAW_PROPERTY)
+            form_of(each, PROPERTY_TAG if ordinal < indexed else RAW_PROPERTY_TAG)
             for ordinal, each in enumerate(properties)
         )
 

@@ -60,6 +60,7 @@ def assert_same_index(raw: bytes) -> None:
     for name in native.names:
         for text in (True, False):
             native.value(name, text)
+            native.contents(name, 24, text)
     if pure is not None:
         assert found == described(pure)
 
@@ -78,4 +79,6 @@ def described(index: Any) -> Any:
         [index.has_meaning(number) for number in (15, 18)],
         [(index.properties(name), index.fields([name])) for name in index.names],
         index.fields(index.names),
+        index.forms(),
+        index.entry_names(),
     )

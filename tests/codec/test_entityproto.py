@@ -26,7 +26,19 @@ OTHERS = [
 
 names = st.sampled_from([b"a", b"b", b"name", "été".encode(), b""])
 values = st.sampled_from(
-    [b"", b"\x08\x07", b"\x10\x01", b"\x1a\x01x", b"\x21abcdefgh", b"\x2b\x31abcdefgh\x2c"]
+    [
+        b"",
+        b"\x08\x07",
+        b"\x10\x01",
+        b"\x1a\x01x",
+        b"\x21abcdefgh",
+        b"\x2b\x31abcdefgh\x2c",
+        b"\x2b\x31abcdefgh\x39abcdefgh\x2c",
+        # Keys: one of each kind of element, and one with a database.
+        b"\x63\x6a\x01a\x73\x7a\x01K\x80\x01\x05\x74\x73\x7a\x01K\x8a\x01\x01n\x74\x64",
+        b"\x63\x6a\x01a\x73\x7a\x01K\x74\xa2\x01\x01s\x64",
+        b"\x63\x6a\x01a\x73\x7a\x01K\x74\xba\x01\x01d\x64",
+    ]
 )
 
 
@@ -35,7 +47,7 @@ def properties(draw: st.DrawFn) -> bytes:
     """A serialised property, mostly as protobuf writes one."""
     parts = [
         draw(st.sampled_from([b"", b"\x08\x0f", b"\x08\x12"])),
-        draw(st.sampled_from([b"", b"", field(2, b"uri")])),
+        draw(st.sampled_from([b"", b"", field(2, b"uri"), field(2, b"ZLIB")])),
         field(3, draw(names)),
         draw(st.sampled_from([b"\x20\x00", b"\x20\x01", b""])),
         field(5, draw(values)),
@@ -109,6 +121,39 @@ def test_plain_values(name: bytes, value: bytes, multiple: bool, text: bool) -> 
     else:
         assert found == ([expected] if multiple else expected)
         assert type(found[0] if multiple else found) is type(expected)
+
+
+@given(
+    meaning=st.sampled_from([b"", b"\x08\x0f", b"\x08\x18"]),
+    uri=st.sampled_from([b"", field(2, b"ZLIB")]),
+    value=values,
+    text=st.booleans(),
+)
+def test_contents(meaning: bytes, uri: bytes, value: bytes, text: bool) -> None:
+    """They are the value without a meaning, unless it is the one that is refused."""
+    plain = field(3, b"a") + b"\x20\x00" + field(5, value)
+    expected = NATIVE.of(field(PROPERTY, plain)).value("a", text)
+    found = NATIVE.of(field(PROPERTY, meaning + uri + plain)).contents("a", 24, text)
+    if uri or meaning == b"\x08\x18" or expected is UNDECODED:
+        assert found is UNDECODED
+    else:
+        assert (type(found), found) == (type(expected), expected)
+
+
+FORMS = {
+    b"\x08\x07": b"\x72\x00\x00\x08",
+    b"\x1a\x01x": b"\x72\x00\x00\x1a",
+    b"": b"\x72\x00\x00\x00",
+    b"\x08\x07\x10\x01": b"\x72\x00\x00\xff",
+}
+
+
+@pytest.mark.parametrize("index_type", INDEXES)
+@pytest.mark.parametrize(("value", "form"), FORMS.items())
+def test_forms(index_type: Any, value: bytes, form: bytes) -> None:
+    raw = field(PROPERTY, field(3, b"a") + b"\x20\x00" + field(5, value))
+    assert index_type.of(raw).forms() == form
+    assert index_type.of(raw).entry_names() == ["a"]
 
 
 @pytest.mark.parametrize("index_type", INDEXES)

@@ -20,8 +20,8 @@ from lazyentity.codec.forms import (
     MULTIPLE,
     NULL,
     POINT,
-    PROPERTY,
-    RAW_PROPERTY,
+    PROPERTY_TAG,
+    RAW_PROPERTY_TAG,
     REFERENCE,
     SIZE,
     STRING,
@@ -132,7 +132,7 @@ def forms_of(prop: Any) -> frozenset[bytes]:
         or any(name.startswith("_db_") for name in vars(prop))
     ):
         return frozenset()
-    field = PROPERTY if prop._indexed else RAW_PROPERTY
+    field = PROPERTY_TAG if prop._indexed else RAW_PROPERTY_TAG
     flags = MULTIPLE if prop._repeated else 0
     found = {
         form(field, meaning, flags | (COMPRESSED if compressed else 0), contents)
@@ -149,7 +149,7 @@ def _forms_of_orphans() -> dict[bytes, frozenset[bytes]]:
     for is_indexed in (True, False):
         for is_repeated in (True, False):
             prop = model.GenericProperty("any", indexed=is_indexed, repeated=is_repeated)
-            field = PROPERTY if is_indexed else RAW_PROPERTY
+            field = PROPERTY_TAG if is_indexed else RAW_PROPERTY_TAG
             found[bytes((field, MULTIPLE if is_repeated else 0))] = forms_of(prop)
     return found
 
