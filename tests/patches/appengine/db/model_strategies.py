@@ -251,9 +251,9 @@ def shapes(draw: DrawFn) -> Shape:
     return Shape(defined, values)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Stored:
-    """An entity and the shape of its model."""
+    """A serialised entity, and the class that its models have."""
 
     shape: Shape
     raw: bytes

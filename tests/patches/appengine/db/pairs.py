@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
 from types import MethodType
 from typing import Any
 from unittest import mock
@@ -116,36 +118,32 @@ def seen(call: Callable[[], Any]) -> Any:
         return "raised", type(error), str(error)
 
 
+@dataclass
 class Pair:
-    """A model of each side, to which the same is done."""
+    """The model that db makes of an entity, and the lazy one."""
 
-    def __init__(self, stock: Any, lazy: Any) -> None:
-        self.stock = stock
-        self.lazy = lazy
+    stock: Any
+    lazy: Any
 
-    @classmethod
-    def of(cls, raw: bytes) -> Pair:
-        """Make the two of an entity that db can make a model of."""
-        return cls(stock_model(raw), lazy_model(raw))
+    @staticmethod
+    def of(raw: bytes) -> Pair:
+        """Make both of a serialised entity, which db must not refuse."""
+        return Pair(stock_model(raw), lazy_model(raw))
 
     def both(self, operation: Callable[[Any], Any]) -> Any:
-        """Apply ``operation`` to both and compare its results or errors; return the result."""
-        expected = seen(lambda: operation(self.stock))
+        """Do the same to both, and compare what that gives or raises."""
+        given = [seen(partial(operation, self.stock))]
         with patched():
-            actual = seen(lambda: operation(self.lazy))
-        assert actual == expected
-        return actual
+            given.append(seen(partial(operation, self.lazy)))
+        assert given[1] == given[0]
+        return given[0]
 
     def twins(self, operation: Callable[[Any], Any]) -> Pair | None:
-        """As :meth:`both`, for an operation that makes another model.
-
-        Returns:
-            The two that were made; None, if that failed.
-        """
+        """Make another model of each; None, if that failed."""
         made: list[Any] = []
         self.both(lambda model: made.append(operation(model)))
         return Pair(*made) if made else None
 
     def agree(self) -> None:
-        """Assert that the models are the same, all through."""
+        """Compare all that there is of both."""
         self.both(lambda model: model)

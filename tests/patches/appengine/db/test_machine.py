@@ -31,9 +31,9 @@ class Twins(RuleBasedStateMachine):
 
     @initialize(stored=ENTITIES.filter(_converts))
     def make(self, stored: Stored) -> None:
-        self.stored = stored
-        self.pair = Pair.of(stored.raw)
         self.others: list[Pair] = []
+        self.pair = Pair.of(stored.raw)
+        self.stored = stored
 
     def name(self, pick: int) -> str:
         """A name in the code, mostly of a property."""
