@@ -208,6 +208,9 @@ def test_writes_what_was_not_read_as_it_came(index_type: Any, message: Any) -> N
     for changed in names[::2]:
         entity[changed], plain[changed] = 5, 5
     entity["new"] = plain["new"] = datastore_types.Text("new")
+    if isinstance(outcome(plain._ToPb), tuple):
+        # The client reads some values of projections that it cannot write.
+        return
     sent, expected = entity._ToPb(), plain._ToPb()
     assert sent.key == expected.key
     assert sent.entity_group == expected.entity_group

@@ -123,7 +123,9 @@ def _fixed(kind: Any, values: Values, options: frozenset[str] = _UNINDEXED, **fi
 
 SORTS: dict[str, Sort] = {
     "integer": Sort(ndb.IntegerProperty, _INTEGERS),
-    "default": _fixed(ndb.IntegerProperty, _INTEGERS, frozenset(("indexed", "required")), default=7),
+    "default": _fixed(
+        ndb.IntegerProperty, _INTEGERS, frozenset(("indexed", "required")), default=7
+    ),
     "float": Sort(ndb.FloatProperty, _FLOATS),
     "boolean": Sort(ndb.BooleanProperty, st.booleans()),
     "string": Sort(ndb.StringProperty, _TEXTS),
