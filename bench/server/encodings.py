@@ -25,9 +25,13 @@ HTTP_STATUS = {
 
 
 class Encoding(Protocol):
-    """How messages stand in the bodies of HTTP. Any thread may use it."""
+    """How messages stand in the bodies of HTTP. Any thread may use it.
+
+    ``content_type`` is that of requests, ``response_type`` the header of responses.
+    """
 
     content_type: str
+    response_type: str
 
     def request(self, method: str, body: bytes) -> bytes:
         """The serialised request in the body.
@@ -46,7 +50,7 @@ class Encoding(Protocol):
 class Protobuf:
     """Messages as they are on the wire."""
 
-    content_type = "application/x-protobuf"
+    content_type = response_type = "application/x-protobuf"
 
     def request(self, method: str, body: bytes) -> bytes:
         """The body itself, which the service parses."""
@@ -71,6 +75,7 @@ class Json:
     """
 
     content_type = "application/json"
+    response_type = "application/json; charset=UTF-8"
 
     def __init__(self) -> None:
         self._cache = ResponseCache()

@@ -51,7 +51,7 @@ class _Handler(BaseHTTPRequestHandler):
             encoding = encoding or encodings[Protobuf.content_type]
             status, body = HTTP_STATUS[error.code], encoding.error(error)
         self.send_response(status)
-        self.send_header("Content-Type", (encoding or Protobuf).content_type)
+        self.send_header("Content-Type", (encoding or Protobuf).response_type)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)

@@ -12,8 +12,6 @@ except ImportError:
     # Without msgspec, or with a version that lacks something, properties are parsed.
     parsed_but_properties = None  # type: ignore[assignment]
 
-_UTF_8 = None, "utf-8"
-
 
 class _Response:
     """A proxy of the response of an HTTP library.
@@ -71,7 +69,7 @@ def _is_json_of_aiohttp(response: Any) -> bool:
     return (
         _is_of(response, "aiohttp.client_reqrep", "ClientResponse")
         and response.content_type == "application/json"
-        and response.charset in _UTF_8
+        and _is_utf_8(response.charset)
     )
 
 
@@ -91,7 +89,11 @@ class SyncResponse(_Response):
 
 
 def _is_utf_8_of_requests(response: Any) -> bool:
-    return _is_of(response, "requests.models", "Response") and response.encoding in _UTF_8
+    return _is_of(response, "requests.models", "Response") and _is_utf_8(response.encoding)
+
+
+def _is_utf_8(charset: str | None) -> bool:
+    return charset is None or charset.lower() == "utf-8"
 
 
 def _is_of(value: Any, module: str, name: str) -> bool:

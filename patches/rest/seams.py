@@ -29,5 +29,8 @@ def rest_client(name: str, distribution: str, supported: str, package: str) -> C
             Seam(f"{package}.datastore", "Datastore._post", replacing(calls, "replace_post")),
             Seam(f"{package}.entity", "Entity.__init__", replacing("rest.calls", "replace_init")),
         ],
-        uses={f"{package}.value": ("Value._get_supported_types",)},
+        uses={
+            f"{package}.datastore": ("Datastore._build_lookup_result",),
+            f"{package}.value": ("Value._get_supported_types",),
+        },
     )

@@ -14,6 +14,7 @@ from google.cloud.datastore import batch as batch_module
 from google.cloud.datastore import client as client_module
 from google.cloud.datastore import helpers
 from google.cloud.datastore import query as query_module
+from google.cloud.datastore_v1.services.datastore.async_client import DatastoreAsyncClient
 
 import lazyentity
 from lazyentity.patches import registry
@@ -24,6 +25,9 @@ from tests.support import references
 SEAMS = [
     (helpers, "entity_from_protobuf"),
     (client_module.Client, "_datastore_api"),
+    (DatastoreAsyncClient, "lookup"),
+    (DatastoreAsyncClient, "run_query"),
+    (DatastoreAsyncClient, "commit"),
     (query_module.Iterator, "_next_page"),
     (datastore.Key, "to_protobuf"),
     (datastore.Key, "is_partial"),
@@ -39,7 +43,7 @@ Client = datastore.Client
 
 
 def test_patching_replaces_these_and_nothing_else() -> None:
-    """Ten attributes on the path of reads and writes are replaced."""
+    """Thirteen attributes on the path of reads and writes are replaced."""
     lazyentity.patch("datastore")
     now = standing()
     assert now.keys() == ORIGINALS.keys()
@@ -48,6 +52,9 @@ def test_patching_replaces_these_and_nothing_else() -> None:
         ("Batch", "_add_delete_key_pb"),
         ("Batch", "_add_partial_key_entity_pb"),
         ("Client", "_datastore_api"),
+        ("DatastoreAsyncClient", "commit"),
+        ("DatastoreAsyncClient", "lookup"),
+        ("DatastoreAsyncClient", "run_query"),
         ("Iterator", "_next_page"),
         ("Key", "is_partial"),
         ("Key", "to_protobuf"),

@@ -27,7 +27,7 @@ def _post(server: LoopbackServer, method: str, body: bytes, encoding: str) -> tu
     connection.request("POST", path, body, {"Content-Type": _TYPES[encoding]})
     response = connection.getresponse()
     answered = response.read()
-    assert response.headers["Content-Type"] == _TYPES[encoding]
+    assert response.headers.get_content_type() == _TYPES[encoding]
     connection.close()
     return response.status, answered
 

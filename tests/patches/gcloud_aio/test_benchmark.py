@@ -1,0 +1,30 @@
+"""The benchmark of gcloud-aio-datastore, on small input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import lazyentity
+from lazyentity.bench.measure import rest, verify
+from lazyentity.bench.measure.timing import Budget
+
+ONCE = Budget(seconds=0, min_rounds=1, max_rounds=1, sample_seconds=0)
+
+
+@pytest.mark.parametrize("case", rest.CASES)
+def test_each_case_is_timed(case: str) -> None:
+    wall, ratio = rest.measure(case, 5, 6, ONCE)
+    assert min(wall["stock"].median, wall["lazy"].median) > 0
+    assert ratio.median > 0
+    assert not lazyentity.patched()
+
+
+def test_values_that_differ_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def without_results(data: dict[str, Any]) -> dict[str, Any]:
+        return {"batch": {**data["batch"], "entityResults": []}}
+
+    monkeypatch.setattr(rest, "mark_response", without_results)
+    with pytest.raises(verify.OutputMismatch):
+        rest.measure(rest.CONVERSION, 2, 6, ONCE)
