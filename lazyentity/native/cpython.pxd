@@ -3,16 +3,31 @@
 # Makes an instance of a subclass without a call from Python.
 cdef extern from *:
     """
-    static inline PyObject *lazyentity_new(PyTypeObject *base, PyTypeObject *type, PyObject *no_arguments) {
+    static inline int lazyentity_require_subclass(PyTypeObject *base, PyTypeObject *type) {
         if (!PyType_Check(type) || !PyType_IsSubtype(type, base)) {
-            return PyErr_Format(
-                PyExc_TypeError, "%R is not a subclass of %s", type, base->tp_name);
+            PyErr_Format(PyExc_TypeError, "%R is not a subclass of %s", type, base->tp_name);
+            return -1;
+        }
+        return 0;
+    }
+
+    static inline PyObject *lazyentity_new_dict(PyTypeObject *type, PyObject *no_arguments) {
+        return PyDict_Type.tp_new(type, no_arguments, NULL);
+    }
+
+    static inline PyObject *lazyentity_new(PyTypeObject *base, PyTypeObject *type, PyObject *no_arguments) {
+        if (lazyentity_require_subclass(base, type) < 0) {
+            return NULL;
         }
         return base->tp_new(type, no_arguments, NULL);
     }
     """
+    # Anything that is no type raises a TypeError, too.
+    int require_subclass "lazyentity_require_subclass"(type base, type type) except -1
+    # As dict.__new__(type), for what is known to be a subclass: its own attributes are all NULL.
+    object new_dict "lazyentity_new_dict"(type type, tuple no_arguments)
     # As base.__new__(type), which Cython looks up and calls for any type but the base itself. It bypasses
-    # a __new__ of the subclass; anything that is no type raises a TypeError.
+    # a __new__ of the subclass.
     object new "lazyentity_new"(type base, type type, tuple no_arguments)
 
 

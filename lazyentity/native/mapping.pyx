@@ -23,7 +23,9 @@ from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from lazyentity.native.eager cimport plain_property
 from lazyentity.native.received cimport (
     Received,
+    is_likely,
     is_restricted,
+    is_undecoded_at,
     meanings_read,
     ordinal_of,
     parse,
@@ -185,7 +187,10 @@ cdef class LazyMapping(Received):
     # The operations of dict; none returns the sentinel.
 
     def __getitem__(self, name):
-        cdef PyObject* stored = PyDict_GetItemWithError(self, name)
+        cdef PyObject* stored
+        if is_likely(self, name) and is_undecoded_at(self, name, self._offsets.next_ordinal):
+            return _decode(self, name)
+        stored = PyDict_GetItemWithError(self, name)
         if stored == <PyObject*>UNDECODED:
             return _decode(self, name)
         if stored != NULL:
@@ -353,6 +358,9 @@ cdef object _decode_anyway(Received mapping, object name):
         return _keep(mapping, name, value, meaning)
     if _is_plain(&parsed) and type(name) is str:
         # No allocation ran the garbage collector: no other thread was faster.
+        PyDict_SetItem(mapping, name, value)
+        return value
+    if parsed.meaning == 0 and is_undecoded_at(mapping, name, ordinal):
         PyDict_SetItem(mapping, name, value)
         return value
     return _keep(mapping, name, value, parsed.meaning)

@@ -1,12 +1,14 @@
 # The received bytes of an entity: see received.pyx.
 
 from cpython.bytes cimport PyBytes_AS_STRING
+from cpython.dict cimport PyDict_Next
 from cpython.object cimport PyObject
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 
 from lazyentity.native.index cimport Offsets, value_at
 from lazyentity.native.shapes cimport Shape
-from lazyentity.native.values cimport Value, parse_value
+from lazyentity.native.undecoded cimport UNDECODED
+from lazyentity.native.values cimport Value, decode_bare, parse_value
 from lazyentity.native.wire cimport Bytes, read_length
 
 
@@ -35,7 +37,7 @@ cdef int require_received(Received mapping) except -1
 cdef Py_ssize_t require_name(Received mapping, object name) except -1
 cdef Originals originals_of(Received mapping)
 cdef dict meanings_read(Received mapping)
-cdef object read_value(Received mapping, Py_ssize_t ordinal, Value* value)
+cdef object read_parsed(Received mapping, Bytes at, Bytes end, Value* value)
 cdef object parsed_message(Received mapping, object name, Py_ssize_t ordinal)
 cdef tuple read_slowly(Received mapping, object name, Py_ssize_t ordinal)
 cdef object received_from_raw(type mapping_type, bytes raw)
@@ -57,13 +59,45 @@ cdef inline bint is_restricted(Received mapping) noexcept:
     return mapping._originals is not None and mapping._originals.policy is not None
 
 
-cdef inline Py_ssize_t ordinal_of(Received mapping, object name) except -1:
+cdef inline bint is_likely(Received mapping, object name) noexcept:
     # Properties are mostly read in order, and by the very strings that the entity gave out.
     cdef PyObject* names = <PyObject*>mapping._shape.names
     cdef Py_ssize_t ordinal = mapping._offsets.next_ordinal
-    if (
+    return (
         ordinal < PyTuple_GET_SIZE(<object>names)
         and <PyObject*>PyTuple_GET_ITEM(<object>names, ordinal) == <PyObject*>name
-    ):
-        return ordinal
+    )
+
+
+cdef inline Py_ssize_t ordinal_of(Received mapping, object name) except -1:
+    if is_likely(mapping, name):
+        return mapping._offsets.next_ordinal
     return require_name(mapping, name)
+
+
+cdef inline bint is_undecoded_at(Received mapping, object name, Py_ssize_t position) noexcept:
+    # Whether a property is undecoded, without hashing; answers 0 as well if storage has it elsewhere,
+    # as it may after a deletion. Storage has the order of the names at first.
+    cdef PyObject* stored_name
+    cdef PyObject* stored
+    return (
+        PyDict_Next(mapping, &position, &stored_name, &stored)
+        and stored_name == <PyObject*>name
+        and stored == <PyObject*>UNDECODED
+    )
+
+
+# Answers UNDECODED if it leaves the value to protobuf.
+cdef inline object read_value(Received mapping, Py_ssize_t ordinal, Value* value):
+    # The tag is 0 afterwards if the value is a bare one: nothing but that and the meaning may then be
+    # used.
+    cdef Bytes at
+    cdef Bytes end
+    if not find(mapping, ordinal, &at, &end):
+        return UNDECODED
+    value.tag = 0
+    value.meaning = 0
+    read = decode_bare(at, end)
+    if read is not UNDECODED:
+        return read
+    return read_parsed(mapping, at, end, value)

@@ -13,7 +13,8 @@ from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from lazyentity.native.cpython cimport (
     drop_instance_dict,
     instance_dict,
-    new,
+    new_dict,
+    require_subclass,
     set_instance_dict,
 )
 from lazyentity.native.eager cimport rest_of_entity
@@ -23,7 +24,6 @@ from lazyentity.native.tags cimport VALUE_ARRAY, VALUE_ENTITY
 from lazyentity.native.untouched cimport untouched_bytes
 from lazyentity.native.values cimport (
     Value,
-    decode_bare,
     decode_key,
     decode_leaf,
     is_excluded,
@@ -43,6 +43,18 @@ from lazyentity.codec.values import meaning_of
 cdef object UNDECODED = _UNDECODED
 cdef object NOTHING = frozenset()
 cdef object dict_items = dict.items
+
+cdef extern from *:
+    """
+    #define lazyentity_set_first(mapping, owner, shape, originals) ( \\
+        (mapping)->_owner = (void *)Py_NewRef((PyObject *)(owner)), \\
+        (mapping)->_shape = (void *)Py_NewRef((PyObject *)(shape)), \\
+        (mapping)->_originals = (void *)Py_NewRef((PyObject *)(originals)))
+    """
+    # For attributes that are still NULL: Cython would release the value before.
+    void set_first "lazyentity_set_first"(
+        Received mapping, bytes owner, Shape shape, object originals
+    ) noexcept
 
 cdef enum:
     MAX_ARRAY_DEPTH = MAX_DEPTH // 2  # two messages a level
@@ -185,6 +197,13 @@ cdef class Received(dict):
         return found
 
 
+cdef Received _empty(type mapping_type):
+    # As the constructor, without a dictionary of attributes that is dropped at once.
+    cdef Received mapping = <Received>new_dict(mapping_type, ())
+    set_first(mapping, b"", EMPTY, None)
+    return mapping
+
+
 cdef int _take_up(Received mapping, bytes owner, Py_ssize_t start, Py_ssize_t end) except -1:
     # Indexes a span of the owner's bytes; answers 0 if it is not in the canonical encoding.
     cdef Shape shape = index_entity(owner, start, end, &mapping._offsets)
@@ -255,18 +274,7 @@ cdef dict meanings_read(Received mapping):
 
 # Functions that answer UNDECODED leave the value to protobuf.
 
-cdef object read_value(Received mapping, Py_ssize_t ordinal, Value* value):
-    # The tag is 0 afterwards if the value is a bare one: nothing but that and the meaning may then be
-    # used.
-    cdef Bytes at
-    cdef Bytes end
-    if not find(mapping, ordinal, &at, &end):
-        return UNDECODED
-    value.tag = 0
-    value.meaning = 0
-    read = decode_bare(at, end)
-    if read is not UNDECODED:
-        return read
+cdef object read_parsed(Received mapping, Bytes at, Bytes end, Value* value):
     if not parse_value(at, end, value):
         return UNDECODED
     return _convert(mapping, value, 0)
@@ -282,7 +290,7 @@ cdef inline object _convert(Received mapping, Value* value, int array_depth):
 
 cdef object _embedded(Received mapping, Value* entity):
     cdef Bytes base = <Bytes>PyBytes_AS_STRING(mapping._owner)
-    cdef Received embedded = new(Received, <type>type(mapping), ())
+    cdef Received embedded = _empty(<type>type(mapping))
     if _take_up(embedded, mapping._owner, entity.at - base, entity.end - base):
         return embedded
     return UNDECODED
@@ -330,7 +338,9 @@ cdef tuple read_slowly(Received mapping, object name, Py_ssize_t ordinal):
 
 cdef object received_from_raw(type mapping_type, bytes raw):
     # As Received._from_raw(), without the call by name.
-    cdef Received mapping = new(Received, mapping_type, ())
+    cdef Received mapping
+    require_subclass(Received, mapping_type)
+    mapping = _empty(mapping_type)
     if _take_up(mapping, raw, 0, PyBytes_GET_SIZE(raw)):
         return mapping
     try:

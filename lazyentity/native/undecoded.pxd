@@ -1,4 +1,4 @@
-# The check of assigned values for the sentinel: see undecoded.pyx.
+# The sentinel, and the check of assigned values for it: see undecoded.pyx.
 
 from cpython.dict cimport PyDict_Check
 from cpython.list cimport PyList_Check
@@ -8,5 +8,7 @@ from cpython.object cimport PyObject
 cdef inline bint is_container(PyObject* value) noexcept:
     return PyList_Check(<object>value) or PyDict_Check(<object>value)
 
+
+cdef object UNDECODED
 
 cdef bint holds_undecoded(object container) except -1

@@ -10,7 +10,7 @@ from cpython.object cimport PyObject
 
 from lazyentity.codec.undecoded import UNDECODED as _UNDECODED, keeps_undecoded
 
-cdef object UNDECODED = _UNDECODED
+UNDECODED = _UNDECODED
 
 
 cdef bint holds_undecoded(object container) except -1:

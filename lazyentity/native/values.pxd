@@ -1,8 +1,23 @@
 # The decoders of values and keys: see values.pyx.
 
-from libc.stdint cimport int32_t, uint64_t
+from cpython.unicode cimport PyUnicode_1BYTE_DATA, PyUnicode_New
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.string cimport memcpy
 
-from lazyentity.native.wire cimport Bytes
+from lazyentity.native.tags cimport (
+    SECOND_BYTE,
+    VALUE_BOOLEAN,
+    VALUE_DOUBLE,
+    VALUE_INTEGER,
+    VALUE_NULL,
+    VALUE_STRING,
+)
+from lazyentity.native.undecoded cimport UNDECODED
+from lazyentity.native.wire cimport Bytes, read_double, read_varint
+
+cdef enum:
+    SHORT_TEXT = 64
+
 
 
 cdef struct Value:
@@ -18,8 +33,55 @@ cdef struct Value:
 
 cdef bint parse_value(Bytes at, Bytes end, Value* value) noexcept nogil
 cdef bint next_item(Bytes* cursor, Bytes end, Value* value) noexcept nogil
-cdef object decode_bare(Bytes at, Bytes end)
 cdef object decode_leaf(Value* value)
+cdef object decode_long_text(Bytes at, Bytes end)
 cdef object decode_key(Bytes at, Bytes end)
 cdef int is_excluded(Value* value)
 cdef bint has_no_meaning(Value* value)
+
+
+# Here, for compilers to put them into the loops and functions of other modules.
+
+cdef inline object decode_text(Bytes at, Bytes end):
+    # Most strings are short and ASCII, which CPython's decoder takes longer to find out.
+    cdef Py_ssize_t size = end - at
+    cdef Py_ssize_t index
+    cdef uint8_t seen = 0
+    cdef object text
+    # CPython has one object for each string of one character, and for the empty one.
+    if 1 < size <= SHORT_TEXT:
+        for index in range(size):
+            seen |= at[index]
+        if seen < 0x80:
+            text = PyUnicode_New(size, 0x7F)
+            memcpy(PyUnicode_1BYTE_DATA(text), at, size)
+            return text
+    return decode_long_text(at, end)
+
+
+cdef inline object decode_bare(Bytes at, Bytes end):
+    # Decodes a string, a number, a boolean or null with nothing beside it, as most values are. All
+    # others are for parse_value(), malformed ones included.
+    cdef Py_ssize_t size = end - at
+    cdef uint64_t number
+    cdef double floating
+    if size < 2:
+        return UNDECODED
+    if at[0] == VALUE_STRING:
+        if size >= 3 and at[1] == SECOND_BYTE and at[2] < 0x80 and at[2] == size - 3:
+            return decode_text(at + 3, end)
+    elif at[0] == VALUE_DOUBLE:
+        at += 1
+        if size == 9 and read_double(&at, end, &floating):
+            return floating
+    elif at[0] == VALUE_BOOLEAN:
+        if size == 2 and at[1] <= 1:
+            return at[1] == 1
+    elif at[0] == VALUE_INTEGER:
+        at += 1
+        if read_varint(&at, end, &number) and at == end:
+            return <int64_t>number
+    elif at[0] == VALUE_NULL:
+        if size == 2 and at[1] == 0:
+            return None
+    return UNDECODED

@@ -7,9 +7,8 @@ client converts in a way of its own: parsers answer 0 to them, decoders ``UNDECO
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
-from cpython.unicode cimport PyUnicode_1BYTE_DATA, PyUnicode_DecodeUTF8, PyUnicode_New
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcpy
+from cpython.unicode cimport PyUnicode_DecodeUTF8
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 from lazyentity.native.tags cimport (
     ARRAY_VALUES,
@@ -23,7 +22,6 @@ from lazyentity.native.tags cimport (
     PATH_ID,
     PATH_KIND,
     PATH_NAME,
-    SECOND_BYTE,
     VALUE_ARRAY,
     VALUE_BLOB,
     VALUE_BOOLEAN,
@@ -50,10 +48,6 @@ from lazyentity.codec.undecoded import UNDECODED as _UNDECODED
 cdef object UNDECODED = _UNDECODED
 cdef bint KEYS_DIRECTLY = KEYS_DIRECT
 cdef object make_key = _make_key
-
-cdef enum:
-    SHORT_TEXT = 64
-
 
 cdef bint parse_value(Bytes at, Bytes end, Value* value) noexcept nogil:
     # Reads the fields of a Value; answers 0 unless exactly one oneof case is set, once.
@@ -126,34 +120,6 @@ cdef bint next_item(Bytes* cursor, Bytes end, Value* value) noexcept nogil:
     return 1
 
 
-cdef object decode_bare(Bytes at, Bytes end):
-    # Decodes a string, a number, a boolean or null with nothing beside it, as most values are. All
-    # others are for parse_value(), malformed ones included.
-    cdef Py_ssize_t size = end - at
-    cdef uint64_t number
-    cdef double floating
-    if size < 2:
-        return UNDECODED
-    if at[0] == VALUE_STRING:
-        if size >= 3 and at[1] == SECOND_BYTE and at[2] < 0x80 and at[2] == size - 3:
-            return decode_text(at + 3, end)
-    elif at[0] == VALUE_DOUBLE:
-        at += 1
-        if size == 9 and read_double(&at, end, &floating):
-            return floating
-    elif at[0] == VALUE_BOOLEAN:
-        if size == 2 and at[1] <= 1:
-            return at[1] == 1
-    elif at[0] == VALUE_INTEGER:
-        at += 1
-        if read_varint(&at, end, &number) and at == end:
-            return <int64_t>number
-    elif at[0] == VALUE_NULL:
-        if size == 2 and at[1] == 0:
-            return None
-    return UNDECODED
-
-
 cdef object decode_leaf(Value* value):
     # Decodes a value that holds no further ones: neither an array nor an entity.
     if value.tag == VALUE_STRING:
@@ -175,22 +141,9 @@ cdef object decode_leaf(Value* value):
     return _geo_point(value.at, value.end)
 
 
-cdef object decode_text(Bytes at, Bytes end):
-    # Most strings are short and ASCII, which CPython's decoder takes longer to find out.
-    cdef Py_ssize_t size = end - at
-    cdef Py_ssize_t index
-    cdef uint8_t seen = 0
-    cdef object text
-    # CPython has one object for each string of one character, and for the empty one.
-    if 1 < size <= SHORT_TEXT:
-        for index in range(size):
-            seen |= at[index]
-        if seen < 0x80:
-            text = PyUnicode_New(size, 0x7F)
-            memcpy(PyUnicode_1BYTE_DATA(text), at, size)
-            return text
+cdef object decode_long_text(Bytes at, Bytes end):
     try:
-        return PyUnicode_DecodeUTF8(<const char*>at, size, NULL)
+        return PyUnicode_DecodeUTF8(<const char*>at, end - at, NULL)
     except UnicodeDecodeError:
         return UNDECODED
 
