@@ -20,13 +20,16 @@ cdef enum:
     MAX_DEPTH = 90
     PROTOBUF_DEPTH = 100
 
+    MAX_VARINT = 10  # bytes
+
 ctypedef const uint8_t* Bytes
 
 
 cdef inline bint read_varint(Bytes* cursor, Bytes end, uint64_t* value) noexcept nogil:
     cdef Bytes at = cursor[0]
+    cdef Bytes stop
     cdef uint64_t result
-    cdef unsigned int shift
+    cdef unsigned int shift = 7
     if at >= end:
         return 0
     if at[0] < 0x80:
@@ -34,11 +37,10 @@ cdef inline bint read_varint(Bytes* cursor, Bytes end, uint64_t* value) noexcept
         cursor[0] = at + 1
         return 1
     result = at[0] & 0x7F
+    # Not a fixed number of bytes: compilers would unroll the loop in every reader.
+    stop = at + MAX_VARINT if end - at > MAX_VARINT else end
     at += 1
-    shift = 7
-    while shift < 64:
-        if at >= end:
-            return 0
+    while at < stop:
         # The tenth byte has room for one bit only; protobuf may say what more in it means.
         if shift == 63 and at[0] > 1:
             return 0
