@@ -35,16 +35,8 @@ from lazyentity.native.received cimport (
     require_name,
     require_received,
 )
-from lazyentity.native.tags cimport (
-    VALUE_BLOB,
-    VALUE_BOOLEAN,
-    VALUE_DOUBLE,
-    VALUE_INTEGER,
-    VALUE_NULL,
-    VALUE_STRING,
-)
 from lazyentity.native.undecoded cimport holds_undecoded, is_container
-from lazyentity.native.values cimport Value, has_no_meaning
+from lazyentity.native.values cimport Value, has_no_meaning, is_plain
 
 from lazyentity.codec.undecoded import UNDECODED as _UNDECODED, assigned
 from lazyentity.codec.values import meaning_of, plain_value
@@ -188,8 +180,9 @@ cdef class LazyMapping(Received):
 
     def __getitem__(self, name):
         cdef PyObject* stored
-        if is_likely(self, name) and is_undecoded_at(self, name, self._offsets.next_ordinal):
-            return _decode(self, name)
+        cdef Py_ssize_t ordinal = self._offsets.next_ordinal
+        if is_likely(self, name) and is_undecoded_at(self, name, ordinal) and not is_restricted(self):
+            return _decode_at(self, name, ordinal)
         stored = PyDict_GetItemWithError(self, name)
         if stored == <PyObject*>UNDECODED:
             return _decode(self, name)
@@ -350,16 +343,20 @@ cdef inline object _decode(Received mapping, object name):
 
 
 cdef object _decode_anyway(Received mapping, object name):
+    return _decode_at(mapping, name, ordinal_of(mapping, name))
+
+
+cdef object _decode_at(Received mapping, object name, Py_ssize_t ordinal):
     cdef Value parsed
-    cdef Py_ssize_t ordinal = ordinal_of(mapping, name)
     value = read_value(mapping, ordinal, &parsed)
     if value is UNDECODED:
         value, meaning = read_slowly(mapping, name, ordinal)
         return _keep(mapping, name, value, meaning)
-    if _is_plain(&parsed) and type(name) is str:
+    if is_plain(&parsed) and type(name) is str:
         # No allocation ran the garbage collector: no other thread was faster.
         PyDict_SetItem(mapping, name, value)
         return value
+    # Lists and entities were allocated: look again.
     if parsed.meaning == 0 and is_undecoded_at(mapping, name, ordinal):
         PyDict_SetItem(mapping, name, value)
         return value
@@ -381,19 +378,3 @@ cdef object _read_deleted(Received mapping, object name):
     if meaning:
         meanings_read(mapping).setdefault(name, (meaning, value))
     return value
-
-
-cdef inline bint _is_plain(Value* value) noexcept nogil:
-    # Whether the value is of a type that the garbage collector takes no interest in, without a meaning;
-    # a bare one always is.
-    return value.tag == 0 or (
-        value.meaning == 0
-        and (
-            value.tag == VALUE_STRING
-            or value.tag == VALUE_INTEGER
-            or value.tag == VALUE_BOOLEAN
-            or value.tag == VALUE_DOUBLE
-            or value.tag == VALUE_BLOB
-            or value.tag == VALUE_NULL
-        )
-    )

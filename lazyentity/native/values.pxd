@@ -6,6 +6,7 @@ from libc.string cimport memcpy
 
 from lazyentity.native.tags cimport (
     SECOND_BYTE,
+    VALUE_BLOB,
     VALUE_BOOLEAN,
     VALUE_DOUBLE,
     VALUE_INTEGER,
@@ -85,3 +86,19 @@ cdef inline object decode_bare(Bytes at, Bytes end):
         if size == 2 and at[1] == 0:
             return None
     return UNDECODED
+
+
+cdef inline bint is_plain(Value* value) noexcept nogil:
+    # Whether the value is of a type that the garbage collector takes no interest in, without a meaning;
+    # a bare one always is.
+    return value.tag == 0 or (
+        value.meaning == 0
+        and (
+            value.tag == VALUE_STRING
+            or value.tag == VALUE_INTEGER
+            or value.tag == VALUE_BOOLEAN
+            or value.tag == VALUE_DOUBLE
+            or value.tag == VALUE_BLOB
+            or value.tag == VALUE_NULL
+        )
+    )
