@@ -52,7 +52,7 @@ class WireAttribute:
         return entity._instance_dict().setdefault(self._name, getattr(entity, self._read)())
 
 
-class _GetState:
+class GetState:
     """``__getstate__`` of an instance returns ``__dict__``, which object's own bypasses.
 
     ``__getstate__`` of the class is object's, which tells libraries that it is the default one.
@@ -130,7 +130,7 @@ class LazyEntityBase(_MappingAndEntity):
         return reconstruct, (Entity, dict, {}), vars(self), None, iter(dict.items(self))
 
     if sys.version_info >= (3, 11):
-        __getstate__ = _GetState()
+        __getstate__ = GetState()
 
     # Hooks that the classes of :func:`derived_type` override.
 

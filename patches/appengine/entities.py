@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import functools
+import sys
 from typing import Any
 
 from google.appengine.api import datastore, datastore_errors, datastore_types
 from google.protobuf.message import DecodeError
 
+from lazyentity._backend import PropertyIndex
 from lazyentity.codec import errors
 from lazyentity.codec.madedict import MadeDict
 from lazyentity.codec.undecoded import UNDECODED
-from lazyentity.entity import WireAttribute, reconstruct
+from lazyentity.entity import GetState, WireAttribute, reconstruct
 from lazyentity.patches.appengine.messages import (
     INDEX_VALUE,
     EntityProto,
@@ -24,6 +26,7 @@ Entity: Any = datastore.Entity
 # Bound before anything is patched: the class of lazy entities is made for that.
 _stock_from_pb = Entity._FromPb
 _instance_dict = Entity.__dict__["__dict__"].__get__
+_set_instance_dict = Entity.__dict__["__dict__"].__set__
 _new: Any = dict.__new__
 _put_all: Any = dict.update
 _stored = dict.__getitem__
@@ -74,6 +77,10 @@ class LazyEntity(MadeDict, Entity):  # type: ignore[misc]  # upstream is untyped
     _deleted_attributes = _NOTHING
     _plain_type = Entity
 
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Called like ``Entity``, the class makes an ordinary entity."""
+        return cls._of(PropertyIndex.of(b""))
+
     @classmethod
     def _of(cls, index: Any) -> Any:
         """Make an entity of an index, without running ``__init__``."""
@@ -103,6 +110,13 @@ class LazyEntity(MadeDict, Entity):  # type: ignore[misc]  # upstream is untyped
         if self._Entity__projection:
             attributes.setdefault(_PROJECTION, True)
         return attributes
+
+    @__dict__.setter
+    def __dict__(self, attributes: dict[str, Any]) -> None:
+        _set_instance_dict(self, attributes)
+
+    if sys.version_info >= (3, 11):
+        __getstate__ = GetState()
 
     def _instance_dict(self) -> dict[str, Any]:
         """Return the instance dictionary without the attributes that were not asked for."""

@@ -13,7 +13,6 @@ import pytest
 from google.appengine.api import datastore, datastore_errors, datastore_types
 from hypothesis import given
 
-import lazyentity
 from lazyentity.codec.undecoded import UNDECODED
 from tests.patches.appengine.sides import alone, described, lazy, outcome, stock
 from tests.patches.appengine.strategies import (
@@ -134,6 +133,45 @@ def test_copies_and_pickles_are_stock(index_type: Any, protocol: int) -> None:
         assert described(made) == described(expected)
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda kind: kind("Kind", name="n", _app="app", namespace="", unindexed_properties=["a"]),
+        lambda kind: kind("Kind", parent=datastore.Entity("P", id=1, _app="app"), _app="app"),
+        lambda kind: kind(""),
+    ],
+)
+def test_is_constructed_as_the_client_s(index_type: Any, make: Callable[[Any], Any]) -> None:
+    """By code that calls the class of an entity which it has read."""
+    kind = type(lazy(entity_proto(), index_type))
+    assert outcome(lambda: make(kind)) == outcome(lambda: make(datastore.Entity))
+    made = outcome(lambda: make(kind))
+    if isinstance(made, list):
+        entity, plain = make(kind), make(datastore.Entity)
+        for each in (entity, plain):
+            each["a"] = 5
+        assert described(entity.ToPb()) == described(plain.ToPb())
+        assert described(copy.deepcopy(entity)) == described(plain)
+
+
+def test_attributes_are_those_of_the_client_s(index_type: Any) -> None:
+    message = entity_proto(
+        Property(name="a", multiple=False, meaning=18, value=Value(int64Value=7)),
+        raw=[Property(name="b", multiple=False, value=Value(int64Value=7))],
+    )
+    entity, plain = lazy(message, index_type), stock(message)
+    for each in (entity, plain):
+        each.extra = 1
+    assert described(entity) == described(plain)
+    assert vars(entity).keys() == vars(plain).keys()
+    if hasattr(plain, "__getstate__"):
+        assert entity.__getstate__().keys() == plain.__getstate__().keys()
+    for each in (entity, plain):
+        each.__dict__ = {"_Entity__key": plain.key(), "other": 2}
+        assert (each.other, each.key()) == (2, plain.key())
+        assert not hasattr(each, "extra")
+
+
 def test_reads_are_lazy(index_type: Any) -> None:
     entity = lazy(
         entity_proto(
@@ -142,7 +180,6 @@ def test_reads_are_lazy(index_type: Any) -> None:
         ),
         index_type,
     )
-    assert lazyentity.decoded(entity) == () if lazyentity.patched() else True
     assert dict.__getitem__(entity, "a") is UNDECODED
     assert entity["a"] == 7
     assert dict.__getitem__(entity, "b") is UNDECODED
