@@ -102,7 +102,7 @@ class LazyEntity(MadeDict, Entity):  # type: ignore[misc]  # upstream is untyped
         return bool(self._index.has_meaning(INDEX_VALUE))
 
     @property
-    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]  # of object a plain attribute
+    def __dict__(self) -> dict[str, Any]:
         # In the order in which Entity sets them.
         for name in (_UNINDEXED, _KEY):
             getattr(self, name)
