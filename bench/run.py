@@ -273,13 +273,14 @@ def appengine_steps(plan: Plan) -> list[Step]:
     Raises:
         ImportError: if it is not installed.
     """
-    from lazyentity.bench.measure import appengine, appengine_db
+    from lazyentity.bench.measure import appengine, appengine_db, appengine_ndb
 
     def step(make: Callable[[], appengine.AppCase]) -> Step:
         return "decode", lambda: appengine.measure(make(), plan.conversion)
 
     calls = (*appengine.CALLS, *appengine_db.CALLS)
-    return [*map(step, appengine.select(calls, appengine.READS))]
+    makers = [*appengine.select(calls, appengine.READS), *appengine_ndb.select()]
+    return [*map(step, makers)]
 
 
 def own_steps(plan: Plan, own: Sequence[decoding.Case]) -> list[Step]:

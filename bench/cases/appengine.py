@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from google.appengine.api import apiproxy_rpc, apiproxy_stub_map, datastore, datastore_types
+from google.appengine.api.memcache import memcache_service_pb2
 from google.appengine.datastore import datastore_v3_bytes_pb2
 
 from lazyentity.bench.cases import synthetic
@@ -39,12 +40,12 @@ class Canned:
     Attributes:
         properties: of each entity.
         messages: the entities as ``EntityProto`` messages.
-        answers: by method of the service.
+        answers: by the name of a service and by its methods.
     """
 
     properties: int
     messages: tuple[Any, ...]
-    answers: Mapping[str, Answer]
+    answers: Mapping[str, Mapping[str, Answer]]
 
     @property
     def entities(self) -> int:
@@ -62,24 +63,48 @@ class Canned:
         return [datastore_types.Key._FromPb(message.key) for message in self.messages]
 
 
-@functools.lru_cache(maxsize=2)
-def canned(properties: int) -> Canned:
-    """Make the entities, of so many properties each, and the responses."""
-    messages = tuple(entity(properties, number)._ToPb() for number in range(ENTITIES))
-    get = datastore_v3_bytes_pb2.GetResponse(in_order=True)
+@functools.lru_cache(maxsize=3)
+def canned(properties: int, entities: int = ENTITIES) -> Canned:
+    """Make so many entities, of so many properties each, and the responses."""
+    messages = tuple(entity(properties, number)._ToPb() for number in range(entities))
     query = datastore_v3_bytes_pb2.QueryResult(more_results=False, result=messages)
-    put = datastore_v3_bytes_pb2.PutResponse(key=[message.key for message in messages])
+    raw_query = query.SerializeToString()
+    datastore_answers = {"Get": _found(messages), "Put": _put, "RunQuery": lambda _: raw_query}
+    answers = {"datastore_v3": datastore_answers, "memcache": {"Get": _missed, "Set": _set}}
+    return Canned(properties, messages, answers)
+
+
+def _found(messages: tuple[Any, ...]) -> Answer:
+    """Answer with the entities of the keys that are asked for: clients send several requests."""
+    results = {}
     for message in messages:
-        get.entity.add().entity.CopyFrom(message)
-    responses = {"Get": get, "RunQuery": query, "Put": put}
-    raw = {method: response.SerializeToString() for method, response in responses.items()}
-    return Canned(
-        properties, messages, {method: _always(response) for method, response in raw.items()}
+        response = datastore_v3_bytes_pb2.GetResponse()
+        response.entity.add().entity.CopyFrom(message)
+        results[message.key.path.element[-1].id] = response.SerializePartialToString()
+    end = datastore_v3_bytes_pb2.GetResponse(in_order=True).SerializePartialToString()
+    # Protobuf merges messages that are joined.
+    return lambda request: b"".join(
+        [*(results[key.path.element[-1].id] for key in request.key), end]
     )
 
 
-def _always(response: bytes) -> Answer:
-    return lambda request: response
+def _put(request: Any) -> bytes:
+    response = datastore_v3_bytes_pb2.PutResponse(key=[each.key for each in request.entity])
+    raw: bytes = response.SerializeToString()
+    return raw
+
+
+def _missed(request: Any) -> bytes:
+    return b""
+
+
+def _set(request: Any) -> bytes:
+    response = memcache_service_pb2.MemcacheSetResponse(set_status=[_STORED] * len(request.item))
+    raw: bytes = response.SerializeToString()
+    return raw
+
+
+_STORED = memcache_service_pb2.MemcacheSetResponse.STORED
 
 
 class _Service:

@@ -112,7 +112,7 @@ def tasks(case: AppCase) -> Iterator[dict[str, Task]]:
     """Give the tasks to time for ``case``, by name; the services answer while inside."""
     raw = [message.SerializeToString() for message in case.canned.messages]
     parse = entity_bytes_pb2.EntityProto.FromString
-    with appengine.serving(datastore_v3=case.canned.answers):
+    with appengine.serving(**case.canned.answers):
         yield {
             "stock": _read_task(case),
             "lazy": _read_task(case),

@@ -230,6 +230,13 @@ APPENGINE_GOALS: tuple[Goal, ...] = (
     *_faster("native", "datastore.Get", "4", {100: 8}),
     *_faster("native", "Entity._FromPb", "4", {100: 15}),
     *_faster("native", "db.get", "4", {100: 4}),
+    *_faster("native", "ndb query", "1", {100: 6}),
+    *_faster("native", "ndb get_multi", "1", {100: 2.5}),
+    *_faster("native", "ndb get_multi, memcache miss", "1", {100: 5}),
+    *_faster("native", "ndb get_multi, put_multi", "1", {100: 5}),
+    *_faster("native", "ndb _from_pb", "4", {100: 12}),
+    *_faster("pure", "ndb query", "1", {100: 2.5}),
+    *_faster("pure", "ndb query", "all", {100: 0.9}),
     *_faster("pure", "datastore.Get", "4", {100: 2.5}),
     *_faster("pure", "datastore.Get", "all", {100: 0.9}),
 )

@@ -116,9 +116,7 @@ def gen_info(original: Callable[..., Any], is_active: Callable[[], bool]) -> Cal
             return original(gen)
         instruction = frame.f_lasti
         state = "initial" if instruction < 0 else "suspended"
-        return Text(
-            _describe, "running" if gen.gi_running else state, frame.f_code, instruction
-        )
+        return Text(_describe, "running" if gen.gi_running else state, frame.f_code, instruction)
 
     return gen_info
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from google.appengine.datastore.entity_bytes_pb2 import Property
 from google.appengine.ext.ndb import model
 
+from lazyentity.codec.cache import BoundedCache
 from lazyentity.codec.forms import (
     BOOLEAN,
     COMPRESSED,
@@ -27,7 +28,6 @@ from lazyentity.codec.forms import (
     STRING,
     form,
 )
-from lazyentity.codec.cache import BoundedCache
 from lazyentity.codec.limits import MAX_BYTES
 from lazyentity.patches.appengine.ndb.originals import ORIGINALS, own
 from lazyentity.patches.models.originals import is_one_of
@@ -88,9 +88,7 @@ def _of_blob(prop: Any) -> list[_Written]:
 
 
 def _of_generic(prop: Any) -> list[_Written]:
-    written = [
-        (_NO_MEANING, False, contents) for contents in (BOOLEAN, DOUBLE, INTEGER)
-    ]
+    written = [(_NO_MEANING, False, contents) for contents in (BOOLEAN, DOUBLE, INTEGER)]
     written.append((Property.GD_WHEN, False, INTEGER))
     written.append((Property.GEORSS_POINT, False, POINT))
     written.append((Property.BLOB, True, STRING))

@@ -22,8 +22,8 @@ from lazyentity.patches.appengine.messages import (
     property_messages,
 )
 from lazyentity.patches.appengine.ndb.keys import key_of
-from lazyentity.patches.appengine.ndb.orphans import properties_of
 from lazyentity.patches.appengine.ndb.originals import is_own
+from lazyentity.patches.appengine.ndb.orphans import properties_of
 from lazyentity.patches.appengine.ndb.plans import plan_for
 from lazyentity.patches.appengine.ndb.seams import PART
 from lazyentity.patches.appengine.ndb.values import LazyValues, user_value

@@ -16,8 +16,8 @@ from lazyentity._backend import type_version
 from lazyentity.codec.cache import BoundedCache
 from lazyentity.codec.limits import MAX_BYTES, learned_bytes
 from lazyentity.codec.undecoded import undecoded_template
-from lazyentity.patches.appengine.ndb.orphans import are_made_by_ndb, template_of
 from lazyentity.patches.appengine.ndb.originals import ORIGINALS, function_of, own
+from lazyentity.patches.appengine.ndb.orphans import are_made_by_ndb, template_of
 from lazyentity.patches.models.originals import is_method_of, is_one_of
 
 _Model: Any = model.Model

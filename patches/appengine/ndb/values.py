@@ -10,7 +10,6 @@ from google.appengine.ext.ndb.key import Key
 
 from lazyentity.codec import errors
 from lazyentity.codec.madedict import MadeDict
-from lazyentity.codec.undecoded import UNDECODED
 
 _BaseValue = model._BaseValue
 _EMPTY_LIST = Property.EMPTY_LIST

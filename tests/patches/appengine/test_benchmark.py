@@ -13,20 +13,21 @@ from google.appengine.api import apiproxy_stub_map
 
 import lazyentity
 from lazyentity.bench import cli, run
-from lazyentity.bench.measure import appengine, verify
+from lazyentity.bench.measure import appengine, appengine_ndb, verify
 from lazyentity.bench.measure.timing import Budget
 from lazyentity.bench.report import goals
 from lazyentity.patches.appengine.seams import CLIENT
 
 ONCE = Budget(seconds=0, min_rounds=1, max_rounds=1, sample_seconds=0)
 CASES = [make() for make in appengine.select(appengine.CALLS, appengine.READS)]
+ALL_CASES = [*CASES, *(make() for make in appengine_ndb.select())]
 
 
 def _id(case: Any) -> str:
     return f"{case.call.name}-{case.read}"
 
 
-@pytest.mark.parametrize("case", CASES, ids=_id)
+@pytest.mark.parametrize("case", ALL_CASES, ids=_id)
 def test_measures(case: Any) -> None:
     service = apiproxy_stub_map.apiproxy
     line = appengine.measure(case, ONCE)
