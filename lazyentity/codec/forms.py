@@ -1,4 +1,4 @@
-"""Forms of the properties of a serialised ``EntityProto``: four bytes for each, as backends find them.
+"""Forms of the properties of a serialised ``EntityProto``: four bytes for each.
 
 A form is all of a property but its name and the contents of its value:
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
+
+_Name = TypeVar("_Name", str, bytes)
 
 _LEAKED = (
     "an undecoded property was read from the storage of a LazyEntity, or of a lazy model, "
@@ -54,7 +56,7 @@ UNDECODED = UndecodedType()
 """The sentinel in the storage of a lazy entity for each property that is not decoded yet."""
 
 
-def undecoded_template(names: Iterable[str]) -> dict[str, UndecodedType]:
+def undecoded_template(names: Iterable[_Name]) -> dict[_Name, UndecodedType]:
     """Return a dict of names, each mapped to ``UNDECODED``, from which storage can be cloned.
 
     ``dict.fromkeys()`` gives few names the key table of many if they come from another dict;

@@ -71,7 +71,7 @@ def get_stack(original: Callable[..., Any], is_active: Callable[[], bool]) -> Ca
 
     @functools.wraps(original)
     def get_stack(limit: int = 10) -> Any:
-        __ndb_debug__ = _SKIP
+        __ndb_debug__ = _SKIP  # noqa: F841  # the original reads it: this function is no part of it
         if not utils.DEBUG or not is_active():
             return original(limit)
         found: list[Any] = []

@@ -57,7 +57,7 @@ def properties_of(index: Any, template: dict[str, Any]) -> LazyProperties:
         index: of its entity.
         template: the properties of its class, and ``UNDECODED`` for the others.
     """
-    properties: Any = LazyProperties()
+    properties = LazyProperties()
     properties._index = index
     dict.update(properties, template)
     return properties
