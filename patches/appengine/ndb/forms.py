@@ -122,7 +122,7 @@ def forms_of(prop: Any) -> frozenset[bytes]:
     """
     kind = type(prop)
     # Structured properties have none.
-    functions = tuple(getattr(kind, f"_db_{name}_value", None) for name in ("get", "set"))
+    functions = getattr(kind, "_db_get_value", None), getattr(kind, "_db_set_value", None)
     forms = _FORMS.get(functions)
     if (
         forms is None
