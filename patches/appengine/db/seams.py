@@ -37,9 +37,7 @@ PART: Final = Client(
     ],
     uses={
         _DB: (
-            "AUTO_UPDATE_UNCHANGED",
             "ComputedProperty.__set__",
-            "DateTimeProperty.auto_now",
             "Expando._all_properties",
             "Expando._dynamic_properties",
             "Expando._load_entity_values",
@@ -49,7 +47,6 @@ PART: Final = Client(
             "Model._properties",
             "Model._unindexed_properties",
             "Property._attr_name",
-            "UserProperty.auto_current_user",
             "_ALLOWED_EXPANDO_PROPERTY_TYPES",
             "check_reserved_word",
         ),

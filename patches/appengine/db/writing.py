@@ -23,7 +23,6 @@ _own_functions = {
     for name, kinds in {
         "__get__": (db.Property,),
         "get_value_for_datastore": (db.Property, db.ListProperty),
-        "get_updated_value_for_datastore": (db.Property, db.DateTimeProperty),
         "make_value_from_datastore": (db.Property, db.ListProperty),
         "validate": (
             db.BooleanProperty,
@@ -74,10 +73,8 @@ _DYNAMIC = (*_FORMS.values(), _NULL)
 def _forms_of(prop: Any) -> Sequence[_Form]:
     """Return the forms of the values that db writes as it reads them; none, if it may not."""
     kind = type(prop)
-    if (
-        not vars(prop).keys().isdisjoint(_own_functions)
-        or not all(function_of(kind, name) in own for name, own in _own_functions.items())
-        or getattr(prop, "auto_now", False)
+    if not vars(prop).keys().isdisjoint(_own_functions) or not all(
+        function_of(kind, name) in own for name, own in _own_functions.items()
     ):
         return ()
     if isinstance(prop, db.ListProperty):
@@ -114,8 +111,6 @@ def _sent_unchanged(
         of_name = entries.get(name, ())
         multiple = {message.multiple for message, _ in of_name}
         if len(multiple) == 1 and (is_list is None or is_list in multiple):
-            if multiple == {False} and len(of_name) > 1:
-                continue
             for message, is_raw in of_name:
                 form = _form_of(message)
                 is_sent_raw = name in unindexed or form[1] in _RAW_MEANINGS

@@ -14,7 +14,7 @@ APP = "app"
 _numbers = itertools.count()
 
 
-def raw_entity(kind: str, **values: Any) -> bytes:
+def raw_entity(kind: str, /, **values: Any) -> bytes:
     """Serialise an entity that has no model class."""
     entity = datastore.Entity(kind, id=1, _app=APP)
     entity.update(values)
@@ -136,6 +136,16 @@ def _with_odd_name() -> Any:
     return WithOddName
 
 
+def _with_constructor_name(stored_name: str) -> Callable[[], Any]:
+    def make() -> Any:
+        class WithConstructorName(db.Model):
+            name = db.StringProperty(name=stored_name)
+
+        return WithConstructorName
+
+    return make
+
+
 def _with_attr_name() -> Any:
     class Elsewhere(db.StringProperty):
         def _attr_name(self) -> str:
@@ -166,6 +176,10 @@ CLASSES: dict[str, Callable[[], Any]] = {
     "call of the metaclass": _with_call,
     "private name of the constructor's": _with_odd_name,
     "other private name": _with_attr_name,
+    **{
+        f"argument {name} of the constructor": _with_constructor_name(name)
+        for name in ("key", "key_name", "parent", "self")
+    },
     "one stored name of two": _twice,
 }
 """Classes whose models db makes itself, by what they have."""

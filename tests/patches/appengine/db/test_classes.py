@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 import pytest
 from google.appengine.ext import db
@@ -30,7 +32,8 @@ from tests.patches.appengine.db.pairs import (
 def test_made_by_db(make: Callable[[], Any]) -> None:
     """A class whose methods have a part in making models has them made by db."""
     kind = make()
-    raw = raw_entity(kind.kind(), name="n", app="a")
+    values = dict.fromkeys(("name", "app", "key", "key_name", "parent", "self"), "n")
+    raw = raw_entity(kind.kind(), **values)
     assert seen(lambda: lazy_model(raw)) == seen(lambda: stock_model(raw))
     if seen(lambda: stock_model(raw))[0] != "raised":
         assert not is_lazy(lazy_model(raw))
@@ -44,6 +47,91 @@ def test_loaded_at_once(make: Callable[[], Any]) -> None:
     assert is_lazy(pair.lazy)
     pair.both(lambda model: model._name)
     pair.agree()
+
+
+class Loose(db.Expando):
+    """A class with attributes that entities may have properties of the same name of."""
+
+    name = db.StringProperty()
+    constant = "of the class"
+
+    def _get(self) -> Any:
+        return ["got", vars(self).get("_virtual")]
+
+    def _set(self, value: Any) -> None:
+        vars(self)["_virtual"] = value
+
+    virtual = property(_get, _set)
+    fixed = property(_get)
+
+    def method(self) -> str:
+        """Do nothing."""
+        return "of the class"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("constant", "method", "virtual", "fixed", "_hidden", "_name", "_entity", "_app"),
+        *("self", "key", "key_name", "parent", "put", "kind", "__dict__", "other"),
+    ],
+)
+def test_dynamic_properties_of_any_name(name: str) -> None:
+    """Those that db sets as attributes, or refuses, are treated as in stock."""
+    raw = raw_entity("Loose", **{"name": "n", name: "value"})
+    stock = seen(lambda: stock_model(raw))
+    assert seen(lambda: lazy_model(raw)) == stock
+    if stock[0] != "raised":
+        pair = Pair.of(raw)
+        pair.both(lambda model: getattr(model, name))
+        pair.both(lambda model: sorted(model.dynamic_properties()))
+        pair.agree()
+
+
+def test_values_that_the_entity_was_given_before() -> None:
+    """The model has those, whatever is assigned to the entity later."""
+
+    class Given(db.Expando):
+        name = db.StringProperty()
+        tags = db.StringListProperty()
+
+    raw = raw_entity("Given", name="n", tags=["a"], other="o", more=["b"])
+
+    def make() -> Any:
+        entity = db.datastore.Entity.FromPb(raw)
+        entity["tags"].append("c")
+        entity["name"] = entity["other"] = "given"
+        model = Given.from_entity(entity)
+        entity["tags"].append("d")
+        entity["name"] = entity["other"] = "later"
+        entity["more"] = "later"
+        return model
+
+    with patched():
+        lazy = make()
+    assert is_lazy(lazy)
+    Pair(make(), lazy).agree()
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_defaults_that_depend_on_the_time(is_there: bool) -> None:
+    """They are those of the time when the model is made."""
+
+    class Counted(db.StringProperty):
+        def default_value(self) -> Any:
+            return f"default {next(numbers)}"
+
+    class Timed(db.Model):
+        counted = Counted()
+        added = db.DateTimeProperty(auto_now_add=True)
+
+    numbers = itertools.count()
+    model = lazy_model(raw_entity("Timed", **({"counted": "c"} if is_there else {})))
+    moment = db.DateTimeProperty.now()
+    with mock.patch.object(db.DateTimeProperty, "now", staticmethod(lambda: None)):
+        next(numbers)
+        assert model.added == moment
+        assert model.counted == ("c" if is_there else "default 0")
 
 
 def test_a_class_that_changes() -> None:

@@ -135,6 +135,10 @@ def test_properties_that_are_indexed_otherwise_now() -> None:
         if entry.name in ("string", "hidden", "dynamic"):
             proto.property.remove(entry)
             proto.raw_property.append(entry)
+    for entry in list(proto.raw_property):
+        if entry.name in ("text", "blob"):
+            proto.raw_property.remove(entry)
+            proto.property.append(entry)
     Pair.of(proto.SerializeToString()).both(written)
 
 
