@@ -134,10 +134,16 @@ def test_clients_do_not_know_each_other(client: str, other: str) -> None:
     assert arrows == set()
 
 
-def test_the_api_knows_no_client() -> None:
-    """Neither the patches of one nor a client library; it imports their messages alone."""
+@pytest.mark.parametrize("room", ["api", "rest"])
+def test_what_clients_share_knows_none_of_them(room: str) -> None:
+    arrows = _arrows(f"lazyentity.patches.{room}", "lazyentity.patches")
     clients = (f"lazyentity.patches.{client}" for client in PACKAGES)
-    assert _arrows("lazyentity.patches.api", *clients) == set()
+    assert arrows
+    assert arrows.isdisjoint(_arrows(f"lazyentity.patches.{room}", *clients))
+
+
+def test_the_api_knows_no_client() -> None:
+    """It imports no client library, and the messages that these have in common."""
     libraries = [client.waits_for_import for client in CLIENTS.values()]
     imported = {
         name

@@ -10,6 +10,8 @@ import lazyentity
 from lazyentity.bench.measure import rest, verify
 from lazyentity.bench.measure.timing import Budget
 
+pytestmark = pytest.mark.any_backend
+
 ONCE = Budget(seconds=0, min_rounds=1, max_rounds=1, sample_seconds=0)
 
 

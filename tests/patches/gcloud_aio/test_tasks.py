@@ -14,6 +14,8 @@ from tests.patches.order_program import KIND
 from tests.patches.rest.clients import Connected, RestClient, form
 from tests.patches.rest.reads import entities_of
 
+pytestmark = pytest.mark.any_backend
+
 CLIENT = RestClient("gcloud-aio")
 TASKS = 32
 

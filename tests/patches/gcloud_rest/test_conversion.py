@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.patches.rest.clients import RestClient
 from tests.patches.rest.conversions import ConversionCases
+
+pytestmark = pytest.mark.any_backend
 
 
 class TestConversion(ConversionCases):

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.patches.rest.clients import RestClient
 from tests.patches.rest.reads import ReadCases
+
+pytestmark = pytest.mark.any_backend
 
 
 class TestReads(ReadCases):
