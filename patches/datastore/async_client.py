@@ -21,6 +21,12 @@ def _as_it_is(request: Any) -> Any:
     return request
 
 
+def _method(original: Any, client: Any) -> Any:
+    """Return the original method, bound to the client; a mock, which cannot be bound, as it is."""
+    bind = getattr(original, "__get__", None)
+    return original if bind is None else bind(client, type(client))
+
+
 def _reading(
     method: str, make_request: Callable[[Any], Any]
 ) -> Callable[[Callable[..., Any], Callable[[], bool]], Callable[..., Any]]:
@@ -44,7 +50,7 @@ def _reading(
             if is_active():
                 read_lazily(client.transport, method, is_lazy)
                 request = make(request)
-            return await awaited(original, client, request=request, **kwargs)
+            return await awaited(_method(original, client), request=request, **kwargs)
 
         return read
 
@@ -65,6 +71,6 @@ def replace_commit(
     async def commit(client: Any, request: Any = None, **kwargs: Any) -> Any:
         if is_clients and is_active():
             request = commit_request(request)
-        return await original(client, request=request, **kwargs)
+        return await _method(original, client)(request=request, **kwargs)
 
     return commit

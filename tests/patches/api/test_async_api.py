@@ -21,7 +21,7 @@ import lazyentity
 from lazyentity.patches.api.responses import LookupResponse, RunQueryResponse
 from tests.patches.conftest import Ports
 from tests.patches.order_program import COUNT, KIND
-from tests.support.asynchronous import async_api
+from tests.support.asynchronous import async_api, cancelled_at_each_turn, read_by_tasks
 from tests.support.clients import PROJECT
 from tests.support.describing import entity_types
 from tests.support.snapshots import snapshot
@@ -177,17 +177,7 @@ def test_tasks_that_read_the_same_entities(ports: Ports) -> None:
     async def read(api: Any) -> Any:
         entities, *_ = await _query(api)
 
-        async def work(number: int) -> dict[Any, Any]:
-            seen = {}
-            for entity in entities:
-                names = list(entity)
-                for position in range(len(names)):
-                    name = names[(position + number) % len(names)]
-                    seen[entity.key.id, name] = entity[name]
-                    await asyncio.sleep(0)
-            return seen
-
-        return entities, await asyncio.gather(*map(work, range(TASKS)))
+        return entities, await read_by_tasks(entities, TASKS)
 
     lazyentity.patch("datastore")
     entities, (first, *others) = run(ports, read)
@@ -238,15 +228,7 @@ def test_a_read_that_is_cancelled(ports: Ports) -> None:
     """At any moment of the read; the client goes on working."""
 
     async def read(api: Any) -> Any:
-        cancelled = 0
-        for turns in range(12):
-            reading = asyncio.ensure_future(api.run_query(_query_request()))
-            for _ in range(turns):
-                await asyncio.sleep(0)
-            if reading.cancel():
-                with pytest.raises(asyncio.CancelledError):
-                    await reading
-                cancelled += 1
+        cancelled = await cancelled_at_each_turn(lambda: api.run_query(_query_request()))
         return cancelled, await _query(api)
 
     stock_cancelled, stock = run(ports, read)
@@ -310,6 +292,20 @@ class TestLeftAlone:
             lazyentity.unpatch()
         assert requests == [_lookup_request(1, 2, 99)]
         assert entity_types(found) == {"LazyEntity"}
+
+    @pytest.mark.parametrize("method", ["lookup", "run_query", "commit"])
+    def test_mocks(self, ports: Ports, method: str) -> None:
+        """Called as in stock: without the client, unlike a function in a class."""
+        mocked = mock.AsyncMock(return_value="answer")
+
+        async def call(api: Any) -> Any:
+            return await getattr(api, method)(request={"project_id": PROJECT}, timeout=5)
+
+        with mock.patch.object(DatastoreAsyncClient, method, mocked):
+            lazyentity.patch("datastore")
+            assert run(ports, call) == "answer"
+            lazyentity.unpatch()
+        mocked.assert_awaited_once_with(request={"project_id": PROJECT}, timeout=5)
 
     def test_deserialisers(self, ports: Ports) -> None:
         async def read(api: Any) -> Any:

@@ -13,6 +13,7 @@ from tests.patches.conftest import Ports
 from tests.patches.order_program import KIND
 from tests.patches.rest.clients import Connected, RestClient, form
 from tests.patches.rest.reads import entities_of
+from tests.support.asynchronous import cancelled_at_each_turn, read_by_tasks
 
 pytestmark = pytest.mark.any_backend
 
@@ -37,17 +38,7 @@ def test_tasks_that_read_the_same_entities(ports: Ports) -> None:
     async def read(call: Connected) -> Any:
         entities = await _query(call)
 
-        async def work(number: int) -> dict[Any, Any]:
-            seen = {}
-            for place, entity in enumerate(entities):
-                names = list(entity.properties)
-                for position in range(len(names)):
-                    name = names[(position + number) % len(names)]
-                    seen[place, name] = entity.properties[name]
-                    await asyncio.sleep(0)
-            return seen
-
-        return entities, await asyncio.gather(*map(work, range(TASKS)))
+        return entities, await read_by_tasks([one.properties for one in entities], TASKS)
 
     entities, (first, *others) = _run(ports, read)
     for other in others:
@@ -76,16 +67,7 @@ def test_a_read_that_is_cancelled(ports: Ports) -> None:
     """At any moment; the client goes on working."""
 
     async def read(call: Connected) -> Any:
-        cancelled = 0
-        for turns in range(12):
-            reading = asyncio.ensure_future(_query(call))
-            for _ in range(turns):
-                await asyncio.sleep(0)
-            if reading.cancel():
-                with pytest.raises(asyncio.CancelledError):
-                    await reading
-                cancelled += 1
-        return cancelled, form(await _query(call))
+        return await cancelled_at_each_turn(lambda: _query(call)), form(await _query(call))
 
     stock_cancelled, stock = _run(ports, read)
     lazyentity.patch("gcloud-aio")
