@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -136,6 +137,15 @@ class ConversionCases:
         ):
             assert type(entity.properties) is dict
             assert entity.properties == {"a": "1"}
+
+    def test_an_entity_does_not_keep_its_response(self) -> None:
+        """Each has a copy of its own bytes."""
+        results = [{"entity": {"properties": {"a": {"stringValue": "1"}}}}] * 2
+        body = _body({"found": results, "transaction": "dHg="})
+        references = sys.getrefcount(body)
+        data = _parse_raw(body)
+        assert len(data["found"]) == 2
+        assert sys.getrefcount(body) == references
 
     @with_both
     def test_code_in_c_reads_them(self, parse: Parse) -> None:
