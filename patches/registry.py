@@ -230,6 +230,7 @@ def _require(module: Any, path: str) -> None:
             raise AttributeError(f"{module.__name__} has no {path}")
 
 
+@functools.cache  # of the few classes of the clients, at every patch
 def _names_in_methods(kind: type) -> set[Any]:
     functions = (inspect.unwrap(value) for base in kind.__mro__ for value in vars(base).values())
     return {
