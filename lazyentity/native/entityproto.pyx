@@ -14,10 +14,21 @@ from cpython.dict cimport PyDict_Check, PyDict_GetItemWithError, PyDict_SetItem,
 from cpython.mem cimport PyMem_Free
 from cpython.object cimport PyObject
 from cpython.unicode cimport PyUnicode_AsUTF8String, PyUnicode_DecodeUTF8
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy, memset
 
 from lazyentity.native.forms cimport FORM_SIZE, write_form
+from lazyentity.native.property cimport (
+    ENTITY_KEY,
+    ENTITY_PROPERTY,
+    ENTITY_RAW_PROPERTY,
+    PROPERTY_MEANING,
+    find_name,
+    is_property,
+    is_rest,
+    next_other,
+    read_plain,
+)
 from lazyentity.native.shapes cimport (
     EMPTY,
     LIKELY_NAMES,
@@ -36,93 +47,16 @@ from lazyentity.native.wire cimport (
     differ,
     find_field,
     hash_bytes,
-    read_double,
     read_length,
     read_varint,
-    skip_any_field,
-    skip_field,
 )
 
 from lazyentity.codec.undecoded import UNDECODED as _UNDECODED
 
 cdef object UNDECODED = _UNDECODED
 
-# Field tags: number << 3 | wire type.
-cdef enum:
-    ENTITY_KEY = 0x6A
-    ENTITY_PROPERTY = 0x72
-    ENTITY_RAW_PROPERTY = 0x7A
-    PROPERTY_MEANING = 0x08
-    PROPERTY_MEANING_URI = 0x12
-    PROPERTY_NAME = 0x1A
-    PROPERTY_MULTIPLE = 0x20
-    PROPERTY_VALUE = 0x2A
-    VALUE_INTEGER = 0x08
-    VALUE_BOOLEAN = 0x10
-    VALUE_STRING = 0x1A
-    VALUE_DOUBLE = 0x21
-
-cdef enum:
-    # Clients refuse empty names and those that are longer than 1500 bytes when they read a value.
-    LONGEST_NAME = 1500
-
 # As in lazyentity.native.index: nothing may run between matching and copying.
 cdef uint32_t MATCHED[LIKELY_NAMES]
-
-
-cdef inline bint _find_name(Bytes* cursor, Bytes end) noexcept nogil:
-    # Moves from the start of a property to the tag of its name.
-    cdef uint64_t meaning
-    cdef Bytes span_end
-    if cursor[0] < end and cursor[0][0] == PROPERTY_MEANING:
-        cursor[0] += 1
-        if not read_varint(cursor, end, &meaning):
-            return 0
-    if cursor[0] < end and cursor[0][0] == PROPERTY_MEANING_URI:
-        cursor[0] += 1
-        if not read_length(cursor, end, &span_end):
-            return 0
-        cursor[0] = span_end
-    return cursor[0] < end and cursor[0][0] == PROPERTY_NAME
-
-
-cdef inline bint _is_rest(Bytes at, Bytes end) noexcept nogil:
-    # Whether a property's bytes after its name have neither a name nor a meaning.
-    cdef uint64_t tag
-    cdef Bytes span_end
-    if end - at > 3 and at[0] == PROPERTY_MULTIPLE and at[1] < 0x80 and at[2] == PROPERTY_VALUE:
-        at += 3
-        if not read_length(&at, end, &span_end):
-            return 0
-        at = span_end
-    while at < end:
-        if not read_varint(&at, end, &tag) or tag >> 3 <= 3 or not skip_field(&at, end, tag):
-            return 0
-    return 1
-
-
-cdef inline bint _next_other(Bytes* cursor, Bytes end, Scan* scan) noexcept nogil:
-    # Reads one field of an entity that is no property.
-    cdef uint64_t tag
-    if cursor[0][0] == ENTITY_KEY:
-        if scan.has_key:
-            return 0
-        scan.has_key = 1
-        return skip_any_field(cursor, end)
-    # In a longer form than it needs; with another wire type it is an unknown field.
-    if not read_varint(cursor, end, &tag) or 13 <= tag >> 3 <= 15:
-        return 0
-    return skip_field(cursor, end, tag)
-
-
-cdef inline bint _is_property(Bytes at, unsigned char* last_tag) noexcept nogil:
-    # Whether there is the tag of a property. All raw ones come after the others.
-    if at[0] != ENTITY_PROPERTY and at[0] != ENTITY_RAW_PROPERTY:
-        return 0
-    if at[0] < last_tag[0]:
-        return 0
-    last_tag[0] = at[0]
-    return 1
 
 
 cdef bint _match(Shape shape, Bytes base, Bytes at, Bytes end, Scan* scan) noexcept:
@@ -133,18 +67,18 @@ cdef bint _match(Shape shape, Bytes base, Bytes at, Bytes end, Scan* scan) noexc
     cdef Py_ssize_t index = 0
     cdef uint32_t size
     while at < end:
-        if not _is_property(at, &last_tag):
-            if not _next_other(&at, end, scan):
+        if not is_property(at, &last_tag):
+            if not next_other(&at, end, scan):
                 return 0
             continue
         if index == shape.count:
             return 0
         at += 1
         MATCHED[index] = <uint32_t>(at - base)
-        if not read_length(&at, end, &entry_end) or not _find_name(&at, entry_end):
+        if not read_length(&at, end, &entry_end) or not find_name(&at, entry_end):
             return 0
         size = shape.header_sizes[index]
-        if size > entry_end - at or differ(at, header, size) or not _is_rest(at + size, entry_end):
+        if size > entry_end - at or differ(at, header, size) or not is_rest(at + size, entry_end):
             return 0
         header += size
         at = entry_end
@@ -159,18 +93,18 @@ cdef int _scan(Bytes base, Bytes at, Bytes end, Scan* scan) except -1:
     cdef Bytes name_end
     cdef unsigned char last_tag = 0
     while at < end:
-        if not _is_property(at, &last_tag):
-            if not _next_other(&at, end, scan):
+        if not is_property(at, &last_tag):
+            if not next_other(&at, end, scan):
                 return 0
             continue
         at += 1
         entry = room_for_entry(scan)
         entry.value = <uint32_t>(at - base)
-        if not read_length(&at, end, &entry_end) or not _find_name(&at, entry_end):
+        if not read_length(&at, end, &entry_end) or not find_name(&at, entry_end):
             return 0
         entry.header = at
         at += 1
-        if not read_length(&at, entry_end, &name_end) or not _is_rest(name_end, entry_end):
+        if not read_length(&at, entry_end, &name_end) or not is_rest(name_end, entry_end):
             return 0
         entry.header_size = <uint32_t>(name_end - entry.header)
         at = entry_end
@@ -182,7 +116,7 @@ cdef inline uint32_t _likely_slot(Bytes at, Bytes end) noexcept nogil:
     # Hashes the name of the first property.
     cdef Bytes entry_end
     cdef Bytes name_end
-    if not find_field(at, end, ENTITY_PROPERTY, &at, &entry_end) or not _find_name(&at, entry_end):
+    if not find_field(at, end, ENTITY_PROPERTY, &at, &entry_end) or not find_name(&at, entry_end):
         return 0
     at += 1
     if not read_length(&at, entry_end, &name_end):
@@ -297,7 +231,7 @@ cdef class PropertyIndex:
             at += 1
             if not read_varint(&at, end, &meaning) or meaning == refused:
                 return UNDECODED
-        return _named(at, end, text, &multiple)
+        return read_plain(at, end, text, &multiple, UNDECODED)
 
     def raw_names(self):
         """As :meth:`lazyentity.pure.entityproto.PropertyIndex.raw_names`."""
@@ -391,7 +325,7 @@ cdef inline void _name(
 ) noexcept:
     # Finds the text of an entry's name.
     _span(index, ordinal, at, end)
-    _find_name(at, end[0])
+    find_name(at, end[0])
     at[0] += 1
     name_end[0] = at[0]
     read_length(at, end[0], name_end)
@@ -425,51 +359,4 @@ cdef object _plain(PropertyIndex index, Py_ssize_t ordinal, bint text, bint* mul
     cdef Bytes at
     cdef Bytes end
     _span(index, ordinal, &at, &end)
-    return _named(at, end, text, multiple)
-
-
-cdef object _named(Bytes at, Bytes end, bint text, bint* multiple):
-    # The same of what is to begin with a name.
-    cdef Bytes span_end
-    if at[0] != PROPERTY_NAME:
-        return UNDECODED
-    at += 1
-    read_length(&at, end, &span_end)
-    if span_end == at or span_end - at > LONGEST_NAME:
-        return UNDECODED
-    at = span_end
-    if end - at < 4 or at[0] != PROPERTY_MULTIPLE or at[1] > 1 or at[2] != PROPERTY_VALUE:
-        return UNDECODED
-    multiple[0] = at[1]
-    at += 3
-    if not read_length(&at, end, &span_end) or span_end != end:
-        return UNDECODED
-    return _bare(at, end, text)
-
-
-cdef object _bare(Bytes at, Bytes end, bint text):
-    # A serialised value of one plain field.
-    cdef Bytes span_end
-    cdef uint64_t number
-    cdef double real
-    cdef unsigned char tag
-    if at == end:
-        return None
-    tag = at[0]
-    at += 1
-    if tag == VALUE_STRING:
-        if not read_length(&at, end, &span_end) or span_end != end:
-            return UNDECODED
-        if not text:
-            return PyBytes_FromStringAndSize(<const char*>at, end - at)
-        try:
-            return PyUnicode_DecodeUTF8(<const char*>at, end - at, b"surrogatepass")
-        except UnicodeDecodeError:
-            return UNDECODED
-    if tag == VALUE_INTEGER or tag == VALUE_BOOLEAN:
-        if not read_varint(&at, end, &number) or at != end:
-            return UNDECODED
-        return <int64_t>number if tag == VALUE_INTEGER else number != 0
-    if tag == VALUE_DOUBLE and read_double(&at, end, &real) and at == end:
-        return real
-    return UNDECODED
+    return read_plain(at, end, text, multiple, UNDECODED)
