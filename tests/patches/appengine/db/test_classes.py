@@ -59,7 +59,7 @@ class Loose(db.Expando):
         return ["got", vars(self).get("_virtual")]
 
     def _set(self, value: Any) -> None:
-        vars(self)["_virtual"] = value
+        self._virtual = value
 
     virtual = property(_get, _set)
     fixed = property(_get)
