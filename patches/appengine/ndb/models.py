@@ -117,7 +117,9 @@ def poly_from_pb(original: Any, is_active: Callable[[], bool]) -> Any:
     convert = original.__func__
     if not is_own(convert):
         return original
+    # That of all models was replaced before, unless somebody else's stands there.
     base_convert = model.Model.__dict__["_from_pb"].__func__
+    base_own = getattr(base_convert, "__wrapped__", None)
 
     @functools.wraps(convert)
     def _from_pb(cls: Any, pb: Any, set_key: Any = True, ent: Any = None, key: Any = None) -> Any:
@@ -126,9 +128,8 @@ def poly_from_pb(original: Any, is_active: Callable[[], bool]) -> Any:
             return convert(cls, pb, set_key, ent, key)
         chosen = cls._class_map.get(_class_key(index, cls.class_._name.decode()), cls)
         following = super(polymodel.PolyModel, chosen)._from_pb
-        if is_method_of(base_convert, following):
-            own = base_convert.__wrapped__
-            return _model(index, own, chosen, pb, set_key, ent, key)
+        if is_own(base_own) and is_method_of(base_convert, following):
+            return _model(index, base_own, chosen, pb, set_key, ent, key)
         return following(pb, set_key, ent, key)
 
     return classmethod(_from_pb)
