@@ -8,6 +8,7 @@ All that models and properties do with it (validators, hooks, user values, compa
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -28,6 +29,7 @@ from lazyentity.patches.appengine.ndb.plans import plan_for
 from lazyentity.patches.appengine.ndb.seams import PART
 from lazyentity.patches.appengine.ndb.values import LazyValues, user_value
 from lazyentity.patches.models.originals import is_method_of
+from lazyentity.patches.registry import is_of
 
 _Function = Callable[..., Any]
 
@@ -117,9 +119,9 @@ def poly_from_pb(original: Any, is_active: Callable[[], bool]) -> Any:
     convert = original.__func__
     if not is_own(convert):
         return original
-    # That of all models was replaced before, unless somebody else's stands there.
+    # The replacement above, unless somebody else's function stands there.
     base_convert = model.Model.__dict__["_from_pb"].__func__
-    base_own = getattr(base_convert, "__wrapped__", None)
+    is_ours = is_of(sys.modules[__name__], base_convert)
 
     @functools.wraps(convert)
     def _from_pb(cls: Any, pb: Any, set_key: Any = True, ent: Any = None, key: Any = None) -> Any:
@@ -128,8 +130,8 @@ def poly_from_pb(original: Any, is_active: Callable[[], bool]) -> Any:
             return convert(cls, pb, set_key, ent, key)
         chosen = cls._class_map.get(_class_key(index, cls.class_._name.decode()), cls)
         following = super(polymodel.PolyModel, chosen)._from_pb
-        if is_own(base_own) and is_method_of(base_convert, following):
-            return _model(index, base_own, chosen, pb, set_key, ent, key)
+        if is_ours and is_method_of(base_convert, following):
+            return _model(index, base_convert.__wrapped__, chosen, pb, set_key, ent, key)
         return following(pb, set_key, ent, key)
 
     return classmethod(_from_pb)

@@ -1,7 +1,8 @@
-"""Patching ndb, whenever it is imported, and whatever somebody else put in place of its functions."""
+"""Patching ndb, whenever it is imported, and whatever stands in place of its functions."""
 
 from __future__ import annotations
 
+import functools
 import sys
 from typing import Any
 
@@ -67,6 +68,7 @@ def test_is_taken_back() -> None:
 def test_a_conversion_replaced_before_stays_in_charge(
     holder: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    @functools.wraps(holder._from_pb.__func__)
     def theirs(cls: Any, pb: Any, set_key: Any = True, ent: Any = None, key: Any = None) -> Any:
         return "theirs"
 
