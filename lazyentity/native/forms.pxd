@@ -3,6 +3,12 @@
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcmp
 
+from lazyentity.native.property cimport (
+    PROPERTY_MEANING,
+    PROPERTY_MEANING_URI,
+    PROPERTY_MULTIPLE,
+    PROPERTY_VALUE,
+)
 from lazyentity.native.wire cimport Bytes, read_length, read_varint
 
 cdef enum:
@@ -98,11 +104,11 @@ cdef inline void write_form(Bytes at, Bytes end, uint8_t field, uint8_t* form) n
     form[0] = field
     form[1] = form[2] = 0
     form[3] = OTHER
-    if at[0] == 0x08:
+    if at[0] == PROPERTY_MEANING:
         at += 1
         read_varint(&at, end, &meaning)
         form[1] = <uint8_t>meaning if 0 < meaning < OTHER_MEANING else OTHER_MEANING
-    if at[0] == 0x12:
+    if at[0] == PROPERTY_MEANING_URI:
         at += 1
         read_length(&at, end, &span_end)
         form[2] = OTHER_URI
@@ -112,7 +118,7 @@ cdef inline void write_form(Bytes at, Bytes end, uint8_t field, uint8_t* form) n
     # Its name is known to follow.
     at += 1
     _skip_span(&at, end)
-    if end - at < 4 or at[0] != 0x20 or at[1] > 1 or at[2] != 0x2A:
+    if end - at < 4 or at[0] != PROPERTY_MULTIPLE or at[1] > 1 or at[2] != PROPERTY_VALUE:
         return
     form[2] |= at[1]
     at += 3
