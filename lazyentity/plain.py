@@ -92,8 +92,9 @@ def _stock(entity: Any) -> Entity:
     plain = None if entity._deleted_attributes else entity._wire_entity()
     if plain is None:
         return _read_stock(entity)
+    # Attributes first: a thread that sets the meanings has decoded their properties by then.
+    attributes = dict(touched_attributes(entity))
     touched = entity._decoded()
-    attributes = touched_attributes(entity)
     if touched or attributes or len(entity) != len(plain):
         _take_over(plain, entity, touched, attributes)
     return plain  # type: ignore[no-any-return]  # of the backend's

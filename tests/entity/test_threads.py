@@ -132,3 +132,21 @@ def test_reading_while_encoding(lazy_type: type[LazyEntity]) -> None:
                     return snapshot(entity)
 
         assert all(result == expected for result in together(THREADS, work))
+
+
+def test_meanings_that_another_thread_reads_while_materializing(
+    lazy_type: type[LazyEntity], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The meanings of the result hold its own values: the client drops others on write."""
+    entity: Any = lazy_type.from_bytes(MANY)
+    decoded = lazy_type._decoded
+
+    def in_the_middle(self: Any) -> Any:
+        found = decoded(self)
+        if self is entity:
+            _ = self._meanings
+        return found
+
+    monkeypatch.setattr(lazy_type, "_decoded", in_the_middle, raising=False)
+    expected = snapshot(stock_entity(MANY))
+    assert snapshot(lazyentity.materialize(entity)) == expected
