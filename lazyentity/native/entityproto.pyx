@@ -130,11 +130,13 @@ cdef class PropertyIndex:
     cdef readonly bytes raw
     cdef readonly Shape shape
     cdef uint32_t* _entries  # the offsets of the lengths that precede the properties
+    cdef signed char _is_grouped  # whether the entries of each name stand together; -1: unknown
 
     def __cinit__(self):
         self.raw = b""
         self.shape = EMPTY
         self._entries = NULL
+        self._is_grouped = -1
 
     def __dealloc__(self):
         PyMem_Free(self._entries)
@@ -337,21 +339,49 @@ cdef list _ordinals_of(PropertyIndex index, str name):
     cdef Bytes at
     cdef Bytes name_end
     cdef Bytes end
+    cdef Bytes text
     cdef bytes encoded
     cdef Py_ssize_t ordinal
     if last == NULL:
         return []
     if len(index.shape._ordinals) == index.shape.count:
         return [<object>last]
+    if index._is_grouped < 0:
+        index._is_grouped = _count_groups(index) == len(index.shape._ordinals)
     encoded = PyUnicode_AsUTF8String(name)
+    text = <Bytes>PyBytes_AS_STRING(encoded)
     found = []
-    for ordinal in range(<Py_ssize_t>(<object>last) + 1):
+    # From the last one back, for a list is read in time that depends on its own length alone.
+    for ordinal in range(<Py_ssize_t>(<object>last), -1, -1):
         _name(index, ordinal, &at, &name_end, &end)
-        if name_end - at == PyBytes_GET_SIZE(encoded) and not memcmp(
-            at, PyBytes_AS_STRING(encoded), name_end - at
-        ):
+        if _are_equal(at, name_end, text, text + PyBytes_GET_SIZE(encoded)):
             found.append(ordinal)
+        elif index._is_grouped:
+            break
+    found.reverse()
     return found
+
+
+cdef inline bint _are_equal(Bytes one, Bytes one_end, Bytes other, Bytes other_end) noexcept nogil:
+    return one_end - one == other_end - other and memcmp(one, other, one_end - one) == 0
+
+
+cdef Py_ssize_t _count_groups(PropertyIndex index) noexcept:
+    # The number of sequences of entries with the same name.
+    cdef Bytes previous = NULL
+    cdef Bytes previous_end = NULL
+    cdef Bytes at
+    cdef Bytes name_end
+    cdef Bytes end
+    cdef Py_ssize_t ordinal
+    cdef Py_ssize_t groups = 0
+    for ordinal in range(index.shape.count):
+        _name(index, ordinal, &at, &name_end, &end)
+        if ordinal == 0 or not _are_equal(at, name_end, previous, previous_end):
+            groups += 1
+        previous = at
+        previous_end = name_end
+    return groups
 
 
 cdef object _plain(PropertyIndex index, Py_ssize_t ordinal, bint text, bint* multiple):

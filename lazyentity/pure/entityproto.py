@@ -6,6 +6,7 @@ read.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from typing import Any
 
@@ -35,12 +36,14 @@ class PropertyIndex:
             provided that they have come twice; only then it has a template.
     """
 
-    __slots__ = ("_split", "raw", "shape")
+    __slots__ = ("_is_grouped", "_split", "raw", "shape")
 
     def __init__(self) -> None:
         self.raw = b""
         self.shape: Shape = EMPTY
         self._split: Split = empty_split()
+        # Whether the properties of each name stand together; None as long as it is unknown.
+        self._is_grouped: bool | None = None
 
     @classmethod
     def of(cls, raw: bytes) -> PropertyIndex | None:
@@ -161,10 +164,20 @@ class PropertyIndex:
         return b"".join(_parse_parts(self.raw).key)
 
     def _ordinals_of(self, name: str) -> list[int]:
-        shape = self.shape
-        if len(shape.ordinals) == len(shape.names):
-            return [shape.ordinals[name]] if name in shape.ordinals else []
-        return [ordinal for ordinal, each in enumerate(shape.names) if each == name]
+        ordinals, names = self.shape.ordinals, self.shape.names
+        if name not in ordinals:
+            return []
+        first = last = ordinals[name]
+        if len(ordinals) == len(names):
+            return [last]
+        if self._is_grouped is None:
+            self._is_grouped = sum(1 for _ in itertools.groupby(names)) == len(ordinals)
+        if not self._is_grouped:
+            return [ordinal for ordinal, each in enumerate(names) if each == name]
+        # Back from the last one: a list is read in time that depends on its own length alone.
+        while first > 0 and names[first - 1] == name:
+            first -= 1
+        return list(range(first, last + 1))
 
     def _parts(self) -> tuple[list[bytes], int]:
         """Return all serialised properties, and how many of them are not raw."""

@@ -100,6 +100,21 @@ def test_sample() -> None:
         assert index.key().startswith(b"\x6a\x03app")
 
 
+@pytest.mark.parametrize("index_type", INDEXES)
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [("aabbc", [0, 1]), ("abcab", [0, 3]), ("bcaca", [2, 4]), ("bcaaa", [2, 3, 4])],
+)
+def test_lists(index_type: Any, order: str, expected: list[int]) -> None:
+    """Also those whose properties do not stand together."""
+    entries = [
+        field(3, name.encode()) + b"\x20\x01" + field(5, bytes([8, ordinal]))
+        for ordinal, name in enumerate(order)
+    ]
+    index = index_type.of(b"".join(field(PROPERTY, each) for each in entries))
+    assert index.properties("a") == [entries[ordinal] for ordinal in expected]
+
+
 @given(raw=damaged())
 def test_damaged_bytes(raw: bytes) -> None:
     assert_same_index(raw)
