@@ -33,6 +33,9 @@ from lazyentity.patches.registry import is_of
 
 _Function = Callable[..., Any]
 
+_MEANING = bytes((0x08, INDEX_VALUE))
+"""A property with that meaning begins with these bytes, as protobuf writes it."""
+
 _new = object.__new__
 _new_values: Any = dict.__new__
 _found = dict.get
@@ -149,7 +152,7 @@ def _lazily(pb: Any) -> Any:
     if type(pb) is not EntityProto or PART.patch.eager or is_eager():
         return None
     index = index_of(pb)
-    if index is None or index.has_meaning(INDEX_VALUE):
+    if index is None or (_MEANING in index.raw and index.has_meaning(INDEX_VALUE)):
         # Of a projection; there is nothing in it that was not asked for.
         return None
     return index

@@ -6,6 +6,7 @@ properties ndb's own methods alone read the value; these may be bypassed.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import Any, NamedTuple
@@ -50,6 +51,24 @@ _READING = ORIGINALS.methods(
     "_opt_call_from_base_type",
     "_retrieve_value",
     "_store_value",
+)
+# All methods of a model class that a plan depends on.
+_methods_of = operator.attrgetter(
+    "_Model__get_arg",
+    "__getattribute__",
+    "__init__",
+    "__new__",
+    "__setattr__",
+    "_check_initialized",
+    "_class_name",
+    "_clone_properties",
+    "_fake_property",
+    "_find_uninitialized",
+    "_get_kind",
+    "_get_property_for",
+    "_set_attributes",
+    "_set_projection",
+    "_validate_key",
 )
 _TEXT_CONVERSIONS = (
     own(model.BlobProperty, "_from_base_type"),
@@ -171,17 +190,17 @@ class Plan:
     def serves(self, model_class: Any) -> bool:
         """Say whether the class is as it was."""
         return (
-            self.version == type_version(model_class)
+            self.version == _version_of(model_class)
             and self.known is model_class._properties
             and self.known_count == len(self.known)
         )
 
 
-def _version_of(model_class: Any) -> int | None:
-    # CPython gives a class a version when an attribute of it is looked up. None, as no class has
-    # it, where CPython has given none.
-    _ = model_class._properties
-    return type_version(model_class) or None
+def _version_of(model_class: Any) -> Any:
+    # CPython gives a class a version when an attribute of it is looked up. Without one, and in the
+    # pure backend, which cannot see it, the methods tell whether the class is as it was.
+    key = model_class._key
+    return type_version(model_class) or (id(key), _methods_of(model_class))
 
 
 def _reads_plainly(prop: Any, names: tuple[str, ...]) -> bool:
