@@ -136,14 +136,17 @@ class PropertyIndex:
         Args:
             names: of the properties; the result has their order.
         """
+        return b"".join(map(self._fields_of, names))
+
+    def _fields_of(self, name: str) -> bytes:
         properties, indexed = self._parts()
-        return b"".join(
-            Parts(
-                **{"property" if ordinal < indexed else "raw_property": [properties[ordinal]]}
-            ).SerializeToString()
-            for name in names
-            for ordinal in self._ordinals_of(name)
+        ordinals = self._ordinals_of(name)
+        parts = Parts(
+            property=[properties[ordinal] for ordinal in ordinals if ordinal < indexed],
+            raw_property=[properties[ordinal] for ordinal in ordinals if ordinal >= indexed],
         )
+        serialised: bytes = parts.SerializeToString()
+        return serialised
 
     def forms(self) -> bytes:
         """Return the form of each property, in wire order: see :mod:`lazyentity.codec.forms`."""

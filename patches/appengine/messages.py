@@ -46,4 +46,9 @@ def property_messages(index: Any, name: str) -> list[Any]:
     Raises:
         google.protobuf.message.DecodeError: if the bytes of one are malformed.
     """
-    return [Property.FromString(raw) for raw in index.properties(name)]
+    properties = index.properties(name)
+    if len(properties) < 2:
+        return [Property.FromString(raw) for raw in properties]
+    # All of a list at once, which takes less time.
+    message = EntityProto.FromString(index.fields((name,)))
+    return [*message.property, *message.raw_property]
