@@ -132,8 +132,11 @@ class LazyEntity(MadeDict, Entity):  # type: ignore[misc]  # upstream is untyped
 
     def _decode(self, name: Any, /) -> Any:
         # The hottest function: it calls as little as it can.
-        value = self._index.value(name, True) if type(name) is str else UNDECODED
-        if value is UNDECODED:
+        if type(name) is str:
+            value = self._index.value(name, True)
+            if value is UNDECODED:
+                value = self._converted(name)
+        else:
             value = self._made(name)
         # Of two threads that made a value of the same property, both get that of the first.
         return self._keep(name, self._originals.setdefault(name, value))
@@ -259,6 +262,9 @@ def _merged(messages: list[Any]) -> Any:
         Exception: any, if the client refuses them.
     """
     value: Any = None
+    if len(messages) == 1:
+        value = datastore_types.FromPropertyPb(messages[0])
+        return [value] if messages[0].multiple else value
     for message in messages:
         part = datastore_types.FromPropertyPb(message)
         if message.multiple:
