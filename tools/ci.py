@@ -22,7 +22,7 @@ import signal
 import sys
 from pathlib import Path
 
-from tools.clients import apart, clients, extras
+from tools.clients import apart, clients, extras, package_of
 from tools.steps import Runner, Step
 
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
@@ -34,7 +34,7 @@ PURE = {"LAZYENTITY_BACKEND": "pure"}
 
 # Every step with tests names those that took long.
 DURATIONS = ("--durations=15", "--durations-min=1")
-BENCHMARKS = tuple(f"patches/{client.name}/test_benchmark.py" for client in clients())
+BENCHMARKS = tuple(f"patches/{package_of(client.name)}/test_benchmark.py" for client in clients())
 # The server, the benchmarks and the tools are the project's own, and the README is text: one Python
 # is enough for them.
 ON_OTHER_REQUIREMENTS = tuple(
@@ -49,7 +49,7 @@ ON_ANOTHER_PYTHON = (
 # The lowest requirements are without the extras that these need; the oldest Python has both.
 OF_THE_EXTRAS = (
     "tests/adapters",
-    *(f"tests/patches/{extra}" for extra in extras() if extra not in apart()),
+    *(f"tests/patches/{package_of(extra)}" for extra in extras() if extra not in apart()),
     *map(str, sorted(Path("tests/entity").glob("test_consumers*.py"))),
     *map(str, sorted(Path("tests/patches").glob("test_*.py"))),
     "tests/patches/datastore/test_eager_mode.py",
@@ -197,7 +197,7 @@ def other_steps(pythons: dict[str, str]) -> list[Step]:
             Step(
                 f"{extra} on the lowest of it",
                 pytest(
-                    f"tests/patches/{extra}",
+                    f"tests/patches/{package_of(extra)}",
                     *(f"--ignore=tests/{path}" for path in BENCHMARKS),
                     environment=f".venv-lowest-{extra}",
                 ),
@@ -232,7 +232,11 @@ def own_environment_steps(client: str) -> list[Step]:
         ),
         Step(
             f"{name}, pure",
-            pytest(f"tests/patches/{client}", "--after-native", environment=f".venv-{client}"),
+            pytest(
+                f"tests/patches/{package_of(client)}",
+                "--after-native",
+                environment=f".venv-{client}",
+            ),
             needs=(name,),
             environment=PURE,
         ),
