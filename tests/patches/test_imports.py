@@ -15,7 +15,7 @@ from lazyentity.patches.clients import CLIENTS
 from lazyentity.patches.imports import WhenImported
 from tests.conftest import HAS_NDB, INSTALLED
 from tests.support import subprocesses
-from tests.support.forks import answer, run
+from tests.support.forks import answer
 
 # Those that stay stock if google-cloud-datastore does. The others are patched all the same.
 _JOINED = [
@@ -234,7 +234,7 @@ say(warned=len(warned), patched=patched())
 
 def test_threads_that_import_and_patch_at_once() -> None:
     """None waits for another that waits for it: all of this ends."""
-    finished = run(
+    finished = subprocesses.run(
         "-c",
         """
 import faulthandler, threading
