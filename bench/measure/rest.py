@@ -32,7 +32,7 @@ QUERY, CONVERSION, JSON_CONVERSION = (
     "parsing and conversion of JSON",
 )
 CASES = {QUERY: "1", CONVERSION: "4", JSON_CONVERSION: "4"}
-"""What is timed, and the properties read of each entity, see `synthetic.names_read`."""
+"""The timed steps, and the properties read of each entity: see `synthetic.names_read`."""
 
 _MILLISECONDS = 1e3
 _TIMEOUT = 60

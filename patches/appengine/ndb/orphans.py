@@ -19,7 +19,7 @@ _GenericProperty: Any = model.GenericProperty
 _raw_field = b"z"[0]
 """The first byte of a ``raw_property`` of an entity."""
 
-# What makes such a property of a model.
+# The functions that make such a property of a model.
 _MAKING = ORIGINALS.methods(model.Model, "_clone_properties", "_fake_property")
 _init = own(_GenericProperty, "__init__")
 

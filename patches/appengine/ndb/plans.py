@@ -120,7 +120,7 @@ class Reading(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """What a model takes from an entity.
+    """The parts that a model takes from an entity.
 
     Attributes:
         names: of the entity's properties that make each of the model's, by stored name.

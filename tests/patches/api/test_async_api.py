@@ -122,7 +122,7 @@ def _as_lists(result: Any) -> Any:
 
 
 def test_responses_are_not_parsed(ports: Ports) -> None:
-    """What arrives are the proxies that the blocking client gets."""
+    """The responses are the proxies that the blocking client gets."""
 
     async def read(api: Any) -> Any:
         return await api.lookup(_lookup_request(1)), await api.run_query(_query_request())
@@ -275,7 +275,7 @@ def test_writes(ports: Ports) -> None:
 
 
 class TestLeftAlone:
-    """What somebody else put in place of the client's own."""
+    """Somebody else's functions in place of the client's own."""
 
     def test_methods(self, ports: Ports) -> None:
         """A wrapper of a method gets the request of the caller, as from stock."""

@@ -93,7 +93,7 @@ values = st.one_of(
     st.builds(_referring, references),
 )
 
-# What servers send: a meaning with a value of its type. 0 stands for no meaning.
+# Servers send a meaning with a value of its type. 0 stands for no meaning.
 _ORDINARY: list[tuple[int, st.SearchStrategy[Any]]] = [
     *((0, values) for _ in range(6)),
     (Property.GD_WHEN, _WHENS),

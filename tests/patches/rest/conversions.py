@@ -1,4 +1,4 @@
-"""What a client of the REST API makes of generated responses, lazily and as it does stock."""
+"""A client of the REST API makes the same of generated responses lazily as it does stock."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ class ConversionCases:
 
     @with_both
     def test_unpatched_in_the_middle(self, parse: Parse) -> None:
-        """What was parsed to be converted later is converted at once."""
+        """Properties that were parsed to be converted later are converted at once."""
         data = parse(_body({"found": [{"entity": {"properties": {"a": {"stringValue": "1"}}}}]}))
         entity = self.client.package.Entity.from_repr(data["found"][0]["entity"])
         assert (type(entity.properties), entity.properties) == (dict, {"a": "1"})

@@ -1,4 +1,4 @@
-"""What a client of the REST API reads from a server and sends to it, lazily and stock."""
+"""A client of the REST API reads from a server and sends to it as stock, lazily too."""
 
 from __future__ import annotations
 

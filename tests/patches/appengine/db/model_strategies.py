@@ -24,7 +24,7 @@ Values = SearchStrategy[Any]
 
 
 class Person(db.Model):
-    """What references refer to."""
+    """The model that references refer to."""
 
     name = db.StringProperty()
 

@@ -16,7 +16,7 @@ from tests.patches.appengine.db.pairs import is_lazy, patched, seen
 
 
 class Author(db.Model):
-    """What books refer to."""
+    """The model that books refer to."""
 
     name = db.StringProperty(required=True)
 

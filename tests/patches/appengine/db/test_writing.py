@@ -1,4 +1,4 @@
-"""What a model sends: as stock; what was never read goes back as it came."""
+"""A model sends the same as stock; properties that were never read go back as they came."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_properties_that_are_indexed_otherwise_now() -> None:
 
 
 def test_a_computed_property_that_assigns_another() -> None:
-    """What it assigns is sent, if db comes to it later."""
+    """The value that it assigns is sent, if db comes to it later."""
 
     class Assigning(db.Model):
         a = db.StringProperty()

@@ -241,7 +241,7 @@ def test_put_reads_nothing() -> None:
 
 
 def test_corrupt_memcache() -> None:
-    """What memcache has instead of an entity is as bad as it is to stock ndb."""
+    """Anything else in memcache than an entity is as bad as it is to stock ndb."""
     store()
 
     def read() -> Any:
