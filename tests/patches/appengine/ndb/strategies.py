@@ -9,12 +9,11 @@ from __future__ import annotations
 import datetime
 import sys
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from google.appengine.api import users
-from google.appengine.datastore.entity_bytes_pb2 import EntityProto, Property
 from google.appengine.ext import ndb
 from google.appengine.ext.ndb import model, polymodel
 from hypothesis import strategies as st
@@ -36,11 +35,9 @@ MOST_PROPERTIES = 6
 Values = SearchStrategy[Any]
 
 _TEXTS = st.sampled_from(["", "a", "Grüße", "x\x9c", "long " * 20, "\ud800"])
-_BLOBS = st.sampled_from(
-    [b"", b"a", b"\xff\0", b"long " * 20, b"x\x9cno", zlib.compress(b"zipped")]
-)
+BLOBS = st.sampled_from([b"", b"a", b"\xff\0", b"long " * 20, b"x\x9cno", zlib.compress(b"zipped")])
 _INTEGERS = st.sampled_from([0, 1, -1, 2**40])
-_FLOATS = st.sampled_from([0.0, 1.5, -2.25, float("inf")])
+FLOATS = st.sampled_from([0.0, 1.5, -2.25, float("inf")])
 _JSON = st.sampled_from([None, True, 1, "text", [], [1, [None]], {"a": {"b": 1.5}}, {}])
 _PICKLED = st.sampled_from([None, 1, "text", (1, b"2"), {1: {2}}, WHEN])
 _KEYS = st.builds(
@@ -56,7 +53,7 @@ _TIMES = st.sampled_from(
 )
 _POINTS = st.builds(ndb.GeoPt, st.sampled_from([0.0, 1.5, -90.0]), st.sampled_from([0.0, 180.0]))
 _BLOB_KEYS = st.builds(ndb.BlobKey, st.sampled_from(["a", "key"]))
-_GENERIC = st.one_of(_INTEGERS, _FLOATS, _TEXTS, _BLOBS, st.booleans(), _TIMES, _KEYS, _POINTS)
+_GENERIC = st.one_of(_INTEGERS, FLOATS, _TEXTS, BLOBS, st.booleans(), _TIMES, _KEYS, _POINTS)
 
 
 def _optional(values: Values) -> Values:
@@ -69,7 +66,7 @@ _PEOPLE = st.builds(
     st.sampled_from([None, 1, "name"]),
     name=_TEXTS,
     home=_optional(_ADDRESSES),
-    photo=_optional(_BLOBS),
+    photo=_optional(BLOBS),
 )
 _FAMILIES = st.builds(Family, homes=st.lists(_ADDRESSES, max_size=3), count=_optional(_INTEGERS))
 _ANIMALS = st.one_of(
@@ -126,14 +123,14 @@ SORTS: dict[str, Sort] = {
     "default": _fixed(
         ndb.IntegerProperty, _INTEGERS, frozenset(("indexed", "required")), default=7
     ),
-    "float": Sort(ndb.FloatProperty, _FLOATS),
+    "float": Sort(ndb.FloatProperty, FLOATS),
     "boolean": Sort(ndb.BooleanProperty, st.booleans()),
     "string": Sort(ndb.StringProperty, _TEXTS),
     "choices": _fixed(ndb.StringProperty, st.sampled_from("ab"), choices=["a", "b", ""]),
     "text": Sort(ndb.TextProperty, _TEXTS, _UNINDEXED),
     "small text": _fixed(ndb.TextProperty, _TEXTS, compressed=True),
-    "blob": Sort(ndb.BlobProperty, _BLOBS),
-    "small blob": _fixed(ndb.BlobProperty, _BLOBS, compressed=True),
+    "blob": Sort(ndb.BlobProperty, BLOBS),
+    "small blob": _fixed(ndb.BlobProperty, BLOBS, compressed=True),
     "json": Sort(ndb.JsonProperty, _JSON, _UNINDEXED),
     "small json": _fixed(ndb.JsonProperty, _JSON, compressed=True),
     "json list": _fixed(ndb.JsonProperty, st.just([1]), _NONE, json_type=list),
@@ -282,125 +279,3 @@ def stored_entities(draw: DrawFn) -> Stored:
         setattr(sys.modules[__name__], KIND, shape.model_class)
         shape.model_class._fix_up_properties()
     return Stored(shape, raw)
-
-
-# Changes that another program could make.
-
-_SUB_NAMES = ("s", "number", "n", "h", "h.s", "homes", "homes.s", "count", "k", "class", "new")
-_UNKNOWN = ("unknown", "key", "_key", "put", "_projection", " ", "class", "dynamic", "a.b", "a.a")
-_MEANINGS = st.sampled_from(
-    [
-        Property.NO_MEANING,
-        Property.NO_MEANING,
-        Property.BLOB,
-        Property.TEXT,
-        Property.BYTESTRING,
-        Property.GD_WHEN,
-        Property.GEORSS_POINT,
-        Property.ENTITY_PROTO,
-        Property.BLOBKEY,
-        Property.EMPTY_LIST,
-        Property.INDEX_VALUE,
-    ]
-)
-_CONTENTS: dict[str, Values] = {
-    "booleanValue": st.booleans(),
-    "doubleValue": _FLOATS,
-    "int64Value": st.sampled_from([0, 1, 2**60]),
-    "stringValue": st.one_of(_BLOBS, st.sampled_from([b"[1]", b"abc", "Grüße".encode()])),
-}
-
-
-def _fill_value(draw: DrawFn, value: Any) -> None:
-    value.SetInParent()
-    match draw(st.sampled_from(["none", "point", "user", "key", "several", *_CONTENTS])):
-        case "none":
-            pass
-        case "point":
-            value.pointvalue.x, value.pointvalue.y = draw(_FLOATS), 2.0
-        case "user":
-            value.uservalue.email, value.uservalue.auth_domain = "a@b.c", "b.c"
-            value.uservalue.gaiaid = draw(st.sampled_from([0, 5]))
-        case "key":
-            reference = value.referencevalue
-            reference.app = draw(st.sampled_from(["app", "other"]))
-            if draw(st.booleans()):
-                reference.name_space = draw(st.sampled_from(["", "space"]))
-            for _ in range(draw(st.integers(0, 2))):
-                element = reference.pathelement.add(type="Person")
-                if draw(st.booleans()):
-                    element.id = draw(st.sampled_from([0, 1]))
-                if draw(st.booleans()):
-                    element.name = draw(st.sampled_from(["", "name"]))
-            if draw(st.integers(0, 3)) == 3:
-                reference.database_id = "database"
-        case "several":
-            for name, contents in _CONTENTS.items():
-                if draw(st.booleans()):
-                    setattr(value, name, draw(contents))
-        case name:
-            setattr(value, name, draw(_CONTENTS[name]))
-
-
-def _add(draw: DrawFn, properties: Any, name: str, multiple: bool) -> None:
-    made = properties.add(name=name, multiple=multiple)
-    made.meaning = draw(_MEANINGS)
-    if made.meaning == Property.NO_MEANING and draw(st.booleans()):
-        made.ClearField("meaning")
-    if draw(st.integers(0, 3)) == 3:
-        made.meaning_uri = draw(st.sampled_from(["ZLIB", "other"]))
-    if draw(st.integers(0, 7)) == 7:
-        made.computed = draw(st.booleans())
-    _fill_value(draw, made.value)
-
-
-def _without(properties: Any, name: str) -> None:
-    kept = [each for each in properties if each.name != name]
-    del properties[:]
-    properties.extend(kept)
-
-
-@st.composite
-def _changed(draw: DrawFn, raw: bytes, names: Sequence[str]) -> bytes:
-    message = EntityProto.FromString(raw)
-    dotted = st.builds("{}.{}".format, st.sampled_from(names), st.sampled_from(_SUB_NAMES))
-    known = st.sampled_from(names)
-    anywhere = st.one_of(known, known, dotted, st.sampled_from(_UNKNOWN))
-    for name in draw(st.lists(anywhere, min_size=1, max_size=4, unique=True)):
-        properties = draw(st.sampled_from([message.property, message.raw_property]))
-        match draw(st.sampled_from(["set", "set", "add", "delete", "field"])):
-            case "delete":
-                _without(message.property, name)
-            case "field":
-                found = [each for each in message.property if each.name == name]
-                _without(message.property, name)
-                message.raw_property.extend(found)
-            case how:
-                if how == "set":
-                    _without(message.property, name)
-                    _without(message.raw_property, name)
-                multiple = draw(st.booleans())
-                for _ in range(draw(st.integers(1, 3)) if multiple else 1):
-                    _add(draw, properties, name, multiple)
-    if draw(st.integers(0, 9)) == 9:
-        _change_key(draw, message)
-    serialised_message: bytes = message.SerializePartialToString()
-    return serialised_message
-
-
-def _change_key(draw: DrawFn, message: Any) -> None:
-    match draw(st.sampled_from(["none", "kind", "partial"])):
-        case "none":
-            message.ClearField("key")
-        case "kind":
-            message.key.path.element[-1].type = draw(st.sampled_from(["Person", "Nobody"]))
-        case _:
-            message.key.path.element[-1].ClearField("id")
-
-
-@st.composite
-def changed_entities(draw: DrawFn) -> Stored:
-    """An entity that ndb has stored, with any change that another program could make."""
-    stored = draw(stored_entities())
-    names = [*stored.shape.stored_names, *stored.shape.names]
-    return Stored(stored.shape, draw(_changed(stored.raw, names)))

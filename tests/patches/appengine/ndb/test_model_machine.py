@@ -22,7 +22,8 @@ from hypothesis.stateful import (
 
 from lazyentity.codec.undecoded import UNDECODED
 from tests.patches.appengine.ndb.pairs import FEWER, Pair, fixed_now, is_lazy, stock_model, written
-from tests.patches.appengine.ndb.strategies import Stored, changed_entities, stored_entities
+from tests.patches.appengine.ndb.raw_entities import changed_entities
+from tests.patches.appengine.ndb.strategies import Stored, stored_entities
 from tests.support.snapshots import Raised, outcome
 
 PICKS = st.integers(0, 14)

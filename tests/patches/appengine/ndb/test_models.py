@@ -26,8 +26,9 @@ from tests.patches.appengine.ndb.pairs import (
     stock_model,
     written,
 )
+from tests.patches.appengine.ndb.raw_entities import changed_entities
 from tests.patches.appengine.ndb.snapshots import described, snapshot
-from tests.patches.appengine.ndb.strategies import Stored, changed_entities, stored_entities
+from tests.patches.appengine.ndb.strategies import Stored, stored_entities
 from tests.support.concurrency import switching_often, together
 from tests.support.snapshots import Raised, outcome
 
