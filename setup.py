@@ -6,7 +6,6 @@ import os
 import sys
 from pathlib import Path
 
-from Cython.Build import cythonize
 from setuptools import Extension, find_packages, setup
 
 HERE = Path(__file__).resolve().parent
@@ -14,6 +13,7 @@ HERE = Path(__file__).resolve().parent
 # A build runs this file without its folder in sys.path.
 sys.path.insert(0, str(HERE))
 
+from tools.building import BuildNative  # noqa: E402  # found by the line above
 from tools.clients import REQUIRED, clients, constant, extras  # noqa: E402  # found by the line above
 
 # Folders beside the core that are installed inside it: a distribution must not drop top-level
@@ -36,17 +36,12 @@ def packages() -> dict[str, str]:
 
 def extensions() -> list[Extension]:
     """Return the extensions of the native backend, which need not compile."""
-    native: list[Extension] = cythonize(
-        [
-            Extension(f"lazyentity.native.{source.stem}", [f"lazyentity/native/{source.name}"])
-            for source in sorted((HERE / "lazyentity" / "native").glob("*.pyx"))
-        ],
-        build_dir="build/cython",
-    )
-    for extension in native:
-        # Set afterwards, because cythonize() makes new extensions and does not copy this.
-        extension.optional = True
-    return native
+    return [
+        Extension(
+            f"lazyentity.native.{source.stem}", [f"lazyentity/native/{source.name}"], optional=True
+        )
+        for source in sorted((HERE / "lazyentity" / "native").glob("*.pyx"))
+    ]
 
 
 PACKAGES = packages()
@@ -186,6 +181,7 @@ setup(
     package_dir=PACKAGES,
     package_data={"lazyentity": ["py.typed"], "lazyentity.native": ["*.pyi"]},
     ext_modules=extensions(),
+    cmdclass={"build_ext": BuildNative},
     options={"build_ext": {"parallel": str(os.cpu_count() or 1)}},
     zip_safe=False,
 )

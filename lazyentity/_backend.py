@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
-from lazyentity._choice import is_missing, requested_backend, unmet_request
+from lazyentity import _choice
 
 if TYPE_CHECKING:
     from google.cloud.datastore.entity import Entity
@@ -182,29 +182,30 @@ def _load(name: str) -> Backend:
     return cast(Backend, importlib.import_module(f"lazyentity.{name}.backend"))
 
 
-def _choose(requested: str) -> tuple[str, Backend]:
+def _choose(requested: str) -> tuple[str, Backend, _choice.Obstacle | None]:
     """Return name and module of the requested backend; of the best one, if none is requested.
+
+    The third is the reason, if the native backend does not serve.
 
     Raises:
         ImportError: if the requested backend cannot be loaded, or none at all.
     """
     if requested == "pure":
-        return "pure", _load("pure")
-    try:
-        return "native", _load("native")
-    except ImportError as error:
-        if requested == "native":
-            raise unmet_request(error) from error
-        # First: if this one fails as well, nothing serves.
-        pure = _load("pure")
-        if not is_missing(error):
-            warnings.warn(
-                f"lazyentity: the native backend was built but cannot be loaded ({error}); "
-                "the pure one serves",
-                RuntimeWarning,
-                stacklevel=2,
-            )
-        return "pure", pure
+        return "pure", _load("pure"), _choice.obstacle()
+    found = _choice.unsupported_interpreter()
+    cause = None
+    if found is None:
+        try:
+            return "native", _load("native"), None
+        except ImportError as error:
+            cause, found = error, _choice.failed_import(error)
+    if requested == "native":
+        raise _choice.unmet_request(found) from cause
+    # First: if this one fails as well, nothing serves.
+    pure = _load("pure")
+    if found.is_unexpected:
+        warnings.warn(f"lazyentity: {found}; the pure one serves", RuntimeWarning, stacklevel=2)
+    return "pure", pure, found
 
 
 if TYPE_CHECKING:
@@ -216,6 +217,7 @@ if TYPE_CHECKING:
     _pure: Backend = lazyentity.pure.backend
     _native: Backend = lazyentity.native.backend
     backend: str
+    obstacle: _choice.Obstacle | None
 else:
-    backend, _chosen = _choose(requested_backend())
+    backend, _chosen, obstacle = _choose(_choice.requested_backend())
     globals().update({name: getattr(_chosen, name) for name in NAMES})

@@ -5,8 +5,11 @@ A backend imports google-cloud-datastore, and lazyentity must not do so before t
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
+import sys
+from typing import Final, NamedTuple
 
 _REQUEST = "LAZYENTITY_BACKEND"
 _NATIVE = "lazyentity.native"
@@ -31,6 +34,30 @@ NATIVE_MODULES = (
 """The compiled modules, which a build without a C compiler leaves out."""
 
 
+BUILD_IT: Final = (
+    "install a wheel of lazyentity for this platform, or install a C compiler and the headers of "
+    "Python and run pip install --force-reinstall --no-cache-dir --no-deps lazyentity"
+)
+"""How to get the native backend where it was not built; setup.py says it, too."""
+
+
+class Obstacle(NamedTuple):
+    """A reason why the pure backend serves, which is the slower one.
+
+    Attributes:
+        problem: the reason.
+        remedy: how to get the native backend.
+        is_unexpected: whether the native backend was built. Then the choice warns.
+    """
+
+    problem: str
+    remedy: str
+    is_unexpected: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.problem}; to get the native backend, {self.remedy}"
+
+
 def requested_backend() -> str:
     """Return ``"native"``, ``"pure"``, or ``""`` if there is no request.
 
@@ -45,32 +72,80 @@ def requested_backend() -> str:
     return requested
 
 
+def obstacle() -> Obstacle | None:
+    """Return why the native backend does not serve, as far as is known without importing it.
+
+    None, if it serves. :data:`lazyentity._backend.obstacle` is known for certain, but importing it
+    imports google-cloud-datastore.
+
+    Raises:
+        ImportError: if another name than those of the backends is requested.
+    """
+    if requested_backend() == "pure":
+        return Obstacle(f"{_REQUEST}=pure requests the pure backend", "unset the variable")
+    missing = (name for name in NATIVE_MODULES if importlib.util.find_spec(name) is None)
+    return unsupported_interpreter() or next(map(_not_built, missing), None)
+
+
 def expected_backend() -> str:
     """Return the name of the backend that serves, provided that it can be loaded.
 
     Raises:
-        ImportError: if the one that is requested is unknown or was not built.
+        ImportError: if the one that is requested is unknown or cannot serve.
     """
-    requested = requested_backend()
-    if requested == "pure":
-        return "pure"
-    for name in NATIVE_MODULES:
-        if importlib.util.find_spec(name) is None:
-            if requested == "native":
-                raise unmet_request(f"there is no module {name}")
-            return "pure"
-    return "native"
+    found = obstacle()
+    if found is None:
+        return "native"
+    if requested_backend() == "native":
+        raise unmet_request(found)
+    return "pure"
 
 
-def is_missing(error: ImportError) -> bool:
-    """Say whether importing the native backend failed because it was not built."""
+def unsupported_interpreter() -> Obstacle | None:
+    """Return why the native backend must not be imported into this interpreter; None if it may be.
+
+    It has not been tested without the global interpreter lock, and its modules keep objects of the
+    interpreter that imports them first.
+    """
+    if "free-threading build" in sys.version:
+        return Obstacle(
+            "the native backend does not support free-threaded Python",
+            "run the default build of Python",
+            is_unexpected=True,
+        )
+    if _is_sub_interpreter():
+        return Obstacle(
+            "the native backend does not support sub-interpreters",
+            "run the application in the main interpreter (in mod_wsgi: WSGIApplicationGroup "
+            "%{GLOBAL})",
+            is_unexpected=True,
+        )
+    return None
+
+
+def _is_sub_interpreter() -> bool:
+    name = "_interpreters" if sys.version_info >= (3, 13) else "_xxsubinterpreters"
+    try:
+        interpreters = importlib.import_module(name)
+    except ImportError:
+        # The module is optional. Cython refuses a second interpreter of its own accord.
+        return False
+    return bool(interpreters.get_current() != interpreters.get_main())
+
+
+def failed_import(error: ImportError) -> Obstacle:
+    """Return why importing the native backend failed."""
     name = error.name or ""
-    return isinstance(error, ModuleNotFoundError) and name.startswith(f"{_NATIVE}.")
+    if isinstance(error, ModuleNotFoundError) and name.startswith(f"{_NATIVE}."):
+        return _not_built(name)
+    problem = f"the native backend was built but cannot be loaded ({error})"
+    return Obstacle(problem, BUILD_IT, is_unexpected=True)
 
 
-def unmet_request(reason: object) -> ImportError:
+def _not_built(module: str) -> Obstacle:
+    return Obstacle(f"the native backend was not built, there is no module {module}", BUILD_IT)
+
+
+def unmet_request(found: Obstacle) -> ImportError:
     """Return the error of a request for the native backend that cannot be met."""
-    return ImportError(
-        f"{_REQUEST}=native cannot be met ({reason}). Install lazyentity from source where "
-        "there is a working C compiler, or unset the variable."
-    )
+    return ImportError(f"{_REQUEST}=native cannot be met: {found}. Or unset the variable.")

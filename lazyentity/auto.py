@@ -1,12 +1,11 @@
 """Patch every supported client when imported: ``import lazyentity.auto``.
 
-It logs one line to the logger ``lazyentity``, at the level INFO: the clients with their versions,
+That logs one line to the logger ``lazyentity``, at the level INFO: the clients with their versions,
 whether they are patched, and the backend.
 """
 
 from __future__ import annotations
 
-from lazyentity.patches import log_summary, patch
+from lazyentity.patches import patch
 
 patch()
-log_summary()

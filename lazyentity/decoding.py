@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from lazyentity._choice import requested_backend
+from lazyentity._choice import requested_backend, unsupported_interpreter
 from lazyentity._iterators import (
     CONTAINERS,
     ITERATORS,
@@ -299,7 +299,7 @@ def _walk() -> Any:
     # Not the walk of lazyentity._backend, which imports the client: the values searched here need
     # not come from it.
     kind: Any = Walk
-    if requested_backend() != "pure":
+    if requested_backend() != "pure" and unsupported_interpreter() is None:
         with contextlib.suppress(ImportError):
             kind = importlib.import_module("lazyentity.native.decoding").Walk
     return _walk_of(kind)

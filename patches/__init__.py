@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import logging
 
-from lazyentity._choice import expected_backend, requested_backend
+from lazyentity._choice import expected_backend, obstacle, requested_backend
 from lazyentity._environment import DISABLE, EAGER, is_set
 from lazyentity._version import __version__
 from lazyentity.patches import adapters
@@ -19,7 +19,7 @@ from lazyentity.patches.locks import ForkableLock
 from lazyentity.patches.notices import warn
 from lazyentity.patches.registry import Seam, modules_holding_any
 
-__all__ = ["log_summary", "patch", "patched", "unpatch"]
+__all__ = ["patch", "patched", "unpatch"]
 
 _logger = logging.getLogger("lazyentity")
 
@@ -59,6 +59,8 @@ def patch(*names: str, strict: bool = False, eager: bool | None = None) -> None:
     - A function of somebody else that replaces the client's conversion of entities, keys or values
       stays in charge, with one warning. The entities that it makes are not lazy.
     - Patching again changes nothing but whether reads are lazy or eager.
+    - One line is logged at the level INFO: the clients with their versions, whether they are
+      patched, and the backend; of the pure one also why it serves.
     - While the environment variable ``LAZYENTITY_DISABLE`` is set to anything but ``0``, ``false``,
       ``no`` or ``off``, this logs that and does nothing.
 
@@ -108,6 +110,7 @@ def patch(*names: str, strict: bool = False, eager: bool | None = None) -> None:
     if is_anything_patched and not is_eager:
         # Without the lock: other threads may be importing a library that is adapted.
         adapters.install()
+    _log_summary()
 
 
 def _import(client: Client, strict: bool) -> bool:
@@ -220,14 +223,19 @@ def patched() -> tuple[str, ...]:
     )
 
 
-def log_summary() -> None:
-    """Log the clients with their versions and the backend in one line, unless that is disabled."""
-    if is_set(DISABLE) or not _logger.isEnabledFor(logging.INFO):
+def _log_summary() -> None:
+    """Log the clients with their versions and the backend in one line.
+
+    If the pure backend serves, the line says why, and how to get the native one.
+    """
+    if not _logger.isEnabledFor(logging.INFO):
         return
+    slower = obstacle()
     _logger.info(
-        "lazyentity %s, %s backend: %s",
+        "lazyentity %s, %s backend%s: %s",
         __version__,
         expected_backend(),
+        f", which is slower ({slower})" if slower else "",
         ", ".join(map(_state_of, CLIENTS.values())),
     )
 

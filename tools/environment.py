@@ -41,7 +41,13 @@ def configuration() -> str:
     """Return a digest of everything that determines the environment's content."""
     parts = [
         (CHECKOUT / name).read_bytes()
-        for name in ("setup.py", "pyproject.toml", "tools/clients.py", "lazyentity/_version.py")
+        for name in (
+            "setup.py",
+            "pyproject.toml",
+            "tools/building.py",
+            "tools/clients.py",
+            "lazyentity/_version.py",
+        )
     ]
     parts += [repr(client).encode() for client in clients()]
     return digest(parts)

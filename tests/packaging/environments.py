@@ -22,13 +22,25 @@ class Environment:
         self.python = folder / "bin" / "python"
         self._run("-m", "pip", "install", "--quiet", *sorted(requirements)).check_returncode()
 
-    def install(self, sdist: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-        """Install ``sdist`` without a package index and without its run-time requirements."""
-        offline = ("--no-index", "--no-build-isolation", "--no-deps", "--force-reinstall")
+    def build(self, sdist: Path, folder: Path, **variables: str) -> tuple[Path, str]:
+        """Build a wheel of ``sdist``; return it, and what was printed.
+
+        Without a package index, and with the declared build requirements alone.
+        """
         # A wheel that pip built before from the same archive would take the place of building.
-        return self._run(
-            "-m", "pip", "install", *offline, "--no-cache-dir", str(sdist), **variables
+        offline = ("--no-index", "--no-build-isolation", "--no-deps", "--no-cache-dir", "--verbose")
+        built = self._run(
+            "-m", "pip", "wheel", *offline, "--wheel-dir", str(folder), str(sdist), **variables
         )
+        assert built.returncode == 0, built.stdout + built.stderr
+        (wheel,) = folder.glob("*.whl")
+        return wheel, built.stdout + built.stderr
+
+    def install(self, wheel: Path) -> None:
+        """Install a wheel without its run-time requirements."""
+        alone = ("--no-index", "--no-deps", "--force-reinstall")
+        installed = self._run("-m", "pip", "install", *alone, str(wheel))
+        assert installed.returncode == 0, installed.stderr
 
     def execute(self, program: str, **variables: str) -> subprocess.CompletedProcess[str]:
         """Run a program, with the dependencies of the environment that runs the tests."""

@@ -1,0 +1,87 @@
+"""The command of setup.py that compiles the native backend, where it can be compiled."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sysconfig
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from Cython.Build import cythonize
+from setuptools import Extension
+from setuptools.command.build_ext import build_ext
+from setuptools.errors import BaseError, CCompilerError
+
+from tools.clients import constant
+
+# Kept in the checkout: one Python generates the C files, the others compile them too.
+GENERATED = "build/cython"
+
+
+class BuildNative(build_ext):
+    """Compiles the whole native backend, or leaves it out.
+
+    A distribution without it is pure Python, and its wheel gets the tag of pure Python. pip keeps
+    the wheels that it builds: one that is tagged for a platform would pass for the native one.
+    """
+
+    def build_extensions(self) -> None:
+        """Compile the extensions; if one does not compile, build none."""
+        if sysconfig.get_config_var("Py_GIL_DISABLED"):
+            self._leave_out("it does not support free-threaded Python", "run the default build")
+            return
+        problem = self._problem_of_compiler()
+        if problem is None:
+            self._generate()
+            self._compiled: set[str] = set()
+            super().build_extensions()
+            failed = {extension.name for extension in self.extensions} - self._compiled
+            if not failed:
+                return
+            problem = f"the compiler failed for {', '.join(sorted(failed))}, see above"
+        self._leave_out(problem, constant("lazyentity/_choice.py", "BUILD_IT"))
+
+    def build_extension(self, ext: Extension) -> None:
+        """Compile one extension, and remember that it was compiled."""
+        super().build_extension(ext)
+        self._compiled.add(ext.name)
+
+    def _problem_of_compiler(self) -> str | None:
+        """Compile a header of Python, which takes less time than generating the C files."""
+        with tempfile.TemporaryDirectory() as folder:
+            source = Path(folder, "probe.c")
+            source.write_text("#include <Python.h>\n", encoding="utf-8")
+            try:
+                self.compiler.compile([str(source)], output_dir=folder)
+            except (BaseError, CCompilerError) as error:
+                return f"there is no C compiler with the headers of Python ({error})"
+        return None
+
+    def _generate(self) -> None:
+        """Generate the C files that are missing or out of date, on all cores."""
+        # Other ways to start a process run setup.py again in each.
+        is_forking = multiprocessing.get_start_method() == "fork"
+        generated = cythonize(
+            [Extension(extension.name, extension.sources) for extension in self.extensions],
+            nthreads=(os.cpu_count() or 1) if is_forking else 0,
+            build_dir=GENERATED,
+        )
+        sources = {extension.name: extension.sources for extension in generated}
+        for extension in self.extensions:
+            extension.sources = sources[extension.name]
+
+    def _leave_out(self, problem: str, remedy: str) -> None:
+        for extension in self.extensions:
+            Path(self.get_ext_fullpath(extension.name)).unlink(missing_ok=True)
+        self.extensions = []
+        self.distribution.ext_modules = []
+        wheel: Any = self.distribution.get_command_obj("bdist_wheel", create=False)
+        if wheel is not None:
+            # It was determined before anything was compiled.
+            wheel.root_is_pure = True
+        self.warn(
+            f"lazyentity is built without its native backend: {problem}. The pure backend, which "
+            f"is slower, serves; to get the native one, {remedy}."
+        )
