@@ -31,7 +31,7 @@ from lazyentity.native.property cimport (
 )
 from lazyentity.native.shapes cimport (
     EMPTY,
-    LIKELY_NAMES,
+    FEW,
     SETS,
     Entry,
     Scan,
@@ -55,12 +55,9 @@ from lazyentity.codec.undecoded import UNDECODED as _UNDECODED
 
 cdef object UNDECODED = _UNDECODED
 
-# As in lazyentity.native.index: nothing may run between matching and copying.
-cdef uint32_t MATCHED[LIKELY_NAMES]
-
 
 cdef bint _match(Shape shape, Bytes base, Bytes at, Bytes end, Scan* scan) noexcept:
-    # Scans an entity that is expected to have this shape; the offsets of its entries are in MATCHED.
+    # Scans an entity that is expected to have this shape, and finds the offsets of its entries.
     cdef Bytes header = <Bytes>PyBytes_AS_STRING(shape.headers)
     cdef Bytes entry_end
     cdef unsigned char last_tag = 0
@@ -74,7 +71,7 @@ cdef bint _match(Shape shape, Bytes base, Bytes at, Bytes end, Scan* scan) noexc
         if index == shape.count:
             return 0
         at += 1
-        MATCHED[index] = <uint32_t>(at - base)
+        scan.offsets[index] = <uint32_t>(at - base)
         if not read_length(&at, end, &entry_end) or not find_name(&at, entry_end):
             return 0
         size = shape.header_sizes[index]
@@ -158,9 +155,11 @@ cdef class PropertyIndex:
         memset(&scan, 0, sizeof(Scan))
         slot = _likely_slot(base, end)
         shape = likely_shape(slot, _match, base, base, end, &scan)
-        if shape is not None:
-            entries = made._entries = allocate_offsets(shape.count)
-            memcpy(entries, MATCHED, shape.count * sizeof(uint32_t))
+        if shape is not None and shape.count > FEW:
+            made._entries = scan.offsets
+        elif shape is not None:
+            made._entries = allocate_offsets(shape.count)
+            memcpy(made._entries, scan.few, shape.count * sizeof(uint32_t))
         else:
             try:
                 if not _scan(base, base, end, &scan):
@@ -173,7 +172,7 @@ cdef class PropertyIndex:
                     entries[index] = scan.entries[index].value
             finally:
                 PyMem_Free(scan.entries)
-            if shape._template is not None and shape.count <= LIKELY_NAMES:
+            if shape._template is not None:
                 becomes_likely(slot, shape)
         made.raw = raw
         made.shape = shape

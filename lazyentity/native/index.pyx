@@ -12,10 +12,10 @@ encoded again.
 from cpython.bytes cimport PyBytes_AS_STRING
 from cpython.mem cimport PyMem_Free
 from libc.stdint cimport uint32_t, uint64_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 from lazyentity.native.shapes cimport (
-    LIKELY_NAMES,
+    FEW,
     SETS,
     Entry,
     Scan,
@@ -36,16 +36,6 @@ from lazyentity.native.wire cimport (
     read_varint,
     skip_field,
 )
-
-# The offsets of the values that matching found, until it is known whether the shape is the right one.
-# Until they are copied, no Python code may run and no object may be made, for that may collect garbage:
-# either may read other entities.
-cdef uint32_t MATCHED[LIKELY_NAMES]
-
-cdef enum:
-    # An entity with no more properties than these has no array of offsets: looking for a value from
-    # entry to entry takes less than memory does. Properties are mostly read in order, too.
-    FEW = 8
 
 
 cdef inline int _next_entry(
@@ -96,7 +86,7 @@ cdef inline int _next_other(Bytes* cursor, Bytes end, Scan* scan) noexcept nogil
 
 
 cdef bint _match(Shape shape, Bytes base, Bytes at, Bytes end, Scan* scan) noexcept:
-    # Scans an entity that is expected to have this shape; the offsets of its values are in MATCHED.
+    # Scans an entity that is expected to have this shape, and finds the offsets of its values.
     cdef Bytes header = <Bytes>PyBytes_AS_STRING(shape.headers)
     cdef Bytes entry_end
     cdef Bytes span_end
@@ -117,7 +107,7 @@ cdef bint _match(Shape shape, Bytes base, Bytes at, Bytes end, Scan* scan) noexc
             return 0
         header += size
         at += size
-        MATCHED[index] = <uint32_t>(at - base)
+        scan.offsets[index] = <uint32_t>(at - base)
         if not read_length(&at, entry_end, &span_end) or span_end != entry_end:
             return 0
         at = entry_end
@@ -173,9 +163,10 @@ cdef Shape index_entity(bytes owner, Py_ssize_t start, Py_ssize_t end, Offsets* 
     slot = _likely_slot(base + start, base + end)
     shape = likely_shape(slot, _match, base, base + start, base + end, &scan)
     if shape is not None:
+        # Without an array of offsets, looking for a value from entry to entry takes less time than
+        # memory for the array. Properties are mostly read in order, too.
         if shape.count > FEW:
-            offsets.values = allocate_offsets(shape.count)
-            memcpy(offsets.values, MATCHED, shape.count * sizeof(uint32_t))
+            offsets.values = scan.offsets
     else:
         try:
             if not _scan(base, base + start, base + end, &scan):
@@ -189,7 +180,7 @@ cdef Shape index_entity(bytes owner, Py_ssize_t start, Py_ssize_t end, Offsets* 
                     offsets.values[index] = scan.entries[index].value
         finally:
             PyMem_Free(scan.entries)
-        if shape._template is not None and shape.count <= LIKELY_NAMES:
+        if shape._template is not None:
             becomes_likely(slot, shape)
     offsets.start = offsets.next_entry = <uint32_t>start
     offsets.end = <uint32_t>end

@@ -2,7 +2,6 @@
 
 from cpython.mem cimport PyMem_Realloc
 from libc.stdint cimport uint32_t
-from libc.string cimport memset
 
 from lazyentity.native.wire cimport Bytes
 
@@ -14,12 +13,18 @@ cdef struct Entry:
     uint32_t value
 
 
+cdef enum:
+    FEW = 8  # so few offsets are in the scan itself
+
+
 cdef struct Scan:
-    # The result of a scan.
+    # The result of a scan, in memory of its own: a scan may be interrupted by another one.
     Entry* entries
     Py_ssize_t count
     Py_ssize_t capacity
     bint has_key
+    uint32_t* offsets  # that matching found, by the ordinals of the shape
+    uint32_t few[FEW]
 
 
 cdef class Shape:
@@ -36,14 +41,8 @@ cdef class Shape:
 
 cdef Shape EMPTY
 
-# The learned shapes that an entity most likely has, by the name in its first entry: of each set of names,
-# the last shape that was scanned comes first, SETS further on the one before it, and so on.
 cdef enum:
-    SETS = 64
-    WAYS = 4
-    LIKELY_NAMES = 16384  # a shape with more is looked up each time
-
-cdef list LIKELY
+    SETS = 64  # of likely shapes: an entity's is told by the name in its first entry
 
 # Scans an entity that is expected to have a shape, from its first byte on; answers 0 if it has another.
 ctypedef bint (*Match)(Shape shape, Bytes base, Bytes at, Bytes end, Scan* scan) noexcept
@@ -51,6 +50,7 @@ ctypedef bint (*Match)(Shape shape, Bytes base, Bytes at, Bytes end, Scan* scan)
 
 cdef uint32_t* allocate_offsets(Py_ssize_t count) except NULL
 cdef Shape shape_of(Scan* scan)
+cdef Shape likely_shape(uint32_t slot, Match match, Bytes base, Bytes at, Bytes end, Scan* scan)
 cdef void becomes_likely(uint32_t slot, Shape shape)
 
 
@@ -64,19 +64,3 @@ cdef inline Entry* room_for_entry(Scan* scan) except NULL:
             raise MemoryError
         scan.entries = grown
     return &scan.entries[scan.count]
-
-
-cdef inline Shape likely_shape(
-    uint32_t slot, Match match, Bytes base, Bytes at, Bytes end, Scan* scan
-):
-    # Finds the shape of an entity among the likely ones; None, if it has none of these.
-    cdef Shape shape
-    cdef int way
-    for way in range(WAYS):
-        shape = LIKELY[slot + way * SETS]
-        if shape is None:
-            return None
-        if match(shape, base, at, end, scan):
-            return shape
-        memset(scan, 0, sizeof(Scan))
-    return None

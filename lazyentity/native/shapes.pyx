@@ -1,9 +1,12 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=True, auto_pickle=False
 """The native backend's shapes of entities, and the shapes that are likely to come next."""
 
+cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.dict cimport PyDictProxy_New
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF, Py_XDECREF
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport uint32_t
 from libc.string cimport memcpy, memset
@@ -99,14 +102,22 @@ cdef Shape _no_names():
 EMPTY = _no_names()
 
 
-LIKELY = [None] * (SETS * WAYS)
+cdef enum:
+    WAYS = 4  # of each set
+
+# The learned shapes that an entity most likely has: of each set, the last one that was scanned comes first.
+# They are references, or NULL. The global interpreter lock guards them. Python without one has the critical
+# sections of an object, which are nothing elsewhere; the operations of a list would end them.
+cdef PyObject* LIKELY[SETS][WAYS]
 
 
 def _forget_likely():
     # So that likely shapes are always kept ones, and take no memory of their own.
-    cdef Py_ssize_t index
-    for index in range(SETS * WAYS):
-        LIKELY[index] = None
+    cdef int slot
+    cdef int way
+    for slot in range(SETS):
+        for way in range(WAYS):
+            _shift(slot, NULL)
 
 
 SHAPES = BoundedCache(MAX_BYTES, _forget_likely)
@@ -142,12 +153,45 @@ cdef Shape shape_of(Scan* scan):
     return shape
 
 
-cdef void becomes_likely(uint32_t slot, Shape shape):
-    cdef Shape earlier
+cdef inline void _forget_offsets(Scan* scan) noexcept:
+    if scan.offsets != scan.few:
+        PyMem_Free(scan.offsets)
+    memset(scan, 0, sizeof(Scan))
+
+
+cdef Shape likely_shape(uint32_t slot, Match match, Bytes base, Bytes at, Bytes end, Scan* scan):
+    # Finds the shape of an entity among the likely ones; None, if it has none of these.
+    cdef PyObject* found
+    cdef Shape shape = None
     cdef int way
     for way in range(WAYS):
-        earlier = LIKELY[slot + way * SETS]
-        LIKELY[slot + way * SETS] = shape
-        if earlier is None:
-            return
-        shape = earlier
+        with cython.critical_section(EMPTY):
+            found = LIKELY[slot][way]
+            if found != NULL:
+                shape = <Shape>found
+        if found == NULL:
+            return None
+        if shape.count <= FEW:
+            scan.offsets = scan.few
+        else:
+            scan.offsets = allocate_offsets(shape.count)
+        if match(shape, base, at, end, scan):
+            return shape
+        _forget_offsets(scan)
+    return None
+
+
+cdef void becomes_likely(uint32_t slot, Shape shape):
+    Py_INCREF(shape)
+    _shift(slot, <PyObject*>shape)
+
+
+cdef void _shift(uint32_t slot, PyObject* first):
+    # Puts a reference, or NULL, before the others of a set.
+    cdef PyObject* moved = first
+    cdef int way
+    with cython.critical_section(EMPTY):
+        for way in range(WAYS):
+            LIKELY[slot][way], moved = moved, LIKELY[slot][way]
+    # Outside of it, for this may free a shape.
+    Py_XDECREF(moved)
