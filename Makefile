@@ -31,7 +31,7 @@ help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */\1\t/' | expand -t 16
 
 bench: venv ## the demonstration, then the quick microbenchmark
-	$(BIN)/python -m lazyentity.bench.demo
+	$(BIN)/python -m lazyentity demo
 	$(BIN)/python -m lazyentity.bench --quick
 
 results: venv ## measure for the README, about half an hour on a quiet machine: bench/results/ and its tables

@@ -1,6 +1,8 @@
-"""``python -m lazyentity.bench``."""
+"""``python -m lazyentity.bench``: the same as ``python -m lazyentity bench``."""
 
-from lazyentity.bench.cli import main
+import sys
+
+from lazyentity.cli.dispatch import main
 
 if __name__ == "__main__":
-    main(prog_name="python -m lazyentity.bench")
+    sys.exit(main(["bench", *sys.argv[1:]]))

@@ -1,4 +1,4 @@
-"""``python -m lazyentity.bench.demo``: three lines of user code, without and with lazyentity.
+"""``python -m lazyentity demo``: three lines of user code, without and with lazyentity.
 
 A loopback server is loaded with orders; then two fresh processes run the same code against it, one
 of them after ``import lazyentity.auto``.
@@ -22,7 +22,7 @@ from rich.table import Table
 
 from lazyentity.bench import demo_worker
 from lazyentity.bench.cases import synthetic
-from lazyentity.bench.measure import loopback
+from lazyentity.bench.measure import loopback, sides
 from lazyentity.bench.server.process import LoopbackServer
 
 ENTITIES = 300
@@ -47,7 +47,10 @@ def run_worker(grpc_port: int, *, lazy: bool) -> demo_worker.Report:
     """
     command = [sys.executable, "-m", "lazyentity.bench.demo_worker", *(["lazy"] if lazy else [])]
     environment = os.environ | {GCD_HOST: f"127.0.0.1:{grpc_port}"}
-    child = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE)
+    # A session of its own: Ctrl-C in the terminal would make it print a traceback. It is killed.
+    child = subprocess.run(
+        command, env=environment, check=True, stdout=subprocess.PIPE, start_new_session=True
+    )
     return msgspec.json.decode(child.stdout, type=demo_worker.Report)
 
 
@@ -84,16 +87,29 @@ def _show(console: Console, stock: demo_worker.Report, lazy: demo_worker.Report)
     console.print(table)
 
 
-@click.command()
-def main() -> None:
-    """Show what one import changes for a query, over a real gRPC connection on this machine."""
-    console = Console()
+def _run_both(console: Console) -> tuple[demo_worker.Report, demo_worker.Report]:
     orders = [_order(number) for number in range(ENTITIES)]
     with console.status("running"), LoopbackServer() as server:
         with loopback.client(server.grpc_port) as client:
             loopback.store(client, orders)
         stock = run_worker(server.grpc_port, lazy=False)
-        lazy = run_worker(server.grpc_port, lazy=True)
+        return stock, run_worker(server.grpc_port, lazy=True)
+
+
+@click.command()
+def main() -> None:
+    """Show what one import changes for a query, over a real gRPC connection on this machine."""
+    console = Console()
+    try:
+        sides.require_unpatched()
+        stock, lazy = _run_both(console)
+    except (RuntimeError, sides.PatchedProcess) as error:
+        raise click.ClickException(str(error)) from error
+    except subprocess.CalledProcessError as error:
+        raise click.ClickException(
+            f"a process of the demonstration ended with status {error.returncode}; its error is "
+            "above"
+        ) from error
     console.print(
         f"A Datastore server on 127.0.0.1 holds {ENTITIES} orders of {PROPERTIES} properties. Two "
         "processes ask it the same."
@@ -101,7 +117,3 @@ def main() -> None:
     if stock.total != lazy.total:
         raise ResultsDiffer(f"stock computed {stock.total!r}, lazyentity {lazy.total!r}")
     _show(console, stock, lazy)
-
-
-if __name__ == "__main__":
-    main(prog_name="python -m lazyentity.bench.demo")

@@ -98,14 +98,37 @@ def test_imports_are_found() -> None:
     } <= set(ARROWS)
 
 
+ROOMS_ABOVE = "lazyentity.patches", "lazyentity.bench", "lazyentity.cli"
+
+
 def test_the_core_knows_no_patches() -> None:
-    """Only the package itself, which offers patch(), and lazyentity.auto, which calls it, do."""
+    """Only the package itself, which offers patch(), and lazyentity.auto, which calls it, do.
+
+    ``python -m lazyentity`` opens the command line.
+    """
     core = {
         (module, name)
-        for module, name in _arrows("lazyentity", "lazyentity.patches", "lazyentity.bench")
-        if not _is_in(module, "lazyentity.patches") and not _is_in(module, "lazyentity.bench")
+        for module, name in _arrows("lazyentity", *ROOMS_ABOVE)
+        if not any(_is_in(module, room) for room in ROOMS_ABOVE)
     }
-    assert {module for module, _ in core} == {"lazyentity", "lazyentity.auto"}
+    assert {module for module, _ in core} == {
+        "lazyentity",
+        "lazyentity.__main__",
+        "lazyentity.auto",
+    }
+    assert {name for module, name in core if module == "lazyentity.__main__"} == {
+        "lazyentity.cli.dispatch.main"
+    }
+
+
+def test_only_programs_open_the_command_line() -> None:
+    """It is above all other rooms, the commands of the benchmark included."""
+    outside = {
+        module
+        for module, _ in _arrows("lazyentity", "lazyentity.cli")
+        if not _is_in(module, "lazyentity.cli")
+    }
+    assert outside == {"lazyentity.__main__", "lazyentity.bench.__main__"}
 
 
 def test_the_codec_imports_nothing_above_it() -> None:

@@ -7,7 +7,7 @@ import sys
 def test_demo() -> None:
     """The demonstration shows both codes, how much each decoded, and equal totals."""
     child = subprocess.run(
-        [sys.executable, "-m", "lazyentity.bench.demo"],
+        [sys.executable, "-m", "lazyentity", "demo"],
         check=True,
         capture_output=True,
         text=True,

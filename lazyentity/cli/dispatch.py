@@ -1,0 +1,107 @@
+"""Finding a command by its name, and running it."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import difflib
+import importlib
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from lazyentity._version import __version__
+from lazyentity.cli.commands import COMMANDS, Command
+from lazyentity.cli.failures import Failure, needing
+
+PROGRAM = "python -m lazyentity"
+
+Main = Callable[[list[str], str], "int | None"]
+"""Takes the arguments and the name of the program; returns the exit status, 0 if None."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command that the first argument names; return its exit status.
+
+    Args:
+        arguments: those of the process, by default.
+
+    Raises:
+        SystemExit: the arguments are not understood, or only ask for help; or the command raised
+            it.
+    """
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    parser = _parser()
+    name = parser.parse_args(given[:1]).command
+    if name is None:
+        parser.print_help(sys.stderr)
+        return 2
+    command = COMMANDS.get(name)
+    if command is None:
+        parser.error(f"there is no command {name!r}{suggestion(name, COMMANDS)}")
+    program = f"{PROGRAM} {name}"
+    return run(lambda: _load(command)(given[1:], program), program)
+
+
+def run(command: Callable[[], int | None], program: str) -> int:
+    """Run a command to its end, or to one sentence on standard error; return the exit status.
+
+    Args:
+        command: returns the exit status; None is 0.
+        program: the name that the sentence begins with.
+    """
+    try:
+        with _broken_pipes():
+            status = command()
+            # Here, because the interpreter would print the error of a closed pipe at its end.
+            sys.stdout.flush()
+            return status or 0
+    except Failure as failure:
+        sys.stderr.write(f"{program}: {failure}\n")
+        return failure.status
+    except KeyboardInterrupt:
+        sys.stderr.write(f"{program}: interrupted\n")
+        return 128 + signal.SIGINT
+
+
+@contextlib.contextmanager
+def _broken_pipes() -> Iterator[None]:
+    """End quietly if the reader of the output has gone, as in ``| head -1``.
+
+    Raises:
+        SystemExit: it has.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        raise SystemExit(1) from None
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Return a question after a similar name that is known; the empty string if there is none."""
+    similar = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {similar[0]!r}?" if similar else ""
+
+
+def _parser() -> argparse.ArgumentParser:
+    width = max(map(len, COMMANDS))
+    lines = (f"  {name:<{width}}  {command.summary}" for name, command in COMMANDS.items())
+    parser = argparse.ArgumentParser(
+        prog=PROGRAM,
+        usage=f"{PROGRAM} [--help] [--version] COMMAND ...",
+        description="Lazy entities for google-cloud-datastore.",
+        epilog="\n".join(["commands (each has a --help of its own):", *lines]),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"lazyentity {__version__}")
+    parser.add_argument("command", nargs="?", metavar="COMMAND", help="one of those below")
+    return parser
+
+
+def _load(command: Command) -> Main:
+    with needing(command.extra) if command.extra else contextlib.nullcontext():
+        loaded: Main = importlib.import_module(command.module).main
+    return loaded

@@ -1,0 +1,41 @@
+"""Failures of a command that its user can do something about: a sentence, and no traceback."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+
+class Failure(Exception):
+    """The end of a command.
+
+    Args:
+        message: one sentence, without the name of the program: what is wrong and what to do.
+        status: the exit status.
+    """
+
+    def __init__(self, message: str, status: int = 1) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@contextlib.contextmanager
+def needing(extra: str) -> Iterator[None]:
+    """Turn the failure to import a module of somebody else's into one that names the extra.
+
+    Args:
+        extra: the extra of the distribution.
+
+    Raises:
+        Failure: a module is missing.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] == __name__.partition(".")[0]:
+            raise
+        raise Failure(
+            f"the module {error.name} is not installed; install what this command needs with "
+            f"`pip install 'lazyentity[{extra}]'`",
+            status=2,
+        ) from error

@@ -1,0 +1,154 @@
+"""Finding a command, running it, and its end in one sentence."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from lazyentity import __version__
+from lazyentity.cli import commands, dispatch
+from lazyentity.cli.commands import COMMANDS, Command
+from lazyentity.cli.failures import Failure
+
+pytestmark = pytest.mark.any_backend
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """A module with a command ``made``, whose ``main`` the test sets."""
+    module = ModuleType("made_command")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setitem(commands.COMMANDS, "made", Command(module.__name__, "a test", "bench"))
+    return module
+
+
+def raising(error: BaseException) -> Any:
+    def main(arguments: list[str], program: str) -> int:
+        raise error
+
+    return main
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_a_main(name: str) -> None:
+    assert callable(importlib.import_module(COMMANDS[name].module).main)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_is_in_the_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match=r"^0$"):
+        dispatch.main(["--help"])
+    assert f"  {name} " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_a_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match=r"^0$"):
+        dispatch.main([name, "--help"])
+    assert f"python -m lazyentity {name}" in capsys.readouterr().out
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match=r"^0$"):
+        dispatch.main(["--version"])
+    assert capsys.readouterr().out == f"lazyentity {__version__}\n"
+
+
+def test_no_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert dispatch.main([]) == 2
+    assert "demo" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("dmeo", "there is no command 'dmeo'; did you mean 'demo'?"),
+        ("xyzzy", "there is no command 'xyzzy'"),
+        ("--typo", "unrecognized arguments: --typo"),
+    ],
+)
+def test_typos(name: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match=r"^2$"):
+        dispatch.main([name, "--help"])
+    assert capsys.readouterr().err.splitlines()[-1] == f"python -m lazyentity: error: {message}"
+
+
+@pytest.mark.parametrize("status", [0, None, 3])
+def test_arguments_and_status(command: ModuleType, status: int | None) -> None:
+    """A command gets the rest of the arguments, whatever they look like."""
+    given: list[Any] = []
+
+    def main(*arguments: Any) -> int | None:
+        given.extend(arguments)
+        return status
+
+    vars(command)["main"] = main
+    assert dispatch.main(["made", "--help", "-x", "--"]) == (status or 0)
+    assert given == [["--help", "-x", "--"], "python -m lazyentity made"]
+
+
+def test_failure(command: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    vars(command)["main"] = raising(Failure("it is so; do this", status=7))
+    assert dispatch.main(["made"]) == 7
+    assert capsys.readouterr().err == "python -m lazyentity made: it is so; do this\n"
+
+
+def test_interruption(command: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    vars(command)["main"] = raising(KeyboardInterrupt())
+    assert dispatch.main(["made"]) == 130
+    assert capsys.readouterr().err == "python -m lazyentity made: interrupted\n"
+
+
+def test_other_errors_keep_their_traceback(command: ModuleType) -> None:
+    """An error that nobody expected has to be found."""
+    vars(command)["main"] = raising(ZeroDivisionError())
+    with pytest.raises(ZeroDivisionError):
+        dispatch.main(["made"])
+
+
+@pytest.mark.parametrize("missing", ["click", "google.missing"])
+def test_a_missing_requirement(
+    missing: str,
+    command: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """One sentence names the extra."""
+
+    def import_module(_: str) -> ModuleType:
+        raise ModuleNotFoundError(name=missing)
+
+    monkeypatch.setattr(importlib, "import_module", import_module)
+    assert dispatch.main(["made"]) == 2
+    assert capsys.readouterr().err == (
+        f"python -m lazyentity made: the module {missing} is not installed; install what this "
+        "command needs with `pip install 'lazyentity[bench]'`\n"
+    )
+
+
+def test_a_missing_module_of_ours_is_an_error(
+    command: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No extra installs it."""
+    monkeypatch.setitem(commands.COMMANDS, "made", Command("lazyentity.missing", "", "bench"))
+    with pytest.raises(ModuleNotFoundError):
+        dispatch.main(["made"])
+
+
+def test_the_reader_of_the_output_is_gone(
+    command: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As in ``| head -1``: nothing is printed about it, not when the interpreter ends either."""
+    replaced: list[int] = []
+    monkeypatch.setattr(os, "dup2", lambda _, number: replaced.append(number))
+    monkeypatch.setattr(sys, "stdout", sys.__stdout__)
+    vars(command)["main"] = raising(BrokenPipeError())
+    with pytest.raises(SystemExit, match=r"^1$"):
+        dispatch.main(["made"])
+    assert replaced == [1]
+    assert capsys.readouterr().err == ""
