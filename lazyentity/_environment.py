@@ -11,6 +11,8 @@ EAGER: Final = "LAZYENTITY_EAGER"
 """Return stock entities unless the caller passes ``eager=False``."""
 ADAPTERS: Final = "LAZYENTITY_ADAPTERS"
 """Adapt libraries of C code; on by default."""
+PROFILE: Final = "LAZYENTITY_PROFILE"
+"""Report at the end of the process what was decoded; a path is that of a file for it."""
 
 _OFF = frozenset(("0", "false", "no", "off"))
 
