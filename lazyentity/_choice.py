@@ -11,7 +11,8 @@ import os
 import sys
 from typing import Final, NamedTuple
 
-_REQUEST = "LAZYENTITY_BACKEND"
+REQUEST = "LAZYENTITY_BACKEND"
+"""The variable that requests a backend."""
 _NATIVE = "lazyentity.native"
 
 NATIVE_MODULES = (
@@ -64,10 +65,10 @@ def requested_backend() -> str:
     Raises:
         ImportError: if another name is requested.
     """
-    requested = os.environ.get(_REQUEST, "")
+    requested = os.environ.get(REQUEST, "")
     if requested not in ("", "native", "pure"):
         raise ImportError(
-            f"{_REQUEST}={requested!r} is not a backend; accepted are 'native' and 'pure'"
+            f"{REQUEST}={requested!r} is not a backend; accepted are 'native' and 'pure'"
         )
     return requested
 
@@ -82,7 +83,7 @@ def obstacle() -> Obstacle | None:
         ImportError: if another name than those of the backends is requested.
     """
     if requested_backend() == "pure":
-        return Obstacle(f"{_REQUEST}=pure requests the pure backend", "unset the variable")
+        return Obstacle(f"{REQUEST}=pure requests the pure backend", "unset the variable")
     missing = (name for name in NATIVE_MODULES if importlib.util.find_spec(name) is None)
     return unsupported_interpreter() or next(map(_not_built, missing), None)
 
@@ -148,4 +149,4 @@ def _not_built(module: str) -> Obstacle:
 
 def unmet_request(found: Obstacle) -> ImportError:
     """Return the error of a request for the native backend that cannot be met."""
-    return ImportError(f"{_REQUEST}=native cannot be met: {found}. Or unset the variable.")
+    return ImportError(f"{REQUEST}=native cannot be met: {found}. Or unset the variable.")

@@ -171,19 +171,32 @@ def _refuse(client: Client, problem: str, strict: bool) -> None:
     _warn_once(message)
 
 
-def _warn_of_old_references(conversions: list[Seam]) -> None:
-    if not conversions:
-        return
+def old_references(seams: list[Seam]) -> list[tuple[Seam, list[str]]]:
+    """Return the modules that imported the original of a seam by name, and go on calling it.
+
+    Args:
+        seams: of functions that were replaced.
+
+    Returns:
+        Each of the seams that has such modules, with their names.
+    """
+    if not seams:
+        return []
     # Of all of them at once: looking for references takes most of the time of patching.
-    found = modules_holding_any({id(conversion.original) for conversion in conversions})
-    for conversion in conversions:
-        home = conversion.module
-        holders = [name for name in found.get(id(conversion.original), ()) if name != home]
-        if holders:
-            warn(
-                "lazyentity: patched too late; import these modules after patch(), they imported "
-                f"{conversion.path} before and make stock entities with it: {', '.join(holders)}"
-            )
+    found = modules_holding_any({id(seam.original) for seam in seams})
+    holders = (
+        (seam, [name for name in found.get(id(seam.original), ()) if name != seam.module])
+        for seam in seams
+    )
+    return [(seam, names) for seam, names in holders if names]
+
+
+def _warn_of_old_references(conversions: list[Seam]) -> None:
+    for conversion, holders in old_references(conversions):
+        warn(
+            "lazyentity: patched too late; import these modules after patch(), they imported "
+            f"{conversion.path} before and make stock entities with it: {', '.join(holders)}"
+        )
 
 
 def _warn_once(message: str) -> None:
@@ -211,15 +224,18 @@ def unpatch(*names: str) -> None:
             adapters.remove()
 
 
+def is_awaited(client: Client) -> bool:
+    """Return whether a client, or a part of one, will be patched when it is imported."""
+    return _import_of(client).awaited
+
+
 def patched() -> tuple[str, ...]:
     """Return the names of the clients that are patched, or will be as soon as they are imported.
 
     A client that is known to be unsupported is not among them, nor is any that is built on it.
     """
     return tuple(
-        name
-        for name, client in CLIENTS.items()
-        if client.patch.active or _import_of(client).awaited
+        name for name, client in CLIENTS.items() if client.patch.active or is_awaited(client)
     )
 
 
@@ -243,7 +259,7 @@ def _log_summary() -> None:
 def _state_of(client: Client) -> str:
     if client.patch.active:
         state = "is patched"
-    elif _import_of(client).awaited:
+    elif is_awaited(client):
         state = "is patched when it is imported"
     else:
         state = "stays stock"

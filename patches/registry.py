@@ -97,6 +97,14 @@ class Seam(Place):
         """Whether ``current``, found at the seam, is the replacement itself."""
         return current is self._replacement
 
+    def is_installed(self) -> bool:
+        """Whether the replacement was put in place, and not taken away since."""
+        return self._replacement is not None
+
+    def is_wrapped(self, current: Any) -> bool:
+        """Whether ``current``, found at the seam, calls the replacement, as its attributes say."""
+        return not self.stands(current) and _wraps(current, self._replacement)
+
     def resolve(self) -> Any:
         """Return the value of the attribute now, which its holder has to have itself.
 

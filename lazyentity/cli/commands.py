@@ -24,5 +24,6 @@ class Command(NamedTuple):
 COMMANDS: Final = {
     "bench": Command("lazyentity.bench.cli", "measure it, on your own entities too", "bench"),
     "demo": Command("lazyentity.bench.demo", "show the effect on three lines of code", "bench"),
+    "doctor": Command("lazyentity.cli.doctor.command", "say what works here, and what does not"),
     "run": Command("lazyentity.cli.run", "run a program that is patched before it starts"),
 }

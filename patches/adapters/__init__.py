@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import sys
+from collections.abc import Iterator
 from importlib import metadata
 from importlib.machinery import BuiltinImporter, ExtensionFileLoader
 
@@ -151,6 +152,19 @@ def remove() -> None:
 
 
 def _warn_of_old_references() -> None:
+    for what, others in old_references():
+        warn(
+            f"lazyentity: patched too late for these modules, which {what} before: "
+            f"{', '.join(others)}; it does not decode lazy entities for them"
+        )
+
+
+def old_references() -> Iterator[tuple[str, list[str]]]:
+    """Find the modules that use what was replaced without being noticed.
+
+    Yields:
+        What they did, as the end of a sentence about them, and their names.
+    """
     for kind, what in ((Seam, "imported {} by name"), (ClassSeam, "made an instance of {}")):
         replaced = {key: adapter for adapter in _adapters for key in adapter.old_references(kind)}
         if not replaced:
@@ -160,11 +174,7 @@ def _warn_of_old_references() -> None:
             adapter = replaced[key]
             others = [name for name in holders if not (adapter.is_part(name) or _is_compiled(name))]
             if others:
-                warn(
-                    "lazyentity: patched too late for these modules, which "
-                    f"{what.format(adapter.old_references(kind)[key])} before: "
-                    f"{', '.join(others)}; it does not decode lazy entities for them"
-                )
+                yield what.format(adapter.old_references(kind)[key]), others
 
 
 def _is_compiled(module: str) -> bool:

@@ -1,0 +1,184 @@
+"""The clients: what ``patch()`` would replace and did replace, and who else replaced something."""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from collections.abc import Collection, Iterator
+
+from lazyentity import patches
+from lazyentity._environment import DISABLE, is_set
+from lazyentity.cli.doctor.findings import NOTE, PROBLEM, Finding
+from lazyentity.cli.doctor.origins import is_clients, who
+from lazyentity.cli.run import SCRIPT
+from lazyentity.patches import adapters
+from lazyentity.patches.client import Client
+from lazyentity.patches.clients import CLIENTS
+from lazyentity.patches.imports import WhenImported
+from lazyentity.patches.registry import Seam, modules_holding_any
+
+_AT_THE_TOP = "make `import lazyentity.auto` the first line of the program"
+_FIRST = f"{_AT_THE_TOP}, or start it with {SCRIPT}"
+
+
+def may_import() -> bool:
+    """Whether importing a client patches nothing, as none waits for it."""
+    return not patches.patched()
+
+
+def imported() -> frozenset[Client]:
+    """Return the clients, and parts of them, that were imported."""
+    return frozenset(client for client in _all() if client.is_imported())
+
+
+def _all() -> Iterator[Client]:
+    for client in CLIENTS.values():
+        yield from client.with_parts()
+
+
+def findings(may: bool, used: Collection[Client]) -> Iterator[Finding]:
+    """Find out about every client.
+
+    Args:
+        may: whether a client may be imported to look at it.
+        used: the clients that the application imported, and so should have patched.
+    """
+    for client in _all():
+        yield from _client(client, may, client in used)
+    for what, modules in adapters.old_references():
+        yield Finding(
+            "old references",
+            f"modules that {what} before patch() see a sentinel for unread properties: "
+            f"{', '.join(modules)}",
+            PROBLEM,
+            _FIRST,
+        )
+
+
+def _client(client: Client, may: bool, is_expected: bool) -> Iterator[Finding]:
+    if not WhenImported(client.waits_for_import, lambda: None).is_installed():
+        if client in CLIENTS.values():
+            yield Finding(client.name, f"{client.distribution} is not installed")
+        return
+    problem = _problem(client, may)
+    described = f"{client.distribution} {client.version()} (supported: {client.supported})"
+    if problem is not None:
+        yield Finding(client.name, f"stays stock: {problem}", PROBLEM, _remedy(client))
+        return
+    names = [f"{seam.module}:{seam.path}" for seam in client.patch.seams]
+    count = f"{len(names)} attributes"
+    if client.patch.active:
+        how = "eager" if client.patch.eager else "lazy"
+        yield Finding(client.name, f"{described}: patched, {how}: {count}", details=names)
+    elif patches.is_awaited(client):
+        yield Finding(
+            client.name, f"{described}: will be patched when it is imported: {count}", details=names
+        )
+        return
+    elif is_expected and not is_set(DISABLE):
+        yield Finding(
+            client.name,
+            f"{described}: stays stock, for the application did not patch it",
+            PROBLEM,
+            _FIRST,
+            names,
+        )
+    else:
+        yield Finding(client.name, f"{described}: patch() would replace {count}", details=names)
+    if client.is_imported():
+        yield from _replaced_conversions(client)
+        yield from _others(client)
+        yield from _old_references(client)
+
+
+def _problem(client: Client, may: bool) -> str | None:
+    """Return the reason why it cannot be patched; None if there is none."""
+    problem = client.problem()
+    if problem is not None or client.patch.active:
+        return problem
+    try:
+        if may:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                importlib.import_module(client.waits_for_import)
+        if client.is_imported():
+            client.patch.check()
+    except Exception as error:  # noqa: BLE001  # a client may differ in any way, or be broken
+        return client.failure(error)
+    # What it is built on was imported with it.
+    return client.problem()
+
+
+def _remedy(client: Client) -> str:
+    installed = [below for below in (*client.underneath, client) if below.version() is not None]
+    requirements = {f"{one.distribution}{one.supported}": None for one in installed}
+    return "pip install " + " ".join(f"'{requirement}'" for requirement in requirements)
+
+
+def _replaced_conversions(client: Client) -> Iterator[Finding]:
+    below = {sentence for one in client.underneath for sentence in one.replaced_conversions()}
+    for sentence in client.replaced_conversions():
+        if sentence not in below:
+            yield Finding(
+                client.name,
+                f"{sentence}; entities that it makes are not lazy",
+                PROBLEM,
+                f"leave the replacement out if you can; if it calls the original, {_AT_THE_TOP}",
+            )
+
+
+def _others(client: Client) -> Iterator[Finding]:
+    """Find wrappers, of tracers for one, and replacements, as mocks are."""
+    conversions = {str(place) for place in (*client.reading, *client.writing)}
+    for seam in client.patch.seams:
+        current = seam.resolve()
+        if not (client.patch.active and seam.is_installed()):
+            # The conversions have a finding of their own.
+            if str(seam) not in conversions and not is_clients(seam, current):
+                yield Finding(
+                    client.name,
+                    f"{seam} was replaced by {who(current)}, which patch() wraps",
+                    NOTE,
+                    "if it wraps the original, as a tracer does, nothing; a mock bypasses patch()",
+                )
+        elif seam.is_wrapped(current):
+            yield Finding(
+                client.name,
+                f"{seam} is wrapped by {who(current)}, which calls lazyentity",
+                NOTE,
+                "if it only looks, as a tracer does, nothing",
+            )
+        elif not seam.stands(current) and str(seam) not in conversions:
+            yield Finding(
+                client.name,
+                f"{seam} was replaced after patch() by {who(current)}",
+                PROBLEM,
+                "replace it before patch(), or call lazyentity.patch() after it again",
+            )
+
+
+def _old_references(client: Client) -> Iterator[Finding]:
+    conversion = client.conversion
+    if conversion is None:
+        return
+    patched = client.patch.active
+    for module in _holders(client, conversion):
+        yield Finding(
+            "old references",
+            f"{module} imported {conversion.path} by name before patch(), and makes stock "
+            f"entities with it{'' if patched else ' if patch() is called now'}",
+            PROBLEM if patched else NOTE,
+            _FIRST,
+        )
+
+
+def _holders(client: Client, conversion: Seam) -> list[str]:
+    """Return the modules that imported the conversion by name."""
+    if client.patch.active:
+        seams = [conversion] if conversion.is_installed() else []
+        return [name for _, names in patches.old_references(seams) for name in names]
+    if not conversion.is_own():
+        # It is somebody else's, and has a finding of its own.
+        return []
+    found = modules_holding_any({id(conversion.resolve())})
+    return [name for names in found.values() for name in names if name != conversion.module]

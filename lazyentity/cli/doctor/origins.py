@@ -1,0 +1,60 @@
+"""Whose an attribute of a client is: the client's, or that of somebody who replaced it."""
+
+from __future__ import annotations
+
+from types import FunctionType, MethodType, ModuleType
+from typing import Any
+
+import wrapt
+
+from lazyentity.patches.registry import Place
+
+
+def is_clients(place: Place, value: Any) -> bool:
+    """Say whether the client itself defines what was found at a place.
+
+    Args:
+        place: an attribute of the client.
+        value: the value of the attribute; None if there is none.
+    """
+    if value is None:
+        return True
+    defined = definer(value)
+    package = ".".join(place.module.split(".")[:2])
+    return defined == package or defined.startswith(f"{package}.")
+
+
+def definer(value: Any) -> str:
+    """Return the name of the module that defines a function, a property or a class.
+
+    That of a wrapper is where the wrapper is defined, and not what it wraps.
+    """
+    function = _function(value)
+    if type(function) is FunctionType:
+        return str(function.__globals__.get("__name__", "?"))
+    if type(function) is ModuleType:
+        return function.__name__
+    return type(function).__module__
+
+
+def who(value: Any) -> str:
+    """Return the name of a replacement, by which its user recognises it."""
+    function = _function(value)
+    if type(function) is FunctionType:
+        return f"{definer(function)}.{function.__code__.co_name}"
+    if type(function) is ModuleType:
+        return function.__name__
+    return f"an instance of {type(function).__module__}.{type(function).__qualname__}"
+
+
+def _function(value: Any) -> Any:
+    """Return the function of a property, a method or a wrapper; anything else as it is."""
+    # Wrappers have the attributes of what they wrap: types tell them apart.
+    kind = type(value)
+    if kind is property:
+        return _function(value.fget)
+    if kind in (classmethod, staticmethod, MethodType):
+        return _function(value.__func__)
+    if issubclass(kind, wrapt.FunctionWrapper):
+        return _function(value._self_wrapper)
+    return value

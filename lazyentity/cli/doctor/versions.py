@@ -1,0 +1,108 @@
+"""Versions: of Python, of lazyentity, of its requirements, and of the libraries with an adapter."""
+
+from __future__ import annotations
+
+import platform
+import sys
+import sysconfig
+from collections.abc import Iterator
+from importlib import metadata
+from typing import Final
+
+from packaging.requirements import Requirement
+
+from lazyentity._environment import ADAPTERS, is_off
+from lazyentity._version import __version__
+from lazyentity.cli.doctor.findings import NOTE, PROBLEM, Finding
+from lazyentity.patches.adapters.libraries import LIBRARIES
+from lazyentity.patches.client import is_supported
+from lazyentity.patches.clients import CLIENTS
+
+PYTHONS: Final = ((3, 10), (3, 13))
+"""The first and the last version of CPython that the tests run on."""
+
+
+def findings() -> Iterator[Finding]:
+    """Find the versions, and which are supported."""
+    yield _python()
+    yield Finding("lazyentity", __version__)
+    yield from _requirements()
+    yield from _libraries()
+
+
+def _python() -> Finding:
+    implementation = platform.python_implementation()
+    text = f"{implementation} {platform.python_version()}"
+    first, last = (f"{major}.{minor}" for major, minor in PYTHONS)
+    supported = f"CPython {first} to {last}"
+    if implementation != "CPython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
+        threads = ", free-threaded" if implementation == "CPython" else ""
+        return Finding(
+            "Python",
+            f"{text}{threads} is not supported (supported: {supported} with its lock)",
+            PROBLEM,
+            f"use {supported}, not a free-threaded build",
+        )
+    if not PYTHONS[0] <= sys.version_info[:2] <= PYTHONS[1]:
+        return Finding(
+            "Python", f"{text} was not tested", NOTE, f"{supported} are; tell us whether it works"
+        )
+    return Finding("Python", f"{text} (supported: {first} to {last})")
+
+
+def _requirements() -> Iterator[Finding]:
+    try:
+        declared = metadata.requires("lazyentity") or []
+    except metadata.PackageNotFoundError:
+        yield Finding(
+            "lazyentity",
+            "is imported from a folder, but not installed",
+            NOTE,
+            "install it, so that the versions of its requirements are looked at",
+        )
+        return
+    clients = {client.distribution for client in CLIENTS.values()}
+    for requirement in map(Requirement, declared):
+        if requirement.marker is None and requirement.name not in clients:
+            yield _requirement(requirement)
+
+
+def _requirement(requirement: Requirement) -> Finding:
+    name = requirement.name
+    try:
+        version = metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return Finding(name, "is not installed", PROBLEM, f"pip install '{requirement}'")
+    if requirement.specifier.contains(version, prereleases=True):
+        return Finding(name, f"{version} (supported: {requirement.specifier})")
+    return Finding(
+        name,
+        f"{version} is not supported (supported: {requirement.specifier})",
+        PROBLEM,
+        f"pip install '{requirement}'",
+    )
+
+
+def _libraries() -> Iterator[Finding]:
+    if is_off(ADAPTERS):
+        return
+    tested: list[str] = []
+    for library in LIBRARIES:
+        if library.distribution is None:
+            continue
+        try:
+            version = metadata.version(library.distribution)
+        except metadata.PackageNotFoundError:
+            continue
+        if is_supported(version, library.tested):
+            tested.append(f"{library.distribution} {version}")
+        else:
+            yield Finding(
+                library.distribution,
+                f"{version} is not among the versions that its adapter was tested with "
+                f"({library.tested})",
+                NOTE,
+                "it is adapted all the same; give it lazyentity.materialize(entity) if in doubt",
+            )
+    if tested:
+        yield Finding("adapters", "get decoded entities: " + ", ".join(tested))

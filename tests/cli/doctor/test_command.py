@@ -1,0 +1,187 @@
+"""The command: its report, its exit status, and that it changes nothing."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import lazyentity
+from lazyentity.cli import dispatch
+from lazyentity.cli.doctor import report
+from lazyentity.cli.doctor.findings import Finding
+from tests.support.forks import answer
+
+SECTIONS = {
+    "One": [
+        Finding("a", "is well", details=("x.y:Z.a", "x.b:c")),
+        Finding("b", "is slow", "note", "hurry"),
+    ],
+    "Two": [Finding("c", "is broken", "problem", "mend it")],
+}
+
+
+@pytest.fixture
+def found(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Finding]]:
+    """What the doctor finds, which the test changes."""
+    sections = {title: list(found) for title, found in SECTIONS.items()}
+    monkeypatch.setattr(report, "examine", lambda has_application: sections)
+    return sections
+
+
+def test_text(found: dict[str, list[Finding]], capsys: pytest.CaptureFixture[str]) -> None:
+    """Each finding has its level, and one with an advice has it below."""
+    assert dispatch.main(["doctor"]) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "One",
+        "  ok      a: is well",
+        "            y.Z.a, b.c",
+        "  note    b: is slow",
+        "          -> hurry",
+        "",
+        "Two",
+        "  PROBLEM c: is broken",
+        "          -> mend it",
+        "",
+        "1 problem: its line says what to do.",
+    ]
+
+
+def test_notes_are_no_problems(
+    found: dict[str, list[Finding]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    del found["Two"]
+    assert dispatch.main(["doctor"]) == 0
+    assert capsys.readouterr().out.endswith("\nNo problem was found.\n")
+
+
+@pytest.mark.usefixtures("found")
+def test_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert dispatch.main(["doctor", "--json"]) == 1
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["ok"] is False
+    assert printed["lazyentity"] == lazyentity.__version__
+    assert printed["application"] is None
+    assert printed["findings"][0] == {
+        "section": "One",
+        "subject": "a",
+        "level": "ok",
+        "text": "is well",
+        "advice": "",
+        "details": ["x.y:Z.a", "x.b:c"],
+    }
+
+
+class TestApplication:
+    """It is imported first, and a mistake in it is one sentence."""
+
+    @pytest.fixture(autouse=True)
+    def _application(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found: dict[str, list[Finding]]
+    ) -> None:
+        del found["Two"]
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.syspath_prepend(tmp_path)
+        (tmp_path / "made_application.py").write_text("print('from the application')\n")
+        (tmp_path / "made_end.py").write_text("raise SystemExit(3)\n")
+        (tmp_path / "made_mistake.py").write_text("import lazyentity.missing\n")
+
+    @pytest.mark.parametrize("name", ["made_application", "made_application:app"])
+    def test_its_output_is_not_that_of_the_doctor(
+        self, name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.delitem(sys.modules, "made_application", raising=False)
+        assert dispatch.main(["doctor", "--json", "--app", name]) == 0
+        printed = capsys.readouterr()
+        assert json.loads(printed.out)["application"] == name
+        assert printed.err == "from the application\n"
+
+    @pytest.mark.parametrize(
+        ("name", "message", "status"),
+        [
+            ("made_typo", "ModuleNotFoundError: No module named 'made_typo'", 1),
+            ("made_end", "SystemExit: 3", 1),
+            ("made_mistake", "ModuleNotFoundError: No module named 'lazyentity.missing'", 1),
+            ("", "ValueError: Empty module name", 1),
+            ("made_end.py", "takes the name of a module, not a file: --app made_end", 2),
+        ],
+    )
+    def test_mistakes(
+        self, name: str, message: str, status: int, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert dispatch.main(["doctor", "--app", name]) == status
+        printed = capsys.readouterr()
+        assert printed.out == ""
+        assert printed.err.startswith("python -m lazyentity doctor: ")
+        assert printed.err.endswith(f"{message}\n")
+        assert printed.err.count("\n") == 1
+
+
+# Attributes of modules and of the clients' classes, and other state, before and after.
+_CHANGES_NOTHING = """
+import json, os, sys, warnings
+ACTIVATE
+import lazyentity
+from lazyentity.cli.doctor import report
+
+def state(of):
+    modules = {name: module for name, module in list(sys.modules.items())
+               if module is not None and name.startswith(of) and name != "__main__"}
+    classes = {
+        f"{name}.{attribute}": value
+        for name, module in modules.items() if name.startswith("google.")
+        for attribute, value in list(vars(module).items())
+        if isinstance(value, type) and value.__module__.startswith(of)
+    }
+    return {name: dict(vars(value)) for name, value in {**modules, **classes}.items()
+            if hasattr(value, "__dict__")}
+
+def others():
+    return dict(os.environ), list(sys.path), list(warnings.filters), list(sys.meta_path)
+
+def examine():
+    return report.examine(has_application=bool("ACTIVATE"))
+
+def changed(before, after):
+    return [
+        f"{holder}.{name}"
+        for holder, names in before.items()
+        for name in names.keys() | after[holder].keys()
+        if names.get(name) is not after[holder].get(name)
+        # Importing is no change: a module is new, and an attribute of its package.
+        and f"{holder}.{name}" not in sys.modules and not name.startswith("__")
+    ]
+
+# Importing a client changes other modules, and so all are compared when everything is imported.
+clients = "google.cloud.", "google.appengine.", "gcloud."
+before = state(clients)
+first = examine()
+changed_of_clients = changed(before, state(clients))
+before = state(""), others()
+second = examine()
+print(json.dumps({
+    "of clients": changed_of_clients,
+    "of all": changed(before[0], state("")),
+    "others": before[1] == others(),
+    "patched": list(lazyentity.patched()),
+    "same again": first == second,
+    "levels": {one.subject: one.level for one in first["Clients"]},
+}))
+"""
+
+
+@pytest.mark.parametrize(
+    "activation", ["", "import lazyentity.auto; from google.cloud import datastore"]
+)
+def test_it_changes_nothing(activation: str) -> None:
+    """Neither where nothing is patched, nor where clients wait to be imported."""
+    state: dict[str, Any] = answer("-c", _CHANGES_NOTHING.replace("ACTIVATE", activation))
+    assert state["of clients"] == []
+    assert state["of all"] == []
+    assert state["others"]
+    assert state["same again"]
+    assert ("datastore" in state["patched"]) == bool(activation)
+    assert state["levels"]["datastore"] == "ok"
