@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,17 +13,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from lazyentity.bench import own_entities, run
 from lazyentity.bench.cases import synthetic
+from lazyentity.bench.failures import Failure, Interrupted
 from lazyentity.bench.measure import results, sides, verify
 from lazyentity.bench.report import chart, goals, terminal
 
 _DEFAULT_OUTPUT = Path("lazyentity-bench.json")
 _OWN_LIMIT = 300
-
-
-class _Failure(click.ClickException):
-    """An error of the environment, not of the measurement."""
-
-    exit_code = 2
+_OWN_RATE = 100.0
 
 
 def _sorted(
@@ -32,8 +28,26 @@ def _sorted(
     return tuple(sorted(set(given)))
 
 
-def _measure(chosen: Sequence[run.Step]) -> list[run.Part]:
-    """Make the measurements under a progress bar, or a line for each section in a log."""
+def _names(
+    _context: click.Context, _parameter: click.Parameter, given: str | None
+) -> tuple[str, ...]:
+    if given is None:
+        return ()
+    names = tuple(dict.fromkeys(name for part in given.split(",") if (name := part.strip())))
+    if not names:
+        raise click.BadParameter("name the properties, as in a,b,c")
+    return names
+
+
+def _measure(chosen: Sequence[run.Step]) -> tuple[list[run.Part], bool]:
+    """Make the measurements under a progress bar, or a line for each section in a log.
+
+    Returns:
+        Those that were made, and whether the user interrupted the run before its end.
+
+    Raises:
+        KeyboardInterrupt: the user interrupted the first one.
+    """
     console = Console(stderr=True)
     announced: set[str] = set()
     with Progress(
@@ -53,11 +67,33 @@ def _measure(chosen: Sequence[run.Step]) -> list[run.Part]:
                 announced.add(section)
                 console.print(f"measuring: {section}")
 
-        parts = []
-        for part in run.run(chosen, show):
-            parts.append(part)
-            progress.advance(task)
-        return parts
+        parts: list[run.Part] = []
+        try:
+            for part in run.run(chosen, show):
+                parts.append(part)
+                progress.advance(task)
+        except KeyboardInterrupt:
+            if not parts:
+                raise
+            return parts, True
+        return parts, False
+
+
+def _of_client(
+    extra: str, steps: Callable[[run.Plan], list[run.Step]], plan: run.Plan
+) -> list[run.Step]:
+    """The measurements of a client that is an extra.
+
+    Raises:
+        click.ClickException: it is not installed.
+    """
+    try:
+        return steps(plan)
+    except ImportError as error:
+        raise Failure(
+            f"the client cannot be imported ({error}); install it with "
+            f"`pip install 'lazyentity[{extra}]'`"
+        ) from error
 
 
 def _check_goals(outcomes: Sequence[goals.Outcome], console: Console) -> None:
@@ -108,7 +144,19 @@ def _check_goals(outcomes: Sequence[goals.Outcome], console: Console) -> None:
     type=click.IntRange(1),
     default=_OWN_LIMIT,
     show_default=True,
-    help="How many of --kind.",
+    help="How many of --kind a query reads; it is sent about eight times.",
+)
+@click.option(
+    "--read",
+    "names",
+    metavar="A,B,C",
+    callback=_names,
+    help="The properties of --kind that your code reads.",
+)
+@click.option(
+    "--rate",
+    type=click.FloatRange(0, min_open=True),
+    help=f"How many such queries a second your service sends.  [default: {_OWN_RATE:g}]",
 )
 def main(
     *,
@@ -125,6 +173,8 @@ def main(
     namespace: str | None,
     database: str | None,
     limit: int,
+    names: tuple[str, ...],
+    rate: float | None,
 ) -> None:
     """Measure decoding Datastore entities lazily against decoding them in full.
 
@@ -132,10 +182,15 @@ def main(
     2016 Google App Engine post on lazily decoded Datastore entities.
 
     With --kind the same comparison runs on your own entities: those of the emulator that
-    DATASTORE_EMULATOR_HOST names, or of the service with your default credentials.
+    DATASTORE_EMULATOR_HOST names, or of the service with your default credentials. It says which
+    share of a query is decoding, and what your service would save.
+
+    Ctrl-C ends it; what was measured until then is shown and recorded.
     """
-    if kind is None and (project or namespace or database):
-        raise click.UsageError("--project, --namespace and --database go with --kind")
+    if kind is None and (project or namespace or database or names or rate):
+        raise click.UsageError(
+            "--project, --namespace, --database, --read and --rate go with --kind"
+        )
     if kind is not None and (svg or check or properties or mixes):
         raise click.UsageError("--plot, --check, --properties and --mixes do not go with --kind")
     for option, is_given in (("--ndb", ndb), ("--appengine", appengine)):
@@ -148,36 +203,54 @@ def main(
         with contextlib.ExitStack() as files:
             for path in filter(None, (output, svg)):
                 files.enter_context(results.writable(path))
-            if ndb or appengine:
-                chosen = run.ndb_steps(plan) if ndb else run.appengine_steps(plan)
-                source = None
+            if ndb:
+                chosen, source = _of_client("ndb", run.ndb_steps, plan), None
+            elif appengine:
+                chosen, source = _of_client("appengine", run.appengine_steps, plan), None
             elif kind is None:
                 chosen = run.steps(plan, mixes or tuple(synthetic.MIXES), properties or plan.counts)
                 source = None
             else:
                 plan = replace(plan, mode="own")
-                own = own_entities.Source(kind, limit, project, namespace, database)
-                raw = own.fetch()
-                chosen = run.own_steps(plan, own_entities.own_cases(raw, synthetic.READS))
-                source = f"{len(raw)} entities of {own}"
-            measured = run.collect(_measure(chosen), plan.mode, source)
+                own = own_entities.Source(kind, limit, project, namespace, database).fetch()
+                cases = own_entities.own_cases(own.raw, synthetic.READS, names)
+                chosen = run.own_steps(plan, cases, own.call, rate or _OWN_RATE)
+                source = f"{len(own.raw)} entities of {own.source}"
+            parts, is_interrupted = _measure(chosen)
+            measured = run.collect(parts, plan.mode, source, is_interrupted)
             results.write(output, results.dump(measured))
-            if svg:
+            if svg and not is_interrupted:
                 results.write(svg, chart.svg(measured))
+            elif svg and svg.stat().st_size == 0:
+                # It was made to see whether it can be written.
+                svg.unlink()
+    except KeyboardInterrupt:
+        raise Interrupted("interrupted before anything was measured") from None
     except (
         results.ResultsError,
         own_entities.Unreachable,
+        own_entities.UnknownProperty,
         sides.PatchedProcess,
         chart.NothingToPlot,
     ) as error:
-        raise _Failure(str(error)) from error
+        raise Failure(str(error)) from error
     except verify.OutputMismatch as error:
         raise click.ClickException(
             f"lazy and stock differ, nothing is recorded: {error}"
         ) from error
     console = Console()
     terminal.show(measured, console)
-    click.echo(f"results: {output}" + (f", chart: {svg}" if svg else ""))
+    has_chart = svg and not is_interrupted
+    click.echo(f"results: {output}" + (f", chart: {svg}" if has_chart else ""))
+    if is_interrupted:
+        raise Interrupted(f"interrupted after {len(parts)} of {len(chosen)} measurements")
+    is_whole = kind is None and not (ndb or appengine)
+    if is_whole and (missing := run.missing_for_adapters()):
+        click.echo(
+            f"The adapters were not measured, as {', '.join(missing)} is not installed: "
+            "pip install 'lazyentity[bench-all]'",
+            err=True,
+        )
     if check:
         declared = goals.GOALS
         if ndb or appengine:

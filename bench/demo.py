@@ -22,6 +22,7 @@ from rich.table import Table
 
 from lazyentity.bench import demo_worker
 from lazyentity.bench.cases import synthetic
+from lazyentity.bench.failures import Interrupted
 from lazyentity.bench.measure import loopback, sides
 from lazyentity.bench.server.process import LoopbackServer
 
@@ -103,6 +104,8 @@ def main() -> None:
     try:
         sides.require_unpatched()
         stock, lazy = _run_both(console)
+    except KeyboardInterrupt:
+        raise Interrupted("interrupted") from None
     except (RuntimeError, sides.PatchedProcess) as error:
         raise click.ClickException(str(error)) from error
     except subprocess.CalledProcessError as error:

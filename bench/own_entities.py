@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import statistics
 import threading
@@ -21,11 +22,19 @@ from lazyentity.bench.cases.wire import EntityMessage, lookup_responses
 
 RPC_SECONDS = 5
 DEADLINE_SECONDS = 8
+NOTHING = "0"
+"""The read of a call in which nothing is decoded, see `synthetic.READS`."""
 _NO_RETRY = Retry(predicate=if_exception_type())
+# Without a project (an argument or the environment's) the client raises an OSError.
+_ERRORS = (GoogleAPICallError, RetryError, GoogleAuthError, OSError)
 
 
 class Unreachable(Exception):
     """The entities cannot be had; the text says from where and why."""
+
+
+class UnknownProperty(Exception):
+    """No entity has a property that is to be read."""
 
 
 def _within(seconds: float, work: Callable[[], Any]) -> Any:
@@ -84,8 +93,8 @@ class Source:
         list(query.fetch(limit=1, retry=_NO_RETRY, timeout=RPC_SECONDS))
         return client
 
-    def fetch(self) -> list[bytes]:
-        """The entities, serialised.
+    def fetch(self) -> Fetched:
+        """Read the entities.
 
         Raises:
             Unreachable: there is no answer within 10 seconds, there are no credentials, the server
@@ -93,30 +102,83 @@ class Source:
         """
         try:
             client = _within(DEADLINE_SECONDS, self._connect)
-            query = lazyentity.wrap(client.query(kind=self.kind))
-            raw = [lazyentity.raw(entity) for entity in query.fetch(limit=self.limit)]
-        except (GoogleAPICallError, RetryError, GoogleAuthError, OSError) as error:
-            # Without a project (an argument or the environment's) the client raises an OSError.
-            raise Unreachable(f"cannot read {self}: {error}") from error
+            raw = [lazyentity.raw(entity) for entity in self.query(client)]
+        except _ERRORS as error:
+            raise self._unreachable(error) from error
         if not raw:
             raise Unreachable(f"there is nothing of {self}")
-        return raw
+        return Fetched(self, client, raw)
+
+    def query(self, client: datastore.Client) -> Any:
+        """Yield the entities, lazy ones."""
+        return lazyentity.wrap(client.query(kind=self.kind)).fetch(limit=self.limit)
+
+    def _unreachable(self, error: Exception) -> Unreachable:
+        return Unreachable(f"cannot read {self}: {error}")
 
 
-def own_cases(raw: Sequence[bytes], reads: Sequence[str]) -> list[decoding.Case]:
+@dataclass(frozen=True)
+class Fetched:
+    """The entities of ``source``, serialised, and the client that read them."""
+
+    source: Source
+    client: datastore.Client
+    raw: list[bytes]
+
+    def call(self) -> None:
+        """Read them once more, decoding nothing.
+
+        Raises:
+            Unreachable: the server does not answer any more.
+        """
+        try:
+            for _ in self.source.query(self.client):
+                pass
+        except _ERRORS as error:
+            raise self.source._unreachable(error) from error
+
+
+def own_cases(
+    raw: Sequence[bytes], reads: Sequence[str], names: Sequence[str] = ()
+) -> list[decoding.Case]:
     """The decode cases of these entities, one for each of ``reads`` that applies.
 
-    Which of its properties are read is chosen for each entity by itself, evenly spread.
+    Which of its properties are read is chosen for each entity by itself, evenly spread. With
+    ``names``, nothing, these properties and all properties are read instead.
+
+    Raises:
+        UnknownProperty: no entity has one of ``names``.
     """
     messages = [EntityMessage.FromString(entity) for entity in raw]
     responses = tuple(lookup_responses(messages, decoding.ENTITIES_A_RESPONSE))
-    names = [tuple(sorted(message.properties)) for message in messages]
-    properties = round(statistics.median(map(len, names)))
+    all_names = [tuple(sorted(message.properties)) for message in messages]
+    properties = round(statistics.median(map(len, all_names)))
+
+    def case(read: str, reader: reading.Reader) -> decoding.Case:
+        return decoding.Case("own", properties, read, responses, len(messages), reader)
+
+    if not names:
+        return [
+            case(read, _reader(read, all_names))
+            for read in reads
+            if synthetic.applies(properties, read)
+        ]
+    _check_names(names, all_names)
+    plan = tuple(tuple(name for name in names if name in own) for own in all_names)
     return [
-        decoding.Case("own", properties, read, responses, len(messages), _reader(read, names))
-        for read in reads
-        if synthetic.applies(properties, read)
+        case(NOTHING, _reader(NOTHING, all_names)),
+        case(", ".join(names), reading.ByName(plan=plan, deep=True)),
+        case("all", _reader("all", all_names)),
     ]
+
+
+def _check_names(names: Sequence[str], all_names: Sequence[tuple[str, ...]]) -> None:
+    known = {name for own in all_names for name in own}
+    for name in names:
+        if name not in known:
+            similar = difflib.get_close_matches(name, sorted(known), n=1)
+            meant = f"did you mean {similar[0]!r}?" if similar else "check the name"
+            raise UnknownProperty(f"no entity that was read has a property {name!r}; {meant}")
 
 
 def _reader(read: str, names: Sequence[tuple[str, ...]]) -> reading.Reader:

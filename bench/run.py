@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import functools
+import importlib.util
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -11,7 +13,6 @@ from typing import Any, Literal
 import lazyentity
 from lazyentity.bench.cases import decoding, synthetic
 from lazyentity.bench.measure import (
-    adapted,
     conversion,
     document_floor,
     end_to_end,
@@ -21,12 +22,15 @@ from lazyentity.bench.measure import (
     memory,
     new_names,
     overheads,
+    own_calls,
     plain_values,
     scaling,
     sides,
     writes,
 )
 from lazyentity.bench.measure.results import (
+    BIAS,
+    OWN_BIAS,
     SCHEMA,
     UNITS,
     Access,
@@ -36,6 +40,7 @@ from lazyentity.bench.measure.results import (
     EndToEnd,
     Memory,
     NewNames,
+    OwnCall,
     PlainValues,
     Put,
     ReadModifyWrite,
@@ -46,6 +51,9 @@ from lazyentity.bench.measure.stats import Summary
 from lazyentity.bench.measure.timing import Budget
 
 ENTITIES, PROPERTIES = 300, 100
+
+# Libraries whose adapters are measured. They are an extra of their own, as they are large.
+_ADAPTED = ("fastapi", "orjson", "pydantic")
 
 _READS_OF_GOALS = (
     ("query", ENTITIES, PROPERTIES),
@@ -133,6 +141,7 @@ Part = (
     | Put
     | Memory
     | NewNames
+    | OwnCall
     | EndToEnd
     | PlainValues
     | Scaling
@@ -227,10 +236,23 @@ def steps(plan: Plan, mixes: Sequence[str], counts: Sequence[int]) -> list[Step]
         ),
         ("import", functools.partial(overheads.import_ms, plan.import_rounds)),
         ("access", functools.partial(overheads.access, plan.access)),
-        *(
-            ("adapters", functools.partial(adapted.measure, name, plan.adapted))
-            for name in adapted.NAMES
-        ),
+        *_adapters_steps(plan),
+    ]
+
+
+def missing_for_adapters() -> list[str]:
+    """The libraries without which the adapters are not measured, as far as they are missing."""
+    return [name for name in _ADAPTED if importlib.util.find_spec(name) is None]
+
+
+def _adapters_steps(plan: Plan) -> list[Step]:
+    if missing_for_adapters():
+        return []
+    from lazyentity.bench.measure import adapted
+
+    return [
+        ("adapters", functools.partial(adapted.measure, name, plan.adapted))
+        for name in adapted.NAMES
     ]
 
 
@@ -283,15 +305,31 @@ def appengine_steps(plan: Plan) -> list[Step]:
     return [*map(step, makers)]
 
 
-def own_steps(plan: Plan, own: Sequence[decoding.Case]) -> list[Step]:
-    """The decode measurement of cases that exist already."""
+def own_steps(
+    plan: Plan, own: Sequence[decoding.Case], call: Callable[[], None], rate: float
+) -> list[Step]:
+    """The decode measurement of cases that exist already, and the time of the ``call``.
+
+    The savings are given for ``rate`` calls a second. They are of CPU time, which other processes
+    of the user's machine do not change.
+    """
     return [
-        ("decode", functools.partial(conversion.measure, case, plan.conversion)) for case in own
+        ("calls", functools.partial(own_calls.measure, call, own[0].entities, rate)),
+        *(
+            (
+                "decode",
+                functools.partial(conversion.measure, case, plan.conversion, time.process_time),
+            )
+            for case in own
+        ),
     ]
 
 
 def collect(
-    parts: Sequence[Part], mode: Literal["quick", "full", "own"], source: str | None
+    parts: Sequence[Part],
+    mode: Literal["quick", "full", "own"],
+    source: str | None,
+    interrupted: bool = False,
 ) -> Results:
     """Put the parts of a run together with where and when it was made."""
 
@@ -313,6 +351,9 @@ def collect(
         access=next(iter(of(Access)), None),
         adapted=of(Adapted),
         source=source,
+        bias=OWN_BIAS if mode == "own" else BIAS,
+        own_call=next(iter(of(OwnCall)), None),
+        interrupted=interrupted,
         plain_values=of(PlainValues),
         document_floor=next(iter(of(DocumentFloor)), None),
         new_names=of(NewNames),

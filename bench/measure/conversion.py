@@ -13,7 +13,7 @@ from lazyentity.bench.cases.synthetic import EAGER, MATERIALIZED
 from lazyentity.bench.measure import sides, verify
 from lazyentity.bench.measure.results import Conversion
 from lazyentity.bench.measure.stats import paired_ratio, scaled, summarize
-from lazyentity.bench.measure.timing import Budget, Task, Timed, interleave
+from lazyentity.bench.measure.timing import Budget, Clock, Task, Timed, interleave
 
 _MICROSECONDS = 1e6
 
@@ -86,14 +86,16 @@ def check_outputs(case: Case) -> None:
         verify.check_entities(sides.STOCK.entities(response), _lazy_side(case).entities(response))
 
 
-def measure(case: Case, budget: Budget) -> Conversion:
+def measure(case: Case, budget: Budget, clock: Clock | None = None) -> Conversion:
     """Time ``case``, outputs compared before and on the objects of the last timed round.
+
+    ``clock`` is that of `interleave`.
 
     Raises:
         verify.OutputMismatch: the sides differ.
     """
     check_outputs(case)
-    timed = interleave(tasks(case), budget)
+    timed = interleave(tasks(case), budget, clock=clock)
     verify.check_read(case.reader, timed["stock"].last, timed["lazy"].last)
     return result(case.mix, case, timed)
 

@@ -24,6 +24,10 @@ def measure(
     for _ in range(rounds):
         for side, printed in numbers.items():
             command = [sys.executable, "-m", module, side, *map(str, arguments)]
-            child = subprocess.run(command, check=True, stdout=subprocess.PIPE)
+            # A session of its own: Ctrl-C in the terminal would make it print a traceback. It is
+            # killed.
+            child = subprocess.run(
+                command, check=True, stdout=subprocess.PIPE, start_new_session=True
+            )
             printed.append(msgspec.json.decode(child.stdout, type=float))
     return numbers

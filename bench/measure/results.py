@@ -22,6 +22,14 @@ BIAS = (
 )
 """The bias of every figure; shown wherever figures are shown."""
 
+OWN_BIAS = (
+    "Your entities, on this machine: their bytes stay warm in its caches, and the garbage "
+    "collector is off while the clock runs. A call is the query as this machine sends it, timed "
+    "with nothing decoded; the CPU time of decoding is taken by itself, on the same bytes, and "
+    "added."
+)
+"""The same of a run on the user's own entities."""
+
 Growing = Literal["properties", "entities"]
 UNITS: dict[Growing, str] = {"properties": "property", "entities": "entity"}
 """The units that may grow, plural and singular."""
@@ -228,8 +236,22 @@ class Adapted:
 
 
 @dataclass(frozen=True)
+class OwnCall:
+    """A query of the user's own entities: milliseconds of wall time, with nothing decoded.
+
+    ``rate`` is how many such calls a second the savings are given for.
+    """
+
+    entities: int
+    rate: float
+    undecoded: Summary
+
+
+@dataclass(frozen=True)
 class Results:
     """One run. Mode ``own`` is a run on the user's own entities, which ``source`` names.
+
+    An ``interrupted`` run ended early, and lacks some of its measurements.
 
     Files from before writes, the floor of the document, new names or plain values were measured
     have none.
@@ -253,6 +275,8 @@ class Results:
     new_names: list[NewNames] = field(default_factory=list)
     plain_values: list[PlainValues] = field(default_factory=list)
     adapted: list[Adapted] = field(default_factory=list)
+    own_call: OwnCall | None = None
+    interrupted: bool = False
 
     @property
     def has_floor(self) -> bool:

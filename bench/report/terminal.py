@@ -13,6 +13,7 @@ from rich.text import Text
 
 from lazyentity.bench.measure.results import Results
 from lazyentity.bench.measure.stats import Summary
+from lazyentity.bench.report import own
 from lazyentity.bench.report.goals import Outcome
 from lazyentity.bench.report.tables import Figure, Table, environment_line, tables
 
@@ -83,8 +84,11 @@ def show(results: Results, console: Console) -> None:
             "lazyentity.materialize() makes."
         )
     )
+    if results.interrupted:
+        console.print(Text("Interrupted: the measurements that were not made are missing."))
     if results.source is not None:
         console.print(Text(results.source))
+    own.show(results, console)
     for table in tables(results):
         for rendered in _renderings(table):
             console.print(rendered)

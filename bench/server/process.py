@@ -53,6 +53,8 @@ class LoopbackServer:
             [sys.executable, "-m", f"{__package__}", "--exit-with-parent", *self._options],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            # Ctrl-C in the terminal would end it before this process has ended its calls.
+            start_new_session=True,
         )
         try:
             ports = json.loads(self._first_line())

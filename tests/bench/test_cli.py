@@ -58,6 +58,11 @@ def test_unwritable_files_are_found_before_measuring(option: str, tmp_path: Path
         ("--properties", "0"),
         ("--mixes", "other"),
         ("--kind", "K", "--limit", "0"),
+        ("--kind", "K", "--read", " , "),
+        ("--kind", "K", "--rate", "0"),
+        ("--read", "a"),
+        ("--rate", "5"),
+        ("--ndb", "--appengine"),
     ],
 )
 def test_options_that_do_not_go_together(arguments: tuple[str, ...], tmp_path: Path) -> None:

@@ -1,0 +1,136 @@
+"""A run on the user's own entities: the share of a call that is decoding, and the savings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from lazyentity.bench.cases.synthetic import READS, WHOLE
+from lazyentity.bench.measure.results import Conversion, OwnCall, Results
+from lazyentity.bench.own_entities import NOTHING
+
+_MICROSECONDS = 1e3
+"""In a millisecond."""
+_SECONDS = 1e-3
+"""In a millisecond."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call that reads some properties: milliseconds.
+
+    ``rest`` is all but decoding: the network, the server, and the client's own work. It is the
+    same with and without lazyentity.
+    """
+
+    read: str
+    entities: int
+    rest: float
+    stock_decoding: float
+    lazy_decoding: float
+
+    @property
+    def stock(self) -> float:
+        """The whole call without lazyentity."""
+        return self.rest + self.stock_decoding
+
+    @property
+    def lazy(self) -> float:
+        """The whole call with lazyentity."""
+        return self.rest + self.lazy_decoding
+
+    def cores_saved(self, rate: float) -> float:
+        """The seconds of CPU that ``rate`` calls a second save in each second."""
+        return (self.stock_decoding - self.lazy_decoding) * _SECONDS * rate
+
+
+def calls(results: Results) -> list[Call]:
+    """The calls of a run, a line for each read; none if their parts were not measured."""
+    lines = {line.read: line for line in results.conversion}
+    measured, nothing_read = results.own_call, lines.get(NOTHING)
+    if measured is None or nothing_read is None:
+        return []
+    return list(_calls(measured, nothing_read, list(lines.values())))
+
+
+def _calls(
+    measured: OwnCall, nothing_read: Conversion, lines: Sequence[Conversion]
+) -> Iterator[Call]:
+    to_call = measured.entities / _MICROSECONDS
+    # The times of a fast network and of decoding were not taken at the same moment.
+    rest = max(0.0, measured.undecoded.median - nothing_read.lazy.median * to_call)
+    for line in lines:
+        yield Call(
+            line.read,
+            measured.entities,
+            rest,
+            line.stock.median * to_call,
+            line.lazy.median * to_call,
+        )
+
+
+def _percent(part: float, whole: float) -> str:
+    return f"{100 * part / whole:.0f}%" if whole else "-"
+
+
+def sentence(call: Call, rate: float) -> str:
+    """The outcome for one read, in words."""
+    return (
+        f"A query of {call.entities} entities that reads {_read(call.read)} takes "
+        f"{call.stock:.1f} ms, of which {_percent(call.stock_decoding, call.stock)} is decoding. "
+        f"With lazyentity it takes {call.lazy:.1f} ms, of which "
+        f"{_percent(call.lazy_decoding, call.lazy)} is decoding. A service that sends {rate:g} of "
+        f"them a second saves {call.cores_saved(rate):.2f} CPU cores."
+    )
+
+
+def _read(read: str) -> str:
+    if read in WHOLE:
+        return "all properties"
+    if read in ("0", "half"):
+        return {"0": "no property", "half": "half of the properties"}[read]
+    if read.isdecimal():
+        return f"{read} {'property' if read == '1' else 'properties'} of each"
+    return read
+
+
+def show(results: Results, console: Console) -> None:
+    """Print the share of decoding for each read, and the outcome in words for one of them."""
+    lines = calls(results)
+    if not lines or results.own_call is None:
+        return
+    rate = results.own_call.rate
+    table = Table(
+        title="a query: ms a call, and the share of it that is decoding",
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+    )
+    table.add_column("read")
+    headers = ("stock", "decoding", "lazy", "decoding", f"cores saved at {rate:g}/s")
+    for header in headers:
+        table.add_column(header, justify="right")
+    for line in lines:
+        table.add_row(
+            Text(line.read),
+            f"{line.stock:.1f}",
+            _percent(line.stock_decoding, line.stock),
+            f"{line.lazy:.1f}",
+            _percent(line.lazy_decoding, line.lazy),
+            f"{line.cores_saved(rate):.2f}",
+        )
+    console.print(table)
+    console.print(Text(sentence(_headline(lines), rate)))
+
+
+def _headline(lines: Sequence[Call]) -> Call:
+    """The properties that the user named; all of them, which gains least, if none is named."""
+    by_read = {line.read: line for line in lines}
+    named = [read for read in by_read if read not in READS]
+    return by_read[named[0] if named else "all" if "all" in by_read else lines[-1].read]
