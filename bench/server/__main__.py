@@ -28,6 +28,9 @@ def _parse_arguments() -> argparse.Namespace:
     parser.add_argument("--batch-size", type=int, help="most entities in one batch of a query")
     parser.add_argument("--lookup-limit", type=int, help="most keys that one Lookup answers")
     parser.add_argument(
+        "--latency", type=float, default=0.0, help="seconds before every answer (default: none)"
+    )
+    parser.add_argument(
         "--exit-with-parent", action="store_true", help="exit when standard input is closed"
     )
     return parser.parse_args()
@@ -42,8 +45,14 @@ def main() -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
 
-    service = DatastoreService(batch_size=arguments.batch_size, lookup_limit=arguments.lookup_limit)
-    grpc_server, grpc_port = start_grpc(service, arguments.grpc_port)
+    service = DatastoreService(
+        batch_size=arguments.batch_size,
+        lookup_limit=arguments.lookup_limit,
+        latency=arguments.latency,
+    )
+    grpc_server, grpc_port = start_grpc(
+        service, arguments.grpc_port, calls_wait=arguments.latency > 0
+    )
     http_server, http_port = start_http(service, arguments.http_port)
     sys.stdout.write(json.dumps({"grpc": grpc_port, "http": http_port}) + "\n")
     sys.stdout.flush()

@@ -21,6 +21,7 @@ HTTP_STATUS = {
     grpc.StatusCode.ABORTED: 409,
     grpc.StatusCode.INTERNAL: 500,
     grpc.StatusCode.UNIMPLEMENTED: 501,
+    grpc.StatusCode.UNAVAILABLE: 503,
 }
 
 

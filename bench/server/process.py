@@ -28,18 +28,22 @@ class LoopbackServer:
         *,
         batch_size: int | None = None,
         lookup_limit: int | None = None,
+        latency: float = 0.0,
         start_timeout: float = 60.0,
     ) -> None:
         """Nothing runs before ``with``.
 
         ``batch_size`` caps the entities in a batch of a query, ``lookup_limit`` the keys that one
-        Lookup answers; ``start_timeout`` is in seconds.
+        Lookup answers; ``latency`` is the time before every answer. It and ``start_timeout`` are in
+        seconds.
         """
         self._options: list[str] = []
         if batch_size is not None:
             self._options += ["--batch-size", str(batch_size)]
         if lookup_limit is not None:
             self._options += ["--lookup-limit", str(lookup_limit)]
+        if latency:
+            self._options += ["--latency", str(latency)]
         self._start_timeout = start_timeout
 
     def __enter__(self) -> LoopbackServer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import traceback
 from collections.abc import Callable
 
@@ -39,15 +40,23 @@ def _is_repeatable(method: str, message: Message) -> bool:
 class DatastoreService:
     """A Datastore in memory. One object serves all transports; any thread may call it."""
 
-    def __init__(self, *, batch_size: int | None = None, lookup_limit: int | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        batch_size: int | None = None,
+        lookup_limit: int | None = None,
+        latency: float = 0.0,
+    ) -> None:
         """Make an empty one.
 
         ``batch_size`` caps the entities in a batch of a query, ``lookup_limit`` those that a Lookup
-        answers before it defers the rest; None leaves both to the size of the response.
+        answers before it defers the rest; None leaves both to the size of the response. Every
+        answer waits for ``latency`` seconds.
 
         Raises:
             ValueError: when a limit is less than one.
         """
+        self._latency = latency
         for name, limit in (("batch_size", batch_size), ("lookup_limit", lookup_limit)):
             if limit is not None and limit < 1:
                 raise ValueError(f"{name} must be at least 1, not {limit}")
@@ -76,6 +85,8 @@ class DatastoreService:
         Raises:
             DatastoreError: when the RPC is refused, with INTERNAL when that is a defect here.
         """
+        if self._latency:
+            time.sleep(self._latency)
         try:
             return self._call(method, request, project)
         except DatastoreError:
