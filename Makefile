@@ -56,6 +56,7 @@ types: venv ## mypy --strict
 	rm -rf build/types
 	mkdir -p build/types/lazyentity
 	ln -s $(CURDIR)/lazyentity/* $(CURDIR)/patches $(CURDIR)/bench build/types/lazyentity/
+	ln -s $(CURDIR)/bulk/calls build/types/lazyentity/bulk
 	$(BIN)/mypy --strict build/types/lazyentity tests tools fuzz setup.py
 
 pytest: venv ## the tests; PYTEST_ARGS= passes options, WORKERS= sets the number of processes

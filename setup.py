@@ -17,8 +17,12 @@ from tools.building import BuildNative  # noqa: E402  # found by the line above
 from tools.clients import REQUIRED, clients, constant, extras  # noqa: E402  # found by the line above
 
 # Folders beside the core that are installed inside it: a distribution must not drop top-level
-# packages called "patches" and "bench" into site-packages.
-INSIDE = {"lazyentity.patches": "patches", "lazyentity.bench": "bench"}
+# packages called "patches", "bench" and "bulk" into site-packages.
+INSIDE = {
+    "lazyentity.patches": "patches",
+    "lazyentity.bench": "bench",
+    "lazyentity.bulk": "bulk/calls",
+}
 
 
 def packages() -> dict[str, str]:

@@ -15,7 +15,12 @@ from tools.clients import REQUIRED
 
 ROOT = Path(__file__).parents[1]
 # Where each folder of the checkout lands in the package.
-FOLDERS = {"lazyentity": "lazyentity", "patches": "lazyentity.patches", "bench": "lazyentity.bench"}
+FOLDERS = {
+    "lazyentity": "lazyentity",
+    "patches": "lazyentity.patches",
+    "bench": "lazyentity.bench",
+    "bulk/calls": "lazyentity.bulk",
+}
 
 _CYTHON = re.compile(
     r"^\s*(?:from\s+(?P<package>[\w.]+)\s+c?import\s+(?P<names>\([^)]*\)|[^\n]*)|c?import\s+(?P<modules>[^\n]*))",
@@ -59,8 +64,8 @@ def _is_ours(name: str) -> bool:
     return name.partition(".")[0] == "lazyentity"
 
 
-def _module(path: Path) -> str:
-    folder, *parts = path.relative_to(ROOT).with_suffix("").parts
+def _module(folder: str, path: Path) -> str:
+    parts = path.relative_to(ROOT / folder).with_suffix("").parts
     return ".".join([FOLDERS[folder], *parts]).removesuffix(".__init__")
 
 
@@ -69,7 +74,7 @@ def _is_in(name: str, room: str) -> bool:
 
 
 ARROWS = sorted(
-    (_module(path), imported)
+    (_module(folder, path), imported)
     for folder in FOLDERS
     for path in (ROOT / folder).rglob("*.p*")
     if path.suffix in (".py", ".pyi", ".pyx", ".pxd")
@@ -129,6 +134,15 @@ def test_only_programs_open_the_command_line() -> None:
         if not _is_in(module, "lazyentity.cli")
     }
     assert outside == {"lazyentity.__main__", "lazyentity.bench.__main__"}
+
+
+def test_nothing_below_imports_bulk_calls() -> None:
+    """Only the benchmark uses them. They use the core and the patches."""
+    room = "lazyentity.bulk"
+    importers = {module for module, _ in _arrows("lazyentity", room)}
+    assert importers
+    assert all(_is_in(module, room) or _is_in(module, "lazyentity.bench") for module in importers)
+    assert not _arrows(room, "lazyentity.bench")
 
 
 def test_the_codec_imports_nothing_above_it() -> None:

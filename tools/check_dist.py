@@ -17,6 +17,7 @@ INSTALLED = {
     "lazyentity": "lazyentity",
     "patches": "lazyentity/patches",
     "bench": "lazyentity/bench",
+    "bulk/calls": "lazyentity/bulk",
 }
 # Tests run from a checkout: no wheel holds them.
 NOT_INSTALLED = "bench/tests"

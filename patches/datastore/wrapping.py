@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, cast
 
 from google.cloud.datastore import client as datastore_client
@@ -118,6 +118,22 @@ class _LazyQuery(_LazyReads, Query):
         if type(iterator) is Iterator:
             iterator.__class__ = _wrapped_iterator
         return iterator
+
+
+def conversion_of(client: datastore_client.Client) -> Callable[[Any], Any]:
+    """Return the function by which a client makes entities of the messages that it reads.
+
+    Args:
+        client: patched, wrapped or stock.
+    """
+    if isinstance(client, _LazyReads):
+        return client._lazyentity_delivery.to_entity
+
+    def convert(message: Any) -> Any:
+        # Looked up for each: it is replaced when the client is patched.
+        return helpers.entity_from_protobuf(message)
+
+    return convert
 
 
 def _subclass(kind: type, lazy: type, stock: type) -> type:

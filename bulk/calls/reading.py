@@ -1,0 +1,236 @@
+"""Reading any number of keys."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any, NamedTuple, overload
+
+from google.api_core.retry import Retry
+from google.cloud import datastore
+from google.cloud.datastore.entity import Entity
+from google.cloud.datastore.key import Key
+
+from lazyentity._types import describe_type
+from lazyentity.bulk.errors import BulkError
+from lazyentity.bulk.limits import CONCURRENCY, MAX_KEYS
+from lazyentity.bulk.rpcs import Rpcs, is_partial, key_message
+from lazyentity.bulk.transactions import refuse_in_transaction
+from lazyentity.bulk.windows import Window
+from lazyentity.patches.datastore.wrapping import conversion_of
+
+
+@overload
+def get_many(  # type: ignore[overload-overlap]  # a collection has a list, other iterables do not
+    client: datastore.Client,
+    keys: Collection[Key],
+    *,
+    concurrency: int = ...,
+    eventual: bool = ...,
+    retry: Retry | None = ...,
+    timeout: float | None = ...,
+) -> list[Entity | None]: ...
+@overload
+def get_many(
+    client: datastore.Client,
+    keys: Iterable[Key],
+    *,
+    concurrency: int = ...,
+    eventual: bool = ...,
+    retry: Retry | None = ...,
+    timeout: float | None = ...,
+) -> Iterator[Entity | None]: ...
+def get_many(
+    client: datastore.Client,
+    keys: Iterable[Key],
+    *,
+    concurrency: int = CONCURRENCY,
+    eventual: bool = False,
+    retry: Retry | None = None,
+    timeout: float | None = None,
+) -> list[Entity | None] | Iterator[Entity | None]:
+    """Read any number of keys, in look-ups of 1,000 keys in a few threads.
+
+    The call is not atomic: each look-up sees the entities of its own moment.
+
+    Equal keys are looked up once, and give one entity object. The entities are those that
+    ``client.get()`` returns: lazy if the client is patched or wrapped.
+
+    Args:
+        client: patched, wrapped or stock; its own connection is used.
+        keys: complete keys of the client's project. Of a collection, all entities are returned
+            together. Of an iterator, they are returned as they are asked for: up to ``concurrency``
+            look-ups are ahead, and no more keys and entities are held than these have. Equal keys
+            further apart than 1,000 are looked up again then.
+        concurrency: how many look-ups run at a time.
+        eventual: whether to read with eventual consistency.
+        retry: the policy of each look-up. By default, contention and unavailability are retried
+            with the times by which the client retries look-ups, up to 60 seconds.
+        timeout: of one attempt, in seconds; the client's own by default.
+
+    Returns:
+        The entities in the order of the keys, None where there is none: a list for a collection,
+        else an iterator. The iterator can be continued after an error.
+
+    Raises:
+        BulkError: some keys could not be read. An iterator raises it in place of the entities of
+            one look-up.
+        RuntimeError: inside a transaction.
+        TypeError: ``keys`` has something that is not a key.
+        ValueError: a key is partial or of another project; or ``concurrency`` is less than 1.
+    """
+    refuse_in_transaction(client, "get_many")
+    lookups = _Lookups(client, Rpcs(client, retry, timeout), eventual)
+    if isinstance(keys, Collection):
+        return _all(lookups, keys, concurrency)
+    return _Stream(lookups, iter(keys), concurrency)
+
+
+class _Asked(NamedTuple):
+    """A key to look up."""
+
+    key: Key
+    message: Any
+
+
+class _Answer(NamedTuple):
+    """The result of a look-up, by serialised key: each is in one of the two."""
+
+    entities: dict[bytes, Entity | None]
+    errors: dict[bytes, Exception]
+
+
+class _Lookups:
+    """Makes the look-ups of one call."""
+
+    def __init__(self, client: datastore.Client, rpcs: Rpcs, eventual: bool) -> None:
+        self._project = client.project
+        self._rpcs = rpcs
+        self._eventual = eventual
+        self._convert: Callable[[Any], Entity] = conversion_of(client)
+
+    def asked(self, key: Key) -> tuple[bytes, _Asked]:
+        """Return a key with its serialised form.
+
+        Raises:
+            TypeError, ValueError: as :func:`get_many`.
+        """
+        if not isinstance(key, Key):
+            raise TypeError(f"get_many() takes keys, not {describe_type(key)}")
+        if key.project != self._project:
+            raise ValueError(f"{key!r} is not of the client's project {self._project!r}")
+        if is_partial(key):
+            raise ValueError(f"{key!r} has neither an id nor a name, so no entity can have it")
+        message = key_message(key)
+        return message.SerializeToString(), _Asked(key, message)
+
+    def answer(self, asked: dict[bytes, _Asked]) -> _Answer:
+        """Look up at most 1,000 keys. Errors are in the result."""
+        found: dict[bytes, Any] = {}
+        failure: Exception | None = None
+        messages = {serialised: one.message for serialised, one in asked.items()}
+        try:
+            self._rpcs.look_up(messages, found, eventual=self._eventual)
+        except Exception as error:  # noqa: BLE001  # reported with the keys that it concerns
+            failure = error
+        answer = _Answer({}, {})
+        for serialised in asked:
+            if serialised not in found:
+                # Every key is answered, unless the look-up raised.
+                answer.errors[serialised] = failure or RuntimeError("the key was not answered")
+                continue
+            message = found[serialised]
+            try:
+                entity = None if message is None else self._convert(message._pb)
+            except Exception as error:  # noqa: BLE001  # as above
+                answer.errors[serialised] = error
+            else:
+                answer.entities[serialised] = entity
+        return answer
+
+
+def _all(lookups: _Lookups, keys: Collection[Key], concurrency: int) -> list[Entity | None]:
+    asked: dict[bytes, _Asked] = {}
+    order = []
+    for key in keys:
+        serialised, one = lookups.asked(key)
+        asked.setdefault(serialised, one)
+        order.append(serialised)
+    items = iter(asked.items())
+    chunks = list(iter(lambda: dict(itertools.islice(items, MAX_KEYS)), {}))
+    # A thread for a single look-up would only cost time.
+    window = Window[_Answer](concurrency if len(chunks) != 1 else min(concurrency, 1))
+    for chunk in chunks:
+        window.submit(functools.partial(lookups.answer, chunk))
+    answer = _Answer({}, {})
+    while window:
+        one_answer = window.take()
+        answer.entities.update(one_answer.entities)
+        answer.errors.update(one_answer.errors)
+    if answer.errors:
+        raise _error(asked, answer, len(answer.entities)) from next(iter(answer.errors.values()))
+    return [answer.entities[serialised] for serialised in order]
+
+
+def _error(asked: dict[bytes, _Asked], answer: _Answer, count: int) -> BulkError:
+    return BulkError(
+        {asked[serialised].key: error for serialised, error in answer.errors.items()},
+        {asked[serialised].key: entity for serialised, entity in answer.entities.items()},
+        count,
+    )
+
+
+class _Chunk(NamedTuple):
+    """Keys of an iterator that are looked up together: each once, and in their order."""
+
+    asked: dict[bytes, _Asked]
+    order: list[bytes]
+
+
+class _Stream:
+    """The entities of an iterator of keys. It is an iterator, and goes on after an error."""
+
+    def __init__(self, lookups: _Lookups, keys: Iterator[Key], concurrency: int) -> None:
+        self._lookups = lookups
+        self._keys = keys
+        self._window = Window[tuple[_Chunk, _Answer]](concurrency)
+        self._ready: deque[Entity | None] = deque()
+        self._end: Exception | None = None
+        self._count = 0
+
+    def __iter__(self) -> _Stream:
+        return self
+
+    def __next__(self) -> Entity | None:
+        while not self._ready:
+            self._fill()
+            if not self._window:
+                end, self._end = self._end, StopIteration()
+                raise end or StopIteration
+            chunk, answer = self._window.take()
+            # What can be asked for ahead is asked for before the caller works on these.
+            self._fill()
+            self._count += len(answer.entities)
+            if answer.errors:
+                error = _error(chunk.asked, answer, self._count)
+                raise error from next(iter(answer.errors.values()))
+            self._ready.extend(answer.entities[serialised] for serialised in chunk.order)
+        return self._ready.popleft()
+
+    def _fill(self) -> None:
+        while self._end is None and not self._window.is_full:
+            chunk = _Chunk({}, [])
+            try:
+                while len(chunk.order) < MAX_KEYS:
+                    serialised, one = self._lookups.asked(next(self._keys))
+                    chunk.asked.setdefault(serialised, one)
+                    chunk.order.append(serialised)
+            except Exception as end:  # noqa: BLE001  # raised once the keys before it are answered
+                self._end = end
+            if chunk.order:
+                self._window.submit(functools.partial(self._answer, chunk))
+
+    def _answer(self, chunk: _Chunk) -> tuple[_Chunk, _Answer]:
+        return chunk, self._lookups.answer(chunk.asked)

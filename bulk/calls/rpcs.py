@@ -1,0 +1,195 @@
+"""The requests of bulk calls, sent through the API object of the client, each retried by itself."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
+from typing import Any, Final
+
+import requests
+from google.api_core.exceptions import Conflict, GatewayTimeout, ServiceUnavailable
+from google.api_core.retry import Retry, if_exception_type
+from google.cloud import datastore
+from google.cloud.datastore import helpers
+from google.cloud.datastore._http import HTTPDatastoreAPI
+from google.cloud.datastore.key import Key
+from google.cloud.datastore_v1.types import datastore as datastore_pb2
+from google.cloud.datastore_v1.types import entity as entity_pb2
+
+from lazyentity.codec import messages
+from lazyentity.patches.api.entities import HANDLES
+from lazyentity.patches.api.protoplus import wrapped
+from lazyentity.patches.datastore.keys import key_is_partial, key_to_protobuf
+
+_to_protobuf = operator.methodcaller("to_protobuf")
+_is_partial = operator.attrgetter("is_partial")
+
+_LookupRequest: Any = datastore_pb2.LookupRequest.pb()
+_CommitRequest: Any = datastore_pb2.CommitRequest.pb()
+_AllocateIdsRequest: Any = datastore_pb2.AllocateIdsRequest.pb()
+_EVENTUAL = int(datastore_pb2.ReadOptions.ReadConsistency.EVENTUAL)
+_NON_TRANSACTIONAL = int(datastore_pb2.CommitRequest.Mode.NON_TRANSACTIONAL)
+
+# The times are those by which the client retries look-ups. Its own policy has no contention, which
+# is Aborted over gRPC and its base class Conflict over HTTP, and no connection that was refused.
+RETRY: Final = Retry(
+    predicate=if_exception_type(
+        Conflict, GatewayTimeout, ServiceUnavailable, requests.exceptions.ConnectionError
+    ),
+    initial=0.1,
+    maximum=60.0,
+    multiplier=1.3,
+    deadline=60.0,
+)
+"""The policy of a request, unless the caller gives another."""
+
+_MAX_DEFERRALS: Final = 100
+"""Look-ups in a row that answer no key before the rest fails."""
+
+
+def is_partial(key: Key) -> bool:
+    """Whether a key has neither an id nor a name."""
+    return bool(key_is_partial(key, _is_partial))
+
+
+def key_message(key: Key) -> Any:
+    """Return the upb ``google.datastore.v1.Key`` of a key."""
+    return key_to_protobuf(key, _to_protobuf)._pb
+
+
+def _key_bytes(message: Any) -> bytes:
+    """Return the serialised key of an entity in a response, which may be a proxy."""
+    serialised = message.serialised_key if type(message) in HANDLES else None
+    if serialised is None:
+        serialised = message.key._pb.SerializeToString()
+    return bytes(serialised)
+
+
+def _as_asked(serialised: bytes) -> bytes:
+    """Return the key that a server sent in the encoding that :func:`key_message` gives it."""
+    key = helpers.key_from_protobuf(messages.Key.FromString(serialised))
+    return bytes(key_message(key).SerializeToString())
+
+
+class Rpcs:
+    """Sends the requests of one bulk call. Any thread may use it.
+
+    Args:
+        client: patched, wrapped or stock.
+        retry: the policy of each request; None is :data:`RETRY`.
+        timeout: of one attempt, in seconds; None is the client's own.
+    """
+
+    def __init__(
+        self, client: datastore.Client, retry: Retry | None, timeout: float | None
+    ) -> None:
+        self._client = client
+        self._retry = RETRY if retry is None else retry
+        self._timeout = {} if timeout is None else {"timeout": timeout}
+        # Here, because the client makes both on first use, and several threads would make several.
+        self._api = client._datastore_api
+        if isinstance(self._api, HTTPDatastoreAPI):
+            self._api.client._http  # noqa: B018  # a property
+
+    def look_up(
+        self, keys: Mapping[bytes, Any], answers: MutableMapping[bytes, Any], *, eventual: bool
+    ) -> None:
+        """Look up keys until all are answered; deferred keys are asked for again.
+
+        Args:
+            keys: the upb message of each serialised key, at most 1,000.
+            answers: gets, by serialised key, the message of the entity that was found, and None for
+                one that is missing. It has the answers so far if this raises.
+            eventual: whether to read with eventual consistency.
+
+        Raises:
+            google.api_core.exceptions.GoogleAPICallError: the server refused.
+            google.api_core.exceptions.RetryError: it refused until the policy gave up.
+            RuntimeError: it answered without an error, but not for all keys.
+        """
+        pending = dict(keys)
+        fruitless = 0
+        while pending:
+            request = self._request(_LookupRequest)
+            request.keys.extend(pending.values())
+            if eventual:
+                request.read_options.read_consistency = _EVENTUAL
+            message = wrapped(datastore_pb2.LookupRequest, request)
+            response = self._send("lookup", message)
+            before = len(pending)
+            for result in response.found:
+                entity = result.entity
+                answers[_taken(pending, _key_bytes(entity))] = entity
+            for result in response.missing:
+                answers[_taken(pending, _key_bytes(result.entity))] = None
+            if not response.deferred and pending:
+                raise RuntimeError(
+                    f"the server answered a look-up without {len(pending)} of {before} keys; "
+                    "try these again"
+                )
+            fruitless = fruitless + 1 if len(pending) == before else 0
+            if fruitless >= _MAX_DEFERRALS:
+                raise RuntimeError(
+                    f"the server deferred {before} keys {fruitless} times in a row; try these again"
+                )
+
+    def commit(self, fill: Callable[[Any], None]) -> None:
+        """Commit mutations outside of a transaction.
+
+        Args:
+            fill: adds them to the repeated field of the upb request.
+
+        Raises:
+            As :meth:`look_up`.
+        """
+        request = self._request(_CommitRequest)
+        request.mode = _NON_TRANSACTIONAL
+        fill(request.mutations)
+        self._send("commit", wrapped(datastore_pb2.CommitRequest, request))
+
+    def complete(self, keys: Iterable[Key]) -> list[Key]:
+        """Return partial keys with ids that the server allocates for them.
+
+        Raises:
+            As :meth:`look_up`.
+        """
+        partial = list(keys)
+        request = self._request(_AllocateIdsRequest)
+        request.keys.extend(map(key_message, partial))
+        message = wrapped(datastore_pb2.AllocateIdsRequest, request)
+        allocated = self._send("allocate_ids", message).keys
+        return [
+            key.completed_key(entity_pb2.Key.pb(complete).path[-1].id)
+            for key, complete in zip(partial, allocated, strict=True)
+        ]
+
+    def _request(self, kind: Any) -> Any:
+        # A client without a database has None or the empty string.
+        return kind(project_id=self._client.project, database_id=self._client.database or "")
+
+    def _send(self, method: str, request: Any) -> Any:
+        # Retried here: the client over HTTP retries requests that got no response, and no others.
+        send = functools.partial(
+            getattr(self._api, method),
+            request=request,
+            retry=None,
+            **self._timeout,
+        )
+        return self._retry(send)()
+
+
+def _taken(pending: dict[bytes, Any], serialised: bytes) -> bytes:
+    """Take a key that was answered out of those that were asked for; return it as it was asked for.
+
+    Raises:
+        RuntimeError: it was not asked for.
+    """
+    if serialised not in pending:
+        serialised = _as_asked(serialised)
+    try:
+        del pending[serialised]
+    except KeyError:
+        key = helpers.key_from_protobuf(messages.Key.FromString(serialised))
+        raise RuntimeError(f"the server answered for {key!r}, which was not asked for") from None
+    return serialised

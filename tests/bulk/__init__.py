@@ -1,0 +1,1 @@
+"""Tests of bulk calls and of snapshots."""

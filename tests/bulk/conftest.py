@@ -1,0 +1,50 @@
+"""Services of this process, and clients of them in all their kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from google.cloud import datastore
+
+import lazyentity
+from tests.bulk.services import RecordingService, Served, connected, served
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Served]:
+    with served() as made:
+        yield made
+
+
+@pytest.fixture
+def service(running: Served) -> RecordingService:
+    running.service.forget()
+    return running.service
+
+
+@pytest.fixture
+def client(
+    running: Served, service: RecordingService, request: pytest.FixtureRequest
+) -> Iterator[datastore.Client]:
+    """A stock client over gRPC, in a namespace of the test's own."""
+    with connected(running, namespace=request.node.name[:100]) as made:
+        yield made
+
+
+@pytest.fixture(params=["stock", "patch", "wrap"])
+def any_client(
+    running: Served,
+    service: RecordingService,
+    transport: str,
+    request: pytest.FixtureRequest,
+) -> Iterator[datastore.Client]:
+    """A client of each kind over each transport, in a namespace of the test's own."""
+    with connected(running, transport, namespace=request.node.name[:100]) as stock:
+        if request.param == "wrap":
+            yield lazyentity.wrap(stock)
+            return
+        if request.param == "patch":
+            lazyentity.patch(strict=True)
+        yield stock
+        lazyentity.unpatch()

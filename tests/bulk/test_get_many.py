@@ -1,0 +1,345 @@
+"""get_many(): the results, the requests, and the errors."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import grpc
+import pytest
+from google.api_core import exceptions as datastore_errors
+from google.api_core.exceptions import BadRequest, InvalidArgument, RetryError
+from google.cloud import datastore
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import lazyentity
+from lazyentity.bench.server.schema import METHODS
+from lazyentity.bulk import BulkError, get_many, reading, rpcs
+from tests.bulk.services import (
+    FAST,
+    GIVES_UP,
+    Call,
+    RecordingService,
+    Served,
+    Together,
+    connected,
+    refusal,
+    served,
+    stored,
+)
+from tests.support.describing import entity_types
+from tests.support.entities import fill
+from tests.support.snapshots import snapshot
+
+Client = datastore.Client
+Key = datastore.Key
+
+_KIND = "Item"
+
+
+@pytest.fixture
+def chunks_of_three(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look-ups of three keys, for short lists of keys."""
+    monkeypatch.setattr(reading, "MAX_KEYS", 3)
+
+
+def _numbers(entities: object) -> list[int | None]:
+    assert isinstance(entities, list)
+    return [None if entity is None else entity["number"] for entity in entities]
+
+
+@pytest.mark.usefixtures("chunks_of_three")
+def test_each_kind_of_client(any_client: Client) -> None:
+    """The entities are those of client.get(), in the order of the keys, for every client."""
+    keys = [any_client.key("Parent", "p", _KIND, number) for number in range(1, 8)]
+    any_client.put_multi([fill(datastore.Entity(key), key.id) for key in keys[:5]])
+    asked = [keys[at] for at in (6, 3, 0, 3, 5, 1, 4, 2, 6, 0)]
+    expected = [any_client.get(key) for key in asked]
+    for given_keys in (asked, iter(asked)):
+        entities = list(get_many(any_client, given_keys))
+        assert entity_types(entities) == entity_types(expected)
+        assert snapshot(entities) == snapshot(expected)
+
+
+@pytest.fixture(scope="module")
+def small_answers() -> Iterator[Client]:
+    """A client of a service that answers two keys at a time, with the numbers 0 to 8 stored."""
+    with served(lookup_limit=2) as made, connected(made, namespace="small") as client:
+        stored(client, _KIND, 9)
+        yield client
+
+
+@settings(max_examples=40)
+@given(
+    ids=st.lists(st.integers(1, 12), max_size=40),
+    concurrency=st.integers(1, 4),
+    size=st.integers(1, 7),
+    is_iterator=st.booleans(),
+)
+def test_any_keys(
+    small_answers: Client, ids: list[int], concurrency: int, size: int, is_iterator: bool
+) -> None:
+    """As client.get() of each, whatever is repeated, missing, deferred, or in another request."""
+    keys = [small_answers.key(_KIND, number) for number in ids]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(reading, "MAX_KEYS", size)
+        given_keys = iter(keys) if is_iterator else keys
+        entities = list(get_many(small_answers, given_keys, concurrency=concurrency))
+    assert _numbers(entities) == [number - 1 if number <= 9 else None for number in ids]
+
+
+@pytest.mark.parametrize("is_iterator", [False, True])
+def test_requests_of_a_thousand_keys(
+    client: Client, service: RecordingService, is_iterator: bool
+) -> None:
+    """Any number of keys takes a thousandth of the requests, rounded up."""
+    keys = [client.key(_KIND, number) for number in range(1, 2502)]
+    found = list(get_many(client, iter(keys) if is_iterator else keys))
+    assert found == [None] * 2501
+    assert sorted(service.sizes("Lookup")) == [501, 1000, 1000]
+
+
+def test_equal_keys_are_looked_up_once(client: Client, service: RecordingService) -> None:
+    """They also give one entity object."""
+    keys = stored(client, _KIND, 3)
+    entities = get_many(client, [client.key(*key.flat_path) for key in keys] * 1_000)
+    assert service.sizes("Lookup") == [3]
+    assert len(entities) == 3_000
+    assert len(set(map(id, entities))) == 3
+
+
+def test_no_keys(client: Client, service: RecordingService) -> None:
+    assert get_many(client, []) == []
+    assert list(get_many(client, iter([]))) == []
+    assert service.calls == []
+
+
+def test_consistency_and_database(running: Served, service: RecordingService) -> None:
+    with connected(running, database="second") as client:
+        keys = stored(client, _KIND, 1)
+        assert _numbers(get_many(client, keys, eventual=True)) == [0]
+    message = service.calls[-1].message
+    assert message.database_id == "second"
+    assert message.read_options.read_consistency == 2
+
+
+@pytest.mark.usefixtures("chunks_of_three")
+@pytest.mark.parametrize("is_iterator", [False, True])
+def test_look_ups_run_at_a_time(
+    client: Client, service: RecordingService, is_iterator: bool
+) -> None:
+    """As many as asked for: the service answers none of these before all have arrived."""
+    keys = [client.key(_KIND, number) for number in range(1, 13)]
+    service.before = Together(4)
+    found = list(get_many(client, iter(keys) if is_iterator else keys, concurrency=4))
+    assert found == [None] * 12
+
+
+@pytest.mark.usefixtures("chunks_of_three")
+def test_iterators_are_read_no_further_than_needed(client: Client) -> None:
+    taken = itertools.count()
+
+    def endless() -> Iterator[Key]:
+        while True:
+            yield client.key(_KIND, next(taken) + 1)
+
+    entities = get_many(client, endless(), concurrency=2)
+    assert [next(entities) for _ in range(7)] == [None] * 7
+    assert next(taken) <= 7 + 2 + 2 * 3
+
+
+@pytest.mark.parametrize("code", [grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.ABORTED])
+def test_contention_and_unavailability_are_retried(
+    any_client: Client, service: RecordingService, code: grpc.StatusCode
+) -> None:
+    keys = stored(any_client, _KIND, 2)
+    service.forget()
+    service.refuse(code, 2, "Lookup")
+    assert _numbers(get_many(any_client, keys, retry=FAST)) == [0, 1]
+    assert service.sizes("Lookup") == [2, 2, 2]
+
+
+def test_the_policy_is_that_of_the_client(client: Client) -> None:
+    """Its times are those by which the installed client retries look-ups."""
+    transport = client._datastore_api.transport
+    own = transport._wrapped_methods[transport.lookup]._retry
+    for name in ("_initial", "_maximum", "_multiplier", "_deadline"):
+        assert getattr(rpcs.RETRY, name) == getattr(own, name)
+    for kind in (datastore_errors.DeadlineExceeded, datastore_errors.ServiceUnavailable):
+        assert rpcs.RETRY._predicate(kind("refused"))
+    assert not rpcs.RETRY._predicate(InvalidArgument("refused"))
+
+
+def _refuse_the_fifth(call: Call) -> None:
+    if any(key.path[-1].id == 5 for key in call.message.keys):
+        raise refusal(grpc.StatusCode.INVALID_ARGUMENT)
+
+
+@pytest.mark.usefixtures("chunks_of_three")
+def test_a_failed_look_up_does_not_lose_the_others(
+    any_client: Client, service: RecordingService
+) -> None:
+    keys = stored(any_client, _KIND, 8)
+    service.before = _refuse_the_fifth
+    with pytest.raises(BulkError) as raised:
+        get_many(any_client, [*keys, any_client.key(_KIND, 99)])
+    error = raised.value
+    assert list(error.failed) == keys[3:6]
+    assert all(isinstance(one, BadRequest) for one in error.failed.values())
+    assert error.__cause__ is error.failed[keys[3]]
+    assert list(error.done) == [*keys[:3], *keys[6:], any_client.key(_KIND, 99)]
+    assert dict(error.done[keys[7]] or {}) == {"number": 7}
+    assert error.done[any_client.key(_KIND, 99)] is None
+    assert error.count == 6
+    assert "3 keys failed and 6 succeeded" in str(error)
+
+
+@pytest.mark.usefixtures("chunks_of_three")
+def test_a_stream_goes_on_after_a_failed_look_up(client: Client, service: RecordingService) -> None:
+    keys = stored(client, _KIND, 8)
+    service.before = _refuse_the_fifth
+    entities: Any = get_many(client, iter(keys), concurrency=2)
+    assert [next(entities)["number"] for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(BulkError) as raised:
+        next(entities)
+    assert list(raised.value.failed) == keys[3:6]
+    assert raised.value.done == {}
+    assert raised.value.count == 3
+    assert _numbers(list(entities)) == [6, 7]
+    assert list(entities) == []
+
+
+@pytest.mark.usefixtures("chunks_of_three")
+def test_an_error_of_the_iterator_comes_after_the_entities(client: Client) -> None:
+    keys = stored(client, _KIND, 4)
+
+    def broken() -> Iterator[Key]:
+        yield from keys
+        raise OSError("no more keys")
+
+    entities: Any = get_many(client, broken())
+    assert [next(entities)["number"] for _ in range(4)] == [0, 1, 2, 3]
+    with pytest.raises(OSError, match="no more keys"):
+        next(entities)
+    assert list(entities) == []
+
+
+def test_requests_that_fail_for_good(client: Client, service: RecordingService) -> None:
+    keys = stored(client, _KIND, 2)
+    service.refuse(grpc.StatusCode.UNAVAILABLE, 1_000, "Lookup")
+    with pytest.raises(BulkError) as raised:
+        get_many(client, keys, retry=GIVES_UP)
+    assert set(raised.value.failed) == set(keys)
+    assert isinstance(raised.value.failed[keys[0]], RetryError)
+
+
+def test_an_entity_that_cannot_be_converted_fails_alone(
+    client: Client, service: RecordingService
+) -> None:
+    """A value without a type raises at once with the stock client; lazily, when it is read."""
+    keys = stored(client, _KIND, 3)
+    bare = METHODS["Lookup"][1]()
+
+    def with_bare_value(response: bytes) -> bytes:
+        message = type(bare).FromString(response)
+        message.found[1].entity.properties["number"].Clear()
+        return bytes(message.SerializeToString())
+
+    service.change = {"Lookup": with_bare_value}
+    with pytest.raises(BulkError) as raised:
+        get_many(client, keys)
+    assert [type(error) for error in raised.value.failed.values()] == [ValueError]
+    assert list(raised.value.failed) == [keys[1]]
+    assert list(raised.value.done) == [keys[0], keys[2]]
+    lazy: Any = get_many(lazyentity.wrap(client), keys)
+    assert lazy[2]["number"] == 2
+    with pytest.raises(ValueError, match="did not have any value set"):
+        lazy[1]["number"]
+
+
+def test_answers_that_leave_keys_out(client: Client, service: RecordingService) -> None:
+    """They are an error, and not taken for missing entities."""
+    keys = stored(client, _KIND, 3)
+    bare = METHODS["Lookup"][1]()
+
+    def without_the_last(response: bytes) -> bytes:
+        message = type(bare).FromString(response)
+        del message.found[-1]
+        return bytes(message.SerializeToString())
+
+    service.change = {"Lookup": without_the_last}
+    with pytest.raises(BulkError, match="without 1 of 3 keys") as raised:
+        get_many(client, keys)
+    assert list(raised.value.failed) == [keys[2]]
+    assert list(raised.value.done) == keys[:2]
+
+
+def test_keys_in_another_encoding(client: Client, service: RecordingService) -> None:
+    """A server may encode the keys of its answers differently from those of the request."""
+    keys = stored(client, _KIND, 2)
+    bare = METHODS["Lookup"][1]()
+
+    def with_unknown_fields(response: bytes) -> bytes:
+        message = type(bare).FromString(response)
+        for result in message.found:
+            result.entity.key.MergeFromString(b"\x98\x06\x01")
+        return bytes(message.SerializeToString())
+
+    service.change = {"Lookup": with_unknown_fields}
+    assert _numbers(get_many(client, keys)) == [0, 1]
+
+
+def test_a_server_that_defers_for_ever(client: Client, service: RecordingService) -> None:
+    keys = stored(client, _KIND, 2)
+    bare = METHODS["Lookup"][1]()
+
+    def deferred(_: bytes) -> bytes:
+        message = type(bare)()
+        message.deferred.extend(service.calls[-1].message.keys)
+        return bytes(message.SerializeToString())
+
+    service.change = {"Lookup": deferred}
+    with pytest.raises(BulkError, match="deferred 2 keys 100 times"):
+        get_many(client, keys)
+
+
+def test_inside_a_transaction(client: Client, service: RecordingService) -> None:
+    with client.transaction(), pytest.raises(RuntimeError, match="outside of the transaction"):
+        get_many(client, [client.key(_KIND, 1)])
+    assert service.sizes("Lookup") == []
+
+
+def test_inside_eager(client: Client) -> None:
+    """The mode is that of the caller, also in other threads."""
+    keys = stored(client, _KIND, 3)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(reading, "MAX_KEYS", 1)
+        wrapped = lazyentity.wrap(client)
+        assert entity_types(get_many(wrapped, keys)) == {"LazyEntity"}
+        with lazyentity.eager():
+            assert entity_types(get_many(wrapped, keys)) == {"Entity"}
+
+
+def test_options_of_a_wrapped_client(client: Client) -> None:
+    keys = stored(client, _KIND, 1)
+    strict = lazyentity.wrap(client, prefetch=["number"], strict=True)
+    entity: Any
+    (entity,) = get_many(strict, keys)
+    assert lazyentity.decoded(entity) == ("number",)
+
+
+@pytest.mark.parametrize("is_iterator", [False, True])
+def test_refused_keys(client: Client, service: RecordingService, is_iterator: bool) -> None:
+    for wrong, kind, text in (
+        (client.key(_KIND), ValueError, "neither an id nor a name"),
+        (Key(_KIND, 1, project="another"), ValueError, "not of the client's project"),
+        ((_KIND, 1), TypeError, "takes keys, not tuple"),
+    ):
+        keys = [client.key(_KIND, 1), wrong]
+        with pytest.raises(kind, match=text):
+            list(get_many(client, iter(keys) if is_iterator else keys))
+    assert is_iterator or service.calls == []
+    with pytest.raises(ValueError, match="at least 1, not 0"):
+        list(get_many(client, iter([client.key(_KIND, 1)]), concurrency=0))

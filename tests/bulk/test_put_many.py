@@ -1,0 +1,316 @@
+"""put_many(): the mutations, the limits, and the errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import grpc
+import pytest
+from google.cloud import datastore
+from google.cloud.datastore import helpers
+
+import lazyentity
+from lazyentity.bulk import BulkError, put_many, writing
+from lazyentity.bulk.limits import MAX_ENTITY_BYTES, MAX_REQUEST_BYTES
+from tests.bulk.services import FAST, Call, RecordingService, Together, refusal, stored
+from tests.support.entities import fill
+from tests.support.stock import EntityMessage
+
+Client = datastore.Client
+Entity = datastore.Entity
+Key = datastore.Key
+
+_KIND = "Item"
+
+
+@pytest.fixture
+def commits_of_three(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commits of three mutations, for short lists of entities."""
+    monkeypatch.setattr(writing, "MAX_MUTATIONS", 3)
+
+
+def _entities(client: Client, count: int) -> list[Entity]:
+    entities = [Entity(client.key(_KIND, number + 1)) for number in range(count)]
+    for number, entity in enumerate(entities):
+        entity["number"] = number
+    return entities
+
+
+def _commits(service: RecordingService) -> list[Any]:
+    return [call.message for call in service.calls if call.method == "Commit"]
+
+
+def _numbers(client: Client) -> dict[int, int]:
+    return {entity.key.id: entity["number"] for entity in client.query(kind=_KIND).fetch()}
+
+
+@pytest.mark.usefixtures("commits_of_three")
+def test_each_kind_of_client(any_client: Client, service: RecordingService) -> None:
+    """The mutations are those of put_multi(), of stock and of lazy entities, changed or not."""
+    entities = [fill(Entity(any_client.key(_KIND, number)), number) for number in range(1, 6)]
+    any_client.put_multi(entities)
+    lazy = list(lazyentity.wrap(any_client.query(kind=_KIND)).fetch())
+    lazy[1]["number"] = "changed"
+    lazy[2]["inner"]["hidden"] = "changed"
+    del lazy[3]["text"]
+    expected = [EntityMessage.FromString(lazyentity.raw(entity)) for entity in lazy]
+    for made in (lazy, iter(lazy)):
+        service.forget()
+        put_many(any_client, made)
+        sent = [mutation.upsert for commit in _commits(service) for mutation in commit.mutations]
+        assert sorted(service.sizes("Commit")) == [2, 3]
+        for message in sent:
+            assert message in expected
+        stock = helpers.entity_to_protobuf(any_client.get(entities[0].key))._pb
+        assert stock == expected[0]
+
+
+def test_commits_of_500(client: Client, service: RecordingService) -> None:
+    put_many(client, _entities(client, 1_001))
+    assert sorted(service.sizes("Commit")) == [1, 500, 500]
+    assert {commit.mode for commit in _commits(service)} == {2}
+    assert len(_numbers(client)) == 1_001
+
+
+def test_commits_of_10_mebibytes(
+    client: Client, service: RecordingService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the size that the request has on the wire."""
+    monkeypatch.setattr(writing, "MAX_REQUEST_BYTES", 20_000)
+    entities = _entities(client, 40)
+    for entity in entities:
+        entity.exclude_from_indexes.add("text")
+        entity["text"] = "x" * 1_000
+    put_many(client, entities)
+    sizes = [commit.ByteSize() for commit in _commits(service)]
+    assert max(sizes) <= 20_000
+    assert len(sizes) == 3
+    assert MAX_REQUEST_BYTES == 10 * 1024 * 1024
+
+
+def _of_size(key: Key, size: int) -> Entity:
+    entity = Entity(key, exclude_from_indexes=("blob",))
+    entity["blob"] = b""
+    # The lengths around the blob take more bytes, too.
+    around = len(lazyentity.raw(entity)) + 6
+    entity["blob"] = bytes(size - around)
+    return entity
+
+
+def test_entities_over_the_limit_are_named_before_anything_is_sent(
+    client: Client, service: RecordingService
+) -> None:
+    sizes = MAX_ENTITY_BYTES, MAX_ENTITY_BYTES + 1, 100_000, 2 * MAX_ENTITY_BYTES
+    entities = [_of_size(client.key(_KIND, at + 1), size) for at, size in enumerate(sizes)]
+    assert [len(lazyentity.raw(entity)) for entity in entities] == list(sizes)
+    with pytest.raises(BulkError, match="1048573 bytes, more than the 1048572") as raised:
+        put_many(client, entities)
+    assert list(raised.value.failed) == [entities[1].key, entities[3].key]
+    assert (raised.value.done, raised.value.count, service.calls) == ({}, 0, [])
+    # Of an iterator, the others are written.
+    with pytest.raises(BulkError) as raised:
+        put_many(client, iter(entities))
+    assert list(raised.value.failed) == [entities[1].key, entities[3].key]
+    assert (raised.value.done, raised.value.count) == ({}, 2)
+    assert [len(commit.mutations) for commit in _commits(service)] == [2]
+
+
+def test_values_that_cannot_be_encoded(client: Client, service: RecordingService) -> None:
+    """They are the error of the client, of these entities alone; nothing is sent."""
+    entities = _entities(client, 3)
+    entities[1]["number"] = object()
+    with pytest.raises(BulkError, match="Unknown protobuf attr type") as raised:
+        put_many(client, entities)
+    assert {key: type(error) for key, error in raised.value.failed.items()} == {
+        entities[1].key: ValueError
+    }
+    assert service.calls == []
+
+
+def test_partial_keys(any_client: Client, service: RecordingService) -> None:
+    """They are completed, one request for all of a commit; the entities get the keys."""
+    entities = [Entity(any_client.key("Parent", "p", _KIND)) for _ in range(3)]
+    entities.append(Entity(any_client.key(_KIND, 7)))
+    for number, entity in enumerate(entities[1:], 1):
+        entity["number"] = number
+    put_many(any_client, entities)
+    assert service.sizes("AllocateIds") == [3]
+    assert len({entity.key for entity in entities}) == 4
+    assert dict(any_client.get(entities[0].key)) == {}
+    assert [any_client.get(entity.key)["number"] for entity in entities[1:]] == [1, 2, 3]
+
+
+def test_retries_store_no_entity_twice(any_client: Client, service: RecordingService) -> None:
+    """A commit that was applied, and answered with an error, is sent again with the same ids."""
+    entities = [Entity(any_client.key(_KIND)) for _ in range(2)]
+    for number, entity in enumerate(entities):
+        entity["number"] = number
+    failures = [grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.ABORTED]
+
+    def apply_and_fail(response: bytes) -> bytes:
+        if failures:
+            raise refusal(failures.pop())
+        return response
+
+    service.change = {"Commit": apply_and_fail}
+    put_many(any_client, entities, retry=FAST)
+    assert service.sizes("Commit") == [2, 2, 2]
+    assert sorted(_numbers(any_client).values()) == [0, 1]
+
+
+def test_one_entity_twice(client: Client, service: RecordingService) -> None:
+    """An entity without an id is stored once."""
+    entity = Entity(client.key(_KIND))
+    entity["number"] = 1
+    put_many(client, [entity, entity])
+    assert _numbers(client) == {entity.key.id: 1}
+
+
+@pytest.mark.parametrize("is_iterator", [False, True])
+def test_entities_of_one_key_are_written_in_their_order(
+    client: Client, service: RecordingService, is_iterator: bool
+) -> None:
+    entities = _entities(client, 3)
+    later = _entities(client, 2)
+    for entity in later:
+        entity["number"] += 100
+    given = [*entities, *later, entities[1]]
+    put_many(client, iter(given) if is_iterator else given)
+    assert service.sizes("Commit") == [3, 2, 1]
+    assert _numbers(client) == {1: 100, 2: 1, 3: 2}
+
+
+@pytest.mark.usefixtures("commits_of_three")
+def test_commits_run_at_a_time(client: Client, service: RecordingService) -> None:
+    service.before = Together(3)
+    put_many(client, _entities(client, 9), concurrency=3)
+
+
+@pytest.mark.usefixtures("commits_of_three")
+def test_iterators_are_read_no_further_than_needed(
+    client: Client, service: RecordingService
+) -> None:
+    taken = 0
+
+    def entities() -> Iterator[Entity]:
+        nonlocal taken
+        for entity in _entities(client, 100):
+            taken += 1
+            yield entity
+
+    reached: list[int] = []
+    service.before = lambda call: reached.append(taken)
+    put_many(client, entities(), concurrency=2)
+    # Each of the commits so far, the two that run, and the one that is being gathered.
+    assert all(now <= 3 * (at + 1 + 2 + 1) for at, now in enumerate(reached))
+
+
+def _refuse_the_fifth(call: Call) -> None:
+    if call.method != "Commit":
+        return
+    if any(mutation.upsert.key.path[-1].id == 5 for mutation in call.message.mutations):
+        raise refusal(grpc.StatusCode.INVALID_ARGUMENT)
+
+
+@pytest.mark.usefixtures("commits_of_three")
+@pytest.mark.parametrize("is_iterator", [False, True])
+def test_a_failed_commit_does_not_lose_the_others(
+    any_client: Client, service: RecordingService, is_iterator: bool
+) -> None:
+    entities = _entities(any_client, 8)
+    service.before = _refuse_the_fifth
+    with pytest.raises(BulkError) as raised:
+        put_many(any_client, iter(entities) if is_iterator else entities)
+    error = raised.value
+    assert list(error.failed) == [entity.key for entity in entities[3:6]]
+    assert error.count == 5
+    if is_iterator:
+        assert error.done == {}
+    else:
+        assert list(error.done.values()) == [*entities[:3], *entities[6:]]
+    assert sorted(_numbers(any_client)) == [1, 2, 3, 7, 8]
+
+
+@pytest.mark.usefixtures("commits_of_three")
+def test_an_error_of_the_iterator(client: Client, service: RecordingService) -> None:
+    """It is raised once the entities before it are written; an error of these has it as cause."""
+
+    def broken() -> Iterator[Entity]:
+        yield from _entities(client, 7)
+        raise OSError("no more entities")
+
+    with pytest.raises(OSError, match="no more entities"):
+        put_many(client, broken())
+    assert sorted(_numbers(client)) == [1, 2, 3, 4, 5, 6]
+    service.before = _refuse_the_fifth
+    with pytest.raises(BulkError) as raised:
+        put_many(client, broken())
+    assert isinstance(raised.value.__cause__, OSError)
+
+
+def test_malformed_parts_fail_alone(client: Client) -> None:
+    """Bytes that protobuf refuses in a request are the error of their entity."""
+    good, bad = _entities(client, 2)
+    malformed = lazyentity.LazyEntity.from_bytes(
+        lazyentity.raw(bad).replace(b"number\x12\x02\x10", b"number\x12\x02\x1a")
+    )
+    with pytest.raises(BulkError) as raised:
+        put_many(client, [good, malformed])
+    assert list(raised.value.failed) == [bad.key]
+    assert sorted(_numbers(client)) == [1]
+
+
+def test_a_replaced_encoder_is_called(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the client calls it."""
+    original: Any = helpers.entity_to_protobuf
+
+    def with_a_note(entity: Entity) -> Any:
+        message = original(entity)
+        message._pb.properties["note"].string_value = "added"
+        return message
+
+    monkeypatch.setattr(helpers, "entity_to_protobuf", with_a_note)
+    (entity,) = _entities(client, 1)
+    put_many(client, [entity])
+    assert client.get(entity.key)["note"] == "added"
+
+
+def test_inside_a_transaction_or_batch(client: Client, service: RecordingService) -> None:
+    entities = _entities(client, 1)
+    with client.transaction(), pytest.raises(RuntimeError, match="outside of the transaction"):
+        put_many(client, entities)
+    with client.batch(), pytest.raises(RuntimeError, match="outside of the batch"):
+        put_many(client, entities)
+    assert sum(service.sizes("Commit")) == 0
+
+
+@pytest.mark.parametrize("is_iterator", [False, True])
+def test_refused_entities(client: Client, service: RecordingService, is_iterator: bool) -> None:
+    refused: list[tuple[Any, type[Exception], str]] = [
+        (Entity(), ValueError, "must have a key"),
+        (Entity(Key(_KIND, 1, project="another")), ValueError, "of the project 'another'"),
+        (
+            Entity(Key(_KIND, 1, project=client.project, database="another")),
+            ValueError,
+            "of the database 'another'",
+        ),
+        ({"number": 1}, TypeError, "takes a google.cloud.datastore.Entity"),
+    ]
+    for wrong, kind, text in refused:
+        entities = [*_entities(client, 1), wrong]
+        with pytest.raises(kind, match=text):
+            put_many(client, iter(entities) if is_iterator else entities)
+    assert is_iterator or service.calls == []
+
+
+def test_stored_entities_are_put_back(client: Client, service: RecordingService) -> None:
+    """An unchanged lazy entity is sent as it came."""
+    keys = stored(client, _KIND, 3)
+    lazy = lazyentity.wrap(client).get_multi(keys)
+    service.forget()
+    put_many(client, lazy)
+    (commit,) = _commits(service)
+    assert [mutation.upsert for mutation in commit.mutations] == [
+        EntityMessage.FromString(lazyentity.raw(entity)) for entity in lazy
+    ]
