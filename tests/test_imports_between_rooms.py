@@ -103,7 +103,7 @@ def test_imports_are_found() -> None:
     } <= set(ARROWS)
 
 
-ROOMS_ABOVE = "lazyentity.patches", "lazyentity.bench", "lazyentity.cli"
+ROOMS_ABOVE = "lazyentity.patches", "lazyentity.bench", "lazyentity.bulk", "lazyentity.cli"
 
 
 def test_the_core_knows_no_patches() -> None:
