@@ -57,6 +57,7 @@ types: venv ## mypy --strict
 	mkdir -p build/types/lazyentity
 	ln -s $(CURDIR)/lazyentity/* $(CURDIR)/patches $(CURDIR)/bench build/types/lazyentity/
 	ln -s $(CURDIR)/bulk/calls build/types/lazyentity/bulk
+	ln -s $(CURDIR)/bulk/snapshot build/types/lazyentity/
 	$(BIN)/mypy --strict build/types/lazyentity tests tools fuzz setup.py
 
 pytest: venv ## the tests; PYTEST_ARGS= passes options, WORKERS= sets the number of processes

@@ -22,6 +22,7 @@ INSIDE = {
     "lazyentity.patches": "patches",
     "lazyentity.bench": "bench",
     "lazyentity.bulk": "bulk/calls",
+    "lazyentity.snapshot": "bulk/snapshot",
 }
 
 
@@ -97,6 +98,7 @@ setup(
             "pydantic>=2.8",
             "tabulate>=0.9",
         ],
+        "snapshot": ["click>=8", "rich>=13", "zstandard>=0.22"],
         # Used by the tests of the adapters, if there is a wheel for the version of Python.
         "adapters": [
             "cbor2>=5.6",
@@ -183,6 +185,7 @@ setup(
             "types-psutil",
             "types-setuptools",
             "types-tabulate",
+            "zstandard>=0.22",
         ],
     },
     packages=list(PACKAGES),

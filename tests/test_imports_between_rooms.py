@@ -20,6 +20,7 @@ FOLDERS = {
     "patches": "lazyentity.patches",
     "bench": "lazyentity.bench",
     "bulk/calls": "lazyentity.bulk",
+    "bulk/snapshot": "lazyentity.snapshot",
 }
 
 _CYTHON = re.compile(
@@ -103,7 +104,7 @@ def test_imports_are_found() -> None:
     } <= set(ARROWS)
 
 
-ROOMS_ABOVE = "lazyentity.patches", "lazyentity.bench", "lazyentity.bulk", "lazyentity.cli"
+ROOMS_ABOVE = tuple(f"lazyentity.{room}" for room in ("patches", "bench", "bulk", "snapshot", "cli"))
 
 
 def test_the_core_knows_no_patches() -> None:
@@ -136,13 +137,16 @@ def test_only_programs_open_the_command_line() -> None:
     assert outside == {"lazyentity.__main__", "lazyentity.bench.__main__"}
 
 
-def test_nothing_below_imports_bulk_calls() -> None:
-    """Only the benchmark uses them. They use the core and the patches."""
-    room = "lazyentity.bulk"
-    importers = {module for module, _ in _arrows("lazyentity", room)}
+def test_nothing_below_imports_bulk_calls_and_snapshots() -> None:
+    """Only the benchmark uses them. They use the core and the patches, and not each other."""
+    rooms = "lazyentity.bulk", "lazyentity.snapshot"
+    importers = {module for module, _ in _arrows("lazyentity", *rooms)}
     assert importers
-    assert all(_is_in(module, room) or _is_in(module, "lazyentity.bench") for module in importers)
-    assert not _arrows(room, "lazyentity.bench")
+    assert all(
+        any(_is_in(module, room) for room in (*rooms, "lazyentity.bench")) for module in importers
+    )
+    for room, other in itertools.permutations(rooms):
+        assert not _arrows(room, other, "lazyentity.bench")
 
 
 def test_the_codec_imports_nothing_above_it() -> None:

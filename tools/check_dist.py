@@ -18,6 +18,7 @@ INSTALLED = {
     "patches": "lazyentity/patches",
     "bench": "lazyentity/bench",
     "bulk/calls": "lazyentity/bulk",
+    "bulk/snapshot": "lazyentity/snapshot",
 }
 # Tests run from a checkout: no wheel holds them.
 NOT_INSTALLED = "bench/tests"

@@ -1,0 +1,155 @@
+"""The command ``snapshot``: saving, refreshing and checking a snapshot of a kind."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+from google.api_core.exceptions import GoogleAPICallError, RetryError
+from google.auth.exceptions import GoogleAuthError
+from google.cloud import datastore
+from google.cloud.datastore.query import Query
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from lazyentity.snapshot.errors import SnapshotError
+from lazyentity.snapshot.snapshots import Snapshot, Source
+
+_FILE = click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+
+
+def _of_the_query(function: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that name a query."""
+    for option in ("database", "namespace", "project", "kind"):
+        function = click.option(f"--{option}", help=f"The {option} of the entities.")(function)
+    return function
+
+
+@click.group()
+def main() -> None:
+    """Keep the entities of a kind in one file, and read them without the service.
+
+    The entities are those of the emulator that DATASTORE_EMULATOR_HOST names, or of the service
+    with your default credentials. They are only read.
+    """
+
+
+@main.command()
+@_FILE
+@_of_the_query
+def save(file: Path, kind: str | None, **options: str | None) -> None:
+    """Save a kind to a new FILE."""
+    if file.exists():
+        raise click.UsageError(f"{file} is there already; use `refresh` to bring it up to date")
+    if kind is None:
+        raise click.UsageError("--kind is missing")
+    with _failures():
+        _refresh(file, kind, replace=False, **options)
+
+
+@main.command()
+@_FILE
+@_of_the_query
+@click.option("--replace", is_flag=True, help="Write everything anew.")
+def refresh(file: Path, replace: bool, kind: str | None, **options: str | None) -> None:
+    """Bring FILE up to date; the kind is that of the last time unless it is given."""
+    with _failures():
+        source = Snapshot(file).information().source
+        if kind is None:
+            if source is None or not source.is_whole_kind or source.kind is None:
+                raise click.UsageError(f"{file} does not hold a whole kind; give --kind")
+            kind = source.kind
+            saved = source._asdict()
+            options = {name: given or saved[name] for name, given in options.items()}
+        _refresh(file, kind, replace=replace, **options)
+
+
+@main.command()
+@_FILE
+def info(file: Path) -> None:
+    """Show what FILE holds."""
+    with _failures():
+        information = Snapshot(file).information()
+    table = Table("", str(file), show_header=True)
+    for name, value in information._asdict().items():
+        if name == "source":
+            table.add_row(name, _described(value))
+        elif name == "refreshed":
+            table.add_row(name, f"{value:%Y-%m-%d %H:%M:%S %Z}")
+        else:
+            table.add_row(name.replace("_", " "), f"{value:,}")
+    Console().print(table)
+
+
+@main.command()
+@_FILE
+def verify(file: Path) -> None:
+    """Read all of FILE and compare it with its hashes; the exit status is 1 if it is damaged."""
+    with _failures():
+        snapshot = Snapshot(file)
+        with _progress("verifying", len(snapshot)) as progress:
+            damages = snapshot.verify(progress)
+    for damage in damages:
+        click.echo(str(damage), err=True)
+    if damages:
+        raise click.ClickException(f"{file} has {len(damages)} damages")
+    click.echo(f"{file} is sound")
+
+
+def _refresh(file: Path, kind: str, *, replace: bool, **options: str | None) -> None:
+    client = datastore.Client(**options)
+    query: Query = client.query(kind=kind)
+    with _progress(kind, _count(client, query)) as progress:
+        refreshed = Snapshot(file).refresh(query, replace=replace, progress=progress)
+    counts = ", ".join(f"{count:,} {name}" for name, count in refreshed._asdict().items())
+    click.echo(f"{file}: {counts}")
+
+
+def _count(client: datastore.Client, query: Query) -> int:
+    """Return how many results a query has."""
+    ((result,),) = client.aggregation_query(query).count().fetch()
+    return int(result.value)
+
+
+def _described(source: Source | None) -> str:
+    if source is None:
+        return "entities"
+    named = source._asdict()
+    is_whole = named.pop("is_whole_kind")
+    text = ", ".join(f"{name} {value}" for name, value in named.items() if value)
+    return text if is_whole else f"{text}, a part"
+
+
+@contextlib.contextmanager
+def _failures() -> Iterator[None]:
+    """Turn errors that the user can do something about into one line.
+
+    Raises:
+        click.ClickException: the file or the service failed.
+    """
+    try:
+        yield
+    except (SnapshotError, GoogleAPICallError, RetryError, GoogleAuthError, OSError) as error:
+        # Without a project (an option or the environment's) the client raises an OSError.
+        raise click.ClickException(str(error)) from error
+
+
+@contextlib.contextmanager
+def _progress(text: str, total: int | None) -> Iterator[Callable[[int], Any]]:
+    """Show a progress bar on a terminal; gives the function that sets how far it is."""
+    console = Console(stderr=True)
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console,
+        disable=not console.is_terminal,
+        transient=True,
+    ) as progress:
+        task = progress.add_task(text, total=total)
+        yield lambda number: progress.update(task, completed=number)

@@ -1,0 +1,132 @@
+"""Entities split into key and content, and the compression of contents."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import zstandard
+from google.cloud.datastore.key import Key
+
+from lazyentity.codec import messages, shadow
+from lazyentity.entity import LazyEntity
+from lazyentity.patches.datastore.keys import key_to_protobuf
+
+HASH_BYTES: Final = 20
+LEVEL: Final = 6
+"""Of the compression. Reading takes as long at any level."""
+MAX_CONTENT_BYTES: Final = 16 * 1024 * 1024
+"""Bytes that a content may decompress to; an entity of Datastore has 1 MiB at most."""
+
+DICTIONARY_BYTES: Final = 64 * 1024
+SAMPLE_BYTES: Final = 4 * 1024 * 1024
+"""Bytes of contents that a dictionary is trained with, at most."""
+MIN_SAMPLES: Final = 50
+"""Contents without which no dictionary is trained."""
+
+
+class Stored(NamedTuple):
+    """An entity as it is stored.
+
+    Attributes:
+        key: the field of the key of a serialised ``Entity``, with its tag and length.
+        content: the other fields as they were received. Both together are the entity.
+        hash: of the other fields, in an order of their own.
+    """
+
+    key: bytes
+    content: bytes
+    hash: bytes
+
+
+def split(raw: bytes) -> Stored:
+    """Split a serialised entity.
+
+    Raises:
+        google.protobuf.message.DecodeError: ``raw`` is malformed.
+        ValueError: it has no key, or a partial one.
+    """
+    parts = shadow.EntityParts.FromString(raw)
+    key = messages.Key.FromString(b"".join(parts.key))
+    if not key.path or key.path[-1].WhichOneof("id_type") is None:
+        raise ValueError("a snapshot cannot hold an entity without a complete key")
+    parts.ClearField("key")
+    content: bytes = parts.SerializeToString()
+    # The order of properties may change from one response to the next.
+    in_order = sorted(parts.properties)
+    del parts.properties[:]
+    parts.properties.extend(in_order)
+    digest = hashlib.blake2b(parts.SerializeToString(), digest_size=HASH_BYTES).digest()
+    return Stored(_field(key), content, digest)
+
+
+def stored_key(key: Key) -> bytes:
+    """Return a key as :attr:`Stored.key` has it."""
+    return _field(key_to_protobuf(key, Key.to_protobuf)._pb)
+
+
+def _field(key: Any) -> bytes:
+    field: bytes = messages.Entity(key=key).SerializeToString()
+    return field
+
+
+def key_of(stored: bytes) -> Key | bytes:
+    """Return the key of :attr:`Stored.key`; the bytes themselves if they are damaged."""
+    try:
+        key = LazyEntity.from_bytes(stored).key
+    except Exception:  # noqa: BLE001  # damaged bytes can raise anything that decoding raises
+        return stored
+    return stored if key is None else key
+
+
+def train(samples: Sequence[bytes]) -> bytes | None:
+    """Return a dictionary for contents like these; None if there are too few of them."""
+    if len(samples) < MIN_SAMPLES:
+        return None
+    size = min(DICTIONARY_BYTES, sum(map(len, samples)) // 8)
+    try:
+        return zstandard.train_dictionary(size, list(samples), k=256, d=8).as_bytes()
+    except zstandard.ZstdError:
+        # So few bytes, or so much alike, that there is nothing to learn.
+        return None
+
+
+def compressor(dictionary: bytes | None) -> zstandard.ZstdCompressor:
+    """Return a compressor with a dictionary. Only one thread may use it."""
+    data = None if dictionary is None else zstandard.ZstdCompressionDict(dictionary)
+    return zstandard.ZstdCompressor(level=LEVEL, dict_data=data, write_checksum=True)
+
+
+class Decompressor:
+    """Decompresses contents. Only one thread may use it.
+
+    Args:
+        dictionaries: by number; contents without one have the number 0.
+    """
+
+    def __init__(self, dictionaries: Mapping[int, bytes]) -> None:
+        self._decompressors = {
+            number: zstandard.ZstdDecompressor(dict_data=zstandard.ZstdCompressionDict(data))
+            for number, data in dictionaries.items()
+        }
+        self._decompressors[0] = zstandard.ZstdDecompressor()
+
+    def content(self, dictionary: int, data: bytes) -> bytes:
+        """Decompress a content.
+
+        Raises:
+            ValueError: the bytes are damaged; the text says how.
+        """
+        try:
+            size = zstandard.frame_content_size(data)
+            if not 0 <= size <= MAX_CONTENT_BYTES:
+                raise ValueError(f"it claims to have {size} bytes")
+            return self._decompressors[dictionary].decompress(data)
+        except zstandard.ZstdError as error:
+            raise ValueError(str(error)) from error
+        except KeyError:
+            raise ValueError(f"its dictionary {dictionary!r} is missing") from None
+        except TypeError as error:
+            # A column that has another type.
+            raise ValueError(str(error)) from error

@@ -1,0 +1,32 @@
+"""The errors of snapshots."""
+
+from __future__ import annotations
+
+from google.cloud.datastore.key import Key
+
+
+class SnapshotError(Exception):
+    """A file is not a snapshot that this version can use; the text says why. It was not changed."""
+
+
+class CorruptEntity(SnapshotError):
+    """The stored bytes of one entity are damaged. The other entities can be read.
+
+    Args:
+        key: see below.
+        reason: what is wrong with the bytes.
+
+    Attributes:
+        key: the key of the entity; its stored bytes, if these are damaged themselves.
+    """
+
+    def __init__(self, key: Key | bytes, reason: str) -> None:
+        self.key = key
+        self.reason = reason
+        super().__init__(
+            f"the stored entity {key!r} is damaged: {reason}. Write the file anew by "
+            "refresh(query, replace=True)."
+        )
+
+    def __reduce__(self) -> tuple[type[CorruptEntity], tuple[Key | bytes, str]]:
+        return type(self), (self.key, self.reason)

@@ -1,0 +1,123 @@
+"""Writing the results of a query into a snapshot."""
+
+from __future__ import annotations
+
+import itertools
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from lazyentity.snapshot.contents import SAMPLE_BYTES, Stored, compressor, split, train
+from lazyentity.snapshot.files import Refreshed
+
+_REPORT_EVERY: Final = 1_000
+
+_ADDED, _CHANGED, _UNCHANGED = range(3)
+
+_HASH_OF_KEY: Final = (
+    "SELECT contents.hash FROM entities JOIN contents ON contents.number = entities.content "
+    "WHERE entities.key = ?"
+)
+_RECEIVE: Final = (
+    "INSERT INTO received VALUES (?, ?) "
+    "ON CONFLICT (key) DO UPDATE SET state = min(state, excluded.state)"
+)
+
+
+def refresh(
+    connection: sqlite3.Connection,
+    entities: Iterable[bytes],
+    *,
+    replace: bool,
+    progress: Callable[[int], None],
+) -> Refreshed:
+    """Make the file hold these entities and no others, in the transaction of the connection.
+
+    Args:
+        connection: in a transaction that writes.
+        entities: serialised; of entities with one key, the last counts.
+        replace: whether everything is deleted first, the dictionaries too.
+        progress: called now and then with the number of entities so far.
+
+    Raises:
+        ValueError, google.protobuf.message.DecodeError: as
+            :func:`~lazyentity.snapshot.contents.split`.
+    """
+    removed = 0
+    if replace:
+        removed = connection.execute("DELETE FROM entities").rowcount
+        connection.execute("DELETE FROM contents")
+        connection.execute("DELETE FROM dictionaries")
+    # Kept by SQLite outside of the file, and gone with the connection.
+    connection.execute(
+        "CREATE TEMP TABLE received (key BLOB PRIMARY KEY, state INTEGER) WITHOUT ROWID"
+    )
+    writer = _Writer(connection)
+    for number, stored in enumerate(writer.trained(map(split, entities)), start=1):
+        row = connection.execute(_HASH_OF_KEY, (stored.key,)).fetchone()
+        if row is not None and row[0] == stored.hash:
+            state = _UNCHANGED
+        else:
+            state = _ADDED if row is None else _CHANGED
+            writer.write(stored)
+        connection.execute(_RECEIVE, (stored.key, state))
+        if number % _REPORT_EVERY == 0:
+            progress(number)
+    removed += connection.execute(
+        "DELETE FROM entities WHERE key NOT IN (SELECT key FROM received)"
+    ).rowcount
+    connection.execute("DELETE FROM contents WHERE number NOT IN (SELECT content FROM entities)")
+    states: dict[int, int] = dict(
+        connection.execute("SELECT state, count(*) FROM received GROUP BY state")
+    )
+    progress(sum(states.values()))
+    added, changed, unchanged = (states.get(state, 0) for state in range(3))
+    return Refreshed(added, changed, unchanged, removed)
+
+
+class _Writer:
+    """Writes entities, and their contents if these are new."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        newest = connection.execute(
+            "SELECT number, data FROM dictionaries ORDER BY number DESC LIMIT 1"
+        ).fetchone()
+        data: bytes | None
+        self._dictionary: int | None
+        self._dictionary, data = newest or (0, None)
+        self._compressor = compressor(data)
+
+    def trained(self, entities: Iterator[Stored]) -> Iterator[Stored]:
+        """Yield the entities; train a dictionary with the first of them if there is none."""
+        if not self._dictionary:
+            sample: list[Stored] = []
+            size = 0
+            while size < SAMPLE_BYTES:
+                stored = next(entities, None)
+                if stored is None:
+                    break
+                sample.append(stored)
+                size += len(stored.content)
+            data = train([*{stored.hash: stored.content for stored in sample}.values()])
+            if data is not None:
+                added = self._connection.execute(
+                    "INSERT INTO dictionaries (data) VALUES (?)", (data,)
+                )
+                self._dictionary, self._compressor = added.lastrowid, compressor(data)
+            entities = itertools.chain(sample, entities)
+        yield from entities
+
+    def write(self, stored: Stored) -> None:
+        """Write an entity that is not in the file as it is now."""
+        execute = self._connection.execute
+        row = execute("SELECT number FROM contents WHERE hash = ?", (stored.hash,)).fetchone()
+        if row is None:
+            data = self._compressor.compress(stored.content)
+            content = execute(
+                "INSERT INTO contents (hash, dictionary, data) VALUES (?, ?, ?)",
+                (stored.hash, self._dictionary, data),
+            ).lastrowid
+        else:
+            (content,) = row
+        execute("INSERT OR REPLACE INTO entities VALUES (?, ?)", (stored.key, content))

@@ -1,0 +1,304 @@
+"""Snapshot: what is read from it, and what a refresh writes."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.cloud import datastore
+from google.cloud.datastore import helpers
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import lazyentity
+from lazyentity import LazyEntity
+from lazyentity.bulk import put_many
+from lazyentity.codec import shadow
+from lazyentity.snapshot import Refreshed, Snapshot, contents
+from lazyentity.snapshot.contents import split
+from tests.bulk.services import RecordingService
+from tests.support.concurrency import together
+from tests.support.entities import fill
+from tests.support.snapshots import snapshot
+from tests.support.stock import EntityMessage, stock_entity
+from tests.support.strategies import Grammar
+from tests.support.strategies import entities as drawn_entities
+
+Client = datastore.Client
+Entity = datastore.Entity
+Key = datastore.Key
+
+_KIND = "Item"
+_PROJECT = "p"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "entities with a space?.snapshot"
+
+
+def _entities(count: int, text: str = "text", first: int = 1) -> list[Entity]:
+    entities = [Entity(Key(_KIND, first + at, project=_PROJECT)) for at in range(count)]
+    for entity in entities:
+        entity.update({"number": entity.key.id, "text": f"{text} {entity.key.id}", "same": 1.5})
+    return entities
+
+
+def _texts(entities: object) -> list[str]:
+    assert isinstance(entities, Iterator | list)
+    return sorted(entity["text"] for entity in entities)
+
+
+def test_each_kind_of_client(any_client: Client, path: Path) -> None:
+    """The entities are those of the client, lazy whatever it is, and in no need of it."""
+    stored = [fill(Entity(any_client.key("Parent", "p", _KIND, at)), at) for at in range(1, 6)]
+    any_client.put_multi(stored)
+    with Snapshot(path) as saved:
+        refreshed = saved.refresh(any_client.query(kind=_KIND))
+        assert refreshed == Refreshed(added=5, changed=0, unchanged=0, removed=0)
+        expected = [any_client.get(entity.key) for entity in stored]
+        keys = [entity.key for entity in stored]
+        entities = saved.get_many(keys)
+        assert {type(entity) for entity in [*entities, *saved, saved[keys[0]]]} == {LazyEntity}
+        assert snapshot(entities) == snapshot(expected)
+        assert snapshot(sorted(saved, key=lambda entity: entity.key.id)) == snapshot(expected)
+        assert snapshot(saved[keys[3]]) == snapshot(expected[3])
+        assert sorted(key.id for key in saved.keys()) == [1, 2, 3, 4, 5]  # noqa: SIM118
+        assert len(saved) == 5
+        assert lazyentity.decoded(saved[keys[0]]) == ()
+
+
+def test_absent_keys(path: Path) -> None:
+    saved = Snapshot(path)
+    saved.refresh(_entities(2))
+    keys = [Key(_KIND, number, project=_PROJECT) for number in (9, 1)]
+    assert [entity and entity["number"] for entity in saved.get_many(keys)] == [None, 1]
+    assert (keys[0] in saved, keys[1] in saved) == (False, True)
+    assert Key(_KIND, project=_PROJECT) not in saved
+    assert "1" not in saved
+    with pytest.raises(KeyError):
+        saved[keys[0]]
+    with pytest.raises(TypeError, match="by key, not by int"):
+        saved[1]  # type: ignore[index]  # the error of that
+
+
+def test_entities_can_be_put_back(client: Client, path: Path) -> None:
+    """Unchanged, they are the messages that they were read from; changed, as any others."""
+    stored = [fill(Entity(client.key(_KIND, at)), at) for at in range(1, 4)]
+    client.put_multi(stored)
+    before = {key: lazyentity.raw(client.get(key)) for key in (one.key for one in stored)}
+    saved = Snapshot(path)
+    saved.refresh(client.query(kind=_KIND))
+    client.delete_multi(list(before))
+    put_many(client, list(saved))
+    for key, message in before.items():
+        now = lazyentity.raw(client.get(key))
+        assert EntityMessage.FromString(now) == EntityMessage.FromString(message)
+    entity = saved[stored[0].key]
+    entity["number"] = "changed"
+    client.put(entity)
+    assert client.get(entity.key)["number"] == "changed"
+
+
+@settings(max_examples=25)
+@given(st.lists(drawn_entities(Grammar(nan=False, depth=1)), min_size=1, max_size=3))
+def test_any_entities(tmp_path_factory: pytest.TempPathFactory, raws: list[bytes]) -> None:
+    """What is read is what was received, and equal contents have equal hashes."""
+    saved = Snapshot(tmp_path_factory.mktemp("any") / "snapshot")
+    messages = {}
+    for number, raw in enumerate(raws, start=1):
+        message = EntityMessage.FromString(raw)
+        message.key.CopyFrom(Key(_KIND, number, project=_PROJECT).to_protobuf()._pb)
+        messages[number] = message
+    with saved:
+        received = {
+            number: LazyEntity.from_bytes(message.SerializeToString())
+            for number, message in messages.items()
+        }
+        saved.refresh(received.values())
+        for entity in saved:
+            raw = lazyentity.raw(received[entity.key.id])
+            assert EntityMessage.FromString(lazyentity.raw(entity)) == EntityMessage.FromString(raw)
+            parts = shadow.EntityParts.FromString(lazyentity.raw(entity))
+            in_order = list(parts.properties)
+            del parts.properties[:]
+            parts.properties.extend(reversed(in_order))
+            assert split(parts.SerializeToString()).hash == split(lazyentity.raw(entity)).hash
+        assert saved.verify() == []
+
+
+def test_contents_are_compressed_with_a_dictionary_and_stored_once(path: Path) -> None:
+    entities = _entities(400)
+    for entity in entities:
+        del entity["number"]
+        entity["text"] = f"text {entity.key.id % 100}"
+    saved = Snapshot(path)
+    saved.refresh(entities)
+    information = saved.information()
+    assert (information.entities, information.contents) == (400, 100)
+    content = split(lazyentity.raw(entities[0])).content
+    assert information.content_bytes < 100 * len(content)
+    assert _texts(iter(saved)) == _texts(entities)
+
+
+def test_refresh(path: Path) -> None:
+    """Counts say what was written; what did not change stays where it is."""
+    saved = Snapshot(path)
+    assert saved.refresh(_entities(60)) == Refreshed(60, 0, 0, 0)
+    assert saved.refresh(_entities(60)) == Refreshed(0, 0, 60, 0)
+    changed = [*_entities(50, first=5), *_entities(3, "other", first=20)]
+    assert saved.refresh(iter(changed)) == Refreshed(0, 3, 47, 10)
+    expected = {entity.key: entity["text"] for entity in changed}
+    assert {entity.key: entity["text"] for entity in saved} == expected
+    assert saved.information().contents == 50
+    assert saved.refresh(changed, replace=True) == Refreshed(50, 0, 0, 50)
+    assert {entity.key: entity["text"] for entity in saved} == expected
+    assert saved.refresh([]) == Refreshed(0, 0, 0, 50)
+    assert (len(saved), list(saved)) == (0, [])
+
+
+def test_unchanged_entities_are_not_written(path: Path) -> None:
+    """However their properties are ordered, and whatever was read of them."""
+    saved = Snapshot(path)
+    entities = _entities(100)
+    saved.refresh(entities)
+    before = path.read_bytes()
+    shuffled = []
+    for entity in entities:
+        other = Entity(entity.key)
+        for name in random.sample(list(entity), len(entity)):
+            other[name] = entity[name]
+        shuffled.append(other)
+    assert saved.refresh(shuffled).unchanged == 100
+    after = path.read_bytes()
+    # The time of the refresh is in one page, the counter of changes in the first.
+    pages = range(0, len(before), 4096)
+    assert len(after) == len(before)
+    assert sum(before[at : at + 4096] != after[at : at + 4096] for at in pages) <= 2
+
+
+def test_a_refresh_that_fails_changes_nothing(path: Path) -> None:
+    saved = Snapshot(path)
+    saved.refresh(_entities(5))
+
+    def broken() -> Iterator[Entity]:
+        yield from _entities(3, "new")
+        raise OSError("no more entities")
+
+    with pytest.raises(OSError, match="no more entities"):
+        saved.refresh(broken())
+    refused: list[tuple[Any, type[Exception], str]] = [
+        (Entity(), ValueError, "without a complete key"),
+        (Entity(Key(_KIND, project=_PROJECT)), ValueError, "without a complete key"),
+        ({"number": 1}, TypeError, "takes a google.cloud.datastore.Entity"),
+    ]
+    for wrong, kind, text in refused:
+        with pytest.raises(kind, match=text):
+            saved.refresh([*_entities(3, "new"), wrong])
+    assert _texts(iter(saved)) == _texts(_entities(5))
+
+
+def test_incomplete_queries_are_refused(client: Client, path: Path) -> None:
+    query = client.query(kind=_KIND)
+    query.keys_only()
+    with pytest.raises(ValueError, match="a query without a projection"):
+        Snapshot(path).refresh(query)
+    assert not path.exists()
+
+
+def test_inside_eager(client: Client, service: RecordingService, path: Path) -> None:
+    """The mode changes nothing in what is stored."""
+    client.put_multi([fill(Entity(client.key(_KIND, at)), at) for at in range(1, 4)])
+    saved = Snapshot(path)
+    saved.refresh(client.query(kind=_KIND))
+    with lazyentity.eager():
+        assert saved.refresh(client.query(kind=_KIND)).unchanged == 3
+
+
+def test_readers_see_one_state(path: Path) -> None:
+    """An iteration that began before a refresh goes on in the old state; others see the new one."""
+    saved = Snapshot(path)
+    saved.refresh(_entities(2_000))
+    reading = iter(saved)
+    first = next(reading)
+    saved.refresh(_entities(10, "new"))
+    assert _texts(iter(saved)) == _texts(_entities(10, "new"))
+    assert _texts([first, *reading]) == _texts(_entities(2_000))
+
+
+@pytest.mark.usefixtures("frequent_switches")
+def test_threads_read_while_one_refreshes(path: Path) -> None:
+    saved = Snapshot(path)
+    states = [_entities(30, f"state {number}") for number in range(2)]
+    expected = [_texts(entities) for entities in states]
+    keys = [entity.key for entity in states[0]]
+    saved.refresh(states[0])
+    is_over = threading.Event()
+
+    def work(number: int) -> int:
+        if number == 0:
+            for turn in range(10):
+                saved.refresh(states[turn % 2])
+            is_over.set()
+            return 1
+        read = 0
+        while not is_over.is_set():
+            for entities in (saved.get_many(keys), list(saved)):
+                assert _texts(entities) in expected
+                read += 1
+        return read
+
+    assert all(together(4, work))
+    saved.close()
+
+
+def test_a_file_that_is_replaced(tmp_path: Path) -> None:
+    """A reader notices that another file has its path."""
+    saved, other = Snapshot(tmp_path / "one"), Snapshot(tmp_path / "two")
+    saved.refresh(_entities(3))
+    assert len(saved) == 3
+    other.refresh(_entities(2, "new"))
+    other.path.replace(saved.path)
+    assert _texts(iter(saved)) == _texts(_entities(2, "new"))
+
+
+def test_few_samples_have_no_dictionary(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One is trained by the first refresh that has enough; contents keep that of their own."""
+    saved = Snapshot(path)
+    saved.refresh(_entities(3))
+    assert contents.train([]) is None
+    assert contents.train([b""] * 100) is None
+    saved.refresh(_entities(200, first=3))
+    assert _texts(iter(saved)) == _texts(_entities(200, first=3))
+    saved.refresh(_entities(300))
+    assert _texts(iter(saved)) == _texts(_entities(300))
+
+
+def test_a_query_describes_itself(client: Client, path: Path) -> None:
+    client.put_multi([fill(Entity(client.key(_KIND, at)), at) for at in range(1, 4)])
+    saved = Snapshot(path)
+    query = client.query(kind=_KIND)
+    saved.refresh(query)
+    source = saved.information().source
+    assert source is not None
+    assert source.is_whole_kind
+    assert (source.kind, source.namespace) == (_KIND, client.namespace)
+    query.add_filter(filter=datastore.query.PropertyFilter("number", "=", 2))
+    assert saved.refresh(query).removed == 2
+    source = saved.information().source
+    assert source is not None
+    assert not source.is_whole_kind
+
+
+def test_stored_entities_are_those_of_stock(path: Path) -> None:
+    """The bytes give what stock makes of the entity that was stored."""
+    entities = [fill(Entity(Key(_KIND, at, project=_PROJECT)), at) for at in range(1, 4)]
+    saved = Snapshot(path)
+    saved.refresh(entities)
+    for entity in entities:
+        message = helpers.entity_to_protobuf(entity)._pb.SerializeToString()
+        assert snapshot(saved[entity.key]) == snapshot(stock_entity(message))

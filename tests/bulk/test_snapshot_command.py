@@ -1,0 +1,82 @@
+"""``python -m lazyentity.snapshot``."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from google.cloud import datastore
+
+from lazyentity.snapshot import Snapshot
+from lazyentity.snapshot.command import main
+from tests.bulk.services import Served, connected, stored
+
+_PROJECT = "the-project"
+
+
+@pytest.fixture
+def client(running: Served, monkeypatch: pytest.MonkeyPatch) -> Iterator[datastore.Client]:
+    """A client of the service that the command finds in the environment."""
+    running.service.forget()
+    monkeypatch.setenv("DATASTORE_EMULATOR_HOST", f"127.0.0.1:{running.ports['grpc']}")
+    with connected(running, project=_PROJECT) as made:
+        yield made
+
+
+def _run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def test_save_refresh_info_and_verify(client: datastore.Client, tmp_path: Path) -> None:
+    keys = stored(client, "Order", 3)
+    file = tmp_path / "orders"
+    saved = _run("save", file, "--kind", "Order", "--project", _PROJECT)
+    assert saved.exit_code == 0, saved.output
+    assert saved.output == f"{file}: 3 added, 0 changed, 0 unchanged, 0 removed\n"
+    assert Snapshot(file)[keys[1]]["number"] == 1
+
+    client.delete(keys[0])
+    refreshed = _run("refresh", file)
+    assert refreshed.output == f"{file}: 0 added, 0 changed, 2 unchanged, 1 removed\n"
+    replaced = _run("refresh", file, "--kind", "Order", "--project", _PROJECT, "--replace")
+    assert replaced.output == f"{file}: 2 added, 0 changed, 0 unchanged, 2 removed\n"
+
+    shown = _run("info", file)
+    assert shown.exit_code == 0, shown.output
+    for text in ("entities", "2", "schema version", f"project {_PROJECT}, kind Order"):
+        assert text in shown.output
+    assert _run("verify", file).output == f"{file} is sound\n"
+
+
+def test_damage_is_named(client: datastore.Client, tmp_path: Path) -> None:
+    stored(client, "Damaged", 3)
+    file = tmp_path / "damaged"
+    _run("save", file, "--kind", "Damaged", "--project", _PROJECT)
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("UPDATE contents SET data = 'x' WHERE number = 2")
+    verified = _run("verify", file)
+    assert verified.exit_code == 1
+    assert "<Key('Damaged', 2), project=the-project> is damaged" in verified.output
+    assert "has 1 damages" in verified.output
+
+
+def test_refused_arguments(client: datastore.Client, tmp_path: Path) -> None:
+    missing, foreign, entities = tmp_path / "missing", tmp_path / "foreign", tmp_path / "entities"
+    foreign.write_text("a text that is no database")
+    Snapshot(entities).refresh([])
+    for arguments, status, text in (
+        (("save", missing, "--project", _PROJECT), 2, "--kind is missing"),
+        (("save", foreign, "--kind", "Order"), 2, "is there already"),
+        (("refresh", missing), 1, "there is no snapshot"),
+        (("refresh", entities), 2, "does not hold a whole kind"),
+        (("info", foreign), 1, "not a SQLite database"),
+        (("verify", missing), 1, "there is no snapshot"),
+    ):
+        ended = _run(*arguments)
+        assert ended.exit_code == status, ended.output
+        assert text in " ".join(ended.output.split())
+    assert "entities" in _run("info", entities).output

@@ -1,0 +1,294 @@
+"""Files that are damaged, foreign, newer, or left behind by a process that was killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from google.cloud.datastore.entity import Entity
+from google.cloud.datastore.key import Key
+
+from lazyentity.snapshot import CorruptEntity, Snapshot, SnapshotError, files
+from lazyentity.snapshot.contents import stored_key
+from tests.support import forks
+
+_PROJECT = "p"
+_DAMAGED = 7
+
+
+def _key(number: int) -> Key:
+    return Key("Item", number, project=_PROJECT)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A snapshot of a hundred entities."""
+    path = tmp_path / "snapshot"
+    entities = [Entity(_key(number)) for number in range(1, 101)]
+    for entity in entities:
+        entity["text"] = f"the text of the entity {entity.key.id}"
+    with Snapshot(path) as saved:
+        saved.refresh(entities)
+    return path
+
+
+def _content(path: Path, number: int) -> tuple[int, bytes]:
+    with Snapshot(path) as saved, saved._readers.transaction() as reader:
+        row = reader.connection.execute(
+            "SELECT number, data FROM contents JOIN entities ON content = number WHERE key = ?",
+            (stored_key(_key(number)),),
+        )
+        found: tuple[int, bytes] = row.fetchone()
+        return found
+
+
+def _change(path: Path, statement: str, *values: object) -> None:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(statement, values)
+
+
+def _flip_a_bit(path: Path) -> None:
+    """Damage the bytes of one content where they are on the disk."""
+    _, data = _content(path, _DAMAGED)
+    stored = bytearray(path.read_bytes())
+    at = stored.index(data) + len(data) - 6
+    assert stored.count(data) == 1
+    stored[at] ^= 1
+    path.write_bytes(stored)
+
+
+def _replace_content(data: bytes | str | None, dictionary: int = 0) -> Callable[[Path], None]:
+    def replace(path: Path) -> None:
+        number, _ = _content(path, _DAMAGED)
+        _change(
+            path,
+            "UPDATE contents SET data = ?, dictionary = ? WHERE number = ?",
+            data,
+            dictionary,
+            number,
+        )
+
+    return replace
+
+
+def _delete_content(path: Path) -> None:
+    number, _ = _content(path, _DAMAGED)
+    _change(path, "DELETE FROM contents WHERE number = ?", number)
+
+
+# A frame that claims to have four gigabytes.
+_BOMB = b"\x28\xb5\x2f\xfd\xa0\xff\xff\xff\xff" + b"\0" * 20
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        _flip_a_bit,
+        _replace_content(b"no frame of zstd"),
+        _replace_content(b""),
+        _replace_content("text"),
+        _replace_content(_BOMB),
+        _replace_content(b"", 99),
+        _delete_content,
+    ],
+    ids=["bit", "foreign", "empty", "text", "bomb", "dictionary", "missing"],
+)
+def test_a_damaged_entity(path: Path, damage: Callable[[Path], None]) -> None:
+    """It is named, by each way to read it; the others can be read."""
+    damage(path)
+    saved = Snapshot(path)
+    with pytest.raises(CorruptEntity) as raised:
+        saved[_key(_DAMAGED)]
+    assert raised.value.key == _key(_DAMAGED)
+    assert repr(_key(_DAMAGED)) in str(raised.value)
+    copied = pickle.loads(pickle.dumps(raised.value))
+    assert (type(copied), copied.key, str(copied)) == (
+        CorruptEntity,
+        _key(_DAMAGED),
+        str(raised.value),
+    )
+    with pytest.raises(CorruptEntity):
+        saved.get_many([_key(1), _key(_DAMAGED)])
+    others = [number for number in range(1, 101) if number != _DAMAGED]
+    assert [saved[_key(number)].key.id for number in others] == others
+    assert len(set(saved.keys())) == 100
+    read, errors = [], []
+    entities = iter(saved)
+    while True:
+        try:
+            read.append(next(entities).key.id)
+        except CorruptEntity as error:
+            errors.append(error.key)
+        except StopIteration:
+            break
+    assert sorted(read) == others
+    assert errors == [_key(_DAMAGED)]
+    assert [getattr(damage, "key", None) for damage in saved.verify()] == [_key(_DAMAGED)]
+
+
+def test_a_content_of_another_entity(path: Path) -> None:
+    """A sound frame with other bytes is found by its hash."""
+    numbers = [_content(path, number)[0] for number in (8, _DAMAGED)]
+    _change(
+        path,
+        "UPDATE contents SET data = (SELECT data FROM contents WHERE number = ?) WHERE number = ?",
+        *numbers,
+    )
+    (damage,) = Snapshot(path).verify()
+    assert isinstance(damage, CorruptEntity)
+    assert damage.key == _key(_DAMAGED)
+    assert "another hash" in str(damage)
+
+
+def test_damage_is_repaired_by_writing_anew(path: Path) -> None:
+    entities = list(Snapshot(path))
+    _flip_a_bit(path)
+    saved = Snapshot(path)
+    assert saved.refresh(entities).unchanged == 100
+    assert len(saved.verify()) == 1
+    saved.refresh(entities, replace=True)
+    assert saved.verify() == []
+
+
+def test_damaged_pages(path: Path) -> None:
+    """Errors of SQLite name the file."""
+    stored = bytearray(path.read_bytes())
+    stored[200:] = b"\xff" * len(stored[200:])
+    path.write_bytes(stored)
+    saved = Snapshot(path)
+    for read in (lambda: saved[_key(1)], lambda: list(saved), lambda: len(saved), saved.verify):
+        with pytest.raises(SnapshotError, match="snapshot"):
+            read()
+    with pytest.raises(SnapshotError):
+        saved.refresh([])
+
+
+def _make_text(path: Path) -> None:
+    path.write_text("This is the text of a file that is no database at all.")
+
+
+def _make_another_database(path: Path) -> None:
+    path.unlink()
+    _change(path, "CREATE TABLE entities (key, content)")
+
+
+def _make_newer(path: Path) -> None:
+    _change(path, f"PRAGMA user_version = {files.SCHEMA_VERSION + 1}")
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (_make_text, "not a SQLite database"),
+        (_make_another_database, "another SQLite database"),
+        (_make_newer, "install a newer lazyentity"),
+    ],
+    ids=["text", "database", "newer"],
+)
+def test_foreign_files_are_not_touched(path: Path, make: Callable[[Path], None], text: str) -> None:
+    make(path)
+    before = path.read_bytes()
+    saved = Snapshot(path)
+    for use in (lambda: list(saved), lambda: saved.refresh([]), saved.verify, saved.information):
+        with pytest.raises(SnapshotError, match=text):
+            use()
+    assert path.read_bytes() == before
+    assert [other.name for other in path.parent.iterdir()] == [path.name]
+
+
+def test_missing_and_empty_files(tmp_path: Path) -> None:
+    saved = Snapshot(tmp_path / "snapshot")
+    with pytest.raises(SnapshotError, match="there is no snapshot"):
+        len(saved)
+    assert not saved.path.exists()
+    saved.path.touch()
+    with pytest.raises(SnapshotError, match="its first refresh has not ended"):
+        list(saved)
+    saved.refresh([])
+    assert list(saved) == []
+    folder = Snapshot(tmp_path)
+    for use in (lambda: list(folder), lambda: folder.refresh([])):
+        with pytest.raises((SnapshotError, OSError)):
+            use()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_read_only_folders(path: Path) -> None:
+    path.parent.chmod(0o500)
+    try:
+        assert len(list(Snapshot(path))) == 100
+    finally:
+        path.parent.chmod(0o700)
+
+
+def test_processes_that_are_forked(path: Path) -> None:
+    """A child reads by a connection of its own, and leaves that of its parent as it is."""
+    program = (
+        "import os, sys\n"
+        "from lazyentity.snapshot import Snapshot\n"
+        "saved = Snapshot(sys.argv[1])\n"
+        "entities = iter(saved)\n"
+        "next(entities)\n"
+        "assert len(saved) == 100\n"
+        "child = os.fork()\n"
+        "assert len(list(saved)) == len(saved) == 100\n"
+        "if not child: os._exit(0)\n"
+        "assert os.waitpid(child, 0)[1] == 0\n"
+        "assert len(list(entities)) == 99\n"
+        "print(1)"
+    )
+    assert forks.answer("-c", program, str(path)) == 1
+
+
+def test_killed_refreshes(tmp_path: Path) -> None:
+    """A process that is killed at any moment leaves the old state or the new one, and no other."""
+    counts = forks.answer("-m", "tests.bulk.crash_program", str(tmp_path), "100", "1")
+    assert sum(counts.values()) == 100
+    assert counts["old"] + counts["nothing"] > 10
+    assert counts["new"] + counts["done"] > 10
+
+
+def test_other_processes_read_while_one_refreshes(path: Path) -> None:
+    program = (
+        "import sys\n"
+        "from lazyentity.snapshot import Snapshot\n"
+        "saved = Snapshot(sys.argv[1])\n"
+        "texts = set()\n"
+        "while 'the end' not in texts:\n"
+        "    texts = {entity['text'] for entity in saved}\n"
+        "    assert len(texts) == 1 or len(texts) == 100, texts\n"
+    )
+    saved = Snapshot(path)
+    entities = list(saved)
+    reader = subprocess.Popen([sys.executable, "-W", "ignore", "-c", program, str(path)])
+    for number in range(20):
+        for entity in entities:
+            entity["text"] = f"turn {number}"
+        saved.refresh(entities)
+    for entity in entities:
+        entity["text"] = "the end"
+    saved.refresh(entities)
+    assert reader.wait(60) == 0
+
+
+def test_nothing_in_the_file_is_executed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Settings are JSON, and everything else is bytes of protobuf."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("something was unpickled")
+
+    for name in ("load", "loads", "Unpickler"):
+        monkeypatch.setattr(pickle, name, refuse)
+    saved = Snapshot(path)
+    assert len(list(saved)) == 100
+    with saved._readers.transaction() as reader:
+        values = [row[0] for row in reader.connection.execute("SELECT value FROM settings")]
+    assert [json.loads(value) for value in values]
