@@ -17,16 +17,20 @@ from lazyentity.patches import patch, patched, unpatch
 
 if TYPE_CHECKING:
     from lazyentity._backend import backend
+    from lazyentity.columnar import column_batches, columns
     from lazyentity.detached import detach
     from lazyentity.entity import LazyEntity
     from lazyentity.operations import decoded, prefetch, raw
     from lazyentity.patches.datastore.wrapping import wrap
     from lazyentity.plain import materialize, to_dict
+    from lazyentity.tables import to_arrow, to_pandas
 
 __all__ = [
     "LazyEntity",
     "__version__",
     "backend",
+    "column_batches",
+    "columns",
     "decoded",
     "detach",
     "eager",
@@ -35,7 +39,9 @@ __all__ = [
     "patched",
     "prefetch",
     "raw",
+    "to_arrow",
     "to_dict",
+    "to_pandas",
     "unpatch",
     "wrap",
 ]
@@ -45,12 +51,16 @@ __all__ = [
 _ON_DEMAND = {
     "LazyEntity": "lazyentity.entity",
     "backend": "lazyentity._backend",
+    "column_batches": "lazyentity.columnar",
+    "columns": "lazyentity.columnar",
     "decoded": "lazyentity.operations",
     "detach": "lazyentity.detached",
     "materialize": "lazyentity.plain",
     "prefetch": "lazyentity.operations",
     "raw": "lazyentity.operations",
+    "to_arrow": "lazyentity.tables",
     "to_dict": "lazyentity.plain",
+    "to_pandas": "lazyentity.tables",
     "wrap": "lazyentity.patches.datastore.wrapping",
 }
 

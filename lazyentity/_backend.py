@@ -160,6 +160,15 @@ class Backend(Protocol):
     @property
     def Walk(self) -> type[_Walk]: ...  # noqa: N802
 
+    def append_columns(
+        self,
+        entities: Iterable[Any],
+        names: tuple[str, ...],
+        columns: list[list[Any]],
+        copy: Callable[[Any], Any],
+        other: Callable[[Any], list[Any]],
+    ) -> None: ...
+    def is_json(self, value: Any) -> bool: ...
     def key_message(self, key: Key) -> Any: ...
     def split_lookup(
         self, raw: bytes, conversion: Any, result_type: Any

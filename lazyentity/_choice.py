@@ -16,11 +16,13 @@ REQUEST = "LAZYENTITY_BACKEND"
 _NATIVE = "lazyentity.native"
 
 NATIVE_MODULES = (
+    f"{_NATIVE}.columns",
     f"{_NATIVE}.decoding",
     f"{_NATIVE}.eager",
     f"{_NATIVE}.encoder",
     f"{_NATIVE}.entityproto",
     f"{_NATIVE}.index",
+    f"{_NATIVE}.jsontypes",
     f"{_NATIVE}.keys",
     f"{_NATIVE}.mapping",
     f"{_NATIVE}.received",

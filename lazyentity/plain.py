@@ -63,7 +63,7 @@ def to_dict(entity: Entity, *names: str) -> dict[str, Any]:
         RuntimeError: if a property was not prefetched, and reading it is refused: see :func:`wrap`.
     """
     if isinstance(entity, LazyEntityBase):
-        return entity._plain_values(names, _plain)
+        return entity._plain_values(names, plain_copy)
     own = operations_of(entity)
     if own is not None:
         return own.to_dict(entity, *names)
@@ -73,17 +73,22 @@ def to_dict(entity: Entity, *names: str) -> dict[str, Any]:
         value = entity[name]
         if holds_undecoded(value):
             raise errors.undecoded_value(name, errors.describe_entity(lambda: entity.key))
-        plain[name] = _plain(value)
+        plain[name] = plain_copy(value)
     return plain
 
 
-def _plain(value: Any) -> Any:
+def plain_copy(value: Any) -> Any:
+    """Return a value of a property with plain dicts and lists, all of them new.
+
+    Raises:
+        As :func:`to_dict`, for the entities in it.
+    """
     if isinstance(value, LazyEntityBase):
-        return value._plain_values((), _plain)
+        return value._plain_values((), plain_copy)
     if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
+        return {name: plain_copy(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [_plain(item) for item in value]
+        return [plain_copy(item) for item in value]
     return value
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from lazyentity.native.columns import append_columns
 from lazyentity.native.decoding import Walk
 from lazyentity.native.eager import stock_from_raw
 from lazyentity.native.encoder import write_entity
 from lazyentity.native.entityproto import PropertyIndex
+from lazyentity.native.jsontypes import is_json
 from lazyentity.native.keys import key_message
 from lazyentity.native.mapping import LazyMapping
 from lazyentity.native.responses import (
@@ -26,6 +28,8 @@ __all__ = [
     "ResultBytes",
     "Retyped",
     "Walk",
+    "append_columns",
+    "is_json",
     "key_message",
     "split_lookup",
     "split_query",

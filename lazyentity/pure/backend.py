@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from lazyentity.pure.columns import append_columns
 from lazyentity.pure.decoding import Walk
 from lazyentity.pure.eager import stock_from_raw
 from lazyentity.pure.encoder import write_entity
 from lazyentity.pure.entityproto import PropertyIndex
+from lazyentity.pure.jsontypes import is_json
 from lazyentity.pure.keys import key_message
 from lazyentity.pure.mapping import LazyMapping
 from lazyentity.pure.responses import (
@@ -26,6 +28,8 @@ __all__ = [
     "ResultBytes",
     "Retyped",
     "Walk",
+    "append_columns",
+    "is_json",
     "key_message",
     "split_lookup",
     "split_query",

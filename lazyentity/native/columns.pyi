@@ -1,0 +1,10 @@
+from collections.abc import Callable, Iterable
+from typing import Any
+
+def append_columns(
+    entities: Iterable[Any],
+    names: tuple[str, ...],
+    columns: list[list[Any]],
+    copy: Callable[[Any], Any],
+    other: Callable[[Any], list[Any]],
+) -> None: ...

@@ -1,0 +1,70 @@
+"""Columns: the values of the same properties of many entities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from lazyentity.codec import fallback
+from lazyentity.codec.undecoded import UNDECODED
+from lazyentity.codec.values import plain_value
+from lazyentity.pure.index import split_again
+from lazyentity.pure.mapping import LazyMapping
+
+_stored = dict.get
+
+
+def append_columns(
+    entities: Iterable[Any],
+    names: tuple[str, ...],
+    columns: list[list[Any]],
+    copy: Callable[[Any], Any],
+    other: Callable[[Any], list[Any]],
+) -> None:
+    """Append the values of properties to columns, and leave the entities as they are.
+
+    Args:
+        entities: lazy entities of this backend, and any others.
+        names: of the properties.
+        columns: a list for each of ``names``. None is appended where an entity lacks the property.
+        copy: makes a plain value of a dict or list that was decoded or assigned.
+        other: returns the values of an entity that is not of this backend.
+
+    Raises:
+        RuntimeError: if a property is undecoded and there is a policy.
+        TypeError: if code that bypasses the methods put the sentinel in place of a value.
+        google.protobuf.message.DecodeError, ValueError: if a property cannot be decoded. The values
+            of other entities, and some of this one, are appended then. ValueError, if there is not
+            a list for each name.
+    """
+    if len(columns) != len(names):
+        raise ValueError(f"{len(columns)} columns for {len(names)} names")
+    for entity in entities:
+        is_ours = isinstance(entity, LazyMapping)
+        values = _values(entity, names, copy) if is_ours else other(entity)
+        for column, value in zip(columns, values, strict=True):
+            column.append(value)
+
+
+def _values(entity: Any, names: tuple[str, ...], copy: Callable[[Any], Any]) -> list[Any]:
+    values = [_stored(entity, name) for name in names]
+    undecoded = [index for index, value in enumerate(values) if value is UNDECODED]
+    for index, value in enumerate(values):
+        if isinstance(value, (dict, list)):
+            values[index] = copy(value)
+    if not undecoded:
+        return values
+    entity._require_received([names[index] for index in undecoded])
+    if entity._policy is not None:
+        entity._policy.refuse(entity, names[undecoded[0]])
+    raw, split = entity._raw, entity._split
+    try:
+        parsed = split.pop()
+    except IndexError:
+        parsed = split_again(split, raw, entity._shape.ordinals)
+    for index in undecoded:
+        name = names[index]
+        value = fallback.convert(raw, name, parsed[name], type(entity)._from_raw)
+        values[index] = plain_value(value)
+    entity._give_back(parsed)
+    return values

@@ -1,0 +1,54 @@
+"""Values that JSON has types for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import isfinite
+from typing import Any
+
+_SCALARS = {str, int, bool, type(None)}
+
+MAX_DEPTH = 200
+"""How deep dicts and lists may be inside of each other."""
+
+RESERVED = "$"
+"""The key that marks dicts with another meaning than their own."""
+
+
+def is_json(value: Any) -> bool:
+    """Say whether JSON gives a value back as it is.
+
+    Args:
+        value: any value. Types count exactly: an instance of a subclass is no JSON.
+
+    Returns:
+        False for any of these, wherever in ``value``:
+
+        - a value of another type than dict, list, str, int, float, bool and None;
+        - a float that is not finite;
+        - a dict with a key that is no str, or with the key :data:`RESERVED`;
+        - a dict or a list more than :data:`MAX_DEPTH` deep, as in a cycle.
+    """
+    return _are_json((value,), MAX_DEPTH)
+
+
+def _are_json(values: Iterable[Any], levels: int) -> bool:
+    # One call for each container, not for each value: most values are scalars.
+    for value in values:
+        kind = type(value)
+        if kind in _SCALARS:
+            continue
+        if kind is dict:
+            if not levels or RESERVED in value:
+                return False
+            for key in value:
+                if type(key) is not str:
+                    return False
+            if not _are_json(value.values(), levels - 1):
+                return False
+        elif kind is list:
+            if not levels or not _are_json(value, levels - 1):
+                return False
+        elif kind is not float or not isfinite(value):
+            return False
+    return True

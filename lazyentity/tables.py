@@ -1,0 +1,211 @@
+"""Typed tables of entities, for pyarrow and pandas."""
+
+from __future__ import annotations
+
+import datetime
+import importlib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from google.cloud.datastore.entity import Entity
+
+from lazyentity._types import describe_type
+from lazyentity.columnar import column_batches, columns
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+_PANDAS = {bool: "bool", int: "int64", float: "float64"}
+_PANDAS_WITH_NULLS = {bool: "boolean", int: "Int64", float: "Float64"}
+# Datastore keeps microseconds.
+_PANDAS_TIMES = "datetime64[us, UTC]"
+_NESTED = (list, dict)
+
+
+def to_pandas(
+    entities: Iterable[Entity], names: Iterable[str], *, objects: bool = False
+) -> pandas.DataFrame:
+    """Return properties of entities as a ``pandas.DataFrame``, a row for each entity.
+
+    Args:
+        entities: as for :func:`columns`.
+        names: as for :func:`columns`; the columns of the result.
+        objects: whether a property with values of several types is kept as Python objects.
+
+    Returns:
+        Booleans, integers, floats, strings and timestamps have dtypes of their own, which are those
+        that know nulls (``Int64``) where a value is missing. All other values are objects.
+
+    Raises:
+        As :func:`columns`. TypeError, if a property has values of several types.
+        ImportError: if pandas is not installed.
+    """
+    library = _imported("pandas")
+    made = columns(entities, names)
+    frame: pandas.DataFrame = library.DataFrame(
+        {name: _series(library, name, values, objects) for name, values in made.items()}
+    )
+    return frame
+
+
+def _series(library: Any, name: str, values: list[Any], objects: bool) -> Any:
+    kind = _one_kind(name, _kinds(values), objects)
+    if kind in _PANDAS:
+        dtypes = _PANDAS_WITH_NULLS if None in values else _PANDAS
+        return library.Series(values, dtype=dtypes[kind])
+    if kind is datetime.datetime:
+        return library.Series(values, dtype=_PANDAS_TIMES)
+    # The type of strings depends on the version of pandas.
+    return library.Series(values) if kind is str else library.Series(values, dtype=object)
+
+
+def to_arrow(
+    entities: Iterable[Entity], names: Iterable[str], *, objects: bool = False
+) -> pyarrow.Table:
+    """Return properties of entities as a ``pyarrow.Table``, a row for each entity.
+
+    Entities of an iterator are taken in batches, which become the chunks of the table.
+
+    Args:
+        entities: as for :func:`columns`.
+        names: as for :func:`columns`; the columns of the result.
+        objects: whether a property with values of several types becomes a dense union of these.
+
+    Returns:
+        Arrays become lists and embedded entities structs, if all values of a property have one
+        type. Missing values are nulls.
+
+    Raises:
+        As :func:`columns`. TypeError, if a property has values of several types, or of a type that
+            Arrow lacks: keys and geographical points.
+        ImportError: if pyarrow is not installed.
+    """
+    library = _imported("pyarrow")
+    known = tuple(names) if not isinstance(names, str) else names
+    made = {name: _ArrowColumn(library, name, objects) for name in known}
+    for batch in column_batches(entities, known):
+        for name, values in batch.items():
+            made[name].add(values)
+    return library.table({name: column.finish() for name, column in made.items()})
+
+
+class _ArrowColumn:
+    """A column of an Arrow table, made batch by batch.
+
+    Values of scalar types are converted at once, all others in the end: the type of a list depends
+    on all of them.
+    """
+
+    def __init__(self, library: Any, name: str, objects: bool) -> None:
+        self._arrow = library
+        self._name = name
+        self._objects = objects
+        self._kinds: set[type] = set()
+        self._chunks: list[Any] = []
+
+    def add(self, values: list[Any]) -> None:
+        """Take the values of a batch."""
+        self._kinds |= _kinds(values)
+        kind = _one_kind(self._name, self._kinds, self._objects)
+        scalar = None if kind is None else _arrow_type(self._arrow, kind)
+        # Until there is a value, the type of nulls.
+        is_scalar = scalar is not None or not self._kinds
+        self._chunks.append(self._arrow.array(values, scalar) if is_scalar else values)
+
+    def finish(self) -> Any:
+        """Return the chunked array."""
+        kind = _one_kind(self._name, self._kinds, self._objects)
+        if kind is not None and (scalar := _arrow_type(self._arrow, kind)) is not None:
+            chunks = [chunk.cast(scalar) for chunk in self._chunks]
+            return self._arrow.chunked_array(chunks, scalar)
+        if not self._kinds:
+            return self._arrow.chunked_array(self._chunks, self._arrow.null())
+        values = [
+            value
+            for chunk in self._chunks
+            for value in (chunk if isinstance(chunk, list) else chunk.to_pylist())
+        ]
+        return self._union(values) if kind is None else self._array(values)
+
+    def _array(self, values: list[Any]) -> Any:
+        for value in values:
+            if value is not None and not isinstance(value, _NESTED):
+                if _arrow_type(self._arrow, _kind_of(value)) is None:
+                    raise TypeError(
+                        f"property {self._name!r} has values of type {describe_type(value)}, which "
+                        "Arrow lacks; use to_pandas(), or leave the property out"
+                    )
+                break
+        try:
+            return self._arrow.array(values)
+        except (self._arrow.ArrowInvalid, self._arrow.ArrowTypeError) as error:
+            raise TypeError(
+                f"Arrow has no type for all values of property {self._name!r} ({error}); use "
+                "to_pandas(), or leave the property out"
+            ) from error
+
+    def _union(self, values: list[Any]) -> Any:
+        """Make a dense union: each value is in the child of its type."""
+        children: dict[Any, list[Any]] = {}
+        types, offsets = [], []
+        for value in values:
+            child = children.setdefault(None if value is None else _kind_of(value), [])
+            types.append(list(children).index(None if value is None else _kind_of(value)))
+            offsets.append(len(child))
+            child.append(value)
+        return self._arrow.UnionArray.from_dense(
+            self._arrow.array(types, self._arrow.int8()),
+            self._arrow.array(offsets, self._arrow.int32()),
+            [self._array(child) for child in children.values()],
+            ["null" if kind is None else kind.__name__ for kind in children],
+        )
+
+
+def _arrow_type(library: Any, kind: type) -> Any:
+    """Return the Arrow type of values of a scalar type; None for others."""
+    types = {
+        bool: library.bool_(),
+        int: library.int64(),
+        float: library.float64(),
+        str: library.string(),
+        bytes: library.binary(),
+        datetime.datetime: library.timestamp("us", "UTC"),
+    }
+    return types.get(kind)
+
+
+def _kind_of(value: Any) -> type:
+    # The client's own class of timestamps is one of several.
+    return datetime.datetime if isinstance(value, datetime.datetime) else type(value)
+
+
+def _kinds(values: list[Any]) -> set[type]:
+    """Return the types of values, nulls aside."""
+    found = set(map(type, values)) - {type(None)}
+    return {datetime.datetime if issubclass(kind, datetime.datetime) else kind for kind in found}
+
+
+def _one_kind(name: str, kinds: set[type], objects: bool) -> type | None:
+    """Return the type of the values of a property; None if there are several, or none at all.
+
+    Raises:
+        TypeError: if there are several, and these are not to be kept as objects.
+    """
+    if len(kinds) > 1 and not objects:
+        names = ", ".join(sorted(kind.__name__ for kind in kinds))
+        raise TypeError(
+            f"property {name!r} has values of several types ({names}); pass objects=True to keep "
+            "them as they are"
+        )
+    return next(iter(kinds)) if len(kinds) == 1 else None
+
+
+def _imported(library: str) -> Any:
+    try:
+        return importlib.import_module(library)
+    except ImportError as error:
+        extra = library.removeprefix("py")
+        raise ImportError(
+            f"{library} is not installed; install lazyentity[{extra}]", name=error.name
+        ) from error

@@ -1,0 +1,196 @@
+"""columns() and column_batches(): the values of stock entities; the entities stay as they are."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from google.cloud.datastore.entity import Entity
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import lazyentity
+from lazyentity import LazyEntity
+from lazyentity.codec.undecoded import UNDECODED
+from lazyentity.plain import plain_copy
+from lazyentity.strict import make_strict
+from tests.conftest import IMPLEMENTATIONS, MAPPINGS, is_built
+from tests.entity.test_plain import DRAWN, change, plain
+from tests.support.snapshots import Raised, outcome, snapshot
+from tests.support.stock import stock_entity
+from tests.support.strategies import Grammar, entities
+from tests.support.strategies.samples import PLAIN, RICH, serialise
+
+SEVERAL = st.lists(entities(Grammar(properties=5, depth=1)), max_size=4)
+FAULTY = entities(Grammar(faulty=True))
+
+Append = Callable[..., None]
+APPENDERS: dict[str, Append] = {
+    name: importlib.import_module(f"lazyentity.{name}.columns").append_columns
+    for name, module in MAPPINGS.items()
+    if is_built(module)
+}
+
+
+@pytest.fixture(scope="session", params=list(APPENDERS))
+def backend(request: pytest.FixtureRequest) -> str:
+    """Each backend in turn. Session scope, as hypothesis requires of a fixture."""
+    name: str = request.param
+    return name
+
+
+def _of_backend(backend: str, given: list[Any], names: tuple[str, ...]) -> dict[str, list[Any]]:
+    made: list[list[Any]] = [[] for _ in names]
+
+    def refuse(entity: Any) -> list[Any]:
+        raise AssertionError(f"{entity!r} is of this backend")
+
+    APPENDERS[backend](iter(given), names, made, plain_copy, refuse)
+    return dict(zip(names, made, strict=True))
+
+
+@settings(max_examples=40)
+@given(raws=SEVERAL, changes=DRAWN, data=st.data())
+def test_values_of_stock_entities(
+    backend: str, raws: list[bytes], changes: list[tuple[str, int]], data: st.DataObject
+) -> None:
+    """The columns have the values of stock entities after the same changes; nothing is stored."""
+    lazy = [IMPLEMENTATIONS[backend].from_bytes(raw) for raw in raws]
+    stock = [stock_entity(raw) for raw in raws]
+    for entity in (*lazy[:1], *stock[:1]):
+        change(entity, changes)
+    before = [lazyentity.decoded(entity) for entity in lazy]
+    known = sorted({name for entity in stock for name in entity} | {"missing"})
+    names = tuple(data.draw(st.lists(st.sampled_from(known), unique=True)))
+    expected = {name: [plain(entity.get(name)) for entity in stock] for name in names}
+    for made in (
+        _of_backend(backend, lazy, names),
+        lazyentity.columns(lazy, names),
+        lazyentity.columns(iter(stock), list(names)),
+    ):
+        assert snapshot(made) == snapshot(expected)
+        assert list(made) == list(names)
+    assert [lazyentity.decoded(entity) for entity in lazy] == before
+
+
+@settings(max_examples=50)
+@given(raw=FAULTY)
+def test_what_cannot_be_decoded(backend: str, raw: bytes) -> None:
+    """An unreadable property raises as reading it does; columns of the others do not."""
+    for name in IMPLEMENTATIONS[backend].from_bytes(raw):
+
+        def read(name: str = name) -> Any:
+            return [plain(IMPLEMENTATIONS[backend].from_bytes(raw)[name])]
+
+        def column(name: str = name) -> Any:
+            return _of_backend(backend, [IMPLEMENTATIONS[backend].from_bytes(raw)], (name,))[name]
+
+        expected, found = outcome(read), outcome(column)
+        # Of several faults in an embedded entity, the order of its properties decides which is met.
+        assert isinstance(found, Raised) == isinstance(expected, Raised)
+        if not isinstance(found, Raised):
+            assert snapshot(found) == snapshot(expected)
+
+
+def test_entities_of_all_kinds(lazy_type: type[LazyEntity]) -> None:
+    """Lazy entities of any backend and stock ones may be mixed; so may their shapes."""
+    given = [
+        lazy_type.from_bytes(PLAIN),
+        stock_entity(RICH),
+        LazyEntity.from_bytes(RICH),
+        LazyEntity(),
+        Entity(),
+    ]
+    made = lazyentity.columns(given, ["text", "number", "blob", "text"])
+    assert made == {
+        "text": ["Grüße", "words", "words", None, None],
+        "number": [42, None, None, None, None],
+        "blob": [None, b"\x00\xff", b"\x00\xff", None, None],
+    }
+
+
+def test_containers_are_new(lazy_type: type[LazyEntity]) -> None:
+    """Embedded entities are plain dicts, also of properties that were read before."""
+    entity = lazy_type.from_bytes(RICH)
+    for _ in range(2):
+        made = lazyentity.columns([entity], ["inner", "inners"])
+        assert type(made["inner"][0]) is dict
+        assert [type(item) for item in made["inners"][0]] == [dict, dict]
+        made["inners"][0].clear()
+        assert len(entity["inners"]) == 2
+
+
+def test_batches() -> None:
+    """Entities are taken from an iterator batch by batch, each when it is asked for."""
+    taken = []
+
+    def source() -> Iterator[Entity]:
+        for number in range(7):
+            taken.append(number)
+            yield LazyEntity.from_bytes(serialise({"number": number}))
+
+    batches = lazyentity.column_batches(source(), ["number"], 3)
+    assert taken == []
+    assert next(batches) == {"number": [0, 1, 2]}
+    assert taken == [0, 1, 2]
+    assert list(batches) == [{"number": [3, 4, 5]}, {"number": [6]}]
+    assert list(lazyentity.column_batches([], ["number"])) == []
+    assert lazyentity.columns([], ["number"]) == {"number": []}
+
+
+def test_strict_entities(lazy_type: type[LazyEntity]) -> None:
+    """A property that was not prefetched is refused, as of to_dict()."""
+    entity = lazy_type.from_bytes(PLAIN)
+    entity["number"]
+    make_strict(entity)
+    assert lazyentity.columns([entity], ["number", "missing"]) == {
+        "number": [42],
+        "missing": [None],
+    }
+    with pytest.raises(RuntimeError, match=r"property 'text' .* was not prefetched"):
+        lazyentity.columns([entity], ["text"])
+
+
+def test_sentinel(lazy_type: type[LazyEntity]) -> None:
+    """A sentinel that C code put into an entity is an error, and not a value."""
+    entity: Any = lazy_type.from_bytes(PLAIN)
+    dict.__setitem__(entity, "foreign", UNDECODED)
+    stock = Entity()
+    dict.__setitem__(stock, "foreign", UNDECODED)
+    for holder in (entity, stock):
+        with pytest.raises(TypeError, match="undecoded"):
+            lazyentity.columns([holder], ["foreign"])
+
+
+@pytest.mark.parametrize(
+    ("given", "names", "text"),
+    [
+        ([], "amount", "not the string 'amount'"),
+        ([], [1], "1 is a int"),
+        ([{"a": 1}], ["a"], r"columns\(\) takes a google.cloud.datastore.Entity"),
+        ([None], ["a"], r"columns\(\) takes a google.cloud.datastore.Entity"),
+    ],
+)
+def test_bad_arguments(given: Any, names: Any, text: str) -> None:
+    with pytest.raises(TypeError, match=text):
+        lazyentity.columns(given, names)
+    with pytest.raises(TypeError, match=text):
+        list(lazyentity.column_batches(given, names))
+
+
+def test_bad_size() -> None:
+    with pytest.raises(ValueError, match="at least one entity, not 0"):
+        lazyentity.column_batches([], ["a"], 0)
+
+
+def test_calls_of_the_backend(backend: str) -> None:
+    """Lists that are too few or too many, and other arguments, are errors."""
+    entity = IMPLEMENTATIONS[backend].from_bytes(PLAIN)
+    several: list[list[list[Any]]] = [[], [[], []]]
+    for made in several:
+        with pytest.raises(ValueError, match="columns for 1 names"):
+            APPENDERS[backend]([entity], ("text",), made, plain_copy, list)
+    with pytest.raises(ValueError, match="zip"):
+        APPENDERS[backend]([Entity()], ("text",), [[]], plain_copy, lambda _: [])
