@@ -55,9 +55,9 @@ lint: venv ## ruff: rules and format
 types: venv ## mypy --strict
 	rm -rf build/types
 	mkdir -p build/types/lazyentity
-	ln -s $(CURDIR)/lazyentity/* $(CURDIR)/patches $(CURDIR)/bench build/types/lazyentity/
+	ln -s $(CURDIR)/lazyentity/* $(CURDIR)/patches $(CURDIR)/bench $(CURDIR)/packed \
+		$(CURDIR)/bulk/snapshot build/types/lazyentity/
 	ln -s $(CURDIR)/bulk/calls build/types/lazyentity/bulk
-	ln -s $(CURDIR)/bulk/snapshot build/types/lazyentity/
 	$(BIN)/mypy --strict build/types/lazyentity tests tools fuzz setup.py
 
 pytest: venv ## the tests; PYTEST_ARGS= passes options, WORKERS= sets the number of processes

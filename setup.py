@@ -22,6 +22,7 @@ INSIDE = {
     "lazyentity.patches": "patches",
     "lazyentity.bench": "bench",
     "lazyentity.bulk": "bulk/calls",
+    "lazyentity.packed": "packed",
     "lazyentity.snapshot": "bulk/snapshot",
 }
 
@@ -99,6 +100,9 @@ setup(
             "tabulate>=0.9",
         ],
         "snapshot": ["click>=8", "rich>=13", "zstandard>=0.22"],
+        "arrow": ["pyarrow>=17"],
+        "packed": ["click>=8", "orjson>=3.10", "rich>=13", "zstandard>=0.22"],
+        "pandas": ["pandas>=2.2"],
         # Used by the tests of the adapters, if there is a wheel for the version of Python.
         "adapters": [
             "cbor2>=5.6",

@@ -21,6 +21,7 @@ FOLDERS = {
     "bench": "lazyentity.bench",
     "bulk/calls": "lazyentity.bulk",
     "bulk/snapshot": "lazyentity.snapshot",
+    "packed": "lazyentity.packed",
 }
 
 _CYTHON = re.compile(
@@ -104,7 +105,9 @@ def test_imports_are_found() -> None:
     } <= set(ARROWS)
 
 
-ROOMS_ABOVE = tuple(f"lazyentity.{room}" for room in ("patches", "bench", "bulk", "snapshot", "cli"))
+ROOMS_ABOVE = tuple(
+    f"lazyentity.{room}" for room in ("patches", "bench", "bulk", "packed", "snapshot", "cli")
+)
 
 
 def test_the_core_knows_no_patches() -> None:
@@ -147,6 +150,17 @@ def test_nothing_below_imports_bulk_calls_and_snapshots() -> None:
     )
     for room, other in itertools.permutations(rooms):
         assert not _arrows(room, other, "lazyentity.bench")
+
+
+def test_packed_documents_rest_on_the_core_alone() -> None:
+    """Nothing but the benchmark imports them, and they import no patches."""
+    assert _arrows("lazyentity.packed", "lazyentity.patches", "lazyentity.bench") == set()
+    importers = {module for module, _ in _arrows("lazyentity", "lazyentity.packed")}
+    assert importers
+    assert all(
+        _is_in(module, "lazyentity.packed") or _is_in(module, "lazyentity.bench")
+        for module in importers
+    )
 
 
 def test_the_codec_imports_nothing_above_it() -> None:

@@ -19,6 +19,7 @@ INSTALLED = {
     "bench": "lazyentity/bench",
     "bulk/calls": "lazyentity/bulk",
     "bulk/snapshot": "lazyentity/snapshot",
+    "packed": "lazyentity/packed",
 }
 # Tests run from a checkout: no wheel holds them.
 NOT_INSTALLED = "bench/tests"

@@ -1,0 +1,43 @@
+"""Documents as one opaque value: bytes in place of an embedded entity of many small values.
+
+>>> from lazyentity.packed import pack, unpack
+>>> unpack(pack({"lines": [{"price": 2.5}]}))
+{'lines': [{'price': 2.5}]}
+
+``PackedProperty`` is the property of google-cloud-ndb that stores such a value; that of App
+Engine's ndb is in :mod:`lazyentity.packed.appengine`. Both are imported on request.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+try:
+    import orjson as _orjson  # noqa: F401  # both are needed below
+    import zstandard as _zstandard  # noqa: F401
+except ImportError as _error:
+    raise ImportError(
+        f"lazyentity.packed needs {_error.name}; install lazyentity[packed]", name=_error.name
+    ) from _error
+
+from lazyentity.packed.format import COMPRESS_FROM, MAX_SIZE, UnpackError, is_packed, pack, unpack
+
+if TYPE_CHECKING:
+    from lazyentity.packed.ndb import PackedProperty
+
+__all__ = [
+    "COMPRESS_FROM",
+    "MAX_SIZE",
+    "PackedProperty",
+    "UnpackError",
+    "is_packed",
+    "pack",
+    "unpack",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "PackedProperty":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return importlib.import_module("lazyentity.packed.ndb").PackedProperty

@@ -1,0 +1,126 @@
+"""The command ``python -m lazyentity pack``."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+from collections.abc import Iterator
+
+import click
+from google.api_core.exceptions import GoogleAPICallError
+from google.auth.exceptions import GoogleAuthError
+from google.cloud import datastore
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+import lazyentity
+from lazyentity.packed.format import COMPRESS_FROM
+from lazyentity.packed.migration import Migration, Report, count_of
+
+
+@click.command()
+@click.option("--kind", required=True, help="The kind of the entities.")
+@click.option("--property", "name", required=True, help="The property to pack.")
+@click.option("--project", help="The project; by default that of the environment.")
+@click.option("--namespace", help="The namespace; by default the empty one.")
+@click.option("--database", help="The database; by default the default one.")
+@click.option("--dry-run", is_flag=True, help="Write nothing, and say what would be written.")
+@click.option(
+    "--compress-from",
+    type=click.IntRange(0),
+    default=COMPRESS_FROM,
+    show_default=True,
+    help="Bytes of JSON from which on a document is compressed.",
+)
+@click.option("--start-cursor", help="Continue where an earlier run stopped.")
+def main(
+    *,
+    kind: str,
+    name: str,
+    project: str | None,
+    namespace: str | None,
+    database: str | None,
+    dry_run: bool,
+    compress_from: int,
+    start_cursor: str | None,
+) -> None:
+    """Pack a property of all entities of a kind: embedded entities and lists become bytes.
+
+    Entities that are packed already are left alone, so a run can be repeated or continued. Each
+    entity is read and written in a transaction. The property is excluded from indexes from then on:
+    queries on parts of it find nothing any more.
+
+    The entities are those of the emulator that DATASTORE_EMULATOR_HOST names, or of the service
+    with your default credentials.
+    """
+    report = Report()
+    with _patched():
+        try:
+            client = datastore.Client(project=project, namespace=namespace, database=database)
+            migration = Migration(client, kind, name, compress_from, dry_run)
+            _show_progress(migration, report, _cursor(start_cursor), count_of(client, kind))
+        except (GoogleAPICallError, GoogleAuthError, OSError) as error:
+            # Without a project the client raises an OSError.
+            _show(report, dry_run)
+            raise click.ClickException(f"stopped at an error: {error}") from error
+        except KeyboardInterrupt:
+            _show(report, dry_run)
+            raise click.Abort from None
+    _show(report, dry_run)
+
+
+@contextlib.contextmanager
+def _patched() -> Iterator[None]:
+    """Read lazily, so that the other properties are written as they came."""
+    before = lazyentity.patched()
+    lazyentity.patch("datastore", strict=True)
+    try:
+        yield
+    finally:
+        if "datastore" not in before:
+            lazyentity.unpatch("datastore")
+
+
+def _cursor(text: str | None) -> bytes | None:
+    if text is None:
+        return None
+    try:
+        base64.urlsafe_b64decode(text)
+        return text.encode("ascii")
+    except ValueError as error:
+        raise click.UsageError(f"--start-cursor is no cursor: {error}") from error
+
+
+def _show_progress(migration: Migration, report: Report, cursor: bytes | None, total: int) -> None:
+    console = Console(stderr=True)
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console,
+        disable=not console.is_terminal,
+        transient=True,
+    ) as progress:
+        # How many come before a cursor is not known.
+        task = progress.add_task(migration.kind, total=None if cursor else total)
+        for state in migration.run(report, cursor):
+            progress.update(task, completed=state.seen, description=f"{state.packed:,} packed")
+
+
+def _show(report: Report, dry_run: bool) -> None:
+    """Print the outcome: the count of each, and where to continue."""
+    done = "would be packed" if dry_run else "packed"
+    click.echo(f"{report.seen:,} entities read, {report.packed:,} {done}", nl=False)
+    if report.packed:
+        click.echo(
+            f", {report.bytes_before:,} bytes before, {report.bytes_after:,} after", nl=False
+        )
+    click.echo()
+    for reason, left in sorted(report.left.items()):
+        path = "/".join(map(str, left.key.flat_path))
+        click.echo(f"{left.count:,} left alone: {reason} (the first: {path})")
+        if left.detail:
+            click.echo(f"    {left.detail}")
+    if report.cursor is not None:
+        click.echo(f"to continue: --start-cursor {report.cursor.decode()}")

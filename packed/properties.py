@@ -1,0 +1,51 @@
+"""The property that stores packed documents, over the ``BlobProperty`` of either ndb."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lazyentity.packed.format import COMPRESS_FROM, MAX_SIZE, pack, unpack
+
+
+class PackedValues:
+    """A mixin that makes a class of blob properties one of packed documents.
+
+    The document is unpacked when the attribute is read. If it was not read, the bytes are written
+    back as they came. An embedded entity that the property held before is read as a dict, and
+    written packed once it was read.
+
+    Args:
+        name: under which the property is stored; by default that of the attribute.
+        compress_from: as of :func:`lazyentity.packed.pack`.
+        max_size: as of :func:`lazyentity.packed.pack` and :func:`lazyentity.packed.unpack`.
+        options: as of the ``BlobProperty``, without ``compressed`` and ``indexed``.
+
+    Raises:
+        TypeError: by the constructor, for options that it does not take; when a model is put, for a
+            value that cannot be packed.
+        UnpackError: when the attribute is read, as :func:`lazyentity.packed.unpack`.
+    """
+
+    def __init__(
+        self,
+        name: str | None = None,
+        *,
+        compress_from: int = COMPRESS_FROM,
+        max_size: int = MAX_SIZE,
+        **options: Any,
+    ) -> None:
+        for option in ("compressed", "indexed"):
+            if option in options:
+                raise TypeError(
+                    f"PackedProperty() takes no argument {option!r}: packed documents are "
+                    "compressed by themselves, and are not indexed"
+                )
+        super().__init__(name, **options)  # type: ignore[call-arg]  # of the blob property
+        self._compress_from = compress_from
+        self._max_size = max_size
+
+    def _to_base_type(self, value: Any) -> bytes:
+        return pack(value, compress_from=self._compress_from, max_size=self._max_size)
+
+    def _from_base_type(self, value: Any) -> Any:
+        return unpack(value, max_size=self._max_size)

@@ -1,0 +1,149 @@
+"""The values that a document may have, and the errors that name all others."""
+
+from __future__ import annotations
+
+import collections
+import datetime
+import decimal
+import enum
+import uuid
+from typing import Any
+
+import orjson
+import pytest
+from google.api_core.datetime_helpers import DatetimeWithNanoseconds
+from google.cloud.datastore import Entity, Key
+from google.cloud.datastore.helpers import GeoPoint
+
+from lazyentity._backend import is_json as chosen_is_json
+from lazyentity.packed import UnpackError, pack, unpack
+from lazyentity.pure.jsontypes import MAX_DEPTH, is_json
+from tests.support.snapshots import Raised, outcome
+
+UTC = datetime.timezone.utc
+
+
+class Colour(str, enum.Enum):
+    RED = "red"
+
+
+class Text(str):
+    __slots__ = ()
+
+
+def nested(depth: int, leaf: Any = None) -> Any:
+    value = leaf
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+CYCLE: list[Any] = []
+CYCLE.append(CYCLE)
+# Each level twice: to follow every path would take for ever.
+BRANCHES: list[Any] = []
+BRANCHES.extend((BRANCHES, BRANCHES))
+
+REFUSED: dict[str, tuple[Any, str]] = {
+    "decimal": (decimal.Decimal(1), "value cannot be packed: it is a value of type decimal.Dec"),
+    "nested": ({"a": [1, {"b": 2j}]}, "value['a'][1]['b'] cannot be packed"),
+    "beside a tag": ([b"", {"x": 2j}], "value[1]['x'] cannot be packed"),
+    "tuple": ({"a": (1, 2)}, "value['a'] cannot be packed: it is a value of type tuple"),
+    "uuid": ([uuid.UUID(int=1)], "value[0] cannot be packed: it is a value of type uuid.UUID"),
+    "enum": ([Colour.RED], "value[0] cannot be packed"),
+    "subclass": ([Text("x")], "value[0] cannot be packed"),
+    "ordered": (collections.OrderedDict(a=1), "of type collections.OrderedDict"),
+    "fragment": ([orjson.Fragment(b"1")], "value[0] cannot be packed"),
+    "nan": ({"a": float("nan")}, "value['a'] cannot be packed: it is the float nan"),
+    "infinity": ([float("-inf")], "it is the float -inf"),
+    "key": ({"a": {1: 2}}, "value['a'][1] cannot be packed: it is under a key of type int"),
+    "large": ({"a": 2**64}, "value['a'] cannot be packed: it is an int of more than 64 bits"),
+    "small": ([-(2**63) - 1], "value[0] cannot be packed: it is an int of more than 64 bits"),
+    "surrogate": ({"a": "\ud800"}, "value['a'] cannot be packed: it is a string with a lone"),
+    "surrogate key": ({"\ud800": 1}, "it is a string with a lone surrogate"),
+    "naive": ({"at": datetime.datetime(2024, 1, 1)}, "it is a datetime without a time zone"),
+    "date": ([datetime.date(2024, 1, 1)], "value[0] cannot be packed"),
+    "nanoseconds": (
+        [DatetimeWithNanoseconds(2024, 1, 1, nanosecond=1, tzinfo=UTC)],
+        "digits beyond microseconds",
+    ),
+    "entity with a key": (
+        {"a": Entity(Key("A", 1, project="p"))},
+        "value['a'] cannot be packed: it is an entity with a key",
+    ),
+    "key value": ([Key("A", 1, project="p")], "google.cloud.datastore.key.Key"),
+    "place": ([GeoPoint(1, 2)], "value[0] cannot be packed"),
+    "in a set": ([{(1, 2)}], "value[0][0] cannot be packed: it is a value of type tuple"),
+    "bytearray": ([bytearray(b"x")], "value[0] cannot be packed"),
+    "deep": (nested(MAX_DEPTH + 1), f"more than {MAX_DEPTH} containers deep"),
+    "cycle": (CYCLE, f"more than {MAX_DEPTH} containers deep"),
+    "branching cycle": (BRANCHES, f"more than {MAX_DEPTH} containers deep"),
+}
+
+
+@pytest.mark.parametrize(("value", "text"), REFUSED.values(), ids=REFUSED.keys())
+def test_refused(value: Any, text: str) -> None:
+    """Any other value is a TypeError that names it and its path."""
+    with pytest.raises(TypeError) as raised:
+        pack(value)
+    assert text in str(raised.value)
+
+
+def test_depth() -> None:
+    for leaf in (None, b"tagged"):
+        deep = nested(MAX_DEPTH - 1, leaf)
+        assert unpack(pack(deep)) == deep
+
+
+@pytest.mark.parametrize("value", [value for value, _ in REFUSED.values()], ids=REFUSED.keys())
+def test_is_json_of_both_backends(value: Any) -> None:
+    """Both backends find the same values that JSON lacks."""
+    assert chosen_is_json(value) is is_json(value)
+
+
+def test_timestamps_of_the_client() -> None:
+    """A timestamp as the client reads it comes back as a plain datetime of the same time."""
+    at = DatetimeWithNanoseconds(2024, 5, 6, 7, 8, 9, nanosecond=123456000, tzinfo=UTC)
+    found = unpack(pack({"at": at}))["at"]
+    assert type(found) is datetime.datetime
+    assert found == at
+    assert found.utcoffset() == datetime.timedelta(0)
+
+
+def test_entities_become_dicts() -> None:
+    inner = Entity(exclude_from_indexes=("a",))
+    inner.update({"a": 1, "list": [Entity()]})
+    assert unpack(pack({"inner": inner})) == {"inner": {"a": 1, "list": [{}]}}
+
+
+@pytest.mark.parametrize(
+    "tag",
+    [
+        '["datetime", "yesterday"]',
+        '["datetime", 1]',
+        '["bytes", "*"]',
+        '["bytes", null]',
+        '["set", [[1]]]',
+        '["dict", [1]]',
+        '["frozenset", 7]',
+        '["colour", "red"]',
+        '["dict"]',
+        "7",
+        "[[], 1]",
+    ],
+)
+def test_malformed_tags(tag: str) -> None:
+    """A tag that was not written by this version is an error that shows it."""
+    payload = f'[{{"$": {tag}}}]'.encode()
+    header = b"\xf5L\x01\x10" + len(payload).to_bytes(4, "little")
+    with pytest.raises(UnpackError, match="truncated or damaged") as raised:
+        unpack(header + payload)
+    assert "tag" in str(raised.value)
+
+
+def test_documents_that_nest_without_end() -> None:
+    """Contents of more levels than pack() writes are an error, not a crash."""
+    payload = b"[" * 1020 + b"]" * 1020
+    header = b"\xf5L\x01\x10" + len(payload).to_bytes(4, "little")
+    found = outcome(unpack, header + payload)
+    assert not isinstance(found, Raised) or found.kind is UnpackError

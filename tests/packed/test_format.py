@@ -1,0 +1,190 @@
+"""The stored bytes: what is read back, and the errors of all other bytes."""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+import threading
+from typing import Any
+
+import orjson
+import pytest
+import zstandard
+from google.cloud.datastore import Entity, Key
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import lazyentity
+from lazyentity._backend import is_json as chosen_is_json
+from lazyentity.packed import UnpackError, is_packed, pack, unpack
+from lazyentity.packed import format as stored_format
+from lazyentity.pure.jsontypes import is_json
+from tests.packed.strategies import DOCUMENTS
+from tests.support.snapshots import snapshot
+from tests.support.strategies.samples import plain_properties, serialise
+
+LARGE = {"rows": [{"number": number, "text": f"row {number}"} for number in range(200)]}
+
+
+def typed(value: Any) -> Any:
+    """Return a value in a form that is equal only to that of one of the same types."""
+    if isinstance(value, dict):
+        return dict, {key: typed(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return list, [typed(item) for item in value]
+    if isinstance(value, (set, frozenset)):
+        return type(value), frozenset(map(typed, value))
+    if isinstance(value, float):
+        return float, struct.pack("<d", value)
+    return type(value), value
+
+
+@settings(max_examples=60)
+@given(value=DOCUMENTS)
+def test_round_trip(value: Any) -> None:
+    """Every document comes back with the same types, compressed or not.
+
+    One of JSON types, without the key of tags, is stored as that JSON. Both backends know which.
+    """
+    for compress_from in (0, 1_000_000):
+        made = pack(value, compress_from=compress_from)
+        assert is_packed(made)
+        assert typed(unpack(memoryview(made))) == typed(value)
+    is_tagged = made[3] == 0x10
+    assert chosen_is_json(value) is is_json(value) is not is_tagged
+    assert struct.unpack("<I", made[4:8]) == (len(made) - 8,)
+    if not is_tagged:
+        assert orjson.loads(made[8:]) == value
+
+
+def test_header() -> None:
+    """The bytes are those that the module documents."""
+    assert pack({"a": 1}) == b'\xf5L\x01\x00\x07\x00\x00\x00{"a":1}'
+    assert pack(b"\x00", compress_from=1000)[:4] == b"\xf5L\x01\x10"
+    large = pack(LARGE)
+    assert large[:4] == b"\xf5L\x01\x01"
+    assert zstandard.get_frame_parameters(large[8:]).has_checksum
+    assert len(large) < len(orjson.dumps(LARGE)) / 2
+
+
+def test_contents_that_grow_are_not_compressed() -> None:
+    assert pack("x", compress_from=0)[3] == 0
+
+
+@pytest.mark.parametrize("value", [LARGE, {"a": [b"x"]}], ids=["compressed", "plain"])
+def test_truncated(value: Any) -> None:
+    """Every part of a document that lacks its end is an error of its own class."""
+    made = pack(value)
+    for end in range(len(made)):
+        with pytest.raises(UnpackError):
+            unpack(made[:end])
+    with pytest.raises(UnpackError, match="truncated or damaged"):
+        unpack(made[:-1])
+    with pytest.raises(UnpackError):
+        unpack(made + b"x")
+
+
+@given(at=st.integers(8, 400), bit=st.integers(0, 7))
+def test_damaged_contents(at: int, bit: int) -> None:
+    """The checksum of a compressed document finds a changed bit."""
+    made = bytearray(pack(LARGE))
+    at = min(at, len(made) - 1)
+    made[at] ^= 1 << bit
+    with pytest.raises(UnpackError):
+        unpack(bytes(made))
+
+
+@given(raw=st.binary(max_size=40))
+def test_any_bytes(raw: bytes) -> None:
+    """Foreign bytes, and any bytes after a header, raise nothing but UnpackError."""
+    with pytest.raises(UnpackError, match="something else"):
+        unpack(b"\x80" + raw)
+    for codec in (0, 1, 0x10):
+        with contextlib.suppress(UnpackError):
+            unpack(struct.pack("<2sBBI", b"\xf5L", 1, codec, len(raw)) + raw)
+
+
+@pytest.mark.parametrize(
+    ("header", "text"),
+    [
+        (b"\xf5L\x02\x00\x01\x00\x00\x001", "of version 2, and this lazyentity reads version 1"),
+        (b"\xf5L\x01\x05\x01\x00\x00\x001", "unknown codec 5"),
+        (b"\xf5L\x01\x20\x01\x00\x00\x001", "unknown flags 0x2"),
+        (b"\xf5L\x01", "truncated: 3 bytes, and a header has 8"),
+        (b'{"a":1}', "begin with b'{\"a\"', and packed documents with"),
+        (b"", "something else"),
+    ],
+)
+def test_unknown_headers(header: bytes, text: str) -> None:
+    """A version, codec or flag of the future is named; nothing of it is read."""
+    with pytest.raises(UnpackError) as raised:
+        unpack(header)
+    assert text in str(raised.value)
+
+
+def test_bounds_before_decompressing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A frame that would fill the memory is refused by its size, whatever the header says."""
+    monkeypatch.setattr(stored_format, "_contexts", None)
+    frame = zstandard.ZstdCompressor().compress(bytes(10_000_000))
+    with pytest.raises(UnpackError, match="10,000,000 bytes of JSON, more than 1,000"):
+        unpack(struct.pack("<2sBBI", b"\xf5L", 1, 1, 10_000_000) + frame, max_size=1000)
+    with pytest.raises(UnpackError, match="its header says 100 bytes of JSON, and its zstd frame"):
+        unpack(struct.pack("<2sBBI", b"\xf5L", 1, 1, 100) + frame, max_size=1000)
+    sizeless = zstandard.ZstdCompressor(write_content_size=False).compress(bytes(1000))
+    with pytest.raises(UnpackError, match="zstd frame nothing"):
+        unpack(struct.pack("<2sBBI", b"\xf5L", 1, 1, 1000) + sizeless)
+
+
+def test_bound_of_packing() -> None:
+    with pytest.raises(ValueError, match="more than 10; split it"):
+        pack("0123456789", max_size=10)
+    assert unpack(pack("0123456789", max_size=12), max_size=12) == "0123456789"
+
+
+def test_values_stored_before() -> None:
+    """Embedded entities, dicts and lists are given as plain dicts and lists."""
+    raw = serialise({"result": _embedded(), "items": [_embedded(), 1]})
+    expected = plain_properties()
+    for entity in (lazyentity.LazyEntity.from_bytes(raw), _stock(raw)):
+        assert snapshot(unpack(entity["result"])) == snapshot(expected)
+        assert snapshot(unpack(entity["items"])) == snapshot([expected, 1])
+    assert snapshot(unpack(expected)) == snapshot(expected)
+    assert snapshot(unpack(pack(_stock(raw)["result"]))) == snapshot(expected)
+
+
+def _embedded() -> Entity:
+    entity = Entity()
+    entity.update(plain_properties())
+    return entity
+
+
+def _stock(raw: bytes) -> Entity:
+    return lazyentity.materialize(lazyentity.LazyEntity.from_bytes(raw))
+
+
+@pytest.mark.parametrize("stored", [None, 1, "text", Key("A", 1, project="p")])
+def test_other_stored_types(stored: Any) -> None:
+    with pytest.raises(TypeError, match=r"unpack\(\) takes bytes"):
+        unpack(stored)
+    assert not is_packed(stored)
+
+
+def test_threads() -> None:
+    """Threads that pack and unpack at the same time do not meet."""
+    made = pack(LARGE)
+    failures: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            for _ in range(50):
+                assert pack(LARGE) == made
+                assert unpack(made) == LARGE
+        except BaseException as error:  # noqa: BLE001  # raised by the test below
+            failures.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []

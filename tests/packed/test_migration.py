@@ -1,0 +1,239 @@
+"""``python -m lazyentity pack``, against a loopback server."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from google.api_core.exceptions import Aborted, ServiceUnavailable
+from google.cloud import datastore
+from google.cloud.datastore.helpers import GeoPoint
+from google.cloud.environment_vars import GCD_HOST
+
+import lazyentity
+from lazyentity.bench.server.process import LoopbackServer
+from lazyentity.packed import is_packed, pack, unpack
+from lazyentity.packed.command import main
+from lazyentity.packed.migration import Migration, Report
+from tests.support import clients
+from tests.support.stock import encoded
+
+DOCUMENT = {"lines": [{"price": 2.5, "sku": "a"}], "note": "x" * 200}
+LEFT = {
+    "packed already": pack(DOCUMENT),
+    "null": None,
+    "bytes of another format": b"\x80\x04",
+    "a value of type str": "text",
+    "a value of type int": 7,
+    "cannot be packed": {"where": GeoPoint(1, 2)},
+}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[LoopbackServer]:
+    with LoopbackServer() as running:
+        yield running
+
+
+@pytest.fixture
+def client(server: LoopbackServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[datastore.Client]:
+    """A stock client of a project of its own; the environment names its server."""
+    made = clients.make_client(server.grpc_port, "grpc", project=f"p-{uuid.uuid4().hex}")
+    monkeypatch.setenv(GCD_HOST, f"127.0.0.1:{server.grpc_port}")
+    yield made
+    clients.close(made)
+
+
+def put(client: datastore.Client, name: str, **properties: Any) -> datastore.Entity:
+    entity = datastore.Entity(client.key("Order", name), exclude_from_indexes=("other",))
+    entity.update({"number": 1, "other": ["kept", 1], **properties})
+    client.put(entity)
+    return entity
+
+
+def fill(client: datastore.Client) -> None:
+    for number in range(5):
+        put(client, f"a{number}", result=DOCUMENT)
+    put(client, "list", result=[DOCUMENT, 1])
+    for number, value in enumerate(LEFT.values()):
+        put(client, f"left{number}", result=value)
+    put(client, "without")
+
+
+def stored(client: datastore.Client) -> dict[str, Any]:
+    return {entity.key.name: entity for entity in client.query(kind="Order").fetch()}
+
+
+def versions(client: datastore.Client) -> dict[str, bytes]:
+    return {name: encoded(entity) for name, entity in stored(client).items()}
+
+
+def run(client: datastore.Client, *arguments: str) -> Result:
+    given = ["--kind", "Order", "--property", "result", "--project", client.project, *arguments]
+    return CliRunner().invoke(main, given)
+
+
+def test_migration(client: datastore.Client) -> None:
+    """Documents are packed, all else stays as it is and is counted; a second run writes nothing."""
+    fill(client)
+    before = stored(client)
+    outcome = run(client)
+    assert outcome.exit_code == 0, outcome.output
+    after = stored(client)
+    packed = {name for name in after if name.startswith("a") or name == "list"}
+    for name, entity in after.items():
+        assert sorted(entity) == sorted(before[name])
+        assert entity["other"] == ["kept", 1]
+        if name in packed:
+            assert is_packed(entity["result"])
+            assert unpack(entity["result"]) == unpack(before[name]["result"])
+            assert entity.exclude_from_indexes == {"other", "result"}
+        else:
+            assert encoded(entity) == encoded(before[name])
+    assert "13 entities read, 6 packed, " in outcome.output
+    for reason in (*LEFT, "without the property"):
+        assert f"1 left alone: {reason} (the first: Order/" in outcome.output
+    assert "value['where'] cannot be packed" in outcome.output
+    assert not lazyentity.patched()
+    again = versions(client)
+    outcome = run(client)
+    assert "13 entities read, 0 packed\n" in outcome.output
+    assert "7 left alone: packed already" in outcome.output
+    assert versions(client) == again
+
+
+def test_dry_run(client: datastore.Client) -> None:
+    """Nothing is written, and the counts and sizes are those of the run after it."""
+    fill(client)
+    before = versions(client)
+    dry = run(client, "--dry-run")
+    assert versions(client) == before
+    wet = run(client)
+    assert dry.output.replace("would be packed", "packed") == wet.output
+
+
+def migration(client: datastore.Client) -> Migration:
+    return Migration(client, "Order", "result", 512)
+
+
+def test_pages_and_restart(client: datastore.Client) -> None:
+    """A run that stops after a page continues at its cursor, or from the start."""
+    fill(client)
+    report = Report()
+    pages = migration(client).run(report, page=4)
+    next(pages)
+    assert (report.seen, report.packed) == (4, 4)
+    cursor = report.cursor
+    assert cursor is not None
+    continued = Report()
+    states = [state.seen for state in migration(client).run(continued, cursor, page=4)]
+    assert states == [4, 8, 9]
+    assert continued.packed == 2
+    assert continued.cursor is None
+    assert all(
+        is_packed(entity["result"])
+        for name, entity in stored(client).items()
+        if name.startswith("a")
+    )
+    outcome = run(client, "--start-cursor", cursor.decode())
+    assert "9 entities read, 0 packed\n" in outcome.output
+
+
+def test_an_error_in_between(client: datastore.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command says how far it came, and where to continue."""
+    fill(client)
+    original = Migration.run
+
+    def small_pages(self: Migration, report: Report, cursor: Any = None) -> Iterator[Report]:
+        for number, state in enumerate(original(self, report, cursor, page=4)):
+            yield state
+            if number == 1:
+                raise ServiceUnavailable("the server went away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Migration, "run", small_pages)
+        outcome = run(client)
+    assert outcome.exit_code == 1
+    assert "8 entities read, 5 packed" in outcome.output
+    assert "stopped at an error: 503 the server went away" in outcome.output
+    (line,) = (line for line in outcome.output.splitlines() if line.startswith("to continue: "))
+    outcome = run(client, *line.removeprefix("to continue: ").split())
+    assert "5 entities read, 1 packed" in outcome.output
+
+
+def test_a_change_meanwhile_is_not_lost(
+    client: datastore.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An entity is read again in the transaction that writes it."""
+    put(client, "a", result=DOCUMENT)
+    put(client, "b", result=DOCUMENT)
+    put(client, "c", result=DOCUMENT)
+    original: Any = client.transaction
+    changed = {"lines": [], "note": "changed"}
+
+    def change_first() -> Any:
+        put(client, "a", result=changed, number=2)
+        put(client, "b", result="no document any more")
+        client.delete(client.key("Order", "c"))
+        monkeypatch.undo()
+        return original()
+
+    monkeypatch.setattr(client, "transaction", change_first)
+    (report,) = migration(client).run(Report())
+    assert report.packed == 1
+    assert {reason: left.count for reason, left in report.left.items()} == {
+        "a value of type str": 1,
+        "deleted meanwhile": 1,
+    }
+    found = stored(client)
+    assert unpack(found["a"]["result"]) == changed
+    assert found["a"]["number"] == 2
+    assert found["b"]["result"] == "no document any more"
+
+
+def test_contention(client: datastore.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A transaction that another one aborts is tried again, and not for ever."""
+    put(client, "a", result=DOCUMENT)
+    original: Any = client.transaction
+    failures = [Aborted("first"), Aborted("second")]
+
+    def abort() -> Any:
+        if failures:
+            raise failures.pop()
+        return original()
+
+    monkeypatch.setattr(client, "transaction", abort)
+    (report,) = migration(client).run(Report())
+    assert report.packed == 1
+    put(client, "a", result=DOCUMENT)
+    failures += [Aborted(str(number)) for number in range(5)]
+    with pytest.raises(Aborted):
+        list(migration(client).run(Report()))
+
+
+def test_large_entities_are_written_in_several_commits(
+    client: datastore.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A commit stays below the limit of its size."""
+    for number in range(12):
+        put(client, f"a{number}", result={"text": "x" * 900_000})
+    commits = []
+    original: Any = client.transaction
+
+    def counted() -> Any:
+        commits.append(1)
+        return original()
+
+    monkeypatch.setattr(client, "transaction", counted)
+    (report,) = migration(client).run(Report())
+    assert report.packed == 12
+    assert len(commits) == 2
+    assert report.bytes_before > 10_000_000 > 10_000 > report.bytes_after
+
+
+@pytest.mark.parametrize("arguments", [("--start-cursor", "é"), ("--compress-from", "-1")])
+def test_bad_options(client: datastore.Client, arguments: tuple[str, ...]) -> None:
+    assert run(client, *arguments).exit_code == 2
