@@ -20,10 +20,11 @@ from lazyentity.packed import UnpackError, is_packed, pack, unpack
 from lazyentity.packed import format as stored_format
 from lazyentity.pure.jsontypes import is_json
 from tests.packed.strategies import DOCUMENTS
-from tests.support.snapshots import snapshot
+from tests.support.snapshots import Raised, outcome, snapshot
 from tests.support.strategies.samples import plain_properties, serialise
 
 LARGE = {"rows": [{"number": number, "text": f"row {number}"} for number in range(200)]}
+COMPRESSED = pack(LARGE)
 
 
 def typed(value: Any) -> Any:
@@ -86,12 +87,12 @@ def test_truncated(value: Any) -> None:
 
 @given(at=st.integers(8, 400), bit=st.integers(0, 7))
 def test_damaged_contents(at: int, bit: int) -> None:
-    """The checksum of a compressed document finds a changed bit."""
-    made = bytearray(pack(LARGE))
+    """The checksum of a compressed document finds a changed bit, if zstd has a use for that bit."""
+    made = bytearray(COMPRESSED)
     at = min(at, len(made) - 1)
     made[at] ^= 1 << bit
-    with pytest.raises(UnpackError):
-        unpack(bytes(made))
+    found = outcome(unpack, bytes(made))
+    assert found.kind is UnpackError if isinstance(found, Raised) else found == LARGE
 
 
 @given(raw=st.binary(max_size=40))
