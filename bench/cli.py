@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from lazyentity.bench import own_entities, run
+from lazyentity.bench import beside, own_entities, run
 from lazyentity.bench.cases import synthetic
 from lazyentity.bench.failures import Failure, Interrupted
 from lazyentity.bench.measure import results, sides, verify
@@ -20,6 +20,13 @@ from lazyentity.bench.report import chart, goals, terminal
 _DEFAULT_OUTPUT = Path("lazyentity-bench.json")
 _OWN_LIMIT = 300
 _OWN_RATE = 100.0
+_SUBJECTS = {
+    "--ndb": ("ndb", run.ndb_steps, goals.NDB_GOALS),
+    "--appengine": ("appengine", run.appengine_steps, goals.APPENGINE_GOALS),
+    "--packed": ("packed", beside.packed_steps, goals.PACKED_GOALS),
+    "--columns": ("pandas", beside.columns_steps, goals.COLUMNS_GOALS),
+}
+"""The subjects that are measured in place of entities, by option: their extra, steps and goals."""
 
 
 def _sorted(
@@ -79,10 +86,10 @@ def _measure(chosen: Sequence[run.Step]) -> tuple[list[run.Part], bool]:
         return parts, False
 
 
-def _of_client(
+def _of_extra(
     extra: str, steps: Callable[[run.Plan], list[run.Step]], plan: run.Plan
 ) -> list[run.Step]:
-    """The measurements of a client that is an extra.
+    """The measurements of a subject that needs an extra.
 
     Raises:
         click.ClickException: it is not installed.
@@ -91,7 +98,7 @@ def _of_client(
         return steps(plan)
     except ImportError as error:
         raise Failure(
-            f"the client cannot be imported ({error}); install it with "
+            f"what it measures cannot be imported ({error}); install it with "
             f"`pip install 'lazyentity[{extra}]'`"
         ) from error
 
@@ -135,6 +142,8 @@ def _check_goals(outcomes: Sequence[goals.Outcome], console: Console) -> None:
 @click.option("--check", is_flag=True, help="Fail, naming them, when declared goals are missed.")
 @click.option("--ndb", is_flag=True, help="Measure models of google-cloud-ndb instead.")
 @click.option("--appengine", is_flag=True, help="Measure App Engine's bundled client instead.")
+@click.option("--packed", is_flag=True, help="Measure packed documents instead.")
+@click.option("--columns", is_flag=True, help="Measure tables of a few properties instead.")
 @click.option("--kind", help="Decode your own entities of this kind instead; they are only read.")
 @click.option("--project", help="The project of --kind.")
 @click.option("--namespace", help="The namespace of --kind.")
@@ -168,6 +177,8 @@ def main(
     check: bool,
     ndb: bool,
     appengine: bool,
+    packed: bool,
+    columns: bool,
     kind: str | None,
     project: str | None,
     namespace: str | None,
@@ -193,20 +204,21 @@ def main(
         )
     if kind is not None and (svg or check or properties or mixes):
         raise click.UsageError("--plot, --check, --properties and --mixes do not go with --kind")
-    for option, is_given in (("--ndb", ndb), ("--appengine", appengine)):
-        if is_given and (kind is not None or svg or properties or mixes or ndb is appengine):
-            raise click.UsageError(
-                f"--kind, --plot, --properties, --mixes and another client do not go with {option}"
-            )
+    subjects = {"--ndb": ndb, "--appengine": appengine, "--packed": packed, "--columns": columns}
+    subject = next((option for option, is_given in subjects.items() if is_given), None)
+    if subject and (kind is not None or svg or properties or mixes or sum(subjects.values()) > 1):
+        raise click.UsageError(
+            f"--kind, --plot, --properties, --mixes and another subject do not go with {subject}"
+        )
     plan = run.QUICK if quick else run.FULL
+    declared: Sequence[goals.Goal] = goals.GOALS
     try:
         with contextlib.ExitStack() as files:
             for path in filter(None, (output, svg)):
                 files.enter_context(results.writable(path))
-            if ndb:
-                chosen, source = _of_client("ndb", run.ndb_steps, plan), None
-            elif appengine:
-                chosen, source = _of_client("appengine", run.appengine_steps, plan), None
+            if subject:
+                extra, steps, declared = _SUBJECTS[subject]
+                chosen, source = _of_extra(extra, steps, plan), None
             elif kind is None:
                 chosen = run.steps(plan, mixes or tuple(synthetic.MIXES), properties or plan.counts)
                 source = None
@@ -244,7 +256,7 @@ def main(
     click.echo(f"results: {output}" + (f", chart: {svg}" if has_chart else ""))
     if is_interrupted:
         raise Interrupted(f"interrupted after {len(parts)} of {len(chosen)} measurements")
-    is_whole = kind is None and not (ndb or appengine)
+    is_whole = kind is None and subject is None
     if is_whole and (missing := run.missing_for_adapters()):
         click.echo(
             f"The adapters were not measured, as {', '.join(missing)} is not installed: "
@@ -252,7 +264,4 @@ def main(
             err=True,
         )
     if check:
-        declared = goals.GOALS
-        if ndb or appengine:
-            declared = goals.NDB_GOALS if ndb else goals.APPENGINE_GOALS
         _check_goals(goals.evaluate(measured, declared), console)

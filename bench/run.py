@@ -28,6 +28,7 @@ from lazyentity.bench.measure import (
     sides,
     writes,
 )
+from lazyentity.bench.measure.beside_results import Columns, ColumnsMemory, Packed
 from lazyentity.bench.measure.results import (
     BIAS,
     OWN_BIAS,
@@ -147,6 +148,9 @@ Part = (
     | Scaling
     | Access
     | Adapted
+    | Packed
+    | Columns
+    | ColumnsMemory
     | Summary
 )
 Step = tuple[str, Callable[[], Part]]
@@ -357,6 +361,9 @@ def collect(
         plain_values=of(PlainValues),
         document_floor=next(iter(of(DocumentFloor)), None),
         new_names=of(NewNames),
+        packed=of(Packed),
+        columns=of(Columns),
+        columns_memory=next(iter(of(ColumnsMemory)), None),
     )
 
 

@@ -34,15 +34,25 @@ def _record(number: int) -> dict[str, Any]:
     }
 
 
-VALUES = _GROUPS * _RECORDS * 24
+_VALUES = 24
+VALUES = _GROUPS * _RECORDS * _VALUES
 """How many values a document holds that are neither dicts nor lists."""
 
 
-def make() -> dict[str, Any]:
-    """The document: a dict of groups of records, about 500 KB on the wire, the same every time."""
+def values_of(records: int) -> int:
+    """The same of a document of so many records."""
+    return records * _VALUES
+
+
+def make(records: int = _GROUPS * _RECORDS) -> dict[str, Any]:
+    """The document: a dict of groups of records, about 500 KB on the wire, the same every time.
+
+    ``records`` makes it larger or smaller.
+    """
     return {
-        f"group_{group:02d}": {
-            f"record_{record:02d}": _record(group * _RECORDS + record) for record in range(_RECORDS)
+        f"group_{start // _RECORDS:02d}": {
+            f"record_{number - start:02d}": _record(number)
+            for number in range(start, min(start + _RECORDS, records))
         }
-        for group in range(_GROUPS)
+        for start in range(0, records, _RECORDS)
     }

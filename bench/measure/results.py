@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from lazyentity.bench.measure.beside_results import Columns, ColumnsMemory, Packed
 from lazyentity.bench.measure.environment import Environment
 from lazyentity.bench.measure.stats import Summary
 
@@ -277,6 +278,9 @@ class Results:
     adapted: list[Adapted] = field(default_factory=list)
     own_call: OwnCall | None = None
     interrupted: bool = False
+    packed: list[Packed] = field(default_factory=list)
+    columns: list[Columns] = field(default_factory=list)
+    columns_memory: ColumnsMemory | None = None
 
     @property
     def has_floor(self) -> bool:

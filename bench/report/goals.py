@@ -241,6 +241,44 @@ APPENGINE_GOALS: tuple[Goal, ...] = (
     *_faster("pure", "datastore.Get", "all", {100: 0.9}),
 )
 
+PACKED_GOALS: tuple[Goal, ...] = tuple(
+    Goal(
+        backend,
+        f"a document of 500 KB, {use}: stock time / packed time",
+        _figure("packed", use=use, size="500 KB"),
+        bound,
+        at_least=True,
+    )
+    for backend in ("native", "pure")
+    for use, bound in (("write", 60), ("read", 12))
+)
+
+COLUMNS_GOALS: tuple[Goal, ...] = (
+    *(
+        Goal(
+            "native",
+            f"6 of 60 properties of 200 entities: {figure}",
+            _figure("columns", statistic, source="bytes of a response"),
+            bound,
+            at_least=True,
+        )
+        for figure, statistic, bound in (
+            ("DataFrame of stock entities / to_pandas", "ratio", 15),
+            ("DataFrame of lazy entities / to_pandas", "over_lazy", 4),
+        )
+    ),
+    *(
+        Goal(
+            backend,
+            "1,000,000 entities in batches: peak memory / that of 10,000",
+            _figure("columns_memory", entities=1_000_000),
+            1.1,
+            at_least=False,
+        )
+        for backend in ("native", "pure")
+    ),
+)
+
 
 @dataclass(frozen=True)
 class Outcome:

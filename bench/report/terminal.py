@@ -13,7 +13,7 @@ from rich.text import Text
 
 from lazyentity.bench.measure.results import Results
 from lazyentity.bench.measure.stats import Summary
-from lazyentity.bench.report import own
+from lazyentity.bench.report import beside, own
 from lazyentity.bench.report.goals import Outcome
 from lazyentity.bench.report.tables import Figure, Table, environment_line, tables
 
@@ -89,7 +89,7 @@ def show(results: Results, console: Console) -> None:
     if results.source is not None:
         console.print(Text(results.source))
     own.show(results, console)
-    for table in tables(results):
+    for table in (*tables(results), *beside.tables(results)):
         for rendered in _renderings(table):
             console.print(rendered)
 

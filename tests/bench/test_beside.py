@@ -1,0 +1,127 @@
+"""The benchmarks of packed documents and columns measure the same values on all sides."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import lazyentity
+from lazyentity.bench import beside, cli, run
+from lazyentity.bench.cases import columns, document
+from lazyentity.bench.measure import columns_memory, verify
+from lazyentity.bench.measure.beside_results import Columns, ColumnsMemory, Packed
+from lazyentity.bench.measure.stats import Summary
+from lazyentity.bench.measure.timing import Budget
+from lazyentity.bench.report import goals
+
+columnar = pytest.importorskip("lazyentity.bench.measure.columnar")
+packed = pytest.importorskip("lazyentity.bench.measure.packed")
+
+ONCE = Budget(seconds=0, min_rounds=1, max_rounds=1, sample_seconds=0)
+
+
+@pytest.mark.parametrize("use", packed.USES)
+def test_packed(use: str) -> None:
+    line = packed.measure(use, "10 KB", ONCE)
+    assert (line.use, line.size, line.values) == (use, "10 KB", 19 * 24)
+    assert 9_000 < line.embedded_bytes < 11_000
+    assert line.packed_bytes < line.embedded_bytes / 4
+    assert min(line.stock.median, line.lazy.median, line.packed.median) > 0
+
+
+def test_packed_finds_other_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packed, "unpack", lambda _: {})
+    with pytest.raises(verify.OutputMismatch, match="of packed is not the one that was stored"):
+        packed.measure("read", "10 KB", ONCE)
+
+
+@pytest.mark.parametrize("source", columnar.SOURCES)
+def test_columns(source: str) -> None:
+    line = columnar.measure(source, ONCE)
+    assert (line.source, line.entities, line.properties, line.names) == (source, 200, 60, 6)
+    assert min(line.stock.median, line.lazy.median, line.columns.median, line.lists.median) > 0
+
+
+def test_columns_of_each_type() -> None:
+    """The six properties are of the six types."""
+    assert len({name.partition("_")[0] for name in columns.names()}) == 6
+
+
+def test_memory_of_columns() -> None:
+    line = columns_memory.measure(1000, 1)
+    assert line.entities == 1000
+    assert 10 < line.few.median < 1000
+    assert 0.5 < line.ratio.median < 2
+    assert len(list(columns_memory.entities(3))) == 3
+
+
+def test_documents_of_other_sizes() -> None:
+    """The usual document has all of its groups; a smaller one is its beginning."""
+    whole = document.make()
+    assert document.values_of(960) == document.VALUES
+    assert [len(group) for group in document.make(40).values()] == [32, 8]
+    assert document.make(40)["group_00"] == whole["group_00"]
+
+
+def _parts() -> list[Any]:
+    summary = Summary(median=100, q1=90, q3=120, rounds=9)
+    compared = {"stock": summary, "lazy": summary, "ratio": summary, "over_lazy": summary}
+    return [
+        *(
+            Packed(use, size, 1, 2, 3, packed=summary, **compared)
+            for use in packed.USES
+            for size in packed.SIZES
+        ),
+        *(
+            Columns(source, 200, 60, 6, columns=summary, lists=summary, **compared)
+            for source in columnar.SOURCES
+        ),
+        ColumnsMemory(
+            1_000_000, 10, few=summary, all=summary, ratio=dataclasses.replace(summary, median=1)
+        ),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("option", "steps", "declared"),
+    [
+        ("--packed", beside.packed_steps(run.QUICK), goals.PACKED_GOALS),
+        ("--columns", beside.columns_steps(run.QUICK), goals.COLUMNS_GOALS),
+    ],
+)
+def test_command(
+    option: str,
+    steps: list[run.Step],
+    declared: tuple[goals.Goal, ...],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """Each option runs its own steps, shows their tables and checks its goals."""
+    planned: list[str] = []
+
+    def made(chosen: list[run.Step], _: Any) -> Any:
+        planned.extend(section for section, _ in chosen)
+        return iter(_parts())
+
+    monkeypatch.setattr(run, "run", made)
+    arguments = ["--quick", option, "--check", "--output", str(tmp_path / "results.json")]
+    outcome = CliRunner().invoke(cli.main, arguments)
+    assert outcome.exit_code == 0, outcome.output
+    assert planned == [section for section, _ in steps]
+    for title in ("embedded entities and packed", "a DataFrame of 6 of 60", "column_batches()"):
+        assert title in outcome.output
+    assert outcome.output.count("met  ") == sum(
+        goal.backend == lazyentity.backend for goal in declared
+    )
+
+
+@pytest.mark.parametrize("others", [("--columns",), ("--kind", "K"), ("--properties", "5")])
+def test_options_that_do_not_go_together(others: tuple[str, ...], tmp_path: Path) -> None:
+    output = str(tmp_path / "results.json")
+    outcome = CliRunner().invoke(cli.main, ["--packed", *others, "--output", output])
+    assert outcome.exit_code == 2
+    assert "do not go with --packed" in outcome.output
