@@ -98,7 +98,7 @@ def _of_extra(
         return steps(plan)
     except ImportError as error:
         raise Failure(
-            f"what it measures cannot be imported ({error}); install it with "
+            f"its subject cannot be imported ({error}); install it with "
             f"`pip install 'lazyentity[{extra}]'`"
         ) from error
 

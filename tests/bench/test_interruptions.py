@@ -94,7 +94,7 @@ def test_a_client_that_is_not_installed(
     outcome = invoke(f"--{extra}", "--output", tmp_path / "results.json")
     assert outcome.exit_code == 2
     assert outcome.output == (
-        "Error: the client cannot be imported (No module named 'google.cloud.ndb'); install it "
+        "Error: its subject cannot be imported (No module named 'google.cloud.ndb'); install it "
         f"with `pip install 'lazyentity[{extra}]'`\n"
     )
 
