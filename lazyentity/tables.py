@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 _PANDAS = {bool: "bool", int: "int64", float: "float64"}
 _PANDAS_WITH_NULLS = {bool: "boolean", int: "Int64", float: "Float64"}
-# Datastore keeps microseconds.
-_PANDAS_TIMES = "datetime64[us, UTC]"
 _NESTED = (list, dict)
 
 
@@ -43,21 +41,24 @@ def to_pandas(
     """
     library = _imported("pandas")
     made = columns(entities, names)
+    # Not of Series, whose indexes pandas compares and joins.
     frame: pandas.DataFrame = library.DataFrame(
-        {name: _series(library, name, values, objects) for name, values in made.items()}
+        {name: _pandas_array(library, name, values, objects) for name, values in made.items()},
+        copy=False,
     )
     return frame
 
 
-def _series(library: Any, name: str, values: list[Any], objects: bool) -> Any:
+def _pandas_array(library: Any, name: str, values: list[Any], objects: bool) -> Any:
     kind = _one_kind(name, _kinds(values), objects)
-    if kind in _PANDAS:
-        dtypes = _PANDAS_WITH_NULLS if None in values else _PANDAS
-        return library.Series(values, dtype=dtypes[kind])
+    if kind in _PANDAS and None not in values:
+        return _imported("numpy").array(values, _PANDAS[kind])
+    if kind in _PANDAS_WITH_NULLS:
+        return library.array(values, _PANDAS_WITH_NULLS[kind])
     if kind is datetime.datetime:
-        return library.Series(values, dtype=_PANDAS_TIMES)
+        return library.array(values, library.DatetimeTZDtype("us", "UTC"))
     # The type of strings depends on the version of pandas.
-    return library.Series(values) if kind is str else library.Series(values, dtype=object)
+    return library.Series(values, dtype=None if kind is str else object).array
 
 
 def to_arrow(
