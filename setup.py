@@ -161,6 +161,8 @@ setup(
             "toolz",
             "xmltodict",
         ],
+        # The tables of a profile.
+        "profile": ["rich>=13"],
         **extras(),
         # The linters are held to one series: a new rule must not turn an old checkout red.
         "test": [

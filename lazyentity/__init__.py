@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from lazyentity._environment import PROFILE, is_set
 from lazyentity._version import __version__
 from lazyentity.codec.mode import eager
 from lazyentity.patches import patch, patched, unpatch
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from lazyentity.operations import decoded, prefetch, raw
     from lazyentity.patches.datastore.wrapping import wrap
     from lazyentity.plain import materialize, to_dict
+    from lazyentity.profiling.collection import profile
     from lazyentity.tables import to_arrow, to_pandas
 
 __all__ = [
@@ -38,6 +40,7 @@ __all__ = [
     "patch",
     "patched",
     "prefetch",
+    "profile",
     "raw",
     "to_arrow",
     "to_dict",
@@ -57,6 +60,7 @@ _ON_DEMAND = {
     "detach": "lazyentity.detached",
     "materialize": "lazyentity.plain",
     "prefetch": "lazyentity.operations",
+    "profile": "lazyentity.profiling.collection",
     "raw": "lazyentity.operations",
     "to_arrow": "lazyentity.tables",
     "to_dict": "lazyentity.plain",
@@ -77,3 +81,7 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+
+
+if is_set(PROFILE):
+    importlib.import_module("lazyentity.profiling.environment").begin()

@@ -25,6 +25,7 @@ NATIVE_MODULES = (
     f"{_NATIVE}.jsontypes",
     f"{_NATIVE}.keys",
     f"{_NATIVE}.mapping",
+    f"{_NATIVE}.profiling",
     f"{_NATIVE}.received",
     f"{_NATIVE}.responses",
     f"{_NATIVE}.shapes",

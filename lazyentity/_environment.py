@@ -12,7 +12,7 @@ EAGER: Final = "LAZYENTITY_EAGER"
 ADAPTERS: Final = "LAZYENTITY_ADAPTERS"
 """Adapt libraries of C code; on by default."""
 PROFILE: Final = "LAZYENTITY_PROFILE"
-"""Report at the end of the process what was decoded; a path is that of a file for it."""
+"""Report at exit what was received and decoded: on, or the path of a file."""
 
 _OFF = frozenset(("0", "false", "no", "off"))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copyreg
 import functools
+import importlib
 import sys
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -11,6 +12,7 @@ from google.cloud.datastore.entity import Entity
 
 from lazyentity._backend import LazyMapping
 from lazyentity._types import describe_type
+from lazyentity.codec import profiled
 
 _Self = TypeVar("_Self", bound="LazyEntityBase")
 
@@ -244,3 +246,12 @@ def plain_type(entity: LazyEntityBase) -> type[LazyEntity]:
     """Return the class of ``entity`` before :func:`derived_type`."""
     kind = type(entity)
     return cast(type[LazyEntity], getattr(kind, "_plain_type", kind))
+
+
+def _measure_costs(book: Any) -> None:
+    """Measure what a profile estimates with, before any entity arrives."""
+    if book is not None:
+        importlib.import_module("lazyentity.profiling.costs").measure()
+
+
+profiled.listen(_measure_costs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -10,6 +11,7 @@ from google.cloud.datastore.entity import Entity
 from lazyentity._kinds import operations_of
 from lazyentity._types import require_entity
 from lazyentity.codec import errors
+from lazyentity.codec.profiled import while_running
 from lazyentity.codec.undecoded import holds_undecoded
 from lazyentity.entity import LazyEntityBase, touched_attributes
 
@@ -103,6 +105,22 @@ def _stock(entity: Any) -> Entity:
     if touched or attributes or len(entity) != len(plain):
         _take_over(plain, entity, touched, attributes)
     return plain  # type: ignore[no-any-return]  # of the backend's
+
+
+def _counting(original: Callable[[Any], Entity]) -> Callable[[Any], Entity]:
+    def _stock(entity: Any) -> Entity:
+        arrival = entity._arrival
+        undecoded = [] if arrival is None else entity._undecoded()
+        plain = original(entity)
+        # If they were decoded in place, that is counted there.
+        if undecoded and entity._undecoded():
+            arrival.copied_whole(undecoded, "materialize()")
+        return plain
+
+    return _stock
+
+
+while_running(sys.modules[__name__], "_stock", _counting)
 
 
 def _take_over(plain: Any, entity: Any, touched: dict[str, Any], attributes: Any) -> None:

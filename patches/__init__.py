@@ -6,11 +6,14 @@ They are listed in :mod:`lazyentity.patches.clients`; nothing here is about one 
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import logging
+from typing import TYPE_CHECKING
 
 from lazyentity._choice import expected_backend, obstacle, requested_backend
 from lazyentity._environment import DISABLE, EAGER, is_set
 from lazyentity._version import __version__
+from lazyentity.codec import profiled
 from lazyentity.patches import adapters
 from lazyentity.patches.client import Client
 from lazyentity.patches.clients import CLIENTS
@@ -19,7 +22,10 @@ from lazyentity.patches.locks import ForkableLock
 from lazyentity.patches.notices import warn
 from lazyentity.patches.registry import Seam, modules_holding_any
 
-__all__ = ["patch", "patched", "unpatch"]
+if TYPE_CHECKING:
+    from lazyentity.codec.tallies import Book
+
+__all__ = ["log_summary", "patch", "patched", "unpatch"]
 
 _logger = logging.getLogger("lazyentity")
 
@@ -149,6 +155,8 @@ def _patch_imported(client: Client, strict: bool) -> list[Seam]:
                 problem = replaced[0]
             else:
                 client.patch.apply()
+                if profiled.book is not None:
+                    _import_counting(client)
         except Exception as error:  # noqa: BLE001  # a later version may differ in any way
             problem = client.failure(error)
     if problem is not None:
@@ -159,6 +167,23 @@ def _patch_imported(client: Client, strict: bool) -> list[Seam]:
     # A conversion that is not the client's own was left to somebody else.
     conversion = client.conversion
     return [conversion] if conversion is not None and conversion.is_own() else []
+
+
+def _import_counting(client: Client) -> None:
+    """Import the module that replaces a client's functions while a profile runs, if it has one."""
+    name = f"{__name__}.{client.name.replace('-', '_')}.profiling"
+    if importlib.util.find_spec(name) is not None:
+        importlib.import_module(name)
+
+
+def _count_in_clients(book: Book | None) -> None:
+    if book is not None:
+        for client in _selected(()):
+            if client.patch.active:
+                _import_counting(client)
+
+
+profiled.listen(_count_in_clients)
 
 
 def _refuse(client: Client, problem: str, strict: bool) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from google.cloud.datastore.key import Key
 from google.protobuf.message import DecodeError
 
+from lazyentity.codec import profiled
 from lazyentity.codec.keys import key_from_raw
 from lazyentity.codec.undecoded import UNDECODED, UndecodedType, holds_undecoded, keeps_undecoded
 
@@ -53,6 +54,7 @@ def undecoded_value(name: object, entity: str) -> TypeError:
         name: of the property.
         entity: as :func:`describe_entity` names it.
     """
+    profiled.count_sentinel("written or read again")
     return TypeError(
         f"property {name!r} of {entity} is, or holds, an undecoded property that was read past the "
         "dict methods of a LazyEntity; take it from lazyentity.materialize(entity) instead"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NoReturn, TypeVar
 
+from lazyentity.codec import profiled
+
 _Name = TypeVar("_Name", str, bytes)
 
 _LEAKED = (
@@ -44,6 +46,7 @@ class UndecodedType:
         return f"<{_LEAKED}>"
 
     def _refuse(self, *_: object) -> NoReturn:
+        profiled.count_sentinel("used")
         raise TypeError(_LEAKED)
 
     __str__ = __format__ = _refuse
@@ -125,6 +128,7 @@ def require_decoded(name: object, value: object) -> None:
 
 def assigned(name: object) -> TypeError:
     """Return the error of assigning the sentinel."""
+    profiled.count_sentinel("assigned")
     return TypeError(
         f"the value for property {name!r} is, or holds, an undecoded property that was read past "
         "the dict methods of a LazyEntity; take it from lazyentity.materialize(entity) instead"

@@ -10,6 +10,7 @@ from lazyentity.native.entityproto import PropertyIndex
 from lazyentity.native.jsontypes import is_json
 from lazyentity.native.keys import key_message
 from lazyentity.native.mapping import LazyMapping
+from lazyentity.native.profiling import count_arrival
 from lazyentity.native.responses import (
     Conversion,
     EntityBytes,
@@ -29,6 +30,7 @@ __all__ = [
     "Retyped",
     "Walk",
     "append_columns",
+    "count_arrival",
     "is_json",
     "key_message",
     "split_lookup",

@@ -21,6 +21,7 @@ from cpython.object cimport PyObject
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 
 from lazyentity.native.eager cimport plain_property
+from lazyentity.native.profiling cimport Arrival, is_profiled, note_plain, note_whole
 from lazyentity.native.received cimport (
     Received,
     is_likely,
@@ -70,6 +71,11 @@ cdef class LazyMapping(Received):
     that decode.
     """
 
+    @property
+    def _arrival(self):
+        """As :attr:`lazyentity.pure.received.Received._arrival`."""
+        return self._originals if is_profiled(self) else None
+
     def _read_on_request(self, name):
         """As :meth:`lazyentity.pure.mapping.LazyMapping._read_on_request`."""
         if PyDict_GetItemWithError(self, name) == <PyObject*>UNDECODED:
@@ -116,12 +122,15 @@ cdef class LazyMapping(Received):
                     _keep(self, name, value, meanings[name])
                 else:
                     PyDict_SetItem(self, name, value)
+        if is_profiled(self):
+            note_whole(self, operation, values)
 
     def _plain_values(self, names, copy):
         """As :meth:`lazyentity.pure.mapping.LazyMapping._plain_values`."""
         cdef PyObject* stored
         cdef Py_ssize_t ordinal
         cdef dict plain = {}
+        cdef list decoded = [] if is_profiled(self) else None
         cdef bint is_whole = not names
         if is_whole and _is_untouched(self):
             # CPython clones the key table as a whole.
@@ -148,9 +157,13 @@ cdef class LazyMapping(Received):
                 value = plain_property(self._owner, self._shape, &self._offsets, ordinal)
                 if value is UNDECODED:
                     value = plain_value(read_slowly(self, name, ordinal)[0])
+                if decoded is not None:
+                    decoded.append(name)
             elif isinstance(value, (list, dict)):
                 value = copy(value)
             PyDict_SetItem(plain, name, value)
+        if decoded:
+            note_plain(self, "to_dict()" if is_whole else None, decoded)
         return plain
 
     def _wire_meanings(self, names=None):
@@ -347,6 +360,13 @@ cdef object _decode_anyway(Received mapping, object name):
 
 
 cdef object _decode_at(Received mapping, object name, Py_ssize_t ordinal):
+    value = _value_at(mapping, name, ordinal)
+    if is_profiled(mapping):
+        (<Arrival>mapping._originals).read(name, ordinal)
+    return value
+
+
+cdef inline object _value_at(Received mapping, object name, Py_ssize_t ordinal):
     cdef Value parsed
     value = read_value(mapping, ordinal, &parsed)
     if value is UNDECODED:
@@ -377,4 +397,6 @@ cdef object _read_deleted(Received mapping, object name):
         meaning = parsed.meaning
     if meaning:
         meanings_read(mapping).setdefault(name, (meaning, value))
+    if is_profiled(mapping):
+        (<Arrival>mapping._originals).read(name, ordinal)
     return value

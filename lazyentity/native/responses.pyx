@@ -11,7 +11,8 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes
 from libc.stdint cimport uint8_t, uint64_t
 
 from lazyentity.native.cpython cimport new
-from lazyentity.native.received cimport received_from_raw
+from lazyentity.native.profiling cimport BOOK, arrive, arrive_eagerly
+from lazyentity.native.received cimport Received, received_from_raw
 from lazyentity.native.tags cimport (
     BATCH_ENTITY_RESULTS,
     ENTITY_KEY,
@@ -33,6 +34,7 @@ cdef class Conversion:
 
     cdef type lazy_type
     cdef object stock_entity
+    cdef object intake  # of a profile
     cdef public bint eager
 
     def __init__(self, type lazy_type not None, stock_entity):
@@ -87,14 +89,24 @@ cdef class EntityBytes:
         if self.conversion is None:
             raise TypeError("these bytes came with no response")
         if self.conversion.eager:
-            return self.conversion.stock_entity(self._raw())
-        return received_from_raw(self.conversion.lazy_type, self._raw())
+            return _stock(self.conversion, self._raw())
+        entity = received_from_raw(self.conversion.lazy_type, self._raw())
+        if BOOK is not None:
+            self.conversion.intake = arrive(<Received>entity, self.conversion.intake)
+        return entity
 
     def to_stock_entity(self):
         """As :meth:`lazyentity.pure.responses.EntityBytes.to_stock_entity`."""
         if self.conversion is None:
             raise TypeError("these bytes came with no response")
-        return self.conversion.stock_entity(self._raw())
+        return _stock(self.conversion, self._raw())
+
+
+cdef object _stock(Conversion conversion, bytes raw):
+    entity = conversion.stock_entity(raw)
+    if BOOK is not None:
+        conversion.intake = arrive_eagerly(raw, conversion.intake)
+    return entity
 
 
 cdef class Retyped:

@@ -10,6 +10,7 @@ from lazyentity.pure.entityproto import PropertyIndex
 from lazyentity.pure.jsontypes import is_json
 from lazyentity.pure.keys import key_message
 from lazyentity.pure.mapping import LazyMapping
+from lazyentity.pure.profiling import count_arrival
 from lazyentity.pure.responses import (
     Conversion,
     EntityBytes,
@@ -29,6 +30,7 @@ __all__ = [
     "Retyped",
     "Walk",
     "append_columns",
+    "count_arrival",
     "is_json",
     "key_message",
     "split_lookup",

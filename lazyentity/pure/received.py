@@ -14,6 +14,7 @@ from google.cloud.datastore.key import Key
 
 from lazyentity.codec import errors, fallback
 from lazyentity.codec.lazydict import LazyDict
+from lazyentity.codec.profiled import ARRIVAL
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.pure.index import ParsedOneByOne, Split, serialised_values, split_again
 from lazyentity.pure.shapes import Shape
@@ -52,7 +53,8 @@ class Received(LazyDict):
     def _originals(self) -> dict[Any, Any]:
         """The values that were decoded, some before they are read, whatever was assigned since.
 
-        Also, under keys that no name is equal to: the key, the deleted attributes, the policy.
+        Also, under keys that no name is equal to: the key, the deleted attributes, the policy,
+        the arrival.
         """
         return self._state[3]
 
@@ -64,6 +66,14 @@ class Received(LazyDict):
     @_policy.setter
     def _policy(self, policy: Any) -> None:
         self._originals[POLICY] = policy
+
+    @property
+    def _arrival(self) -> Any:
+        """The :class:`~lazyentity.codec.tallies.Arrival` of a received entity; None without one.
+
+        The native backend has a class of its own for it.
+        """
+        return self._originals.get(ARRIVAL)
 
     def _instance_dict(self) -> dict[str, Any]:
         """Return the instance dictionary as it is; for subclasses that are ``Entity``, too.

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 from google.cloud.datastore import helpers
 from google.cloud.datastore_v1.types import entity as entity_pb2
 
+from lazyentity._backend import count_arrival
 from lazyentity._types import describe_type
-from lazyentity.codec import messages
+from lazyentity.codec import messages, profiled
 from lazyentity.codec.mode import is_eager
 from lazyentity.codec.values import stock_entity
 from lazyentity.entity import LazyEntity, LazyEntityBase
@@ -44,7 +45,11 @@ def convert(entity_message: Any, original: Callable[[Any], Any]) -> Any:
     if type(entity_message) is entity_pb2.Entity:
         entity_message = entity_message._pb
     if type(entity_message) is messages.Entity:
-        return LazyEntity.from_bytes(entity_message.SerializeToString())
+        entity = LazyEntity.from_bytes(entity_message.SerializeToString())
+        # Without a key, it is part of another.
+        if profiled.book is not None and entity_message.HasField("key"):
+            count_arrival(entity, None)
+        return entity
     return original(entity_message)
 
 

@@ -12,8 +12,10 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from lazyentity.codec import profiled
 from lazyentity.codec.mode import is_eager
 from lazyentity.patches.registry import Patch, is_of
+from lazyentity.patches.rest.profiling import count_arrival
 from lazyentity.patches.rest.properties import LazyProperties, Received
 from lazyentity.patches.rest.responses import AsyncResponse, SyncResponse
 
@@ -100,6 +102,8 @@ def replace_init(original: Any, is_active: Callable[[], bool]) -> Any:
             known.add(value_kind)
         entity.key = key
         entity.properties = LazyProperties.of(properties, value_kind)
+        if profiled.book is not None:
+            count_arrival(entity, profiled.book)
 
     if is_clients:
         _constructors.add(__init__)

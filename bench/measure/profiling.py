@@ -1,0 +1,82 @@
+"""The cost of a profile: the same reads while none runs, and while one does.
+
+``python -m lazyentity.bench.measure.profiling`` prints it for a few cases.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.table import Table
+
+import lazyentity
+from lazyentity.bench.cases import decoding
+from lazyentity.bench.measure import conversion, sides
+from lazyentity.bench.measure.stats import Summary, paired_ratio, scaled, summarize
+from lazyentity.bench.measure.timing import Budget, Task, interleave
+
+OFF, ON = "off", "on"
+CONTEXTS = {ON: lazyentity.profile}
+
+CASES = tuple(
+    ("mixed", properties, read)
+    for properties in (5, 20, 100)
+    for read in ("1", "4", "all", "items")
+)
+"""Mix, properties, read."""
+
+_BUDGET = Budget(seconds=2, min_rounds=9, max_rounds=100, sample_seconds=0.005)
+_MICROSECONDS = 1e6
+
+
+@dataclass(frozen=True)
+class ProfileCost:
+    """Reads of an entity: microseconds without and with a profile; ``ratio`` is on over off."""
+
+    properties: int
+    read: str
+    off: Summary
+    on: Summary
+    ratio: Summary
+
+
+def tasks(case: decoding.Case) -> dict[str, Task]:
+    """The reads of a case; that of ``ON`` is to run inside its context of `CONTEXTS`."""
+    return {OFF: conversion.read_task(sides.LAZY, case), ON: conversion.read_task(sides.LAZY, case)}
+
+
+def measure(case: decoding.Case, budget: Budget) -> ProfileCost:
+    """Time a case without and with a profile, in turns."""
+    timed = interleave(tasks(case), budget, CONTEXTS)
+    seconds = {name: track.seconds for name, track in timed.items()}
+    factor = _MICROSECONDS / case.entities
+    return ProfileCost(
+        properties=case.properties,
+        read=case.read,
+        off=summarize(scaled(seconds[OFF], factor)),
+        on=summarize(scaled(seconds[ON], factor)),
+        ratio=paired_ratio(seconds[ON], seconds[OFF]),
+    )
+
+
+def main() -> None:
+    """Print the cost for each of `CASES`."""
+    table = Table("properties", "read", "off, µs", "on, µs", "on/off", "quartiles")
+    for mix, properties, read in CASES:
+        cost = measure(decoding.case(mix, properties, read), _BUDGET)
+        table.add_row(
+            str(cost.properties),
+            cost.read,
+            f"{cost.off.median:.2f}",
+            f"{cost.on.median:.2f}",
+            f"{cost.ratio.median:.2f}",
+            f"{cost.ratio.q1:.2f} to {cost.ratio.q3:.2f}",
+        )
+    console = Console()
+    console.print(f"{lazyentity.backend} backend, reads of one entity without and with a profile")
+    console.print(table)
+
+
+if __name__ == "__main__":
+    main()

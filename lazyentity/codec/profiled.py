@@ -1,0 +1,73 @@
+"""The switch of the profile (:mod:`lazyentity.profiling`): its code is in place while one runs.
+
+While none runs, functions are the ones of their modules, and compiled code tests one flag where an
+entity arrives or is decoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from lazyentity.codec.tallies import Book
+
+book: Book | None = None
+"""The book that everything is counted in; None, while no profile runs."""
+
+ARRIVAL: Final = object()
+"""The key of the arrival among the originals of an entity of the pure backend."""
+
+_listeners: list[Callable[[Book | None], None]] = []
+
+
+def count_sentinel(use: str) -> None:
+    """Count the use of a sentinel that is refused, if a profile runs.
+
+    Args:
+        use: as a report calls it.
+    """
+    if book is not None:
+        book.count_sentinel(use)
+
+
+def switch(to: Book | None) -> None:
+    """Count in a book from now on, or, if there is none, do not count.
+
+    The caller has a lock: this is no function for several threads.
+    """
+    global book
+    book = to
+    for listener in _listeners:
+        listener(to)
+
+
+def listen(listener: Callable[[Book | None], None]) -> None:
+    """Call a function with each book that is switched to, and with the one that is on now."""
+    _listeners.append(listener)
+    if book is not None:
+        listener(book)
+
+
+def while_running(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
+    """Replace an attribute of a class or module while a profile runs.
+
+    Args:
+        owner: the class or module.
+        name: of the attribute.
+        make: takes the original, as it is in ``vars(owner)``; returns the replacement.
+    """
+    replaced: list[tuple[Any, Any]] = []
+
+    def follow(to: Book | None) -> None:
+        if to is None:
+            original, replacement = replaced.pop()
+            # Another patch may stand there by now.
+            if vars(owner).get(name) is replacement:
+                setattr(owner, name, original)
+        elif not replaced:
+            original = vars(owner)[name]
+            replaced.append((original, make(original)))
+            setattr(owner, name, replaced[0][1])
+
+    listen(follow)

@@ -1,0 +1,133 @@
+"""Lines of the application, found from inside of a call to lazyentity or to a client."""
+
+from __future__ import annotations
+
+import os
+import site
+import sys
+import sysconfig
+from types import CodeType, FrameType
+from typing import Final, NamedTuple
+
+OWN: Final = 0
+LIBRARY: Final = 1
+APPLICATION: Final = 2
+
+ROLES: Final[dict[str, int]] = {}
+"""The files of code seen so far, and whose they are."""
+
+_MAX_FILES = 10_000
+_MAX_SITES = 10_000
+NEAR: Final = 16
+"""How many frames are looked at for the place of a single read."""
+_FAR = 200
+
+_INTERACTIVE = ("<stdin>", "<string>", "<console>", "<ipython")
+
+
+class Site(NamedTuple):
+    """A line of code.
+
+    Attributes:
+        file: its path; empty, if there is none.
+        line: its number, from 1.
+        function: the function that it is in.
+        via: the module that it calls, if that is a library and not lazyentity.
+    """
+
+    file: str
+    line: int
+    function: str
+    via: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}" if self.file else self.function
+
+
+OTHERS: Final = Site("", 0, "(other sites)", "")
+"""In place of further sites, once there are too many."""
+NOWHERE: Final = Site("", 0, "(no Python code)", "")
+
+
+def _library_folders() -> tuple[str, ...]:
+    paths = sysconfig.get_paths()
+    folders = {paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    folders.update(site.getsitepackages() if hasattr(site, "getsitepackages") else ())
+    return tuple(sorted(folder + os.sep for folder in folders))
+
+
+_FOLDERS = _library_folders()
+_PARTS = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+
+
+def role_of(frame: FrameType) -> int:
+    """Return whose code a frame runs, and keep the answer in :data:`ROLES`."""
+    file = frame.f_code.co_filename
+    module = str(frame.f_globals.get("__name__", ""))
+    if module.partition(".")[0] == "lazyentity":
+        role = OWN
+    elif file.startswith("<"):
+        role = APPLICATION if file.startswith(_INTERACTIVE) else LIBRARY
+    elif file.startswith(_FOLDERS) or any(part in file for part in _PARTS):
+        role = LIBRARY
+    else:
+        role = APPLICATION
+    if len(ROLES) >= _MAX_FILES:
+        ROLES.clear()
+    ROLES[file] = role
+    return role
+
+
+def _known_role(frame: FrameType) -> int:
+    role = ROLES.get(frame.f_code.co_filename)
+    return role_of(frame) if role is None else role
+
+
+def _application_frame(limit: int) -> tuple[FrameType | None, FrameType | None]:
+    """Return the innermost frame of the application, and the one that it called.
+
+    An application may be installed like a library. If there is no other frame, it is the innermost
+    one that is not lazyentity's.
+    """
+    called = innermost = called_by_innermost = None
+    frame: FrameType | None = sys._getframe(2)
+    for _ in range(limit):
+        if frame is None:
+            break
+        role = _known_role(frame)
+        if role == APPLICATION:
+            return frame, called
+        if role == LIBRARY and innermost is None:
+            innermost, called_by_innermost = frame, called
+        called, frame = frame, frame.f_back
+    return innermost, called_by_innermost
+
+
+_sites: dict[tuple[int, int], tuple[CodeType, Site]] = {}
+
+
+def find() -> Site:
+    """Return the line of the application that is running now."""
+    frame, called = _application_frame(_FAR)
+    if frame is None:
+        return NOWHERE
+    code = frame.f_code
+    place = id(code), frame.f_lasti
+    # With the code itself: the id of one that is gone can become that of another.
+    known = _sites.get(place)
+    if known is not None and known[0] is code:
+        return known[1]
+    if len(_sites) >= _MAX_SITES:
+        return OTHERS
+    via = "" if called is None else str(called.f_globals.get("__name__", ""))
+    if via.partition(".")[0] == "lazyentity":
+        via = ""
+    found = Site(code.co_filename, frame.f_lineno or 0, code.co_name, via)
+    _sites[place] = code, found
+    return found
+
+
+def place() -> tuple[int, int]:
+    """Return a number for the code, and one for the instruction in it, that is running now."""
+    frame, _ = _application_frame(NEAR)
+    return (0, 0) if frame is None else (id(frame.f_code), frame.f_lasti)

@@ -1,0 +1,393 @@
+"""The counts of a profile: entities by site and kind, properties by name.
+
+No count is lost between threads under the GIL: reading a number of a slot or of a dict of strings
+and storing the next one calls no Python code, and CPython switches threads only at calls and jumps.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+from lazyentity.codec import sites
+from lazyentity.codec.sites import OTHERS, Site
+
+MAX_NAMES: Final = 1000
+"""How many names one tally counts one by one; the others are one together."""
+MAX_SHAPES: Final = 64
+_MAX_INFLOWS = 2000
+_MAX_LINES = 5000
+
+OTHER_NAMES: Final = "(other names)"
+EVERY_PROPERTY: Final = "every property by name"
+"""The operation of one instruction that reads property after property, as ``dict(entity)`` does."""
+
+
+@dataclass
+class Named:
+    """One property of entities.
+
+    Attributes:
+        received: how many entities had it.
+        read: how many times it was decoded by itself.
+        whole: how many times it was decoded together with all others.
+    """
+
+    received: int = 0
+    read: int = 0
+    whole: int = 0
+
+    @property
+    def decoded(self) -> int:
+        """How many times it was decoded."""
+        return self.read + self.whole
+
+
+@dataclass
+class Counts:
+    """The entities of one kind that one site received.
+
+    Attributes:
+        entities: how many became lazy entities.
+        size: their bytes.
+        eager: how many became stock entities, with everything decoded.
+        eager_size: their bytes.
+        alive: how many lazy ones are still in memory.
+        alive_size: the bytes of these.
+        byte_seconds: the bytes of each lazy one times the seconds that it has been in memory.
+        longest: the seconds of the one that was longest in memory, of those that are gone.
+        is_of_models: whether they are in models.
+        names: the properties.
+    """
+
+    entities: int = 0
+    size: int = 0
+    eager: int = 0
+    eager_size: int = 0
+    alive: int = 0
+    alive_size: int = 0
+    byte_seconds: float = 0.0
+    longest: float = 0.0
+    is_of_models: bool = False
+    names: dict[str, Named] = field(default_factory=dict)
+
+
+class AnyTally(Protocol):
+    """A tally of either backend."""
+
+    def add_to(self, counts: Counts) -> None:
+        """Add the counts of this tally to others."""
+
+
+class Tally:
+    """Counts entities of one kind that one site received.
+
+    Args:
+        inflow: of the site and the kind.
+    """
+
+    __slots__ = (
+        "_alive",
+        "_alive_size",
+        "_born",
+        "_byte_seconds",
+        "_entities",
+        "_longest",
+        "_reads",
+        "_received",
+        "_shapes",
+        "_size",
+        "_wholes",
+        "inflow",
+    )
+
+    def __init__(self, inflow: Inflow) -> None:
+        self.inflow = inflow
+        self._entities = self._size = self._alive = self._alive_size = 0
+        # The bytes of those that are alive, times the moment that each arrived.
+        self._born = self._byte_seconds = self._longest = 0.0
+        self._shapes: dict[Any, int] = {}
+        self._received: dict[str, int] = {}
+        self._reads: dict[str, int] = {}
+        self._wholes: dict[str, int] = {}
+
+    def arrive(self, names: Collection[str], shape: Any, size: int) -> Arrival:
+        """Count an entity.
+
+        Args:
+            names: of its properties.
+            shape: of the backend; None, if there is none that other entities have.
+            size: its bytes.
+        """
+        if shape is None:
+            for name in names:
+                _count(self._received, name)
+        else:
+            try:
+                self._shapes[shape] += 1
+            except KeyError:
+                if len(self._shapes) >= MAX_SHAPES:
+                    return self.arrive(names, None, size)
+                self._shapes.setdefault(shape, 0)
+                self._shapes[shape] += 1
+        arrival = Arrival(self, _now(), size, len(names))
+        self._entities += 1
+        self._size += size
+        self._alive += 1
+        self._alive_size += size
+        self._born += size * arrival.born
+        return arrival
+
+    def read(self, name: str) -> None:
+        """Count the decoding of one property."""
+        _count(self._reads, name)
+
+    def read_whole(self, names: Iterable[str]) -> None:
+        """Count the decoding of all properties that were left."""
+        for name in names:
+            _count(self._wholes, name)
+
+    def leave(self, born: float, size: int) -> None:
+        """Count an entity that is no longer in memory."""
+        seconds = _now() - born
+        self._alive -= 1
+        self._alive_size -= size
+        self._born -= size * born
+        self._byte_seconds += size * seconds
+        # Of two threads, one may overwrite the other's: a maximum need not be exact for that.
+        self._longest = max(self._longest, seconds)
+
+    def add_to(self, counts: Counts) -> None:
+        """Add the counts of this tally to others."""
+        received = dict(self._received)
+        for shape, entities in list(self._shapes.items()):
+            for name in shape.ordinals:
+                received[name] = received.get(name, 0) + entities
+        add(
+            counts,
+            self._entities,
+            self._size,
+            self._alive,
+            self._alive_size,
+            self._byte_seconds + _now() * self._alive_size - self._born,
+            self._longest,
+        )
+        add_names(counts, received, dict(self._reads), dict(self._wholes))
+
+
+def _count(counts: dict[str, int], name: str) -> None:
+    try:
+        counts[name] += 1
+    except KeyError:
+        known = name if len(counts) < MAX_NAMES else OTHER_NAMES
+        counts.setdefault(known, 0)
+        counts[known] += 1
+
+
+_EPOCH = time.monotonic()
+
+
+def _now() -> float:
+    # Small numbers: they are multiplied by bytes and added up.
+    return time.monotonic() - _EPOCH
+
+
+def add(
+    counts: Counts,
+    entities: int,
+    size: int,
+    alive: int,
+    alive_size: int,
+    byte_seconds: float,
+    longest: float,
+) -> None:
+    """Add the counts of a tally to others."""
+    counts.entities += entities
+    counts.size += size
+    counts.alive += alive
+    counts.alive_size += alive_size
+    counts.byte_seconds += byte_seconds
+    counts.longest = max(counts.longest, longest)
+
+
+def add_names(
+    counts: Counts, received: dict[str, int], reads: dict[str, int], wholes: dict[str, int]
+) -> None:
+    """Add the counts of properties to others."""
+    for numbers, attribute in ((received, "received"), (reads, "read"), (wholes, "whole")):
+        for name, number in numbers.items():
+            if number:
+                named = counts.names.setdefault(name, Named())
+                setattr(named, attribute, getattr(named, attribute) + number)
+
+
+class Arrival:
+    """One received entity; it is kept by the entity, and goes with it.
+
+    Attributes:
+        born: when it arrived.
+    """
+
+    __slots__ = ("_left", "_place", "_run", "_size", "_tally", "_total", "born")
+
+    def __init__(self, tally: Tally, born: float, size: int, total: int) -> None:
+        self._tally = tally
+        self.born = born
+        self._size = size
+        self._left = self._total = total
+        self._run = 0
+        self._place = (0, 0)
+
+    @property
+    def inflow(self) -> Inflow:
+        """The entities of the same kind that came to the same site."""
+        return self._tally.inflow
+
+    def expect(self, total: int) -> None:
+        """Take this number of properties for all: a model has no others."""
+        self._left = self._total = total
+
+    def read(self, name: str) -> None:
+        """Count the decoding of one property."""
+        self._tally.read(name)
+        self._left -= 1
+        place = sites.place()
+        if place == self._place:
+            self._run += 1
+        else:
+            self._place = place
+            self._run = 1
+        if self._left == 0 and self._run > 1 and 2 * self._run >= self._total:
+            self._tally.inflow.count_whole(EVERY_PROPERTY, self._run)
+
+    def read_whole(self, names: list[str], operation: str) -> None:
+        """Count an operation that decoded all properties that were left."""
+        self._left = 0
+        self.copied_whole(names, operation)
+
+    def copied(self, names: list[str]) -> None:
+        """Count the decoding of single properties for a result; the entity stays as it is."""
+        for name in names:
+            self._tally.read(name)
+
+    def copied_whole(self, names: list[str], operation: str) -> None:
+        """Count an operation that decoded properties for its result and left the entity as it is.
+
+        Args:
+            names: of these.
+            operation: as users know it.
+        """
+        self._tally.read_whole(names)
+        self._tally.inflow.count_whole(operation, len(names))
+
+    def __del__(self) -> None:
+        self._tally.leave(self.born, self._size)
+
+
+class Inflow:
+    """The entities of one kind that one site received.
+
+    Attributes:
+        by_shape: tallies of the native backend, by the shape of their entities.
+        is_of_models: whether they are in models.
+    """
+
+    def __init__(self, book: Book, site: Site, kind: str | None) -> None:
+        self.site = site
+        self.kind = kind
+        self.tally = Tally(self)
+        self.by_shape: dict[Any, AnyTally] = {}
+        self.is_of_models = False
+        self.eager = self.eager_size = 0
+        self._book = book
+
+    def count_eager(self, size: int) -> None:
+        """Count an entity that became a stock one."""
+        self.eager += 1
+        self.eager_size += size
+
+    def count_whole(self, operation: str, properties: int) -> Line:
+        """Count an operation that decoded several properties at once; return its line."""
+        line = self._book.line(self._book.wholes, (sites.find(), operation, self.kind))
+        line.calls += 1
+        line.properties += properties
+        return line
+
+    def counts(self) -> Counts:
+        """Return all that was counted so far."""
+        counts = Counts(
+            eager=self.eager, eager_size=self.eager_size, is_of_models=self.is_of_models
+        )
+        for tally in (self.tally, *list(self.by_shape.values())):
+            tally.add_to(counts)
+        return counts
+
+
+@dataclass
+class Line:
+    """The operations of one sort at one site.
+
+    Attributes:
+        calls: how many there were.
+        properties: how many properties they decoded.
+    """
+
+    calls: int = 0
+    properties: int = 0
+
+
+WholeKey = tuple[Site, str, str | None]
+"""The site, the operation, the kind."""
+SentinelKey = tuple[Site, str, str | None]
+"""The site, the use that was refused, None."""
+
+
+class Book:
+    """All counts of a process.
+
+    Attributes:
+        inflows: by site and kind.
+        wholes: the operations that decoded several properties at once.
+        sentinels: the uses of an undecoded property's sentinel.
+    """
+
+    def __init__(self) -> None:
+        self.inflows: dict[tuple[Site, str | None], Inflow] = {}
+        self.wholes: dict[WholeKey, Line] = {}
+        self.sentinels: dict[SentinelKey, Line] = {}
+
+    def site(self) -> Site:
+        """Return the line of the application that is running now."""
+        return sites.find()
+
+    def inflow(self, site: Site, kind: str | None) -> Inflow:
+        """Return the entities of a kind that a site received; if there are too many, others."""
+        known = self.inflows.get((site, kind))
+        if known is not None:
+            return known
+        if len(self.inflows) >= _MAX_INFLOWS:
+            site = OTHERS
+        if len(self.inflows) >= 2 * _MAX_INFLOWS:
+            kind = "(other kinds)"
+        return self.inflows.setdefault((site, kind), Inflow(self, site, kind))
+
+    def line(self, lines: dict[WholeKey, Line], key: WholeKey) -> Line:
+        """Return the line of a key; if there are too many, that of all other sites."""
+        known = lines.get(key)
+        if known is not None:
+            return known
+        if len(lines) >= _MAX_LINES:
+            key = OTHERS, key[1], None
+        return lines.setdefault(key, Line())
+
+    def count_sentinel(self, use: str) -> None:
+        """Count the use of a sentinel that C code got past the methods of an entity."""
+        self.line(self.sentinels, (sites.find(), use, None)).calls += 1
+
+    def arrive(
+        self, site: Site, kind: str | None, names: Collection[str], shape: Any, size: int
+    ) -> Arrival:
+        """Count an entity; arguments as for :meth:`Tally.arrive`."""
+        return self.inflow(site, kind).tally.arrive(names, shape, size)

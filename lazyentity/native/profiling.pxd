@@ -1,0 +1,58 @@
+# The counts of a profile: see profiling.pyx.
+
+from libc.stdint cimport uint32_t, uint64_t
+
+from lazyentity.native.received cimport Originals, Received
+from lazyentity.native.shapes cimport Shape
+
+cdef object BOOK  # None, while no profile runs
+
+
+cdef class Tally:
+    cdef readonly object inflow
+    cdef Shape shape
+    cdef bytes kind  # as it comes; None, if there is no key
+    cdef Py_ssize_t count
+    # By ordinal: how often each property was decoded by itself, and together with all others.
+    cdef uint64_t* reads
+    cdef uint64_t* wholes
+    cdef uint64_t entities
+    cdef uint64_t size
+    cdef uint64_t alive
+    cdef uint64_t alive_size
+    cdef double born
+    cdef double byte_seconds
+    cdef double longest
+    # The last operation that decoded several properties at once.
+    cdef void* whole_code
+    cdef int whole_instruction
+    cdef object whole_operation
+    cdef object whole_line
+
+    cdef int leave(self, double born, Py_ssize_t size) except -1
+
+
+cdef class Arrival(Originals):
+    # In place of the originals that an entity has otherwise, and not in its own attributes: an entity
+    # is as small as before while no profile runs.
+    cdef Tally tally  # None, if the shape is of this entity alone
+    cdef object apart  # then its arrival in the tally of the codec; otherwise None
+    cdef double born
+    cdef Py_ssize_t size
+    cdef uint32_t left  # of the properties that somebody may read
+    cdef uint32_t total
+    cdef uint32_t run
+    cdef void* run_code
+    cdef int run_instruction
+
+    cdef int read(self, object name, Py_ssize_t ordinal) except -1
+
+
+cdef object arrive(Received entity, object given)
+cdef object arrive_eagerly(bytes raw, object given)
+cdef int note_whole(Received entity, object operation, list values) except -1
+cdef int note_plain(Received entity, object operation, list names) except -1
+
+
+cdef inline bint is_profiled(Received entity) noexcept:
+    return entity._originals is not None and type(entity._originals) is Arrival

@@ -1,0 +1,447 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=True, auto_pickle=False
+"""The native backend's counts of a profile; :mod:`lazyentity.codec.tallies` keeps all others.
+
+An entity that arrives while a profile runs gets an :class:`Arrival` in place of its originals, so decoding
+a property tests one pointer of the entity, whether a profile runs or not. Properties are counted by
+ordinal, in an array for each shape. No Python code runs between reading a count and storing it.
+"""
+
+cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.mem cimport PyMem_Calloc, PyMem_Free
+from cpython.object cimport PyObject
+from libc.string cimport memcmp
+
+from lazyentity.native.index cimport find_key
+from lazyentity.native.received cimport Originals, Received
+from lazyentity.native.shapes cimport Shape
+from lazyentity.native.tags cimport KEY_PATH, PATH_KIND
+from lazyentity.native.wire cimport Bytes, read_length, skip_any_field
+
+from lazyentity.codec import profiled
+from lazyentity.codec.undecoded import UNDECODED as _UNDECODED
+
+cdef extern from *:
+    """
+    #include <frameobject.h>
+
+    #ifdef _WIN32
+    #include <windows.h>
+    static double lazyentity_seconds(void) {
+        return GetTickCount64() / 1e3;
+    }
+    #else
+    #include <time.h>
+    static double lazyentity_seconds(void) {
+        struct timespec now;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        return now.tv_sec + now.tv_nsec / 1e9;
+    }
+    #endif
+
+    /* NULL, if no Python code runs. */
+    static PyObject *lazyentity_frame(void) {
+        return (PyObject *)PyEval_GetFrame();
+    }
+
+    /* NULL, if there is none. */
+    static PyObject *lazyentity_caller(PyObject *frame) {
+        return (PyObject *)PyFrame_GetBack((PyFrameObject *)frame);
+    }
+
+    static PyObject *lazyentity_code(PyObject *frame) {
+        return (PyObject *)PyFrame_GetCode((PyFrameObject *)frame);
+    }
+
+    static PyObject *lazyentity_file(PyObject *code) {
+        return ((PyCodeObject *)code)->co_filename;
+    }
+
+    static int lazyentity_instruction(PyObject *frame) {
+    #if PY_VERSION_HEX >= 0x030B0000
+        return PyFrame_GetLasti((PyFrameObject *)frame);
+    #else
+        return ((PyFrameObject *)frame)->f_lasti;
+    #endif
+    }
+    """
+    double clock "lazyentity_seconds"()
+    PyObject* running_frame "lazyentity_frame"()
+    PyObject* caller_of "lazyentity_caller"(PyObject* frame)
+    PyObject* code_of "lazyentity_code"(PyObject* frame)
+    PyObject* file_of "lazyentity_file"(PyObject* code)
+    int instruction_of "lazyentity_instruction"(PyObject* frame)
+    void Py_INCREF(PyObject* object)
+    void Py_DECREF(PyObject* object)
+    void Py_XDECREF(PyObject* object)
+    PyObject* PyDict_GetItemWithError(PyObject* mapping, PyObject* key) except? NULL
+
+cdef object UNDECODED = _UNDECODED
+
+# Imported for the first profile.
+cdef object tallies = None
+cdef object role_of = None
+cdef dict ROLES = {}
+cdef object EVERY_PROPERTY = None
+
+cdef enum:
+    OWN = 0
+    LIBRARY = 1
+    APPLICATION = 2
+    NEAR = 16
+
+BOOK = None
+cdef double EPOCH = clock()
+
+
+cdef double now() noexcept:
+    # Small numbers: they are multiplied by bytes and added up.
+    return clock() - EPOCH
+
+
+cdef struct Place:
+    # Of a read: the code that runs, and the instruction in it. The code is not kept: only its address
+    # is compared.
+    void* code
+    int instruction
+    bint is_application
+
+
+cdef int find_place(Place* place) except -1:
+    # As lazyentity.codec.sites.place().
+    cdef PyObject* frame = running_frame()
+    cdef PyObject* code
+    cdef PyObject* known
+    cdef PyObject* caller
+    cdef int level
+    cdef int role
+    place.code = NULL
+    place.instruction = 0
+    place.is_application = 0
+    if frame == NULL:
+        return 0
+    Py_INCREF(frame)
+    try:
+        for level in range(NEAR):
+            code = code_of(frame)
+            # Frames have it, too.
+            Py_DECREF(code)
+            known = PyDict_GetItemWithError(<PyObject*>ROLES, file_of(code))
+            role = <object>known if known != NULL else role_of(<object>frame)
+            if role == APPLICATION or (role == LIBRARY and place.code == NULL):
+                place.code = code
+                place.instruction = instruction_of(frame)
+                if role == APPLICATION:
+                    place.is_application = 1
+                    return 0
+            caller = caller_of(frame)
+            Py_DECREF(frame)
+            frame = caller
+            if frame == NULL:
+                return 0
+    finally:
+        Py_XDECREF(frame)
+    return 0
+
+
+@cython.no_gc_clear  # An arrival is counted out after its cycle was collected.
+cdef class Tally:
+    """As :class:`lazyentity.codec.tallies.Tally`, of the entities of one shape."""
+
+    def __cinit__(self, inflow, Shape shape not None, kind):
+        self.inflow = inflow
+        self.shape = shape
+        self.kind = kind
+        self.count = shape.count
+        # Both in one piece.
+        self.reads = <uint64_t*>PyMem_Calloc(2 * max(1, self.count), sizeof(uint64_t))
+        if self.reads == NULL:
+            raise MemoryError
+        self.wholes = self.reads + self.count
+
+    def __dealloc__(self):
+        PyMem_Free(self.reads)
+
+    cdef int leave(self, double born, Py_ssize_t size) except -1:
+        cdef double seconds = now() - born
+        self.alive -= 1
+        self.alive_size -= size
+        self.born -= size * born
+        self.byte_seconds += size * seconds
+        self.longest = max(self.longest, seconds)
+        return 0
+
+    def add_to(self, counts):
+        """As :meth:`lazyentity.codec.tallies.Tally.add_to`."""
+        cdef double held = self.byte_seconds + now() * self.alive_size - self.born
+        tallies.add(counts, self.entities, self.size, self.alive, self.alive_size, held, self.longest)
+        ordinals = self.shape._ordinals
+        tallies.add_names(
+            counts,
+            dict.fromkeys(ordinals, self.entities),
+            {name: self.reads[<Py_ssize_t>ordinal] for name, ordinal in ordinals.items()},
+            {name: self.wholes[<Py_ssize_t>ordinal] for name, ordinal in ordinals.items()},
+        )
+
+
+@cython.no_gc_clear  # It is counted out after its cycle was collected.
+cdef class Arrival(Originals):
+    """As :class:`lazyentity.codec.tallies.Arrival`."""
+
+    def __dealloc__(self):
+        if self.tally is not None:
+            self.tally.leave(self.born, self.size)
+
+    @property
+    def inflow(self):
+        """As :attr:`lazyentity.codec.tallies.Arrival.inflow`."""
+        return self.apart.inflow if self.tally is None else self.tally.inflow
+
+    cdef int read(self, object name, Py_ssize_t ordinal) except -1:
+        cdef Place place
+        if self.tally is None:
+            self.apart.read(name if type(name) is str else str(name))
+            return 0
+        self.tally.reads[ordinal] += 1
+        if self.left == 0:
+            return 0
+        self.left -= 1
+        find_place(&place)
+        if place.code == self.run_code and place.instruction == self.run_instruction:
+            self.run += 1
+        else:
+            self.run = 1
+            self.run_code = place.code
+            self.run_instruction = place.instruction
+        if self.left == 0 and self.run > 1 and 2 * self.run >= self.total:
+            count_whole(self.tally, EVERY_PROPERTY, self.run)
+        return 0
+
+    def expect(self, uint32_t total):
+        """As :meth:`lazyentity.codec.tallies.Arrival.expect`."""
+        if self.tally is None:
+            self.apart.expect(total)
+        self.left = self.total = total
+
+    def read_whole(self, list names not None, operation):
+        """As :meth:`lazyentity.codec.tallies.Arrival.read_whole`."""
+        self.left = 0
+        self.copied_whole(names, operation)
+
+    def copied(self, list names not None):
+        """As :meth:`lazyentity.codec.tallies.Arrival.copied`."""
+        cdef dict ordinals
+        if self.tally is None:
+            self.apart.copied(names)
+            return
+        ordinals = self.tally.shape._ordinals
+        for name in names:
+            self.tally.reads[<Py_ssize_t>ordinals[name]] += 1
+
+    def copied_whole(self, list names not None, operation):
+        """As :meth:`lazyentity.codec.tallies.Arrival.copied_whole`."""
+        cdef dict ordinals
+        if self.tally is None:
+            self.apart.copied_whole(names, operation)
+            return
+        ordinals = self.tally.shape._ordinals
+        for name in names:
+            self.tally.wholes[<Py_ssize_t>ordinals[name]] += 1
+        count_whole(self.tally, operation, len(names))
+
+
+cdef int count_whole(Tally tally, object operation, Py_ssize_t properties) except -1:
+    cdef Place place
+    find_place(&place)
+    if (
+        tally.whole_line is not None
+        and place.is_application
+        and tally.whole_code == place.code
+        and tally.whole_instruction == place.instruction
+        and tally.whole_operation is operation
+    ):
+        tally.whole_line.calls += 1
+        tally.whole_line.properties += properties
+        return 0
+    line = tally.inflow.count_whole(operation, properties)
+    tally.whole_code = place.code
+    tally.whole_instruction = place.instruction
+    tally.whole_operation = operation
+    tally.whole_line = line
+    return 0
+
+
+cdef class Intake:
+    """The entities of one response: they come to the same site.
+
+    Attributes:
+        book: the book that they are counted in.
+    """
+
+    cdef readonly object book
+    cdef object site
+    cdef Tally last
+
+    cdef Tally tally_of(self, Shape shape, Bytes kind, Py_ssize_t size):
+        # None, if the entities have to be counted by name.
+        cdef Tally tally = self.last
+        if (
+            tally is not None
+            and tally.shape is shape
+            and (tally.kind is None) == (kind == NULL)
+            and (
+                kind == NULL
+                or (
+                    PyBytes_GET_SIZE(tally.kind) == size
+                    and memcmp(PyBytes_AS_STRING(tally.kind), kind, size) == 0
+                )
+            )
+        ):
+            return tally
+        if shape._template is None:
+            return None
+        inflow = self.inflow_of(kind, size)
+        tally = inflow.by_shape.get(shape)
+        if tally is None:
+            if len(inflow.by_shape) >= tallies.MAX_SHAPES:
+                return None
+            raw = None if kind == NULL else PyBytes_FromStringAndSize(<const char*>kind, size)
+            tally = inflow.by_shape.setdefault(shape, Tally(inflow, shape, raw))
+        self.last = tally
+        return tally
+
+    cdef object inflow_of(self, Bytes kind, Py_ssize_t size):
+        if kind == NULL:
+            return self.book.inflow(self.site, None)
+        raw = PyBytes_FromStringAndSize(<const char*>kind, size)
+        return self.book.inflow(self.site, raw.decode("utf-8", "replace"))
+
+
+cdef Intake intake_of(object given):
+    # The intake of a response, for its next entity.
+    cdef Intake intake
+    if given is not None and (<Intake?>given).book is BOOK:
+        return given
+    intake = Intake.__new__(Intake)
+    intake.book = BOOK
+    intake.site = BOOK.site()
+    return intake
+
+
+cdef bint find_kind(Bytes at, Bytes end, Bytes* kind, Bytes* kind_end) noexcept nogil:
+    # Finds the kind in the key of an entity; answers 0 if there is none.
+    cdef Bytes element
+    cdef Bytes element_end
+    cdef Bytes key_end
+    kind[0] = NULL
+    if not find_key(at, end, &element, &key_end):
+        return 0
+    at = element
+    while at < key_end:
+        if at[0] != KEY_PATH:
+            if not skip_any_field(&at, key_end):
+                break
+            continue
+        at += 1
+        if not read_length(&at, key_end, &element_end):
+            break
+        while at < element_end:
+            if at[0] == PATH_KIND:
+                at += 1
+                if not read_length(&at, element_end, kind_end):
+                    return kind[0] != NULL
+                kind[0] = at
+                at = kind_end[0]
+            elif not skip_any_field(&at, element_end):
+                break
+        at = element_end
+    return kind[0] != NULL
+
+
+cdef object arrive(Received entity, object given):
+    # Counts an entity that was just made. Takes and returns the intake of its response; None, for the
+    # first entity of one.
+    cdef Intake intake = intake_of(given)
+    cdef Bytes base = <Bytes>PyBytes_AS_STRING(entity._owner)
+    cdef Bytes kind
+    cdef Bytes kind_end
+    cdef Py_ssize_t kind_size = 0
+    cdef Arrival arrival
+    cdef Tally tally
+    if entity._originals is not None:
+        # Somebody had it before.
+        return intake
+    if find_kind(base + entity._offsets.start, base + entity._offsets.end, &kind, &kind_end):
+        kind_size = kind_end - kind
+    tally = intake.tally_of(entity._shape, kind, kind_size)
+    arrival = Arrival.__new__(Arrival)
+    arrival.size = entity._offsets.end - entity._offsets.start
+    if tally is None:
+        inflow = intake.inflow_of(kind, kind_size)
+        arrival.apart = inflow.tally.arrive(entity._shape._ordinals, None, arrival.size)
+    else:
+        arrival.born = now()
+        arrival.left = arrival.total = <uint32_t>tally.count
+        arrival.tally = tally
+        tally.entities += 1
+        tally.size += arrival.size
+        tally.alive += 1
+        tally.alive_size += arrival.size
+        tally.born += arrival.size * arrival.born
+    entity._originals = arrival
+    return intake
+
+
+cdef object arrive_eagerly(bytes raw, object given):
+    # The same for an entity that becomes a stock one.
+    cdef Intake intake = intake_of(given)
+    cdef Bytes base = <Bytes>PyBytes_AS_STRING(raw)
+    cdef Bytes kind
+    cdef Bytes kind_end
+    cdef Py_ssize_t kind_size = 0
+    if find_kind(base, base + PyBytes_GET_SIZE(raw), &kind, &kind_end):
+        kind_size = kind_end - kind
+    intake.inflow_of(kind, kind_size).count_eager(PyBytes_GET_SIZE(raw))
+    return intake
+
+
+cdef int note_whole(Received entity, object operation, list values) except -1:
+    # Counts the decoding of all properties that have a value here, in the order of the shape's names.
+    cdef list names = []
+    cdef Py_ssize_t index = 0
+    for name in entity._shape._ordinals:
+        if values[index] is not UNDECODED:
+            names.append(name)
+        index += 1
+    (<Arrival>entity._originals).read_whole(names, operation)
+    return 0
+
+
+cdef int note_plain(Received entity, object operation, list names) except -1:
+    # Counts the decoding of properties for a result; the entity stays as it is.
+    cdef Arrival arrival = <Arrival>entity._originals
+    if operation is not None:
+        arrival.copied_whole(names, operation)
+        return 0
+    arrival.copied(names)
+    return 0
+
+
+def count_arrival(Received entity not None, intake):
+    """As :func:`lazyentity.pure.profiling.count_arrival`."""
+    return arrive(entity, intake) if BOOK is not None else intake
+
+
+def _follow(book):
+    global BOOK, EVERY_PROPERTY, ROLES, role_of, tallies
+    if book is not None:
+        from lazyentity.codec import sites, tallies as known_tallies
+
+        tallies = known_tallies
+        EVERY_PROPERTY = tallies.EVERY_PROPERTY
+        ROLES = sites.ROLES
+        role_of = sites.role_of
+    BOOK = book
+
+
+profiled.listen(_follow)

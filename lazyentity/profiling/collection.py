@@ -1,0 +1,185 @@
+"""Starting and stopping to count, and the profile that a program asks for."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import threading
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from lazyentity.codec import profiled
+from lazyentity.codec.tallies import Book
+from lazyentity.profiling import metrics
+from lazyentity.profiling.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from lazyentity.profiling.report import Report
+
+_Self = TypeVar("_Self", bound="Profile")
+
+_CLIENT: Final = "google.cloud.datastore"
+
+
+class _Collection:
+    """The book of the profiles that are running in this process.
+
+    The first profile begins a book, the last one closes it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._book = Book()
+        self._running = 0
+        self._closed: metrics.Totals = {}
+
+    def enter(self) -> Snapshot:
+        """Count from now on; return what is in the book so far."""
+        with self._lock:
+            self._running += 1
+            if self._running == 1:
+                profiled.switch(self._book)
+            return self.now()
+
+    def leave(self) -> Snapshot:
+        """Stop counting, if no other profile runs; return what is in the book."""
+        with self._lock:
+            self._running -= 1
+            end = self.now()
+            if self._running == 0:
+                profiled.switch(None)
+                self._closed = self.totals()
+                self._book = Book()
+            return end
+
+    def now(self) -> Snapshot:
+        """Return what is in the book so far."""
+        return Snapshot.of(self._book)
+
+    def totals(self) -> metrics.Totals:
+        """Return the totals of all books of this process."""
+        with self._lock:
+            return metrics.totals(self.now(), self._closed)
+
+    def begin_anew_in_child(self) -> None:
+        """Count what a forked child receives itself."""
+        # The thread that held the lock is not there.
+        self._lock = threading.RLock()
+        self._book = Book()
+        self._closed = {}
+        if self._running:
+            profiled.switch(self._book)
+
+
+_collection = _Collection()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_collection.begin_anew_in_child)
+
+
+class Profile:
+    """What was received and decoded in a part of a program, in all of its threads.
+
+    >>> with lazyentity.profile() as profile:  # doctest: +SKIP
+    ...     handle_requests()
+    >>> print(profile.table())  # doctest: +SKIP
+
+    Profiles may overlap, and be inside of each other. A profile can be asked for its report while
+    it runs. In a child that is forked meanwhile, it has what the child received.
+    """
+
+    def __init__(self) -> None:
+        self._start: Snapshot | None = None
+        self._end: Snapshot | None = None
+        self._process = 0
+
+    def start(self: _Self) -> _Self:
+        """Begin to count; the same as entering the context.
+
+        Raises:
+            RuntimeError: if it began before.
+        """
+        if self._start is not None:
+            raise RuntimeError("this profile was started before; make another one")
+        if _CLIENT in sys.modules:
+            # First: it is not to be counted, nor timed together with the program.
+            measure = importlib.import_module("lazyentity.profiling.costs").measure
+            measure()
+        metrics.register(_collection.totals)
+        self._process = os.getpid()
+        self._start = _collection.enter()
+        return self
+
+    def stop(self) -> None:
+        """Stop counting; the same as leaving the context.
+
+        Raises:
+            RuntimeError: if it does not run.
+        """
+        if self._start is None or self._end is not None:
+            raise RuntimeError("this profile does not run")
+        self._end = _collection.leave()
+
+    def __enter__(self: _Self) -> _Self:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def report(self) -> Report:
+        """Return what was counted, and what follows from it; so far, while the profile runs.
+
+        Raises:
+            RuntimeError: if the profile was never started.
+        """
+        from lazyentity.profiling.report import Report
+
+        if self._start is None:
+            raise RuntimeError("this profile was never started")
+        if self._end is not None:
+            return Report.of(self._end.since(self._start))
+        # A forked child began with an empty book.
+        start = self._start if os.getpid() == self._process else Snapshot(self._start.seconds)
+        return Report.of(_collection.now().since(start))
+
+    def table(self) -> str:
+        """Return the report as tables for a terminal.
+
+        Raises:
+            ImportError: if rich is not installed.
+            RuntimeError: if the profile was never started.
+        """
+        from lazyentity.profiling.tables import text
+
+        return text(self.report())
+
+    def json(self) -> str:
+        """Return the report as JSON.
+
+        Raises:
+            RuntimeError: if the profile was never started.
+        """
+        return self.report().json()
+
+    def html(self) -> str:
+        """Return the report as an HTML page that needs no other file.
+
+        Raises:
+            RuntimeError: if the profile was never started.
+        """
+        from lazyentity.profiling.page import html
+
+        return html(self.report())
+
+
+def profile() -> Profile:
+    """Count what is received and decoded, inside of a ``with`` statement.
+
+    Entities count from when they arrive inside of it. While no profile runs, nothing is counted.
+    """
+    return Profile()

@@ -1,0 +1,78 @@
+"""The profile that the environment variable ``LAZYENTITY_PROFILE`` asks for, reported at exit."""
+
+from __future__ import annotations
+
+import atexit
+import importlib.util
+import os
+import sys
+import warnings
+from pathlib import Path
+
+from lazyentity._environment import PROFILE
+from lazyentity.profiling.collection import Profile
+
+_ON = frozenset(("1", "true", "yes", "on"))
+_SUFFIXES = (".json", ".html")
+
+_FIRST = "LAZYENTITY_PROFILE_PROCESS"
+"""The first process of a program: it writes the file of the given name."""
+
+
+def begin() -> None:
+    """Begin to count, and report when the interpreter exits.
+
+    The value of the variable is ``1`` for tables on the standard error output, or the path of a
+    file whose name ends in ``.json`` or ``.html``. A child process, forked or started, has the
+    variable, too: it writes a file of its own with its process id in the name.
+    """
+    path = _path(os.environ[PROFILE].strip())
+    os.environ.setdefault(_FIRST, str(os.getpid()))
+    atexit.register(_report, Profile().start(), path)
+
+
+def _path(value: str) -> Path | None:
+    """Return the path of the file; None for the standard error output."""
+    if value.lower() in _ON:
+        if importlib.util.find_spec("rich") is None:
+            _warn("tables need rich (pip install lazyentity[profile]); the report will be JSON")
+        return None
+    path = Path(value).absolute()
+    if path.suffix not in _SUFFIXES:
+        _warn(
+            f"{PROFILE}={value!r} is neither 1 nor a path that ends in .json or .html; "
+            "the report goes to the standard error output"
+        )
+        return None
+    if not path.parent.is_dir():
+        _warn(f"there is no folder {path.parent}; make it before the program ends")
+    return path
+
+
+def _warn(message: str) -> None:
+    warnings.warn(f"lazyentity: {message}", RuntimeWarning, stacklevel=2)
+
+
+def _report(profile: Profile, path: Path | None) -> None:
+    is_first = os.environ.get(_FIRST) == str(os.getpid())
+    report = profile.report()
+    if not is_first and not report.kinds:
+        # Children that have nothing to do with Datastore are many.
+        return
+    if path is None:
+        sys.stderr.write(_text(profile))
+        return
+    if not is_first:
+        path = path.with_name(f"{path.stem}.{os.getpid()}{path.suffix}")
+    contents = profile.html() if path.suffix == ".html" else profile.json()
+    try:
+        path.write_text(contents, encoding="utf-8")
+    except OSError as error:
+        sys.stderr.write(f"lazyentity: the profile cannot be written: {error}\n{_text(profile)}")
+
+
+def _text(profile: Profile) -> str:
+    try:
+        return profile.table()
+    except ImportError:
+        return profile.json()

@@ -1,0 +1,253 @@
+"""The report of a profile as data."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from lazyentity.codec.sites import Site
+from lazyentity.codec.tallies import Counts, Line, Named
+from lazyentity.profiling.costs import Costs, measure
+from lazyentity.profiling.findings import Suggestion, suggest, usually_read
+from lazyentity.profiling.snapshot import Snapshot
+
+ESTIMATE = (
+    "An estimate, not a measurement: the counts above, times costs that were measured on this "
+    "machine with made-up entities when the profile began. It covers the conversion of entities; "
+    "models, writing and the network are left out."
+)
+
+
+@dataclass(frozen=True)
+class Property:
+    """One property of a kind."""
+
+    name: str
+    received: int
+    decoded: int
+
+
+@dataclass(frozen=True)
+class Kind:
+    """All entities of a kind. ``bytes`` are theirs on the wire; ``eager`` ones became stock."""
+
+    kind: str | None
+    entities: int
+    bytes: int
+    eager: int
+    eager_bytes: int
+    properties_received: int
+    properties_decoded: int
+    estimated_seconds_saved: float
+    properties: tuple[Property, ...]
+
+
+@dataclass(frozen=True)
+class Reads:
+    """The entities of one kind that one site received, and the options that fit it.
+
+    ``one_by_one`` are the properties that most of the entities had decoded by themselves, and
+    ``reads`` is how many times that happened.
+    """
+
+    site: Site
+    kind: str | None
+    entities: int
+    bytes: int
+    properties_received: int
+    properties_decoded: int
+    one_by_one: tuple[str, ...]
+    reads: int
+    suggestion: Suggestion
+
+
+@dataclass(frozen=True)
+class Whole:
+    """The operations of one sort at one site that decoded several properties at once."""
+
+    site: Site
+    operation: str
+    kind: str | None
+    calls: int
+    properties: int
+
+
+@dataclass(frozen=True)
+class Held:
+    """The entities of one kind from one site that stayed in memory.
+
+    ``alive`` ones are still there, ``seconds`` old in the mean, weighted by their bytes.
+    ``unread_bytes`` of theirs, about, would be freed by ``detach()``. ``mean_bytes`` is how many
+    bytes there were on the average, those of entities that are gone included.
+    """
+
+    site: Site
+    kind: str | None
+    alive: int
+    bytes: int
+    unread_bytes: int
+    mean_bytes: int
+    longest_seconds: float
+
+
+@dataclass(frozen=True)
+class Sentinel:
+    """The uses of an undecoded property that C code took past the methods of an entity."""
+
+    site: Site
+    use: str
+    count: int
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """CPU seconds, from measured costs. ``stock`` and ``lazy`` are without eager entities."""
+
+    note: str
+    stock_seconds: float
+    lazy_seconds: float
+    saved_seconds: float
+    costs_in_microseconds: Costs
+
+
+@dataclass(frozen=True)
+class Report:
+    """The report of a profile that ran for ``seconds``. Lists have the heaviest first."""
+
+    seconds: float
+    backend: str
+    kinds: tuple[Kind, ...]
+    sites: tuple[Reads, ...]
+    wholes: tuple[Whole, ...]
+    held: tuple[Held, ...]
+    sentinels: tuple[Sentinel, ...]
+    estimate: Estimate
+
+    @classmethod
+    def of(cls, counted: Snapshot) -> Report:
+        """Make the report of what was counted between two moments."""
+        from lazyentity._backend import backend
+
+        costs = measure()
+        kinds = _kinds(counted, costs)
+        entities = sum(kind.entities for kind in kinds)
+        received = sum(kind.properties_received for kind in kinds)
+        decoded = sum(kind.properties_decoded for kind in kinds)
+        stock = costs.stock_seconds(entities, received)
+        lazy = costs.lazy_seconds(entities, received, decoded)
+        return cls(
+            seconds=counted.seconds,
+            backend=backend,
+            kinds=kinds,
+            sites=_heaviest(
+                (_reads(site, kind, each) for (site, kind), each in counted.inflows.items()),
+                lambda reads: reads.bytes,
+            ),
+            wholes=_heaviest(
+                (Whole(*key, *_numbers(line)) for key, line in counted.wholes.items()),
+                lambda whole: whole.properties,
+            ),
+            held=_heaviest(_held(counted), lambda held: held.mean_bytes),
+            sentinels=_heaviest(
+                (Sentinel(site, use, line.calls) for (site, use, _), line in _met(counted)),
+                lambda sentinel: sentinel.count,
+            ),
+            estimate=Estimate(ESTIMATE, stock, lazy, stock - lazy, costs),
+        )
+
+    def data(self) -> dict[str, Any]:
+        """Return the report as dicts and lists. A site has its ``file`` and ``line``."""
+        data = dataclasses.asdict(self)
+        for part in ("sites", "wholes", "held", "sentinels"):
+            for one in data[part]:
+                one["site"] = Site(*one["site"])._asdict()
+        return data
+
+    def json(self) -> str:
+        """Return the report as JSON."""
+        return json.dumps(self.data(), indent=2, ensure_ascii=False) + "\n"
+
+
+def _heaviest(lines: Iterable[Any], weight: Callable[[Any], float]) -> tuple[Any, ...]:
+    return tuple(sorted(lines, key=weight, reverse=True))
+
+
+def _numbers(line: Line) -> tuple[int, int]:
+    return line.calls, line.properties
+
+
+def _met(counted: Snapshot) -> Iterable[Any]:
+    return counted.sentinels.items()
+
+
+def _kinds(counted: Snapshot, costs: Costs) -> tuple[Kind, ...]:
+    together: dict[str | None, list[Counts]] = {}
+    for (_, kind), counts in counted.inflows.items():
+        together.setdefault(kind, []).append(counts)
+    return _heaviest(
+        (_kind(kind, counts, costs) for kind, counts in together.items()),
+        lambda kind: kind.bytes + kind.eager_bytes,
+    )
+
+
+def _kind(kind: str | None, several: list[Counts], costs: Costs) -> Kind:
+    names: dict[str, Named] = {}
+    for counts in several:
+        for name, named in counts.names.items():
+            total = names.setdefault(name, Named())
+            total.received += named.received
+            total.read += named.read
+            total.whole += named.whole
+    entities = sum(counts.entities for counts in several)
+    received = sum(named.received for named in names.values())
+    decoded = sum(named.decoded for named in names.values())
+    stock = costs.stock_seconds(entities, received)
+    return Kind(
+        kind=kind,
+        entities=entities,
+        bytes=sum(counts.size for counts in several),
+        eager=sum(counts.eager for counts in several),
+        eager_bytes=sum(counts.eager_size for counts in several),
+        properties_received=received,
+        properties_decoded=decoded,
+        estimated_seconds_saved=stock - costs.lazy_seconds(entities, received, decoded),
+        properties=_heaviest(
+            (Property(name, named.received, named.decoded) for name, named in names.items()),
+            lambda each: each.decoded,
+        ),
+    )
+
+
+def _reads(site: Site, kind: str | None, counts: Counts) -> Reads:
+    usual = usually_read(counts)
+    return Reads(
+        site=site,
+        kind=kind,
+        entities=counts.entities + counts.eager,
+        bytes=counts.size + counts.eager_size,
+        properties_received=sum(named.received for named in counts.names.values()),
+        properties_decoded=sum(named.decoded for named in counts.names.values()),
+        one_by_one=usual if len(usual) > 1 else (),
+        reads=sum(counts.names[name].read for name in usual) if len(usual) > 1 else 0,
+        suggestion=suggest(counts),
+    )
+
+
+def _held(counted: Snapshot) -> Iterable[Held]:
+    for (site, kind), counts in counted.inflows.items():
+        if counts.entities or counts.alive:
+            received = sum(named.received for named in counts.names.values())
+            decoded = sum(min(named.received, named.decoded) for named in counts.names.values())
+            unread = 1 - decoded / received if received else 0.0
+            yield Held(
+                site=site,
+                kind=kind,
+                alive=counts.alive,
+                bytes=counts.alive_size,
+                unread_bytes=round(unread * counts.alive_size),
+                mean_bytes=round(counts.byte_seconds / (counted.seconds or 1.0)),
+                longest_seconds=counts.longest,
+            )

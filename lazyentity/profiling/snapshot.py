@@ -1,0 +1,95 @@
+"""The counts of a profile at one moment, and the difference of two."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from lazyentity.codec.sites import Site
+from lazyentity.codec.tallies import Book, Counts, Line, Named, SentinelKey, WholeKey
+
+_Key = TypeVar("_Key")
+
+InflowKey = tuple[Site, str | None]
+"""The site and the kind."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What a book says at one moment, or the difference of two moments.
+
+    Attributes:
+        seconds: the moment, as of ``time.monotonic()``, or the time between two.
+        inflows: the entities of a kind that a site received.
+        wholes: the operations that decoded several properties at once.
+        sentinels: the uses of the sentinel.
+    """
+
+    seconds: float = 0.0
+    inflows: Mapping[InflowKey, Counts] = field(default_factory=dict)
+    wholes: Mapping[WholeKey, Line] = field(default_factory=dict)
+    sentinels: Mapping[SentinelKey, Line] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, book: Book) -> Snapshot:
+        """Return what a book says now."""
+        return cls(
+            time.monotonic(),
+            {key: inflow.counts() for key, inflow in list(book.inflows.items())},
+            {key: Line(line.calls, line.properties) for key, line in list(book.wholes.items())},
+            {key: Line(line.calls, line.properties) for key, line in list(book.sentinels.items())},
+        )
+
+    def since(self, earlier: Snapshot) -> Snapshot:
+        """Return what was counted after an earlier moment.
+
+        Entities that are still in memory are all there, whenever they arrived.
+        """
+        inflows = {
+            key: _counts_since(counts, earlier.inflows.get(key, Counts()))
+            for key, counts in self.inflows.items()
+        }
+        return Snapshot(
+            self.seconds - earlier.seconds,
+            {key: counts for key, counts in inflows.items() if _is_any(counts)},
+            _lines_since(self.wholes, earlier.wholes),
+            _lines_since(self.sentinels, earlier.sentinels),
+        )
+
+
+def _is_any(counts: Counts) -> bool:
+    return bool(counts.entities or counts.eager or counts.alive or counts.names)
+
+
+def _counts_since(counts: Counts, earlier: Counts) -> Counts:
+    names = {}
+    for name, named in counts.names.items():
+        before = earlier.names.get(name, Named())
+        later = Named(
+            named.received - before.received, named.read - before.read, named.whole - before.whole
+        )
+        if later != Named():
+            names[name] = later
+    return Counts(
+        entities=counts.entities - earlier.entities,
+        size=counts.size - earlier.size,
+        eager=counts.eager - earlier.eager,
+        eager_size=counts.eager_size - earlier.eager_size,
+        alive=counts.alive,
+        alive_size=counts.alive_size,
+        byte_seconds=counts.byte_seconds - earlier.byte_seconds,
+        longest=counts.longest,
+        is_of_models=counts.is_of_models,
+        names=names,
+    )
+
+
+def _lines_since(lines: Mapping[_Key, Line], earlier: Mapping[_Key, Line]) -> dict[_Key, Line]:
+    later = {}
+    for key, line in lines.items():
+        before = earlier.get(key, Line())
+        if line.calls > before.calls:
+            later[key] = Line(line.calls - before.calls, line.properties - before.properties)
+    return later

@@ -1,0 +1,164 @@
+"""The pure backend's counts of a profile: its functions, replaced by ones that count.
+
+:mod:`lazyentity.codec.tallies` keeps the counts. While no profile runs, none of this is in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from google.protobuf.message import DecodeError
+
+from lazyentity.codec import profiled
+from lazyentity.codec.keys import key_message_from_raw
+from lazyentity.codec.profiled import ARRIVAL, while_running
+from lazyentity.codec.undecoded import UNDECODED
+from lazyentity.pure.mapping import LazyMapping
+from lazyentity.pure.responses import EntityBytes
+
+if TYPE_CHECKING:
+    from lazyentity.codec.tallies import Book, Inflow
+
+_stored = dict.__getitem__
+
+
+class Intake:
+    """The entities of one response: they come to the same site.
+
+    Attributes:
+        book: the book that they are counted in.
+    """
+
+    __slots__ = ("_site", "book")
+
+    def __init__(self, book: Book) -> None:
+        self.book = book
+        self._site = book.site()
+
+    def inflow(self, raw: bytes) -> Inflow:
+        """Return the entities of this site that are of the same kind as a serialised one."""
+        return self.book.inflow(self._site, _kind_of(raw))
+
+
+def _kind_of(raw: bytes) -> str | None:
+    try:
+        key = key_message_from_raw(raw)
+    except DecodeError:
+        return None
+    return key.path[-1].kind if key is not None and key.path else None
+
+
+def _intake_of(book: Book, given: Any) -> Intake:
+    return given if given is not None and given.book is book else Intake(book)
+
+
+def count_arrival(entity: Any, intake: Any) -> Any:
+    """Count an entity that was just made, if a profile runs.
+
+    Args:
+        entity: a lazy entity of this backend.
+        intake: that of its response, as this returned it; None for its first entity.
+
+    Returns:
+        The intake for the next entity of the response.
+    """
+    book = profiled.book
+    if book is None:
+        return intake
+    taking = _intake_of(book, intake)
+    raw, shape, _, originals = entity._state
+    if ARRIVAL not in originals:
+        tally = taking.inflow(raw).tally
+        known_shape = None if shape.template is None else shape
+        originals[ARRIVAL] = tally.arrive(shape.ordinals, known_shape, len(raw))
+    return taking
+
+
+def _to_entity(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def to_entity(self: Any) -> Any:
+        entity = original(self)
+        conversion = self.conversion
+        if conversion.eager:
+            _count_eager(self.raw, conversion)
+        else:
+            conversion.intake = count_arrival(entity, conversion.intake)
+        return entity
+
+    return to_entity
+
+
+def _to_stock_entity(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def to_stock_entity(self: Any) -> Any:
+        entity = original(self)
+        _count_eager(self.raw, self.conversion)
+        return entity
+
+    return to_stock_entity
+
+
+def _count_eager(raw: bytes, conversion: Any) -> None:
+    book = profiled.book
+    if book is not None:
+        conversion.intake = _intake_of(book, conversion.intake)
+        conversion.intake.inflow(raw).count_eager(len(raw))
+
+
+def _reading(original: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def __getitem__(self: Any, name: Any, /) -> Any:  # noqa: N807  # its name
+        if _stored(self, name) is not UNDECODED:
+            return original(self, name)
+        value = original(self, name)
+        arrival = self._state[3].get(ARRIVAL)
+        if arrival is not None:
+            arrival.read(name if type(name) is str else str(name))
+        return value
+
+    return __getitem__
+
+
+def _converting(original: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
+    def _convert(self: Any, name: str) -> Any:
+        value = original(self, name)
+        if self._arrival is not None:
+            self._arrival.read(name)
+        return value
+
+    return _convert
+
+
+def _decoding_all(original: Callable[[Any, str], None]) -> Callable[[Any, str], None]:
+    def _decode_all(self: Any, operation: str) -> None:
+        arrival = self._arrival
+        undecoded = [] if arrival is None else self._undecoded()
+        original(self, operation)
+        if undecoded:
+            arrival.read_whole(undecoded, operation)
+
+    return _decode_all
+
+
+def _giving_plain_values(original: Callable[..., Any]) -> Callable[..., Any]:
+    def _plain_values(self: Any, names: Iterable[str], copy: Callable[[Any], Any]) -> Any:
+        arrival = self._arrival
+        if arrival is None:
+            return original(self, names, copy)
+        undecoded = self._undecoded()
+        decoded = [name for name in undecoded if not names or name in names]
+        plain = original(self, names, copy)
+        if decoded and not names:
+            arrival.copied_whole(decoded, "to_dict()")
+        elif decoded:
+            arrival.copied(decoded)
+        return plain
+
+    return _plain_values
+
+
+while_running(EntityBytes, "to_entity", _to_entity)
+while_running(EntityBytes, "to_stock_entity", _to_stock_entity)
+while_running(LazyMapping, "__getitem__", _reading)
+while_running(LazyMapping, "_decode", _reading)
+while_running(LazyMapping, "_convert", _converting)
+while_running(LazyMapping, "_decode_all", _decoding_all)
+while_running(LazyMapping, "_plain_values", _giving_plain_values)

@@ -1,0 +1,101 @@
+"""Counting for a profile of the entities of ``google.appengine.api.datastore``."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from lazyentity.codec import profiled
+from lazyentity.codec.mode import is_eager
+from lazyentity.codec.profiled import while_running
+from lazyentity.codec.tallies import Arrival, Inflow
+from lazyentity.codec.undecoded import UNDECODED
+from lazyentity.patches.appengine import conversion
+from lazyentity.patches.appengine.seams import CLIENT
+
+
+class CountedIndex:
+    """The index of a counted entity: counts the first reading of each property.
+
+    Args:
+        index: the :class:`~lazyentity.pure.entityproto.PropertyIndex` of either backend.
+        arrival: of the entity.
+    """
+
+    __slots__ = ("_arrival", "_counted", "_index")
+
+    def __init__(self, index: Any, arrival: Arrival) -> None:
+        self._index = index
+        self._arrival = arrival
+        self._counted: set[str] = set()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._index, name)
+
+    def value(self, name: str, text: bool) -> Any:
+        """As of the index."""
+        return self._read(name, self._index.value(name, text))
+
+    def contents(self, name: str, refused: int, text: bool) -> Any:
+        """As of the index."""
+        return self._read(name, self._index.contents(name, refused, text))
+
+    def properties(self, name: str) -> list[bytes]:
+        """As of the index."""
+        properties: list[bytes] = self._read(name, self._index.properties(name))
+        return properties
+
+    def _read(self, name: str, read: Any) -> Any:
+        # UNDECODED is followed by another attempt.
+        if read is not UNDECODED and name not in self._counted:
+            self._counted.add(name)
+            self._arrival.read(name)
+        return read
+
+
+def counted_index(pb: Any, index: Any) -> CountedIndex | None:
+    """Count an entity; return its index, which counts; None, if no profile runs.
+
+    Args:
+        pb: the message of the entity.
+        index: its index.
+    """
+    inflow = inflow_of(pb)
+    if inflow is None:
+        return None
+    arrival = inflow.tally.arrive(index.names, _shape_of(index), len(index.raw))
+    return CountedIndex(index, arrival)
+
+
+def inflow_of(pb: Any) -> Inflow | None:
+    """Return the entities that are counted together with one; None, if no profile runs."""
+    book = profiled.book
+    if book is None:
+        return None
+    path = pb.key.path.element
+    return book.inflow(book.site(), path[-1].type if path else None)
+
+
+def _shape_of(index: Any) -> Any:
+    return None if index.shape.template is None else index.shape
+
+
+def _counting(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def _lazy(pb: Any, require_valid_key: Any) -> Any:
+        entity = original(pb, require_valid_key)
+        if entity is None:
+            return None
+        if CLIENT.patch.eager or is_eager():
+            inflow = inflow_of(pb)
+            if inflow is not None:
+                inflow.count_eager(len(entity._index.raw))
+        else:
+            entity._index = counted_index(pb, entity._index) or entity._index
+        return entity
+
+    return _lazy
+
+
+while_running(conversion, "_lazy", _counting)

@@ -1,0 +1,45 @@
+"""Counting for a profile of entities that came as JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lazyentity.patches.rest.properties import Received, ReceivedRaw
+
+if TYPE_CHECKING:
+    from lazyentity.codec.tallies import Arrival, Book
+
+
+class _Counted:
+    """The JSON properties of a counted entity.
+
+    Args:
+        received: the properties.
+        arrival: of the entity.
+    """
+
+    __slots__ = ("_arrival", "_received")
+
+    def __init__(self, received: Received, arrival: Arrival) -> None:
+        self._received = received
+        self._arrival = arrival
+
+    def parsed(self, name: str) -> Any:
+        """As :meth:`~lazyentity.patches.rest.properties.Received.parsed`."""
+        parsed = self._received.parsed(name)
+        self._arrival.read(name)
+        return parsed
+
+
+def count_arrival(entity: Any, book: Book) -> None:
+    """Count an entity of a client of the REST API that was just made.
+
+    Its bytes are those of its serialised properties; none, where these came parsed.
+    """
+    properties = entity.properties
+    received = properties._received
+    size = sum(map(len, received.values())) if type(received) is ReceivedRaw else 0
+    path = getattr(entity.key, "path", None)
+    kind = path[-1].kind if path else None
+    arrival = book.arrive(book.site(), kind, received, None, size)
+    properties._received = _Counted(received, arrival)

@@ -1,0 +1,88 @@
+"""A profile of reads by google-cloud-datastore's clients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from google.cloud import datastore
+
+import lazyentity
+from tests.patches.order_program import COUNT, KIND
+
+
+def _keys(client: Any) -> list[Any]:
+    return [client.key(KIND, number + 1) for number in range(COUNT)]
+
+
+READS: dict[str, Any] = {
+    "get": lambda client: [client.get(_keys(client)[0])],
+    "get_multi": lambda client: client.get_multi(_keys(client)),
+    "fetch": lambda client: [entity for entity in client.query(kind=KIND).fetch()],  # noqa: C416  # a loop, as of an application
+}
+
+
+@pytest.mark.parametrize("activation", ["patch", "wrap"])
+@pytest.mark.parametrize("name", READS)
+def test_reads(client: datastore.Client, activation: str, name: str) -> None:
+    """Entities are counted at the line that asked for them, by kind, with their bytes."""
+    if activation == "patch":
+        lazyentity.patch("datastore")
+    reading = client if activation == "patch" else lazyentity.wrap(client)
+    with lazyentity.profile() as profile:
+        entities = READS[name](reading)
+        for entity in entities:
+            entity["number"], entity["parity"]
+    report = profile.report()
+    (kind,) = report.kinds
+    assert (kind.kind, kind.entities) == (KIND, len(entities))
+    assert kind.bytes == sum(len(lazyentity.raw(entity)) for entity in entities)
+    assert {each.name for each in kind.properties if each.decoded} == {"number", "parity"}
+    (reads,) = report.sites
+    assert reads.site.file == __file__
+    assert reads.suggestion.options == "prefetch=['number', 'parity'], strict=True"
+    assert reads.site.via.startswith("google.")
+
+
+def test_the_options_that_are_suggested_hold(client: datastore.Client) -> None:
+    """Wrapped with them, the query gives what is read, and refuses nothing."""
+
+    def read(query: Any) -> list[Any]:
+        return [(entity["number"], entity["text"]) for entity in query.fetch()]
+
+    with lazyentity.profile() as profile:
+        expected = read(lazyentity.wrap(client.query(kind=KIND)))
+    (reads,) = profile.report().sites
+    suggestion = reads.suggestion
+    assert suggestion.strict
+    wrapped = lazyentity.wrap(
+        client.query(kind=KIND), prefetch=suggestion.prefetch, strict=suggestion.strict
+    )
+    assert read(wrapped) == expected
+
+
+@pytest.mark.parametrize("activation", ["patch", "eager()"])
+def test_stock_entities(client: datastore.Client, activation: str) -> None:
+    lazyentity.patch("datastore", eager=activation == "patch")
+    with lazyentity.profile() as profile:
+        if activation == "patch":
+            client.get_multi(_keys(client))
+        else:
+            with lazyentity.eager():
+                client.get_multi(_keys(client))
+    (kind,) = profile.report().kinds
+    assert (kind.entities, kind.eager, kind.properties) == (0, COUNT, ())
+
+
+def test_a_message_that_came_another_way(client: datastore.Client) -> None:
+    """An entity that is made of a real message is counted, too."""
+    from google.cloud.datastore import helpers
+
+    stock = client.get(_keys(client)[0])
+    message = helpers.entity_to_protobuf(stock)
+    lazyentity.patch("datastore")
+    with lazyentity.profile() as profile:
+        entity = helpers.entity_from_protobuf(message)
+        assert entity["number"] == stock["number"]
+    (kind,) = profile.report().kinds
+    assert (kind.kind, kind.entities, kind.properties_decoded) == (KIND, 1, 1)

@@ -1,0 +1,48 @@
+"""Entities that arrive as those of a response, in each backend."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable
+from typing import Any
+
+from lazyentity import LazyEntity
+from tests.conftest import IMPLEMENTATIONS
+from tests.support.strategies.samples import serialise
+
+FIVE = serialise({"a": 1, "b": "two", "c": 3.0, "d": True, "e": None})
+OTHER = serialise({"a": 1, "z": [1, 2]})
+
+BACKENDS = [name for name in IMPLEMENTATIONS if name in ("pure", "native")]
+
+
+class Response:
+    """The entities of one response, still serialised.
+
+    Args:
+        backend: its name.
+        raws: the serialised entities.
+        eager: whether they become stock entities.
+    """
+
+    def __init__(self, backend: str, raws: Iterable[bytes], *, eager: bool = False) -> None:
+        module = importlib.import_module(f"lazyentity.{backend}.backend")
+        conversion = module.Conversion(IMPLEMENTATIONS[backend], module.stock_from_raw)
+        conversion.eager = eager
+        self._handles = []
+        for raw in raws:
+            handle = module.EntityBytes.__new__(module.EntityBytes)
+            handle._receive(raw, conversion)
+            self._handles.append(handle)
+
+    def entities(self) -> list[Any]:
+        """Convert them."""
+        return [handle.to_entity() for handle in self._handles]
+
+
+def learn(backend: str, *raws: bytes) -> None:
+    """Let a backend keep the names of entities, as it does when they come again."""
+    kind: type[LazyEntity] = IMPLEMENTATIONS[backend]
+    for raw in raws:
+        for _ in range(3):
+            kind.from_bytes(raw)

@@ -1,0 +1,85 @@
+"""``LAZYENTITY_PROFILE``: a report at exit, from each process of a program."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.support.forks import run
+
+PROGRAM = """
+import os
+import sys
+import lazyentity
+assert "google.cloud.datastore" not in sys.modules
+from google.cloud import datastore
+from lazyentity._backend import Conversion, EntityBytes, stock_from_raw
+entity = datastore.Entity(datastore.Key("Kind", 1, project="p"))
+entity.update(dict.fromkeys("abcde", 1))
+raw = lazyentity.raw(entity)
+def read(count):
+    conversion = Conversion(lazyentity.LazyEntity, stock_from_raw)
+    for _ in range(count):
+        handle = EntityBytes.__new__(EntityBytes)
+        handle._receive(raw, conversion)
+        handle.to_entity()["a"]
+read(3)
+if "fork" in sys.argv:
+    child = os.fork()
+    if child == 0:
+        read(2)
+        sys.exit()
+    idle = os.fork()
+    if idle == 0:
+        sys.exit()
+    os.waitpid(child, 0)
+    os.waitpid(idle, 0)
+"""
+
+
+def _profile(value: str, *arguments: str) -> tuple[str, str]:
+    finished = run("-c", PROGRAM, *arguments, LAZYENTITY_PROFILE=value)
+    assert finished.returncode == 0, finished.stderr
+    return finished.stdout, finished.stderr
+
+
+def test_tables_on_the_standard_error_output() -> None:
+    output, errors = _profile("1")
+    assert output == ""
+    assert "3 entities, 3 of 15 properties decoded" in errors
+    assert "Received, by kind" in errors
+
+
+def test_off() -> None:
+    assert _profile("off") == ("", "")
+
+
+def test_files_of_all_processes(tmp_path: Path) -> None:
+    """A child that received something has a file of its own."""
+    path = tmp_path / "profile.json"
+    assert _profile(str(path), "fork") == ("", "")
+    written = {each.name: json.loads(each.read_text()) for each in tmp_path.iterdir()}
+    assert len(written) == 2
+    entities = {name: data["kinds"][0]["entities"] for name, data in written.items()}
+    assert entities.pop("profile.json") == 3
+    assert list(entities.values()) == [2]
+
+
+def test_a_page(tmp_path: Path) -> None:
+    path = tmp_path / "profile.html"
+    assert _profile(str(path)) == ("", "")
+    assert path.read_text().startswith("<!DOCTYPE html>")
+
+
+def test_a_name_that_is_no_file() -> None:
+    _, errors = _profile("yes please")
+    assert "is neither 1 nor a path that ends in .json or .html" in errors
+    assert "3 entities" in errors
+
+
+def test_a_folder_that_is_missing(tmp_path: Path) -> None:
+    """It is said at the start, and at the end the report is not lost."""
+    _, errors = _profile(str(tmp_path / "missing" / "profile.json"))
+    assert "there is no folder" in errors
+    assert "cannot be written" in errors
+    assert "3 entities" in errors

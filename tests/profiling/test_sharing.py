@@ -1,0 +1,130 @@
+"""Profiles under threads, after a fork, and the functions that are replaced meanwhile."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import Any
+
+import pytest
+
+import lazyentity
+from lazyentity.codec import profiled
+from lazyentity.profiling.collection import Profile
+from tests.profiling.receiving import BACKENDS, FIVE, OTHER, Response, learn
+from tests.profiling.test_counting import only
+from tests.support.concurrency import together
+
+THREADS, ROUNDS = 8, 60
+
+
+@pytest.mark.usefixtures("frequent_switches")
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("is_learned", [False, True])
+def test_no_count_is_lost_between_threads(backend: str, is_learned: bool) -> None:
+    if is_learned:
+        learn(backend, FIVE, OTHER)
+
+    def read(_: int) -> None:
+        for _ in range(ROUNDS):
+            for entity in Response(backend, [FIVE, OTHER]).entities():
+                entity["a"]
+                entity.items()
+
+    with lazyentity.profile() as profile:
+        together(THREADS, read)
+    counts = only(profile)
+    assert counts.entities == 2 * THREADS * ROUNDS
+    assert counts.alive == 0
+    read_once = THREADS * ROUNDS
+    assert {name: (named.read, named.whole) for name, named in counts.names.items()} == {
+        "a": (2 * read_once, 0),
+        **dict.fromkeys("bcdez", (0, read_once)),
+    }
+
+
+@pytest.mark.usefixtures("frequent_switches")
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_profiles_begin_and_end_in_threads(backend: str) -> None:
+    """Meanwhile reads go on, and at the end nothing is counted any more."""
+
+    def work(number: int) -> None:
+        for _ in range(20):
+            if number % 2:
+                with lazyentity.profile() as profile:
+                    Response(backend, [FIVE]).entities()
+                assert sum(kind.entities for kind in profile.report().kinds) >= 1
+            else:
+                for entity in Response(backend, [FIVE]).entities():
+                    assert entity["a"] == 1
+
+    together(6, work)
+    assert profiled.book is None
+
+
+def _standing() -> dict[str, Any]:
+    """Return the attributes that a profile replaces."""
+    names = {
+        "lazyentity.pure.mapping": ("LazyMapping",),
+        "lazyentity.pure.responses": ("EntityBytes",),
+        "lazyentity.plain": (),
+    }
+    standing = {}
+    for module_name, classes in names.items():
+        module = importlib.import_module(module_name)
+        for owner in [module, *(getattr(module, name) for name in classes)]:
+            standing[f"{module_name}.{owner.__name__}"] = dict(vars(owner))
+    return standing
+
+
+def test_off_nothing_is_replaced() -> None:
+    before = _standing()
+    with lazyentity.profile():
+        replaced = _standing()
+    assert _standing() == before
+    changed = {
+        name
+        for owner, attributes in before.items()
+        for name, value in attributes.items()
+        if replaced[owner][name] is not value
+    }
+    assert changed >= {"to_entity", "to_stock_entity", "__getitem__", "_decode_all", "_stock"}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_forked_child_counts_for_itself(backend: str) -> None:
+    learn(backend, FIVE)
+    reading, writing = os.pipe()
+    with lazyentity.profile() as profile:
+        Response(backend, [FIVE] * 3).entities()
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                Response(backend, [FIVE] * 2).entities()
+                (kind,) = profile.report().kinds
+                os.write(writing, str(kind.entities).encode())
+                status = 0
+            finally:
+                os._exit(status)
+        assert os.waitpid(child, 0)[1] == 0
+    os.close(writing)
+    with os.fdopen(reading) as answer:
+        assert answer.read() == "2"
+    assert only(profile).entities == 3
+
+
+@pytest.mark.parametrize("call", ["stop", "report"])
+def test_a_profile_that_never_began(call: str) -> None:
+    with pytest.raises(RuntimeError):
+        getattr(Profile(), call)()
+
+
+def test_a_profile_is_used_once() -> None:
+    with lazyentity.profile() as profile, pytest.raises(RuntimeError, match="started before"):
+        profile.start()
+    with pytest.raises(RuntimeError, match="does not run"):
+        profile.stop()
+    assert profiled.book is None
+    assert "lazyentity.profiling.collection" in sys.modules
