@@ -25,7 +25,7 @@ from lazyentity.patches.registry import Seam, modules_holding_any
 if TYPE_CHECKING:
     from lazyentity.codec.tallies import Book
 
-__all__ = ["log_summary", "patch", "patched", "unpatch"]
+__all__ = ["patch", "patched", "unpatch"]
 
 _logger = logging.getLogger("lazyentity")
 

@@ -90,7 +90,7 @@ def test_a_client_that_is_not_installed(
     def missing(plan: run.Plan) -> list[run.Step]:
         raise ImportError("No module named 'google.cloud.ndb'")
 
-    monkeypatch.setattr(run, f"{extra}_steps", missing)
+    monkeypatch.setitem(cli._SUBJECTS, f"--{extra}", (extra, missing, []))
     outcome = invoke(f"--{extra}", "--output", tmp_path / "results.json")
     assert outcome.exit_code == 2
     assert outcome.output == (
