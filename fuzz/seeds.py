@@ -13,7 +13,7 @@ from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.cloud.datastore_v1.types import entity as entity_pb2
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from tests.backends.indexes import SAMPLE
+from tests.backends.indexes import ENTITY_PROTOS, SAMPLE
 from tests.backends.malformed import MALFORMED
 from tests.support.strategies import Grammar, entities, wire
 from tests.support.strategies.samples import PLAIN, RICH
@@ -91,7 +91,7 @@ def _entity(value: wire.Field) -> bytes:
 
 def main() -> None:
     """Replace the corpus."""
-    found = {PLAIN, RICH, SAMPLE, b"", *RESPONSES, *MALFORMED.values()}.union(
+    found = {PLAIN, RICH, SAMPLE, *ENTITY_PROTOS, b"", *RESPONSES, *MALFORMED.values()}.union(
         *map(_drawn, _GRAMMARS)
     )
     for depth in _DEPTHS:

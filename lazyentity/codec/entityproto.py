@@ -10,7 +10,11 @@ Messages:
     An entity as ``repeated bytes`` of its key, its properties and its raw properties, one element
     for each occurrence on the wire.
 ``Names``
+    An entity with the name of each property.
+``Meanings``
     An entity with the name and the meaning of each property.
+``Property``
+    A property with everything but its name. Groups are not looked into.
 """
 
 from __future__ import annotations
@@ -24,35 +28,66 @@ _Field = descriptor_pb2.FieldDescriptorProto
 KEY: Final = 13
 PROPERTY: Final = 14
 RAW_PROPERTY: Final = 15
-_MEANING: Final = 1
-_NAME: Final = 3
 
+_MEANING: Final = ("meaning", 1, _Field.TYPE_INT32)
+_NAME: Final = ("name", 3, _Field.TYPE_BYTES)
 _PACKAGE = "lazyentity.entityproto"
+
+
+def _add(
+    message: descriptor_pb2.DescriptorProto,
+    name: str,
+    number: int,
+    kind: _Field.Type.ValueType,
+    of: str | None = None,
+    *,
+    repeated: bool = False,
+) -> None:
+    label = _Field.LABEL_REPEATED if repeated else _Field.LABEL_OPTIONAL
+    type_name = None if of is None else f".{_PACKAGE}.{of}"
+    message.field.add(name=name, number=number, type=kind, type_name=type_name, label=label)
+
+
+def _add_entity(
+    file: descriptor_pb2.FileDescriptorProto,
+    name: str,
+    *fields: tuple[str, int, _Field.Type.ValueType],
+) -> None:
+    """Add a message of an entity whose properties have some of their fields."""
+    entity = file.message_type.add(name=name)
+    made = entity.nested_type.add(name="Property")
+    for field in fields:
+        _add(made, *field)
+    of = f"{name}.Property"
+    _add(entity, "property", PROPERTY, _Field.TYPE_MESSAGE, of, repeated=True)
+    _add(entity, "raw_property", RAW_PROPERTY, _Field.TYPE_MESSAGE, of, repeated=True)
 
 
 def _derive() -> descriptor_pool.DescriptorPool:
     file = descriptor_pb2.FileDescriptorProto(
         name="lazyentity/entityproto.proto", package=_PACKAGE, syntax="proto2"
     )
-    fields = {"key": KEY, "property": PROPERTY, "raw_property": RAW_PROPERTY}
     parts = file.message_type.add(name="Parts")
-    for name, number in fields.items():
-        parts.field.add(
-            name=name, number=number, type=_Field.TYPE_BYTES, label=_Field.LABEL_REPEATED
-        )
-    names = file.message_type.add(name="Names")
-    named = names.nested_type.add(name="Property")
-    optional = _Field.LABEL_OPTIONAL
-    named.field.add(name="meaning", number=_MEANING, type=_Field.TYPE_INT32, label=optional)
-    named.field.add(name="name", number=_NAME, type=_Field.TYPE_BYTES, label=optional)
-    for name in ("property", "raw_property"):
-        names.field.add(
-            name=name,
-            number=fields[name],
-            type=_Field.TYPE_MESSAGE,
-            type_name=f".{_PACKAGE}.Names.Property",
-            label=_Field.LABEL_REPEATED,
-        )
+    _add(parts, "key", KEY, _Field.TYPE_BYTES, repeated=True)
+    _add(parts, "property", PROPERTY, _Field.TYPE_BYTES, repeated=True)
+    _add(parts, "raw_property", RAW_PROPERTY, _Field.TYPE_BYTES, repeated=True)
+    _add_entity(file, "Names", _NAME)
+    _add_entity(file, "Meanings", _MEANING, _NAME)
+
+    single = file.message_type.add(name="Property")
+    _add(single, *_MEANING)
+    _add(single, "meaning_uri", 2, _Field.TYPE_BYTES)
+    _add(single, "multiple", 4, _Field.TYPE_BOOL)
+    _add(single, "value", 5, _Field.TYPE_MESSAGE, "Value")
+    value = file.message_type.add(name="Value")
+    _add(value, "integer", 1, _Field.TYPE_INT64)
+    _add(value, "boolean", 2, _Field.TYPE_BOOL)
+    _add(value, "string", 3, _Field.TYPE_BYTES)
+    _add(value, "double", 4, _Field.TYPE_DOUBLE)
+    for name, number in (("Point", 5), ("User", 8), ("Reference", 12)):
+        value.nested_type.add(name=name)
+        _add(value, name.lower(), number, _Field.TYPE_GROUP, f"Value.{name}")
+
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
     return pool
@@ -67,3 +102,5 @@ def _message(name: str) -> Any:
 
 Parts = _message("Parts")
 Names = _message("Names")
+Meanings = _message("Meanings")
+Property = _message("Property")

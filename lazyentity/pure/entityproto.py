@@ -12,16 +12,24 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
-from lazyentity.codec.entityproto import Names, Parts
+from lazyentity.codec.entityproto import Meanings, Names, Parts, Property
 from lazyentity.codec.forms import PROPERTY_TAG, RAW_PROPERTY_TAG, form_of
 from lazyentity.codec.undecoded import UNDECODED, undecoded_template
 from lazyentity.pure.index import Split, empty_split, keeper
 from lazyentity.pure.shapes import EMPTY, Shape, known_shape, new_shape
 
 _parse_names = Names.FromString
+_parse_meanings = Meanings.FromString
 _parse_parts = Parts.FromString
+_parse_property = Property.FromString
 
 _keep = keeper(32)
+
+_PLAIN = frozenset((bool, bytes, float, int))
+
+# Clients refuse empty names and those that are longer than 1500 bytes when they read a value. A
+# character has at most four.
+_LONGEST_NAME = 1500 // 4
 
 
 class PropertyIndex:
@@ -59,15 +67,17 @@ class PropertyIndex:
         """
         try:
             parsed = _parse_names(raw)
-            properties = [*parsed.property, *parsed.raw_property]
-            names = tuple([each.name.decode() for each in properties])
-        except (DecodeError, UnicodeDecodeError):
+        except DecodeError:
             return None
-        if "" in names and not all(each.HasField("name") for each in properties):
+        # The names, one after the other.
+        parsed.DiscardUnknownFields()
+        signature = parsed.SerializeToString()
+        shape = known_shape(signature) or _learn(signature, parsed)
+        if shape is None:
             return None
         made = cls()
         made.raw = raw
-        made.shape = known_shape(names) or new_shape(names, names)
+        made.shape = shape
         return made
 
     @property
@@ -89,9 +99,7 @@ class PropertyIndex:
         return [properties[ordinal] for ordinal in self._ordinals_of(name)]
 
     def value(self, name: str, text: bool) -> Any:
-        """Return the value of a name, if the backend itself can make it.
-
-        The native backend makes values without a meaning and lists of them.
+        """Return the value of a name, if it is plain: one without a meaning, or a list of these.
 
         Args:
             name: of a property.
@@ -101,7 +109,21 @@ class PropertyIndex:
             An int, float, bool, str or bytes, None, or a list of these. ``UNDECODED`` in all other
             cases, malformed ones too: :meth:`properties` are to be converted.
         """
-        return UNDECODED
+        if not 0 < len(name) <= _LONGEST_NAME:
+            return UNDECODED
+        properties = self.properties(name)
+        values = []
+        for raw in properties:
+            parsed = _parsed(raw)
+            if parsed is None or parsed.HasField("meaning") or parsed.HasField("meaning_uri"):
+                return UNDECODED
+            value = _plain(parsed.value, text)
+            if value is UNDECODED:
+                return UNDECODED
+            if not parsed.multiple:
+                return value if len(properties) == 1 else UNDECODED
+            values.append(value)
+        return values or UNDECODED
 
     def contents(self, name: str, refused: int, text: bool) -> Any:
         """Return the one value of a name, whatever it means, if the backend itself can make it.
@@ -115,7 +137,13 @@ class PropertyIndex:
             An int, float, bool, str or bytes, or None; ``UNDECODED`` as for :meth:`value`, and if
             the name comes several times.
         """
-        return UNDECODED
+        properties = self.properties(name)
+        if len(properties) != 1 or not 0 < len(name) <= _LONGEST_NAME:
+            return UNDECODED
+        parsed = _parsed(properties[0])
+        if parsed is None or parsed.HasField("meaning_uri") or parsed.meaning == refused:
+            return UNDECODED
+        return _plain(parsed.value, text)
 
     def raw_names(self) -> frozenset[str]:
         """Return the names that occur in ``raw_property``."""
@@ -123,7 +151,7 @@ class PropertyIndex:
 
     def has_meaning(self, number: int) -> bool:
         """Whether any property has a meaning, given as a number of the enumeration."""
-        parsed = _parse_names(self.raw)
+        parsed = _parse_meanings(self.raw)
         return any(
             each.meaning == number
             for properties in (parsed.property, parsed.raw_property)
@@ -195,3 +223,39 @@ class PropertyIndex:
                 split.kept = True
                 _keep(split)
         return parts
+
+
+def _learn(signature: bytes, parsed: Any) -> Shape | None:
+    """Return the shape of an entity, given its names as a message; None, if one is not a name."""
+    properties = [*parsed.property, *parsed.raw_property]
+    try:
+        names = tuple([each.name.decode() for each in properties])
+    except UnicodeDecodeError:
+        return None
+    if "" in names and not all(each.HasField("name") for each in properties):
+        return None
+    return new_shape(signature, names)
+
+
+def _parsed(raw: bytes) -> Any:
+    """Parse a serialised property; None, if it is malformed."""
+    try:
+        return _parse_property(raw)
+    except DecodeError:
+        return None
+
+
+def _plain(message: Any, text: bool) -> Any:
+    """Return the value that a message has, if it is a plain one."""
+    fields = message.ListFields()
+    if not fields:
+        return None
+    value = fields[0][1]
+    if len(fields) > 1 or type(value) not in _PLAIN:
+        return UNDECODED
+    if text and type(value) is bytes:
+        try:
+            return value.decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError:
+            return UNDECODED
+    return value

@@ -120,8 +120,11 @@ def test_damaged_bytes(raw: bytes) -> None:
     assert_same_index(raw)
 
 
+@pytest.mark.parametrize("index_type", INDEXES)
 @given(name=names.filter(bool), value=values, multiple=st.booleans(), text=st.booleans())
-def test_plain_values(name: bytes, value: bytes, multiple: bool, text: bool) -> None:
+def test_plain_values(
+    index_type: Any, name: bytes, value: bytes, multiple: bool, text: bool
+) -> None:
     raw = field(PROPERTY, field(3, name) + bytes([0x20, multiple]) + field(5, value))
     expected: Any = {
         b"": None,
@@ -130,7 +133,7 @@ def test_plain_values(name: bytes, value: bytes, multiple: bool, text: bool) -> 
         b"\x1a\x01x": "x" if text else b"x",
         b"\x21abcdefgh": 8.540883223036124e194,
     }.get(value, UNDECODED)
-    found = NATIVE.of(raw).value(name.decode(), text)
+    found = index_type.of(raw).value(name.decode(), text)
     if expected is UNDECODED:
         assert found is UNDECODED
     else:
@@ -138,17 +141,18 @@ def test_plain_values(name: bytes, value: bytes, multiple: bool, text: bool) -> 
         assert type(found[0] if multiple else found) is type(expected)
 
 
+@pytest.mark.parametrize("index_type", INDEXES)
 @given(
     meaning=st.sampled_from([b"", b"\x08\x0f", b"\x08\x18"]),
     uri=st.sampled_from([b"", field(2, b"ZLIB")]),
     value=values,
     text=st.booleans(),
 )
-def test_contents(meaning: bytes, uri: bytes, value: bytes, text: bool) -> None:
+def test_contents(index_type: Any, meaning: bytes, uri: bytes, value: bytes, text: bool) -> None:
     """They are the value without a meaning, unless it is the one that is refused."""
     plain = field(3, b"a") + b"\x20\x00" + field(5, value)
-    expected = NATIVE.of(field(PROPERTY, plain)).value("a", text)
-    found = NATIVE.of(field(PROPERTY, meaning + uri + plain)).contents("a", 24, text)
+    expected = index_type.of(field(PROPERTY, plain)).value("a", text)
+    found = index_type.of(field(PROPERTY, meaning + uri + plain)).contents("a", 24, text)
     if uri or meaning == b"\x08\x18" or expected is UNDECODED:
         assert found is UNDECODED
     else:
