@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from typing import Any
 
-from google.appengine.ext.ndb import eventloop, tasklets, utils
+from google.appengine.ext.ndb import context, eventloop, tasklets, utils
 
 from lazyentity.patches.appengine.ndb.debugging import Text
 from lazyentity.patches.appengine.ndb.originals import is_own
+from lazyentity.patches.registry import is_of
 
 
 def add(original: Callable[..., Any], is_active: Callable[[], bool]) -> Callable[..., Any]:
@@ -30,19 +32,39 @@ def add(original: Callable[..., Any], is_active: Callable[[], bool]) -> Callable
         if not is_active():
             return original(self, arg, options)
         future = tasklets.Future(Text("{}.add({}, {})".format, self, arg, options))
-        queues = self._queues
-        calls = queues.get(options)
-        if calls is None:
-            utils.logging_debug(
-                "AutoBatcher(%s): creating new queue for %r", self._todo_tasklet.__name__, options
-            )
-            if not queues:
-                eventloop.add_idle(self._on_idle)
-            calls = queues[options] = []
-        calls.append((future, arg))
-        if len(calls) >= self._limit:
-            del queues[options]
-            self.run_queue(options, calls)
-        return future
+        return enqueue(self, future, arg, options)
 
     return add
+
+
+def adds_by_own() -> bool:
+    """Say whether batches are added to by :func:`add`, and nobody wrapped that."""
+    return is_of(sys.modules[__name__], context.AutoBatcher.add)
+
+
+def enqueue(batcher: Any, future: Any, arg: Any, options: Any) -> Any:
+    """Add a call to a batch.
+
+    Args:
+        batcher: an ``AutoBatcher``.
+        future: that of the call.
+        arg: the argument of the call.
+        options: those of the batch.
+
+    Returns:
+        The future.
+    """
+    queues = batcher._queues
+    calls = queues.get(options)
+    if calls is None:
+        utils.logging_debug(
+            "AutoBatcher(%s): creating new queue for %r", batcher._todo_tasklet.__name__, options
+        )
+        if not queues:
+            eventloop.add_idle(batcher._on_idle)
+        calls = queues[options] = []
+    calls.append((future, arg))
+    if len(calls) >= batcher._limit:
+        del queues[options]
+        batcher.run_queue(options, calls)
+    return future

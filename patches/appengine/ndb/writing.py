@@ -9,10 +9,14 @@ from bisect import bisect
 from collections.abc import Callable
 from typing import Any
 
+from google.appengine.ext.ndb import model
+
 from lazyentity.codec.undecoded import UNDECODED
+from lazyentity.patches import registry
 from lazyentity.patches.appengine.messages import EntityProto
 from lazyentity.patches.appengine.ndb.forms import writing_of
 from lazyentity.patches.appengine.ndb.values import LazyValues
+from lazyentity.patches.registry import is_of
 
 
 def prepare_for_put(original: Callable[[Any], None], entity: Any) -> None:
@@ -80,3 +84,40 @@ def to_pb(
         properties[name]._serialize(entity, pb, projection=entity._projection)
     pb.MergeFromString(values._index.fields(unread[merged:]))
     return pb
+
+
+def serialised(entity: Any) -> bytes:
+    """Serialise a model for memcache, without its key.
+
+    Args:
+        entity: a model.
+
+    Raises:
+        As ``Model._to_pb``.
+    """
+    as_it_came = _as_it_came(entity)
+    if as_it_came is not None:
+        return as_it_came
+    raw: bytes = entity._to_pb(set_key=False).SerializePartialToString()
+    return raw
+
+
+def _as_it_came(entity: Any) -> bytes | None:
+    """Return the properties of a model of which none was read, if ndb would write them so."""
+    values = entity._values
+    if type(values) is not LazyValues or not _writes_by_own(entity):
+        return None
+    writing = writing_of(entity)
+    if writing is None or writing.has_required or set(map(id, dict.values(values))) != _ONLY_UNREAD:
+        return None
+    kept = writing.kept(values._index)
+    return None if kept.others else values._index.fields(kept.names)
+
+
+_ONLY_UNREAD = {id(UNDECODED)}
+
+
+def _writes_by_own(entity: Any) -> bool:
+    """Say whether a model is written by :func:`to_pb`, and nobody wrapped that."""
+    method = type(entity)._to_pb
+    return method is model.Model._to_pb and is_of(registry, method) and "_to_pb" not in vars(entity)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -23,6 +23,7 @@ from tests.patches.appengine.ndb.handmade import (
     everything,
 )
 from tests.patches.appengine.ndb.pairs import fixed_now, is_lazy
+from tests.patches.appengine.ndb.services import fresh, lazily
 from tests.patches.appengine.ndb.snapshots import snapshot
 from tests.support.concurrency import together
 from tests.support.snapshots import outcome
@@ -47,23 +48,6 @@ def store() -> None:
             Anything(id=2, place=home),
         ]
     )
-
-
-def fresh() -> Any:
-    """Enter a context that has nothing cached."""
-    made = context.Context(model.make_connection())
-    tasklets.set_context(made)
-    return made
-
-
-@contextmanager
-def lazily() -> Iterator[None]:
-    """Have reads lazy inside."""
-    lazyentity.patch("appengine", strict=True)
-    try:
-        yield
-    finally:
-        lazyentity.unpatch("appengine")
 
 
 def cached() -> Any:
@@ -288,9 +272,9 @@ def test_texts_for_debugging() -> None:
         try:
             pending = ndb.Key("Person", 1).get_async()
             batched = tasklets.get_context()._memcache_get_batcher.add("key", (False, "", None))
-            # The innermost function of a batch is not ndb's.
+            # The innermost functions are not ndb's.
             texts = [text.partition(" for ")[2] for text in (repr(pending), repr(batched))]
-            dumped = pending.dump().splitlines()[1:], batched.dump().splitlines()[2:]
+            dumped = [future.dump().splitlines()[2:] for future in (pending, batched)]
             outcome(fail().get_result)
             return texts, dumped, handler.texts
         finally:
