@@ -208,10 +208,12 @@ def old_references(seams: list[Seam]) -> list[tuple[Seam, list[str]]]:
     if not seams:
         return []
     # Of all of them at once: looking for references takes most of the time of patching.
-    found = modules_holding_any({id(seam.original) for seam in seams})
+    # Of a static method, modules hold the function.
+    originals = {seam: id(getattr(seam.original, "__func__", seam.original)) for seam in seams}
+    found = modules_holding_any(originals.values())
     holders = (
-        (seam, [name for name in found.get(id(seam.original), ()) if name != seam.module])
-        for seam in seams
+        (seam, [name for name in found.get(original, ()) if name != seam.module])
+        for seam, original in originals.items()
     )
     return [(seam, names) for seam, names in holders if names]
 

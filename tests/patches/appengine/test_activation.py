@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -62,6 +64,7 @@ def test_an_unsupported_version_is_left_alone(monkeypatch: pytest.MonkeyPatch) -
     assert len(told) == 1
     assert "is not supported (supported: >=9.8,<9.9)" in told[0]
     assert lazyentity.patched() == ()
+    assert not any(part.patch.active for part in CLIENT.with_parts())
     with pytest.raises(RuntimeError, match="not supported"):
         lazyentity.patch("appengine", strict=True)
 
@@ -87,6 +90,15 @@ def test_a_conversion_replaced_before_stays_in_charge(monkeypatch: pytest.Monkey
         assert any("stays in charge" in str(each.message) for each in caught)
     finally:
         lazyentity.unpatch("appengine")
+
+
+def test_modules_that_hold_the_conversion_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    module: Any = ModuleType("holder")
+    module.from_pb = datastore.Entity._FromPb
+    monkeypatch.setitem(sys.modules, "holder", module)
+    with pytest.warns(RuntimeWarning, match=r"patched too late.*Entity\._FromPb.*holder"):
+        lazyentity.patch("appengine", strict=True)
+    lazyentity.unpatch("appengine")
 
 
 @pytest.mark.usefixtures("patched")

@@ -109,7 +109,16 @@ def test_functions_on_entities_refuse_models() -> None:
     lazyentity.patch("appengine", strict=True)
     try:
         model = db.model_from_protobuf(raw_entity("Animal", legs=4))
-        for function in (lazyentity.raw, lazyentity.decoded, lazyentity.materialize):
+        functions: list[Any] = [
+            lazyentity.raw,
+            lazyentity.decoded,
+            lazyentity.materialize,
+            lazyentity.prefetch,
+            lazyentity.to_dict,
+            lambda refused: lazyentity.detach([refused]),
+            lazyentity.wrap,
+        ]
+        for function in functions:
             with pytest.raises(TypeError, match="Animal"):
                 function(model)
         assert lazyentity.decoded(model._entity) == ()

@@ -64,6 +64,46 @@ def test_is_taken_back() -> None:
     assert snapshot(lazy) == snapshot(stock_model(raw))
 
 
+def test_the_kill_switch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAZYENTITY_DISABLE", "1")
+    lazyentity.patch("appengine")
+    assert not is_lazy(converted(serialised(everything())))
+
+
+def test_eager_mode() -> None:
+    """Of the process, and inside eager()."""
+    raw = serialised(everything())
+    lazyentity.patch("appengine", strict=True, eager=True)
+    try:
+        assert not is_lazy(converted(raw))
+        lazyentity.patch("appengine", strict=True)
+        assert is_lazy(converted(raw))
+        with lazyentity.eager():
+            assert not is_lazy(converted(raw))
+    finally:
+        lazyentity.unpatch("appengine")
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lazyentity.raw,
+        lazyentity.materialize,
+        lazyentity.decoded,
+        lazyentity.prefetch,
+        lazyentity.to_dict,
+        lambda entity: lazyentity.detach([entity]),
+        lazyentity.wrap,
+    ],
+)
+def test_functions_on_entities_refuse_models(function: Any) -> None:
+    """And leave them unread."""
+    made = lazy_model(serialised(everything()))
+    with pytest.raises(TypeError, match="Everything"):
+        function(made)
+    assert list(made._values) == made._values._undecoded()
+
+
 @pytest.mark.parametrize("holder", [model.Model, polymodel.PolyModel])
 def test_a_conversion_replaced_before_stays_in_charge(
     holder: Any, monkeypatch: pytest.MonkeyPatch
