@@ -265,17 +265,22 @@ cdef class PropertyIndex:
 
     def fields(self, names):
         """As :meth:`lazyentity.pure.entityproto.PropertyIndex.fields`."""
-        cdef Bytes base = <Bytes>PyBytes_AS_STRING(self.raw)
-        cdef Bytes at
-        cdef Bytes end
-        cdef Bytes start
-        found = []
+        cdef PyObject* ordinal
+        cdef bint are_single = len(self.shape._ordinals) == self.shape.count
+        cdef Bytes start = NULL  # of properties that follow each other
+        cdef Bytes end = NULL
+        cdef list found = []
         for name in names:
-            for ordinal in _ordinals_of(self, name):
-                start = base + self._entries[<Py_ssize_t>ordinal] - 1
-                _span(self, ordinal, &at, &end)
-                found.append(PyBytes_FromStringAndSize(<const char*>start, end - start))
-        return b"".join(found)
+            if are_single and type(name) is str:
+                ordinal = PyDict_GetItemWithError(self.shape._ordinals, name)
+                if ordinal != NULL:
+                    _add_field(self, <Py_ssize_t>(<object>ordinal), &start, &end, found)
+                continue
+            for each in _ordinals_of(self, name):
+                _add_field(self, each, &start, &end, found)
+        if start != NULL:
+            found.append(PyBytes_FromStringAndSize(<const char*>start, end - start))
+        return found[0] if len(found) == 1 else b"".join(found)
 
     def forms(self):
         """As :meth:`lazyentity.pure.entityproto.PropertyIndex.forms`."""
@@ -319,6 +324,22 @@ cdef inline void _span(PropertyIndex index, Py_ssize_t ordinal, Bytes* at, Bytes
     cdef Bytes base = <Bytes>PyBytes_AS_STRING(index.raw)
     at[0] = end[0] = base + index._entries[ordinal]
     read_length(at, base + PyBytes_GET_SIZE(index.raw), end)
+
+
+cdef inline int _add_field(
+    PropertyIndex index, Py_ssize_t ordinal, Bytes* start, Bytes* end, list found
+) except -1:
+    # Adds a property with its tag to those from start to end, or puts these into the list.
+    cdef Bytes at
+    cdef Bytes at_end
+    cdef Bytes tag = <Bytes>PyBytes_AS_STRING(index.raw) + index._entries[ordinal] - 1
+    _span(index, ordinal, &at, &at_end)
+    if tag != end[0]:
+        if start[0] != NULL:
+            found.append(PyBytes_FromStringAndSize(<const char*>start[0], end[0] - start[0]))
+        start[0] = tag
+    end[0] = at_end
+    return 0
 
 
 cdef inline void _name(

@@ -6,6 +6,7 @@ form is one that ndb would write for it need not be read to be written.
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -157,13 +158,29 @@ class Kept(NamedTuple):
 
     Attributes:
         names: of the former, in order.
-        stored: the same names in ``_values``.
+        by_stored: the same names, by those in ``_values``.
         others: the names of the others, in order.
     """
 
     names: list[str]
-    stored: list[bytes]
+    by_stored: dict[bytes, str]
     others: list[str]
+
+    def without(self, read: list[bytes]) -> tuple[list[str], list[str]]:
+        """Return names and others, with some of the former among the latter.
+
+        Args:
+            read: the names in ``_values`` of those, and perhaps of others.
+        """
+        names, others = self.names, self.others
+        if read:
+            names, others = names.copy(), others.copy()
+            for stored in read:
+                name = self.by_stored.get(stored)
+                if name is not None:
+                    del names[bisect_left(names, name)]
+                    insort(others, name)
+        return names, others
 
 
 class Writing:
@@ -216,8 +233,8 @@ class Writing:
         kept = self._kept.get(forms)
         if kept is None:
             names = sorted(self._find_kept(index, forms)) if self._is_own else []
-            stored = [name.encode() for name in names]
-            kept = Kept(names, stored, sorted(self._all.difference(names)))
+            by_stored = {name.encode(): name for name in names}
+            kept = Kept(names, by_stored, sorted(self._all.difference(names)))
             self._kept.keep(forms, kept, len(forms) + 200 * len(self._all))
         return kept
 

@@ -13,9 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from google.appengine.api import memcache, namespace_manager
-from google.appengine.api.datastore import _GetConnection as _connection
-from google.appengine.api.datastore import _SetConnection as _set_connection
+from google.appengine.api import datastore, memcache, namespace_manager
 from google.appengine.datastore import datastore_rpc
 from google.appengine.ext.ndb import context, eventloop, model, tasklets, utils
 from google.protobuf.message import DecodeError
@@ -24,6 +22,7 @@ from lazyentity.patches.appengine.messages import EntityProto
 from lazyentity.patches.appengine.ndb.contexts import adds_by_own, enqueue
 from lazyentity.patches.appengine.ndb.debugging import Text
 from lazyentity.patches.appengine.ndb.originals import ORIGINALS, is_own
+from lazyentity.patches.appengine.ndb.resuming import enter, thread_state
 from lazyentity.patches.appengine.ndb.writing import serialised
 from lazyentity.patches.registry import is_of
 
@@ -129,7 +128,7 @@ class Get(tasklets.Future):  # type: ignore[misc]  # as above
         self._key = key
         self._options = options
         self._context = tasklets.get_context()
-        self._caller = namespace_manager.get_namespace(), _connection()
+        self._caller = namespace_manager.get_namespace(), datastore._GetConnection()
         eventloop.queue_call(None, self._go_on, self._begin)
 
     # Each step ends with a call to wait for, or with _end_later(). A step that an application's
@@ -137,19 +136,19 @@ class Get(tasklets.Future):  # type: ignore[misc]  # as above
 
     def _go_on(self, step: _Function, *args: Any) -> None:
         """Run a step in the context, namespace and connection of the caller, as a tasklet."""
-        saved = tasklets.get_context(), namespace_manager.get_namespace(), _connection()
+        saved = thread_state()
         own = self._context, *self._caller
         if own != saved:
-            _enter(own)
+            enter(own)
         try:
             step(*args)
         except Exception as error:  # noqa: BLE001  # the future has it
             self._fail_later(error, error.__traceback__)
         finally:
-            own = tasklets.get_context(), namespace_manager.get_namespace(), _connection()
+            own = thread_state()
             self._context, self._caller = own[0], own[1:]
             if own != saved:
-                _enter(saved)
+                enter(saved)
 
     def _begin(self) -> None:
         ctx, key = self._of, self._key
@@ -328,11 +327,3 @@ class Get(tasklets.Future):  # type: ignore[misc]  # as above
             step(call._result)
         except Exception as failure:  # noqa: BLE001  # the future has it
             self._fail_later(failure, failure.__traceback__)
-
-
-def _enter(state: tuple[Any, ...]) -> None:
-    """Make a context, a namespace and a connection those of the thread."""
-    ctx, namespace, connection = state
-    tasklets.set_context(ctx)
-    namespace_manager.set_namespace(namespace)
-    _set_connection(connection)

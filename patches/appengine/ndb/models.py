@@ -36,6 +36,7 @@ _Function = Callable[..., Any]
 _MEANING = bytes((0x08, INDEX_VALUE))
 """A property with that meaning begins with these bytes, as protobuf writes it."""
 
+_ModelKey = model.ModelKey
 _new = object.__new__
 _new_values: Any = dict.__new__
 _found = dict.get
@@ -53,6 +54,9 @@ def property_get(original: _Function, _is_active: Callable[[], bool]) -> _Functi
 
     @functools.wraps(original)
     def __get__(self: Any, entity: Any, unused_cls: Any = None) -> Any:  # noqa: N807  # its name
+        if type(self) is _ModelKey and entity is not None:
+            # ndb itself reads keys often; they are not among the values.
+            return self._get_value(entity)
         values = getattr(entity, "_values", None)
         if type(values) is not LazyValues:
             return original(self, entity, unused_cls)

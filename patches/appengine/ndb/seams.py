@@ -15,6 +15,7 @@ _CONTEXT = f"{_PACKAGE}.context"
 _KEY = f"{_PACKAGE}.key"
 _MODEL = f"{_PACKAGE}.model"
 _POLYMODEL = f"{_PACKAGE}.polymodel"
+_TASKLETS = f"{_PACKAGE}.tasklets"
 _UTILS = f"{_PACKAGE}.utils"
 
 PART: Final = Client(
@@ -28,6 +29,11 @@ PART: Final = Client(
         Seam(_MODEL, "Model._prepare_for_put", calling("appengine.ndb.writing", "prepare_for_put")),
         Seam(_CONTEXT, "AutoBatcher.add", replacing("appengine.ndb.contexts", "add")),
         Seam(_CONTEXT, "Context.get", replacing("appengine.ndb.gets", "get")),
+        Seam(
+            _TASKLETS,
+            "Future._help_tasklet_along",
+            replacing("appengine.ndb.resuming", "help_tasklet_along"),
+        ),
         Seam(_UTILS, "get_stack", replacing("appengine.ndb.debugging", "get_stack")),
         Seam(_UTILS, "gen_info", replacing("appengine.ndb.debugging", "gen_info")),
         Seam(_KEY, "Key.__eq__", replacing("appengine.ndb.keys", "eq")),
@@ -87,19 +93,24 @@ PART: Final = Client(
             "Property._serialize",
         ),
         _POLYMODEL: ("PolyModel._class_map",),
-        f"{_PACKAGE}.tasklets": (
+        _TASKLETS: (
             "Future._callbacks",
             "Future._context",
             "Future._done",
             "Future._exception",
-            "Future._help_tasklet_along",
+            "Future._geninfo",
             "Future._immediate_callbacks",
             "Future._info",
             "Future._next",
+            "Future._on_future_completion",
+            "Future._on_rpc_completion",
             "Future._result",
             "Future._traceback",
             "Future._where",
+            "_flow_exceptions",
+            "_is_generator",
+            "_state",
         ),
-        "google.appengine.api.datastore": ("_GetConnection", "_SetConnection"),
+        "google.appengine.api.datastore": ("_GetConnection", "_SetConnection", "_thread_local"),
     },
 )

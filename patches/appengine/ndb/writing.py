@@ -62,14 +62,7 @@ def to_pb(
         return original(entity, pb, allow_partial, set_key)
     if not allow_partial and writing.has_required:
         entity._check_initialized()
-    unread, others = kept.names, kept.others
-    undecoded = {stored for stored, value in dict.items(values) if value is UNDECODED}
-    if len(undecoded) < len(values._plan.template):
-        pairs = zip(kept.names, kept.stored, strict=True)
-        read = [name for name, stored in pairs if stored not in undecoded]
-        were_read = frozenset(read)
-        unread = [name for name in unread if name not in were_read]
-        others = sorted([*others, *read])
+    unread, others = kept.without(_read(values))
     pb = EntityProto()
     if set_key:
         entity._key_to_pb(pb)
@@ -84,6 +77,16 @@ def to_pb(
         properties[name]._serialize(entity, pb, projection=entity._projection)
     pb.MergeFromString(values._index.fields(unread[merged:]))
     return pb
+
+
+def _read(values: LazyValues) -> list[bytes]:
+    """Return the stored names of the values that were read, assigned or deleted."""
+    template = values._plan.template
+    read = [stored for stored, value in dict.items(values) if value is not UNDECODED]
+    known = sum(stored in template for stored in read)
+    if len(values) - len(read) + known < len(template):
+        read += [stored for stored in template if stored not in values]
+    return read
 
 
 def serialised(entity: Any) -> bytes:
