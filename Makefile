@@ -24,7 +24,7 @@ BIN := $(abspath $(VENV))/bin
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help venv bench results test lint types pytest upstream emulator test-adapters-lowest test-emulator \
-	test-caches test-names test-client fuzz fuzz-operations fuzz-responses fuzz-calls fuzz-all dist clean
+	test-caches test-names test-client docs tables fuzz fuzz-operations fuzz-responses fuzz-calls fuzz-all dist clean
 
 help: ## list the targets
 	@echo "make TARGET [PYTHON=python3.12] [VENV=.venv]"
@@ -34,16 +34,15 @@ bench: venv ## the demonstration, then the quick microbenchmark
 	$(BIN)/python -m lazyentity demo
 	$(BIN)/python -m lazyentity.bench --quick
 
-results: venv ## measure for the README, about half an hour on a quiet machine: bench/results/ and its tables
+results: venv ## measure for the documentation, half an hour on a quiet machine: bench/results/ and its tables
 	LAZYENTITY_BACKEND=native $(BIN)/python -m lazyentity.bench \
 		--output bench/results/native.json --plot bench/results/native.svg
 	LAZYENTITY_BACKEND=pure $(BIN)/python -m lazyentity.bench --quick --output bench/results/pure.json
 	LAZYENTITY_BACKEND=native $(BIN)/python -m lazyentity.bench --ndb --output bench/results/ndb.json
-	$(update_readme) bench/results/native.json
-	$(update_readme) bench/results/ndb.json --section ndb-benchmark-table --compact
-	$(update_readme) bench/results/pure.json --section pure-benchmark-table --compact
+	$(MAKE) tables
 
-update_readme = $(BIN)/python -m lazyentity.bench.report --update README.rst
+tables: venv ## put the results in bench/results/, and the list of clients, into the documentation
+	$(BIN)/python tools/tables.py
 
 test: lint types pytest ## ruff, mypy --strict and pytest
 
@@ -98,6 +97,10 @@ venv: # make or refresh $(VENV), keyed on the interpreter and the requirements
 test-client: ## the tests of a client in an environment of its own, named by CLIENT=
 	$(MAKE) venv VENV=.venv-$(CLIENT) EXTRAS=bench,test,$(CLIENT)
 	.venv-$(CLIENT)/bin/python -m pytest tests/patches/$(CLIENT) $(PYTEST_ARGS)
+
+docs: ## build the documentation into build/docs; warnings are errors
+	$(MAKE) venv VENV=.venv-docs EXTRAS=docs
+	.venv-docs/bin/python -m sphinx --fail-on-warning --keep-going --quiet --jobs auto docs build/docs
 
 fuzz: ## fuzz the native backend for SECONDS, with AddressSanitizer and UBSan
 	UV=$(UV) tools/fuzz "$(PYTHON)" "$(SECONDS)"

@@ -163,6 +163,7 @@ setup(
         ],
         # The tables of a profile.
         "profile": ["rich>=13"],
+        "docs": ["furo", "sphinx>=8"],
         **extras(),
         # The linters are held to one series: a new rule must not turn an old checkout red.
         "test": [

@@ -35,10 +35,11 @@ PURE = {"LAZYENTITY_BACKEND": "pure"}
 # Every step with tests names those that took long.
 DURATIONS = ("--durations=15", "--durations-min=1")
 BENCHMARKS = tuple(f"patches/{package_of(client.name)}/test_benchmark.py" for client in clients())
-# The server, the benchmarks and the tools are the project's own, and the README is text: one Python
-# is enough for them.
+# The server, the benchmarks and the tools are the project's own, the README and the documentation
+# text: one Python is enough for them.
 ON_OTHER_REQUIREMENTS = tuple(
-    f"--ignore=tests/{path}" for path in ("server", "bench", *BENCHMARKS, "tools", "test_readme.py")
+    f"--ignore=tests/{path}"
+    for path in ("server", "bench", *BENCHMARKS, "docs", "tools", "test_readme.py")
 )
 # These depend on the clients' versions, which are those of `make test` on every Python.
 ON_ANOTHER_PYTHON = (
@@ -193,6 +194,7 @@ def other_steps(pythons: dict[str, str]) -> list[Step]:
             for target in ("fuzz", "fuzz-operations", "fuzz-responses", "fuzz-calls")
         ),
         Step("the distribution", make("dist"), needs=packed),
+        Step("the documentation", make("docs", UV=UV), needs=packed),
         *(
             Step(
                 f"{extra} on the lowest of it",

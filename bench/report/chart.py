@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from xml.sax.saxutils import escape
 
 from lazyentity.bench.measure.results import Conversion, Results
@@ -11,7 +11,9 @@ from lazyentity.bench.measure.stats import Summary
 
 READ = "4"
 _FIRST_CHOICE = "mixed"
-_SIDES = (("stock", "#c0392b"), ("lazy", "#1f6f4a"))
+_MODELS = {"Model": "models of six types"}
+SIDES = (("stock", "#c0392b"), ("lazy", "#1f6f4a"))
+"""The attributes of a line that are drawn, and their colours."""
 
 _WIDTH, _HEIGHT = 720, 330
 _LEFT, _RIGHT, _TOP, _BOTTOM = 70, 600, 62, 280
@@ -48,8 +50,23 @@ def _ticks(highest: float) -> list[float]:
     return [step * number for number in range(math.floor(highest / step) + 1)]
 
 
-def _text(x: float, y: float, text: str, anchor: str = "start", style: str = "") -> str:
-    return f'<text x="{x:.0f}" y="{y:.0f}" text-anchor="{anchor}"{style}>{escape(text)}</text>'
+def text(x: float, y: float, content: str, anchor: str = "start", style: str = "") -> str:
+    """The element of a text."""
+    return f'<text x="{x:.0f}" y="{y:.0f}" text-anchor="{anchor}"{style}>{escape(content)}</text>'
+
+
+def document(width: int, height: int, elements: Iterable[str]) -> str:
+    """The text of an SVG file, white behind its elements."""
+    return "\n".join(
+        (
+            '<?xml version="1.0" encoding="utf-8"?>',
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
+            f'width="{width}" height="{height}" font-family="sans-serif" font-size="12">',
+            '<rect width="100%" height="100%" fill="#fff"/>',
+            *elements,
+            "</svg>\n",
+        )
+    )
 
 
 def _points(xs: Sequence[float], ys: Sequence[float]) -> str:
@@ -59,7 +76,7 @@ def _points(xs: Sequence[float], ys: Sequence[float]) -> str:
 def _elements(results: Results) -> Iterator[str]:
     lines = _mix(results)
     sides: dict[str, list[Summary]] = {
-        name: [getattr(line, name) for line in lines] for name, _ in _SIDES
+        name: [getattr(line, name) for line in lines] for name, _ in SIDES
     }
     most = lines[-1].properties
     highest = _HEADROOM * max(one.q3 for side in sides.values() for one in side)
@@ -73,23 +90,23 @@ def _elements(results: Results) -> Iterator[str]:
     where = results.environment
     bold = ' font-size="16" font-weight="bold"'
     title = f"Time to receive an entity and read {READ} of its properties"
-    yield _text(_LEFT, 24, title, style=bold)
-    yield _text(
+    yield text(_LEFT, 24, title, style=bold)
+    types = _MODELS.get(lines[0].mix, f"{lines[0].mix} types")
+    yield text(
         _LEFT,
         44,
-        f"µs per entity, {lines[0].mix} types, {where.backend} backend, {where.python}, "
-        f"{where.cpu}",
+        f"µs per entity, {types}, {where.backend} backend, {where.python}, {where.cpu}",
     )
     grid = "".join(f"M{_LEFT} {y(tick):.1f}H{_RIGHT}" for tick in _ticks(highest))
     yield f'<path d="{grid}" stroke="#ddd"/>'
     for tick in _ticks(highest):
-        yield _text(_LEFT - 8, y(tick) + 4, f"{tick:,g}", "end")
+        yield text(_LEFT - 8, y(tick) + 4, f"{tick:,g}", "end")
     for tick in _ticks(most):
-        yield _text(x(tick), _BOTTOM + 18, f"{tick:,g}", "middle")
-    yield _text((_LEFT + _RIGHT) / 2, _BOTTOM + 38, "properties of the entity", "middle")
+        yield text(x(tick), _BOTTOM + 18, f"{tick:,g}", "middle")
+    yield text((_LEFT + _RIGHT) / 2, _BOTTOM + 38, "properties of the entity", "middle")
     xs = [x(line.properties) for line in lines]
     lowest_label = math.inf
-    for name, colour in _SIDES:
+    for name, colour in SIDES:
         side = sides[name]
         band = [*(y(one.q1) for one in side), *(y(one.q3) for one in reversed(side))]
         yield (
@@ -105,8 +122,8 @@ def _elements(results: Results) -> Iterator[str]:
             label = lowest_label + _TEXT_HEIGHT
         lowest_label = label
         last = side[-1].median
-        text = f"{name} {last:,.{1 if last < _WHOLE_FROM else 0}f} µs"
-        yield _text(_RIGHT + 8, label, text, style=f' fill="{colour}"')
+        time = f"{name} {last:,.{1 if last < _WHOLE_FROM else 0}f} µs"
+        yield text(_RIGHT + 8, label, time, style=f' fill="{colour}"')
 
 
 def svg(results: Results) -> str:
@@ -118,13 +135,4 @@ def svg(results: Results) -> str:
     Raises:
         NothingToPlot: no mix was measured at two attribute counts or more.
     """
-    return "\n".join(
-        (
-            '<?xml version="1.0" encoding="utf-8"?>',
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
-            f'width="{_WIDTH}" height="{_HEIGHT}" font-family="sans-serif" font-size="12">',
-            '<rect width="100%" height="100%" fill="#fff"/>',
-            *_elements(results),
-            "</svg>\n",
-        )
-    )
+    return document(_WIDTH, _HEIGHT, _elements(results))

@@ -1,4 +1,4 @@
-"""The benchmark section of the README, as reStructuredText."""
+"""The benchmark section of a document, as reStructuredText."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 from tabulate import tabulate
 
 from lazyentity.bench.measure.results import Results
+from lazyentity.bench.measure.stats import Summary
 from lazyentity.bench.report.tables import Figure, Pivot, Table, environment_line, tables
 
 SECTION = "benchmark-table"
@@ -20,8 +21,15 @@ class MarkersMissing(Exception):
     """A file has not both markers, in order."""
 
 
-def _prose(text: str) -> str:
+def prose(text: str) -> str:
+    """A paragraph in lines of the width of a document."""
     return textwrap.fill(text, _WIDTH, break_on_hyphens=False, break_long_words=False)
+
+
+def ratio_text(summary: Summary, digits: int) -> str:
+    """A ratio with its quartiles."""
+    median, q1, q3 = (f"{value:.{digits}f}" for value in (summary.median, summary.q1, summary.q3))
+    return f"{median}x ({q1}-{q3})"
 
 
 def _cell(figure: Figure, line: Any) -> str:
@@ -31,10 +39,9 @@ def _cell(figure: Figure, line: Any) -> str:
     summary = figure.of(line)
     if summary is None:
         return "-"
-    median, q1, q3 = (
-        f"{value:.{figure.digits}f}" for value in (summary.median, summary.q1, summary.q3)
-    )
-    return median if figure.unit else f"{median}x ({q1}-{q3})"
+    if figure.unit:
+        return f"{summary.median:.{figure.digits}f}"
+    return ratio_text(summary, figure.digits)
 
 
 def _header(figure: Figure) -> str:
@@ -86,11 +93,11 @@ def render(measured: Results, compact: bool = False) -> str:
     ``compact`` is for a section below a full one: without the bias, without how to read the
     figures, and with fewer tables (see `Table.compact`).
     """
-    blocks = [_prose(f"Measured on {measured.date[:10]}: {environment_line(measured)}.")]
+    blocks = [prose(f"Measured on {measured.date[:10]}: {environment_line(measured)}.")]
     if not compact:
-        blocks.insert(0, _prose(measured.bias))
+        blocks.insert(0, prose(measured.bias))
         blocks.append(
-            _prose(
+            prose(
                 "Ratios are stock time over lazy time: medians, with their quartiles in "
                 "parentheses; below 1 stock is faster. Times are per entity, from the bytes of a "
                 "response of 20 entities to the values read."
@@ -98,7 +105,7 @@ def render(measured: Results, compact: bool = False) -> str:
         )
     for table in tables(measured):
         if table.prose and (table.compact or not compact):
-            blocks += [_prose(table.prose), _rendered(table)]
+            blocks += [prose(table.prose), _rendered(table)]
     return "\n\n".join(blocks)
 
 

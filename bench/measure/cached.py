@@ -1,0 +1,94 @@
+"""A cache of entities: pickled stock entities, next to the bytes of lazy ones.
+
+Run as ``python -m lazyentity.bench.measure.cached``. It prints how many times as long pickles take.
+"""
+
+from __future__ import annotations
+
+import pickle
+
+import click
+from google.cloud.datastore import Entity
+
+import lazyentity
+from lazyentity.bench.cases import decoding, wire
+from lazyentity.bench.measure import sides, verify
+from lazyentity.bench.measure.stats import Summary, paired_ratio, scaled, summarize
+from lazyentity.bench.measure.timing import Budget, Task, interleave
+
+PROPERTIES, READ = 100, "4"
+FETCH, STORE = "out of the cache", "into the cache"
+
+_MICROSECONDS = 1e6
+
+
+def _fetching(case: decoding.Case) -> dict[str, Task]:
+    """Both ways to get the entities of ``case`` out of a cache and read their properties."""
+    stock = [entity for response in case.responses for entity in sides.STOCK.entities(response)]
+    pickles = [pickle.dumps(entity, pickle.HIGHEST_PROTOCOL) for entity in stock]
+    raw_entities = [raw for response in case.responses for raw in wire.entities_of(response)]
+    make, reader = lazyentity.LazyEntity.from_bytes, case.reader
+
+    def unpickle() -> list[Entity]:
+        entities = [pickle.loads(pickled) for pickled in pickles]  # noqa: S301  # made above
+        reader(entities)
+        return entities
+
+    def from_bytes() -> list[Entity]:
+        entities: list[Entity] = [make(raw) for raw in raw_entities]
+        reader(entities)
+        return entities
+
+    return {"pickle": unpickle, "raw": from_bytes}
+
+
+def _storing(case: decoding.Case) -> dict[str, Task]:
+    """Both ways to make of the received entities of ``case`` what the cache keeps."""
+    stock = [entity for response in case.responses for entity in sides.STOCK.entities(response)]
+    lazy = [entity for response in case.responses for entity in sides.LAZY.entities(response)]
+    raw = lazyentity.raw
+    return {
+        "pickle": lambda: [pickle.dumps(entity, pickle.HIGHEST_PROTOCOL) for entity in stock],
+        "raw": lambda: [raw(entity) for entity in lazy],
+    }
+
+
+def measure(step: str, properties: int, budget: Budget) -> tuple[dict[str, Summary], Summary]:
+    """Time one step of a cache for mixed entities.
+
+    Args:
+        step: ``FETCH``, with `READ` properties read of each entity, or ``STORE``.
+        properties: of each entity.
+        budget: of the measurement.
+
+    Returns:
+        The microseconds per entity of both ways, and how many times as long pickles take.
+
+    Raises:
+        verify.OutputMismatch: the entities differ.
+    """
+    case = decoding.case("mixed", properties, READ)
+    timed = interleave(_fetching(case) if step == FETCH else _storing(case), budget)
+    if step == FETCH:
+        verify.check_read(case.reader, timed["pickle"].last, timed["raw"].last)
+    per_entity = {
+        name: summarize(scaled(track.seconds, _MICROSECONDS / case.entities))
+        for name, track in timed.items()
+    }
+    return per_entity, paired_ratio(timed["pickle"].seconds, timed["raw"].seconds)
+
+
+@click.command()
+@click.option("--seconds", default=5.0, show_default=True, help="Of measuring, for each line.")
+def main(*, seconds: float) -> None:
+    """Measure a cache of entities of 100 properties."""
+    budget = Budget(seconds=seconds, min_rounds=9, max_rounds=200, sample_seconds=0.005)
+    for step in (FETCH, STORE):
+        per_entity, ratio = measure(step, PROPERTIES, budget)
+        ways = ", ".join(f"{way} {summary.median:.2f} us" for way, summary in per_entity.items())
+        read = f", {READ} read" if step == FETCH else ""
+        click.echo(f"{step}{read}: {ways}: {ratio.median:.1f} times")
+
+
+if __name__ == "__main__":
+    main()

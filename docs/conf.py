@@ -1,0 +1,18 @@
+"""The configuration of Sphinx; ``make docs`` builds with it."""
+
+from lazyentity import __version__
+
+project = "lazyentity"
+release = __version__
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+
+html_theme = "furo"
+html_title = f"lazyentity {release}"
+html_show_copyright = False
+html_show_sphinx = False
+html_static_path = ["_static"]
+html_css_files = ["tables.css"]
+
+autodoc_member_order = "bysource"
+# The docstrings say what each argument takes.
+autodoc_typehints = "signature"

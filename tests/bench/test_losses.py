@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from docutils.core import publish_doctree
+from docutils.nodes import entry, row, table
+
+from lazyentity.bench.measure import cached
+from lazyentity.bench.measure.timing import Budget
+from lazyentity.bench.report import headline, losses
+from lazyentity.bench.report.tables import tables
+
+from .made import make_results
+
+pytestmark = pytest.mark.any_backend
+
+
+def test_every_comparison_is_considered() -> None:
+    """Each line of a table that has a ratio to stock gives one comparison."""
+    made = make_results()
+    expected = sum(
+        figure.of(line) is not None
+        for each in tables(made)
+        for figure in each.figures
+        if figure.header in losses.COMPARISONS
+        for line in each.lines
+    )
+    assert len(list(losses.gains(made))) == expected
+    shown = {figure.header for each in tables(made) for figure in each.figures}
+    assert shown >= losses.COMPARISONS.keys()
+
+
+def test_losses_come_first() -> None:
+    """The table has the comparisons below the limit, the smallest gain first, and names each."""
+    section = losses.render(make_results(ratio=0.5))
+    tree = publish_doctree(section, settings_overrides={"report_level": 1, "halt_level": 1})
+    rows = [[cell.astext() for cell in line.findall(entry)] for line in tree.findall(row)][1:]
+    figures = [float(cells[2].partition("x")[0]) for cells in rows]
+    assert figures == sorted(figures)
+    assert max(figures) < losses.LIMIT
+    assert len({(benchmark, case) for benchmark, case, _ in rows}) == len(rows)
+    assert any(case == "100 properties, all read by name" for _, case, _ in rows)
+
+
+def test_costs_are_inverted() -> None:
+    """Of a ratio of lazy over another side, the gain is the inverse, its quartiles in order."""
+    (access,) = (each for each in losses.gains(make_results()) if each.case == 'entity["name"]')
+    assert access.gain.median == pytest.approx(1 / 1.5)
+    assert access.gain.q1 < access.gain.median < access.gain.q3
+
+
+def test_no_losses() -> None:
+    """Without a comparison below the limit there is a sentence instead of a table."""
+    made = dataclasses.replace(make_results(ratio=9), access=None, adapted=[], memory=[])
+    made = dataclasses.replace(made, new_names=[])
+    tree = publish_doctree(losses.render(made))
+    assert not list(tree.findall(table))
+    assert "below 1.5" in tree.astext()
+
+
+def test_headline() -> None:
+    """The sentence has the medians of the query; a run without one has no sentence."""
+    made = make_results()
+    (query,) = (line for line in made.end_to_end if line.call == "query")
+    expected = f"{query.lazy.median:.1f} ms instead of {query.stock.median:.1f} ms with the"
+    assert expected in " ".join(headline.render(made).split())
+    with pytest.raises(headline.NothingMeasured):
+        headline.render(dataclasses.replace(made, end_to_end=[]))
+
+
+@pytest.mark.parametrize("step", [cached.FETCH, cached.STORE])
+def test_cache(step: str) -> None:
+    """Both ways of a cache are timed, on entities that are the same."""
+    once = Budget(seconds=0, min_rounds=1, max_rounds=1, sample_seconds=0)
+    per_entity, ratio = cached.measure(step, 6, once)
+    assert min(per_entity["pickle"].median, per_entity["raw"].median) > 0
+    assert ratio.median > 0

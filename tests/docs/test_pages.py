@@ -1,0 +1,90 @@
+"""The pages are right about the project: its results, its clients, its names and its files."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import docutils.core
+import docutils.nodes
+import pytest
+
+import lazyentity
+from lazyentity.bench.measure import results
+from lazyentity.bench.report import chart
+from lazyentity.patches.clients import CLIENTS
+from tools import clients, tables
+
+from .pages import DOCS, PAGES, ROOT, name_of
+
+pytestmark = pytest.mark.any_backend
+
+FOLDERS = "lazyentity|patches|bench|tests|tools|fuzz|docs"
+NAMED = re.compile(r"``([\w.]+)(?:\(\))?``\s+in\s+``((?:" + FOLDERS + r")/[\w/.]+)``")
+PATH = re.compile(r"``((?:" + FOLDERS + r")/[\w/.-]*)``")
+
+
+def test_generated_parts() -> None:
+    """Each is the output of ``make tables`` for the committed results and the list of clients."""
+    stale = [
+        str(path.relative_to(ROOT))
+        for path, text in tables.wanted().items()
+        if path.read_text("utf-8") != text
+    ]
+    assert not stale, "write them by make tables"
+
+
+def test_tables_of_results() -> None:
+    """Every results file is shown by a page."""
+    assert {name for _, _, name, _ in tables.SECTIONS} == {
+        path.stem for path in tables.RESULTS.glob("*.json")
+    }
+
+
+@pytest.mark.parametrize("page", ["index", "start/quickstart"])
+def test_chart(page: str) -> None:
+    """The first screen shows the chart of the committed results, with a text in place of it."""
+    measured = results.load(tables.RESULTS / "native.json")
+    path = DOCS / f"{page}.rst"
+    document = docutils.core.publish_doctree(
+        path.read_text("utf-8"), settings_overrides={"report_level": 5}
+    )
+    (image,) = document.findall(docutils.nodes.image)
+    shown = (path.parent / image["uri"]).resolve()
+    assert shown.read_text("utf-8") == chart.svg(measured)
+    assert image["alt"]
+
+
+def test_clients() -> None:
+    """Each client is in the table that the pages show."""
+    assert f"\n{clients.table()}\n" in (ROOT / tables.CLIENTS).read_text("utf-8")
+    for client in CLIENTS.values():
+        assert f"\n{client.distribution} " in clients.table()
+
+
+def test_public_names() -> None:
+    """The page of the API lists and documents the public names, all of them and no others."""
+    text = (DOCS / "reference" / "api.rst").read_text("utf-8")
+    table = text.split("The public names, all of them:")[1].split("Everything else")[0]
+    public = set(lazyentity.__all__) - {"__version__"}
+    listed = set(re.findall(r"^``(?:LazyEntity\.)?(\w+)", table, flags=re.MULTILINE)) - {"import"}
+    assert listed == public
+    documented = re.findall(r"^\.\. (?:auto\w+|py:data):: lazyentity\.(\w+)$", text, re.MULTILINE)
+    assert sorted(documented) == sorted(public)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_files_and_their_names(page: Path) -> None:
+    """A file that a page names is there, and holds what the page says."""
+    text = page.read_text("utf-8")
+    for path in PATH.findall(text):
+        assert (ROOT / path).exists(), path
+    for name, path in NAMED.findall(text):
+        last = name.rpartition(".")[2]
+        assert re.search(rf"\b{last}\b", (ROOT / path).read_text("utf-8")), f"{name} in {path}"
+
+
+def test_walks_name_functions() -> None:
+    """The walks name where they lead."""
+    text = (DOCS / "internals" / "walks.rst").read_text("utf-8")
+    assert len(NAMED.findall(text)) > 20

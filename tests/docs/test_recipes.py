@@ -1,0 +1,124 @@
+"""The programs in docs/recipes work, and answer the same with and without lazyentity."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pytest
+from google.cloud import datastore
+
+from lazyentity.bench.server.process import LoopbackServer
+from tests.support import forks
+
+from .pages import DOCS
+
+_FASTAPI = """
+import fastapi_app
+from fastapi.testclient import TestClient
+
+browser = TestClient(fastapi_app.app)
+answers = [browser.get(path) for path in PATHS]
+print(json.dumps([[answer.status_code, answer.json()] for answer in answers]))
+"""
+
+_FLASK = """
+import flask_app
+
+browser = flask_app.app.test_client()
+answers = [browser.get(path) for path in PATHS]
+print(json.dumps([[answer.status_code, answer.get_json(silent=True)] for answer in answers]))
+"""
+
+_DJANGO = """
+import django
+from django.conf import settings
+
+template = "{{ order.amount }} {{ order.currency }}"
+loader = "django.template.loaders.locmem.Loader", {"order.html": template}
+engine = "django.template.backends.django.DjangoTemplates"
+settings.configure(
+    ROOT_URLCONF="django_views",
+    ALLOWED_HOSTS=["testserver"],
+    TEMPLATES=[{"BACKEND": engine, "OPTIONS": {"loaders": [loader]}}],
+)
+django.setup()
+from django.test import Client
+
+browser = Client()
+answers = [browser.get(path) for path in PATHS]
+print(json.dumps([[answer.status_code, answer.content.decode()] for answer in answers]))
+"""
+
+_TRACED = """
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+exporter = InMemorySpanExporter()
+provider = TracerProvider()
+provider.add_span_processor(SimpleSpanProcessor(exporter))
+trace.set_tracer_provider(provider)
+
+from traced_client import client
+
+client.get(client.key("Order", 1))
+print(json.dumps([span.name.rpartition("/")[2] for span in exporter.get_finished_spans()]))
+"""
+
+_ORDER: Final = {"amount": 12.5, "currency": "EUR", "note": "call first"}
+_PART: Final = {"amount": 12.5, "currency": "EUR"}
+
+
+def _run(program: str, server: LoopbackServer, *paths: str) -> Any:
+    """Return the answer of a program without lazyentity, after that with it was found the same."""
+    start = f"import json, sys\nsys.path.insert(0, {str(DOCS / 'recipes')!r})\nPATHS = {paths}\n"
+    environment = {
+        "DATASTORE_EMULATOR_HOST": f"127.0.0.1:{server.grpc_port}",
+        "GOOGLE_CLOUD_PROJECT": "demo",
+    }
+    answer = forks.answer("-c", start + program, **environment)
+    stock = forks.answer("-c", start + program, LAZYENTITY_DISABLE="1", **environment)
+    assert answer == stock
+    return stock
+
+
+@pytest.fixture
+def orders(emulated: LoopbackServer) -> LoopbackServer:
+    """A server with one order."""
+    client = datastore.Client(project="demo")
+    order = datastore.Entity(client.key("Order", 1))
+    order.update(_ORDER)
+    client.put(order)
+    return emulated
+
+
+def test_fastapi(orders: LoopbackServer) -> None:
+    pytest.importorskip("fastapi")
+    pytest.importorskip("httpx")
+    found, missing, every = _run(_FASTAPI, orders, "/orders/1", "/orders/2", "/orders")
+    assert found == [200, _PART]
+    assert missing[0] == 404
+    assert every == [200, [_PART]]
+
+
+def test_flask(orders: LoopbackServer) -> None:
+    pytest.importorskip("flask")
+    found, missing, every = _run(_FLASK, orders, "/orders/1", "/orders/2", "/orders")
+    assert found == [200, _ORDER]
+    assert missing[0] == 404
+    assert every == [200, [_PART]]
+
+
+def test_django(orders: LoopbackServer) -> None:
+    pytest.importorskip("django")
+    found, missing, page = _run(_DJANGO, orders, "/orders/1", "/orders/2", "/orders/1/page")
+    assert found[0] == 200
+    assert '"note": "call first"' in found[1]
+    assert missing[0] == 404
+    assert page == [200, "12.5 EUR"]
+
+
+def test_tracing(orders: LoopbackServer) -> None:
+    pytest.importorskip("opentelemetry.instrumentation.grpc")
+    assert _run(_TRACED, orders) == ["Lookup"]

@@ -1,0 +1,86 @@
+"""The generated parts of the documentation: tables of results, charts, the table of clients.
+
+As a command, ``python tools/tables.py`` writes the parts that are not up to date, and names the
+files; ``--check`` changes nothing and fails if there are any.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+
+# As a command, it is found by its path alone.
+sys.path.insert(0, str(CHECKOUT))
+
+from lazyentity.bench.measure.results import Results, load  # noqa: E402  # found by the line above
+from lazyentity.bench.report import bars, chart, headline, losses, readme  # noqa: E402  # as above
+from tools import clients  # noqa: E402  # as above
+
+RESULTS = CHECKOUT / "bench" / "results"
+
+_tables = readme.render
+_compact_tables = partial(readme.render, compact=True)
+
+SECTIONS: tuple[tuple[str, str, str, Callable[[Results], str]], ...] = (
+    ("docs/index.rst", "headline", "native", headline.render),
+    ("docs/benchmarks/native.rst", "benchmark-table", "native", _tables),
+    ("docs/benchmarks/pure.rst", "pure-benchmark-table", "pure", _compact_tables),
+    ("docs/benchmarks/ndb.rst", "ndb-benchmark-table", "ndb", _compact_tables),
+    *(
+        ("docs/benchmarks/losses.rst", f"{name}-losses", name, losses.render)
+        for name in ("native", "pure", "ndb")
+    ),
+)
+"""Each: the document, the name of its markers, the results, and the function that renders them."""
+
+CLIENTS = "docs/clients/versions.rst"
+
+
+def wanted() -> dict[Path, str]:
+    """Return every file with a generated part, as it has to be.
+
+    Raises:
+        lazyentity.bench.measure.results.ResultsError: a results file cannot be read.
+        lazyentity.bench.report.readme.MarkersMissing, ValueError: a document lacks its markers.
+    """
+    measured = {name: load(RESULTS / f"{name}.json") for _, _, name, _ in SECTIONS}
+    files = {RESULTS / f"{name}.svg": chart.svg(results) for name, results in measured.items()}
+    files[RESULTS / "native-calls.svg"] = bars.svg(measured["native"])
+    for document, section, name, render in SECTIONS:
+        path = CHECKOUT / document
+        text = files.get(path) or path.read_text(encoding="utf-8")
+        files[path] = readme.put_between_markers(text, section, render(measured[name]))
+    path = CHECKOUT / CLIENTS
+    files[path] = clients.with_table(path.read_text(encoding="utf-8"))
+    return files
+
+
+def main() -> None:
+    """Do as the command line says.
+
+    Raises:
+        SystemExit: with ``--check``, a file is not up to date.
+    """
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="change nothing")
+    is_check = parser.parse_args().check
+    changed = [
+        (path, text)
+        for path, text in wanted().items()
+        if not path.exists() or path.read_text(encoding="utf-8") != text
+    ]
+    names = ", ".join(str(path.relative_to(CHECKOUT)) for path, _ in changed)
+    if is_check and changed:
+        raise SystemExit(f"not up to date: {names}; write them by make tables")
+    for path, text in changed:
+        path.write_text(text, encoding="utf-8")
+        print(f"wrote {path.relative_to(CHECKOUT)}")
+
+
+if __name__ == "__main__":
+    main()
