@@ -74,6 +74,7 @@ def ndb_reader() -> Read:
     """Return a function that reads a model, in this thread and those that handle its signals."""
     from google.cloud.ndb import model
 
+    from tests.patches.models.pairs import is_lazy
     from tests.patches.ndb import pairs
 
     _expando()
@@ -81,7 +82,7 @@ def ndb_reader() -> Read:
 
     def read(raw: bytes) -> None:
         made = model._entity_from_protobuf(pairs.received(raw))
-        assert pairs.is_lazy(made)
+        assert is_lazy(made)
         assert [getattr(made, name) for name in made._properties] == [7, 7]
 
     return read

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import importlib
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-import lazyentity
 from tests.conftest import MAPPINGS, is_built
-
-with warnings.catch_warnings():
-    # It imports modules that Python has deprecated.
-    warnings.simplefilter("ignore")
-    from google.appengine.ext import testbed
+from tests.patches.appengine.services import lazily, services
 
 INDEXES = {
     name: importlib.import_module(f"lazyentity.{name}.entityproto").PropertyIndex
@@ -33,23 +27,12 @@ def index_type(request: pytest.FixtureRequest) -> Any:
 @pytest.fixture
 def bed() -> Iterator[Any]:
     """Datastore and memcache in memory, for the application ``lazy-app``."""
-    services = testbed.Testbed()
-    services.activate()
-    services.setup_env(app_id="lazy-app", overwrite=True)
-    services.init_datastore_v3_stub()
-    services.init_memcache_stub()
-    services.init_user_stub()
-    try:
-        yield services
-    finally:
-        services.deactivate()
+    with services(datastore=True) as in_memory:
+        yield in_memory
 
 
 @pytest.fixture
 def patched() -> Iterator[None]:
     """Lazy reads of App Engine's client."""
-    lazyentity.patch("appengine", strict=True)
-    try:
+    with lazily():
         yield
-    finally:
-        lazyentity.unpatch("appengine")

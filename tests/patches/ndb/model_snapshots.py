@@ -11,11 +11,11 @@ from google.cloud.ndb.key import Key
 
 from lazyentity.entity import LazyEntityBase
 from lazyentity.patches.ndb.models import LazyValues
+from tests.patches.models.snapshots import model_form
 from tests.support import snapshots
 
 _Model: Any = model.Model
 _ENTITY_ATTRIBUTES = ("key", "exclude_from_indexes", "_meanings")
-_MODEL_ATTRIBUTES = ("_values", "_properties")
 
 
 def snapshot(value: Any) -> Any:
@@ -26,7 +26,7 @@ def snapshot(value: Any) -> Any:
     """
     kind: Any = type(value)
     if isinstance(value, _Model):
-        return _model(value)
+        return model_form(value, snapshot, dynamic)
     if kind is model._BaseValue:
         return kind, snapshot(value.b_val)
     if isinstance(value, Entity):
@@ -42,20 +42,6 @@ def snapshot(value: Any) -> Any:
     if kind in (datetime.date, datetime.time, model._CompressedValue, model.BlobKey, set):
         return kind, value
     return snapshots.snapshot(value)
-
-
-def _model(entity: Any) -> Any:
-    kind = type(entity)
-    return {
-        "type": kind,
-        "properties": None if entity._properties is kind._properties else dynamic(entity),
-        "values": snapshot(entity._values),
-        "attributes": {
-            name: snapshot(value)
-            for name, value in vars(entity).items()
-            if name not in _MODEL_ATTRIBUTES
-        },
-    }
 
 
 def dynamic(entity: Any) -> Any:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import datetime
-import operator
 import os
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
@@ -16,11 +15,11 @@ from google.auth.credentials import AnonymousCredentials
 from google.cloud import ndb
 from google.cloud.datastore.entity import Entity
 from google.cloud.ndb import model
-from hypothesis import settings
 
 from lazyentity import LazyEntity
 from lazyentity.patches.ndb import reads
 from lazyentity.patches.ndb.seams import CLIENT as PATCHED_CLIENT
+from tests.patches.models.pairs import ModelPair, applied
 from tests.patches.ndb.model_snapshots import snapshot
 from tests.support.snapshots import Raised, geo_points_without_address, outcome
 from tests.support.stock import comparable, in_order_of, learn_names, stock_entity
@@ -37,15 +36,9 @@ def offline_client() -> ndb.Client:
 CLIENT = offline_client()
 
 
-@contextmanager
-def patched() -> Iterator[None]:
+def patched() -> AbstractContextManager[None]:
     """Have ndb patched; around this, nothing is."""
-    assert not PATCHED_CLIENT.patch.active
-    PATCHED_CLIENT.patch.apply()
-    try:
-        yield
-    finally:
-        PATCHED_CLIENT.patch.revert()
+    return applied(PATCHED_CLIENT.patch)
 
 
 def ordered_entity(raw: bytes) -> Entity:
@@ -87,55 +80,28 @@ def stored(entity: Any) -> bytes:
 def written(entity: Any) -> bytes:
     """As :func:`stored`, comparably."""
     entity._prepare_for_put()
-    return comparable(model._entity_to_protobuf(entity)._pb)
+    message = model._entity_to_protobuf(entity)._pb
+    _order_blobs(message)
+    return comparable(message)
 
 
-def is_lazy(entity: Any) -> bool:
-    """Say whether the values of a model are made when they are read."""
-    return type(entity._values).__name__ == "LazyValues"
+def _order_blobs(message: Any) -> None:
+    # ndb serialises the entities in blobs in the order of a hash, which each process seeds.
+    for value in message.properties.values():
+        for item in value.array_value.values if value.HasField("array_value") else [value]:
+            if item.HasField("entity_value"):
+                _order_blobs(item.entity_value)
+            elif item.HasField("blob_value"):
+                item.blob_value = _in_order(type(message), item.blob_value)
 
 
-class Pair:
-    """A model of each side, to which the same is done."""
-
-    def __init__(self, stock: Any, lazy: Any) -> None:
-        self.stock = stock
-        self.lazy = lazy
-
-    @classmethod
-    def of(cls, raw: bytes) -> Pair:
-        """Make the two of an entity that ndb can make a model of."""
-        return cls(stock_model(raw), lazy_model(raw))
-
-    def both(self, operation: Callable[[Any], Any]) -> Any:
-        """Apply ``operation`` to both and compare its results or errors.
-
-        Returns:
-            The result of the patched side, as :func:`snapshot`, or ``Raised``.
-        """
-        expected = seen(lambda: operation(self.stock))
-        with patched():
-            actual = seen(lambda: operation(self.lazy))
-        assert actual == expected
-        return actual
-
-    def twins(self, operation: Callable[[Any], Any]) -> Pair | None:
-        """As :meth:`both`, for an operation that makes another model.
-
-        Returns:
-            The two that were made; None, if that failed.
-        """
-        stock = outcome(operation, self.stock)
-        with patched():
-            lazy = outcome(operation, self.lazy)
-        if isinstance(stock, Raised):
-            assert without_class(lazy) == without_class(stock)
-            return None
-        return Pair(stock, lazy)
-
-    def agree(self) -> None:
-        """Assert that the models are the same, all through."""
-        self.both(lambda entity: entity)
+def _in_order(entity_type: Any, blob: bytes) -> bytes:
+    raw = outcome(zlib.decompress, blob)
+    inner = outcome(entity_type.FromString, blob if isinstance(raw, Raised) else raw)
+    if isinstance(inner, Raised) or not inner.properties:
+        return blob
+    _order_blobs(inner)
+    return comparable(inner)
 
 
 def seen(call: Callable[[], Any]) -> Any:
@@ -144,8 +110,11 @@ def seen(call: Callable[[], Any]) -> Any:
     In texts, the class of a lazy entity becomes the stock one.
     """
     with geo_points_without_address():
-        result = outcome(lambda: snapshot(call()))
-    return without_class(result)
+        return _seen(call)
+
+
+def _seen(call: Callable[[], Any]) -> Any:
+    return without_class(outcome(lambda: snapshot(call())))
 
 
 def without_class(result: Any) -> Any:
@@ -156,6 +125,23 @@ def without_class(result: Any) -> Any:
         "lazyentity.entity.LazyEntity", "google.cloud.datastore.entity.Entity"
     )
     return Raised(result.kind, text.replace("'LazyEntity'", "'Entity'"))
+
+
+class Pair(ModelPair):
+    """A model of each side, to which the same is done."""
+
+    patched = staticmethod(patched)
+    stock_model = staticmethod(stock_model)
+    lazy_model = staticmethod(lazy_model)
+    written = staticmethod(written)
+    seen = staticmethod(seen)
+    comparable = staticmethod(without_class)
+
+    @classmethod
+    def seen_in_thread(cls, call: Callable[[], Any]) -> Any:
+        """As :meth:`seen`, where the test has changed the repr of points."""
+        with CLIENT.context():
+            return _seen(call)
 
 
 def fixed_now() -> AbstractContextManager[Any]:
@@ -172,23 +158,5 @@ def context(*, legacy_data: bool) -> Iterator[None]:
         yield
 
 
-FEWER = settings(max_examples=settings().max_examples // 2, derandomize=True)
-"""For tests that run in two ways: half of the examples for each."""
-
 LEGACY = [pytest.param(False, id="modern"), pytest.param(True, id="legacy")]
 """The ways that a context has models written, for :func:`context`."""
-
-
-def reading(name: str) -> Callable[[Any], Any]:
-    """Return a function that reads an attribute."""
-    return operator.attrgetter(name)
-
-
-def assigning(name: str, value: Any) -> Callable[[Any], None]:
-    """Return a function that assigns a new copy to an attribute."""
-    return lambda entity: setattr(entity, name, copy.deepcopy(value))
-
-
-def deleting(name: str) -> Callable[[Any], None]:
-    """Return a function that deletes an attribute."""
-    return lambda entity: delattr(entity, name)

@@ -14,6 +14,7 @@ from google.cloud.datastore.key import Key
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
+from tests.patches.models.changes import change_key
 from tests.support.stock import EntityMessage, ValueMessage
 
 _WHEN = datetime.datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=datetime.timezone.utc)
@@ -185,16 +186,6 @@ def changed(draw: DrawFn, raw: bytes, names: Sequence[str], *, faulty: bool = Fa
                 made = value_message(draw(VALUES), meaning, each=draw(st.booleans()))
                 message.properties[name].CopyFrom(made)
     if draw(st.integers(0, 9)) == 9:
-        _change_key(draw, message)
+        change_key(draw, message, message.key.path[-1], "kind")
     serialised: bytes = message.SerializeToString(deterministic=True)
     return serialised
-
-
-def _change_key(draw: DrawFn, message: Any) -> None:
-    match draw(st.sampled_from(["none", "kind", "partial"])):
-        case "none":
-            message.ClearField("key")
-        case "kind":
-            message.key.path[-1].kind = draw(st.sampled_from(["Person", "Nobody", "Anything"]))
-        case _:
-            message.key.path[-1].ClearField("id")

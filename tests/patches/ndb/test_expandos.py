@@ -16,17 +16,8 @@ from hypothesis import strategies as st
 
 from lazyentity import LazyEntity
 from lazyentity.patches.ndb import expandos
-from tests.patches.ndb.pairs import (
-    FEWER,
-    Pair,
-    is_lazy,
-    lazy_model,
-    patched,
-    reading,
-    received,
-    stock_model,
-    written,
-)
+from tests.patches.models.pairs import FEWER, is_lazy, reading
+from tests.patches.ndb.pairs import Pair, lazy_model, patched, received, stock_model, written
 from tests.patches.ndb.raw_entities import FAULTS, entity_of
 from tests.support.concurrency import switching_often, together
 from tests.support.snapshots import Raised, outcome

@@ -14,14 +14,13 @@ from google.cloud.datastore.key import Key
 from google.cloud.ndb import model
 
 import lazyentity
+from tests.patches.models.pairs import assigning, reading
 from tests.patches.ndb import handmade
 from tests.patches.ndb.handmade import Everything, Person, everything
 from tests.patches.ndb.pairs import (
     Pair,
-    assigning,
     lazy_model,
     patched,
-    reading,
     received,
     stock_model,
     stored,

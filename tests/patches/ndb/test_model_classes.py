@@ -8,15 +8,9 @@ import pytest
 from google.cloud import ndb
 from google.cloud.ndb import polymodel
 
+from tests.patches.models.pairs import is_lazy, reading
 from tests.patches.ndb.handmade import Everything
-from tests.patches.ndb.pairs import (
-    Pair,
-    is_lazy,
-    lazy_model,
-    reading,
-    stock_model,
-    written,
-)
+from tests.patches.ndb.pairs import Pair, lazy_model, stock_model, written
 from tests.patches.ndb.raw_entities import entity_of
 from tests.support.snapshots import Raised, outcome
 

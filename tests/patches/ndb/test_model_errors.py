@@ -11,17 +11,11 @@ from google.cloud import ndb
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from tests.patches.models.pairs import FEWER, is_lazy
+from tests.patches.models.shapes import Stored
 from tests.patches.ndb import raw_entities
-from tests.patches.ndb.model_strategies import Stored, changed_entities
-from tests.patches.ndb.pairs import (
-    FEWER,
-    is_lazy,
-    lazy_model,
-    patched,
-    seen,
-    stock_model,
-    without_class,
-)
+from tests.patches.ndb.model_strategies import changed_entities
+from tests.patches.ndb.pairs import lazy_model, patched, seen, stock_model, without_class
 from tests.patches.ndb.raw_entities import FAULTS
 from tests.support.snapshots import Raised, outcome
 from tests.support.stock import EntityMessage

@@ -11,11 +11,7 @@ from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 from google.cloud.ndb.context import get_context
 
-from tests.patches.ndb.pairs import (
-    Pair,
-    patched,
-    written,
-)
+from tests.patches.ndb.pairs import Pair, patched, written
 from tests.patches.ndb.raw_entities import entity_of
 
 

@@ -12,15 +12,9 @@ from google.cloud.ndb import model, polymodel
 
 import lazyentity
 from lazyentity.patches.ndb import plans
+from tests.patches.models.pairs import reading
 from tests.patches.ndb import handmade
-from tests.patches.ndb.pairs import (
-    Pair,
-    lazy_model,
-    patched,
-    reading,
-    stock_model,
-    written,
-)
+from tests.patches.ndb.pairs import Pair, lazy_model, patched, stock_model, written
 from tests.patches.ndb.raw_entities import entity_of
 from tests.support.snapshots import Raised
 

@@ -99,6 +99,10 @@ def _without_times(value: Any) -> Any:
     return tuple(map(_without_times, value)) if isinstance(value, tuple) else value
 
 
+def _subclass(base: Any, **attributes: Any) -> Any:
+    return type(base)(f"My{base.__name__}", (base,), attributes)
+
+
 class ReadCases:
     """The tests; a subclass names the client."""
 
@@ -189,49 +193,36 @@ class ReadCases:
         """Those that the client's documentation says how to put in place of its own."""
         package: Any = self.client.package
 
-        class MyKey(package.Key):
-            pass
+        my_key = _subclass(package.Key)
 
         class MyValue(package.Value):
-            key_kind = MyKey
+            key_kind = my_key
 
             @classmethod
             def from_repr(cls, data: Any) -> Any:
                 converted.append(data)
                 return super().from_repr(data)
 
-        class MyEntity(package.Entity):
-            key_kind = MyKey
-            value_kind = MyValue
-
         class Curious(package.Entity):
             def __init__(self, key: Any, properties: Any = None) -> None:
                 self.texts = {n for n, v in (properties or {}).items() if "stringValue" in v}
                 super().__init__(key, properties)
 
-        class MyResult(package.EntityResult):
-            entity_kind = MyEntity
+        def datastore(entity: Any) -> Any:
+            result = _subclass(package.EntityResult, entity_kind=entity)
+            batch = _subclass(package.QueryResultBatch, entity_result_kind=result)
+            query_result = _subclass(package.QueryResult, query_result_batch_kind=batch)
+            return _subclass(
+                package.Datastore,
+                entity_result_kind=result,
+                query_result_batch_kind=batch,
+                query_result_kind=query_result,
+            )
 
-        class CuriousResult(package.EntityResult):
-            entity_kind = Curious
-
-        def datastore(result_kind: Any) -> Any:
-            class MyBatch(package.QueryResultBatch):
-                entity_result_kind = result_kind
-
-            class MyQueryResult(package.QueryResult):
-                query_result_batch_kind = MyBatch
-
-            class MyDatastore(package.Datastore):
-                entity_result_kind = result_kind
-                query_result_batch_kind = MyBatch
-                query_result_kind = MyQueryResult
-
-            return MyDatastore
-
+        mine = _subclass(package.Entity, key_kind=my_key, value_kind=MyValue)
         converted: list[Any] = []
         for read in (_lookup, _query):
-            for kind in map(datastore, (MyResult, CuriousResult)):
+            for kind in map(datastore, (mine, Curious)):
                 lazyentity.unpatch()
                 stock = self._read(ports, read, kind=kind)
                 self._patch()
@@ -244,24 +235,15 @@ class ReadCases:
         """The client learns the class of keys when it converts a value, and then can send them."""
         package: Any = self.client.package
 
-        class Key(package.Key):
-            pass
-
-        class Value(package.Value):
-            key_kind = Key
-
-        class Entity(package.Entity):
-            value_kind = Value
-
-        class Result(package.EntityResult):
-            entity_kind = Entity
-
-        class Datastore(package.Datastore):
-            entity_result_kind = Result
+        key = _subclass(package.Key)
+        value = _subclass(package.Value, key_kind=key)
+        entity = _subclass(package.Entity, value_kind=value)
+        result = _subclass(package.EntityResult, entity_kind=entity)
+        datastore = _subclass(package.Datastore, entity_result_kind=result)
 
         self._patch()
-        assert not isinstance(self._read(ports, _lookup, kind=Datastore), Raised)
-        assert "keyValue" in package.Value(Key("p", [])).to_repr()
+        assert not isinstance(self._read(ports, _lookup, kind=datastore), Raised)
+        assert "keyValue" in package.Value(key("p", [])).to_repr()
 
     def test_a_session_that_is_closed(self, ports: Ports) -> None:
         """Under way, as in stock."""

@@ -6,7 +6,7 @@ import datetime
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from google.appengine.api import datastore, datastore_types, users
@@ -14,13 +14,13 @@ from google.appengine.datastore import entity_bytes_pb2 as entity_pb2
 from google.appengine.ext import db
 from google.appengine.ext.db import polymodel
 from hypothesis import strategies as st
-from hypothesis.strategies import DrawFn, SearchStrategy
+from hypothesis.strategies import DrawFn
 
-KIND = "Generated"
+from tests.patches.models import shapes
+from tests.patches.models.shapes import KIND, MOST_PROPERTIES, Stored
+from tests.patches.models.values import Values
+
 APP = "app"
-MOST_PROPERTIES = 6
-
-Values = SearchStrategy[Any]
 
 
 class Person(db.Model):
@@ -196,13 +196,7 @@ _OPTIONS: dict[str, Any] = {
 }
 
 
-@dataclass
-class Shape:
-    """A model class and the values for its properties, by their names in the code."""
-
-    model_class: Any
-    values: dict[str, Values] = field(default_factory=dict)
-
+class Shape(shapes.Shape):
     @property
     def names(self) -> list[str]:
         """Names in the code, of all properties."""
@@ -237,7 +231,7 @@ def _define(name: str, base: Any, properties: dict[str, Any]) -> Any:
 
 
 @st.composite
-def shapes(draw: DrawFn) -> Shape:
+def _shapes(draw: DrawFn) -> Shape:
     """Model classes: of plain models, of hierarchies and of expandos."""
     values: dict[str, Values] = {}
     match draw(st.sampled_from(["model", "model", "poly", "expando"])):
@@ -249,14 +243,6 @@ def shapes(draw: DrawFn) -> Shape:
         case _:
             defined = _define(KIND, db.Model, _properties(draw, "p", values))
     return Shape(defined, values)
-
-
-@dataclass(frozen=True)
-class Stored:
-    """A serialised entity, and the class that its models have."""
-
-    shape: Shape
-    raw: bytes
 
 
 def key_of(number: int = 1) -> Any:
@@ -293,7 +279,7 @@ def empty_entity(*properties: Any) -> entity_pb2.EntityProto:
 @st.composite
 def stored_entities(draw: DrawFn) -> Stored:
     """An entity that db has stored."""
-    shape = draw(shapes())
+    shape = draw(_shapes())
     try:
         raw = serialised(_instance(draw, shape)._populate_entity())
     except (db.BadValueError, AttributeError):

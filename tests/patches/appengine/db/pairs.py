@@ -5,8 +5,6 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from functools import partial
 from types import MethodType
 from typing import Any
 from unittest import mock
@@ -18,6 +16,7 @@ from google.appengine.ext import db
 from lazyentity.patches.appengine.db.attributes import LazyAttributes
 from lazyentity.patches.appengine.db.seams import PART
 from lazyentity.patches.appengine.seams import CLIENT
+from tests.patches.models.pairs import ModelPair
 
 NOW = datetime.datetime(2021, 2, 3, 4, 5, 6)
 
@@ -118,32 +117,11 @@ def seen(call: Callable[[], Any]) -> Any:
         return "raised", type(error), str(error)
 
 
-@dataclass
-class Pair:
+class Pair(ModelPair):
     """The model that db makes of an entity, and the lazy one."""
 
-    stock: Any
-    lazy: Any
-
-    @staticmethod
-    def of(raw: bytes) -> Pair:
-        """Make both of a serialised entity, which db must not refuse."""
-        return Pair(stock_model(raw), lazy_model(raw))
-
-    def both(self, operation: Callable[[Any], Any]) -> Any:
-        """Do the same to both, and compare what that gives or raises."""
-        given = [seen(partial(operation, self.stock))]
-        with patched():
-            given.append(seen(partial(operation, self.lazy)))
-        assert given[1] == given[0]
-        return given[0]
-
-    def twins(self, operation: Callable[[Any], Any]) -> Pair | None:
-        """Make another model of each; None, if that failed."""
-        made: list[Any] = []
-        self.both(lambda model: made.append(operation(model)))
-        return Pair(*made) if made else None
-
-    def agree(self) -> None:
-        """Compare all that there is of both."""
-        self.both(lambda model: model)
+    seen = staticmethod(seen)
+    patched = staticmethod(patched)
+    stock_model = staticmethod(stock_model)
+    lazy_model = staticmethod(lazy_model)
+    written = staticmethod(written)

@@ -6,38 +6,28 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
+from hypothesis.stateful import initialize, rule
 
-from tests.patches.appengine.db.model_strategies import (
-    ANYTHING,
-    DYNAMIC_NAMES,
-    ENTITIES,
-    Stored,
-)
-from tests.patches.appengine.db.pairs import Pair, seen, stock_model
+from tests.patches.appengine.db.model_strategies import ANYTHING, DYNAMIC_NAMES, ENTITIES
+from tests.patches.appengine.db.pairs import Pair
 from tests.patches.appengine.db.test_models import COPIES, ON_VARS, WHOLE
-
-PICKS = st.integers(0, 14)
+from tests.patches.models.machine import PICKS, Twins, converts, run
+from tests.patches.models.shapes import Stored
 
 
 def _converts(stored: Stored) -> bool:
-    return bool(seen(lambda: stock_model(stored.raw))[0] != "raised")
+    return converts(Pair, stored.raw)
 
 
-class Twins(RuleBasedStateMachine):
-    """A model of each side with the same operations, and the copies made of them."""
-
+class DbTwins(Twins):
     @initialize(stored=ENTITIES.filter(_converts))
     def make(self, stored: Stored) -> None:
-        self.others: list[Pair] = []
-        self.pair = Pair.of(stored.raw)
-        self.stored = stored
+        self.start(stored.shape, Pair.of(stored.raw))
 
     def name(self, pick: int) -> str:
         """A name in the code, mostly of a property."""
-        names = [*self.stored.shape.names, *DYNAMIC_NAMES, "unknown"]
+        names = [*self.shape.names, *DYNAMIC_NAMES, "unknown"]
         return names[pick % len(names)]
 
     @rule(pick=PICKS)
@@ -47,13 +37,13 @@ class Twins(RuleBasedStateMachine):
 
     @rule(pick=PICKS, prefix=st.sampled_from(["_", "_RESOLVED_"]))
     def read_private(self, pick: int, prefix: str) -> None:
-        names = self.stored.shape.stored_names
+        names = self.shape.stored_names
         self.pair.both(lambda model: getattr(model, prefix + names[pick % len(names)]))
 
     @rule(pick=PICKS, data=st.data())
     def assign(self, pick: int, data: st.DataObject) -> None:
         name = self.name(pick)
-        value = data.draw(self.stored.shape.values.get(name, ANYTHING))
+        value = data.draw(self.shape.values.get(name, ANYTHING))
         self.pair.both(lambda model: setattr(model, name, copy.copy(value)))
 
     @rule(pick=PICKS, value=ANYTHING)
@@ -81,7 +71,7 @@ class Twins(RuleBasedStateMachine):
     @rule(pick=PICKS, value=ANYTHING)
     def change_entity(self, pick: int, value: Any) -> None:
         """Change the entity behind the model."""
-        names = self.stored.shape.stored_names
+        names = self.shape.stored_names
         name = names[pick % len(names)]
         if pick % 2:
             self.pair.both(lambda model: model._entity.pop(name, None))
@@ -98,27 +88,14 @@ class Twins(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from(sorted(COPIES)), goes_on=st.booleans())
     def duplicate(self, name: str, goes_on: bool) -> None:
-        twins = self.pair.twins(COPIES[name])
-        if twins is None:
-            return
-        if goes_on:
-            twins, self.pair = self.pair, twins
-        self.others.append(twins)
+        self.duplicated(COPIES[name], go_on_with_copy=goes_on)
 
     @rule()
     def remake(self) -> None:
         """Make models of the entities behind the models."""
         self.pair.both(lambda model: type(model).from_entity(model._entity))
 
-    def teardown(self) -> None:
-        if hasattr(self, "pair"):
-            for pair in [*self.others, self.pair]:
-                pair.agree()
-
 
 def test_operations_in_any_order() -> None:
     """After each of any sequence of operations the two cannot be told apart."""
-    examples = settings().max_examples // 2
-    run_state_machine_as_test(
-        Twins, settings=settings(max_examples=examples, stateful_step_count=20, derandomize=True)
-    )
+    run(DbTwins)

@@ -14,7 +14,7 @@ from google.appengine.ext import db
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.patches.appengine.db.model_strategies import ENTITIES, Stored, stored_entities
+from tests.patches.appengine.db.model_strategies import ENTITIES, stored_entities
 from tests.patches.appengine.db.pairs import (
     Pair,
     is_lazy,
@@ -24,6 +24,7 @@ from tests.patches.appengine.db.pairs import (
     stock_model,
     written,
 )
+from tests.patches.models.shapes import Stored
 
 COPIES: dict[str, Callable[[Any], Any]] = {
     "copy": copy.copy,

@@ -11,8 +11,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.patches.appengine.db.handmade import raw_entity
-from tests.patches.appengine.db.model_strategies import ENTITIES, Stored
+from tests.patches.appengine.db.model_strategies import ENTITIES
 from tests.patches.appengine.db.pairs import Pair, lazy_model, patched, seen, stock_model, written
+from tests.patches.models.shapes import Stored
 
 EVERY = settings(max_examples=settings().max_examples // 2, derandomize=True)
 

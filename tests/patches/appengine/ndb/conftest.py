@@ -5,18 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from google.appengine.ext import testbed
+
+from tests.patches.appengine.services import services
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _application() -> Iterator[None]:
     # With the session's scope, as hypothesis requires.
-    services = testbed.Testbed()
-    services.activate()
-    services.setup_env(app_id="lazy-app", overwrite=True)
-    services.init_memcache_stub()
-    services.init_user_stub()
-    try:
+    with services(datastore=False):
         yield
-    finally:
-        services.deactivate()

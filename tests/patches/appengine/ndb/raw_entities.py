@@ -1,4 +1,4 @@
-"""Entities of the generated models with any change that another program could make."""
+"""Changes of serialised entities that another program could make."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any
 
 from google.appengine.datastore.entity_bytes_pb2 import EntityProto, Property
 from hypothesis import strategies as st
-from hypothesis.strategies import DrawFn, SearchStrategy
+from hypothesis.strategies import DrawFn
 
-from tests.patches.appengine.ndb.strategies import BLOBS, FLOATS, Stored, stored_entities
+from tests.patches.models import values
+from tests.patches.models.changes import change_key
 
 _SUB_NAMES = ("s", "number", "n", "h", "h.s", "homes", "homes.s", "count", "k", "class", "new")
 _UNKNOWN = ("unknown", "key", "_key", "put", "_projection", " ", "class", "dynamic", "a.b", "a.a")
@@ -28,11 +29,11 @@ _MEANINGS = st.sampled_from(
         Property.INDEX_VALUE,
     ]
 )
-_CONTENTS: dict[str, SearchStrategy[Any]] = {
+_CONTENTS: dict[str, values.Values] = {
     "booleanValue": st.booleans(),
-    "doubleValue": FLOATS,
+    "doubleValue": values.FLOATS,
     "int64Value": st.sampled_from([0, 1, 2**60]),
-    "stringValue": st.one_of(BLOBS, st.sampled_from([b"[1]", b"abc", "Grüße".encode()])),
+    "stringValue": st.one_of(values.BLOBS, st.sampled_from([b"[1]", b"abc", "Grüße".encode()])),
 }
 
 
@@ -42,7 +43,7 @@ def _fill_value(draw: DrawFn, value: Any) -> None:
         case "none":
             pass
         case "point":
-            value.pointvalue.x, value.pointvalue.y = draw(FLOATS), 2.0
+            value.pointvalue.x, value.pointvalue.y = draw(values.FLOATS), 2.0
         case "user":
             value.uservalue.email, value.uservalue.auth_domain = "a@b.c", "b.c"
             value.uservalue.gaiaid = draw(st.sampled_from([0, 5]))
@@ -86,7 +87,8 @@ def _without(properties: Any, name: str) -> None:
 
 
 @st.composite
-def _changed(draw: DrawFn, raw: bytes, names: Sequence[str]) -> bytes:
+def changed(draw: DrawFn, raw: bytes, names: Sequence[str]) -> bytes:
+    """Change the properties of an entity, which have such names."""
     message = EntityProto.FromString(raw)
     dotted = st.builds("{}.{}".format, st.sampled_from(names), st.sampled_from(_SUB_NAMES))
     known = st.sampled_from(names)
@@ -108,24 +110,6 @@ def _changed(draw: DrawFn, raw: bytes, names: Sequence[str]) -> bytes:
                 for _ in range(draw(st.integers(1, 3)) if multiple else 1):
                     _add(draw, properties, name, multiple)
     if draw(st.integers(0, 9)) == 9:
-        _change_key(draw, message)
+        change_key(draw, message, message.key.path.element[-1], "type")
     serialised_message: bytes = message.SerializePartialToString()
     return serialised_message
-
-
-def _change_key(draw: DrawFn, message: Any) -> None:
-    match draw(st.sampled_from(["none", "kind", "partial"])):
-        case "none":
-            message.ClearField("key")
-        case "kind":
-            message.key.path.element[-1].type = draw(st.sampled_from(["Person", "Nobody"]))
-        case _:
-            message.key.path.element[-1].ClearField("id")
-
-
-@st.composite
-def changed_entities(draw: DrawFn) -> Stored:
-    """An entity that ndb has stored, with any change that another program could make."""
-    stored = draw(stored_entities())
-    names = [*stored.shape.stored_names, *stored.shape.names]
-    return Stored(stored.shape, draw(_changed(stored.raw, names)))

@@ -13,9 +13,12 @@ from google.appengine.ext.ndb import model
 
 from lazyentity.patches.appengine.ndb.orphans import LazyProperties
 from lazyentity.patches.appengine.ndb.values import LazyValues
+from tests.patches.models.snapshots import model_form
 
 _SIMPLE = (bool, int, str, bytes, type(None), datetime.datetime, datetime.date, datetime.time, set)
-_OF_MODELS = ("_values", "_properties")
+
+LEFT_OUT = frozenset(("_subentity_counter",))
+"""Attributes that do not count: ndb uses this one while it makes a model, and leaves it there."""
 
 
 def snapshot(value: Any) -> Any:
@@ -26,7 +29,7 @@ def snapshot(value: Any) -> Any:
     """
     kind: Any = type(value)
     if isinstance(value, ndb.Model):
-        return _model(value)
+        return model_form(value, snapshot, described, LEFT_OUT)
     if kind is EntityProto:
         return kind, str(value)
     if kind in (list, tuple):
@@ -47,21 +50,6 @@ def snapshot(value: Any) -> Any:
         return kind, {name: snapshot(item) for name, item in vars(value).items()}
     assert kind in _SIMPLE, f"no model holds a {kind}"
     return kind, value
-
-
-def _model(entity: Any) -> Any:
-    kind = type(entity)
-    return {
-        "type": kind,
-        "properties": None if entity._properties is kind._properties else described(entity),
-        "values": snapshot(entity._values),
-        "attributes": {
-            name: snapshot(value)
-            for name, value in vars(entity).items()
-            # The second is a help of ndb's for making a model, which it leaves there.
-            if name not in (*_OF_MODELS, "_subentity_counter")
-        },
-    }
 
 
 def described(entity: Any) -> Any:

@@ -15,9 +15,10 @@ from google.appengine.ext.ndb import model, polymodel
 import lazyentity
 from lazyentity.patches.appengine.ndb.seams import PART
 from tests.patches.appengine.ndb.handmade import Cat, Everything, everything
-from tests.patches.appengine.ndb.pairs import converted, is_lazy, lazy_model, patched, stock_model
+from tests.patches.appengine.ndb.pairs import converted, lazy_model, patched, stock_model
 from tests.patches.appengine.ndb.snapshots import snapshot
 from tests.patches.appengine.ndb.strategies import serialised
+from tests.patches.models.pairs import is_lazy
 from tests.support.subprocesses import answer
 
 _PROGRAM = """

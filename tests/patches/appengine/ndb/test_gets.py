@@ -16,8 +16,9 @@ from google.appengine.ext.ndb import context, model, tasklets
 
 import lazyentity
 from tests.patches.appengine.ndb.handmade import Address, Cat, Person
-from tests.patches.appengine.ndb.services import fresh, lazily
+from tests.patches.appengine.ndb.services import fresh
 from tests.patches.appengine.ndb.snapshots import snapshot
+from tests.patches.appengine.services import lazily
 from tests.support.snapshots import outcome
 
 pytestmark = pytest.mark.usefixtures("bed")

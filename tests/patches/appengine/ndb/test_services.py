@@ -22,9 +22,11 @@ from tests.patches.appengine.ndb.handmade import (
     Person,
     everything,
 )
-from tests.patches.appengine.ndb.pairs import fixed_now, is_lazy
-from tests.patches.appengine.ndb.services import fresh, lazily
+from tests.patches.appengine.ndb.pairs import fixed_now
+from tests.patches.appengine.ndb.services import fresh
 from tests.patches.appengine.ndb.snapshots import snapshot
+from tests.patches.appengine.services import lazily
+from tests.patches.models.pairs import is_lazy
 from tests.support.concurrency import together
 from tests.support.snapshots import outcome
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from google.appengine.ext.ndb import model
 
-from tests.patches.appengine.ndb.services import lazily
+from tests.patches.appengine.services import lazily
 
 
 @pytest.fixture

@@ -1,0 +1,281 @@
+"""What a model of ndb is to its user, under the patch and in stock, whichever library it is of."""
+
+from __future__ import annotations
+
+import copy
+import operator
+import pickle
+import pickletools
+from collections.abc import Callable
+from functools import partial
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.patches.models.pairs import (
+    FEW,
+    FEWER,
+    ModelPair,
+    assigning,
+    deleting,
+    is_lazy,
+    reading,
+)
+from tests.patches.models.shapes import Stored
+from tests.support.concurrency import switching_often, together
+from tests.support.snapshots import Raised, outcome
+
+Operation = Callable[[Any], Any]
+
+
+def _pickled(protocol: int, entity: Any) -> Any:
+    return pickle.loads(pickle.dumps(entity, protocol))
+
+
+COPIES: dict[str, Operation] = {
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+    **{
+        f"pickle {protocol}": partial(_pickled, protocol)
+        for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1)
+    },
+}
+
+STORED: Any = st.runner().flatmap(lambda cases: cases.stored)
+"""Entities that the library has stored."""
+CHANGED: Any = st.runner().flatmap(lambda cases: cases.changed)
+"""Entities that another program has changed."""
+ENTITIES = st.one_of(STORED, CHANGED)
+
+
+def is_kept(name: str, entity: Any) -> bool:
+    """Say whether reading an attribute twice gives one object."""
+    return getattr(entity, name) is getattr(entity, name)
+
+
+def on_values(operation: Operation, entity: Any) -> Any:
+    """Apply ``operation`` to the values of a model."""
+    return operation(entity._values)
+
+
+def state_of(name: str, entity: Any) -> Any:
+    """Return the state of a property's value."""
+    prop = entity._properties[name]
+    return prop._has_value(entity), prop._is_initialized(entity)
+
+
+class ModelCases:
+    """The tests; a subclass names the library."""
+
+    pair: ClassVar[type[ModelPair]]
+    """The two models of an entity."""
+    stored: ClassVar[st.SearchStrategy[Stored]]
+    changed: ClassVar[st.SearchStrategy[Stored]]
+    left_out: ClassVar[frozenset[str]] = frozenset()
+    """Names of attributes that need not be there on both sides."""
+
+    @staticmethod
+    def in_values(name: str) -> Any:
+        """Return a stored name in the form that it has in ``_values``."""
+        return name
+
+    @staticmethod
+    def of_values(name: Any) -> list[Operation]:
+        """Return operations on ``_values`` that only this library's have, for a name in it."""
+        raise NotImplementedError
+
+    @FEWER
+    @given(stored=STORED)
+    def test_what_ndb_stored(self, stored: Stored) -> None:
+        """All of the model is the same, read at once."""
+        self.pair.assumed(stored.raw).agree()
+
+    @FEWER
+    @given(stored=CHANGED)
+    def test_what_others_stored(self, stored: Stored) -> None:
+        """The models are equal also if the entity does not fit the model's class."""
+        self.pair.assumed(stored.raw).agree()
+
+    @FEWER
+    @given(stored=ENTITIES, data=st.data())
+    def test_attributes_in_any_order(self, stored: Stored, data: st.DataObject) -> None:
+        """Each has the value, or raises the error, that it has in stock, the second time, too."""
+        pair = self.pair.assumed(stored.raw)
+        names = [*stored.shape.names, "key", "dynamic", "unknown"]
+        for name in data.draw(st.permutations(names)):
+            for _ in range(2):
+                pair.both(reading(name))
+            pair.both(partial(is_kept, name))
+        pair.agree()
+
+    @FEWER
+    @given(stored=ENTITIES)
+    def test_to_dict(self, stored: Stored) -> None:
+        pair = self.pair.assumed(stored.raw)
+        pair.both(lambda entity: entity.to_dict())
+        pair.both(lambda entity: entity.to_dict(include=stored.shape.names[:2]))
+        pair.agree()
+
+    @FEWER
+    @given(stored=ENTITIES)
+    def test_repr(self, stored: Stored) -> None:
+        """The text is the same, and showing a model does not change it."""
+        pair = self.pair.assumed(stored.raw)
+        pair.both(repr)
+        pair.agree()
+        pair.both(repr)
+
+    @FEWER
+    @given(stored=ENTITIES, read=st.booleans())
+    def test_equality(self, stored: Stored, read: bool) -> None:
+        """It is equal to the same objects as the stock model, on both sides of ``==``."""
+        stock = self.pair.assumed(stored.raw).stock
+        expected = self.pair.seen(lambda: stock == self.pair.stock_model(stored.raw))
+
+        def lazy() -> Any:
+            entity = self.pair.lazy_model(stored.raw)
+            if read:
+                outcome(entity.to_dict)
+            return entity
+
+        for left, right in [
+            (lazy(), lazy()),
+            (lazy(), self.pair.stock_model(stored.raw)),
+            (self.pair.stock_model(stored.raw), lazy()),
+        ]:
+            with self.pair.patched():
+                assert self.pair.seen(partial(operator.eq, left, right)) == expected
+
+    @FEWER
+    @given(stored=ENTITIES, data=st.data())
+    def test_values(self, stored: Stored, data: st.DataObject) -> None:
+        """``_values`` equals stock's dict, with any operation first."""
+        pair = self.pair.assumed(stored.raw)
+        absent = self.in_values("absent")
+        names = [*map(self.in_values, stored.shape.stored_names), absent]
+        name = data.draw(st.sampled_from(names))
+        operations: list[Operation] = [
+            len,
+            sorted,
+            dict,
+            copy.copy,
+            lambda values: name in values,
+            lambda values: values.get(name),
+            lambda values: values[name],
+            lambda values: dict(values.items()),
+            lambda values: dict(zip(values, values.values(), strict=True)),
+            lambda values: values | {absent: 1},
+            lambda values: {absent: 1} | values,
+            lambda values: sorted(values.keys() & {name}),
+            lambda values: values == copy.copy(values),
+            lambda values: [list(map(id, values.values())) == list(map(id, values.values()))],
+            lambda values: (values.setdefault(name, 1), values.pop(name, 2), values.pop(name, 3)),
+            *self.of_values(name),
+        ]
+        for operation in data.draw(st.permutations(operations)):
+            pair.both(partial(on_values, operation))
+        pair.agree()
+
+    @pytest.mark.parametrize("duplicate", COPIES.values(), ids=COPIES.keys())
+    @FEW
+    @given(stored=ENTITIES, data=st.data())
+    def test_copies(self, duplicate: Operation, stored: Stored, data: st.DataObject) -> None:
+        """Copies are stock's, and are as independent of the original as stock's are."""
+        pair = self.pair.assumed(stored.raw)
+        for name in data.draw(st.lists(st.sampled_from(stored.shape.names), max_size=2)):
+            pair.both(reading(name))
+        copies = pair.twins(duplicate)
+        if copies is None:
+            return
+        first = data.draw(st.sampled_from([pair, copies]))
+        for name in stored.shape.names[:2]:
+            first.both(assigning(name, data.draw(stored.shape.values.get(name, st.none()))))
+        pair.agree()
+        copies.agree()
+
+    @FEW
+    @given(stored=ENTITIES)
+    def test_pickles_need_nothing_of_ours(self, stored: Stored) -> None:
+        """Pickles can be loaded without lazyentity."""
+        pair = self.pair.assumed(stored.raw)
+        with self.pair.patched():
+            dumped = outcome(pickle.dumps, pair.lazy, 2)
+        if not isinstance(dumped, Raised):
+            names = [argument for _, argument, _ in pickletools.genops(dumped)]
+            assert not any("lazyentity" in name for name in names if isinstance(name, str))
+
+    @FEWER
+    @given(stored=ENTITIES)
+    def test_structure(self, stored: Stored) -> None:
+        """Which properties there are, which have values, and the key."""
+        pair = self.pair.assumed(stored.raw)
+        pair.both(lambda entity: sorted(entity._properties))
+        pair.both(lambda entity: sorted(vars(entity).keys() - self.left_out))
+        pair.both(lambda entity: (entity.key, entity._has_complete_key(), entity._projection))
+        for prop in list(pair.stock._properties):
+            pair.both(partial(state_of, prop))
+        pair.agree()
+
+    @FEWER
+    @given(stored=ENTITIES, data=st.data())
+    def test_what_put_sends(self, stored: Stored, data: st.DataObject) -> None:
+        """It is the same after reads, assignments and deletions."""
+        pair = self.pair.assumed(stored.raw)
+        for name in data.draw(st.lists(st.sampled_from(stored.shape.names), max_size=3)):
+            match data.draw(st.sampled_from(["read", "assign", "delete"])):
+                case "read":
+                    pair.both(reading(name))
+                case "assign":
+                    pair.both(assigning(name, data.draw(stored.shape.values.get(name, st.none()))))
+                case _:
+                    pair.both(deleting(name))
+        pair.both(self.pair.written)
+        pair.agree()
+        pair.both(self.pair.written)
+
+    @FEWER
+    @given(stored=ENTITIES, data=st.data())
+    def test_populate(self, stored: Stored, data: st.DataObject) -> None:
+        pair = self.pair.assumed(stored.raw)
+        names = data.draw(st.sets(st.sampled_from(stored.shape.names)))
+        values = {
+            name: data.draw(stored.shape.values.get(name, st.none())) for name in sorted(names)
+        }
+        pair.both(lambda entity: entity.populate(**copy.deepcopy(values)))
+        pair.agree()
+
+    @FEW
+    @given(stored=ENTITIES)
+    def test_threads(self, stored: Stored) -> None:
+        """Many threads that read the same model, each in its order, find equal values."""
+        stock = self.pair.assumed(stored.raw).stock
+        names = [name for name in stored.shape.names if name in stored.shape.values]
+        expected = {name: self.pair.seen(partial(getattr, stock, name)) for name in names}
+        lazy = self.pair.lazy_model(stored.raw)
+
+        def read(number: int) -> Any:
+            turn = number % (len(names) or 1)
+            return {
+                name: self.pair.seen_in_thread(partial(getattr, lazy, name))
+                for name in names[turn:] + names[:turn]
+            }
+
+        with self.pair.patched(), switching_often():
+            assert together(4, read) == [expected] * 4
+
+    @FEWER
+    @given(stored=STORED)
+    def test_stored_entities_are_read_lazily(self, stored: Stored) -> None:
+        """No value is made before it is read."""
+        lazy = self.pair.lazy_model(stored.raw)
+        if is_lazy(lazy):
+            assert lazy._values._undecoded() == list(lazy._values)
+        else:
+            assert self.is_made_at_once(stored)
+
+    @staticmethod
+    def is_made_at_once(_stored: Stored) -> bool:
+        """Say whether the library itself makes models of such an entity under the patch."""
+        return False

@@ -1,0 +1,278 @@
+"""Any sequence of operations on a model of ndb, whichever library it is of."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any, ClassVar
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from lazyentity.codec.undecoded import UNDECODED
+from tests.patches.models.pairs import FEWER, ModelPair, is_lazy
+from tests.patches.models.shapes import Shape
+from tests.support.snapshots import Raised, outcome
+
+PICKS = st.integers(0, 14)
+ANY = st.one_of(st.none(), st.integers(0, 3), st.text(max_size=2), st.lists(st.integers(0, 2)))
+DUPLICATES: list[Callable[[Any], Any]] = [
+    copy.copy,
+    copy.deepcopy,
+    lambda entity: pickle.loads(pickle.dumps(entity)),
+]
+
+
+class Twins(RuleBasedStateMachine):
+    """A model of each side with the same operations, and the copies made of them."""
+
+    def start(self, shape: Shape, pair: ModelPair) -> None:
+        """Begin with two models."""
+        self.shape = shape
+        self.pair = pair
+        self.others: list[ModelPair] = []
+
+    def duplicated(self, duplicate: Callable[[Any], Any], *, go_on_with_copy: bool) -> None:
+        """Make copies, if that does not fail, and choose which models the operations go on with."""
+        twins = self.pair.twins(duplicate)
+        if twins is None:
+            return
+        if go_on_with_copy:
+            twins, self.pair = self.pair, twins
+        self.others.append(twins)
+
+    def teardown(self) -> None:
+        if hasattr(self, "pair"):
+            for pair in [*self.others, self.pair]:
+                pair.agree()
+
+
+class ModelTwins(Twins):
+    """Those of a library named ndb.
+
+    A subclass is of one library, and calls :meth:`start` when it is initialised.
+
+    Args:
+        entered: what all of the operations run in.
+    """
+
+    ndb: ClassVar[Any]
+    """The library."""
+
+    def __init__(self, entered: AbstractContextManager[Any]) -> None:
+        super().__init__()
+        self.entered = entered
+        self.entered.__enter__()
+
+    def name(self, pick: int) -> str:
+        """A name in the code, mostly of a property."""
+        names = [*self.shape.names, "dynamic", "dynamics", "unknown", "key"]
+        return names[pick % len(names)]
+
+    def stored_name(self, pick: int) -> str:
+        """A stored name, or one that is not stored."""
+        names = [*self.shape.stored_names, "dynamic", "absent"]
+        return names[pick % len(names)]
+
+    @staticmethod
+    def in_values(name: str) -> Any:
+        """Return a stored name in the form that it has in ``_values``."""
+        return name
+
+    @staticmethod
+    def listed(values: Any) -> list[Any]:
+        """Return the names in ``_values``, in an order that stock's have, too."""
+        return sorted(values)
+
+    @staticmethod
+    def type_of(value: Any) -> Any:
+        """Return the type that stock's value has."""
+        return type(value)
+
+    # Through the attributes.
+
+    @rule(pick=PICKS)
+    def read(self, pick: int) -> None:
+        name = self.name(pick)
+        self.pair.both(lambda entity: getattr(entity, name))
+        self.pair.both(lambda entity: getattr(entity, name) is getattr(entity, name))
+
+    @rule(pick=PICKS, data=st.data())
+    def assign(self, pick: int, data: st.DataObject) -> None:
+        name = self.name(pick)
+        value = data.draw(self.shape.values.get(name, ANY))
+        self.pair.both(lambda entity: setattr(entity, name, copy.deepcopy(value)))
+
+    @rule(pick=PICKS, value=ANY)
+    def assign_anything(self, pick: int, value: Any) -> None:
+        name = self.name(pick)
+        self.pair.both(lambda entity: setattr(entity, name, copy.copy(value)))
+
+    @rule(first=PICKS, second=PICKS)
+    def assign_other(self, first: int, second: int) -> None:
+        to, of = self.name(first), self.name(second)
+
+        def operation(entity: Any) -> None:
+            value = getattr(entity, of)
+            # Models that are equal need not have the same pickle.
+            is_pickled = isinstance(getattr(type(entity), to, None), self.ndb.PickleProperty)
+            if not (is_pickled and self._has_model(value)):
+                setattr(entity, to, value)
+
+        self.pair.both(operation)
+
+    @rule(pick=PICKS)
+    def delete(self, pick: int) -> None:
+        name = self.name(pick)
+        self.pair.both(lambda entity: delattr(entity, name))
+
+    @rule(pick=PICKS, data=st.data())
+    def populate(self, pick: int, data: st.DataObject) -> None:
+        name = self.name(pick)
+        value = data.draw(self.shape.values.get(name, ANY))
+        self.pair.both(lambda entity: entity.populate(**{name: copy.deepcopy(value)}))
+
+    @rule(pick=PICKS, inner=PICKS, data=st.data())
+    def change_inside(self, pick: int, inner: int, data: st.DataObject) -> None:
+        """Change a list, or a sub-model, where it is."""
+        name = self.name(pick)
+        value = data.draw(self.shape.values.get(name, ANY))
+        text = data.draw(st.sampled_from(["new", None]))
+
+        def operation(entity: Any) -> Any:
+            inside = getattr(entity, name)
+            if isinstance(inside, list) and inner % 3 == 0:
+                inside.extend(copy.deepcopy(value) if isinstance(value, list) else [])
+            elif isinstance(inside, list) and inner % 3 == 1:
+                return inside.pop()
+            elif isinstance(inside, list) and inside:
+                inside = inside[0]
+            if isinstance(inside, self.ndb.Model):
+                names = sorted(prop._code_name for prop in inside._properties.values())
+                setattr(inside, names[inner % len(names)], text)
+                return getattr(inside, names[(inner + 1) % len(names)])
+            if isinstance(inside, dict):
+                inside["new"] = text
+            return None
+
+        self.pair.both(operation)
+
+    @rule(path=st.sampled_from([None, ("Generated", 7), ("Generated", None), ("Other", 1)]))
+    def set_key(self, path: Any) -> None:
+        self.pair.both(lambda entity: setattr(entity, "key", path and self.ndb.Key(*path)))
+
+    # Through ``_values``.
+
+    @rule(pick=PICKS, value=st.integers(0, 3))
+    def values(self, pick: int, value: int) -> None:
+        name = self.in_values(self.stored_name(pick))
+        self.pair.both(
+            lambda entity: (
+                name in entity._values,
+                len(entity._values),
+                self.listed(entity._values),
+            )
+        )
+        match value:
+            case 0:
+                self.pair.both(lambda entity: entity._values.get(name))
+            case 1:
+                self.pair.both(lambda entity: entity._values[name])
+            case 2:
+                self.pair.both(lambda entity: entity._values.pop(name, None))
+            case _:
+                self.pair.both(lambda entity: entity._values.setdefault(name, None))
+
+    @rule()
+    def all_values(self) -> None:
+        self.pair.both(lambda entity: dict(entity._values))
+        self.pair.both(lambda entity: entity._values.copy())
+
+    @rule(pick=PICKS)
+    def ask_property(self, pick: int) -> None:
+        """Ask as queries, hooks and subclasses of properties do."""
+        name = self.stored_name(pick)
+
+        def operation(entity: Any) -> Any:
+            prop = entity._properties[name]
+            return (
+                prop._has_value(entity),
+                prop._is_initialized(entity),
+                prop._retrieve_value(entity, "default"),
+                prop._get_base_value_unwrapped_as_list(entity),
+            )
+
+        self.pair.both(operation)
+
+    # As a whole.
+
+    @rule()
+    def show(self) -> None:
+        self.pair.both(repr)
+
+    @rule()
+    def to_dict(self) -> None:
+        self.pair.both(lambda entity: entity.to_dict())
+
+    @rule()
+    def compare(self) -> None:
+        self.pair.both(lambda entity: entity == copy.deepcopy(entity))
+        self.pair.both(lambda entity: (entity == entity.key, entity != 1))
+
+    @rule()
+    def write(self) -> None:
+        self.pair.both(self.pair.written)
+
+    @rule(duplicate=st.sampled_from(DUPLICATES), go_on_with_copy=st.booleans())
+    def duplicate(self, duplicate: Callable[[Any], Any], go_on_with_copy: bool) -> None:
+        self.duplicated(duplicate, go_on_with_copy=go_on_with_copy)
+
+    # Invariants.
+
+    @invariant()
+    @precondition(lambda self: hasattr(self, "pair"))
+    def values_are_alike(self) -> None:
+        """A value that was made has stock's form; the others were not read in stock."""
+        stock, lazy = self.pair.stock._values, self.pair.lazy._values
+        assert self.listed(stock) == self.listed(lazy)
+        base_values = {self.ndb.model._BaseValue, type(None)}
+        for name, value in dict.items(lazy):
+            if value is UNDECODED:
+                assert is_lazy(self.pair.lazy)
+                assert set(self._types(stock[name])) <= base_values
+            else:
+                assert self._types(value) == self._types(stock[name])
+
+    def teardown(self) -> None:
+        try:
+            super().teardown()
+        finally:
+            self.entered.__exit__(None, None, None)
+
+    def _types(self, value: Any) -> list[Any]:
+        if isinstance(value, list):
+            return [kind for item in value for kind in self._types(item)]
+        return [self.type_of(value)]
+
+    def _has_model(self, value: Any) -> bool:
+        items = value if isinstance(value, list) else [value]
+        return any(isinstance(item, self.ndb.Model) for item in items)
+
+
+def converts(pair: type[ModelPair], raw: bytes) -> bool:
+    """Say whether stock makes a model of an entity."""
+    return not isinstance(outcome(pair.stock_model, raw), Raised)
+
+
+def run(make_machine: Any) -> None:
+    """Run a machine, given its class or a function that makes one."""
+    run_state_machine_as_test(make_machine, settings=settings(FEWER, stateful_step_count=20))

@@ -1,0 +1,139 @@
+"""A model as the stock client makes it and a model as the patch makes it, of the same bytes."""
+
+from __future__ import annotations
+
+import abc
+import copy
+import operator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any
+
+from hypothesis import assume, settings
+
+from tests.support.snapshots import Raised, outcome
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+FEWER = settings(max_examples=settings().max_examples // 2, derandomize=True)
+"""For tests that run in two ways: half of the examples for each."""
+
+FEW = settings(max_examples=settings().max_examples // 5, derandomize=True)
+"""For tests that run in many ways, and for slow ones."""
+
+
+@contextmanager
+def applied(patch: Any) -> Iterator[None]:
+    """Have one patch of a client applied; around this, it is not."""
+    assert not patch.active
+    patch.apply()
+    try:
+        yield
+    finally:
+        patch.revert()
+
+
+def is_lazy(entity: Any) -> bool:
+    """Say whether the values of a model are made when they are read."""
+    return type(entity._values).__name__ == "LazyValues"
+
+
+class ModelPair(abc.ABC):
+    """A model of each side, to which the same is done; a subclass is of one client."""
+
+    def __init__(self, stock: Any, lazy: Any) -> None:
+        self.stock = stock
+        self.lazy = lazy
+
+    @staticmethod
+    @abc.abstractmethod
+    def patched() -> AbstractContextManager[None]:
+        """Have the client patched; around this, it is not."""
+
+    @staticmethod
+    @abc.abstractmethod
+    def stock_model(raw: bytes, /) -> Any:
+        """Make a model of a serialised entity with nothing patched."""
+
+    @staticmethod
+    @abc.abstractmethod
+    def lazy_model(raw: bytes, /) -> Any:
+        """Make a model under the patch."""
+
+    @staticmethod
+    @abc.abstractmethod
+    def written(entity: Any, /) -> Any:
+        """Return the message that ``put`` sends, comparably."""
+
+    @staticmethod
+    @abc.abstractmethod
+    def seen(call: Callable[[], Any]) -> Any:
+        """Return the result of a call in a form that can be compared, or ``Raised``."""
+
+    @classmethod
+    def seen_in_thread(cls, call: Callable[[], Any]) -> Any:
+        """As :meth:`seen`, for a thread that is not that of the test."""
+        return cls.seen(call)
+
+    @staticmethod
+    def comparable(raised: Any, /) -> Any:
+        """Return the outcome of a call in the form that :meth:`seen` gives errors."""
+        return raised
+
+    @classmethod
+    def of(cls, raw: bytes) -> Self:
+        """Make the two of an entity that the client can make a model of."""
+        return cls(cls.stock_model(raw), cls.lazy_model(raw))
+
+    @classmethod
+    def assumed(cls, raw: bytes) -> Self:
+        """Make the two; another example is tried if the stock client refuses to."""
+        stock = outcome(cls.stock_model, raw)
+        assume(not isinstance(stock, Raised))
+        return cls(stock, cls.lazy_model(raw))
+
+    def both(self, operation: Callable[[Any], Any]) -> Any:
+        """Apply ``operation`` to both and compare its results or errors.
+
+        Returns:
+            The result of the patched side, as :meth:`seen`.
+        """
+        expected = self.seen(lambda: operation(self.stock))
+        with self.patched():
+            actual = self.seen(lambda: operation(self.lazy))
+        assert actual == expected
+        return actual
+
+    def twins(self, operation: Callable[[Any], Any]) -> Self | None:
+        """As :meth:`both`, for an operation that makes another model.
+
+        Returns:
+            The two that were made; None, if that failed.
+        """
+        stock = outcome(operation, self.stock)
+        with self.patched():
+            lazy = outcome(operation, self.lazy)
+        if isinstance(stock, Raised) or isinstance(lazy, Raised):
+            assert self.comparable(lazy) == self.comparable(stock)
+            return None
+        return type(self)(stock, lazy)
+
+    def agree(self) -> None:
+        """Assert that the models are the same, all through."""
+        self.both(lambda entity: entity)
+
+
+def reading(name: str) -> Callable[[Any], Any]:
+    """Return a function that reads an attribute."""
+    return operator.attrgetter(name)
+
+
+def assigning(name: str, value: Any) -> Callable[[Any], None]:
+    """Return a function that assigns a new copy to an attribute."""
+    return lambda entity: setattr(entity, name, copy.deepcopy(value))
+
+
+def deleting(name: str) -> Callable[[Any], None]:
+    """Return a function that deletes an attribute."""
+    return lambda entity: delattr(entity, name)

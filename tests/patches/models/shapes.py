@@ -1,0 +1,185 @@
+"""Model classes of any properties, and entities of them.
+
+A class is defined anew for each example, under one of a few names, and is the model of that kind
+and importable from a module of the library's tests until the next one is.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn, SearchStrategy
+
+from tests.patches.models.sorts import Sort, strip
+from tests.patches.models.values import Values, optional
+
+KIND = "Generated"
+MOST_PROPERTIES = 6
+
+_OPTIONS: dict[str, Any] = {
+    "repeated": True,
+    "indexed": False,
+    "required": True,
+    "validator": strip,
+}
+
+
+@dataclass(frozen=True)
+class Library:
+    """A library of models, and of what its classes and entities are made.
+
+    Attributes:
+        module: the name of the module that has the generated classes.
+        model: the library's module ``model``.
+        polymodel: the library's module ``polymodel``.
+        sorts: the kinds of properties, by any name.
+        dynamic: values of properties that a class does not define.
+        serialised: serialises a model as ``put`` does.
+        refuses: the errors by which the library refuses to write a model.
+        without_properties: makes a serialised entity of a kind.
+    """
+
+    module: str
+    model: Any
+    polymodel: Any
+    sorts: dict[str, Sort]
+    dynamic: Values
+    serialised: Callable[[Any], bytes]
+    refuses: tuple[type[Exception], ...]
+    without_properties: Callable[[str], bytes]
+
+    def define(self, name: str, base: Any, namespace: dict[str, Any]) -> Any:
+        """Define a class in the module."""
+        defined = type(base)(name, (base,), {"__module__": self.module, **namespace})
+        setattr(sys.modules[self.module], name, defined)
+        return defined
+
+
+@dataclass
+class Shape:
+    """A model class and the values for its properties, by the names in the code."""
+
+    model_class: Any
+    values: dict[str, Values] = field(default_factory=dict)
+
+    @property
+    def names(self) -> list[str]:
+        """Names in the code, of all properties."""
+        return sorted(prop._code_name for prop in self.model_class._properties.values())
+
+    @property
+    def stored_names(self) -> list[str]:
+        """Names in the entities."""
+        return sorted(self.model_class._properties)
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A serialised entity, and the shape of its model."""
+
+    shape: Any
+    raw: bytes
+
+
+def _properties(
+    draw: DrawFn, library: Library, prefix: str, values: dict[str, Values]
+) -> Iterator[tuple[str, Any]]:
+    taken: set[str] = set()
+    names = st.sampled_from(sorted(library.sorts))
+    sorts = draw(st.lists(names, min_size=1, max_size=MOST_PROPERTIES, unique=True))
+    for ordinal, name in enumerate(sorts):
+        sort = library.sorts[name]
+        options = {
+            option: _OPTIONS[option]
+            for option in sorted(sort.options)
+            if draw(st.integers(0, 3)) == 3
+        }
+        if "repeated" in options:
+            options.pop("required", None)
+        code_name = f"{prefix}{ordinal}"
+        # Also names that another property has in the code.
+        stored = draw(
+            st.sampled_from([None, None, f"s{prefix}{ordinal}", f"{prefix}{ordinal + 1}"])
+        )
+        if stored is not None and stored not in taken:
+            options["name"] = stored
+        elif code_name in taken:
+            options["name"] = f"s{prefix}{ordinal}"
+        try:
+            prop = sort.make(**options)
+        except (TypeError, NotImplementedError):
+            # The library does not have this combination.
+            prop = sort.make(name=options.get("name"))
+        if sort.writable:
+            one = sort.values
+            values[code_name] = st.lists(one, max_size=3) if prop._repeated else optional(one)
+        taken.add(options.get("name", code_name))
+        yield code_name, prop
+
+
+def _class(
+    draw: DrawFn, library: Library, name: str, base: Any, prefix: str, values: dict[str, Values]
+) -> Any:
+    return library.define(name, base, dict(_properties(draw, library, prefix, values)))
+
+
+@st.composite
+def _shapes(draw: DrawFn, library: Library) -> Shape:
+    """Model classes: of plain models, of hierarchies and of expandos."""
+    values: dict[str, Values] = {}
+    match draw(st.sampled_from(["model", "model", "model", "poly", "expando"])):
+        case "poly":
+            base = _class(draw, library, KIND, library.polymodel.PolyModel, "r", values)
+            of_base = dict(values)
+            defined = _class(draw, library, f"{KIND}Leaf", base, "p", values)
+            if draw(st.booleans()):
+                return Shape(base, of_base)
+        case "expando":
+            defined = _class(draw, library, KIND, library.model.Expando, "p", values)
+            dynamic = library.dynamic
+            values |= {"dynamic": dynamic, "dynamics": st.lists(dynamic, max_size=2)}
+        case _:
+            defined = _class(draw, library, KIND, library.model.Model, "p", values)
+    return Shape(defined, values)
+
+
+def _instance(draw: DrawFn, shape: Shape) -> Any:
+    instance = shape.model_class(id=5)
+    for name, values in shape.values.items():
+        required = name in shape.names and getattr(shape.model_class, name)._required
+        if required or draw(st.booleans()):
+            value = draw(values.filter(lambda value: value is not None) if required else values)
+            setattr(instance, name, value)
+    return instance
+
+
+@st.composite
+def stored_entities(draw: DrawFn, library: Library) -> Stored:
+    """An entity that the library has stored."""
+    shape = draw(_shapes(library))
+    try:
+        raw = library.serialised(_instance(draw, shape))
+    except library.refuses:
+        # The library cannot have stored a model that it fails to write.
+        raw = library.without_properties(KIND)
+    return Stored(shape, raw)
+
+
+@st.composite
+def changed_entities(
+    draw: DrawFn, library: Library, changed: Callable[[bytes, Sequence[str]], SearchStrategy[bytes]]
+) -> Stored:
+    """An entity that the library has stored, with any change that another program could make.
+
+    Args:
+        draw: of hypothesis.
+        library: the library.
+        changed: gives changed entities of a serialised one and the names of its properties.
+    """
+    stored = draw(stored_entities(library))
+    names = [*stored.shape.stored_names, *stored.shape.names]
+    return Stored(stored.shape, draw(changed(stored.raw, names)))
