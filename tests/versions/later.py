@@ -7,14 +7,19 @@ import importlib.machinery
 import importlib.util
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import CodeType, ModuleType
 
-from tests.versions.names import PACKAGES
+from tests.versions.names import API_PACKAGES, PACKAGES, names_in
 
 _SUFFIX = "_of_later"
+_CLIENTS = tuple(package for package in PACKAGES if package not in API_PACKAGES)
+
+
+def _prefixes(packages: Iterable[str]) -> tuple[str, ...]:
+    return tuple(f"{package}." for package in packages)
 
 
 class LaterVersion(importlib.abc.MetaPathFinder):
@@ -34,7 +39,7 @@ class LaterVersion(importlib.abc.MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if not f"{fullname}.".startswith(tuple(f"{package}." for package in PACKAGES)):
+        if not f"{fullname}.".startswith(_prefixes(PACKAGES)):
             return None
         if self.name in fullname.split("."):
             raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
@@ -63,8 +68,12 @@ class _Loader(importlib.machinery.SourceFileLoader):
 
 
 def install(name: str) -> LaterVersion:
-    """Make the clients, none of which is imported yet, those of a later version."""
-    assert not any(module.startswith(PACKAGES) for module in sys.modules)
+    """Make the clients those of a later version.
+
+    None of them is imported yet; the packages below them may be, if the name is not in them.
+    """
+    changed = PACKAGES if name in names_in(API_PACKAGES) else _CLIENTS
+    assert not any(f"{module}.".startswith(_prefixes(changed)) for module in sys.modules)
     version = LaterVersion(name)
     sys.meta_path.insert(0, version)
     return version

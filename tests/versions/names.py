@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib.util
 import re
 from collections.abc import Iterator
@@ -10,12 +11,10 @@ from pathlib import Path
 
 from lazyentity.patches.clients import CLIENTS
 
-PACKAGES = (
-    *(client.waits_for_import for client in CLIENTS.values()),
-    "google.cloud.datastore_v1",
-    "google.api_core",
-    "proto",
-)
+API_PACKAGES = ("google.cloud.datastore_v1", "google.api_core", "proto")
+"""The packages below the clients, which import nothing of them."""
+
+PACKAGES = (*(client.waits_for_import for client in CLIENTS.values()), *API_PACKAGES)
 """A module or class whose private name a later version may change."""
 
 _ROOT = Path(__file__).parents[2]
@@ -56,13 +55,20 @@ def sources_of(package: str) -> list[Path]:
     return sorted(source for folder in folders for source in Path(folder).rglob("*.py"))
 
 
+@functools.cache
+def names_in(packages: tuple[str, ...]) -> frozenset[str]:
+    """Return every private name that occurs in the sources of packages."""
+    return frozenset(
+        name
+        for package in packages
+        for source in sources_of(package)
+        for name in _PRIVATE.findall(source.read_text(encoding="utf-8"))
+    )
+
+
 def private_names() -> list[str]:
     """Return every private name that occurs in the sources of lazyentity and of a client.
 
     Among them are names that the two have in common by chance.
     """
-    theirs: set[str] = set()
-    for package in PACKAGES:
-        for source in sources_of(package):
-            theirs.update(_PRIVATE.findall(source.read_text(encoding="utf-8")))
-    return sorted(_used() & theirs)
+    return sorted(_used() & names_in(PACKAGES))

@@ -19,6 +19,7 @@ from typing import Any
 
 from tests.support.fork_server import import_required
 from tests.versions.later import LaterVersion, install
+from tests.versions.names import API_PACKAGES, names_in
 
 _PROJECT = "lazyentity-tests"
 _SECONDS = 120
@@ -233,6 +234,9 @@ def act(ports: list[int], name: str) -> dict[str, Any]:
 def main(ports: list[int], names: list[str]) -> None:
     """Do it for each name in a child, which inherits the imports that no name is in."""
     import_required()
+    if names_in(API_PACKAGES).isdisjoint(names):
+        for package in API_PACKAGES:
+            importlib.import_module(package)
     for name in names:
         pid = os.fork()
         if pid == 0:
