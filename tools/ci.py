@@ -1,10 +1,10 @@
 """Everything that has to hold before a change is merged, as steps: see :mod:`tools.steps`.
 
-The environments are made first: that of the README's two commands as these make it, with pip, and
-those of other Python versions beside it, with uv. Then the two commands are run. Nothing runs
-beside the benchmark. Beside the tests, which leave a core free at times, the emulator is built and
-the environments with the lowest requirements are made, at a lower priority. The rest follows, as
-many steps at a time as there are cores, each with its tests in one process.
+The environment of the README's two commands is made first, as these make it, with pip. Then the two
+commands are run. Beside the benchmark, of which the outputs count here and not the figures, the
+other environments are made with uv. Beside the tests, which leave a core free at times, the
+emulator is built at a lower priority. The rest follows, as many steps at a time as there are cores,
+each with its tests in one process.
 
 Every test of the library runs
 
@@ -28,6 +28,7 @@ from tools.steps import Runner, Step
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
 CURRENT = "{}.{}".format(*sys.version_info)
 UV = "build/uv/bin/uv"
+OTHER_ENVIRONMENTS = "environments of other Pythons"
 LOWEST_ENVIRONMENTS = "environments with the lowest requirements"
 ALL_CORES = 1_000
 PURE = {"LAZYENTITY_BACKEND": "pure"}
@@ -98,7 +99,7 @@ def environment_steps(pythons: dict[str, str]) -> list[Step]:
     return [
         Step("the environment", make("venv")),
         Step(
-            "environments of other Pythons",
+            OTHER_ENVIRONMENTS,
             shell(
                 f"{sys.executable} -m venv build/uv",
                 "build/uv/bin/python -m pip -q install uv",
@@ -136,18 +137,17 @@ def first_steps() -> list[Step]:
         f'print(*map(metadata.version, {distributions}))"'
     )
     return [
+        Step("make bench", make("bench"), needs=("the environment",)),
         Step(
-            "make bench",
-            make("bench"),
-            needs=("the environment", "environments of other Pythons"),
-            cores=ALL_CORES,
+            LOWEST_ENVIRONMENTS,
+            shell(*lowest_environments()),
+            needs=("the environment", OTHER_ENVIRONMENTS),
         ),
-        Step(LOWEST_ENVIRONMENTS, shell(*lowest_environments()), needs=("make bench",), cores=0),
         Step("the emulator is built", make("emulator"), needs=("make bench",), cores=0),
         Step(
             "make test",
             make("test", PYTEST_ARGS=" ".join(DURATIONS)),
-            needs=("make bench",),
+            needs=("make bench", LOWEST_ENVIRONMENTS),
             cores=ALL_CORES,
         ),
         Step(
@@ -165,11 +165,10 @@ def other_steps(pythons: dict[str, str]) -> list[Step]:
         pythons: the interpreter of each other Python version.
     """
     tested = ("make test",)
-    on_lowest = (*tested, LOWEST_ENVIRONMENTS)
     # Packaging copies the checkout, while nothing else may write to it.
     packed = ("the packaging tests",)
     return [
-        Step("the packaging tests", pytest("-m", "slow", "tests/packaging"), needs=on_lowest),
+        Step("the packaging tests", pytest("-m", "slow", "tests/packaging"), needs=tested),
         *(
             Step(
                 f"Python {version}",
@@ -186,7 +185,7 @@ def other_steps(pythons: dict[str, str]) -> list[Step]:
         Step(
             "the lowest of everything required",
             pytest(*ON_OTHER_REQUIREMENTS, environment=".venv-lowest"),
-            needs=on_lowest,
+            needs=tested,
         ),
         Step("the slow tests", pytest("-m", "slow", "--ignore=tests/packaging"), needs=tested),
         *(
@@ -203,7 +202,7 @@ def other_steps(pythons: dict[str, str]) -> list[Step]:
                     *(f"--ignore=tests/{path}" for path in BENCHMARKS),
                     environment=f".venv-lowest-{extra}",
                 ),
-                needs=on_lowest,
+                needs=tested,
             )
             for extra in extras()
         ),
@@ -256,7 +255,7 @@ def upstream_steps() -> list[Step]:
         Step(
             f"{first}, on the lowest of everything required",
             pytest(*run, environment=".venv-lowest"),
-            needs=(*tested, LOWEST_ENVIRONMENTS),
+            needs=tested,
         ),
     ]
 
