@@ -23,8 +23,9 @@ BIN := $(abspath $(VENV))/bin
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help venv bench results test lint types pytest upstream emulator test-adapters-lowest test-emulator \
-	test-caches test-names test-client docs tables fuzz fuzz-operations fuzz-responses fuzz-calls fuzz-all dist clean
+.PHONY: help venv bench results results-appengine test lint types pytest upstream emulator \
+	test-adapters-lowest test-emulator test-caches test-names test-client docs tables \
+	fuzz fuzz-operations fuzz-responses fuzz-calls fuzz-all dist clean
 
 help: ## list the targets
 	@echo "make TARGET [PYTHON=python3.12] [VENV=.venv]"
@@ -39,7 +40,15 @@ results: venv ## measure for the documentation, half an hour on a quiet machine:
 		--output bench/results/native.json --plot bench/results/native.svg
 	LAZYENTITY_BACKEND=pure $(BIN)/python -m lazyentity.bench --quick --output bench/results/pure.json
 	LAZYENTITY_BACKEND=native $(BIN)/python -m lazyentity.bench --ndb --output bench/results/ndb.json
+	$(MAKE) results-appengine
 	$(MAKE) tables
+
+results-appengine: ## measure App Engine's client, some minutes: bench/results/ and docs/appengine.rst
+	$(MAKE) venv VENV=.venv-appengine EXTRAS=bench,test,appengine
+	for backend in native pure; do LAZYENTITY_BACKEND=$$backend .venv-appengine/bin/python \
+		-m lazyentity.bench --appengine --output bench/results/appengine-$$backend.json || exit 1; \
+		.venv-appengine/bin/python -m lazyentity.bench.report --compact --update docs/appengine.rst \
+		--section appengine-$$backend-table bench/results/appengine-$$backend.json || exit 1; done
 
 tables: venv ## put the results in bench/results/, and the list of clients, into the documentation
 	$(BIN)/python tools/tables.py

@@ -305,7 +305,11 @@ def appengine_steps(plan: Plan) -> list[Step]:
         return "decode", lambda: appengine.measure(make(), plan.conversion)
 
     calls = (*appengine.CALLS, *appengine_db.CALLS)
-    makers = [*appengine.select(calls, appengine.READS), *appengine_ndb.select()]
+    makers = [
+        *appengine.select(calls, appengine.READS),
+        *appengine.select_lists(),
+        *appengine_ndb.select(),
+    ]
     return [*map(step, makers)]
 
 

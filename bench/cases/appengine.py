@@ -19,15 +19,23 @@ from lazyentity.bench.cases import synthetic
 APP = "bench"
 ENTITIES = 20
 MIX = synthetic.MIXES["mixed"]
+LISTS = synthetic.Mix(
+    "lists",
+    (
+        ("scores", lambda number: [number + step for step in range(8)]),
+        ("tags", lambda number: [f"tag {number + step}" for step in range(8)]),
+    ),
+    (0, 1, 0, 1),
+)
 
 Answer = Callable[[Any], bytes]
 """Makes the serialised response to a request."""
 
 
-def entity(properties: int, number: int) -> Any:
-    """A stock entity with the values of entity ``number`` of the mix."""
+def entity(mix: synthetic.Mix, properties: int, number: int) -> Any:
+    """A stock entity with the values of entity ``number`` of a mix."""
     made = datastore.Entity(synthetic.KIND, id=number + 1, _app=APP, namespace="")
-    for name, value in MIX.entity(properties, number).items():
+    for name, value in mix.entity(properties, number).items():
         # Bytes are a string to this client, unless they say what they are.
         made[name] = datastore_types.ByteString(value) if isinstance(value, bytes) else value
     return made
@@ -38,11 +46,13 @@ class Canned:
     """Entities and the responses that have them.
 
     Attributes:
+        mix: of the entities.
         properties: of each entity.
         messages: the entities as ``EntityProto`` messages.
         answers: by the name of a service and by its methods.
     """
 
+    mix: synthetic.Mix
     properties: int
     messages: tuple[Any, ...]
     answers: Mapping[str, Mapping[str, Answer]]
@@ -64,14 +74,14 @@ class Canned:
 
 
 @functools.lru_cache(maxsize=3)
-def canned(properties: int, entities: int = ENTITIES) -> Canned:
+def canned(properties: int, entities: int = ENTITIES, mix: synthetic.Mix = MIX) -> Canned:
     """Make so many entities, of so many properties each, and the responses."""
-    messages = tuple(entity(properties, number)._ToPb() for number in range(entities))
+    messages = tuple(entity(mix, properties, number)._ToPb() for number in range(entities))
     query = datastore_v3_bytes_pb2.QueryResult(more_results=False, result=messages)
     raw_query = query.SerializeToString()
     datastore_answers = {"Get": _found(messages), "Put": _put, "RunQuery": lambda _: raw_query}
     answers = {"datastore_v3": datastore_answers, "memcache": {"Get": _missed, "Set": _set}}
-    return Canned(properties, messages, answers)
+    return Canned(mix, properties, messages, answers)
 
 
 def _found(messages: tuple[Any, ...]) -> Answer:

@@ -20,6 +20,8 @@ from lazyentity.patches.appengine.seams import CLIENT
 
 COUNT = 100
 READS = ("0", "4", "all")
+LISTS = 25
+LIST_READS = ("4", "all")
 
 CONTEXTS: dict[str, Context] = {
     "stock": contextlib.nullcontext,
@@ -65,6 +67,10 @@ CALLS: tuple[Call, ...] = (
 )
 
 
+OF_LISTS = Call("Entity._FromPb, lists", _from_pb, operator.getitem, _contents)
+"""Of entities whose properties are lists of eight values."""
+
+
 @dataclass(frozen=True)
 class AppCase:
     """One line of the benchmark: a call, the entities that it reads, and how much of them."""
@@ -91,7 +97,7 @@ class AppCase:
     @property
     def names(self) -> tuple[str, ...]:
         """The properties that are read."""
-        return synthetic.names_read(appengine.MIX, self.canned.properties, self.read)
+        return synthetic.names_read(self.canned.mix, self.canned.properties, self.read)
 
 
 def _read_task(case: AppCase) -> Task:
@@ -137,6 +143,15 @@ def select(calls: Sequence[Call], reads: Sequence[str]) -> list[Callable[[], App
 
 def _case(call: Call, read: str) -> AppCase:
     return AppCase(call, appengine.canned(COUNT), read)
+
+
+def select_lists() -> list[Callable[[], AppCase]]:
+    """Makers of the cases of :data:`OF_LISTS`."""
+    return [functools.partial(_list_case, read) for read in LIST_READS]
+
+
+def _list_case(read: str) -> AppCase:
+    return AppCase(OF_LISTS, appengine.canned(LISTS, mix=appengine.LISTS), read)
 
 
 def measure(case: AppCase, budget: Budget) -> Conversion:

@@ -12,7 +12,11 @@ from pathlib import Path
 from google.protobuf.internal import api_implementation
 
 _PACKAGES = ("lazyentity", "google-cloud-datastore", "protobuf", "proto-plus", "grpcio", "wrapt")
-_NDB, _NDB_PACKAGE = "google-cloud-ndb", "google.cloud.ndb"
+_OTHER_CLIENTS = {
+    "google-cloud-ndb": "google.cloud.ndb",
+    "appengine-python-standard": "google.appengine",
+}
+"""Distributions that matter if their packages are imported."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +50,9 @@ def _cpu_model() -> str:
 
 
 def describe(backend: str) -> Environment:
-    """The environment of this process, of ndb only if it is used; ``backend`` is lazyentity's."""
-    packages = (*_PACKAGES, _NDB) if _NDB_PACKAGE in sys.modules else _PACKAGES
+    """The environment of this process; ``backend`` is lazyentity's."""
+    others = [name for name, package in _OTHER_CLIENTS.items() if package in sys.modules]
+    packages = (*_PACKAGES, *others)
     return Environment(
         backend=backend,
         python=f"{platform.python_implementation()} {platform.python_version()}",

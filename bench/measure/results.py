@@ -35,6 +35,19 @@ Growing = Literal["properties", "entities"]
 UNITS: dict[Growing, str] = {"properties": "property", "entities": "entity"}
 """The units that may grow, plural and singular."""
 
+APPENGINE_CALLS = (
+    "datastore.Get",
+    "db.get",
+    "ndb query",
+    "ndb get_multi",
+    "ndb get_multi, memcache miss",
+    "ndb get_multi, put_multi",
+    "Entity._FromPb",
+    "Entity._FromPb, lists",
+    "ndb _from_pb",
+)
+"""The ways to read entities of App Engine's client: the mixes of its lines."""
+
 
 @dataclass(frozen=True)
 class _Compared:

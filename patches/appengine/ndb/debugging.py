@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Iterator
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any
 
 from google.appengine.ext.ndb import utils
@@ -18,7 +18,9 @@ _SKIP = "SKIP"
 
 # The codes of functions that have no variable of that name, by their identity.
 _UNMARKED: dict[int, CodeType] = {}
-_MOST_UNMARKED = 4096
+# The texts of functions, with their codes, by the identity of these.
+_DESCRIBED: dict[int, tuple[CodeType, str]] = {}
+_MOST_KNOWN = 4096
 
 
 class Text:
@@ -78,12 +80,14 @@ def get_stack(original: Callable[..., Any], is_active: Callable[[], bool]) -> Ca
         frame: Any = sys._getframe(1)
         while limit > 0 and frame is not None:
             code = frame.f_code
-            debug = None
-            if id(code) not in _UNMARKED and _is_marked(code):
-                debug = frame.f_locals.get(_MARK)
-            if debug is None or debug != _SKIP:
-                found += code, frame.f_lasti, debug
+            if id(code) in _UNMARKED:
+                found += code, frame.f_lasti, None
                 limit -= 1
+            else:
+                debug = frame.f_locals.get(_MARK) if _is_marked(code) else None
+                if debug is None or debug != _SKIP:
+                    found += code, frame.f_lasti, debug
+                    limit -= 1
             frame = frame.f_back
         return _Stack(found)
 
@@ -95,10 +99,34 @@ def _is_marked(code: CodeType) -> bool:
     variables = (*code.co_varnames, *code.co_cellvars, *code.co_freevars, *code.co_names)
     if _MARK in variables:
         return True
-    if len(_UNMARKED) >= _MOST_UNMARKED:
+    if len(_UNMARKED) >= _MOST_KNOWN:
         _UNMARKED.clear()
     _UNMARKED[id(code)] = code
     return False
+
+
+def func_info(original: Callable[..., Any], is_active: Callable[[], bool]) -> Callable[..., Any]:
+    """Replace ``func_info``, which describes a function: that of a tasklet at each of its calls.
+
+    Args:
+        original: ndb's own.
+        is_active: says whether ndb is patched.
+    """
+
+    @functools.wraps(original)
+    def func_info(func: Any, lineno: Any = None) -> Any:
+        function = getattr(func, "__wrapped__", func)
+        code = function.__code__ if type(function) is FunctionType else None
+        if code is None or lineno is not None or not utils.DEBUG or not is_active():
+            return original(func, lineno)
+        known = _DESCRIBED.get(id(code))
+        if known is None:
+            if len(_DESCRIBED) >= _MOST_KNOWN:
+                _DESCRIBED.clear()
+            known = _DESCRIBED[id(code)] = code, original(func)
+        return known[1]
+
+    return func_info
 
 
 def gen_info(original: Callable[..., Any], is_active: Callable[[], bool]) -> Callable[..., Any]:

@@ -35,6 +35,7 @@ PART: Final = Client(
             replacing("appengine.ndb.resuming", "help_tasklet_along"),
         ),
         Seam(_UTILS, "get_stack", replacing("appengine.ndb.debugging", "get_stack")),
+        Seam(_UTILS, "func_info", replacing("appengine.ndb.debugging", "func_info")),
         Seam(_UTILS, "gen_info", replacing("appengine.ndb.debugging", "gen_info")),
         Seam(_KEY, "Key.__eq__", replacing("appengine.ndb.keys", "eq")),
         Seam(_KEY, "Key.__hash__", replacing("appengine.ndb.keys", "hash_of")),
