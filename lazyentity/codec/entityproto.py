@@ -13,8 +13,9 @@ Messages:
     An entity with the name of each property.
 ``Meanings``
     An entity with the name and the meaning of each property.
-``Property``
-    A property with everything but its name. Groups are not looked into.
+``Values``
+    An entity with everything of each property but its name. A value is a oneof: of several on the
+    wire it has the last, and the entity another size. Groups are not looked into.
 """
 
 from __future__ import annotations
@@ -28,6 +29,13 @@ _Field = descriptor_pb2.FieldDescriptorProto
 KEY: Final = 13
 PROPERTY: Final = 14
 RAW_PROPERTY: Final = 15
+
+# The oneof of a value, and those of its fields that are plain.
+KIND: Final = "kind"
+INTEGER: Final = "integer"
+BOOLEAN: Final = "boolean"
+STRING: Final = "string"
+DOUBLE: Final = "double"
 
 _MEANING: Final = ("meaning", 1, _Field.TYPE_INT32)
 _NAME: Final = ("name", 3, _Field.TYPE_BYTES)
@@ -74,19 +82,21 @@ def _derive() -> descriptor_pool.DescriptorPool:
     _add_entity(file, "Names", _NAME)
     _add_entity(file, "Meanings", _MEANING, _NAME)
 
-    single = file.message_type.add(name="Property")
-    _add(single, *_MEANING)
-    _add(single, "meaning_uri", 2, _Field.TYPE_BYTES)
-    _add(single, "multiple", 4, _Field.TYPE_BOOL)
-    _add(single, "value", 5, _Field.TYPE_MESSAGE, "Value")
+    uri = "meaning_uri", 2, _Field.TYPE_BYTES
+    multiple = "multiple", 4, _Field.TYPE_BOOL
+    _add_entity(file, "Values", _MEANING, uri, multiple)
+    _add(file.message_type[-1].nested_type[0], "value", 5, _Field.TYPE_MESSAGE, "Value")
     value = file.message_type.add(name="Value")
-    _add(value, "integer", 1, _Field.TYPE_INT64)
-    _add(value, "boolean", 2, _Field.TYPE_BOOL)
-    _add(value, "string", 3, _Field.TYPE_BYTES)
-    _add(value, "double", 4, _Field.TYPE_DOUBLE)
+    _add(value, INTEGER, 1, _Field.TYPE_INT64)
+    _add(value, BOOLEAN, 2, _Field.TYPE_BOOL)
+    _add(value, STRING, 3, _Field.TYPE_BYTES)
+    _add(value, DOUBLE, 4, _Field.TYPE_DOUBLE)
     for name, number in (("Point", 5), ("User", 8), ("Reference", 12)):
         value.nested_type.add(name=name)
         _add(value, name.lower(), number, _Field.TYPE_GROUP, f"Value.{name}")
+    value.oneof_decl.add(name=KIND)
+    for field in value.field:
+        field.oneof_index = 0
 
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
@@ -103,4 +113,4 @@ def _message(name: str) -> Any:
 Parts = _message("Parts")
 Names = _message("Names")
 Meanings = _message("Meanings")
-Property = _message("Property")
+Values = _message("Values")

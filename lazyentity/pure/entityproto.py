@@ -12,7 +12,17 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
-from lazyentity.codec.entityproto import Meanings, Names, Parts, Property
+from lazyentity.codec.entityproto import (
+    BOOLEAN,
+    DOUBLE,
+    INTEGER,
+    KIND,
+    STRING,
+    Meanings,
+    Names,
+    Parts,
+    Values,
+)
 from lazyentity.codec.forms import PROPERTY_TAG, RAW_PROPERTY_TAG, form_of
 from lazyentity.codec.undecoded import UNDECODED, undecoded_template
 from lazyentity.pure.index import Split, empty_split, keeper
@@ -21,11 +31,11 @@ from lazyentity.pure.shapes import EMPTY, Shape, known_shape, new_shape
 _parse_names = Names.FromString
 _parse_meanings = Meanings.FromString
 _parse_parts = Parts.FromString
-_parse_property = Property.FromString
+_parse_values = Values.FromString
 
-_keep = keeper(32)
+_keep = keeper(64)
 
-_PLAIN = frozenset((bool, bytes, float, int))
+_PLAIN = frozenset((BOOLEAN, DOUBLE, INTEGER, STRING))
 
 # Clients refuse empty names and those that are longer than 1500 bytes when they read a value. A
 # character has at most four.
@@ -44,12 +54,14 @@ class PropertyIndex:
             provided that they have come twice; only then it has a template.
     """
 
-    __slots__ = ("_is_grouped", "_split", "raw", "shape")
+    __slots__ = ("_is_grouped", "_split", "_values", "raw", "shape")
 
     def __init__(self) -> None:
         self.raw = b""
         self.shape: Shape = EMPTY
         self._split: Split = empty_split()
+        # The properties as messages of Values, in wire order.
+        self._values: Split = empty_split()
         # Whether the properties of each name stand together; None as long as it is unknown.
         self._is_grouped: bool | None = None
 
@@ -92,7 +104,10 @@ class PropertyIndex:
 
     def properties(self, name: str) -> list[bytes]:
         """Return each serialised ``Property`` of a name; an empty list, if there is none."""
-        properties, _ = self._parts()
+        try:
+            properties, _ = self._split[0]
+        except IndexError:
+            properties, _ = self._parts()
         ordinals = self.shape.ordinals
         if len(ordinals) == len(properties) and name in ordinals:
             return [properties[ordinals[name]]]
@@ -109,21 +124,39 @@ class PropertyIndex:
             An int, float, bool, str or bytes, None, or a list of these. ``UNDECODED`` in all other
             cases, malformed ones too: :meth:`properties` are to be converted.
         """
-        if not 0 < len(name) <= _LONGEST_NAME:
+        values = self._values
+        try:
+            messages = values.pop()
+        except IndexError:
+            messages = self._messages()
+        try:
+            return self._value(messages, name, text)
+        finally:
+            if values.kept:
+                values.append(messages)
+
+    def _value(self, messages: list[Any], name: str, text: bool) -> Any:
+        if not messages or not 0 < len(name) <= _LONGEST_NAME:
             return UNDECODED
-        properties = self.properties(name)
-        values = []
-        for raw in properties:
-            parsed = _parsed(raw)
-            if parsed is None or parsed.HasField("meaning") or parsed.HasField("meaning_uri"):
+        ordinals = self.shape.ordinals
+        if len(ordinals) == len(messages):
+            ordinal = ordinals.get(name)
+            if ordinal is None:
                 return UNDECODED
-            value = _plain(parsed.value, text)
-            if value is UNDECODED:
+            message = messages[ordinal]
+            value = UNDECODED if message.HasField("meaning") else _plain(message.value, text)
+            return [value] if message.multiple and value is not UNDECODED else value
+        made = []
+        found = self._ordinals_of(name)
+        for ordinal in found:
+            message = messages[ordinal]
+            value = UNDECODED if message.HasField("meaning") else _plain(message.value, text)
+            if value is UNDECODED or not (message.multiple or len(found) == 1):
                 return UNDECODED
-            if not parsed.multiple:
-                return value if len(properties) == 1 else UNDECODED
-            values.append(value)
-        return values or UNDECODED
+            if not message.multiple:
+                return value
+            made.append(value)
+        return made or UNDECODED
 
     def contents(self, name: str, refused: int, text: bool) -> Any:
         """Return the one value of a name, whatever it means, if the backend itself can make it.
@@ -137,13 +170,28 @@ class PropertyIndex:
             An int, float, bool, str or bytes, or None; ``UNDECODED`` as for :meth:`value`, and if
             the name comes several times.
         """
-        properties = self.properties(name)
-        if len(properties) != 1 or not 0 < len(name) <= _LONGEST_NAME:
+        values = self._values
+        try:
+            messages = values.pop()
+        except IndexError:
+            messages = self._messages()
+        try:
+            return self._contents(messages, name, refused, text)
+        finally:
+            if values.kept:
+                values.append(messages)
+
+    def _contents(self, messages: list[Any], name: str, refused: int, text: bool) -> Any:
+        if not messages or not 0 < len(name) <= _LONGEST_NAME:
             return UNDECODED
-        parsed = _parsed(properties[0])
-        if parsed is None or parsed.HasField("meaning_uri") or parsed.meaning == refused:
+        ordinals = self.shape.ordinals
+        ordinal = ordinals.get(name)
+        if ordinal is None or (len(ordinals) != len(messages) and len(self._ordinals_of(name)) > 1):
             return UNDECODED
-        return _plain(parsed.value, text)
+        message = messages[ordinal]
+        if message.HasField("meaning_uri") or message.meaning == refused:
+            return UNDECODED
+        return _plain(message.value, text)
 
     def raw_names(self) -> frozenset[str]:
         """Return the names that occur in ``raw_property``."""
@@ -210,6 +258,22 @@ class PropertyIndex:
             first -= 1
         return list(range(first, last + 1))
 
+    def _messages(self) -> list[Any]:
+        """Parse the values; none, if one is malformed or has several fields.
+
+        No other reader has these messages: see :class:`~lazyentity.pure.index.Split`.
+        """
+        if not self._values.kept:
+            self._values.kept = True
+            _keep(self._values)
+        try:
+            parsed = _parse_values(self.raw)
+        except DecodeError:
+            return []
+        if parsed.ByteSize() != len(self.raw):
+            return []
+        return [*parsed.property, *parsed.raw_property]
+
     def _parts(self) -> tuple[list[bytes], int]:
         """Return all serialised properties, and how many of them are not raw."""
         split = self._split
@@ -237,25 +301,14 @@ def _learn(signature: bytes, parsed: Any) -> Shape | None:
     return new_shape(signature, names)
 
 
-def _parsed(raw: bytes) -> Any:
-    """Parse a serialised property; None, if it is malformed."""
-    try:
-        return _parse_property(raw)
-    except DecodeError:
-        return None
-
-
 def _plain(message: Any, text: bool) -> Any:
     """Return the value that a message has, if it is a plain one."""
-    fields = message.ListFields()
-    if not fields:
-        return None
-    value = fields[0][1]
-    if len(fields) > 1 or type(value) not in _PLAIN:
-        return UNDECODED
-    if text and type(value) is bytes:
+    kind = message.WhichOneof(KIND)
+    if kind == STRING and text:
         try:
-            return value.decode("utf-8", "surrogatepass")
+            return message.string.decode("utf-8", "surrogatepass")
         except UnicodeDecodeError:
             return UNDECODED
-    return value
+    if kind in _PLAIN:
+        return getattr(message, kind)
+    return None if kind is None else UNDECODED

@@ -29,6 +29,8 @@ _instance_dict = Entity.__dict__["__dict__"].__get__
 _set_instance_dict = Entity.__dict__["__dict__"].__set__
 _new: Any = dict.__new__
 _put_all: Any = dict.update
+_found = dict.get
+_store = dict.__setitem__
 _stored = dict.__getitem__
 
 _KEY = "_Entity__key"
@@ -139,7 +141,13 @@ class LazyEntity(MadeDict, Entity):  # type: ignore[misc]  # upstream is untyped
         else:
             value = self._made(name)
         # Of two threads that made a value of the same property, both get that of the first.
-        return self._keep(name, self._originals.setdefault(name, value))
+        value = self._originals.setdefault(name, value)
+        # As _keep().
+        current = _found(self, name)
+        if current is UNDECODED:
+            _store(self, name, value)
+            return value
+        return value if current is None else current
 
     def _made(self, name: Any) -> Any:
         if type(name) is not str:

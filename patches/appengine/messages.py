@@ -12,6 +12,8 @@ EntityProto: Any = entity_bytes_pb2.EntityProto
 Property: Any = entity_bytes_pb2.Property
 Reference: Any = entity_bytes_pb2.Reference
 
+_parse = Property.FromString
+
 INDEX_VALUE: int = entity_bytes_pb2.Property.INDEX_VALUE
 """The meaning of a value that comes from an index: the entity is the result of a projection."""
 
@@ -47,8 +49,8 @@ def property_messages(index: Any, name: str) -> list[Any]:
         google.protobuf.message.DecodeError: if the bytes of one are malformed.
     """
     properties = index.properties(name)
-    if len(properties) < 2:
-        return [Property.FromString(raw) for raw in properties]
+    if len(properties) == 1:
+        return [_parse(properties[0])]
     # All of a list at once, which takes less time.
     message = EntityProto.FromString(index.fields((name,)))
     return [*message.property, *message.raw_property]
