@@ -11,6 +11,8 @@ EAGER: Final = "LAZYENTITY_EAGER"
 """Return stock entities unless the caller passes ``eager=False``."""
 ADAPTERS: Final = "LAZYENTITY_ADAPTERS"
 """Adapt libraries of C code; on by default."""
+PROFILE_PROCESS: Final = "LAZYENTITY_PROFILE_PROCESS"
+"""Set by lazyentity itself: the first process of a profiled program."""
 PROFILE: Final = "LAZYENTITY_PROFILE"
 """Report at exit what was received and decoded: on, or the path of a file."""
 

@@ -9,14 +9,11 @@ import sys
 import warnings
 from pathlib import Path
 
-from lazyentity._environment import PROFILE
+from lazyentity._environment import PROFILE, PROFILE_PROCESS
 from lazyentity.profiling.collection import Profile
 
 _ON = frozenset(("1", "true", "yes", "on"))
 _SUFFIXES = (".json", ".html")
-
-_FIRST = "LAZYENTITY_PROFILE_PROCESS"
-"""The first process of a program: it writes the file of the given name."""
 
 
 def begin() -> None:
@@ -27,7 +24,7 @@ def begin() -> None:
     variable, too: it writes a file of its own with its process id in the name.
     """
     path = _path(os.environ[PROFILE].strip())
-    os.environ.setdefault(_FIRST, str(os.getpid()))
+    os.environ.setdefault(PROFILE_PROCESS, str(os.getpid()))
     atexit.register(_report, Profile().start(), path)
 
 
@@ -54,7 +51,7 @@ def _warn(message: str) -> None:
 
 
 def _report(profile: Profile, path: Path | None) -> None:
-    is_first = os.environ.get(_FIRST) == str(os.getpid())
+    is_first = os.environ.get(PROFILE_PROCESS) == str(os.getpid())
     report = profile.report()
     if not is_first and not report.kinds:
         # Children that have nothing to do with Datastore are many.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import os
 from collections.abc import Iterator
 from importlib.machinery import EXTENSION_SUFFIXES
@@ -11,15 +10,10 @@ from pathlib import Path
 from typing import Final
 
 import lazyentity.native
-from lazyentity._choice import NATIVE_MODULES, REQUEST, expected_backend, requested_backend
-from lazyentity.cli.doctor.findings import NOTE, PROBLEM, Finding, Level
+from lazyentity._choice import REQUEST, Obstacle, failed_import, obstacle, requested_backend
+from lazyentity.cli.doctor.findings import NOTE, PROBLEM, Finding
 
 PROTOBUF: Final = "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION"
-
-_GET_NATIVE = (
-    "where there is a C compiler and no wheel: pip install --force-reinstall --no-deps "
-    "--no-cache-dir --no-binary lazyentity lazyentity"
-)
 
 
 def findings(may_import: bool) -> Iterator[Finding]:
@@ -35,46 +29,41 @@ def findings(may_import: bool) -> Iterator[Finding]:
 def _backend(may_import: bool) -> Finding:
     try:
         requested = requested_backend()
-        expected = expected_backend()
+        found = obstacle() or (_obstacle_to_loading() if may_import else None)
     except ImportError as error:
-        return Finding("backend", str(error), PROBLEM, _GET_NATIVE)
-    if expected == "native":
-        failure = _loading_error() if may_import else None
-        if failure is None:
-            return Finding("backend", "native")
-        level: Level = PROBLEM if requested else NOTE
         return Finding(
-            "backend", f"native was built and cannot be loaded ({failure})", level, _GET_NATIVE
+            "backend", str(error), PROBLEM, f"set {REQUEST} to one of these, or unset it"
         )
-    if requested == "pure":
-        return Finding(
-            "backend", f"pure, the slower one, for {REQUEST} is set", NOTE, f"unset {REQUEST}"
-        )
-    return Finding("backend", f"pure, the slower one: {_reason()}", NOTE, _GET_NATIVE)
+    if found is None:
+        return Finding("backend", "native")
+    problem = _built_for_another() or found.problem
+    if requested == "native":
+        text = f"{REQUEST}=native cannot be met: {problem}"
+        return Finding("backend", text, PROBLEM, f"{found.remedy}, or unset {REQUEST}")
+    return Finding("backend", f"pure, the slower one: {problem}", NOTE, found.remedy)
 
 
-def _loading_error() -> ImportError | None:
+def _obstacle_to_loading() -> Obstacle | None:
     try:
         # The backend imports it, and its own import needs the backend complete.
         importlib.import_module("google.cloud.datastore")
         importlib.import_module("lazyentity.native.backend")
     except ImportError as error:
-        return error
+        return failed_import(error)
     return None
 
 
-def _reason() -> str:
-    """Return why there is no native backend for this interpreter."""
+def _built_for_another() -> str:
+    """Return the problem that there are modules, but of another Python; empty if there are none."""
+    if requested_backend() == "pure":
+        return ""
     folder = Path(lazyentity.native.__path__[0])
     built = sorted(path.name for path in folder.iterdir() if path.suffix in (".so", ".pyd"))
     # Of these suffixes some are the end of others.
-    foreign = [name for name in built if f".{name.partition('.')[2]}" not in EXTENSION_SUFFIXES]
-    if foreign:
-        return f"the native one was built for another Python ({foreign[0]})"
-    if built:
-        missing = [name for name in NATIVE_MODULES if importlib.util.find_spec(name) is None]
-        return f"the native one was built in part, without {missing[0]}"
-    return "the native one was not built, as without a C compiler"
+    loaded = [name for name in built if f".{name.partition('.')[2]}" in EXTENSION_SUFFIXES]
+    if loaded or not built:
+        return ""
+    return f"the native backend was built for another Python ({built[0]})"
 
 
 def _protobuf() -> Finding:

@@ -8,7 +8,15 @@ from collections.abc import Iterator
 from typing import Final
 
 from lazyentity._choice import REQUEST
-from lazyentity._environment import ADAPTERS, DISABLE, EAGER, PROFILE, is_off, is_set
+from lazyentity._environment import (
+    ADAPTERS,
+    DISABLE,
+    EAGER,
+    PROFILE,
+    PROFILE_PROCESS,
+    is_off,
+    is_set,
+)
 from lazyentity.cli.doctor.findings import NOTE, Finding
 from lazyentity.cli.run import BOOTSTRAP, PATH, SCRIPT
 
@@ -58,7 +66,7 @@ def _known() -> Iterator[Finding]:
 
 def _unknown() -> Iterator[Finding]:
     for name in sorted(os.environ):
-        if name.startswith(_PREFIX) and name not in KNOWN:
+        if name.startswith(_PREFIX) and name not in (*KNOWN, PROFILE_PROCESS):
             words = [known.removeprefix(_PREFIX) for known in KNOWN]
             similar = difflib.get_close_matches(name.removeprefix(_PREFIX), words, n=1)
             meant = f"{_PREFIX}{similar[0]}?" if similar else f"known are {', '.join(KNOWN)}"

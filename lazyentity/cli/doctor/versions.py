@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 import sys
-import sysconfig
 from collections.abc import Iterator
 from importlib import metadata
 from typing import Final
@@ -34,20 +33,11 @@ def _python() -> Finding:
     implementation = platform.python_implementation()
     text = f"{implementation} {platform.python_version()}"
     first, last = (f"{major}.{minor}" for major, minor in PYTHONS)
-    supported = f"CPython {first} to {last}"
-    if implementation != "CPython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
-        threads = ", free-threaded" if implementation == "CPython" else ""
-        return Finding(
-            "Python",
-            f"{text}{threads} is not supported (supported: {supported} with its lock)",
-            PROBLEM,
-            f"use {supported}, not a free-threaded build",
-        )
-    if not PYTHONS[0] <= sys.version_info[:2] <= PYTHONS[1]:
-        return Finding(
-            "Python", f"{text} was not tested", NOTE, f"{supported} are; tell us whether it works"
-        )
-    return Finding("Python", f"{text} (supported: {first} to {last})")
+    if "free-threading build" in sys.version:
+        text += ", free-threaded,"
+    elif implementation == "CPython" and PYTHONS[0] <= sys.version_info[:2] <= PYTHONS[1]:
+        return Finding("Python", f"{text} (supported: {first} to {last})")
+    return Finding("Python", f"{text} was not tested", NOTE, f"use CPython {first} to {last}")
 
 
 def _requirements() -> Iterator[Finding]:
