@@ -31,11 +31,24 @@ def needing(extra: str) -> Iterator[None]:
     """
     try:
         yield
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] == __name__.partition(".")[0]:
+    except ImportError as error:
+        missing = _missing(error)
+        if missing is None:
             raise
         raise Failure(
-            f"the module {error.name} is not installed; install what this command needs with "
+            f"the module {missing} is not installed; install what this command needs with "
             f"`pip install 'lazyentity[{extra}]'`",
             status=2,
         ) from error
+
+
+def _missing(error: ImportError) -> str | None:
+    """Return the name of the module that is not installed; None if that is not the reason."""
+    # A package of ours that needs an extra raises an error of its own, by reason of another.
+    reason: BaseException | None = error
+    while reason is not None and not isinstance(reason, ModuleNotFoundError):
+        reason = reason.__cause__
+    name = reason.name if reason is not None else None
+    if name is None or name.partition(".")[0] == __name__.partition(".")[0]:
+        return None
+    return name

@@ -131,6 +131,30 @@ def test_a_missing_requirement(
     )
 
 
+def test_a_package_that_needs_an_extra(
+    command: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It raises an error of its own, which is not what the user of a command should read."""
+
+    def import_module(_: str) -> ModuleType:
+        raise ImportError("install it") from ModuleNotFoundError(name="zstandard")
+
+    monkeypatch.setattr(importlib, "import_module", import_module)
+    assert dispatch.main(["made"]) == 2
+    assert "the module zstandard is not installed" in capsys.readouterr().err
+
+
+def test_a_broken_package_is_an_error(command: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Installing it again does not help."""
+
+    def import_module(_: str) -> ModuleType:
+        raise ImportError("undefined symbol")
+
+    monkeypatch.setattr(importlib, "import_module", import_module)
+    with pytest.raises(ImportError, match="undefined symbol"):
+        dispatch.main(["made"])
+
+
 def test_a_missing_module_of_ours_is_an_error(
     command: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
