@@ -19,7 +19,7 @@ ROLES: Final[dict[str, int]] = {}
 _MAX_FILES = 10_000
 _MAX_SITES = 10_000
 NEAR: Final = 16
-"""How many frames are looked at for the place of a single read."""
+"""How many frames are looked at for the reader of a single property."""
 _FAR = 200
 
 _INTERACTIVE = ("<stdin>", "<string>", "<console>", "<ipython")
@@ -60,11 +60,16 @@ _FOLDERS = _library_folders()
 _PARTS = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 
 
+def _is_own(frame: FrameType) -> bool:
+    # The benchmark is an application.
+    package, _, rest = str(frame.f_globals.get("__name__", "")).partition(".")
+    return package == "lazyentity" and rest.partition(".")[0] != "bench"
+
+
 def role_of(frame: FrameType) -> int:
     """Return whose code a frame runs, and keep the answer in :data:`ROLES`."""
     file = frame.f_code.co_filename
-    module = str(frame.f_globals.get("__name__", ""))
-    if module.partition(".")[0] == "lazyentity":
+    if _is_own(frame):
         role = OWN
     elif file.startswith("<"):
         role = APPLICATION if file.startswith(_INTERACTIVE) else LIBRARY
@@ -83,14 +88,15 @@ def _known_role(frame: FrameType) -> int:
     return role_of(frame) if role is None else role
 
 
-def _application_frame(limit: int) -> tuple[FrameType | None, FrameType | None]:
+def _application_frame(
+    frame: FrameType | None, limit: int
+) -> tuple[FrameType | None, FrameType | None]:
     """Return the innermost frame of the application, and the one that it called.
 
     An application may be installed like a library. If there is no other frame, it is the innermost
     one that is not lazyentity's.
     """
     called = innermost = called_by_innermost = None
-    frame: FrameType | None = sys._getframe(2)
     for _ in range(limit):
         if frame is None:
             break
@@ -108,7 +114,7 @@ _sites: dict[tuple[int, int], tuple[CodeType, Site]] = {}
 
 def find() -> Site:
     """Return the line of the application that is running now."""
-    frame, called = _application_frame(_FAR)
+    frame, called = _application_frame(sys._getframe(1), _FAR)
     if frame is None:
         return NOWHERE
     code = frame.f_code
@@ -119,15 +125,14 @@ def find() -> Site:
         return known[1]
     if len(_sites) >= _MAX_SITES:
         return OTHERS
-    via = "" if called is None else str(called.f_globals.get("__name__", ""))
-    if via.partition(".")[0] == "lazyentity":
-        via = ""
+    via = ""
+    if called is not None and not _is_own(called):
+        via = str(called.f_globals.get("__name__", ""))
     found = Site(code.co_filename, frame.f_lineno or 0, code.co_name, via)
     _sites[place] = code, found
     return found
 
 
-def place() -> tuple[int, int]:
-    """Return a number for the code, and one for the instruction in it, that is running now."""
-    frame, _ = _application_frame(NEAR)
-    return (0, 0) if frame is None else (id(frame.f_code), frame.f_lasti)
+def near(frame: FrameType) -> FrameType:
+    """Return the frame of the application that is next to one; the frame itself, if none is."""
+    return _application_frame(frame, NEAR)[0] or frame

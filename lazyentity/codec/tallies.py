@@ -6,13 +6,15 @@ and storing the next one calls no Python code, and CPython switches threads only
 
 from __future__ import annotations
 
-import time
+import sys
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from time import monotonic
+from types import CodeType, FrameType
 from typing import Any, Final, Protocol
 
 from lazyentity.codec import sites
-from lazyentity.codec.sites import OTHERS, Site
+from lazyentity.codec.sites import APPLICATION, OTHERS, ROLES, Site
 
 MAX_NAMES: Final = 1000
 """How many names one tally counts one by one; the others are one together."""
@@ -86,31 +88,36 @@ class Tally:
 
     Args:
         inflow: of the site and the kind.
+
+    Attributes:
+        reads: how many times each property was decoded by itself.
     """
 
     __slots__ = (
-        "_alive",
-        "_alive_size",
         "_born",
         "_byte_seconds",
         "_entities",
+        "_gone",
+        "_gone_born",
+        "_gone_size",
         "_longest",
-        "_reads",
         "_received",
         "_shapes",
         "_size",
         "_wholes",
         "inflow",
+        "reads",
     )
 
     def __init__(self, inflow: Inflow) -> None:
         self.inflow = inflow
-        self._entities = self._size = self._alive = self._alive_size = 0
-        # The bytes of those that are alive, times the moment that each arrived.
-        self._born = self._byte_seconds = self._longest = 0.0
+        self.reads: dict[str, int] = {}
+        self._entities = self._size = self._gone = self._gone_size = 0
+        # Bytes times the moment that each entity arrived: of all, and of those that are gone.
+        self._born = self._gone_born = 0.0
+        self._byte_seconds = self._longest = 0.0
         self._shapes: dict[Any, int] = {}
         self._received: dict[str, int] = {}
-        self._reads: dict[str, int] = {}
         self._wholes: dict[str, int] = {}
 
     def arrive(self, names: Collection[str], shape: Any, size: int) -> Arrival:
@@ -121,28 +128,21 @@ class Tally:
             shape: of the backend; None, if there is none that other entities have.
             size: its bytes.
         """
-        if shape is None:
+        shapes = self._shapes
+        if shape in shapes:
+            shapes[shape] += 1
+        elif shape is None or len(shapes) >= MAX_SHAPES:
             for name in names:
                 _count(self._received, name)
         else:
-            try:
-                self._shapes[shape] += 1
-            except KeyError:
-                if len(self._shapes) >= MAX_SHAPES:
-                    return self.arrive(names, None, size)
-                self._shapes.setdefault(shape, 0)
-                self._shapes[shape] += 1
-        arrival = Arrival(self, _now(), size, len(names))
+            shapes.setdefault(shape, 0)
+            shapes[shape] += 1
+        # Small numbers: they are multiplied by bytes and added up.
+        born = monotonic() - _EPOCH
         self._entities += 1
         self._size += size
-        self._alive += 1
-        self._alive_size += size
-        self._born += size * arrival.born
-        return arrival
-
-    def read(self, name: str) -> None:
-        """Count the decoding of one property."""
-        _count(self._reads, name)
+        self._born += size * born
+        return Arrival(self, born, size, len(names))
 
     def read_whole(self, names: Iterable[str]) -> None:
         """Count the decoding of all properties that were left."""
@@ -151,13 +151,14 @@ class Tally:
 
     def leave(self, born: float, size: int) -> None:
         """Count an entity that is no longer in memory."""
-        seconds = _now() - born
-        self._alive -= 1
-        self._alive_size -= size
-        self._born -= size * born
+        seconds = monotonic() - _EPOCH - born
+        self._gone += 1
+        self._gone_size += size
+        self._gone_born += size * born
         self._byte_seconds += size * seconds
-        # Of two threads, one may overwrite the other's: a maximum need not be exact for that.
-        self._longest = max(self._longest, seconds)
+        if seconds > self._longest:
+            # Of two threads, one may overwrite the other's: a maximum need not be exact for that.
+            self._longest = seconds
 
     def add_to(self, counts: Counts) -> None:
         """Add the counts of this tally to others."""
@@ -165,16 +166,21 @@ class Tally:
         for shape, entities in list(self._shapes.items()):
             for name in shape.ordinals:
                 received[name] = received.get(name, 0) + entities
+        alive_size = self._size - self._gone_size
+        since_born = (monotonic() - _EPOCH) * alive_size - (self._born - self._gone_born)
         add(
             counts,
             self._entities,
             self._size,
-            self._alive,
-            self._alive_size,
-            self._byte_seconds + _now() * self._alive_size - self._born,
+            self._entities - self._gone,
+            alive_size,
+            self._byte_seconds + since_born,
             self._longest,
         )
-        add_names(counts, received, dict(self._reads), dict(self._wholes))
+        add_names(counts, received, dict(self.reads), dict(self._wholes))
+
+
+_EPOCH = monotonic()
 
 
 def _count(counts: dict[str, int], name: str) -> None:
@@ -184,14 +190,6 @@ def _count(counts: dict[str, int], name: str) -> None:
         known = name if len(counts) < MAX_NAMES else OTHER_NAMES
         counts.setdefault(known, 0)
         counts[known] += 1
-
-
-_EPOCH = time.monotonic()
-
-
-def _now() -> float:
-    # Small numbers: they are multiplied by bytes and added up.
-    return time.monotonic() - _EPOCH
 
 
 def add(
@@ -224,21 +222,27 @@ def add_names(
 
 
 class Arrival:
-    """One received entity; it is kept by the entity, and goes with it.
+    """One received entity; it is kept by the entity, and goes with it."""
 
-    Attributes:
-        born: when it arrived.
-    """
-
-    __slots__ = ("_left", "_place", "_run", "_size", "_tally", "_total", "born")
+    __slots__ = (
+        "_born",
+        "_code",
+        "_instruction",
+        "_left",
+        "_reads",
+        "_run",
+        "_size",
+        "_tally",
+        "_total",
+    )
 
     def __init__(self, tally: Tally, born: float, size: int, total: int) -> None:
         self._tally = tally
-        self.born = born
+        self._reads = tally.reads
+        self._born = born
         self._size = size
         self._left = self._total = total
-        self._run = 0
-        self._place = (0, 0)
+        self._code: CodeType | None = None
 
     @property
     def inflow(self) -> Inflow:
@@ -249,18 +253,32 @@ class Arrival:
         """Take this number of properties for all: a model has no others."""
         self._left = self._total = total
 
-    def read(self, name: str) -> None:
-        """Count the decoding of one property."""
-        self._tally.read(name)
-        self._left -= 1
-        place = sites.place()
-        if place == self._place:
-            self._run += 1
+    def read(self, name: str, frame: FrameType | None = None) -> None:
+        """Count the decoding of one property.
+
+        Args:
+            name: the property.
+            frame: one that the reader called, or that of the reader; None for that of the caller.
+        """
+        # The hottest function: it calls as little as it can.
+        try:
+            self._reads[name] += 1
+        except KeyError:
+            _count(self._reads, name)
+        self._left = left = self._left - 1
+        near = sys._getframe(1) if frame is None else frame
+        code = near.f_code
+        if ROLES.get(code.co_filename) != APPLICATION:
+            near = sites.near(near)
+            code = near.f_code
+        if code is self._code and near.f_lasti == self._instruction:
+            self._run = run = self._run + 1
+            if left == 0 and 2 * run >= self._total:
+                self._tally.inflow.count_whole(EVERY_PROPERTY, run)
         else:
-            self._place = place
+            self._code = code
+            self._instruction = near.f_lasti
             self._run = 1
-        if self._left == 0 and self._run > 1 and 2 * self._run >= self._total:
-            self._tally.inflow.count_whole(EVERY_PROPERTY, self._run)
 
     def read_whole(self, names: list[str], operation: str) -> None:
         """Count an operation that decoded all properties that were left."""
@@ -270,7 +288,7 @@ class Arrival:
     def copied(self, names: list[str]) -> None:
         """Count the decoding of single properties for a result; the entity stays as it is."""
         for name in names:
-            self._tally.read(name)
+            _count(self._reads, name)
 
     def copied_whole(self, names: list[str], operation: str) -> None:
         """Count an operation that decoded properties for its result and left the entity as it is.
@@ -283,7 +301,7 @@ class Arrival:
         self._tally.inflow.count_whole(operation, len(names))
 
     def __del__(self) -> None:
-        self._tally.leave(self.born, self._size)
+        self._tally.leave(self._born, self._size)
 
 
 class Inflow:

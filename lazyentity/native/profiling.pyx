@@ -108,7 +108,7 @@ cdef struct Place:
 
 
 cdef int find_place(Place* place) except -1:
-    # As lazyentity.codec.sites.place().
+    # As lazyentity.codec.sites.near().
     cdef PyObject* frame = running_frame()
     cdef PyObject* code
     cdef PyObject* known

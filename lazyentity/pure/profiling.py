@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from google.protobuf.message import DecodeError
 
-from lazyentity.codec import profiled
+from lazyentity.codec import messages, profiled
 from lazyentity.codec.keys import key_message_from_raw
 from lazyentity.codec.profiled import ARRIVAL, while_running
 from lazyentity.codec.undecoded import UNDECODED
@@ -30,23 +31,44 @@ class Intake:
         book: the book that they are counted in.
     """
 
-    __slots__ = ("_site", "book")
+    __slots__ = ("_inflow", "_prefix", "_site", "book")
 
     def __init__(self, book: Book) -> None:
         self.book = book
         self._site = book.site()
+        self._prefix: bytes | None = None
+        self._inflow: Inflow | None = None
 
     def inflow(self, raw: bytes) -> Inflow:
         """Return the entities of this site that are of the same kind as a serialised one."""
-        return self.book.inflow(self._site, _kind_of(raw))
+        if self._inflow is None or self._prefix is None or not raw.startswith(self._prefix):
+            kind, self._prefix = _kind_of(raw)
+            self._inflow = self.book.inflow(self._site, kind)
+        return self._inflow
 
 
-def _kind_of(raw: bytes) -> str | None:
+def _kind_of(raw: bytes) -> tuple[str | None, bytes | None]:
+    """Return the kind of a serialised entity.
+
+    Returns:
+        Also the bytes with which all entities begin whose keys have the same kinds and lengths;
+        None, if there are none.
+    """
     try:
         key = key_message_from_raw(raw)
     except DecodeError:
-        return None
-    return key.path[-1].kind if key is not None and key.path else None
+        return None, None
+    if key is None or not key.path:
+        return None, None
+    element = key.path[-1]
+    # The client's encoding: the kind comes first in the last element, and that ends the key.
+    tail = element.SerializeToString()
+    end = len(raw) if raw.find(tail) < 0 else raw.find(tail) + len(tail)
+    named = messages.Key.PathElement(kind=element.kind).SerializeToString()
+    begins = messages.Entity(key=key).SerializeToString()
+    if begins != raw[:end] or not tail.startswith(named):
+        return element.kind, None
+    return element.kind, raw[: end - len(tail) + len(named)]
 
 
 def _intake_of(book: Book, given: Any) -> Intake:
@@ -106,12 +128,13 @@ def _count_eager(raw: bytes, conversion: Any) -> None:
 
 def _reading(original: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def __getitem__(self: Any, name: Any, /) -> Any:  # noqa: N807  # its name
-        if _stored(self, name) is not UNDECODED:
-            return original(self, name)
+        value = _stored(self, name)
+        if value is not UNDECODED:
+            return value
         value = original(self, name)
         arrival = self._state[3].get(ARRIVAL)
         if arrival is not None:
-            arrival.read(name if type(name) is str else str(name))
+            arrival.read(name if type(name) is str else str(name), sys._getframe(1))
         return value
 
     return __getitem__
