@@ -60,7 +60,7 @@ class Counts:
         alive_size: the bytes of these.
         byte_seconds: the bytes of each lazy one times the seconds that it has been in memory.
         longest: the seconds of the one that was longest in memory, of those that are gone.
-        is_of_models: whether they are in models.
+        has_no_options: whether they are in models, or of a client that ``wrap()`` does not take.
         names: the properties.
     """
 
@@ -72,7 +72,7 @@ class Counts:
     alive_size: int = 0
     byte_seconds: float = 0.0
     longest: float = 0.0
-    is_of_models: bool = False
+    has_no_options: bool = False
     names: dict[str, Named] = field(default_factory=dict)
 
 
@@ -309,7 +309,7 @@ class Inflow:
 
     Attributes:
         by_shape: tallies of the native backend, by the shape of their entities.
-        is_of_models: whether they are in models.
+        has_no_options: whether they are in models, or of a client that ``wrap()`` does not take.
     """
 
     def __init__(self, book: Book, site: Site, kind: str | None) -> None:
@@ -317,7 +317,7 @@ class Inflow:
         self.kind = kind
         self.tally = Tally(self)
         self.by_shape: dict[Any, AnyTally] = {}
-        self.is_of_models = False
+        self.has_no_options = False
         self.eager = self.eager_size = 0
         self._book = book
 
@@ -336,7 +336,7 @@ class Inflow:
     def counts(self) -> Counts:
         """Return all that was counted so far."""
         counts = Counts(
-            eager=self.eager, eager_size=self.eager_size, is_of_models=self.is_of_models
+            eager=self.eager, eager_size=self.eager_size, has_no_options=self.has_no_options
         )
         for tally in (self.tally, *list(self.by_shape.values())):
             tally.add_to(counts)
@@ -403,9 +403,3 @@ class Book:
     def count_sentinel(self, use: str) -> None:
         """Count the use of a sentinel that C code got past the methods of an entity."""
         self.line(self.sentinels, (sites.find(), use, None)).calls += 1
-
-    def arrive(
-        self, site: Site, kind: str | None, names: Collection[str], shape: Any, size: int
-    ) -> Arrival:
-        """Count an entity; arguments as for :meth:`Tally.arrive`."""
-        return self.inflow(site, kind).tally.arrive(names, shape, size)

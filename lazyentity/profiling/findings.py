@@ -10,7 +10,7 @@ from lazyentity.codec.tallies import OTHER_NAMES, Counts
 _USUAL = 0.5
 """A property is prefetched if this share of the entities had it decoded by itself."""
 _EVERYTHING = 0.9
-"""Stock entities serve better if this share of all properties is decoded."""
+"""Options are of no use if this share of all properties is decoded."""
 
 
 @dataclass(frozen=True)
@@ -34,16 +34,14 @@ def suggest(counts: Counts) -> Suggestion:
     """Return the options that fit the reads of the entities of one kind at one site."""
     received = sum(named.received for named in counts.names.values())
     decoded = sum(min(named.decoded, named.received) for named in counts.names.values())
-    if counts.is_of_models:
-        return _none("The entities are in models; wrap() takes queries and clients.")
+    if counts.has_no_options:
+        return _none("wrap() takes only queries and clients of google-cloud-datastore.")
     if not counts.entities:
         return _none("All entities were stock ones, with everything decoded.")
     if not decoded:
         return _none("No property was decoded: if that is usual, a keys-only query serves.")
     if decoded >= _EVERYTHING * received:
-        return Suggestion(
-            "eager=True", (), False, "Nearly everything is decoded: stock entities cost less."
-        )
+        return _none("Nearly everything is decoded: naming properties would save nothing.")
     usual = usually_read(counts)
     rest = [name for name, named in counts.names.items() if named.read and name not in usual]
     whole = max(named.whole for named in counts.names.values())

@@ -11,7 +11,7 @@ from typing import Any
 from lazyentity.codec.sites import Site
 from lazyentity.codec.tallies import Counts, Line, Named
 from lazyentity.profiling.costs import Costs, measure
-from lazyentity.profiling.findings import Suggestion, suggest, usually_read
+from lazyentity.profiling.findings import Suggestion, suggest
 from lazyentity.profiling.snapshot import Snapshot
 
 ESTIMATE = (
@@ -49,8 +49,8 @@ class Kind:
 class Reads:
     """The entities of one kind that one site received, and the options that fit it.
 
-    ``one_by_one`` are the properties that most of the entities had decoded by themselves, and
-    ``reads`` is how many times that happened.
+    ``one_by_one`` are the properties that were read one after another, and that a prefetch would
+    serve; ``reads`` is how many times that happened.
     """
 
     site: Site
@@ -222,7 +222,8 @@ def _kind(kind: str | None, several: list[Counts], costs: Costs) -> Kind:
 
 
 def _reads(site: Site, kind: str | None, counts: Counts) -> Reads:
-    usual = usually_read(counts)
+    suggestion = suggest(counts)
+    one_by_one = suggestion.prefetch if len(suggestion.prefetch) > 1 else ()
     return Reads(
         site=site,
         kind=kind,
@@ -230,9 +231,9 @@ def _reads(site: Site, kind: str | None, counts: Counts) -> Reads:
         bytes=counts.size + counts.eager_size,
         properties_received=sum(named.received for named in counts.names.values()),
         properties_decoded=sum(named.decoded for named in counts.names.values()),
-        one_by_one=usual if len(usual) > 1 else (),
-        reads=sum(counts.names[name].read for name in usual) if len(usual) > 1 else 0,
-        suggestion=suggest(counts),
+        one_by_one=one_by_one,
+        reads=sum(counts.names[name].read for name in one_by_one),
+        suggestion=suggestion,
     )
 
 

@@ -81,7 +81,7 @@ def _counts_since(counts: Counts, earlier: Counts) -> Counts:
         alive_size=counts.alive_size,
         byte_seconds=counts.byte_seconds - earlier.byte_seconds,
         longest=counts.longest,
-        is_of_models=counts.is_of_models,
+        has_no_options=counts.has_no_options,
         names=names,
     )
 

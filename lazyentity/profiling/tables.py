@@ -13,6 +13,8 @@ from lazyentity.profiling.report import Report
 LINES = 15
 """How many lines a table has at most."""
 _WIDTH = 110
+_LONG = 1.0
+"""Entities that were no longer in memory than these seconds are not worth a line."""
 _KIBIBYTE = 1024
 
 
@@ -152,6 +154,7 @@ def _all_sections(report: Report) -> Iterable[Section]:
                 duration(held.longest_seconds),
             )
             for held in report.held
+            if held.alive or held.longest_seconds >= _LONG
         ],
     )
     yield (
@@ -187,13 +190,9 @@ def show(report: Report, console: Any) -> None:
 
     console.print(Text(headline(report), style="bold"))
     for title, headers, rows in sections(report):
-        table = Table(
-            title=title,
-            title_justify="left",
-            title_style="bold",
-            box=box.SIMPLE_HEAD,
-            pad_edge=False,
-        )
+        # Not the table's: that is no wider than the table.
+        console.print(Text(title, style="bold"))
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         for number, header in enumerate(headers):
             table.add_column(header, justify=_justify(rows, number), overflow="fold")
         for row in rows[:LINES]:

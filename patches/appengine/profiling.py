@@ -74,7 +74,9 @@ def inflow_of(pb: Any) -> Inflow | None:
     if book is None:
         return None
     path = pb.key.path.element
-    return book.inflow(book.site(), path[-1].type if path else None)
+    inflow = book.inflow(book.site(), path[-1].type if path else None)
+    inflow.has_no_options = True
+    return inflow
 
 
 def _shape_of(index: Any) -> Any:

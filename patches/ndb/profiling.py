@@ -1,4 +1,4 @@
-"""Counting for a profile that entities are in models, which read their properties one by one."""
+"""Counting for a profile of models, which read the properties of their entities."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _marking(original: Callable[..., Any]) -> Callable[..., Any]:
         instance = original(entity, *args, **kwargs)
         arrival = entity._arrival
         if arrival is not None and type(instance._values) is models.LazyValues:
-            arrival.inflow.is_of_models = True
+            arrival.inflow.has_no_options = True
             arrival.expect(sum(map(_is_read, _properties(instance))))
         return instance
 

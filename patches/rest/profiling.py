@@ -41,5 +41,6 @@ def count_arrival(entity: Any, book: Book) -> None:
     size = sum(map(len, received.values())) if type(received) is ReceivedRaw else 0
     path = getattr(entity.key, "path", None)
     kind = path[-1].kind if path else None
-    arrival = book.arrive(book.site(), kind, received, None, size)
-    properties._received = _Counted(received, arrival)
+    inflow = book.inflow(book.site(), kind)
+    inflow.has_no_options = True
+    properties._received = _Counted(received, inflow.tally.arrive(received, None, size))

@@ -36,9 +36,9 @@ def _with_wholes(counts: Counts, number: int) -> Counts:
         ),
         (_counts(), "", False, "keys-only"),
         (_with_wholes(_counts(a=9), 1), "prefetch=['a']", False, "10% of the entities"),
-        (_with_wholes(_counts(a=0), 10), "eager=True", False, "stock entities cost less"),
+        (_with_wholes(_counts(a=0), 10), "", False, "Nearly everything"),
         (Counts(eager=3, eager_size=5), "", False, "stock ones"),
-        (Counts(entities=1, is_of_models=True), "", False, "models"),
+        (Counts(entities=1, has_no_options=True), "", False, "wrap() takes only"),
     ],
 )
 def test_options(counts: Counts, options: str, strict: bool, reason: str) -> None:

@@ -20,7 +20,6 @@ def _counting(original: Callable[..., Any]) -> Callable[..., Any]:
         if type(values) is LazyValues:
             counted = counted_index(pb, index)
             if counted is not None:
-                counted._arrival.inflow.is_of_models = True
                 values._index = counted
         return made
 

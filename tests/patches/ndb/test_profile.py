@@ -23,7 +23,7 @@ def test_attributes(loopback_sides: Sides) -> None:
     decoded = {each.name: each.decoded for each in kind.properties if each.decoded}
     assert sorted(decoded.values()) == [COUNT, COUNT]
     assert {reads.site.file for reads in report.sites} == {__file__}
-    assert all("models" in reads.suggestion.reason for reads in report.sites)
+    assert all("wrap() takes only" in reads.suggestion.reason for reads in report.sites)
 
 
 def test_whole_models(loopback_sides: Sides) -> None:
