@@ -236,6 +236,10 @@ class Arrival:
         "_total",
     )
 
+    # Of the last read; set by the first one, together with the code.
+    _instruction: int
+    _run: int
+
     def __init__(self, tally: Tally, born: float, size: int, total: int) -> None:
         self._tally = tally
         self._reads = tally.reads

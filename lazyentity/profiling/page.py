@@ -17,7 +17,7 @@ from lazyentity.profiling.tables import (
     share,
 )
 
-_WIDTH, _LABEL, _FIGURE = 720, 220, 150
+_WIDTH, _LABEL, _FIGURE = 560, 180, 150
 _ROW, _BAR = 26, 16
 _PART, _WHOLE = "#1f6f4a", "#d5dfda"
 _STOCK = "#c0392b"
@@ -31,7 +31,7 @@ h1 { font-size: 1.5rem } h2 { font-size: 1.1rem; margin: 2rem 0 .5rem }
 table { border-collapse: collapse; font-size: .9rem }
 th, td { padding: .25rem .75rem .25rem 0; text-align: left; vertical-align: top;
          border-bottom: 1px solid #ddd }
-td.number, th.number { text-align: right; font-variant-numeric: tabular-nums }
+td.number, th.number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums }
 svg { max-width: 100%; height: auto } svg text { font: 13px system-ui, sans-serif }
 p.note { color: #555 } code { font-size: .9em }
 """
@@ -100,10 +100,10 @@ def _charts(report: Report) -> Iterator[str]:
             "Properties decoded by code that decodes everything",
             [
                 _Bar(
-                    f"{place(whole.site)}: {whole.operation}",
+                    place(whole.site),
                     whole.properties,
                     most,
-                    f"{whole.properties:,}",
+                    f"{whole.properties:,}, {_short(whole.operation, 16)}",
                 )
                 for whole in report.wholes[:LINES]
             ],
@@ -152,7 +152,7 @@ def _bar(bar: _Bar, top: int, longest: float) -> Iterable[str]:
     yield f'<text x="{end:.1f}" y="{baseline}">{escape(bar.figure)}</text>'
 
 
-def _short(label: str, limit: int = 30) -> str:
+def _short(label: str, limit: int = 24) -> str:
     return label if len(label) <= limit else "…" + label[1 - limit :]
 
 

@@ -215,7 +215,11 @@ def _kind(kind: str | None, several: list[Counts], costs: Costs) -> Kind:
         properties_decoded=decoded,
         estimated_seconds_saved=stock - costs.lazy_seconds(entities, received, decoded),
         properties=_heaviest(
-            (Property(name, named.received, named.decoded) for name, named in names.items()),
+            # By name, where they weigh the same.
+            (
+                Property(name, named.received, named.decoded)
+                for name, named in sorted(names.items())
+            ),
             lambda each: each.decoded,
         ),
     )
