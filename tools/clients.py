@@ -1,8 +1,8 @@
 """The supported clients, read from the sources: setup.py, the Makefile and CI import no client.
 
 As a command, ``python tools/clients.py extras`` prints the extras that install the clients side by
-side, ``python tools/clients.py table README.rst`` brings the table of a document up to date, and
-``--check`` only says whether it is.
+side, and ``python tools/clients.py distributions`` these clients. ``python tools/clients.py table
+README.rst`` brings the table of a document up to date, and ``--check`` only says whether it is.
 """
 
 from __future__ import annotations
@@ -163,12 +163,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("extras", help="print the extras to install side by side")
+    commands.add_parser("distributions", help="print the clients that are installed side by side")
     tables = commands.add_parser("table", help="bring the table of a document up to date")
     tables.add_argument("document", type=Path)
     tables.add_argument("--check", action="store_true", help="change nothing")
     arguments = parser.parse_args()
     if arguments.command == "extras":
         print(",".join(extra for extra in extras() if extra not in apart()))
+        return
+    if arguments.command == "distributions":
+        print(*(one.distribution for one in clients() if not one.own_environment), sep="\n")
         return
     text = arguments.document.read_text(encoding="utf-8")
     current = with_table(text)

@@ -44,6 +44,9 @@ def test_a_client_with_an_environment_of_its_own(
     monkeypatch.setattr("sys.argv", ["clients.py", "extras"])
     clients.main()
     assert capsys.readouterr().out == "shared,both\n"
+    monkeypatch.setattr("sys.argv", ["clients.py", "distributions"])
+    clients.main()
+    assert capsys.readouterr().out == "toy-shared\ntoy-both\n"
 
 
 def _write_clients(checkout: Path, **lines: str) -> None:
