@@ -29,7 +29,7 @@ from lazyentity._types import describe_type
 from lazyentity.packed.documents import BadTag, restored, serialised
 from lazyentity.plain import plain_copy
 
-COMPRESS_FROM = 128
+COMPRESS_FROM = 256
 """Bytes of JSON from which on it is compressed, if that makes it smaller."""
 
 MAX_SIZE = 64 * 1024 * 1024

@@ -249,8 +249,12 @@ PACKED_GOALS: tuple[Goal, ...] = tuple(
         bound,
         at_least=True,
     )
-    for backend in ("native", "pure")
-    for use, bound in (("write", 60), ("read", 12))
+    for backend, use, bound in (
+        ("native", "write", 60),
+        ("native", "read", 12),
+        ("pure", "write", 40),
+        ("pure", "read", 12),
+    )
 )
 
 COLUMNS_GOALS: tuple[Goal, ...] = (
