@@ -96,8 +96,10 @@ setup(
         "bench-all": [
             "fastapi>=0.115",
             "orjson>=3.10",
+            "pandas>=2.2",
             "pydantic>=2.8",
             "tabulate>=0.9",
+            "zstandard>=0.22",
         ],
         "snapshot": ["click>=8", "rich>=13", "zstandard>=0.22"],
         "arrow": ["pyarrow>=17"],
