@@ -29,7 +29,7 @@ def entities(count: int) -> Iterator[lazyentity.LazyEntity]:
     mix = synthetic.MIXES["mixed"]
     distinct = [
         synthetic.entity_pb(mix, columns.PROPERTIES, number).SerializeToString()
-        for number in range(_DISTINCT)
+        for number in range(min(_DISTINCT, count))
     ]
     for number in range(count):
         yield lazyentity.LazyEntity.from_bytes(bytes(bytearray(distinct[number % _DISTINCT])))

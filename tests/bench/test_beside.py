@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import lazyentity
 from lazyentity.bench import beside, cli, run
 from lazyentity.bench.cases import columns, document
-from lazyentity.bench.measure import columns_memory, verify
+from lazyentity.bench.measure import columns_memory, processes, verify
 from lazyentity.bench.measure.beside_results import Columns, ColumnsMemory, Packed
 from lazyentity.bench.measure.stats import Summary
 from lazyentity.bench.measure.timing import Budget
@@ -51,9 +51,16 @@ def test_columns_of_each_type() -> None:
     assert len({name.partition("_")[0] for name in columns.names()}) == 6
 
 
-def test_memory_of_columns() -> None:
-    line = columns_memory.measure(1000, 1)
-    assert line.entities == 1000
+def test_memory_of_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measured here, not in two processes, which take seconds to start."""
+
+    def measured(module: str, counts: tuple[str, ...], rounds: int) -> dict[str, list[float]]:
+        assert module == columns_memory.__name__
+        return {count: [columns_memory.peak(int(count))] * rounds for count in counts}
+
+    monkeypatch.setattr(processes, "measure", measured)
+    line = columns_memory.measure(200, 1)
+    assert line.entities == 200
     assert 10 < line.few.median < 1000
     assert 0.5 < line.ratio.median < 2
     assert len(list(columns_memory.entities(3))) == 3
