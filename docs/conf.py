@@ -4,6 +4,8 @@ from lazyentity import __version__
 
 project = "lazyentity"
 release = __version__
+# Quotation marks of code are often outside of literals, in tables of figures for one.
+smartquotes = False
 extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 
 html_theme = "furo"

@@ -2,7 +2,7 @@
 
 As a command, ``python tools/clients.py extras`` prints the extras that install the clients side by
 side, and ``python tools/clients.py distributions`` these clients. ``python tools/clients.py table
-README.rst`` brings the table of a document up to date, and ``--check`` only says whether it is.
+PAGE.rst`` brings the table of a document up to date, and ``--check`` only says whether it is.
 """
 
 from __future__ import annotations

@@ -1,28 +1,29 @@
-"""The chart of calls through the client: wall time of each, stock next to lazy."""
+"""The chart of calls through the client: wall time of each, stock above lazy."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from lazyentity.bench.measure.results import EndToEnd, Results
-from lazyentity.bench.report.chart import SIDES, document, text
+from lazyentity.bench.report.chart import BOLD, SIDES, document, text
 
-_WIDTH, _LEFT, _RIGHT = 720, 250, 630
-_TOP, _BAR, _GAP = 62, 13, 12
-_ROW = len(SIDES) * _BAR + _GAP
+_WIDTH, _LEFT, _RIGHT = 680, 8, 580
+_TOP, _LABEL, _BAR, _GAP = 68, 20, 15, 12
+_ROW = _LABEL + len(SIDES) * _BAR + _GAP
 
 
 def _row(line: EndToEnd, top: float, per_ms: float) -> Iterator[str]:
     label = f"{line.call}, {line.entities:,} x {line.properties:,}, {line.done}"
-    yield text(_LEFT - 8, top + _BAR + 4, label, "end")
+    yield text(_LEFT, top + _LABEL - 5, label)
     for position, (name, colour) in enumerate(SIDES):
         time = getattr(line, name).median
-        width, y = per_ms * time, top + position * _BAR
+        width, y = per_ms * time, top + _LABEL + position * _BAR
         yield (
             f'<rect x="{_LEFT}" y="{y:.0f}" width="{width:.1f}" height="{_BAR - 1}" '
             f'fill="{colour}"/>'
         )
-        yield text(_LEFT + width + 5, y + _BAR - 3, f"{time:,.1f} ms", style=f' fill="{colour}"')
+        value = f"{time:,.1f} ms"
+        yield text(_LEFT + width + 5, y + _BAR - 2, value, style=f' fill="{colour}"')
 
 
 def svg(results: Results) -> str:
@@ -36,16 +37,13 @@ def svg(results: Results) -> str:
     lines = results.end_to_end
     if not lines:
         raise ValueError("there are no calls in this run; measure without --kind")
-    where = results.environment
-    per_ms = (_RIGHT - _LEFT) / max(line.stock.median for line in lines)
+    per_ms = (_RIGHT - _LEFT) / max(
+        getattr(line, name).median for line in lines for name, _ in SIDES
+    )
+    where = f"over gRPC to a server on the same machine; {results.environment.backend} backend"
     elements = [
-        text(8, 24, "Wall time of a call", style=' font-size="16" font-weight="bold"'),
-        text(
-            8,
-            44,
-            "stock above lazy; entities x properties, over gRPC to a server on the same machine; "
-            f"{where.backend} backend",
-        ),
+        text(_LEFT, 24, "Wall time of a call, stock above lazy", style=BOLD),
+        text(_LEFT, 48, f"entities x properties, {where}"),
     ]
     for position, line in enumerate(lines):
         elements += _row(line, _TOP + position * _ROW, per_ms)

@@ -14,12 +14,14 @@ _FIRST_CHOICE = "mixed"
 _MODELS = {"Model": "models of six types"}
 SIDES = (("stock", "#c0392b"), ("lazy", "#1f6f4a"))
 """The attributes of a line that are drawn, and their colours."""
+BOLD = ' font-size="18" font-weight="bold"'
+"""The attributes of a title."""
 
-_WIDTH, _HEIGHT = 720, 330
-_LEFT, _RIGHT, _TOP, _BOTTOM = 70, 600, 62, 280
+_WIDTH, _HEIGHT = 680, 340
+_LEFT, _RIGHT, _TOP, _BOTTOM = 56, 548, 66, 286
 _TICKS = 5
 _HEADROOM = 1.05
-_TEXT_HEIGHT = 16
+_TEXT_HEIGHT = 18
 _WHOLE_FROM = 100
 
 
@@ -61,7 +63,7 @@ def document(width: int, height: int, elements: Iterable[str]) -> str:
         (
             '<?xml version="1.0" encoding="utf-8"?>',
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
-            f'width="{width}" height="{height}" font-family="sans-serif" font-size="12">',
+            f'width="{width}" height="{height}" font-family="sans-serif" font-size="15">',
             '<rect width="100%" height="100%" fill="#fff"/>',
             *elements,
             "</svg>\n",
@@ -88,22 +90,21 @@ def _elements(results: Results) -> Iterator[str]:
         return _BOTTOM - (_BOTTOM - _TOP) * time / highest
 
     where = results.environment
-    bold = ' font-size="16" font-weight="bold"'
     title = f"Time to receive an entity and read {READ} of its properties"
-    yield text(_LEFT, 24, title, style=bold)
+    yield text(_LEFT, 24, title, style=BOLD)
     types = _MODELS.get(lines[0].mix, f"{lines[0].mix} types")
     yield text(
         _LEFT,
-        44,
+        48,
         f"µs per entity, {types}, {where.backend} backend, {where.python}, {where.cpu}",
     )
     grid = "".join(f"M{_LEFT} {y(tick):.1f}H{_RIGHT}" for tick in _ticks(highest))
     yield f'<path d="{grid}" stroke="#ddd"/>'
     for tick in _ticks(highest):
-        yield text(_LEFT - 8, y(tick) + 4, f"{tick:,g}", "end")
+        yield text(_LEFT - 8, y(tick) + 5, f"{tick:,g}", "end")
     for tick in _ticks(most):
-        yield text(x(tick), _BOTTOM + 18, f"{tick:,g}", "middle")
-    yield text((_LEFT + _RIGHT) / 2, _BOTTOM + 38, "properties of the entity", "middle")
+        yield text(x(tick), _BOTTOM + 20, f"{tick:,g}", "middle")
+    yield text((_LEFT + _RIGHT) / 2, _BOTTOM + 44, "properties of the entity", "middle")
     xs = [x(line.properties) for line in lines]
     lowest_label = math.inf
     for name, colour in SIDES:
@@ -117,7 +118,7 @@ def _elements(results: Results) -> Iterator[str]:
             f'<polyline points="{_points(xs, [y(one.median) for one in side])}" fill="none" '
             f'stroke="{colour}" stroke-width="2"/>'
         )
-        label = y(side[-1].median) + 4
+        label = y(side[-1].median) + 5
         if abs(label - lowest_label) < _TEXT_HEIGHT:
             label = lowest_label + _TEXT_HEIGHT
         lowest_label = label

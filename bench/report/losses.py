@@ -74,6 +74,6 @@ def render(results: Results) -> str:
     )
     if not listed:
         return f"No comparison of this run is below {LIMIT:g}."
-    rows = [(each.benchmark, each.case, ratio_text(each.gain, 2)) for each in listed]
-    headers = ("benchmark", "case", "gain")
+    rows = [(ratio_text(each.gain, 2), each.benchmark, each.case) for each in listed]
+    headers = ("gain", "benchmark", "case")
     return tabulate(rows, headers, tablefmt="rst", disable_numparse=True)
