@@ -34,13 +34,6 @@ def test_generated_parts() -> None:
     assert not stale, "write them by make tables"
 
 
-def test_tables_of_results() -> None:
-    """Every results file is shown by a page."""
-    assert {name for _, _, name, _ in tables.SECTIONS} == {
-        path.stem for path in tables.RESULTS.glob("*.json")
-    }
-
-
 @pytest.mark.parametrize("page", ["index", "start/quickstart"])
 def test_chart(page: str) -> None:
     """The first screen shows the chart of the committed results, with a text in place of it."""
