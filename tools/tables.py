@@ -27,6 +27,7 @@ _tables = readme.render
 _compact_tables = partial(readme.render, compact=True)
 
 SECTIONS: tuple[tuple[str, str, str, Callable[[Results], str]], ...] = (
+    ("README.rst", "headline", "native", headline.render),
     ("docs/index.rst", "headline", "native", headline.render),
     ("docs/benchmarks/native.rst", "benchmark-table", "native", _tables),
     ("docs/benchmarks/pure.rst", "pure-benchmark-table", "pure", _compact_tables),

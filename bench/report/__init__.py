@@ -1,1 +1,1 @@
-"""The presentation of results: tables, a chart, goals, and the benchmark section of the README."""
+"""The presentation of results: tables, charts, goals, and the sections of the documentation."""

@@ -1,8 +1,8 @@
-"""The command line that puts the benchmark section into the README.
+"""The command line that puts the tables of a run into a page of the documentation.
 
-``python -m lazyentity.bench.report RESULTS.json`` prints the section, ``--update README.rst`` puts
-it between the two marker comments of that file, and ``--check README.rst`` fails if the section
-there differs. ``--section NAME`` names the markers, so that a file can hold sections from several
+``python -m lazyentity.bench.report RESULTS.json`` prints the section, ``--update PAGE.rst`` puts it
+between the two marker comments of that file, and ``--check PAGE.rst`` fails if the section there
+differs. ``--section NAME`` names the markers, so that a file can hold sections from several
 results files: ``.. NAME-start`` and ``.. NAME-end``. ``--compact`` leaves out tables.
 """
 
@@ -43,7 +43,7 @@ from lazyentity.bench.report.readme import SECTION, MarkersMissing, put_between_
 def main(
     results_file: Path, update: Path | None, check: Path | None, section: str, compact: bool
 ) -> None:
-    """Render the benchmark section of the README from RESULTS_FILE."""
+    """Render the benchmark section of a page from RESULTS_FILE."""
     if update and check:
         raise click.UsageError("--update and --check exclude each other")
     document = update or check

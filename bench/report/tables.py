@@ -1,4 +1,4 @@
-"""The tables of a run, specified once for the terminal and for the README."""
+"""The tables of a run, specified once for the terminal and for the documentation."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Pivot:
-    """The lines that differ in ``label`` alone, side by side in the README.
+    """The lines that differ in ``label`` alone, side by side in the documentation.
 
     ``headers`` are those of the last figure (a ratio), by the text of ``label``. All other figures
     are those of the line whose text is ``base``.
@@ -67,10 +67,10 @@ class Pivot:
 class Table:
     """A table: a row for each of ``lines``, columns of labels and then of figures.
 
-    ``title`` heads it in the terminal and ``prose`` introduces it in the README, which leaves out a
-    table without prose, and lines for which ``in_readme`` is false. ``compact`` tables are also in
-    the compact sections of the README. With ``group``, the terminal shows a table for each text of
-    that label.
+    ``title`` heads it in the terminal and ``prose`` introduces it in the documentation, which
+    leaves out a table without prose, and lines for which ``in_readme`` is false. ``compact`` tables
+    are also in compact sections. With ``group``, the terminal shows a table for each text of that
+    label.
     """
 
     title: str
@@ -119,7 +119,7 @@ def _conversions(results: Results) -> Iterator[Table]:
     of_mix: dict[str, list[Conversion]] = {}
     for line in results.conversion:
         of_mix.setdefault(line.mix, []).append(line)
-    # The README's mixes come first, in its order.
+    # The mixes of the documentation come first, in its order.
     for mix in dict.fromkeys((*_README_MIXES, *_README_MODELS, *of_mix)):
         if mix == DOCUMENT or mix in APPENGINE_CALLS or mix not in of_mix:
             continue
