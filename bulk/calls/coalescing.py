@@ -13,7 +13,7 @@ from google.cloud.datastore.key import Key
 from lazyentity.bulk.limits import MAX_KEYS
 from lazyentity.bulk.rpcs import Rpcs, is_partial, key_message
 from lazyentity.codec.mode import EAGER, is_eager
-from lazyentity.patches.datastore.wrapping import conversion_of
+from lazyentity.patches.datastore.wrapping import conversion_of, reading
 
 WAIT_SECONDS: Final = 0.002
 """How long a get waits for others, unless the look-up before it ends earlier."""
@@ -105,12 +105,12 @@ class Coalesced:
 
     def _join(self, key: Key, mode: bool) -> tuple[_Batch, _Call, bool]:
         """Add a key to the batch that is being gathered; the thread that begins one leads it."""
-        message = key_message(key)
+        serialised: bytes = key_message(key).SerializeToString()
         batch = self._gathering.get(mode)
         is_leader = batch is None
         if batch is None:
             batch = self._gathering[mode] = _Batch()
-        call = batch.add(message.SerializeToString(), message)
+        call = batch.add(serialised)
         if len(batch.calls) == MAX_KEYS:
             del self._gathering[mode]
             batch.is_due.set()
@@ -171,20 +171,19 @@ class _Batch:
     def __init__(self) -> None:
         self.calls: dict[bytes, list[_Call]] = {}
         self.is_due = threading.Event()
-        self._messages: dict[bytes, Any] = {}
 
-    def add(self, serialised: bytes, message: Any) -> _Call:
+    def add(self, serialised: bytes) -> _Call:
         call = _Call()
         self.calls.setdefault(serialised, []).append(call)
-        self._messages[serialised] = message
         return call
 
     def look_up(self, client: datastore.Client) -> None:
         """Answer the calls, except if one of them may be to blame for an error of all."""
         found: dict[bytes, Any] = {}
         failure: Exception | None = None
+        client = reading(client)
         try:
-            Rpcs(client, None, None).look_up(self._messages, found, eventual=False)
+            Rpcs(client, None, None).look_up(self.calls, found, eventual=False)
         except BadRequest:
             # Any of the keys can be the cause. Each caller sends its own and gets its own answer.
             return

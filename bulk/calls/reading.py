@@ -19,7 +19,7 @@ from lazyentity.bulk.limits import CONCURRENCY, MAX_KEYS
 from lazyentity.bulk.rpcs import Rpcs, is_partial, key_message
 from lazyentity.bulk.transactions import refuse_in_transaction
 from lazyentity.bulk.windows import Window
-from lazyentity.patches.datastore.wrapping import conversion_of
+from lazyentity.patches.datastore.wrapping import conversion_of, reading
 
 
 @overload
@@ -82,17 +82,10 @@ def get_many(
         ValueError: a key is partial or of another project; or ``concurrency`` is less than 1.
     """
     refuse_in_transaction(client, "get_many")
-    lookups = _Lookups(client, Rpcs(client, retry, timeout), eventual)
+    lookups = _Lookups(client, eventual, retry, timeout)
     if isinstance(keys, Collection):
         return _all(lookups, keys, concurrency)
     return _Stream(lookups, iter(keys), concurrency)
-
-
-class _Asked(NamedTuple):
-    """A key to look up."""
-
-    key: Key
-    message: Any
 
 
 class _Answer(NamedTuple):
@@ -105,14 +98,21 @@ class _Answer(NamedTuple):
 class _Lookups:
     """Makes the look-ups of one call."""
 
-    def __init__(self, client: datastore.Client, rpcs: Rpcs, eventual: bool) -> None:
+    def __init__(
+        self,
+        client: datastore.Client,
+        eventual: bool,
+        retry: Retry | None,
+        timeout: float | None,
+    ) -> None:
+        client = reading(client)
         self._project = client.project
-        self._rpcs = rpcs
+        self._rpcs = Rpcs(client, retry, timeout)
         self._eventual = eventual
         self._convert: Callable[[Any], Entity] = conversion_of(client)
 
-    def asked(self, key: Key) -> tuple[bytes, _Asked]:
-        """Return a key with its serialised form.
+    def serialised(self, key: Key) -> bytes:
+        """Return a key in its serialised form.
 
         Raises:
             TypeError, ValueError: as :func:`get_many`.
@@ -123,16 +123,14 @@ class _Lookups:
             raise ValueError(f"{key!r} is not of the client's project {self._project!r}")
         if is_partial(key):
             raise ValueError(f"{key!r} has neither an id nor a name, so no entity can have it")
-        message = key_message(key)
-        return message.SerializeToString(), _Asked(key, message)
+        return key_message(key).SerializeToString()  # type: ignore[no-any-return]  # upb's
 
-    def answer(self, asked: dict[bytes, _Asked]) -> _Answer:
+    def answer(self, asked: Collection[bytes]) -> _Answer:
         """Look up at most 1,000 keys. Errors are in the result."""
         found: dict[bytes, Any] = {}
         failure: Exception | None = None
-        messages = {serialised: one.message for serialised, one in asked.items()}
         try:
-            self._rpcs.look_up(messages, found, eventual=self._eventual)
+            self._rpcs.look_up(asked, found, eventual=self._eventual)
         except Exception as error:  # noqa: BLE001  # reported with the keys that it concerns
             failure = error
         answer = _Answer({}, {})
@@ -152,14 +150,9 @@ class _Lookups:
 
 
 def _all(lookups: _Lookups, keys: Collection[Key], concurrency: int) -> list[Entity | None]:
-    asked: dict[bytes, _Asked] = {}
-    order = []
-    for key in keys:
-        serialised, one = lookups.asked(key)
-        asked.setdefault(serialised, one)
-        order.append(serialised)
-    items = iter(asked.items())
-    chunks = list(iter(lambda: dict(itertools.islice(items, MAX_KEYS)), {}))
+    order = [lookups.serialised(key) for key in keys]
+    unique = iter(dict.fromkeys(order))
+    chunks = list(iter(lambda: list(itertools.islice(unique, MAX_KEYS)), []))
     # A thread for a single look-up would only cost time.
     window = Window[_Answer](concurrency if len(chunks) != 1 else min(concurrency, 1))
     for chunk in chunks:
@@ -170,14 +163,15 @@ def _all(lookups: _Lookups, keys: Collection[Key], concurrency: int) -> list[Ent
         answer.entities.update(one_answer.entities)
         answer.errors.update(one_answer.errors)
     if answer.errors:
+        asked = dict(zip(order, keys, strict=True))
         raise _error(asked, answer, len(answer.entities)) from next(iter(answer.errors.values()))
     return [answer.entities[serialised] for serialised in order]
 
 
-def _error(asked: dict[bytes, _Asked], answer: _Answer, count: int) -> BulkError:
+def _error(asked: dict[bytes, Key], answer: _Answer, count: int) -> BulkError:
     return BulkError(
-        {asked[serialised].key: error for serialised, error in answer.errors.items()},
-        {asked[serialised].key: entity for serialised, entity in answer.entities.items()},
+        {asked[serialised]: error for serialised, error in answer.errors.items()},
+        {asked[serialised]: entity for serialised, entity in answer.entities.items()},
         count,
     )
 
@@ -185,7 +179,7 @@ def _error(asked: dict[bytes, _Asked], answer: _Answer, count: int) -> BulkError
 class _Chunk(NamedTuple):
     """Keys of an iterator that are looked up together: each once, and in their order."""
 
-    asked: dict[bytes, _Asked]
+    asked: dict[bytes, Key]
     order: list[bytes]
 
 
@@ -224,8 +218,9 @@ class _Stream:
             chunk = _Chunk({}, [])
             try:
                 while len(chunk.order) < MAX_KEYS:
-                    serialised, one = self._lookups.asked(next(self._keys))
-                    chunk.asked.setdefault(serialised, one)
+                    key = next(self._keys)
+                    serialised = self._lookups.serialised(key)
+                    chunk.asked.setdefault(serialised, key)
                     chunk.order.append(serialised)
             except Exception as end:  # noqa: BLE001  # raised once the keys before it are answered
                 self._end = end

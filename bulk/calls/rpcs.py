@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Iterable, Mapping, MutableMapping
+from collections.abc import Callable, Collection, Iterable, MutableMapping
 from typing import Any, Final
 
 import requests
@@ -17,10 +17,12 @@ from google.cloud.datastore.key import Key
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.cloud.datastore_v1.types import entity as entity_pb2
 
+from lazyentity._backend import key_message as direct_key_message
 from lazyentity.codec import messages
+from lazyentity.codec.keys import DIRECT
 from lazyentity.patches.api.entities import HANDLES
 from lazyentity.patches.api.protoplus import wrapped
-from lazyentity.patches.datastore.keys import key_is_partial, key_to_protobuf
+from lazyentity.patches.datastore.keys import key_is_partial
 
 _to_protobuf = operator.methodcaller("to_protobuf")
 _is_partial = operator.attrgetter("is_partial")
@@ -55,7 +57,8 @@ def is_partial(key: Key) -> bool:
 
 def key_message(key: Key) -> Any:
     """Return the upb ``google.datastore.v1.Key`` of a key."""
-    return key_to_protobuf(key, _to_protobuf)._pb
+    message = direct_key_message(key) if type(key) is Key and DIRECT else None
+    return _to_protobuf(key)._pb if message is None else message
 
 
 def _key_bytes(message: Any) -> bytes:
@@ -66,10 +69,17 @@ def _key_bytes(message: Any) -> bytes:
     return bytes(serialised)
 
 
-def _as_asked(serialised: bytes) -> bytes:
-    """Return the key that a server sent in the encoding that :func:`key_message` gives it."""
+def _as_asked(serialised: bytes, asked: Collection[bytes]) -> bytes:
+    """Return a key that a server sent in the encoding in which it was asked for.
+
+    Raises:
+        RuntimeError: it was not asked for.
+    """
     key = helpers.key_from_protobuf(messages.Key.FromString(serialised))
-    return bytes(key_message(key).SerializeToString())
+    encoded = bytes(key_message(key).SerializeToString())
+    if encoded not in asked:
+        raise RuntimeError(f"the server answered for {key!r}, which was not asked for")
+    return encoded
 
 
 class Rpcs:
@@ -93,12 +103,12 @@ class Rpcs:
             self._api.client._http  # noqa: B018  # a property
 
     def look_up(
-        self, keys: Mapping[bytes, Any], answers: MutableMapping[bytes, Any], *, eventual: bool
+        self, keys: Iterable[bytes], answers: MutableMapping[bytes, Any], *, eventual: bool
     ) -> None:
         """Look up keys until all are answered; deferred keys are asked for again.
 
         Args:
-            keys: the upb message of each serialised key, at most 1,000.
+            keys: serialised, each once, at most 1,000.
             answers: gets, by serialised key, the message of the entity that was found, and None for
                 one that is missing. It has the answers so far if this raises.
             eventual: whether to read with eventual consistency.
@@ -108,21 +118,26 @@ class Rpcs:
             google.api_core.exceptions.RetryError: it refused until the policy gave up.
             RuntimeError: it answered without an error, but not for all keys.
         """
-        pending = dict(keys)
+        pending = dict.fromkeys(keys)
         fruitless = 0
         while pending:
             request = self._request(_LookupRequest)
-            request.keys.extend(pending.values())
+            add = request.keys.add
+            for serialised in pending:
+                add().MergeFromString(serialised)
             if eventual:
                 request.read_options.read_consistency = _EVENTUAL
             message = wrapped(datastore_pb2.LookupRequest, request)
             response = self._send("lookup", message)
             before = len(pending)
-            for result in response.found:
-                entity = result.entity
-                answers[_taken(pending, _key_bytes(entity))] = entity
-            for result in response.missing:
-                answers[_taken(pending, _key_bytes(result.entity))] = None
+            for results, is_found in ((response.found, True), (response.missing, False)):
+                for result in results:
+                    entity = result.entity
+                    serialised = _key_bytes(entity)
+                    if serialised not in pending:
+                        serialised = _as_asked(serialised, pending)
+                    del pending[serialised]
+                    answers[serialised] = entity if is_found else None
             if not response.deferred and pending:
                 raise RuntimeError(
                     f"the server answered a look-up without {len(pending)} of {before} keys; "
@@ -177,19 +192,3 @@ class Rpcs:
             **self._timeout,
         )
         return self._retry(send)()
-
-
-def _taken(pending: dict[bytes, Any], serialised: bytes) -> bytes:
-    """Take a key that was answered out of those that were asked for; return it as it was asked for.
-
-    Raises:
-        RuntimeError: it was not asked for.
-    """
-    if serialised not in pending:
-        serialised = _as_asked(serialised)
-    try:
-        del pending[serialised]
-    except KeyError:
-        key = helpers.key_from_protobuf(messages.Key.FromString(serialised))
-        raise RuntimeError(f"the server answered for {key!r}, which was not asked for") from None
-    return serialised

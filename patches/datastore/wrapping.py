@@ -120,6 +120,21 @@ class _LazyQuery(_LazyReads, Query):
         return iterator
 
 
+def reading(client: datastore_client.Client) -> datastore_client.Client:
+    """Return a client that reads what a client reads, and takes no longer for it.
+
+    Args:
+        client: patched, wrapped or stock. A stock one reads stock entities, decoded by lazyentity.
+    """
+    if isinstance(client, _LazyReads) or CLIENT.patch.active:
+        return client
+    try:
+        return _wrap(client, EAGER)  # type: ignore[no-any-return]  # as its argument
+    except TypeError:
+        # Not of the client's class, or of one that cannot be wrapped.
+        return client
+
+
 def conversion_of(client: datastore_client.Client) -> Callable[[Any], Any]:
     """Return the function by which a client makes entities of the messages that it reads.
 
