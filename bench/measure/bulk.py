@@ -1,0 +1,268 @@
+"""Many keys in few calls: requests and wall time, over gRPC to the loopback server.
+
+Run as ``python -m lazyentity.bench.measure.bulk``. With ``--check`` it fails if a goal is missed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import click
+import grpc
+import tabulate
+from google.cloud import datastore
+from google.cloud.datastore_v1.services.datastore.client import DatastoreClient
+from google.cloud.datastore_v1.services.datastore.transports.grpc import DatastoreGrpcTransport
+
+import lazyentity
+from lazyentity.bench.cases import synthetic
+from lazyentity.bench.measure import loopback, verify
+from lazyentity.bench.measure.stats import Summary, paired_ratio, summarize
+from lazyentity.bench.measure.timing import Budget, Task, interleave
+from lazyentity.bench.server.process import LoopbackServer
+from lazyentity.bulk import coalesce, get_many, put_many
+
+KEYS = (1, 100, 1_000, 10_000)
+LATENCIES = (0.0, 0.01)
+"""Seconds before every answer of the server."""
+PROPERTIES = 20
+THREADS = 200
+GETS = 20
+"""Gets of each thread."""
+
+ONE_BY_ONE, GET_MULTI, GET_MANY = "get, one by one", "get_multi of 1,000", "get_many"
+WAYS = (ONE_BY_ONE, GET_MULTI, GET_MANY)
+
+_AT_ONCE = 1_000
+_ROUNDS = Budget(seconds=10, min_rounds=5, max_rounds=9, sample_seconds=0.0)
+_MOST_ONE_BY_ONE = 1_000
+"""Keys that are read one by one in more than one round."""
+
+_Client = datastore.Client
+_Way = Callable[[_Client, Sequence[datastore.Key]], Any]
+
+
+def _one_by_one(client: _Client, keys: Sequence[datastore.Key]) -> list[Any]:
+    return [client.get(key) for key in keys]
+
+
+def _get_multi(client: _Client, keys: Sequence[datastore.Key]) -> list[Any]:
+    starts = range(0, len(keys), _AT_ONCE)
+    return [entity for at in starts for entity in client.get_multi(keys[at : at + _AT_ONCE])]
+
+
+_WAYS: dict[str, _Way] = {ONE_BY_ONE: _one_by_one, GET_MULTI: _get_multi, GET_MANY: get_many}
+
+
+class _Counter(grpc.UnaryUnaryClientInterceptor):
+    """Counts the requests of a channel."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def intercept_unary_unary(self, continuation: Any, details: Any, request: Any) -> Any:
+        """Count the request, and send it."""
+        self.count += 1
+        return continuation(details, request)
+
+
+@contextlib.contextmanager
+def _counting(client: _Client) -> Iterator[_Counter]:
+    """Count the requests of a client while inside."""
+    counter, api = _Counter(), client._datastore_api
+    channel = grpc.intercept_channel(api.transport.grpc_channel, counter)
+    client._datastore_api_internal = DatastoreClient(
+        transport=DatastoreGrpcTransport(channel=channel)
+    )
+    yield counter
+    client._datastore_api_internal = api
+
+
+@dataclass(frozen=True)
+class Line:
+    """Reading keys in one way.
+
+    Attributes:
+        keys: how many.
+        latency: of the server, in seconds.
+        way: one of `WAYS`.
+        side: ``"stock"`` or ``"lazy"``, a wrapped client.
+        requests: how many were sent.
+        seconds: of wall time.
+    """
+
+    keys: int
+    latency: float
+    way: str
+    side: str
+    requests: int
+    seconds: Summary
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Lines of the same keys and latency, and how many times as long as get_many() each takes."""
+
+    lines: list[Line]
+    ratios: dict[tuple[str, str], Summary]
+
+
+@contextlib.contextmanager
+def loaded(latency: float, keys: int) -> Iterator[tuple[_Client, list[datastore.Key]]]:
+    """Start a server, store entities, and connect a stock client."""
+    mix = synthetic.MIXES["mixed"]
+    with LoopbackServer(latency=latency) as server, loopback.client(server.grpc_port) as client:
+        entities = [mix.entity(PROPERTIES, number) for number in range(keys)]
+        put_many(client, entities)
+        yield client, [entity.key for entity in entities]
+
+
+def measure(
+    client: _Client, keys: Sequence[datastore.Key], latency: float, ways: Sequence[str] = WAYS
+) -> Measured:
+    """Time reading all of the keys in each way, with a stock and with a lazy client.
+
+    Raises:
+        verify.OutputMismatch: a way gives other entities, or sends more requests than it must.
+    """
+    sides = {"stock": client, "lazy": lazyentity.wrap(client, eager=False)}
+    requests: dict[tuple[str, str], int] = {}
+    tasks: dict[str, Task] = {}
+    expected = [key.id for key in keys]
+    names = {f"{way} {side}": (way, side) for way in ways for side in sides}
+    for name, (way, side) in names.items():
+        read = _WAYS[way]
+        with _counting(client) as counter:
+            found = [entity.key.id for entity in read(sides[side], keys)]
+        order = sorted if way == GET_MULTI else list
+        verify.check_same(order(expected), order(found), f"{name}: keys")
+        requests[way, side] = counter.count
+        tasks[name] = lambda read=read, one=sides[side]: read(one, keys)  # type: ignore[misc]
+    verify.check_same(
+        -(-len(keys) // _AT_ONCE), requests.get((GET_MANY, "lazy"), 0), "requests of get_many"
+    )
+    is_long = ONE_BY_ONE in ways and len(keys) > _MOST_ONE_BY_ONE
+    slow = {name: tasks.pop(name) for name in list(tasks) if is_long and name.startswith("get, ")}
+    timed = {name: one.seconds for name, one in interleave(tasks, _ROUNDS).items()}
+    for name, task in slow.items():
+        began = time.perf_counter()
+        task()
+        timed[name] = [time.perf_counter() - began]
+    lines = [
+        Line(len(keys), latency, way, side, requests[way, side], summarize(timed[name]))
+        for name, (way, side) in names.items()
+    ]
+    ratios = {}
+    for name, (way, side) in names.items():
+        ours = timed[f"{GET_MANY} {side}"]
+        ratios[way, side] = paired_ratio(timed[name], ours[: len(timed[name])])
+    return Measured(lines, ratios)
+
+
+def _throughput(get: Callable[[datastore.Key], Any], keys: Sequence[datastore.Key]) -> float:
+    """Gets a second of many threads, each with keys of its own."""
+    barrier = threading.Barrier(THREADS + 1)
+
+    def work(number: int) -> None:
+        barrier.wait()
+        for turn in range(GETS):
+            get(keys[(number * GETS + turn) % len(keys)])
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        futures = [pool.submit(work, number) for number in range(THREADS)]
+        barrier.wait()
+        began = time.perf_counter()
+        for future in futures:
+            future.result()
+        return THREADS * GETS / (time.perf_counter() - began)
+
+
+def measure_threads(
+    client: _Client, keys: Sequence[datastore.Key], rounds: int
+) -> tuple[Summary, Summary, Summary]:
+    """Gets a second of 200 threads, single and coalesced, and how many times as many these are."""
+    single, joined = [], []
+    coalesced = coalesce(client)
+    for _ in range(rounds):
+        single.append(_throughput(client.get, keys))
+        joined.append(_throughput(coalesced.get, keys))
+    return summarize(single), summarize(joined), paired_ratio(joined, single)
+
+
+def measure_lone(client: _Client, key: datastore.Key, budget: Budget) -> Summary:
+    """How many times as long a coalesced get takes as a single one, in one thread."""
+    coalesced = coalesce(client)
+    tasks: dict[str, Task] = {
+        "single": lambda: client.get(key),
+        "coalesced": lambda: coalesced.get(key),
+    }
+    timed = interleave(tasks, budget)
+    return paired_ratio(timed["coalesced"].seconds, timed["single"].seconds)
+
+
+def _report(measured: Measured) -> str:
+    rows = [
+        (
+            line.keys,
+            f"{line.latency * 1e3:.0f} ms",
+            line.way,
+            line.side,
+            line.requests,
+            f"{line.seconds.median * 1e3:.1f}",
+            f"{measured.ratios[line.way, line.side].median:.1f}",
+        )
+        for line in measured.lines
+    ]
+    headers = "keys", "latency", "way", "client", "requests", "wall ms", "over get_many"
+    return tabulate.tabulate(rows, headers, tablefmt="rst", disable_numparse=True)
+
+
+@click.command()
+@click.option("--quick", is_flag=True, help="At most 1,000 keys, and fewer rounds.")
+@click.option("--check", is_flag=True, help="Fail, naming them, when goals are missed.")
+def main(*, quick: bool, check: bool) -> None:
+    """Measure bulk calls with entities of 20 properties."""
+    missed = []
+
+    def goal(text: str, value: float, bound: float, *, at_least: bool) -> None:
+        met = value >= bound if at_least else value <= bound
+        click.echo(f"{text}: {value:.2f} ({'at least' if at_least else 'at most'} {bound:g})")
+        if not met:
+            missed.append(text)
+
+    counts = [count for count in KEYS if not quick or count <= _AT_ONCE]
+    for latency in LATENCIES:
+        with loaded(latency, counts[-1]) as (client, keys):
+            for count in counts:
+                measured = measure(client, keys[:count], latency)
+                click.echo(f"{_report(measured)}\n")
+                if count == KEYS[-1] and latency:
+                    for side in ("stock", "lazy"):
+                        ratio = measured.ratios[GET_MULTI, side].median
+                        text = f"get_multi over get_many, {side} client, {count} keys, 10 ms"
+                        goal(text, ratio, 4, at_least=True)
+            lazy = lazyentity.wrap(client, eager=False)
+            for side, one in (("stock", client), ("lazy", lazy)):
+                single, joined, more = measure_threads(one, keys, 3 if quick else 5)
+                click.echo(
+                    f"{THREADS} threads, {latency * 1e3:.0f} ms, {side} client: "
+                    f"{single.median:,.0f} gets a second, coalesced {joined.median:,.0f}"
+                )
+                goal("coalesced over single gets", more.median, 5, at_least=True)
+                budget = Budget(
+                    seconds=2 if quick else 6, min_rounds=9, max_rounds=99, sample_seconds=0.05
+                )
+                lone = measure_lone(one, keys[0], budget)
+                goal("a lone coalesced get over a single one", lone.median, 1.2, at_least=False)
+    if check and missed:
+        raise click.ClickException("goals missed: " + "; ".join(missed))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,257 @@
+"""A cold start from a snapshot, against the same entities as pickles, JSON lines and from a server.
+
+Run as ``python -m lazyentity.bench.measure.snapshots``. Each side reads in a process of its own,
+whose imports are not timed. With ``--check`` it fails if a goal is missed.
+"""
+
+from __future__ import annotations
+
+import base64
+import pickle
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+import orjson
+import tabulate
+from google.cloud.datastore import Entity, Key
+
+import lazyentity
+from lazyentity.bench.cases import synthetic
+from lazyentity.bench.measure import loopback, processes
+from lazyentity.bench.measure.stats import Summary, paired_ratio, summarize
+from lazyentity.bench.server.process import LoopbackServer
+from lazyentity.bulk import get_many, put_many
+from lazyentity.snapshot import Snapshot
+
+ENTITIES, PROPERTIES = 100_000, 100
+IDENTICAL = 0.3
+"""The part of the entities whose content is that of another one."""
+
+SNAPSHOT, PICKLE, JSON, SERVER = "snapshot", "pickle", "json lines", "server"
+FIRST, ALL = "first", "all"
+"""Until the first entity is read, and until 4 properties of all entities are."""
+
+_MODULE = "lazyentity.bench.measure.snapshots"
+_MIX = synthetic.MIXES["mixed"]
+_KEYS_OF_SERVER = 1_000
+
+
+def entities(count: int, properties: int) -> Iterator[Entity]:
+    """Yield stock entities, of which a part has the content of others."""
+    different = round(count * (1 - IDENTICAL))
+    for number in range(count):
+        entity = _MIX.entity(properties, number % different)
+        entity.key = _key(number)
+        yield entity
+
+
+def _key(number: int) -> Key:
+    return Key(synthetic.KIND, number + 1, project=synthetic.PROJECT)
+
+
+def _plain(value: Any) -> Any:
+    # What orjson does not write by itself.
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    raise TypeError(type(value).__name__)
+
+
+def _write_json(path: Path, written: Iterable[Entity]) -> None:
+    with path.open("wb") as file:
+        for entity in written:
+            row = {"key": entity.key.id, **entity}
+            file.write(orjson.dumps(row, default=_plain) + b"\n")
+
+
+def _write_pickle(path: Path, written: Iterable[Entity]) -> None:
+    with path.open("wb") as file:
+        pickle.dump(list(written), file, pickle.HIGHEST_PROTOCOL)
+
+
+def _read_pickle(path: Path) -> Iterator[Any]:
+    with path.open("rb") as file:
+        yield from pickle.load(file)  # noqa: S301  # written by this benchmark
+
+
+def _read_json(path: Path) -> Iterator[Any]:
+    with path.open("rb") as file:
+        yield from map(orjson.loads, file)
+
+
+def _read_server(port: int, count: int) -> Iterator[Any]:
+    with loopback.client(port) as client:
+        yield from get_many(lazyentity.wrap(client, eager=False), map(_key, range(count)))
+
+
+def read(side: str, where: str, count: int, properties: int, until: str) -> float:
+    """Seconds until a side has read so much.
+
+    Args:
+        side: one of the above.
+        where: the file, or the port of the server.
+        count: of the entities.
+        properties: of each entity.
+        until: `FIRST` or `ALL`.
+    """
+    names = synthetic.names_read(_MIX, properties, "4")
+    readers: dict[str, Callable[[], Iterable[Any]]] = {
+        SNAPSHOT: lambda: Snapshot(where),
+        PICKLE: lambda: _read_pickle(Path(where)),
+        JSON: lambda: _read_json(Path(where)),
+        SERVER: lambda: _read_server(int(where), count),
+    }
+    began = time.perf_counter()
+    found = 0
+    for entity in readers[side]():
+        for name in names:
+            entity[name]
+        if until == FIRST:
+            return time.perf_counter() - began
+        found += 1
+    seconds = time.perf_counter() - began
+    if found != count:
+        raise ValueError(f"{side} has {found} entities, not {count}")
+    return seconds
+
+
+class Line(NamedTuple):
+    """A form of the same entities.
+
+    Attributes:
+        side: its name.
+        size: in bytes; None of a server.
+        first: seconds until the first entity is read.
+        everything: seconds until 4 properties of all are.
+    """
+
+    side: str
+    size: int | None
+    first: Summary
+    everything: Summary
+
+
+class Measured(NamedTuple):
+    """The comparison.
+
+    Attributes:
+        lines: of each side.
+        wire: the bytes of all entities as a server sends them.
+        save, unchanged: seconds of the first refresh, and of one that changes nothing, of entities
+            that are in memory.
+        first: seconds until the first entity, of pickles over the snapshot.
+        everything: seconds until all, of pickles over the snapshot.
+    """
+
+    lines: list[Line]
+    wire: int
+    save: float
+    unchanged: float
+    first: Summary
+    everything: Summary
+
+
+def measure(count: int, properties: int, rounds: int) -> Measured:
+    """Write all forms, and read them.
+
+    Raises:
+        subprocess.CalledProcessError: a reading process failed; its own error is on stderr.
+    """
+    with tempfile.TemporaryDirectory() as folder, LoopbackServer() as server:
+        paths = {side: Path(folder, side) for side in (SNAPSHOT, PICKLE, JSON)}
+        _write_pickle(paths[PICKLE], entities(count, properties))
+        _write_json(paths[JSON], entities(count, properties))
+        lazy = [
+            lazyentity.LazyEntity.from_bytes(lazyentity.raw(entity))
+            for entity in entities(count, properties)
+        ]
+        with loopback.client(server.grpc_port) as client:
+            put_many(client, lazy)
+        saved = Snapshot(paths[SNAPSHOT])
+        save = _seconds(lambda: saved.refresh(lazy))
+        unchanged = _seconds(lambda: saved.refresh(lazy))
+        saved.close()
+        wire = sum(len(lazyentity.raw(entity)) for entity in lazy)
+        where = {**{side: str(path) for side, path in paths.items()}, SERVER: str(server.grpc_port)}
+        timed = {
+            (side, until): processes.measure(
+                _MODULE, [side], rounds, where[side], count, properties, until
+            )[side]
+            for side in where
+            for until in (FIRST, ALL)
+        }
+        sizes = {side: path.stat().st_size for side, path in paths.items()}
+    lines = [
+        Line(
+            side,
+            sizes.get(side),
+            summarize(timed[side, FIRST]),
+            summarize(timed[side, ALL]),
+        )
+        for side in where
+    ]
+    ratios = (paired_ratio(timed[PICKLE, until], timed[SNAPSHOT, until]) for until in (FIRST, ALL))
+    return Measured(lines, wire, save, unchanged, *ratios)
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+def _report(measured: Measured) -> str:
+    rows = [
+        (
+            line.side,
+            "" if line.size is None else f"{line.size / 1e6:.1f}",
+            f"{line.first.median:.4f}",
+            f"{line.everything.median:.2f}",
+        )
+        for line in measured.lines
+    ]
+    headers = "form", "MB", "s, first entity", "s, 4 properties of all"
+    return tabulate.tabulate(rows, headers, tablefmt="rst", disable_numparse=True)
+
+
+@click.command()
+@click.option("--entities", "count", default=ENTITIES, show_default=True)
+@click.option("--properties", default=PROPERTIES, show_default=True)
+@click.option("--rounds", default=3, show_default=True)
+@click.option("--check", is_flag=True, help="Fail, naming them, when goals are missed.")
+@click.argument("reading", nargs=-1, metavar="")
+def main(
+    *, count: int, properties: int, rounds: int, check: bool, reading: tuple[str, ...]
+) -> None:
+    """Measure a cold start from a snapshot; with arguments, be one of the reading processes."""
+    if reading:
+        side, where, given, of_each, until = reading
+        click.echo(read(side, where, int(given), int(of_each), until))
+        return
+    measured = measure(count, properties, rounds)
+    click.echo(_report(measured))
+    share = (measured.lines[0].size or 0) / measured.wire
+    click.echo(
+        f"\n{count:,} entities of {properties} properties, {measured.wire / 1e6:.1f} MB on the "
+        f"wire\nfirst refresh {measured.save:.1f} s, refresh without changes "
+        f"{measured.unchanged:.1f} s"
+    )
+    goals = {
+        "pickle over snapshot, first entity": (measured.first.median, 20, True),
+        "bytes over those on the wire": (share, 0.25, False),
+    }
+    click.echo(f"pickle over snapshot, 4 properties of all: {measured.everything.median:.1f}")
+    missed = []
+    for text, (value, bound, at_least) in goals.items():
+        click.echo(f"{text}: {value:.2f} ({'at least' if at_least else 'at most'} {bound:g})")
+        if not (value >= bound if at_least else value <= bound):
+            missed.append(text)
+    if check and missed:
+        raise click.ClickException("goals missed: " + "; ".join(missed))
+
+
+if __name__ == "__main__":
+    main()
