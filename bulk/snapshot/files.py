@@ -19,6 +19,7 @@ import json
 import os
 import sqlite3
 import struct
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -34,6 +35,7 @@ _MAGIC: Final = b"SQLite format 3\0"
 # The user version and the application id in the header of a database.
 _HEADER: Final = struct.Struct(">60xi4xi28x")
 _BUSY_SECONDS: Final = 60.0
+_CACHE: Final = "PRAGMA cache_size = -16384"
 _SCHEMA: Final = (
     "CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     "CREATE TABLE dictionaries (number INTEGER PRIMARY KEY AUTOINCREMENT, data BLOB NOT NULL)",
@@ -43,6 +45,10 @@ _SCHEMA: Final = (
     f"PRAGMA application_id = {APPLICATION_ID}",
     f"PRAGMA user_version = {SCHEMA_VERSION}",
 )
+
+
+# SQLite forbids to use a connection in a forked process, and even to close it.
+_inherited: list[sqlite3.Connection] = []
 
 
 class Refreshed(NamedTuple):
@@ -64,11 +70,9 @@ class Refreshed(NamedTuple):
 def _connect(path: Path, options: str) -> sqlite3.Connection:
     # Used by one thread at a time, but not always by the same.
     uri = f"file:{quote(str(path))}?{options}"
-    connection = sqlite3.connect(
+    return sqlite3.connect(
         uri, uri=True, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
     )
-    connection.execute("PRAGMA cache_size = -16384")
-    return connection
 
 
 def _require_own(path: Path) -> bool:
@@ -84,7 +88,7 @@ def _require_own(path: Path) -> bool:
         header = file.read(_HEADER.size)
     if header and not header.startswith(_MAGIC):
         raise SnapshotError(f"{path} is not a snapshot: it is not a SQLite database")
-    if len(header) == _HEADER.size and not _journal(path).exists():
+    if len(header) == _HEADER.size and not _has_journal(path):
         version, application = _HEADER.unpack(header)
         # Without either it can be empty, which the header does not tell.
         if version or application:
@@ -107,8 +111,12 @@ def _require_version(path: Path, application: int, version: int) -> None:
         )
 
 
-def _journal(path: Path) -> Path:
-    return Path(f"{path}-wal")
+def _has_journal(path: Path) -> bool:
+    """Whether a part of the database is still in its journal. Readers leave an empty one behind."""
+    try:
+        return Path(f"{path}-wal").stat().st_size > 0
+    except FileNotFoundError:
+        return False
 
 
 def _is_prepared(connection: sqlite3.Connection, path: Path) -> bool:
@@ -154,6 +162,7 @@ def writing(path: Path) -> Iterator[sqlite3.Connection]:
             with contextlib.closing(_connect(path, "mode=ro")) as connection:
                 _is_prepared(connection, path)
         with contextlib.closing(_connect(path, "mode=rwc")) as connection:
+            connection.execute(_CACHE)
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute("BEGIN IMMEDIATE")
@@ -190,8 +199,20 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
+def _close(connection: sqlite3.Connection, process: int) -> None:
+    if process == os.getpid():
+        connection.close()
+    else:
+        _inherited.append(connection)
+
+
 class Reader:
     """A connection that reads, and the decompression for it. One thread may use it at a time.
+
+    Attributes:
+        connection: the connection.
+        decompressor: knows the dictionaries of the file.
+        close: closes the connection; called in the end, if nobody calls it before.
 
     Raises:
         SnapshotError: the file is missing, foreign, newer or damaged.
@@ -200,6 +221,7 @@ class Reader:
     def __init__(self, path: Path) -> None:
         self._process = os.getpid()
         self._path = path
+        self._is_immutable = False
         self._dictionaries: dict[int, bytes] = {}
         self.decompressor = Decompressor({})
         with _clear_errors(path):
@@ -215,17 +237,20 @@ class Reader:
             except BaseException:
                 self.connection.close()
                 raise
+        self.close = weakref.finalize(self, _close, self.connection, self._process)
 
     def _opened(self) -> sqlite3.Connection:
         connection = _connect(self._path, "mode=ro")
         try:
+            connection.execute(_CACHE)
             connection.execute("SELECT 1 FROM sqlite_master").fetchall()
         except sqlite3.Error:
             connection.close()
             # Reading beside a writer needs files beside this one, which a read-only folder lacks.
             # Nobody can write there, unless a journal says otherwise.
-            if os.access(self._path.parent, os.W_OK) or _journal(self._path).exists():
+            if os.access(self._path.parent, os.W_OK) or _has_journal(self._path):
                 raise
+            self._is_immutable = True
             connection = _connect(self._path, "mode=ro&immutable=1")
         return connection
 
@@ -236,18 +261,11 @@ class Reader:
             self._dictionaries = dict(self.connection.execute("SELECT * FROM dictionaries"))
             self.decompressor = Decompressor(self._dictionaries)
 
-    def is_inherited(self) -> bool:
-        """Whether this process was forked from the one that opened the connection."""
-        return self._process != os.getpid()
-
     def is_current(self) -> bool:
-        """Whether the path still is that of the file that was opened."""
+        """Whether the connection is of this process, and of the file that has the path now."""
+        if self._is_immutable or self._process != os.getpid():
+            return False
         return self._file == _identity(self._path)
-
-    def close(self) -> None:
-        """Close the connection, unless it is inherited."""
-        if not self.is_inherited():
-            self.connection.close()
 
 
 class Readers:
@@ -261,8 +279,6 @@ class Readers:
         self._path = path
         # Without a lock, which a fork could leave locked for ever: its methods are atomic.
         self._free: list[Reader] = []
-        # SQLite forbids to use a connection after a fork, and even to close it.
-        self._inherited: list[Reader] = []
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[Reader]:
@@ -290,12 +306,9 @@ class Readers:
             except IndexError:
                 # Another thread was faster.
                 break
-            if reader.is_inherited():
-                self._inherited.append(reader)
-            elif reader.is_current():
+            if reader.is_current():
                 return reader
-            else:
-                reader.close()
+            reader.close()
         return Reader(self._path)
 
     def close(self) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import pickle
+import shutil
 import sqlite3
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -220,13 +221,22 @@ def test_missing_and_empty_files(tmp_path: Path) -> None:
             use()
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_read_only_folders(path: Path) -> None:
-    path.parent.chmod(0o500)
-    try:
-        assert len(list(Snapshot(path))) == 100
-    finally:
-        path.parent.chmod(0o700)
+    """A file that nobody can write is read without the files that SQLite makes beside it."""
+    program = (
+        "import os, sys\n"
+        "from lazyentity.snapshot import Snapshot\n"
+        # Root may write everywhere.
+        "os.geteuid() or os.setuid(65534)\n"
+        "print(len(list(Snapshot(sys.argv[1]))))\n"
+    )
+    # Those above it are closed to other users.
+    with tempfile.TemporaryDirectory() as folder:
+        copied = shutil.copy(path, folder)
+        Path(folder).chmod(0o555)
+        assert forks.answer("-c", program, str(copied)) == 100
+        assert [file.name for file in Path(folder).iterdir()] == [path.name]
+        Path(folder).chmod(0o755)
 
 
 def test_processes_that_are_forked(path: Path) -> None:
@@ -252,8 +262,8 @@ def test_killed_refreshes(tmp_path: Path) -> None:
     """A process that is killed at any moment leaves the old state or the new one, and no other."""
     counts = forks.answer("-m", "tests.bulk.crash_program", str(tmp_path), "100", "1")
     assert sum(counts.values()) == 100
-    assert counts["old"] + counts["nothing"] > 10
-    assert counts["new"] + counts["done"] > 10
+    assert counts["old"] + counts["new"] + counts["nothing"] > 10
+    assert counts["done"] > 10
 
 
 def test_other_processes_read_while_one_refreshes(path: Path) -> None:
