@@ -163,6 +163,8 @@ def writing(path: Path) -> Iterator[sqlite3.Connection]:
                 _is_prepared(connection, path)
         with contextlib.closing(_connect(path, "mode=rwc")) as connection:
             connection.execute(_CACHE)
+            # Of a new file. A page of the default size has room for few contents, and waste.
+            connection.execute("PRAGMA page_size = 16384")
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute("BEGIN IMMEDIATE")
