@@ -6,6 +6,7 @@ Run as ``python -m lazyentity.bench.measure.bulk``. With ``--check`` it fails if
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -42,7 +43,7 @@ WAYS = (ONE_BY_ONE, GET_MULTI, GET_MANY)
 _AT_ONCE = 1_000
 _ROUNDS = Budget(seconds=10, min_rounds=5, max_rounds=9, sample_seconds=0.0)
 _MOST_ONE_BY_ONE = 1_000
-"""Keys that are read one by one in more than one round."""
+"""Keys that are read one by one in several rounds; more are read once."""
 
 _Client = datastore.Client
 _Way = Callable[[_Client, Sequence[datastore.Key]], Any]
@@ -136,24 +137,24 @@ def measure(
     tasks: dict[str, Task] = {}
     expected = [key.id for key in keys]
     names = {f"{way} {side}": (way, side) for way in ways for side in sides}
+    once: dict[str, list[float]] = {}
     for name, (way, side) in names.items():
         read = _WAYS[way]
+        began = time.perf_counter()
         with _counting(client) as counter:
-            found = [entity.key.id for entity in read(sides[side], keys)]
+            entities = read(sides[side], keys)
+        if way == ONE_BY_ONE and len(keys) > _MOST_ONE_BY_ONE:
+            once[name] = [time.perf_counter() - began]
+        found = [entity.key.id for entity in entities]
         order = sorted if way == GET_MULTI else list
         verify.check_same(order(expected), order(found), f"{name}: keys")
         requests[way, side] = counter.count
-        tasks[name] = lambda read=read, one=sides[side]: read(one, keys)  # type: ignore[misc]
+        if name not in once:
+            tasks[name] = functools.partial(read, sides[side], keys)
     verify.check_same(
         -(-len(keys) // _AT_ONCE), requests.get((GET_MANY, "lazy"), 0), "requests of get_many"
     )
-    is_long = ONE_BY_ONE in ways and len(keys) > _MOST_ONE_BY_ONE
-    slow = {name: tasks.pop(name) for name in list(tasks) if is_long and name.startswith("get, ")}
-    timed = {name: one.seconds for name, one in interleave(tasks, _ROUNDS).items()}
-    for name, task in slow.items():
-        began = time.perf_counter()
-        task()
-        timed[name] = [time.perf_counter() - began]
+    timed = once | {name: one.seconds for name, one in interleave(tasks, _ROUNDS).items()}
     lines = [
         Line(len(keys), latency, way, side, requests[way, side], summarize(timed[name]))
         for name, (way, side) in names.items()
