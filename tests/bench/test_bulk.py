@@ -26,6 +26,7 @@ def test_bulk_calls(monkeypatch: pytest.MonkeyPatch) -> None:
             (way, side): count
             for way, count in ((bulk.ONE_BY_ONE, 25), (bulk.GET_MULTI, 3), (bulk.GET_MANY, 3))
             for side in ("stock", "lazy")
+            if (way, side) != (bulk.ONE_BY_ONE, "lazy")
         }
         assert measured.ratios[bulk.GET_MANY, "lazy"].median == 1
         assert "get_multi" in bulk._report(measured)

@@ -11,6 +11,8 @@ from google.cloud import datastore
 from lazyentity.bulk import BulkError, delete_many, writing
 from tests.bulk.services import FAST, RecordingService, stored
 
+pytestmark = pytest.mark.any_backend
+
 Client = datastore.Client
 Key = datastore.Key
 

@@ -15,6 +15,8 @@ from lazyentity.snapshot import Snapshot
 from lazyentity.snapshot.command import main
 from tests.bulk.services import Served, connected, stored
 
+pytestmark = pytest.mark.any_backend
+
 _PROJECT = "the-project"
 
 

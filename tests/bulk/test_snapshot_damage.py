@@ -21,6 +21,8 @@ from lazyentity.snapshot import CorruptEntity, Snapshot, SnapshotError, files
 from lazyentity.snapshot.contents import stored_key
 from tests.support import forks
 
+pytestmark = pytest.mark.any_backend
+
 _PROJECT = "p"
 _DAMAGED = 7
 
