@@ -7,11 +7,18 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 from .keys import EntityKey, Partition, Path
 from .schema import Entity, EntityResult, Key, timestamp
-from .values import KEY_PROPERTY, IndexedValue, index_properties, key_value
+from .values import (
+    KEY_PROPERTY,
+    SCATTER_PROPERTY,
+    IndexedValue,
+    index_properties,
+    key_value,
+    scatter_values,
+)
 
 
 @dataclass(frozen=True)
@@ -30,9 +37,7 @@ class Record:
     @cached_property
     def index(self) -> Mapping[str, tuple[IndexedValue, ...]]:
         """The values under which the entity is found; built when a query first asks for them."""
-        index = index_properties(Entity.FromString(self.wire))
-        index[KEY_PROPERTY] = (self.key_value,)
-        return index
+        return _Index(self)
 
     @cached_property
     def key_value(self) -> IndexedValue:
@@ -48,6 +53,32 @@ class Record:
             update_time=timestamp(self.update_time),
         )
         return bytes(result.SerializeToString())
+
+
+class _Index(dict[str, tuple[IndexedValue, ...]]):
+    """The values under which an entity is found, made as they are asked for.
+
+    The entity is parsed for those of its own properties alone: a query of a range of keys asks for
+    none.
+    """
+
+    def __init__(self, record: Record) -> None:
+        super().__init__()
+        self._record = record
+        self._is_parsed = False
+
+    def get(self, name: str, default: Any = None, /) -> Any:
+        """As dict."""
+        if name not in self:
+            if name == KEY_PROPERTY:
+                self[name] = (self._record.key_value,)
+            elif name == SCATTER_PROPERTY:
+                self[name] = scatter_values(self._record.key)
+            elif not self._is_parsed:
+                self.update(index_properties(Entity.FromString(self._record.wire)))
+                # Last: another thread may ask at the same time.
+                self._is_parsed = True
+        return super().get(name, default)
 
 
 class Reader(Protocol):

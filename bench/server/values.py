@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -10,6 +11,9 @@ from .keys import EntityKey, Partition, path_of
 from .schema import Message, Value
 
 KEY_PROPERTY = "__key__"
+SCATTER_PROPERTY = "__scatter__"
+_SCATTERED_OF = 128
+"""Datastore gives about one entity in so many a value of that property."""
 
 SortKey = tuple[int, Any]
 """Rank of the value's type, then something that compares within that type."""
@@ -72,6 +76,19 @@ def sort_key(value: Message) -> SortKey | None:
 def key_value(identity: EntityKey, key: Message) -> IndexedValue:
     """The value of ``__key__`` for the entity of that key."""
     return IndexedValue((_RANKS["key_value"], identity), Value(key_value=key).SerializeToString())
+
+
+def scatter_values(identity: EntityKey) -> tuple[IndexedValue, ...]:
+    """The value of ``__scatter__`` for the entity of that key, which most have not.
+
+    Those who split a query sort by it, for a random sample of the keys.
+    """
+    digest = hashlib.blake2b(repr(identity.path).encode(), digest_size=8).digest()
+    number = int.from_bytes(digest, "big", signed=True)
+    if number % _SCATTERED_OF:
+        return ()
+    wire = Value(integer_value=number).SerializeToString()
+    return (IndexedValue((_RANKS["integer_value"], number), wire),)
 
 
 def _walk(name: str, value: Message) -> Iterator[tuple[str, IndexedValue]]:

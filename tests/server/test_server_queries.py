@@ -49,6 +49,18 @@ def test_orders(client: datastore.Client) -> None:
     assert _ids(client.query(kind="K", order=["-__key__"]).fetch()) == [6, 5, 4, 3, 2, 1]
 
 
+def test_scatter(client: datastore.Client) -> None:
+    """A query in that order finds a sample of the keys, in another order than theirs."""
+    _fill(client, 500)
+    query = client.query(kind="K", order=["__scatter__"])
+    query.keys_only()
+    sample = _ids(query.fetch())
+    assert 0 < len(sample) < 50
+    assert sample == _ids(query.fetch())
+    assert sample != sorted(sample, key=str)
+    assert sample[:2] == _ids(query.fetch(limit=2))
+
+
 def test_arrays_are_ordered_by_their_ends(client: datastore.Client, put: Put) -> None:
     """An array sorts by its least element ascending, by its greatest descending.
 
