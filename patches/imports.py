@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Callable
+from importlib.machinery import ModuleSpec, PathFinder
 
 import wrapt
 
@@ -35,7 +36,7 @@ class WhenImported:
         if self.is_imported():
             return True
         try:
-            return importlib.util.find_spec(self._module) is not None
+            return _found(self._module) is not None
         except (ModuleNotFoundError, ValueError):
             # A package around it is missing; or the module was imported without a spec.
             return False
@@ -72,3 +73,23 @@ class WhenImported:
         if self.awaited:
             self.awaited = False
             self._action()
+
+
+def _found(module: str) -> ModuleSpec | None:
+    """Return the spec of a module; None, or an error of the import system, if there is none.
+
+    Importing the packages around it can take seconds: they are imported only if the module is not
+    where their folders say.
+    """
+    name, *inner = module.split(".")
+    spec = importlib.util.find_spec(name)
+    for part in inner:
+        if spec is None or spec.submodule_search_locations is None:
+            break
+        name = f"{name}.{part}"
+        try:
+            spec = PathFinder.find_spec(name, spec.submodule_search_locations)
+        except KeyError:
+            # The folders of a namespace package in another one are known once that is imported.
+            spec = None
+    return spec if spec is not None and name == module else importlib.util.find_spec(module)

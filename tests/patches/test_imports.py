@@ -336,6 +336,18 @@ class TestWhenImported:
         make(2).wait()
         assert acted == [1, 2]
 
+    def test_packages_around_it_are_not_imported(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        package = tmp_path / f"around_{tmp_path.name}"
+        (package / "inner").mkdir(parents=True)
+        (package / "__init__.py").write_text("")
+        (package / "inner" / "__init__.py").write_text("raise AssertionError")
+        (package / "inner" / "awaited.py").write_text("")
+        monkeypatch.syspath_prepend(tmp_path)
+        assert WhenImported(f"{package.name}.inner.awaited", lambda: None).is_installed()
+        assert package.name not in sys.modules
+
     def test_not_installed(self) -> None:
         for name in ("no_such_module", "no_such_package.module"):
             assert not WhenImported(name, lambda: None).is_installed()
