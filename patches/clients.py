@@ -15,6 +15,7 @@ PACKAGES: Final = (
     "appengine",
     "gcloud_aio",
     "gcloud_rest",
+    "beam",
 )
 
 CLIENTS: Final[dict[str, Client]] = {}

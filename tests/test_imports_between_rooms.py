@@ -113,6 +113,7 @@ ROOMS_ABOVE = tuple(
 def test_the_core_knows_no_patches() -> None:
     """Only the package itself, which offers patch(), and lazyentity.auto, which calls it, do.
 
+    So does a module that offers something of one client: ``lazyentity.`` and the client's name.
     ``python -m lazyentity`` opens the command line.
     """
     core = {
@@ -120,7 +121,8 @@ def test_the_core_knows_no_patches() -> None:
         for module, name in _arrows("lazyentity", *ROOMS_ABOVE)
         if not any(_is_in(module, room) for room in ROOMS_ABOVE)
     }
-    assert {module for module, _ in core} == {
+    public = {_public_module(package) for package in PACKAGES}
+    assert {module for module, _ in core} - public == {
         "lazyentity",
         "lazyentity.__main__",
         "lazyentity.auto",
@@ -161,6 +163,20 @@ def test_packed_documents_rest_on_the_core_alone() -> None:
         _is_in(module, "lazyentity.packed") or _is_in(module, "lazyentity.bench")
         for module in importers
     )
+
+
+def _public_module(package: str) -> str:
+    """Return the name under which a client's package offers something, if it does."""
+    return f"lazyentity.{package}"
+
+
+def test_public_modules_of_clients_only_offer() -> None:
+    """Each imports the package of its client, and is not imported by the rest."""
+    for package in PACKAGES:
+        module = _public_module(package)
+        own = f"lazyentity.patches.{package}"
+        assert _arrows(module, "lazyentity") == _arrows(module, own)
+        assert not [arrow for arrow in ARROWS if _is_in(arrow[1], module)]
 
 
 def test_the_codec_imports_nothing_above_it() -> None:
@@ -211,7 +227,7 @@ def test_the_api_knows_no_client() -> None:
 
 @pytest.mark.parametrize("client", [name for name in PACKAGES if name != REQUIRED])
 def test_nothing_else_names_a_client(client: str) -> None:
-    """Only its package and the list do: the core, other patches, setup.py and the tools do not.
+    """Only its package, its public module and the list do; setup.py and the tools do not.
 
     A package of another client may have the word for something of its own.
     """
@@ -226,4 +242,5 @@ def test_nothing_else_names_a_client(client: str) -> None:
         and not any(package in source.parents for package in packages)
         and re.search(rf"\b{client}\b", source.read_text(encoding="utf-8"))
     }
-    assert naming == {"patches/clients.py"}
+    public = f"lazyentity/{client}.py"
+    assert naming - {public} == {"patches/clients.py"}

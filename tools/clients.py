@@ -10,11 +10,13 @@ from __future__ import annotations
 import argparse
 import ast
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 REQUIRED = "datastore"
 """The client whose entities lazyentity makes: it is required, the others are extras."""
+
+_Literal = TypeVar("_Literal")
 
 _START, _END = ".. clients-start", ".. clients-end"
 
@@ -51,12 +53,14 @@ class SupportedClient(NamedTuple):
         versions: the supported ones, as in a requirement.
         own_environment: whether its requirements exclude those of the other clients, so that its
             tests need an environment of their own.
+        extra: of the distribution, without which it lacks what lazyentity patches; mostly none.
     """
 
     name: str
     distribution: str
     versions: str
     own_environment: bool = False
+    extra: str = ""
 
     @property
     def requirement(self) -> str:
@@ -67,7 +71,8 @@ class SupportedClient(NamedTuple):
         """
         lowest, bound = self._bounds()
         limits = f">={lowest}" if self.name == REQUIRED else f">={lowest},<{bound}"
-        return f"{self.distribution}{limits}"
+        extra = f"[{self.extra}]" if self.extra else ""
+        return f"{self.distribution}{extra}{limits}"
 
     @property
     def range(self) -> str:
@@ -102,17 +107,18 @@ def clients() -> list[SupportedClient]:
         seams = f"patches/{package}/seams.py"
         versions = constant(seams, "SUPPORTED_VERSIONS")
         distribution = constant(seams, "DISTRIBUTION")
-        own = _own_environment(seams)
-        found.append(SupportedClient(name_of(package), distribution, versions, own))
+        own = _assigned(seams, "OWN_ENVIRONMENT", False)
+        extra = _assigned(seams, "DISTRIBUTION_EXTRA", "")
+        found.append(SupportedClient(name_of(package), distribution, versions, own, extra))
     return found
 
 
-def _own_environment(seams: str) -> bool:
-    """Return OWN_ENVIRONMENT of a module of seams, which most do not assign."""
+def _assigned(seams: str, name: str, default: _Literal) -> _Literal:
+    """Return a constant of a module of seams; the default, if it assigns none."""
     try:
-        return bool(constant(seams, "OWN_ENVIRONMENT"))
+        return cast(_Literal, constant(seams, name))
     except LookupError:
-        return False
+        return default
 
 
 def extras() -> dict[str, list[str]]:

@@ -29,6 +29,8 @@ def test_requirements() -> None:
     """Only the required client has no upper bound."""
     assert SupportedClient("datastore", "store", ">=2.1, <3").requirement == "store>=2.1"
     assert SupportedClient("toy", "toy-client", ">=2.1, <3").requirement == "toy-client>=2.1,<3"
+    with_extra = SupportedClient("toy", "toy-client", ">=2.1,<3", extra="more")
+    assert with_extra.requirement == "toy-client[more]>=2.1,<3"
 
 
 def test_a_client_with_an_environment_of_its_own(

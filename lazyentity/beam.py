@@ -1,0 +1,13 @@
+"""Lazy reads of Datastore in pipelines of Apache Beam: ``pip install lazyentity[beam]``."""
+
+from __future__ import annotations
+
+try:
+    from lazyentity.patches.beam.reads import ReadFromDatastore
+except ImportError as error:
+    raise ImportError(
+        f"lazyentity.beam needs Apache Beam with its extra gcp ({error}); install it by "
+        "pip install lazyentity[beam]"
+    ) from error
+
+__all__ = ["ReadFromDatastore"]

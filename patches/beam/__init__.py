@@ -1,0 +1,1 @@
+"""Apache Beam: its connector for Datastore."""

@@ -1,0 +1,274 @@
+"""Elements of pipelines that convert a property when it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from apache_beam.io.gcp.datastore.v1new import types
+from google.cloud.datastore.entity import Entity
+from google.cloud.datastore.key import Key
+from proto.datetime_helpers import DatetimeWithNanoseconds
+
+from lazyentity.codec.madedict import MadeDict
+from lazyentity.codec.undecoded import UNDECODED, undecoded_template
+from lazyentity.entity import LazyEntity
+
+_new_dict = dict.__new__
+_fill = dict.update
+_stored_items = dict.items
+_new = object.__new__
+
+_IMMUTABLE = frozenset((bool, bytes, float, int, str, type(None), DatetimeWithNanoseconds))
+_ATTRIBUTES = ("key", "exclude_from_indexes", "properties")
+
+
+class LazyProperties(MadeDict):
+    """The attribute ``properties`` of an element, converted one by one.
+
+    Attributes:
+        _entity: the received entity. Nobody else has it.
+    """
+
+    __slots__ = ("_entity",)
+
+    _entity: LazyEntity
+
+    @classmethod
+    def of(cls, entity: LazyEntity) -> LazyProperties:
+        """Make the dict, with all names and no value."""
+        made: LazyProperties = _new_dict(cls)
+        made._entity = entity
+        _fill(made, undecoded_template(entity))
+        return made
+
+    def _made(self, name: Any) -> Any:
+        return _converted(self._entity[name])
+
+    def assigned(self) -> dict[Any, Any]:
+        """Return the properties whose values may differ from the received ones."""
+        entity = self._entity
+        # First, as most are unread: a pipeline asks this of each element.
+        read = [item for item in _stored_items(self) if item[1] is not UNDECODED]
+        return {
+            name: value
+            for name, value in read
+            if name not in entity or not _is_same(value, entity[name])
+        }
+
+    def deleted(self) -> tuple[str, ...]:
+        """Return the names of the received properties that were taken out."""
+        if len(self) >= len(self._entity) and self.keys() >= self._entity.keys():
+            return ()
+        return tuple(name for name in self._entity if name not in self)
+
+
+def _converted(value: Any) -> Any:
+    """Convert a client's value as ``types.Entity.from_client_entity`` does."""
+    if isinstance(value, Key):
+        return types.Key.from_client_key(value)
+    if isinstance(value, Entity):
+        return types.Entity.from_client_entity(value) if value.key else dict(value.items())
+    return value
+
+
+def _is_same(value: Any, received: Any) -> bool:
+    """Whether a value is the one that was made of a received value, and certainly unchanged."""
+    if value is received:
+        return type(value) in _IMMUTABLE
+    if type(value) is types.Key:
+        return isinstance(received, Key) and _is_same_key(value, received)
+    if type(value) is LazyElement:
+        return (
+            type(received) is LazyEntity
+            and value._raw == received._raw
+            and value._changes() is NOTHING
+        )
+    return False
+
+
+def _is_same_key(key: Any, received: Key | None) -> bool:
+    # Comparing keys ignores namespaces.
+    return (
+        type(key) is types.Key
+        and received is not None
+        and vars(key) == vars(types.Key.from_client_key(received))
+    )
+
+
+class Changes(NamedTuple):
+    """The differences between an element and the entity that was received.
+
+    Attributes:
+        key: whether it may have another key.
+        excluded: whether other properties are excluded from indexes.
+        assigned: the properties that may have another value.
+        deleted: the names of the received properties that it lacks.
+    """
+
+    key: bool
+    excluded: bool
+    assigned: dict[Any, Any]
+    deleted: tuple[str, ...]
+
+
+NOTHING = Changes(key=False, excluded=False, assigned={}, deleted=())
+
+
+class _Made:
+    """An attribute of an element, made of the received entity when it is first read.
+
+    After that, or once it was set, Python finds it in the instance dictionary without calling this
+    descriptor.
+
+    Args:
+        make: makes the value of the entity.
+    """
+
+    def __init__(self, make: Callable[[LazyEntity], Any]) -> None:
+        self._make = make
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, element: Any, owner: type) -> Any:
+        if element is None:
+            raise AttributeError(f"type object {owner.__name__!r} has no attribute {self._name!r}")
+        # Of several threads, all get the value of the first.
+        return vars(element).setdefault(self._name, self._make(element._entity()))
+
+
+class LazyElement(types.Entity):  # type: ignore[misc]  # announces no types
+    """A ``types.Entity`` that converts a property when it is first read.
+
+    Its coder and its pickles hold the received bytes and the changes.
+
+    Attributes:
+        _raw: the serialised ``google.datastore.v1.Entity`` message.
+        _received: the entity, once something of it was read. Nobody else has it.
+    """
+
+    __slots__ = ("_raw", "_received")
+
+    _raw: bytes
+    _received: LazyEntity
+
+    key = _Made(lambda entity: types.Key.from_client_key(entity.key))
+    exclude_from_indexes = _Made(lambda entity: set(entity.exclude_from_indexes))
+    properties = _Made(LazyProperties.of)
+
+    def _entity(self) -> LazyEntity:
+        try:
+            return self._received
+        except AttributeError:
+            # Not the entity that was converted, which the caller can change.
+            self._received = LazyEntity.from_bytes(self._raw)
+            return self._received
+
+    def _changes(self) -> Changes | None:
+        """Return the changes; :data:`NOTHING` if there is none, None if all may have changed."""
+        attributes = vars(self)
+        if not attributes:
+            return NOTHING
+        entity = self._entity()
+        properties = attributes.get("properties")
+        if properties is None:
+            assigned, deleted = NOTHING.assigned, NOTHING.deleted
+        elif type(properties) is LazyProperties and properties._entity is entity:
+            assigned, deleted = properties.assigned(), properties.deleted()
+        else:
+            return None
+        if not attributes.keys() <= _NAMES:
+            return None
+        changes = Changes(
+            "key" in attributes and not _is_same_key(attributes["key"], entity.key),
+            "exclude_from_indexes" in attributes
+            and attributes["exclude_from_indexes"] != entity.exclude_from_indexes,
+            assigned,
+            deleted,
+        )
+        return NOTHING if changes == NOTHING else changes
+
+    def to_client_entity(self) -> Entity:
+        """As ``types.Entity.to_client_entity``; unchanged properties stay as they were received."""
+        changes = self._changes()
+        if changes is None:
+            converted: Entity = super().to_client_entity()
+            return converted
+        made = LazyEntity.from_bytes(self._raw)
+        if changes is NOTHING:
+            return made
+        changed = types.Entity(self.key, self.exclude_from_indexes)
+        changed.properties = changes.assigned
+        converted = changed.to_client_entity()
+        for name in changes.deleted:
+            del made[name]
+        if changes.key:
+            made.key = converted.key
+        if changes.excluded:
+            made.exclude_from_indexes = converted.exclude_from_indexes
+        made.update(converted)
+        return made
+
+    def __repr__(self) -> str:
+        return repr(self._stock())
+
+    def _stock(self) -> types.Entity:
+        """Return a stock element that shares the attributes of this one."""
+        return _stock({name: getattr(self, name) for name in _ATTRIBUTES} | vars(self))
+
+    def __copy__(self) -> Any:
+        made: Any = of_bytes(self._raw)
+        made._received = self._entity()
+        # As of any object, the copy shares the attributes.
+        vars(made).update(vars(self._stock()))
+        return made
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        changes = self._changes()
+        if changes is NOTHING:
+            return of_bytes, (self._raw,)
+        if changes is None:
+            return _stock, (vars(self._stock()),)
+        attributes = {}
+        if changes.key:
+            attributes["key"] = self.key
+        if changes.excluded:
+            attributes["exclude_from_indexes"] = self.exclude_from_indexes
+        return _changed, (self._raw, attributes, changes.assigned, changes.deleted)
+
+
+_NAMES = frozenset(_ATTRIBUTES)
+
+
+def _stock(attributes: dict[str, Any]) -> types.Entity:
+    """Return a stock element with these attributes. Pickles refer to this function."""
+    made = _new(types.Entity)
+    vars(made).update(attributes)
+    return made
+
+
+def of_bytes(raw: bytes) -> LazyElement:
+    """Return an element over a serialised entity. Pickles refer to this function."""
+    made: LazyElement = _new(LazyElement)
+    made._raw = raw
+    return made
+
+
+def _changed(
+    raw: bytes, attributes: dict[str, Any], assigned: dict[Any, Any], deleted: tuple[str, ...]
+) -> Any:
+    """Return an element with changes. Pickles refer to this function.
+
+    Args:
+        raw: the serialised entity.
+        attributes: the other attributes that differ.
+        assigned: the properties with other values.
+        deleted: the names of properties that it lacks.
+    """
+    made: Any = of_bytes(raw)
+    vars(made).update(attributes)
+    for name in deleted:
+        del made.properties[name]
+    made.properties.update(assigned)
+    return made

@@ -1,0 +1,50 @@
+"""The seams of Apache Beam's connector: the DoFn that reads, its elements, their coder.
+
+Nothing of it is imported before the application imports it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from lazyentity.patches.client import Client
+from lazyentity.patches.registry import ClassSeam, Seam, replacing
+
+# These are also parsed by tools/clients.py.
+DISTRIBUTION: Final = "apache-beam"
+SUPPORTED_VERSIONS: Final = ">=2.77,<2.78"
+# The connector needs libraries that Beam itself does not.
+DISTRIBUTION_EXTRA: Final = "gcp"
+# It needs protobuf below 7.
+OWN_ENVIRONMENT: Final = True
+
+_CONNECTOR = "apache_beam.io.gcp.datastore.v1new.datastoreio"
+_TYPES = "apache_beam.io.gcp.datastore.v1new.types"
+
+_CONVERSION = Seam(
+    _TYPES,
+    "Entity.from_client_entity",
+    replacing("beam.conversion", "replace_from_client_entity"),
+    yields=True,
+)
+
+CLIENT: Final = Client(
+    name="beam",
+    distribution=DISTRIBUTION,
+    supported=SUPPORTED_VERSIONS,
+    waits_for_import=_CONNECTOR,
+    over=("datastore",),
+    reading=(_CONVERSION,),
+    seams=[
+        _CONVERSION,
+        ClassSeam(
+            _CONNECTOR, "ReadFromDatastore._QueryFn", replacing("beam.reads", "replace_query_fn")
+        ),
+        Seam(
+            "apache_beam.coders.typecoders",
+            "CoderRegistry.get_coder",
+            replacing("beam.coders", "replace_get_coder"),
+        ),
+    ],
+    uses={_CONNECTOR: ("ReadFromDatastore._SplitQueryFn",)},
+)

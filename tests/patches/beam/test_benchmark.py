@@ -1,0 +1,41 @@
+"""The benchmark of Beam's connector, on small input."""
+
+from __future__ import annotations
+
+import pytest
+
+import lazyentity
+from lazyentity.bench.measure import beam, verify
+from lazyentity.bench.measure.timing import Budget
+
+pytestmark = pytest.mark.any_backend
+
+ONCE = Budget(seconds=0, min_rounds=1, max_rounds=1, sample_seconds=0)
+
+
+@pytest.mark.parametrize("case", [beam.READ, beam.CODER])
+def test_each_case_is_timed(case: str) -> None:
+    each, ratio = beam.measure(case, 5, 6, ONCE)
+    assert min(each["stock"].median, each["lazy"].median) > 0
+    assert ratio.median > 0
+    assert not lazyentity.patched()
+
+
+def test_values_that_differ_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> list[object]:
+        return [object()]
+
+    monkeypatch.setattr(beam, "_coding", lambda *_: broken)
+    with pytest.raises(verify.OutputMismatch):
+        beam.measure(beam.CODER, 2, 6, ONCE)
+
+
+def test_cpu_time() -> None:
+    assert min(beam.cpu_per_entity(3, 6).values()) >= 0
+
+
+def test_the_pipeline_counts() -> None:
+    with beam.serving(4, 6):
+        for context in beam.CONTEXTS.values():
+            with context():
+                assert beam.count_chosen("active_003") == [2]

@@ -1,0 +1,105 @@
+"""Whole pipelines on Beam's own runner: stock's results, whichever transform reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+import pytest
+from apache_beam.io.gcp.datastore.v1new import datastoreio, types
+from apache_beam.testing.util import assert_that, equal_to
+from google.cloud import datastore
+
+import lazyentity
+from lazyentity.beam import ReadFromDatastore
+from lazyentity.patches.beam.elements import LazyElement
+from lazyentity.patches.beam.reads import QueryFn
+from tests.patches.beam import pipelines
+from tests.patches.beam.forms import client_form
+from tests.support.clients import PROJECT
+
+pytestmark = pytest.mark.filterwarnings(pipelines.BY_POSITION)
+
+Contents = Callable[[], dict[Any, datastore.Entity]]
+
+_DIRECT = ["--runner=DirectRunner"]
+
+
+def _read(name: str, query: Any = None) -> Any:
+    if name == "patch":
+        lazyentity.patch("beam", strict=True)
+    transform = ReadFromDatastore if name == "transform" else datastoreio.ReadFromDatastore
+    return transform(query or pipelines.query(), num_splits=3)
+
+
+@pytest.mark.parametrize("name", ["transform", "patch"])
+def test_read_filter_group_count_write(name: str, tmp_path: Path, contents: Contents) -> None:
+    before = contents()
+    results = pipelines.run(_read(name), tmp_path, _DIRECT)
+    assert {*lazyentity.patched()} == {"beam", "datastore"}
+    lazily = contents()
+    # What was written lazily is read and written again.
+    assert results == pipelines.run(_read("stock"), tmp_path, _DIRECT) == _expected()
+    stock = contents()
+    assert {key: client_form(entity) for key, entity in lazily.items()} == {
+        key: client_form(entity) for key, entity in stock.items()
+    }
+    for key, entity in before.items():
+        # Beam drops them.
+        assert lazily[key]._meanings.keys() == entity._meanings.keys()
+        assert ("marked" in lazily[key]) is bool(entity["number"] % 3 and entity["number"] % 2)
+
+
+def _expected() -> list[list[Any]]:
+    chosen = [number for number in range(pipelines.COUNT) if number % 3]
+    by_parity = {"even": [n for n in chosen if n % 2 == 0], "odd": [n for n in chosen if n % 2]}
+    return [[parity, len(numbers), sum(numbers)] for parity, numbers in by_parity.items()]
+
+
+class _Kind(beam.DoFn):  # type: ignore[misc]  # announces no types
+    def process(self, element: Any, others: Any) -> Iterator[Any]:
+        assert all(isinstance(each, types.Entity) for each in others)
+        yield type(element).__name__, element.properties["number"], len(list(others))
+
+
+@pytest.mark.parametrize("name", ["transform", "patch"])
+@pytest.mark.usefixtures("stored")
+def test_elements_stay_lazy_between_stages(name: str) -> None:
+    """After a shuffle, out of untyped collections, and as side inputs."""
+    with beam.Pipeline(argv=_DIRECT) as pipeline:
+        read = pipeline | _read(name)
+        assert issubclass(read.element_type, types.Entity)
+        shuffled = read | beam.Reshuffle()
+        tuples = read | beam.Map(lambda element: (element, 1))
+        untyped = tuples | "Shuffle tuples" >> beam.Reshuffle() | beam.Keys()
+        others = beam.pvalue.AsList(shuffled)
+        kinds = (shuffled, untyped) | beam.Flatten() | beam.ParDo(_Kind(), others)
+        expected = [("LazyElement", n, pipelines.COUNT) for n in range(pipelines.COUNT)] * 2
+        assert_that(kinds, equal_to(expected))
+
+
+@pytest.mark.usefixtures("stored")
+def test_runs_the_code_of_beams_dofn() -> None:
+    """And so retries, metrics and errors are Beam's."""
+    stock = datastoreio.ReadFromDatastore._QueryFn
+    assert QueryFn.process is stock.process
+    assert QueryFn.__mro__[1] is stock
+    lazyentity.patch("beam", "datastore")
+    query = types.Query(pipelines.KIND, PROJECT, order=["-number"], limit=4)
+    elements = list(QueryFn().process(query))
+    assert [element.properties["number"] for element in elements] == [59, 58, 57, 56]
+    assert {*map(type, elements)} == {LazyElement}
+
+
+def test_namespaces(stored: datastore.Client) -> None:
+    keys = [stored.key(pipelines.KIND, 1, namespace=name) for name in ("one", "two")]
+    stored.put_multi([datastore.Entity(key) for key in keys])
+    for name in ("one", "two"):
+        with beam.Pipeline(argv=_DIRECT) as pipeline:
+            query = types.Query(pipelines.KIND, PROJECT, namespace=name)
+            read = pipeline | _read("transform", query)
+            names = read | beam.Map(lambda element: element.key.namespace)
+            assert_that(names, equal_to([name]))
+    stored.delete_multi(keys)
