@@ -1,0 +1,199 @@
+"""Apache Beam's connector: its DoFn that reads, the coder of its elements, and a whole pipeline.
+
+Run as ``python -m lazyentity.bench.measure.beam``, where Beam is installed. It prints how many
+times as long stock takes, the CPU time of an entity as there are more of them, and the peak memory
+of a process that runs the pipeline.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import time
+import unittest.mock
+from collections.abc import Iterator
+from typing import Any
+
+import apache_beam
+import click
+from apache_beam import coders
+from apache_beam.io.gcp.datastore.v1new import datastoreio, helper, types
+from google.cloud.environment_vars import GCD_HOST
+
+from lazyentity.bench.cases import synthetic
+from lazyentity.bench.measure import beam_memory, loopback, processes, sides, verify
+from lazyentity.bench.measure.stats import Summary, paired_ratio, scaled, summarize
+from lazyentity.bench.measure.timing import Budget, Context, Task, interleave
+from lazyentity.bench.server.process import LoopbackServer
+from lazyentity.patches.beam.coders import ElementCoder
+from lazyentity.patches.beam.seams import CLIENT
+
+ENTITIES, PROPERTIES = 300, 100
+SIZES = (1_000, 10_000, 100_000)
+"""How many entities show that the cost of one is the same."""
+SMALL = 10
+"""The properties of each of them."""
+
+READ, CODER, PIPELINE = "_QueryFn", "coder, encode and decode", "pipeline, filter and count"
+CASES = (READ, CODER, PIPELINE)
+"""One property is read of each entity, but by the coder none."""
+
+_MIX = synthetic.MIXES["mixed"]
+_MICROSECONDS = 1e6
+
+
+def _patched() -> contextlib.AbstractContextManager[None]:
+    return sides.patched(CLIENT.patch)
+
+
+CONTEXTS: dict[str, Context] = {"stock": contextlib.nullcontext, "lazy": _patched}
+"""The contexts in which the sides run."""
+
+
+@contextlib.contextmanager
+def serving(entities: int, properties: int) -> Iterator[None]:
+    """Start a server, load it, and have the connector find it while inside."""
+    with LoopbackServer() as server:
+        with loopback.client(server.grpc_port) as client:
+            for start in range(0, entities, 1_000):
+                numbers = range(start, min(start + 1_000, entities))
+                loopback.store(client, [_MIX.entity(properties, number) for number in numbers])
+        host = {GCD_HOST: f"127.0.0.1:{server.grpc_port}"}
+        # It keeps its clients.
+        helper.get_client.cache_clear()
+        with unittest.mock.patch.dict(os.environ, host):
+            yield
+        helper.get_client.cache_clear()
+
+
+def query(limit: int | None = None) -> Any:
+    """Return Beam's query of the loaded entities."""
+    return types.Query(synthetic.KIND, synthetic.PROJECT, limit=limit)
+
+
+def _reading(name: str) -> Task:
+    def read() -> list[Any]:
+        # Looked up now, for the patch replaces it.
+        fn = datastoreio.ReadFromDatastore._QueryFn()
+        return [element.properties[name] for element in fn.process(query())]
+
+    return read
+
+
+def _coding(coder: Any, elements: list[Any]) -> Task:
+    encode, decode = coder.encode, coder.decode
+    return lambda: [decode(encode(element)) for element in elements]
+
+
+def _fetched() -> list[Any]:
+    return list(datastoreio.ReadFromDatastore._QueryFn().process(query()))
+
+
+def count_chosen(name: str) -> list[int]:
+    """Run a pipeline that counts the entities with a property that is not false."""
+    _counted.clear()
+    with apache_beam.Pipeline("DirectRunner") as pipeline:
+        (
+            pipeline
+            | datastoreio.ReadFromDatastore(query(), num_splits=1)
+            | apache_beam.Filter(lambda element: element.properties[name])
+            | apache_beam.combiners.Count.Globally()
+            | apache_beam.Map(_remember)
+        )
+    return list(_counted)
+
+
+_counted: list[int] = []
+
+
+def _remember(count: int) -> None:
+    _counted.append(count)
+
+
+def _tasks(case: str, name: str) -> dict[str, Task]:
+    if case == CODER:
+        stock = _coding(coders.FastPrimitivesCoder(), _fetched())
+        with _patched():
+            return {"stock": stock, "lazy": _coding(ElementCoder(), _fetched())}
+    task = _reading(name) if case == READ else functools.partial(count_chosen, name)
+    return dict.fromkeys(CONTEXTS, task)
+
+
+def _contents(results: list[Any]) -> list[Any]:
+    return [
+        [element.key.path_elements, sorted(element.exclude_from_indexes), dict(element.properties)]
+        if isinstance(element, types.Entity)
+        else element
+        for element in results
+    ]
+
+
+def measure(
+    case: str, entities: int, properties: int, budget: Budget
+) -> tuple[dict[str, Summary], Summary]:
+    """Time one of `CASES`.
+
+    Returns:
+        The microseconds of both sides for each entity, and how many times as long stock takes.
+
+    Raises:
+        verify.OutputMismatch: the sides differ.
+    """
+    (name,) = synthetic.names_read(_MIX, properties, "1")
+    with serving(entities, properties):
+        timed = interleave(_tasks(case, name), budget, CONTEXTS)
+        stock, lazy = (_contents(timed[side].last) for side in ("stock", "lazy"))
+        verify.check_same(stock, lazy, case)
+    factor = _MICROSECONDS / entities
+    each = {side: summarize(scaled(one.seconds, factor)) for side, one in timed.items()}
+    return each, paired_ratio(timed["stock"].seconds, timed["lazy"].seconds)
+
+
+def cpu_per_entity(entities: int, properties: int) -> dict[str, float]:
+    """Return the microseconds of CPU time that this process takes for each entity, by side.
+
+    A server that queries again for each batch takes longer for more entities; it is not measured.
+    """
+    (name,) = synthetic.names_read(_MIX, properties, "1")
+    once = Budget(seconds=0, min_rounds=3, max_rounds=3, sample_seconds=0)
+    with serving(entities, properties):
+        task = dict.fromkeys(CONTEXTS, _reading(name))
+        timed = interleave(task, once, CONTEXTS, time.process_time)
+    verify.check_same(entities, len(timed["lazy"].last), "entities")
+    verify.check_same(timed["stock"].last, timed["lazy"].last, "entities")
+    factor = _MICROSECONDS / entities
+    return {side: min(one.seconds) * factor for side, one in timed.items()}
+
+
+def peak_megabytes(entities: int, properties: int) -> dict[str, float]:
+    """Return the most memory that a process held which ran the pipeline once, by side."""
+    (name,) = synthetic.names_read(_MIX, properties, "1")
+    with serving(entities, properties):
+        peaks = processes.measure(beam_memory.__name__, CONTEXTS, 1, name)
+    return {side: peak for side, (peak,) in peaks.items()}
+
+
+@click.command()
+@click.option("--seconds", default=10.0, show_default=True, help="Of measuring, for each case.")
+@click.option("--most", default=SIZES[-1], show_default=True, help="Entities at most.")
+def main(*, seconds: float, most: int) -> None:
+    """Measure Apache Beam's connector with 300 entities of 100 properties, and with more."""
+    budget = Budget(seconds=seconds, min_rounds=9, max_rounds=200, sample_seconds=0.02)
+    for case in CASES:
+        each, ratio = measure(case, ENTITIES, PROPERTIES, budget)
+        shown = ", ".join(f"{side} {summary.median:.1f} us" for side, summary in each.items())
+        click.echo(f"{case}, an entity: {shown}: {ratio.median:.1f} times")
+    for entities in filter(lambda size: size <= most, SIZES):
+        cpu = cpu_per_entity(entities, SMALL)
+        shown = ", ".join(f"{side} {time:.1f} us" for side, time in cpu.items())
+        click.echo(f"CPU time an entity, {READ}, {entities:,} of {SMALL} properties: {shown}")
+    entities = min(most, SIZES[1])
+    shown = ", ".join(
+        f"{side} {peak:.0f} MB" for side, peak in peak_megabytes(entities, PROPERTIES).items()
+    )
+    click.echo(f"peak memory, {entities:,} of {PROPERTIES} properties: {shown}")
+
+
+if __name__ == "__main__":
+    main()

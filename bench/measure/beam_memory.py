@@ -1,0 +1,34 @@
+"""Peak memory of a process that runs a pipeline of :mod:`lazyentity.bench.measure.beam` once.
+
+``python -m lazyentity.bench.measure.beam_memory SIDE PROPERTY`` is such a process. The server is
+the one that ``DATASTORE_EMULATOR_HOST`` names.
+"""
+
+from __future__ import annotations
+
+import importlib
+import resource
+import sys
+
+import click
+
+import lazyentity
+
+_KIBIBYTES = 1 if sys.platform == "darwin" else 1024
+_MEGABYTE = 1e6
+
+
+@click.command()
+@click.argument("side")
+@click.argument("name")
+def main(*, side: str, name: str) -> None:
+    """Print the megabytes."""
+    if side == "lazy":
+        lazyentity.patch("beam", strict=True)
+    importlib.import_module("lazyentity.bench.measure.beam").count_chosen(name)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _KIBIBYTES
+    click.echo(peak / _MEGABYTE)
+
+
+if __name__ == "__main__":
+    main()
