@@ -3,8 +3,8 @@
 The environment of the README's two commands is made first, as these make it, with pip. Then the two
 commands are run. Beside the benchmark, of which the outputs count here and not the figures, the
 other environments are made with uv. Beside the tests, which leave a core free at times, the
-emulator is built at a lower priority. The rest follows, as many steps at a time as there are cores,
-each with its tests in one process.
+emulator and Prism are built at a lower priority. The rest follows, as many steps at a time as there
+are cores, each with its tests in one process.
 
 Every test of the library runs
 
@@ -144,6 +144,7 @@ def first_steps() -> list[Step]:
             needs=("the environment", OTHER_ENVIRONMENTS),
         ),
         Step("the emulator is built", make("emulator"), needs=("make bench",), cores=0),
+        Step("Prism is built", make("prism"), needs=("make bench",), cores=0),
         Step(
             "make test",
             make("test", PYTEST_ARGS=" ".join(DURATIONS)),
@@ -210,6 +211,12 @@ def other_steps(pythons: dict[str, str]) -> list[Step]:
         Step("the cases under pytest-benchmark", pytest("bench", *QUICK_BENCHMARK), needs=tested),
         Step("the adapters on the lowest of it", make("test-adapters-lowest", UV=UV), needs=packed),
         Step("the cache servers", make("test-caches"), needs=tested),
+        Step(
+            "pipelines on Prism",
+            make("test-prism", UV=UV),
+            # Both may make the environment.
+            needs=("Prism is built", *map(own_environment, apart())),
+        ),
         *upstream_steps(),
         Step(
             "the integration tests against an emulator",
@@ -219,9 +226,14 @@ def other_steps(pythons: dict[str, str]) -> list[Step]:
     ]
 
 
+def own_environment(client: str) -> str:
+    """Return the name of the step that makes the own environment of a client, and tests in it."""
+    return f"{client} in its own environment"
+
+
 def own_environment_steps(client: str) -> list[Step]:
     """Return the tests of a client whose requirements exclude those of the other clients."""
-    name = f"{client} in its own environment"
+    name = own_environment(client)
     arguments = " ".join(DURATIONS)
     # Making the environment writes to the checkout.
     packed = ("the packaging tests",)

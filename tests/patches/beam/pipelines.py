@@ -75,7 +75,7 @@ class _Once(beam.DoFn):  # type: ignore[misc]  # announces no types
         self._mark = mark
 
     def process(self, element: Any) -> Iterable[Any]:
-        if self._mark and element.properties["number"] == COUNT // 2:
+        if self._mark and element.properties["number"] == COUNT // 2 + 1:
             try:
                 Path(self._mark).touch(exist_ok=False)
             except FileExistsError:

@@ -41,7 +41,7 @@ def test_read_filter_group_count_write(name: str, tmp_path: Path, contents: Cont
     assert {*lazyentity.patched()} == {"beam", "datastore"}
     lazily = contents()
     # What was written lazily is read and written again.
-    assert results == pipelines.run(_read("stock"), tmp_path, _DIRECT) == _expected()
+    assert results == pipelines.run(_read("stock"), tmp_path, _DIRECT) == expected_results()
     stock = contents()
     assert {key: client_form(entity) for key, entity in lazily.items()} == {
         key: client_form(entity) for key, entity in stock.items()
@@ -52,7 +52,8 @@ def test_read_filter_group_count_write(name: str, tmp_path: Path, contents: Cont
         assert ("marked" in lazily[key]) is bool(entity["number"] % 3 and entity["number"] % 2)
 
 
-def _expected() -> list[list[Any]]:
+def expected_results() -> list[list[Any]]:
+    """Return the results of the pipeline."""
     chosen = [number for number in range(pipelines.COUNT) if number % 3]
     by_parity = {"even": [n for n in chosen if n % 2 == 0], "odd": [n for n in chosen if n % 2]}
     return [[parity, len(numbers), sum(numbers)] for parity, numbers in by_parity.items()]
