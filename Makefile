@@ -27,7 +27,7 @@ BIN := $(abspath $(VENV))/bin
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help venv bench results results-appengine test lint types pytest upstream emulator \
-	test-adapters-lowest test-emulator test-caches test-names test-client prism test-prism docs tables \
+	test-adapters-lowest test-emulator test-caches test-names test-client prism test-engines docs tables \
 	fuzz fuzz-operations fuzz-responses fuzz-calls fuzz-all dist clean
 
 help: ## list the targets
@@ -113,14 +113,16 @@ test-client: ## the tests of a client in an environment of its own, named by CLI
 docs: ## build the documentation into build/docs; warnings are errors
 	$(MAKE) venv VENV=.venv-docs EXTRAS=docs
 	.venv-docs/bin/python -m sphinx --fail-on-warning --keep-going --quiet --jobs auto docs build/docs
+
 $(PRISM):
 	GOBIN=$(dir $(PRISM)) go install github.com/apache/beam/sdks/v2/go/cmd/prism@v$(PRISM_VERSION)
 
 prism: $(PRISM) ## build Prism, Beam's portable runner, once, outside the checkout
 
-test-prism: prism ## the tests of Beam on Prism, in the environment of `make test-client CLIENT=beam`
+test-engines: prism ## the tests of Beam on Prism and Dask, where `make test-client CLIENT=beam` runs its own
 	$(MAKE) venv VENV=.venv-beam EXTRAS=bench,test,beam
-	LAZYENTITY_TEST_PRISM=$(PRISM) .venv-beam/bin/python -m pytest tests/patches/beam -m prism $(PYTEST_ARGS)
+	.venv-beam/bin/python -m pip install --quiet dask distributed
+	LAZYENTITY_TEST_PRISM=$(PRISM) .venv-beam/bin/python -m pytest tests/patches/beam -m engines $(PYTEST_ARGS)
 
 fuzz: ## fuzz the native backend for SECONDS, with AddressSanitizer and UBSan
 	UV=$(UV) tools/fuzz "$(PYTHON)" "$(SECONDS)"

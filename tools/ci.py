@@ -212,8 +212,8 @@ def other_steps(pythons: dict[str, str]) -> list[Step]:
         Step("the adapters on the lowest of it", make("test-adapters-lowest", UV=UV), needs=packed),
         Step("the cache servers", make("test-caches"), needs=tested),
         Step(
-            "pipelines on Prism",
-            make("test-prism", UV=UV),
+            "pipelines on Prism and Dask",
+            make("test-engines", UV=UV),
             # Both may make the environment.
             needs=("Prism is built", *map(own_environment, apart())),
         ),

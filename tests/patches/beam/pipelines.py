@@ -53,9 +53,13 @@ def _by_parity(element: Any) -> tuple[str, Any]:
     return element.properties["parity"], element
 
 
-def _summed(parity: str, elements: Iterable[Any]) -> tuple[str, int, int]:
-    numbers = [element.properties["number"] for element in elements]
-    return parity, len(numbers), sum(numbers)
+def _summed(group: tuple[str, Iterable[Any]], folder: str) -> list[Any]:
+    """Write the results of a group to a file, and return its elements."""
+    parity, passed = group[0], list(group[1])
+    numbers = [element.properties["number"] for element in passed]
+    result = [parity, len(numbers), sum(numbers)]
+    Path(folder, f"{parity}.json").write_text(json.dumps(result))
+    return passed
 
 
 def _marked(element: Any) -> Any:
@@ -85,10 +89,6 @@ class _Once(beam.DoFn):  # type: ignore[misc]  # announces no types
         yield element
 
 
-def _write(results: Any, path: str) -> None:
-    Path(path).write_text(json.dumps(sorted(results)))
-
-
 def run(
     read: Any, folder: Path, options: list[str], *, runner: Any = None, kill: bool = False
 ) -> Any:
@@ -101,25 +101,23 @@ def run(
         runner: the runner; None for that of the options.
         kill: whether a process of a worker is killed in the middle.
     """
-    path, mark = folder / "results.json", str(folder / "killed") if kill else None
-    path.unlink(missing_ok=True)
+    mark = str(folder / "killed") if kill else None
+    for old in folder.glob("*.json"):
+        old.unlink()
     with beam.Pipeline(runner=runner, argv=options) as pipeline:
-        chosen = pipeline | read | beam.Filter(_is_chosen)
+        # One chain: of several, the runner for Dask runs the last.
         (
-            chosen
+            pipeline
+            | read
+            | beam.Filter(_is_chosen)
+            | beam.ParDo(_Once(mark))
             | beam.Map(_by_parity)
             | beam.GroupByKey()
-            | beam.MapTuple(_summed)
-            | beam.combiners.ToList()
-            | "Results" >> beam.Map(_write, str(path))
-        )
-        (
-            chosen
+            | beam.FlatMap(_summed, str(folder))
             | beam.Reshuffle()
-            | beam.ParDo(_Once(mark))
             | "Mark" >> beam.Map(_marked)
             | datastoreio.WriteToDatastore(PROJECT, throttle_rampup=False)
         )
     if kill:
         assert (folder / "killed").exists()
-    return json.loads(path.read_text())
+    return [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
