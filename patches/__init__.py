@@ -39,6 +39,8 @@ def _import_of(client: Client) -> WhenImported:
     """Return the object that waits for the import of a client, the same one each time."""
 
     def act() -> None:
+        # Without the lock, which another thread takes that is importing the same.
+        client.import_needed()
         with _lock:
             _warn_of_old_references(_patch_imported(client, strict=False))
 
@@ -125,6 +127,7 @@ def _import(client: Client, strict: bool) -> bool:
         return False
     try:
         importlib.import_module(client.waits_for_import)
+        client.import_needed()
     except Exception as error:  # noqa: BLE001  # a client that raises is not there
         if strict:
             _refuse(client, client.failure(error), strict)

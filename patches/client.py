@@ -28,14 +28,16 @@ class Client:
         waits_for_import: the module whose import by the application starts the patching.
         seams: the attributes that are replaced.
         uses: as for :class:`~lazyentity.patches.registry.Patch`.
+        needs: modules that the replacements import. They are imported before it is patched, as that
+            may patch another client, whose replacements import the same modules of ours.
         over: the names of the clients that it calls. It is patched only if they could be.
         conversion: the seam of the function that makes the result of a read, if there is one. A
             module that imported the function by name before goes on calling the original.
         reading: the conversions of a read. Somebody else's replacement of one stays in charge.
         writing: the same of a write.
         parts: modules of the client that an application may leave alone, each described like a
-            client by itself, but without ``distribution``, ``supported`` and ``over``, which are
-            this one's. They are patched and unpatched with it.
+            client by itself, but without ``distribution``, ``supported``, ``needs`` and ``over``,
+            which are this one's. They are patched and unpatched with it.
         patch: all seams, to be replaced together.
         underneath: the clients of ``over`` and of theirs, lowest first; set on registration.
     """
@@ -46,6 +48,7 @@ class Client:
     distribution: str = ""
     supported: str = ""
     uses: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    needs: Sequence[str] = ()
     over: Sequence[str] = ()
     conversion: Seam | None = None
     reading: Sequence[Place] = ()
@@ -66,6 +69,7 @@ class Client:
         self._all_reading = tuple(place for several in places for place in several)
         for part in self.parts:
             part.distribution, part.supported = self.distribution, self.supported
+            part.needs = self.needs
             part.build_on([self])
 
     def with_parts(self) -> list[Client]:
@@ -75,6 +79,15 @@ class Client:
     def is_imported(self) -> bool:
         """Whether the application has imported it."""
         return sys.modules.get(self.waits_for_import) is not None
+
+    def import_needed(self) -> None:
+        """Import :attr:`needs`.
+
+        Raises:
+            ImportError: if one cannot be imported.
+        """
+        for module in self.needs:
+            importlib.import_module(module)
 
     def version(self) -> str | None:
         """Return the imported version, or else the installed one; None if neither is known."""

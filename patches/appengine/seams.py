@@ -33,6 +33,7 @@ CLIENT: Final = Client(
     distribution=DISTRIBUTION,
     supported=SUPPORTED_VERSIONS,
     waits_for_import=_DATASTORE,
+    needs=("google.cloud.datastore",),
     conversion=_CONVERSION,
     reading=(
         _CONVERSION,

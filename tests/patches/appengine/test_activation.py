@@ -54,6 +54,21 @@ def test_orders(before: str, environment: dict[str, str], expected: list[Any]) -
     assert [read, [name for name in patched if name == "appengine"]] == expected
 
 
+@pytest.mark.parametrize(
+    "before",
+    [
+        "import lazyentity.auto\nfrom google.appengine.api import datastore",
+        "import lazyentity.auto\nfrom google.appengine.ext import ndb",
+        "from google.appengine.ext import ndb\nimport lazyentity.auto",
+    ],
+)
+def test_the_client_of_the_cloud_is_patched_as_well(before: str) -> None:
+    """Patching App Engine's client imports it."""
+    program = f"{_PROGRAM}warnings.simplefilter('error', RuntimeWarning)\n{before}\n"
+    patched = answer("-c", f"{program}print(json.dumps(lazyentity.patched()))", warnings="ignore")
+    assert {"datastore", "appengine"} <= set(patched)
+
+
 def test_an_unsupported_version_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CLIENT, "supported", ">=9.8,<9.9")
     with warnings.catch_warnings(record=True) as caught:
