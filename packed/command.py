@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import signal
 from collections.abc import Iterator
 
 import click
@@ -16,6 +17,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 import lazyentity
 from lazyentity.packed.format import COMPRESS_FROM
 from lazyentity.packed.migration import Migration, Report, count_of
+
+
+class _Interrupted(click.ClickException):
+    """The user ended the run."""
+
+    exit_code = 128 + signal.SIGINT
 
 
 @click.command()
@@ -65,7 +72,7 @@ def main(
             raise click.ClickException(f"stopped at an error: {error}") from error
         except KeyboardInterrupt:
             _show(report, dry_run)
-            raise click.Abort from None
+            raise _Interrupted("interrupted; run the same command again to pack the rest") from None
     _show(report, dry_run)
 
 

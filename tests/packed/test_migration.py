@@ -142,7 +142,20 @@ def test_pages_and_restart(client: datastore.Client) -> None:
     assert "9 entities read, 0 packed\n" in outcome.output
 
 
-def test_an_error_in_between(client: datastore.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("error", "status", "text"),
+    [
+        (ServiceUnavailable("the server went away"), 1, "stopped at an error: 503 the server went"),
+        (KeyboardInterrupt(), 130, "interrupted; run the same command again"),
+    ],
+)
+def test_an_end_in_between(
+    client: datastore.Client,
+    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException,
+    status: int,
+    text: str,
+) -> None:
     """The command says how far it came, and where to continue."""
     fill(client)
     original = Migration.run
@@ -151,14 +164,14 @@ def test_an_error_in_between(client: datastore.Client, monkeypatch: pytest.Monke
         for number, state in enumerate(original(self, report, cursor, page=4)):
             yield state
             if number == 1:
-                raise ServiceUnavailable("the server went away")
+                raise error
 
     with monkeypatch.context() as patch:
         patch.setattr(Migration, "run", small_pages)
         outcome = run(client)
-    assert outcome.exit_code == 1
+    assert outcome.exit_code == status
     assert "8 entities read, 5 packed" in outcome.output
-    assert "stopped at an error: 503 the server went away" in outcome.output
+    assert text in outcome.output
     (line,) = (line for line in outcome.output.splitlines() if line.startswith("to continue: "))
     outcome = run(client, *line.removeprefix("to continue: ").split())
     assert "5 entities read, 1 packed" in outcome.output
