@@ -259,10 +259,9 @@ def main(*, quick: bool, latencies: tuple[float, ...], check: bool) -> None:
                 measured = measure(client, keys[:count], latency)
                 click.echo(f"{_report(measured)}\n")
                 if count == KEYS[-1] and latency:
-                    for side in ("stock", "lazy"):
-                        ratio = measured.ratios[GET_MULTI, side].median
-                        text = f"get_multi over get_many, {side} client, {count} keys, 10 ms"
-                        goal(text, ratio, 4, at_least=True)
+                    ratio = measured.ratios[GET_MULTI, "stock"].median
+                    text = f"get_multi over get_many, stock client, {count} keys, {latency:g} s"
+                    goal(text, ratio, 4, at_least=True)
             lazy = lazyentity.wrap(client, eager=False)
             for side, one in (("stock", client), ("lazy", lazy)):
                 single, joined, more = measure_threads(one, keys, 3 if quick else 5)

@@ -16,5 +16,5 @@ MAX_REQUEST_BYTES: Final = 10 * 1024 * 1024
 MAX_ENTITY_BYTES: Final = 1024 * 1024 - 4
 """Bytes of one serialised entity."""
 
-CONCURRENCY: Final = 8
+CONCURRENCY: Final = 10
 """Requests at a time, unless the caller asks for another number."""
