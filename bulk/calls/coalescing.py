@@ -86,8 +86,13 @@ class Coalesced:
             finally:
                 self._end_look_up()
         if is_leader:
-            batch.is_due.wait(WAIT_SECONDS)
-            self._look_up(batch, mode)
+            try:
+                batch.is_due.wait(WAIT_SECONDS)
+                self._look_up(batch, mode)
+            finally:
+                # A signal handler may raise in this thread, and others wait for it.
+                self._withdraw(batch, mode)
+                batch.end()
         else:
             call.is_over.acquire()
         if call.is_alone:
@@ -125,15 +130,19 @@ class Coalesced:
     def _look_up(self, batch: _Batch, mode: bool) -> None:
         with self._lock:
             self._under_way += 1
-            if self._gathering.get(mode) is batch:
-                del self._gathering[mode]
+        self._withdraw(batch, mode)
         token = EAGER.set(mode)
         try:
             batch.look_up(self._client)
         finally:
             EAGER.reset(token)
             self._end_look_up()
-            batch.end()
+
+    def _withdraw(self, batch: _Batch, mode: bool) -> None:
+        """Let no more gets join a batch."""
+        with self._lock:
+            if self._gathering.get(mode) is batch:
+                del self._gathering[mode]
 
 
 class _Call:

@@ -209,6 +209,29 @@ def test_an_entity_that_cannot_be_converted(
     assert futures[1].result()["number"] == 2
 
 
+def test_a_leader_that_is_interrupted(
+    client: Client,
+    service: RecordingService,
+    gathered: _Gathered,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The gets that wait for it are sent by themselves, and later ones go together again."""
+    keys = stored(client, _KIND, 4)
+    coalesced: Any = coalesce(client)
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(coalescing._Batch, "look_up", interrupt)
+        futures = gathered.run(coalesced, keys[0], _gets(coalesced, keys[1:]))
+    results = [future.exception() or future.result()["number"] for future in futures]
+    assert sum(isinstance(result, KeyboardInterrupt) for result in results) == 1
+    assert {result for result in results if isinstance(result, int)} < {1, 2, 3}
+    assert coalesced._gathering == {}
+    assert coalesced._under_way == 0
+
+
 def test_inside_eager(client: Client, gathered: _Gathered) -> None:
     """Callers inside eager() get stock entities, whoever asks at the same time."""
     keys = stored(client, _KIND, 3)
