@@ -26,14 +26,12 @@ def replace_from_client_entity(original: Any, is_active: Callable[[], bool]) -> 
 
 def _is_as_received(entity: LazyEntity) -> bool:
     """Whether nothing of an entity but its key was read, and nothing was changed."""
+    if entity._decoded() or len(entity) != len(entity._shape.ordinals):
+        return False
     attributes = touched_attributes(entity)
-    return (
-        len(entity) == len(entity._shape.ordinals)
-        and not entity._decoded()
-        # Beam looks at the keys of embedded entities.
-        and (not attributes or _has_only_its_key(entity, attributes))
-        and not entity._deleted_attributes
-    )
+    # Beam looks at the keys of embedded entities.
+    is_read = attributes and not _has_only_its_key(entity, attributes)
+    return not is_read and not entity._deleted_attributes
 
 
 def _has_only_its_key(entity: LazyEntity, attributes: dict[str, Any]) -> bool:

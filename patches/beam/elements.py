@@ -23,6 +23,21 @@ _IMMUTABLE = frozenset((bool, bytes, float, int, str, type(None), DatetimeWithNa
 _ATTRIBUTES = ("key", "exclude_from_indexes", "properties")
 
 
+_last_template: tuple[Any, dict[Any, Any]] = (None, {})
+"""The shape of the last entity, and the storage of its properties before any is read."""
+
+
+def _template(entity: LazyEntity) -> dict[Any, Any]:
+    """Return the storage for the properties of an entity; nothing of the entity was read."""
+    global _last_template  # replaced as a whole, so that threads need no lock
+    shape, template = _last_template
+    if entity._shape is not shape:
+        # Entities of one kind come one after the other, and mostly have the same names.
+        template = undecoded_template(entity)
+        _last_template = entity._shape, template
+    return template
+
+
 class LazyProperties(MadeDict):
     """The attribute ``properties`` of an element, converted one by one.
 
@@ -39,7 +54,7 @@ class LazyProperties(MadeDict):
         """Make the dict, with all names and no value."""
         made: LazyProperties = _new_dict(cls)
         made._entity = entity
-        _fill(made, undecoded_template(entity))
+        _fill(made, _template(entity))
         return made
 
     def _made(self, name: Any) -> Any:
@@ -151,19 +166,18 @@ class LazyElement(types.Entity):  # type: ignore[misc]  # announces no types
     __slots__ = ("_raw", "_received")
 
     _raw: bytes
-    _received: LazyEntity
+    _received: LazyEntity | None
 
     key = _Made(lambda entity: types.Key.from_client_key(entity.key))
     exclude_from_indexes = _Made(lambda entity: set(entity.exclude_from_indexes))
     properties = _Made(LazyProperties.of)
 
     def _entity(self) -> LazyEntity:
-        try:
-            return self._received
-        except AttributeError:
+        received = self._received
+        if received is None:
             # Not the entity that was converted, which the caller can change.
-            self._received = LazyEntity.from_bytes(self._raw)
-            return self._received
+            received = self._received = LazyEntity.from_bytes(self._raw)
+        return received
 
     def _changes(self) -> Changes | None:
         """Return the changes; :data:`NOTHING` if there is none, None if all may have changed."""
@@ -252,6 +266,7 @@ def of_bytes(raw: bytes) -> LazyElement:
     """Return an element over a serialised entity. Pickles refer to this function."""
     made: LazyElement = _new(LazyElement)
     made._raw = raw
+    made._received = None
     return made
 
 
