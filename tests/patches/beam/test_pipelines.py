@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import runpy
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
 import pytest
-from apache_beam.io.gcp.datastore.v1new import datastoreio, types
+from apache_beam.io.gcp.datastore.v1new import datastoreio, helper, types
 from apache_beam.testing.util import assert_that, equal_to
 from google.cloud import datastore
+from google.cloud.environment_vars import GCD_HOST
 
 import lazyentity
 from lazyentity.beam import ReadFromDatastore
@@ -24,6 +26,7 @@ pytestmark = pytest.mark.filterwarnings(pipelines.BY_POSITION)
 
 Contents = Callable[[], dict[Any, datastore.Entity]]
 
+_EXAMPLE = Path(__file__).parents[3] / "docs" / "examples" / "beam_count.py"
 _DIRECT = ["--runner=DirectRunner"]
 
 
@@ -92,6 +95,17 @@ def test_runs_the_code_of_beams_dofn() -> None:
     elements = list(QueryFn().process(query))
     assert [element.properties["number"] for element in elements] == [59, 58, 57, 56]
     assert {*map(type, elements)} == {LazyElement}
+
+
+@pytest.mark.any_backend
+def test_example(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """The one command of the documentation."""
+    helper.get_client.cache_clear()
+    monkeypatch.setenv(GCD_HOST, "")
+    monkeypatch.setattr("sys.argv", [str(_EXAMPLE), "--demo"])
+    runpy.run_path(str(_EXAMPLE), run_name="__main__")
+    assert sorted(capsys.readouterr().out.splitlines()) == ["open: 250", "paid: 250", "sent: 500"]
+    helper.get_client.cache_clear()
 
 
 def test_namespaces(stored: datastore.Client) -> None:
