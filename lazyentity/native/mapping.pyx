@@ -21,7 +21,7 @@ from cpython.object cimport PyObject
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 
 from lazyentity.native.eager cimport plain_property
-from lazyentity.native.profiling cimport Arrival, is_profiled, note_plain, note_whole
+from lazyentity.native.profiling cimport is_profiled, note_plain, note_read, note_whole
 from lazyentity.native.received cimport (
     Received,
     is_likely,
@@ -361,8 +361,7 @@ cdef object _decode_anyway(Received mapping, object name):
 
 cdef object _decode_at(Received mapping, object name, Py_ssize_t ordinal):
     value = _value_at(mapping, name, ordinal)
-    if is_profiled(mapping):
-        (<Arrival>mapping._originals).read(name, ordinal)
+    note_read(mapping, name, ordinal)
     return value
 
 
@@ -397,6 +396,5 @@ cdef object _read_deleted(Received mapping, object name):
         meaning = parsed.meaning
     if meaning:
         meanings_read(mapping).setdefault(name, (meaning, value))
-    if is_profiled(mapping):
-        (<Arrival>mapping._originals).read(name, ordinal)
+    note_read(mapping, name, ordinal)
     return value

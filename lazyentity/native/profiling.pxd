@@ -56,3 +56,8 @@ cdef int note_plain(Received entity, object operation, list names) except -1
 
 cdef inline bint is_profiled(Received entity) noexcept:
     return entity._originals is not None and type(entity._originals) is Arrival
+
+
+cdef inline int note_read(Received entity, object name, Py_ssize_t ordinal) except -1:
+    # Counts the decoding of a property, if the entity arrived while a profile ran.
+    return (<Arrival>entity._originals).read(name, ordinal) if is_profiled(entity) else 0

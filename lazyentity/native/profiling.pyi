@@ -1,6 +1,7 @@
 from typing import Any
 
-from lazyentity.codec.tallies import Book, Counts, Inflow
+from lazyentity.codec.counts import Counts
+from lazyentity.codec.tallies import Book, Inflow
 from lazyentity.native.received import Originals
 
 class Tally:

@@ -12,6 +12,18 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from cpython.object cimport PyObject
 from libc.string cimport memcmp
 
+from lazyentity.native.frames cimport (
+    Py_DECREF,
+    Py_INCREF,
+    Py_XDECREF,
+    PyDict_GetItemWithError,
+    caller_of,
+    clock,
+    code_of,
+    file_of,
+    instruction_of,
+    running_frame,
+)
 from lazyentity.native.index cimport find_key
 from lazyentity.native.received cimport Originals, Received
 from lazyentity.native.shapes cimport Shape
@@ -21,64 +33,10 @@ from lazyentity.native.wire cimport Bytes, read_length, skip_any_field
 from lazyentity.codec import profiled
 from lazyentity.codec.undecoded import UNDECODED as _UNDECODED
 
-cdef extern from *:
-    """
-    #include <frameobject.h>
-
-    #ifdef _WIN32
-    #include <windows.h>
-    static double lazyentity_seconds(void) {
-        return GetTickCount64() / 1e3;
-    }
-    #else
-    #include <time.h>
-    static double lazyentity_seconds(void) {
-        struct timespec now;
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        return now.tv_sec + now.tv_nsec / 1e9;
-    }
-    #endif
-
-    /* NULL, if no Python code runs. */
-    static PyObject *lazyentity_frame(void) {
-        return (PyObject *)PyEval_GetFrame();
-    }
-
-    /* NULL, if there is none. */
-    static PyObject *lazyentity_caller(PyObject *frame) {
-        return (PyObject *)PyFrame_GetBack((PyFrameObject *)frame);
-    }
-
-    static PyObject *lazyentity_code(PyObject *frame) {
-        return (PyObject *)PyFrame_GetCode((PyFrameObject *)frame);
-    }
-
-    static PyObject *lazyentity_file(PyObject *code) {
-        return ((PyCodeObject *)code)->co_filename;
-    }
-
-    static int lazyentity_instruction(PyObject *frame) {
-    #if PY_VERSION_HEX >= 0x030B0000
-        return PyFrame_GetLasti((PyFrameObject *)frame);
-    #else
-        return ((PyFrameObject *)frame)->f_lasti;
-    #endif
-    }
-    """
-    double clock "lazyentity_seconds"()
-    PyObject* running_frame "lazyentity_frame"()
-    PyObject* caller_of "lazyentity_caller"(PyObject* frame)
-    PyObject* code_of "lazyentity_code"(PyObject* frame)
-    PyObject* file_of "lazyentity_file"(PyObject* code)
-    int instruction_of "lazyentity_instruction"(PyObject* frame)
-    void Py_INCREF(PyObject* object)
-    void Py_DECREF(PyObject* object)
-    void Py_XDECREF(PyObject* object)
-    PyObject* PyDict_GetItemWithError(PyObject* mapping, PyObject* key) except? NULL
-
 cdef object UNDECODED = _UNDECODED
 
 # Imported for the first profile.
+cdef object counting = None
 cdef object tallies = None
 cdef object role_of = None
 cdef dict ROLES = {}
@@ -174,9 +132,9 @@ cdef class Tally:
     def add_to(self, counts):
         """As :meth:`lazyentity.codec.tallies.Tally.add_to`."""
         cdef double held = self.byte_seconds + now() * self.alive_size - self.born
-        tallies.add(counts, self.entities, self.size, self.alive, self.alive_size, held, self.longest)
+        counting.add(counts, self.entities, self.size, self.alive, self.alive_size, held, self.longest)
         ordinals = self.shape._ordinals
-        tallies.add_names(
+        counting.add_names(
             counts,
             dict.fromkeys(ordinals, self.entities),
             {name: self.reads[<Py_ssize_t>ordinal] for name, ordinal in ordinals.items()},
@@ -433,10 +391,11 @@ def count_arrival(Received entity not None, intake):
 
 
 def _follow(book):
-    global BOOK, EVERY_PROPERTY, ROLES, role_of, tallies
+    global BOOK, EVERY_PROPERTY, ROLES, counting, role_of, tallies
     if book is not None:
-        from lazyentity.codec import sites, tallies as known_tallies
+        from lazyentity.codec import counts, sites, tallies as known_tallies
 
+        counting = counts
         tallies = known_tallies
         EVERY_PROPERTY = tallies.EVERY_PROPERTY
         ROLES = sites.ROLES

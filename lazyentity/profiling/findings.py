@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from lazyentity.codec.tallies import OTHER_NAMES, Counts
+from lazyentity.codec.counts import Counts
+from lazyentity.codec.tallies import OTHER_NAMES
 
 _USUAL = 0.5
 """A property is prefetched if this share of the entities had it decoded by itself."""

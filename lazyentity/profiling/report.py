@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from lazyentity.codec.counts import Counts, Named
 from lazyentity.codec.sites import Site
-from lazyentity.codec.tallies import Counts, Line, Named
+from lazyentity.codec.tallies import Line
 from lazyentity.profiling.costs import Costs, measure
 from lazyentity.profiling.findings import Suggestion, suggest
 from lazyentity.profiling.snapshot import Snapshot

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from lazyentity.codec.counts import Counts, Named
 from lazyentity.codec.sites import Site
-from lazyentity.codec.tallies import Book, Counts, Line, Named, SentinelKey, WholeKey
+from lazyentity.codec.tallies import Book, Line, SentinelKey, WholeKey
 
 _Key = TypeVar("_Key")
 

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lazyentity
-from lazyentity.codec.tallies import EVERY_PROPERTY, Counts, Named
+from lazyentity.codec.counts import Counts, Named
+from lazyentity.codec.tallies import EVERY_PROPERTY
 from lazyentity.profiling.collection import Profile
 from lazyentity.profiling.snapshot import Snapshot
 from tests.profiling.receiving import BACKENDS, FIVE, OTHER, Response, learn

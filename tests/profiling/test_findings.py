@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lazyentity.codec.tallies import OTHER_NAMES, Counts, Named
+from lazyentity.codec.counts import Counts, Named
+from lazyentity.codec.tallies import OTHER_NAMES
 from lazyentity.profiling.findings import suggest, usually_read
 
 
