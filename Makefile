@@ -49,7 +49,7 @@ results: venv ## measure for the documentation, half an hour on a quiet machine:
 results-appengine: ## measure App Engine's client, some minutes: bench/results/ and docs/appengine.rst
 	$(MAKE) venv VENV=.venv-appengine EXTRAS=bench,test,appengine
 	for backend in native pure; do LAZYENTITY_BACKEND=$$backend .venv-appengine/bin/python \
-		-m lazyentity.bench --appengine --output bench/results/appengine-$$backend.json || exit 1; \
+		-m lazyentity.bench --appengine --quick --output bench/results/appengine-$$backend.json || exit 1; \
 		.venv-appengine/bin/python -m lazyentity.bench.report --compact --update docs/appengine.rst \
 		--section appengine-$$backend-table bench/results/appengine-$$backend.json || exit 1; done
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import operator
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -155,12 +156,14 @@ def _list_case(read: str) -> AppCase:
 
 
 def measure(case: AppCase, budget: Budget) -> Conversion:
-    """Time ``case``; what the last timed round has read is compared.
+    """Time ``case`` by the CPU time of the process, which answers the RPCs itself.
+
+    What the last timed round has read is compared.
 
     Raises:
         verify.OutputMismatch: the sides differ.
     """
     with tasks(case) as to_time:
-        timed = interleave(to_time, budget, CONTEXTS)
+        timed = interleave(to_time, budget, CONTEXTS, time.process_time)
     check(case, timed["stock"].last, timed["lazy"].last)
     return conversion.result(case.call.name, case, timed)
