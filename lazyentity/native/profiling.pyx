@@ -12,18 +12,8 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from cpython.object cimport PyObject
 from libc.string cimport memcmp
 
-from lazyentity.native.frames cimport (
-    Py_DECREF,
-    Py_INCREF,
-    Py_XDECREF,
-    PyDict_GetItemWithError,
-    caller_of,
-    clock,
-    code_of,
-    file_of,
-    instruction_of,
-    running_frame,
-)
+from lazyentity.native.frames cimport Py_DECREF, Py_INCREF, Py_XDECREF, PyDict_GetItemWithError
+from lazyentity.native.frames cimport caller_of, clock, code_of, file_of, instruction_of, running_frame
 from lazyentity.native.index cimport find_key
 from lazyentity.native.received cimport Originals, Received
 from lazyentity.native.shapes cimport Shape
