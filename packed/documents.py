@@ -115,8 +115,12 @@ def _text(value: str, path: Path) -> str:
 
 def _tag(value: Any, path: Path, depth: int) -> tuple[str, Any]:
     if isinstance(value, datetime.datetime):
-        if value.utcoffset() is None:
+        offset = value.utcoffset()
+        if offset is None:
             _refuse(path, "a datetime without a time zone")
+        # fromisoformat() of CPython 3.11 loses an offset below a second.
+        if offset % datetime.timedelta(seconds=1):
+            _refuse(path, "a datetime whose offset from UTC is not of whole seconds")
         # The client's own class of timestamps counts nanoseconds.
         if getattr(value, "nanosecond", 0) % 1000:
             _refuse(path, "a timestamp with digits beyond microseconds")

@@ -23,18 +23,28 @@ from tools import clients  # noqa: E402  # as above
 
 RESULTS = CHECKOUT / "bench" / "results"
 
+_BACKENDS = "native", "pure"
+
 _tables = readme.render
 _compact_tables = partial(readme.render, compact=True)
+
+# Those that have results of their own.
+_CLIENTS = tuple(
+    client.name for client in clients.clients() if (RESULTS / f"{client.name}.json").exists()
+)
 
 SECTIONS: tuple[tuple[str, str, str, Callable[[Results], str]], ...] = (
     ("README.rst", "headline", "native", headline.render),
     ("docs/index.rst", "headline", "native", headline.render),
     ("docs/benchmarks/native.rst", "benchmark-table", "native", _tables),
     ("docs/benchmarks/pure.rst", "pure-benchmark-table", "pure", _compact_tables),
-    ("docs/benchmarks/ndb.rst", "ndb-benchmark-table", "ndb", _compact_tables),
+    *(
+        (f"docs/benchmarks/{name}.rst", f"{name}-benchmark-table", name, _compact_tables)
+        for name in _CLIENTS
+    ),
     *(
         ("docs/benchmarks/losses.rst", f"{name}-losses", name, losses.render)
-        for name in ("native", "pure", "ndb")
+        for name in (*_BACKENDS, *_CLIENTS)
     ),
 )
 """Each: the document, the name of its markers, the results, and the function that renders them."""

@@ -19,8 +19,8 @@ JSON_SCALARS: st.SearchStrategy[Any] = (
     | st.text(max_size=12)
 )
 _AWARE = st.datetimes(
-    timezones=st.timedeltas(datetime.timedelta(hours=-23), datetime.timedelta(hours=23)).map(
-        datetime.timezone
+    timezones=st.integers(-23 * 3600, 23 * 3600).map(
+        lambda seconds: datetime.timezone(datetime.timedelta(seconds=seconds))
     )
 )
 _HASHABLE = JSON_SCALARS | _AWARE | st.binary(max_size=8)

@@ -21,6 +21,7 @@ from lazyentity.pure.jsontypes import MAX_DEPTH, is_json
 from tests.support.snapshots import Raised, outcome
 
 UTC = datetime.timezone.utc
+_FRACTION = datetime.timezone(datetime.timedelta(microseconds=1))
 
 
 class Colour(str, enum.Enum):
@@ -62,6 +63,10 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "surrogate": ({"a": "\ud800"}, "value['a'] cannot be packed: it is a string with a lone"),
     "surrogate key": ({"\ud800": 1}, "it is a string with a lone surrogate"),
     "naive": ({"at": datetime.datetime(2024, 1, 1)}, "it is a datetime without a time zone"),
+    "fraction of a second from UTC": (
+        {"at": datetime.datetime(2024, 1, 1, tzinfo=_FRACTION)},
+        "it is a datetime whose offset from UTC is not of whole seconds",
+    ),
     "date": ([datetime.date(2024, 1, 1)], "value[0] cannot be packed"),
     "nanoseconds": (
         [DatetimeWithNanoseconds(2024, 1, 1, nanosecond=1, tzinfo=UTC)],

@@ -82,6 +82,8 @@ def test_json(backend: str) -> None:
 def test_an_application_that_is_installed(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """If all code is that of libraries, the innermost line counts."""
     monkeypatch.setattr(sites, "_FOLDERS", ("/",))
+    # A worker of the tests is itself a program without a file.
+    monkeypatch.setattr(sites, "_INTERACTIVE", ())
     sites.ROLES.clear()
     monkeypatch.setattr(sites, "_sites", {})
     try:

@@ -12,6 +12,7 @@ from google.cloud.ndb.key import Key
 from lazyentity.entity import LazyEntityBase
 from lazyentity.patches.ndb.models import LazyValues
 from tests.patches.models.snapshots import model_form
+from tests.patches.ndb.blobs import in_order
 from tests.support import snapshots
 
 _Model: Any = model.Model
@@ -28,7 +29,8 @@ def snapshot(value: Any) -> Any:
     if isinstance(value, _Model):
         return model_form(value, snapshot, dynamic)
     if kind is model._BaseValue:
-        return kind, snapshot(value.b_val)
+        base = value.b_val
+        return kind, snapshot(in_order(base) if type(base) is bytes else base)
     if isinstance(value, Entity):
         return _entity(value)
     if isinstance(value, Key):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import os
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
@@ -20,6 +19,7 @@ from lazyentity import LazyEntity
 from lazyentity.patches.ndb import reads
 from lazyentity.patches.ndb.seams import CLIENT as PATCHED_CLIENT
 from tests.patches.models.pairs import ModelPair, applied
+from tests.patches.ndb.blobs import order_blobs
 from tests.patches.ndb.model_snapshots import snapshot
 from tests.support.snapshots import Raised, geo_points_without_address, outcome
 from tests.support.stock import comparable, in_order_of, learn_names, stock_entity
@@ -81,27 +81,8 @@ def written(entity: Any) -> bytes:
     """As :func:`stored`, comparably."""
     entity._prepare_for_put()
     message = model._entity_to_protobuf(entity)._pb
-    _order_blobs(message)
+    order_blobs(message)
     return comparable(message)
-
-
-def _order_blobs(message: Any) -> None:
-    # ndb serialises the entities in blobs in the order of a hash, which each process seeds.
-    for value in message.properties.values():
-        for item in value.array_value.values if value.HasField("array_value") else [value]:
-            if item.HasField("entity_value"):
-                _order_blobs(item.entity_value)
-            elif item.HasField("blob_value"):
-                item.blob_value = _in_order(type(message), item.blob_value)
-
-
-def _in_order(entity_type: Any, blob: bytes) -> bytes:
-    raw = outcome(zlib.decompress, blob)
-    inner = outcome(entity_type.FromString, blob if isinstance(raw, Raised) else raw)
-    if isinstance(inner, Raised) or not inner.properties:
-        return blob
-    _order_blobs(inner)
-    return comparable(inner)
 
 
 def seen(call: Callable[[], Any]) -> Any:

@@ -140,7 +140,7 @@ def test_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         measured.append(plan)
         return [("models", lambda: models.measure(models.case("Model", 10, "4"), ONCE))]
 
-    monkeypatch.setattr("lazyentity.bench.run.ndb_steps", steps)
+    monkeypatch.setitem(cli._SUBJECTS, "--ndb", ("ndb", steps, goals.NDB_GOALS))
     output = tmp_path / "results.json"
     finished = CliRunner().invoke(
         cli.main, ["--ndb", "--quick", "--check", "--output", str(output)]
