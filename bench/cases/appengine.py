@@ -17,7 +17,7 @@ from google.appengine.datastore import datastore_v3_bytes_pb2
 from lazyentity.bench.cases import synthetic
 
 APP = "bench"
-ENTITIES = 20
+ENTITIES = 100
 MIX = synthetic.MIXES["mixed"]
 LISTS = synthetic.Mix(
     "lists",

@@ -14,9 +14,6 @@ from lazyentity.bench.cases import appengine as cases
 from lazyentity.bench.cases import synthetic
 from lazyentity.bench.measure.appengine import COUNT, AppCase, Call
 
-ENTITIES = 100
-"""Of each call: ndb itself takes its time for each call, too."""
-
 _PROPERTIES: dict[type, Callable[[], Any]] = {
     bool: ndb.BooleanProperty,
     bytes: functools.partial(ndb.BlobProperty, indexed=True),
@@ -106,4 +103,4 @@ def select() -> list[Callable[[], AppCase]]:
 
 
 def _case(call: Call, read: str) -> AppCase:
-    return AppCase(call, cases.canned(COUNT, ENTITIES), read)
+    return AppCase(call, cases.canned(COUNT), read)

@@ -1,4 +1,4 @@
-"""The context of ndb: batches of calls."""
+"""The context of ndb: batches of calls, and which services it uses."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from google.appengine.ext.ndb import context, eventloop, tasklets, utils
+from google.appengine.datastore.datastore_rpc import BaseConfiguration
+from google.appengine.ext.ndb import context, eventloop, key, model, tasklets, utils
 
 from lazyentity.patches.appengine.ndb.debugging import Text
 from lazyentity.patches.appengine.ndb.originals import is_own
@@ -68,3 +69,50 @@ def enqueue(batcher: Any, future: Any, arg: Any, options: Any) -> Any:
         del queues[options]
         batcher.run_queue(options, calls)
     return future
+
+
+def uses(original: Callable[..., Any], _is_active: Callable[[], bool]) -> Callable[..., Any]:
+    """Replace ``Context._use_cache``, ``_use_datastore`` or ``_use_memcache``.
+
+    ndb calls them for every model that it reads or writes. The answer is that of the call's
+    options, else that of the model's class. ndb itself looks for it through some ten calls.
+
+    Args:
+        original: ndb's own method.
+    """
+    name = original.__name__
+    option = name.removeprefix("_")
+    policy_name = f"_{option.removeprefix('use_')}_policy"
+    policy = getattr(context.Context, policy_name)
+    if not all(map(is_own, (original, policy, _Key.kind))):
+        return original
+    own_option = getattr(context.ContextOptions, option)
+    kind_map = model.Model._kind_map
+
+    def chosen(options: Any) -> Any:
+        # A dictionary of values that nobody set has no such option.
+        if options is None:
+            return None
+        if not isinstance(options, BaseConfiguration):
+            return _UNKNOWN
+        flag = options._values.get(option)
+        return flag if flag is None or options._options[option] is own_option else _UNKNOWN
+
+    @functools.wraps(original)
+    def use(self: Any, key: Any, options: Any = None) -> Any:
+        flag = chosen(options)
+        if flag is None and type(key) is _Key and getattr(self, policy_name) is policy:
+            model_class = kind_map.get(key._Key__pairs[-1][0].decode())
+            flag = getattr(model_class, name, None)
+            if flag is None:
+                flag = chosen(self._conn.config)
+                flag = True if flag is None else flag
+            elif type(flag) is not bool:
+                flag = None
+        return original(self, key, options) if flag is None or flag is _UNKNOWN else flag
+
+    return use
+
+
+_Key = key.Key
+_UNKNOWN = object()

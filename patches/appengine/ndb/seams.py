@@ -28,6 +28,10 @@ PART: Final = Client(
         Seam(_MODEL, "Model._to_pb", calling("appengine.ndb.writing", "to_pb")),
         Seam(_MODEL, "Model._prepare_for_put", calling("appengine.ndb.writing", "prepare_for_put")),
         Seam(_CONTEXT, "AutoBatcher.add", replacing("appengine.ndb.contexts", "add")),
+        *(
+            Seam(_CONTEXT, f"Context._use_{service}", replacing("appengine.ndb.contexts", "uses"))
+            for service in ("cache", "datastore", "memcache")
+        ),
         Seam(_CONTEXT, "Context.get", replacing("appengine.ndb.gets", "get")),
         Seam(
             _TASKLETS,
@@ -50,6 +54,9 @@ PART: Final = Client(
             "AutoBatcher._cache",
             "AutoBatcher._todo_tasklet",
             "Context._cache",
+            "Context._cache_policy",
+            "Context._datastore_policy",
+            "Context._memcache_policy",
             "Context._conn",
             "Context._get_batcher",
             "Context._get_memcache_deadline",
@@ -57,9 +64,6 @@ PART: Final = Client(
             "Context._memcache_get_batcher",
             "Context._memcache_prefix",
             "Context._memcache_set_batcher",
-            "Context._use_cache",
-            "Context._use_datastore",
-            "Context._use_memcache",
             "_LOCKED",
             "_LOCK_TIME",
             "_make_ctx_options",
@@ -76,6 +80,7 @@ PART: Final = Client(
             "Model._get_kind",
             "Model._key",
             "Model._key_to_pb",
+            "Model._kind_map",
             "Model._lookup_model",
             "Model._projection",
             "Model._properties",

@@ -18,7 +18,7 @@ from tests.patches.appengine.test_reads import stored
 pytestmark = pytest.mark.usefixtures("bed")
 
 
-class Counted(ndb.Model):
+class Profiled(ndb.Model):
     name = ndb.StringProperty()
     number = ndb.IntegerProperty()
     tags = ndb.StringProperty(repeated=True)
@@ -80,17 +80,17 @@ def test_eager() -> None:
 
 def test_models_of_ndb() -> None:
     for number in range(3):
-        Counted(name="one", number=number, tags=["a", "b"]).put()
+        Profiled(name="one", number=number, tags=["a", "b"]).put()
     tasklets.set_context(context.Context(model.make_connection()))
 
     def read() -> None:
-        for each in Counted.query().fetch():
+        for each in Profiled.query().fetch():
             each.number  # noqa: B018  # reads
             each.number  # noqa: B018
             each.tags  # noqa: B018
 
     report = _profiled(read)
-    assert (report.kinds[0].kind, report.kinds[0].entities) == ("Counted", 3)
+    assert (report.kinds[0].kind, report.kinds[0].entities) == ("Profiled", 3)
     assert _decoded(report) == {"number": 3, "tags": 3}
     assert "wrap() takes only" in report.sites[0].suggestion.reason
 
