@@ -5,10 +5,11 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-from collections.abc import Callable
-from importlib.machinery import ModuleSpec, PathFinder
+from collections.abc import Callable, Sequence
+from importlib.machinery import ModuleSpec
 
 import wrapt
+from wrapt.importer import ImportHookFinder  # type: ignore[import-untyped]  # only its top is typed
 
 
 class WhenImported:
@@ -88,8 +89,19 @@ def _found(module: str) -> ModuleSpec | None:
             break
         name = f"{name}.{part}"
         try:
-            spec = PathFinder.find_spec(name, spec.submodule_search_locations)
+            spec = _found_in(name, spec.submodule_search_locations)
         except KeyError:
             # The folders of a namespace package in another one are known once that is imported.
             spec = None
     return spec if spec is not None and name == module else importlib.util.find_spec(module)
+
+
+def _found_in(name: str, folders: Sequence[str]) -> ModuleSpec | None:
+    """Ask the finders of the import system for a module in the folders of its package."""
+    for finder in sys.meta_path:
+        # wrapt's asks the import system, which imports the packages around the module.
+        if not isinstance(finder, ImportHookFinder):
+            spec = finder.find_spec(name, folders, None)
+            if spec is not None:
+                return spec
+    return None

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("reads")
 DOCUMENT = {"lines": [{"price": 2.5}], "raw": b"\x00"}
 
 
-class Order(ndb.Model):
+class PackedOrder(ndb.Model):
     number = ndb.IntegerProperty()
     result = PackedProperty()
     short = PackedProperty("s", compress_from=0, max_size=100)
@@ -32,13 +32,13 @@ class OldOrder(ndb.Model):
 
     @classmethod
     def _get_kind(cls) -> str:
-        return "Order"
+        return "PackedOrder"
 
 
 @pytest.fixture(params=["stock", "lazy"])
 def reads(request: pytest.FixtureRequest, bed: Any) -> Iterator[None]:
     """Reads by stock ndb, and lazy ones, of services in memory and without caches."""
-    ndb.Model._kind_map["Order"] = Order
+    ndb.Model._kind_map["PackedOrder"] = PackedOrder
     context = ndb.get_context()
     context.set_cache_policy(lambda _: False)
     context.set_memcache_policy(lambda _: False)
@@ -57,7 +57,7 @@ def test_round_trip(monkeypatch: pytest.MonkeyPatch) -> None:
         return unpack(stored, **options)
 
     monkeypatch.setattr(packed_properties, "unpack", counted)
-    key = Order(number=1, result=DOCUMENT, short=[1], many=[{"a": 1}, [2]]).put()
+    key = PackedOrder(number=1, result=DOCUMENT, short=[1], many=[{"a": 1}, [2]]).put()
     unpacked.clear()
     order = key.get()
     order.number = 2
@@ -77,7 +77,7 @@ def test_round_trip(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_foreign_bytes() -> None:
     """A value that is no document is an error when the attribute is read."""
     key = OldOrder(result=b"foreign").put()
-    ndb.Model._kind_map["Order"] = Order
+    ndb.Model._kind_map["PackedOrder"] = PackedOrder
     order = key.get()
     with pytest.raises(UnpackError, match="something else"):
         _ = order.result
@@ -85,8 +85,8 @@ def test_foreign_bytes() -> None:
 
 def test_values_that_cannot_be_packed() -> None:
     with pytest.raises(TypeError, match=r"value\['a'\] cannot be packed"):
-        Order(result={"a": 1j}).put()
+        PackedOrder(result={"a": 1j}).put()
     with pytest.raises(ValueError, match="more than 100; split it"):
-        Order(short="x" * 100).put()
+        PackedOrder(short="x" * 100).put()
     with pytest.raises(TypeError, match="takes no argument 'indexed'"):
         PackedProperty(indexed=True)

@@ -21,7 +21,7 @@ AT = datetime.datetime(2024, 5, 6, tzinfo=datetime.timezone.utc)
 DOCUMENT = {"lines": [{"price": 2.5}], "at": AT, "raw": b"\x00"}
 
 
-class Order(ndb.Model):
+class PackedOrder(ndb.Model):
     number = ndb.IntegerProperty()
     result = PackedProperty()
     short = PackedProperty("s", compress_from=0, max_size=100)
@@ -61,7 +61,7 @@ def unpacked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def test_round_trip(client: Any, unpacked: list[Any]) -> None:
     """A document is unpacked when its attribute is read; else its bytes go back as they came."""
     with _context(client):
-        key = Order(number=1, result=DOCUMENT, short=[1], many=[{"a": 1}, [2]]).put()
+        key = PackedOrder(number=1, result=DOCUMENT, short=[1], many=[{"a": 1}, [2]]).put()
     with _context(client):
         order = key.get()
         assert order.number == 1
@@ -94,7 +94,7 @@ def other_client(loopback: Server) -> Iterator[datastore.Client]:
 def _store_as_before(client: Any, other_client: datastore.Client, value: Any) -> Any:
     """Store an order as an application did before it packed anything; returns its key."""
     with _context(client):
-        key = Order(number=1).put()
+        key = PackedOrder(number=1).put()
     entity = datastore.Entity(key._key, exclude_from_indexes=("result",))
     entity.update({"number": 1, "result": value})
     other_client.put(entity)
@@ -135,9 +135,9 @@ def test_foreign_bytes(client: Any, other_client: datastore.Client) -> None:
 
 def test_values_that_cannot_be_packed(client: Any) -> None:
     with _context(client), pytest.raises(TypeError, match=r"value\['a'\] cannot be packed"):
-        Order(result={"a": 1j}).put()
+        PackedOrder(result={"a": 1j}).put()
     with _context(client), pytest.raises(ValueError, match="more than 100; split it"):
-        Order(short="x" * 100).put()
+        PackedOrder(short="x" * 100).put()
 
 
 @pytest.mark.parametrize("option", ["compressed", "indexed"])
@@ -152,4 +152,4 @@ def test_of_the_package() -> None:
     assert "PackedProperty" in packed.__all__
     with pytest.raises(AttributeError):
         _ = packed.OtherProperty
-    assert repr(Order.short).startswith("PackedProperty(")
+    assert repr(PackedOrder.short).startswith("PackedProperty(")
