@@ -25,7 +25,7 @@ def original_value(entity: Any, name: str) -> Any:
     A model and its entity have the same list, as in stock.
     """
     if _found(entity, name) is UNDECODED:
-        return entity[name]
+        return entity._decode(name)
     try:
         return entity._originals[name]
     except KeyError:
@@ -86,11 +86,6 @@ class LazyAttributes(dict[str, Any]):
                 f"AttributeError ({error})"
             ) from error
 
-    def has(self, attribute: str) -> bool:
-        """Say whether an attribute is here, after making its value if it is missing."""
-        # Another thread may have made it, and all others.
-        return self.load(attribute) or _has(self, attribute)
-
     def make(self, prop: Any) -> bool:
         """As :meth:`load`, for a property, with the errors of db alone."""
         source = self._source
@@ -115,7 +110,14 @@ class LazyAttributes(dict[str, Any]):
             prop: the property.
             value: that of the entity.
         """
-        value = prop.validate(value_for(prop, value, self.is_projection()))
+        is_projection = self._is_projection
+        if is_projection is None:
+            is_projection = self.is_projection()
+        if value is ABSENT or is_projection:
+            value = value_for(prop, value, is_projection)
+        else:
+            value = prop.make_value_from_datastore(value)
+        value = prop.validate(value)
         name = prop._attr_name()
         if isinstance(prop, db.ReferenceProperty):
             resolved = None if value is None or isinstance(value, db.Key) else value

@@ -8,7 +8,8 @@ from typing import Any
 from lazyentity.patches.appengine.db.attributes import LazyAttributes
 
 _getattribute = object.__getattribute__
-_stored = dict.__getitem__
+_found = dict.get
+_ABSENT = object()
 
 
 def model_getattr(_original: None, _is_active: Callable[[], bool]) -> Callable[[Any, str], Any]:
@@ -16,8 +17,12 @@ def model_getattr(_original: None, _is_active: Callable[[], bool]) -> Callable[[
 
     def __getattr__(self: Any, name: str) -> Any:  # noqa: N807  # its name
         attributes = _getattribute(self, "__dict__")
-        if type(attributes) is LazyAttributes and attributes.has(name):
-            return _stored(attributes, name)
+        if type(attributes) is LazyAttributes:
+            attributes.load(name)
+            # Another thread may have made it, and all others.
+            value = _found(attributes, name, _ABSENT)
+            if value is not _ABSENT:
+                return value
         # This raises the error that there was.
         kind: Any = type(self)
         return kind.__getattribute__(self, name)
@@ -32,8 +37,11 @@ def expando_getattr(
 
     def __getattr__(self: Any, key: str) -> Any:  # noqa: N807  # its name
         attributes = _getattribute(self, "__dict__")
-        if type(attributes) is LazyAttributes and attributes.has(key):
-            return _stored(attributes, key)
+        if type(attributes) is LazyAttributes:
+            attributes.load(key)
+            value = _found(attributes, key, _ABSENT)
+            if value is not _ABSENT:
+                return value
         return original(self, key)
 
     return __getattr__
