@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import lazyentity
 from lazyentity.codec.counts import Counts, Named
 from lazyentity.codec.sites import Site
 from lazyentity.codec.tallies import Line
@@ -130,8 +131,8 @@ class Report:
     @classmethod
     def of(cls, counted: Snapshot) -> Report:
         """Make the report of what was counted between two moments."""
-        from lazyentity._backend import backend
-
+        # As a public name: an application that never imported the client gets it patched first.
+        backend = lazyentity.backend
         costs = measure()
         kinds = _kinds(counted, costs)
         entities = sum(kind.entities for kind in kinds)

@@ -50,6 +50,13 @@ def test_tables_on_the_standard_error_output() -> None:
     assert "Received, by kind" in errors
 
 
+def test_a_program_that_does_not_import_the_client() -> None:
+    finished = run("-c", "import lazyentity.auto", LAZYENTITY_PROFILE="1")
+    assert finished.returncode == 0
+    assert "no entities were received" in finished.stderr
+    assert "Warning" not in finished.stderr
+
+
 def test_off() -> None:
     assert _profile("off") == ("", "")
 
