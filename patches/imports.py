@@ -79,21 +79,19 @@ class WhenImported:
 def _found(module: str) -> ModuleSpec | None:
     """Return the spec of a module; None, or an error of the import system, if there is none.
 
-    Importing the packages around it can take seconds: they are imported only if the module is not
-    where their folders say.
+    The packages around it are not imported if they have code, which can take seconds. Namespace
+    packages are, as the import system does it: other threads may be importing from them.
     """
     name, *inner = module.split(".")
     spec = importlib.util.find_spec(name)
     for part in inner:
-        if spec is None or spec.submodule_search_locations is None:
-            break
+        folders = spec.submodule_search_locations if spec else None
+        if spec is None or folders is None:
+            return None
         name = f"{name}.{part}"
-        try:
-            spec = _found_in(name, spec.submodule_search_locations)
-        except KeyError:
-            # The folders of a namespace package in another one are known once that is imported.
-            spec = None
-    return spec if spec is not None and name == module else importlib.util.find_spec(module)
+        has_code = spec.origin is not None
+        spec = _found_in(name, folders) if has_code else importlib.util.find_spec(name)
+    return spec
 
 
 def _found_in(name: str, folders: Sequence[str]) -> ModuleSpec | None:
