@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from lazyentity._progress import progress_bar
 from lazyentity.bench import beside, own_entities, run
 from lazyentity.bench.cases import synthetic
 from lazyentity.bench.failures import Failure, Interrupted
@@ -55,17 +55,9 @@ def _measure(chosen: Sequence[run.Step]) -> tuple[list[run.Part], bool]:
     Raises:
         KeyboardInterrupt: the user interrupted the first one.
     """
-    console = Console(stderr=True)
     announced: set[str] = set()
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=console,
-        disable=not console.is_terminal,
-        transient=True,
-    ) as progress:
+    with progress_bar() as progress:
+        console = progress.console
         task = progress.add_task("starting", total=len(chosen))
 
         def show(section: str) -> None:

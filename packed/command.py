@@ -11,10 +11,9 @@ import click
 from google.api_core.exceptions import GoogleAPICallError
 from google.auth.exceptions import GoogleAuthError
 from google.cloud import datastore
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 import lazyentity
+from lazyentity._progress import progress_bar
 from lazyentity.packed.format import COMPRESS_FROM
 from lazyentity.packed.migration import Migration, Report, count_of
 
@@ -99,16 +98,7 @@ def _cursor(text: str | None) -> bytes | None:
 
 
 def _show_progress(migration: Migration, report: Report, cursor: bytes | None, total: int) -> None:
-    console = Console(stderr=True)
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=console,
-        disable=not console.is_terminal,
-        transient=True,
-    ) as progress:
+    with progress_bar() as progress:
         # How many come before a cursor is not known.
         task = progress.add_task(migration.kind, total=None if cursor else total)
         for state in migration.run(report, cursor):

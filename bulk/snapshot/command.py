@@ -13,9 +13,9 @@ from google.auth.exceptions import GoogleAuthError
 from google.cloud import datastore
 from google.cloud.datastore.query import Query
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from lazyentity._progress import progress_bar
 from lazyentity.snapshot.errors import SnapshotError
 from lazyentity.snapshot.snapshots import Snapshot, Source
 
@@ -141,15 +141,6 @@ def _failures() -> Iterator[None]:
 @contextlib.contextmanager
 def _progress(text: str, total: int | None) -> Iterator[Callable[[int], Any]]:
     """Show a progress bar on a terminal; gives the function that sets how far it is."""
-    console = Console(stderr=True)
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=console,
-        disable=not console.is_terminal,
-        transient=True,
-    ) as progress:
+    with progress_bar() as progress:
         task = progress.add_task(text, total=total)
         yield lambda number: progress.update(task, completed=number)
