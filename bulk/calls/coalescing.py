@@ -49,8 +49,8 @@ class Coalesced:
         self._gathering: dict[bool, _Batch] = {}
 
     def __getattr__(self, name: str) -> Any:
-        if name == "_client":
-            # Of a copy that is being made, and has no client yet.
+        if name == "_client" or name.startswith("__"):
+            # Of a copy that is being made: it has no client yet, and clients refuse to be copied.
             raise AttributeError(name)
         return getattr(self._client, name)
 
