@@ -158,7 +158,7 @@ def _list_case(read: str) -> AppCase:
 def measure(case: AppCase, budget: Budget) -> Conversion:
     """Time ``case`` by the CPU time of the process, which answers the RPCs itself.
 
-    What the last timed round has read is compared.
+    The results of the last timed round are compared.
 
     Raises:
         verify.OutputMismatch: the sides differ.

@@ -54,7 +54,7 @@ def _key(number: int) -> Key:
 
 
 def _plain(value: Any) -> Any:
-    # What orjson does not write by itself.
+    # orjson does not write these by itself.
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     raise TypeError(type(value).__name__)

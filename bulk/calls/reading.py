@@ -204,7 +204,7 @@ class _Stream:
                 end, self._end = self._end, StopIteration()
                 raise end or StopIteration
             chunk, answer = self._window.take()
-            # What can be asked for ahead is asked for before the caller works on these.
+            # Further requests are sent before the caller works on these.
             self._fill()
             self._count += len(answer.entities)
             if answer.errors:

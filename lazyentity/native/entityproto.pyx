@@ -7,6 +7,9 @@ the :class:`~lazyentity.native.shapes.Shape` that it most likely has, as in
 
 The scanner knows the encoding that protobuf writes: fields in the order of their numbers. Anything else
 has no index; protobuf has to write it again.
+
+The module is longer than others: its scanner and its index share the layout of the entries, which nothing
+else may know.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
