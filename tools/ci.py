@@ -1,18 +1,18 @@
 """Everything that has to hold before a change is merged, as steps: see :mod:`tools.steps`.
 
 The environment of the README's two commands is made first, as these make it, with pip. Then the two
-commands are run. Beside the benchmark, of which the outputs count here and not the figures, the
-other environments are made with uv. Beside the tests, which leave a core free at times, the
-emulator and Prism are built at a lower priority. The rest follows, as many steps at a time as there
-are cores, each with its tests in one process.
+commands are run. Beside the environment and the benchmark, of which the outputs count here and not
+the figures, the other environments are made with uv. Beside the tests, which leave a core free at
+times, the emulator and Prism are built at a lower priority. The rest follows, as many steps at a
+time as there are cores, each with its tests in one process.
 
-Every test of the library runs
+Every test of the library runs on each Python, with the newest requirements and with the lowest
+ones, and with each backend. Python, requirements and backend are not combined in all ways:
 
-- on each Python: with the newest requirements, but on the oldest Python with the lowest ones, and
-  there with the newest ones if it needs what the lowest ones leave out: clients that are extras,
-  and the libraries that have adapters or need none;
-- with the newest requirements and with the lowest ones;
-- with each backend, on the current Python.
+- The current Python has the newest requirements and the native backend, and so has the newest.
+- On the oldest Python requirements are the lowest. There the newest ones serve the tests of what
+  the lowest ones leave out: the libraries that have adapters or need none.
+- On :data:`PURE_PYTHON` the backend is the pure one, but for the tests of native implementations.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from tools.clients import apart, clients, extras, package_of
@@ -27,9 +28,12 @@ from tools.steps import Runner, Step
 
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
 CURRENT = "{}.{}".format(*sys.version_info)
+OLDEST, NEWEST = PYTHONS[0], PYTHONS[-1]
+PURE_PYTHON = "3.12"
 UV = "build/uv/bin/uv"
 OTHER_ENVIRONMENTS = "environments of other Pythons"
 LOWEST_ENVIRONMENTS = "environments with the lowest requirements"
+APART_ENVIRONMENTS = "environments of clients apart"
 ALL_CORES = 1_000
 PURE = {"LAZYENTITY_BACKEND": "pure"}
 
@@ -51,7 +55,6 @@ ON_ANOTHER_PYTHON = (
 # The lowest requirements are without the extras that these need; the oldest Python has both.
 OF_THE_EXTRAS = (
     "tests/adapters",
-    *(f"tests/patches/{package_of(extra)}" for extra in extras() if extra not in apart()),
     *map(str, sorted(Path("tests/entity").glob("test_consumers*.py"))),
     *map(str, sorted(Path("tests/patches").glob("test_*.py"))),
     "tests/patches/datastore/test_eager_mode.py",
@@ -74,6 +77,17 @@ def interpreter(version: str) -> str | None:
     return str(max(found)[1]) if found else None
 
 
+def environment(version: str, pythons: Mapping[str, str], client: str = "") -> str:
+    """Return the folder of the environment of a Python; the current one stands for one not found.
+
+    Args:
+        version: of Python.
+        pythons: the interpreter of each other Python version.
+        client: with an environment of its own.
+    """
+    return "-".join(filter(None, (".venv", client, version if version in pythons else "")))
+
+
 def make(target: str, python: str = sys.executable, **variables: str) -> list[str]:
     """Return the command that makes a target with the variables of the Makefile."""
     assignments = (f"{name}={value}" for name, value in variables.items())
@@ -90,8 +104,8 @@ def shell(*lines: str) -> list[str]:
     return ["sh", "-exc", "\n".join(lines)]
 
 
-def environment_steps(pythons: dict[str, str]) -> list[Step]:
-    """Return the steps that make the environments with the newest requirements.
+def environment_steps(pythons: Mapping[str, str]) -> list[Step]:
+    """Return the steps that make the environments of all clients that go together.
 
     Args:
         pythons: the interpreter of each other Python version.
@@ -109,18 +123,22 @@ def environment_steps(pythons: dict[str, str]) -> list[Step]:
                 ),
             ),
         ),
+        Step(
+            LOWEST_ENVIRONMENTS,
+            shell(*lowest_environments(pythons)),
+            needs=("the environment", OTHER_ENVIRONMENTS),
+        ),
     ]
 
 
-def lowest_environments() -> list[str]:
+def lowest_environments(pythons: Mapping[str, str]) -> list[str]:
     """Return the commands that make the environments with the lowest requirements."""
     lowest = '"REQUIRE=$(.venv/bin/python tools/lowest.py{})"'
-    oldest = interpreter(PYTHONS[0]) or sys.executable
-    made = f"make venv UV={UV}"
+    made = f"make venv UV={UV} PYTHON={pythons.get(OLDEST, sys.executable)}"
     return [
-        f"{made} PYTHON={oldest} VENV=.venv-lowest EXTRAS=bench,test {lowest.format('')}",
+        f"{made} VENV=.venv-lowest EXTRAS=bench,test {lowest.format('')}",
         *(
-            f"{made} PYTHON={sys.executable} VENV=.venv-lowest-{extra} "
+            f"{made} VENV=.venv-lowest-{extra} "
             + (f"EXTRAS=bench,test,{extra} " if extra in apart() else "")
             + lowest.format(f" {extra}")
             for extra in extras()
@@ -128,7 +146,18 @@ def lowest_environments() -> list[str]:
     ]
 
 
-def first_steps() -> list[Step]:
+def apart_environments(pythons: Mapping[str, str]) -> list[str]:
+    """Return the commands that make the environments of clients apart, on other Pythons."""
+    return [
+        f"make venv UV={UV} PYTHON={pythons[version]} VENV={environment(version, pythons, client)} "
+        f"EXTRAS=bench,test,{client}"
+        for client in apart()
+        for version in (PURE_PYTHON, NEWEST)
+        if version in pythons
+    ]
+
+
+def first_steps(pythons: Mapping[str, str]) -> list[Step]:
     """Return the commands of the README, and beside the second what later steps need."""
     native = ".venv/bin/python tools/assert_native.py"
     distributions = [client.distribution for client in clients() if not client.own_environment]
@@ -138,13 +167,14 @@ def first_steps() -> list[Step]:
     )
     return [
         Step("make bench", make("bench"), needs=("the environment",)),
-        Step(
-            LOWEST_ENVIRONMENTS,
-            shell(*lowest_environments()),
-            needs=("the environment", OTHER_ENVIRONMENTS),
-        ),
         Step("the emulator is built", make("emulator"), needs=("make bench",), cores=0),
         Step("Prism is built", make("prism"), needs=("make bench",), cores=0),
+        Step(
+            APART_ENVIRONMENTS,
+            shell(*apart_environments(pythons)),
+            needs=("make bench", LOWEST_ENVIRONMENTS),
+            cores=0,
+        ),
         Step(
             "make test",
             make("test", PYTEST_ARGS=" ".join(DURATIONS)),
@@ -159,7 +189,7 @@ def first_steps() -> list[Step]:
     ]
 
 
-def other_steps(pythons: dict[str, str]) -> list[Step]:
+def other_steps(pythons: Mapping[str, str]) -> list[Step]:
     """Return the steps after ``make test``; those that take long are first.
 
     Args:
@@ -169,20 +199,34 @@ def other_steps(pythons: dict[str, str]) -> list[Step]:
     # Packaging copies the checkout, while nothing else may write to it.
     packed = ("the packaging tests",)
     return [
-        Step("the packaging tests", pytest("-m", "slow", "tests/packaging"), needs=tested),
+        Step(
+            "the packaging tests",
+            pytest("-m", "slow", "tests/packaging"),
+            needs=(*tested, APART_ENVIRONMENTS),
+        ),
+        Step(
+            f"the pure backend, on Python {PURE_PYTHON}",
+            pytest(
+                "--after-native",
+                *ON_OTHER_REQUIREMENTS,
+                environment=environment(PURE_PYTHON, pythons),
+            ),
+            needs=tested,
+            environment=PURE,
+        ),
         *(
             Step(
                 f"Python {version}",
-                pytest(
-                    *(OF_THE_EXTRAS if version == PYTHONS[0] else ()),
-                    *ON_ANOTHER_PYTHON,
-                    environment=f".venv-{version}",
-                ),
+                pytest(*arguments, *ON_ANOTHER_PYTHON, environment=f".venv-{version}"),
                 needs=tested,
             )
-            for version in reversed(pythons)
+            for version, arguments in (
+                (NEWEST, ()),
+                (PURE_PYTHON, ("--after-pure",)),
+                (OLDEST, OF_THE_EXTRAS),
+            )
+            if version in pythons
         ),
-        Step("the pure backend", pytest("--after-native"), needs=tested, environment=PURE),
         Step(
             "the lowest of everything required",
             pytest(*ON_OTHER_REQUIREMENTS, environment=".venv-lowest"),
@@ -207,7 +251,7 @@ def other_steps(pythons: dict[str, str]) -> list[Step]:
             )
             for extra in extras()
         ),
-        *(step for name in apart() for step in own_environment_steps(name)),
+        *(step for name in apart() for step in own_environment_steps(name, pythons)),
         Step("the cases under pytest-benchmark", pytest("bench", *QUICK_BENCHMARK), needs=tested),
         Step("the adapters on the lowest of it", make("test-adapters-lowest", UV=UV), needs=packed),
         Step("the cache servers", make("test-caches"), needs=tested),
@@ -231,27 +275,33 @@ def own_environment(client: str) -> str:
     return f"{client} in its own environment"
 
 
-def own_environment_steps(client: str) -> list[Step]:
-    """Return the tests of a client whose requirements exclude those of the other clients."""
+def own_environment_steps(client: str, pythons: Mapping[str, str]) -> list[Step]:
+    """Return the tests of a client whose requirements exclude those of the other clients.
+
+    Args:
+        client: its name.
+        pythons: the interpreter of each other Python version.
+    """
     name = own_environment(client)
-    arguments = " ".join(DURATIONS)
+    tests = f"tests/patches/{package_of(client)}"
     # Making the environment writes to the checkout.
     packed = ("the packaging tests",)
     return [
         Step(
             name,
-            make("test-client", CLIENT=client, UV=UV, PYTEST_ARGS=arguments),
+            make("test-client", CLIENT=client, UV=UV, PYTEST_ARGS=" ".join(DURATIONS)),
             needs=packed,
         ),
         Step(
-            f"{name}, pure",
-            pytest(
-                f"tests/patches/{package_of(client)}",
-                "--after-native",
-                environment=f".venv-{client}",
-            ),
-            needs=(name,),
+            f"{name}, pure, on Python {PURE_PYTHON}",
+            pytest(tests, "--after-native", environment=environment(PURE_PYTHON, pythons, client)),
+            needs=(name, APART_ENVIRONMENTS),
             environment=PURE,
+        ),
+        Step(
+            f"{name}, on Python {NEWEST}",
+            pytest(tests, environment=environment(NEWEST, pythons, client)),
+            needs=(name, APART_ENVIRONMENTS),
         ),
     ]
 
@@ -292,7 +342,7 @@ def main() -> None:
         "UV_DEFAULT_INDEX", os.environ.get("PIP_INDEX_URL", "https://pypi.org/simple")
     )
     runner = Runner(os.cpu_count() or 1)
-    runner.run([*environment_steps(pythons), *first_steps(), *other_steps(pythons)])
+    runner.run([*environment_steps(pythons), *first_steps(pythons), *other_steps(pythons)])
     print(runner.summary())
     print(f"\npassed on Python {', '.join([CURRENT, *pythons])}, and on the lowest requirements")
 
