@@ -14,19 +14,18 @@ from types import ModuleType
 import pytest
 
 from lazyentity.patches import registry
-from lazyentity.patches.clients import CLIENTS
 
 all_modules = registry.loaded_modules
 
 _LIBRARIES = tuple(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib"))
-# Packages of clients, like ``google.cloud``.
-_OF_CLIENTS = {tuple(client.waits_for_import.split(".")[:2]) for client in CLIENTS.values()}
+# The namespace packages of clients.
+_OF_CLIENTS = ("google.cloud.", "google.appengine.")
 _looked_into: dict[str, bool] = {}
 
 
 def _is_looked_into(name: str, module: ModuleType) -> bool:
     """Return whether a module is of a client, or of no library."""
-    if tuple(name.split(".")[:2]) in _OF_CLIENTS:
+    if name.startswith(_OF_CLIENTS):
         return True
     spec = getattr(module, "__spec__", None)
     origin = getattr(spec, "origin", None) or ""
