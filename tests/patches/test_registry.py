@@ -17,10 +17,8 @@ from google.cloud.datastore import query as query_module
 from google.cloud.datastore_v1.services.datastore.async_client import DatastoreAsyncClient
 
 import lazyentity
-from lazyentity.patches import registry
 from lazyentity.patches.registry import Patch, Seam
 from tests.patches.seams import ORIGINALS, standing
-from tests.support import references
 
 SEAMS = [
     (helpers, "entity_from_protobuf"),
@@ -190,9 +188,9 @@ def test_what_was_put_around_keys_and_batches_before_is_called(
     assert patched == by_stock
 
 
-def test_patching_warns_of_nothing_here(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("searched_modules")
+def test_patching_warns_of_nothing_here() -> None:
     """No module that is loaded here is reported as patched too late."""
-    monkeypatch.setattr(registry, "loaded_modules", references.all_modules)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         lazyentity.patch()

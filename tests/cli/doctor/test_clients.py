@@ -180,6 +180,7 @@ def test_a_conversion_replaced_after_patch(monkeypatch: pytest.MonkeyPatch) -> N
         assert f"was replaced by {__name__}.replacement" in text
 
 
+@pytest.mark.usefixtures("searched_modules")
 @pytest.mark.filterwarnings("ignore:lazyentity. patched too late")
 def test_old_references(monkeypatch: pytest.MonkeyPatch) -> None:
     """A module that imported the conversion before patch()."""
@@ -192,6 +193,7 @@ def test_old_references(monkeypatch: pytest.MonkeyPatch) -> None:
     assert others() == [("problem", f"{text}entities with it")]
 
 
+@pytest.mark.usefixtures("searched_modules")
 @pytest.mark.filterwarnings("ignore:lazyentity. patched too late")
 def test_old_references_of_adapters(monkeypatch: pytest.MonkeyPatch) -> None:
     """A module that imported a function of a library with an adapter before patch()."""

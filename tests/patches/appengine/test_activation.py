@@ -107,6 +107,7 @@ def test_a_conversion_replaced_before_stays_in_charge(monkeypatch: pytest.Monkey
         lazyentity.unpatch("appengine")
 
 
+@pytest.mark.usefixtures("searched_modules")
 def test_modules_that_hold_the_conversion_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     module: Any = ModuleType("holder")
     module.from_pb = datastore.Entity._FromPb
