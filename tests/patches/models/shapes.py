@@ -6,16 +6,18 @@ and importable from a module of the library's tests until the next one is.
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from tests.patches.models.sorts import Sort, strip
-from tests.patches.models.values import Values, optional
+from tests.patches.models.values import Values, few, optional, present
 
 KIND = "Generated"
 MOST_PROPERTIES = 6
@@ -28,7 +30,7 @@ _OPTIONS: dict[str, Any] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Library:
     """A library of models, and of what its classes and entities are made.
 
@@ -51,6 +53,12 @@ class Library:
     serialised: Callable[[Any], bytes]
     refuses: tuple[type[Exception], ...]
     without_properties: Callable[[str], bytes]
+
+    @cached_property
+    def choices(self) -> SearchStrategy[list[str]]:
+        """Names of different kinds of properties."""
+        names = st.sampled_from(sorted(self.sorts))
+        return st.lists(names, min_size=1, max_size=MOST_PROPERTIES, unique=True)
 
     def define(self, name: str, base: Any, namespace: dict[str, Any]) -> Any:
         """Define a class in the module."""
@@ -85,13 +93,18 @@ class Stored:
     raw: bytes
 
 
+@functools.cache
+def _stored_names(prefix: str, ordinal: int) -> SearchStrategy[str | None]:
+    """Names that a property may be stored by; None is for its name in the code."""
+    # Also names that another property has in the code.
+    return st.sampled_from([None, None, f"s{prefix}{ordinal}", f"{prefix}{ordinal + 1}"])
+
+
 def _properties(
     draw: DrawFn, library: Library, prefix: str, values: dict[str, Values]
 ) -> Iterator[tuple[str, Any]]:
     taken: set[str] = set()
-    names = st.sampled_from(sorted(library.sorts))
-    sorts = draw(st.lists(names, min_size=1, max_size=MOST_PROPERTIES, unique=True))
-    for ordinal, name in enumerate(sorts):
+    for ordinal, name in enumerate(draw(library.choices)):
         sort = library.sorts[name]
         options = {
             option: _OPTIONS[option]
@@ -101,10 +114,7 @@ def _properties(
         if "repeated" in options:
             options.pop("required", None)
         code_name = f"{prefix}{ordinal}"
-        # Also names that another property has in the code.
-        stored = draw(
-            st.sampled_from([None, None, f"s{prefix}{ordinal}", f"{prefix}{ordinal + 1}"])
-        )
+        stored = draw(_stored_names(prefix, ordinal))
         if stored is not None and stored not in taken:
             options["name"] = stored
         elif code_name in taken:
@@ -115,8 +125,7 @@ def _properties(
             # The library does not have this combination.
             prop = sort.make(name=options.get("name"))
         if sort.writable:
-            one = sort.values
-            values[code_name] = st.lists(one, max_size=3) if prop._repeated else optional(one)
+            values[code_name] = (few if prop._repeated else optional)(sort.values)
         taken.add(options.get("name", code_name))
         yield code_name, prop
 
@@ -127,11 +136,15 @@ def _class(
     return library.define(name, base, dict(_properties(draw, library, prefix, values)))
 
 
+_BASES = st.sampled_from(["model", "model", "model", "poly", "expando"])
+
+
+@functools.cache
 @st.composite
 def _shapes(draw: DrawFn, library: Library) -> Shape:
     """Model classes: of plain models, of hierarchies and of expandos."""
     values: dict[str, Values] = {}
-    match draw(st.sampled_from(["model", "model", "model", "poly", "expando"])):
+    match draw(_BASES):
         case "poly":
             base = _class(draw, library, KIND, library.polymodel.PolyModel, "r", values)
             of_base = dict(values)
@@ -141,7 +154,7 @@ def _shapes(draw: DrawFn, library: Library) -> Shape:
         case "expando":
             defined = _class(draw, library, KIND, library.model.Expando, "p", values)
             dynamic = library.dynamic
-            values |= {"dynamic": dynamic, "dynamics": st.lists(dynamic, max_size=2)}
+            values |= {"dynamic": dynamic, "dynamics": few(dynamic, 2)}
         case _:
             defined = _class(draw, library, KIND, library.model.Model, "p", values)
     return Shape(defined, values)
@@ -152,11 +165,11 @@ def _instance(draw: DrawFn, shape: Shape) -> Any:
     for name, values in shape.values.items():
         required = name in shape.names and getattr(shape.model_class, name)._required
         if required or draw(st.booleans()):
-            value = draw(values.filter(lambda value: value is not None) if required else values)
-            setattr(instance, name, value)
+            setattr(instance, name, draw(present(values) if required else values))
     return instance
 
 
+@functools.cache
 @st.composite
 def stored_entities(draw: DrawFn, library: Library) -> Stored:
     """An entity that the library has stored."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import zlib
 from typing import Any
 
@@ -26,9 +27,23 @@ JSON = st.sampled_from([None, True, 1, "text", [], [1, [None]], {"a": {"b": 1.5}
 PICKLED = st.sampled_from([None, 1, "text", (1, b"2"), {1: {2}}, WHEN])
 
 
+# Cached, as hypothesis looks at every new strategy before it draws from it.
+@functools.cache
 def optional(values: Values) -> Values:
     """Return the values, and None."""
     return st.one_of(values, st.none())
+
+
+@functools.cache
+def few(values: Values, most: int = 3) -> Values:
+    """Return lists of the values."""
+    return st.lists(values, max_size=most)
+
+
+@functools.cache
+def present(values: Values) -> Values:
+    """Return the values that are not None."""
+    return values.filter(lambda value: value is not None)
 
 
 def keys_of(key_type: Any) -> Values:
