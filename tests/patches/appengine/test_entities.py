@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import sys
 from collections.abc import Callable
 from functools import partial
 from operator import getitem
@@ -200,8 +201,9 @@ def test_errors_name_key_and_property(index_type: Any) -> None:
     with pytest.raises(datastore_errors.Error, match=r"corrupt|converting") as caught:
         entity["bad"]
     told = "\n".join([str(caught.value), *getattr(caught.value, "__notes__", [])])
-    assert "'bad'" in told
-    assert "Kind" in told or not hasattr(caught.value, "__notes__")
+    assert "bad" in told
+    # Python 3.10 has no notes.
+    assert ("'bad'" in told and "Kind" in told) or sys.version_info < (3, 11)
     assert entity["good"] == 7
     with pytest.raises(datastore_errors.Error):
         entity.items()
