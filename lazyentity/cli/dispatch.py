@@ -55,14 +55,45 @@ def run(command: Callable[[], int | None], program: str) -> int:
         with _broken_pipes():
             status = command()
             # Here, because the interpreter would print the error of a closed pipe at its end.
-            sys.stdout.flush()
+            flush()
             return status or 0
     except Failure as failure:
-        sys.stderr.write(f"{program}: {failure}\n")
-        return failure.status
+        return _ended(program, str(failure), failure.status)
     except KeyboardInterrupt:
-        sys.stderr.write(f"{program}: interrupted\n")
-        return 128 + signal.SIGINT
+        return _ended(program, "interrupted", 128 + signal.SIGINT)
+
+
+def flush() -> None:
+    """Write the output that is buffered, as far as the process has an output."""
+    for stream in (sys.stdout, sys.stderr):
+        # None, if its file was closed before the interpreter started.
+        if stream is not None:
+            stream.flush()
+
+
+def write(text: str) -> None:
+    """Write the outcome of a command to the standard output.
+
+    Raises:
+        BrokenPipeError: the reader has gone.
+        Failure: it cannot be written, as on a full disk.
+    """
+    if sys.stdout is None:
+        raise Failure("cannot write the output: the standard output is closed")
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        _discard_output()
+        raise Failure(f"cannot write the output: {error.strerror}") from error
+
+
+def _ended(program: str, sentence: str, status: int) -> int:
+    if sys.stderr is not None:
+        sys.stderr.write(f"{program}: {sentence}\n")
+    return status
 
 
 @contextlib.contextmanager
@@ -75,9 +106,13 @@ def _broken_pipes() -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
+        _discard_output()
         raise SystemExit(1) from None
+
+
+def _discard_output() -> None:
+    """Let the interpreter flush at its end, without another error, what could not be written."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

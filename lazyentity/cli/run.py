@@ -87,7 +87,7 @@ def _parsed(
     target: list[str] = given.target
     if target[:1] == ["--"]:
         target = target[1:]
-    if not target:
+    if not target or not target[0]:
         parser.error("there is nothing to run")
     return given, target
 
@@ -130,8 +130,7 @@ def start(command: list[str], profile: bool) -> int:
     try:
         if sys.platform == "win32":
             return subprocess.call(command, env=environment(profile))  # noqa: S603  # its purpose
-        sys.stdout.flush()
-        sys.stderr.flush()
+        dispatch.flush()
         # Python ignores it, and the command would inherit that.
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         os.execvpe(command[0], command, environment(profile))  # noqa: S606  # no shell: its purpose

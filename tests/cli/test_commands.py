@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
+import io
 import os
 import sys
 from types import ModuleType
@@ -176,3 +178,43 @@ def test_the_reader_of_the_output_is_gone(
         dispatch.main(["made"])
     assert replaced == [1]
     assert capsys.readouterr().err == ""
+
+
+class Full(io.StringIO):
+    """The output on a full disk."""
+
+    def flush(self) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def fileno(self) -> int:
+        return 1
+
+
+@pytest.mark.parametrize(
+    ("output", "reason"),
+    [(None, "the standard output is closed"), (Full(), "No space left on device")],
+)
+def test_an_output_that_cannot_be_written(
+    output: Full | None,
+    reason: str,
+    command: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(os, "dup2", lambda *_: None)
+    monkeypatch.setattr(sys, "stdout", output)
+    vars(command)["main"] = lambda *_: dispatch.write("the outcome\n")
+    assert dispatch.main(["made"]) == 1
+    assert capsys.readouterr().err == (
+        f"python -m lazyentity made: cannot write the output: {reason}\n"
+    )
+
+
+def test_no_output_at_all(command: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A daemon may start a command with neither output; only the status is left."""
+    monkeypatch.setattr(sys, "stdout", None)
+    monkeypatch.setattr(sys, "stderr", None)
+    vars(command)["main"] = lambda *_: 3
+    assert dispatch.main(["made"]) == 3
+    vars(command)["main"] = raising(Failure("it is so", status=7))
+    assert dispatch.main(["made"]) == 7

@@ -219,6 +219,7 @@ class TestMistakes:
             (["--profile"], "there is nothing to run"),
             (["-m"], "there is nothing to run"),
             (["--"], "there is nothing to run"),
+            ([""], "there is nothing to run"),
             (["--profil", "app.py"], "unrecognized arguments: --profil"),
         ],
     )

@@ -7,8 +7,11 @@ import contextlib
 import importlib
 import shutil
 import sys
+import traceback
+from collections.abc import Iterator
 from pathlib import Path
 
+from lazyentity.cli import dispatch
 from lazyentity.cli.doctor import report
 from lazyentity.cli.failures import Failure
 
@@ -39,10 +42,10 @@ def main(arguments: list[str], program: str) -> int:
         _import(given.app)
     sections = report.examine(has_application=given.app is not None)
     if given.json:
-        sys.stdout.write(report.as_json(sections, given.app))
+        dispatch.write(report.as_json(sections, given.app))
     else:
         width = min(_WIDTH, shutil.get_terminal_size().columns)
-        sys.stdout.write(report.as_text(sections, width))
+        dispatch.write(report.as_text(sections, width))
     return 1 if report.problems(sections) else 0
 
 
@@ -58,10 +61,39 @@ def _import(application: str) -> None:
     module = application.partition(":")[0]
     if Path(module).suffix == ".py" and Path(module).exists():
         raise Failure(f"--app takes the name of a module, not a file: --app {Path(module).stem}", 2)
+    if not all(map(str.isidentifier, module.split("."))):
+        raise Failure(f"--app takes the name of a module, as package.module; {module!r} is none", 2)
     try:
-        with contextlib.redirect_stdout(sys.stderr):
+        with contextlib.redirect_stdout(sys.stderr), _no_arguments():
             importlib.import_module(module)
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        # Some libraries raise other exceptions than those of Python's hierarchy of errors.
+        text = " ".join(str(error).split())
         raise Failure(
-            f"the application {module!r} cannot be imported: {type(error).__name__}: {error}"
+            f"the application {module!r} cannot be imported{_where(error)}: "
+            f"{type(error).__name__}{text and ': '}{text}"
         ) from error
+
+
+@contextlib.contextmanager
+def _no_arguments() -> Iterator[None]:
+    """Hide the arguments of the doctor from an application that parses its own."""
+    given = sys.argv
+    sys.argv = given[:1]
+    try:
+        yield
+    finally:
+        sys.argv = given
+
+
+def _where(error: BaseException) -> str:
+    """Return the line that raised an error; the empty string if it is one of the import system."""
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith("<frozen ") and frame.filename != __file__
+    ]
+    # The first is that of importlib.
+    return f", see {frames[-1].filename}:{frames[-1].lineno}" if len(frames) > 1 else ""

@@ -88,6 +88,13 @@ class TestApplication:
         (tmp_path / "made_application.py").write_text("print('from the application')\n")
         (tmp_path / "made_end.py").write_text("raise SystemExit(3)\n")
         (tmp_path / "made_mistake.py").write_text("import lazyentity.missing\n")
+        (tmp_path / "made_lines.py").write_text("raise RuntimeError('one\\ntwo')\n")
+        (tmp_path / "made_exit.py").write_text(
+            "class Exit(BaseException):\n    pass\n\n\nraise Exit\n"
+        )
+        (tmp_path / "made_parser.py").write_text(
+            "import argparse\n\nargparse.ArgumentParser().parse_args()\n"
+        )
 
     @pytest.mark.parametrize("name", ["made_application", "made_application:app"])
     def test_its_output_is_not_that_of_the_doctor(
@@ -105,7 +112,10 @@ class TestApplication:
             ("made_typo", "ModuleNotFoundError: No module named 'made_typo'", 1),
             ("made_end", "SystemExit: 3", 1),
             ("made_mistake", "ModuleNotFoundError: No module named 'lazyentity.missing'", 1),
-            ("", "ValueError: Empty module name", 1),
+            ("made_lines", "made_lines.py:1: RuntimeError: one two", 1),
+            ("made_exit", "made_exit.py:5: Exit", 1),
+            ("", "takes the name of a module, as package.module; '' is none", 2),
+            (".made", "takes the name of a module, as package.module; '.made' is none", 2),
             ("made_end.py", "takes the name of a module, not a file: --app made_end", 2),
         ],
     )
@@ -118,6 +128,13 @@ class TestApplication:
         assert printed.err.startswith("python -m lazyentity doctor: ")
         assert printed.err.endswith(f"{message}\n")
         assert printed.err.count("\n") == 1
+
+    def test_it_sees_no_arguments_of_the_doctor(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """An application may parse its own when it is imported."""
+        monkeypatch.setattr(sys, "argv", ["doctor", "--app", "made_parser"])
+        monkeypatch.delitem(sys.modules, "made_parser", raising=False)
+        assert dispatch.main(["doctor", "--app", "made_parser"]) == 0
+        assert sys.argv == ["doctor", "--app", "made_parser"]
 
 
 # Attributes of modules and of the clients' classes, and other state, before and after.
