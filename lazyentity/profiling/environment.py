@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import atexit
 import importlib.util
+import multiprocessing.util
 import os
+import signal
 import sys
+import traceback
 import warnings
 from pathlib import Path
+from types import FrameType
 
 from lazyentity._environment import PROFILE, PROFILE_PROCESS
 from lazyentity.profiling.collection import Profile
@@ -22,10 +26,72 @@ def begin() -> None:
     The value of the variable is ``1`` for tables on the standard error output, or the path of a
     file whose name ends in ``.json`` or ``.html``. A child process, forked or started, has the
     variable, too: it writes a file of its own with its process id in the name.
+
+    ``SIGTERM`` is reported as well, unless the program handles it, and a child that
+    ``multiprocessing`` forks: both leave out what is registered with ``atexit``.
     """
     path = _path(os.environ[PROFILE].strip())
     os.environ.setdefault(PROFILE_PROCESS, str(os.getpid()))
-    atexit.register(_report, Profile().start(), path)
+    ending = _Ending(Profile().start(), path)
+    atexit.register(ending.report)
+    multiprocessing.util.register_after_fork(ending, _Ending.report_with_multiprocessing)
+    try:
+        if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            signal.signal(signal.SIGTERM, ending.terminate)
+    except ValueError:
+        # Only the main thread may; the signal ends the process as ever.
+        pass
+
+
+class _Ending:
+    """The report of this process, which is made once in each.
+
+    Args:
+        profile: to report.
+        path: of the file; None for the standard error output.
+    """
+
+    def __init__(self, profile: Profile, path: Path | None) -> None:
+        self._profile = profile
+        self._path = path
+        self._reported_by = 0
+        self._is_reporting = False
+        self._signal: int | None = None
+
+    def report(self) -> None:
+        """Report, unless this process did."""
+        if self._reported_by == os.getpid():
+            return
+        self._reported_by = os.getpid()
+        self._is_reporting = True
+        try:
+            _report(self._profile, self._path)
+        finally:
+            self._is_reporting = False
+            if self._signal is not None:
+                _end_by(self._signal)
+
+    def report_with_multiprocessing(self) -> None:
+        """Report when a child of ``multiprocessing`` has run its finalizers, the last of them."""
+        multiprocessing.util.Finalize(None, self.report, exitpriority=-sys.maxsize)
+
+    def terminate(self, number: int, _frame: FrameType | None) -> None:
+        """Report, then end by the signal, as without a profile."""
+        if self._is_reporting:
+            # A pool may terminate a child that is about to end.
+            self._signal = number
+            return
+        try:
+            self.report()
+        except Exception:  # noqa: BLE001  # whatever it is, the process has to end
+            traceback.print_exc()
+        finally:
+            _end_by(number)
+
+
+def _end_by(number: int) -> None:
+    signal.signal(number, signal.SIG_DFL)
+    signal.raise_signal(number)
 
 
 def _path(value: str) -> Path | None:

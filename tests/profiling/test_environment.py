@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 
 from tests.support.forks import run
@@ -34,13 +35,33 @@ if "fork" in sys.argv:
         sys.exit()
     os.waitpid(child, 0)
     os.waitpid(idle, 0)
+if "multiprocessing" in sys.argv:
+    import multiprocessing
+    context = multiprocessing.get_context("fork")
+    child = context.Process(target=read, args=(2,))
+    child.start()
+    child.join()
+    with context.Pool(1) as pool:
+        # At the end of the block it is terminated.
+        pool.apply(read, (4,))
+if "terminate" in sys.argv:
+    import signal
+    os.kill(os.getpid(), signal.SIGTERM)
 """
 
 
-def _profile(value: str, *arguments: str) -> tuple[str, str]:
+def _profile(value: str, *arguments: str, status: int = 0) -> tuple[str, str]:
     finished = run("-c", PROGRAM, *arguments, LAZYENTITY_PROFILE=value)
-    assert finished.returncode == 0, finished.stderr
+    assert finished.returncode == status, finished.stderr
     return finished.stdout, finished.stderr
+
+
+def _entities(folder: Path) -> dict[str, int]:
+    """Return how many entities each file in a folder counts."""
+    return {
+        path.name: sum(kind["entities"] for kind in json.loads(path.read_text())["kinds"])
+        for path in folder.iterdir()
+    }
 
 
 def test_tables_on_the_standard_error_output() -> None:
@@ -65,11 +86,24 @@ def test_files_of_all_processes(tmp_path: Path) -> None:
     """A child that received something has a file of its own."""
     path = tmp_path / "profile.json"
     assert _profile(str(path), "fork") == ("", "")
-    written = {each.name: json.loads(each.read_text()) for each in tmp_path.iterdir()}
-    assert len(written) == 2
-    entities = {name: data["kinds"][0]["entities"] for name, data in written.items()}
+    entities = _entities(tmp_path)
     assert entities.pop("profile.json") == 3
     assert list(entities.values()) == [2]
+
+
+def test_children_of_multiprocessing(tmp_path: Path) -> None:
+    """They end without the functions of ``atexit``, and those of a pool by a signal."""
+    assert _profile(str(tmp_path / "profile.json"), "multiprocessing") == ("", "")
+    entities = _entities(tmp_path)
+    assert entities.pop("profile.json") == 3
+    assert sorted(entities.values()) == [2, 4]
+
+
+def test_termination(tmp_path: Path) -> None:
+    """The report is written, and the process ends by the signal."""
+    status = -signal.SIGTERM
+    assert _profile(str(tmp_path / "profile.json"), "terminate", status=status) == ("", "")
+    assert _entities(tmp_path) == {"profile.json": 3}
 
 
 def test_a_page(tmp_path: Path) -> None:
