@@ -1,5 +1,12 @@
 """A kind, or the results of any query, kept in one file and read back as lazy entities."""
 
+try:
+    import zstandard as _zstandard  # noqa: F401  # it is needed below
+except ImportError as _error:
+    raise ImportError(
+        f"lazyentity.snapshot needs {_error.name}; install lazyentity[snapshot]", name=_error.name
+    ) from _error
+
 from lazyentity.snapshot.errors import CorruptEntity, SnapshotError
 from lazyentity.snapshot.files import Refreshed
 from lazyentity.snapshot.snapshots import Snapshot

@@ -37,7 +37,8 @@ class Counts:
         alive: how many lazy ones are still in memory.
         alive_size: the bytes of these.
         byte_seconds: the bytes of each lazy one times the seconds that it has been in memory.
-        longest: the seconds of the one that was longest in memory, of those that are gone.
+        longest: the seconds of the one that was longest in memory, of those that are gone, or the
+            mean age of those that are alive, weighted by their bytes, if that is more.
         has_no_options: whether they are in models, or of a client that ``wrap()`` does not take.
         names: the properties.
     """
@@ -61,15 +62,21 @@ def add(
     alive: int,
     alive_size: int,
     byte_seconds: float,
+    alive_byte_seconds: float,
     longest: float,
 ) -> None:
-    """Add the counts of a tally to others."""
+    """Add the counts of a tally to others.
+
+    Those in seconds are of the entities that are gone, and of those that are alive.
+    """
     counts.entities += entities
     counts.size += size
     counts.alive += alive
     counts.alive_size += alive_size
-    counts.byte_seconds += byte_seconds
-    counts.longest = max(counts.longest, longest)
+    counts.byte_seconds += byte_seconds + alive_byte_seconds
+    # The age of each one that is alive is not known.
+    mean_age = alive_byte_seconds / alive_size if alive_size else 0.0
+    counts.longest = max(counts.longest, longest, mean_age)
 
 
 def add_names(

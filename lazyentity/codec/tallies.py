@@ -126,7 +126,8 @@ class Tally:
             self._size,
             self._entities - self._gone,
             alive_size,
-            self._byte_seconds + since_born,
+            self._byte_seconds,
+            since_born,
             self._longest,
         )
         add_names(counts, received, dict(self.reads), dict(self._wholes))

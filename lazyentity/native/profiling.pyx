@@ -121,8 +121,10 @@ cdef class Tally:
 
     def add_to(self, counts):
         """As :meth:`lazyentity.codec.tallies.Tally.add_to`."""
-        cdef double held = self.byte_seconds + now() * self.alive_size - self.born
-        counting.add(counts, self.entities, self.size, self.alive, self.alive_size, held, self.longest)
+        cdef double held = now() * self.alive_size - self.born
+        counting.add(
+            counts, self.entities, self.size, self.alive, self.alive_size, self.byte_seconds, held, self.longest
+        )
         ordinals = self.shape._ordinals
         counting.add_names(
             counts,

@@ -118,6 +118,7 @@ class Profile:
         """
         if self._start is None or self._end is not None:
             raise RuntimeError("this profile does not run")
+        self._start = self._began()
         self._end = _collection.leave()
 
     def __enter__(self: _Self) -> _Self:
@@ -143,9 +144,12 @@ class Profile:
             raise RuntimeError("this profile was never started")
         if self._end is not None:
             return Report.of(self._end.since(self._start))
-        # A forked child began with an empty book.
-        start = self._start if os.getpid() == self._process else Snapshot(self._start.seconds)
-        return Report.of(_collection.now().since(start))
+        return Report.of(_collection.now().since(self._began()))
+
+    def _began(self) -> Snapshot:
+        """Return the counts at the start; a forked child began with an empty book."""
+        start = self._start or Snapshot()
+        return start if os.getpid() == self._process else Snapshot(start.seconds)
 
     def table(self) -> str:
         """Return the report as tables for a terminal.

@@ -81,9 +81,10 @@ class Whole:
 class Held:
     """The entities of one kind from one site that stayed in memory.
 
-    ``alive`` ones are still there, ``seconds`` old in the mean, weighted by their bytes.
-    ``unread_bytes`` of theirs, about, would be freed by ``detach()``. ``mean_bytes`` is how many
-    bytes there were on the average, those of entities that are gone included.
+    ``alive`` ones are still there. ``unread_bytes`` of theirs, about, would be freed by
+    ``detach()``. ``mean_bytes`` is how many bytes there were on the average, those of entities that
+    are gone included. ``longest_seconds`` is the longest time of an entity that is gone, or the
+    mean age of those that are alive, if that is more.
     """
 
     site: Site

@@ -216,8 +216,12 @@ def text(report: Report) -> str:
     Raises:
         ImportError: if rich is not installed.
     """
-    from rich.console import Console
-
+    try:
+        from rich.console import Console
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            "the tables of a profile need rich; install lazyentity[profile], or take html()"
+        ) from error
     output = io.StringIO()
     show(report, Console(file=output, width=_WIDTH))
     return output.getvalue()

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lazyentity
-from lazyentity.codec.counts import Counts, Named
+from lazyentity.codec.counts import Counts, Named, add
 from lazyentity.codec.tallies import EVERY_PROPERTY
 from lazyentity.profiling.collection import Profile
 from lazyentity.profiling.snapshot import Snapshot
@@ -157,9 +157,19 @@ def test_in_memory(backend: str) -> None:
     del entities
     gc.collect()
     assert only(profile).alive == 2, "a report does not change after its end"
+    assert only(profile).longest == counts.longest
     with lazyentity.profile() as later:
         pass
     assert not counted(later).inflows
+
+
+def test_longest_in_memory() -> None:
+    """Of entities that are gone, or the mean age of those that are alive."""
+    for gone, mean_age in ((4.0, 2.0), (1.0, 3.0)):
+        counts = Counts()
+        add(counts, 3, 30, 2, 20, 10 * gone, 20 * mean_age, gone)
+        assert counts.longest == max(gone, mean_age)
+        assert counts.byte_seconds == 10 * gone + 20 * mean_age
 
 
 def test_entities_of_before_and_after(backend: str) -> None:

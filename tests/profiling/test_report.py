@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import xml.etree.ElementTree as ET
 from typing import Any
 
@@ -72,6 +73,13 @@ def test_tables(profile: Any) -> None:
     ):
         assert part in text
     assert max(map(len, text.splitlines())) <= 110
+
+
+def test_tables_without_their_library(profile: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error names the extra."""
+    monkeypatch.setitem(sys.modules, "rich.console", None)
+    with pytest.raises(ImportError, match=r"install lazyentity\[profile\]"):
+        profile.table()
 
 
 def test_page(profile: Any) -> None:

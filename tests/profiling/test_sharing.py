@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import sys
@@ -93,16 +94,22 @@ def test_off_nothing_is_replaced() -> None:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_a_forked_child_counts_for_itself(backend: str) -> None:
+@pytest.mark.parametrize("stops", [False, True])
+def test_a_forked_child_counts_for_itself(backend: str, stops: bool) -> None:
+    """The counts of its parent, those of an outer profile too, are not its own."""
     learn(backend, FIVE)
     reading, writing = os.pipe()
-    with lazyentity.profile() as profile:
+    with lazyentity.profile(), contextlib.ExitStack() as inner:
+        Response(backend, [FIVE] * 5).entities()
+        profile = inner.enter_context(lazyentity.profile())
         Response(backend, [FIVE] * 3).entities()
         child = os.fork()
         if child == 0:
             status = 1
             try:
                 Response(backend, [FIVE] * 2).entities()
+                if stops:
+                    profile.stop()
                 (kind,) = profile.report().kinds
                 os.write(writing, str(kind.entities).encode())
                 status = 0
