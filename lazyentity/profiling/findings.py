@@ -46,8 +46,10 @@ def suggest(counts: Counts) -> Suggestion:
     usual = usually_read(counts)
     rest = [name for name, named in counts.names.items() if named.read and name not in usual]
     whole = max(named.whole for named in counts.names.values())
-    is_strict = bool(usual) and not rest and not whole
-    options = [f"prefetch={list(usual)!r}"] if usual else []
+    if not usual:
+        return _none("No property was decoded by itself for half of the entities.")
+    is_strict = not rest and not whole
+    options = [f"prefetch={list(usual)!r}"]
     if is_strict:
         reason = "No other property was read."
         options.append("strict=True")

@@ -28,7 +28,9 @@ def _with_wholes(counts: Counts, number: int) -> Counts:
         (_counts(a=10, b=10), "prefetch=['a', 'b'], strict=True", True, "No other"),
         (_counts(a=6, b=10), "prefetch=['b', 'a'], strict=True", True, "No other"),
         (_counts(a=10, b=1), "prefetch=['a']", False, "'b' was read"),
-        (_counts(a=1, b=1), "", False, "'a', 'b' were read"),
+        (_counts(a=1, b=1), "", False, "for half of the entities"),
+        (_with_wholes(_counts(a=1), 5), "", False, "for half of the entities"),
+        (_counts(a=10, b=1, c=1), "prefetch=['a']", False, "'b', 'c' were read"),
         (
             _counts(a=10, b=1, c=1, d=1, e=1, f=1),
             "prefetch=['a']",
