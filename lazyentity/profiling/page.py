@@ -19,6 +19,8 @@ from lazyentity.profiling.tables import (
 
 _WIDTH, _LABEL, _FIGURE = 560, 180, 150
 _ROW, _BAR = 26, 16
+_LONGEST = 24
+"""How many characters of a label fit."""
 _PART, _WHOLE = "#1f6f4a", "#d5dfda"
 _STOCK = "#c0392b"
 
@@ -99,12 +101,7 @@ def _charts(report: Report) -> Iterator[str]:
         yield _chart(
             "Properties decoded by code that decodes everything",
             [
-                _Bar(
-                    place(whole.site),
-                    whole.properties,
-                    most,
-                    f"{whole.properties:,}, {_short(whole.operation, 16)}",
-                )
+                _Bar(place(whole.site), whole.properties, most, f"{whole.properties:,}")
                 for whole in report.wholes[:LINES]
             ],
         )
@@ -152,8 +149,8 @@ def _bar(bar: _Bar, top: int, longest: float) -> Iterable[str]:
     yield f'<text x="{end:.1f}" y="{baseline}">{escape(bar.figure)}</text>'
 
 
-def _short(label: str, limit: int = 24) -> str:
-    return label if len(label) <= limit else "…" + label[1 - limit :]
+def _short(label: str) -> str:
+    return label if len(label) <= _LONGEST else "…" + label[1 - _LONGEST :]
 
 
 def _table(title: str, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -34,6 +34,8 @@ def share(part: float, whole: float) -> str:
 
 def duration(seconds: float) -> str:
     """Return a time in a suitable unit."""
+    if abs(seconds) < 1e-3:
+        return f"{seconds * 1e6:.0f} us"
     return f"{seconds * 1e3:.1f} ms" if abs(seconds) < 1 else f"{seconds:.1f} s"
 
 

@@ -124,6 +124,7 @@ def test_the_estimate_is_the_difference_of_costs() -> None:
         (size(1536), "1.5 KiB"),
         (size(3 << 20), "3.0 MiB"),
         (size(5 << 30), "5.0 GiB"),
+        (duration(0.0000489), "49 us"),
         (duration(0.0123), "12.3 ms"),
         (duration(12.34), "12.3 s"),
     ],
