@@ -38,7 +38,7 @@ def _cell(figure: Figure, line: Any) -> str:
         return "not measured"
     summary = figure.of(line)
     if summary is None:
-        return "-"
+        return "n/a"  # a lone dash would begin a list
     if figure.unit:
         return f"{summary.median:.{figure.digits}f}"
     return ratio_text(summary, figure.digits)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from docutils.core import publish_doctree
-from docutils.nodes import entry, row, table
+from docutils.nodes import entry, paragraph, row, table
 from rich.console import Console
 
 from lazyentity.bench.cases import decoding
@@ -141,6 +141,8 @@ def test_section_is_valid_and_says_its_bias_first() -> None:
     # Three mixes, the document, its floor, read-modify-write, put, end to end, memory, new names,
     # scaling in two directions, to_dict, adapters, access, import.
     assert len(list(tree.findall(table))) == 16
+    # A figure that there is not must not look like the begin of a list.
+    assert all(isinstance(part, paragraph) for cell in tree.findall(entry) for part in cell)
 
 
 def test_results_without_writes() -> None:
