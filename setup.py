@@ -15,6 +15,7 @@ sys.path.insert(0, str(HERE))
 
 from tools.building import BuildNative  # noqa: E402  # found by the line above
 from tools.clients import REQUIRED, clients, constant, extras  # noqa: E402  # found by the line above
+from tools.description import description, project_urls  # noqa: E402  # found by the line above
 
 # Folders beside the core that are installed inside it: a distribution must not drop top-level
 # packages called "patches", "bench" and "bulk" into site-packages.
@@ -56,8 +57,9 @@ setup(
     name="lazyentity",
     version=constant("lazyentity/_version.py", "__version__"),
     description="Lazy entities for google-cloud-datastore: a property is decoded when it is read",
-    long_description=(HERE / "README.rst").read_text(encoding="utf-8"),
+    long_description=description((HERE / "README.rst").read_text(encoding="utf-8")),
     long_description_content_type="text/x-rst",
+    project_urls=project_urls(),
     license="Apache-2.0",
     license_files=["LICENSE"],
     keywords=["datastore", "google-cloud-datastore", "protobuf", "lazy", "performance"],

@@ -1,0 +1,41 @@
+"""The text on the page of a package index is valid, and its links lead somewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import docutils.core
+import docutils.nodes
+import pytest
+
+from tools.description import description, project_urls
+
+pytestmark = pytest.mark.any_backend
+
+README = Path(__file__).parents[2] / "README.rst"
+REPOSITORY = "https://example.com/lazyentity"
+
+
+def addresses(text: str) -> list[str]:
+    """Return the targets of all links and images of a text, which has to be without warnings."""
+    tree = docutils.core.publish_doctree(text, settings_overrides={"halt_level": 1})
+    links = [link["refuri"] for link in tree.findall(docutils.nodes.reference)]
+    return links + [image["uri"] for image in tree.findall(docutils.nodes.image)]
+
+
+def test_without_a_repository() -> None:
+    """A link that leads nowhere is its text."""
+    text = README.read_text("utf-8")
+    assert addresses(description(text, "")) == []
+    assert project_urls("") == {}
+
+
+def test_with_a_repository() -> None:
+    """Each address has the path of a file of the checkout."""
+    text = README.read_text("utf-8")
+    found = addresses(description(text, REPOSITORY))
+    assert len(found) == len(addresses(text))
+    for address in found:
+        assert address.startswith((f"{REPOSITORY}/blob/main/", f"{REPOSITORY}/raw/main/"))
+        assert (README.parent / address.split("/main/")[1]).exists()
+    assert all(url.startswith(REPOSITORY) for url in project_urls(REPOSITORY).values())
