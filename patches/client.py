@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any
 
+import wrapt
 from packaging.version import InvalidVersion, Version
 
 from lazyentity.patches.registry import Patch, Place, Seam
@@ -168,6 +169,8 @@ def is_supported(version: str | None, supported: str) -> bool:
 
 def _name(function: Any) -> str:
     # A wrapper may have the name of the function that it wraps.
+    if issubclass(type(function), wrapt.FunctionWrapper):
+        return _name(function._self_wrapper)
     if type(function) is FunctionType:
         return f"{function.__globals__.get('__name__')}.{function.__code__.co_name}"
     return repr(function)

@@ -11,6 +11,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from lazyentity._environment import PROFILE, is_set
 from lazyentity._version import __version__
 from lazyentity.cli.commands import COMMANDS, Command
 from lazyentity.cli.failures import Failure, needing
@@ -31,6 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         SystemExit: the arguments are not understood, or only ask for help; or the command raised
             it.
     """
+    if is_set(PROFILE):
+        # A report of this process would take the place of that of the user's program.
+        importlib.import_module("lazyentity.profiling.environment").cancel()
     given = list(sys.argv[1:] if arguments is None else arguments)
     parser = _parser()
     name = parser.parse_args(given[:1]).command

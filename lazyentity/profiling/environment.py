@@ -19,6 +19,8 @@ from lazyentity.profiling.collection import Profile
 _ON = frozenset(("1", "true", "yes", "on"))
 _SUFFIXES = (".json", ".html")
 
+_ending: _Ending | None = None
+
 
 def begin() -> None:
     """Begin to count, and report when the interpreter exits.
@@ -32,7 +34,8 @@ def begin() -> None:
     """
     path = _path(os.environ[PROFILE].strip())
     os.environ.setdefault(PROFILE_PROCESS, str(os.getpid()))
-    ending = _Ending(Profile().start(), path)
+    global _ending
+    _ending = ending = _Ending(Profile().start(), path)
     atexit.register(ending.report)
     multiprocessing.util.register_after_fork(ending, _Ending.report_with_multiprocessing)
     try:
@@ -41,6 +44,14 @@ def begin() -> None:
     except ValueError:
         # Only the main thread may; the signal ends the process as ever.
         pass
+
+
+def cancel() -> None:
+    """Report nothing of this process, as it runs no program of the user."""
+    if _ending is not None:
+        _ending.cancel()
+        # A program that it starts is the first process.
+        os.environ.pop(PROFILE_PROCESS, None)
 
 
 class _Ending:
@@ -57,6 +68,10 @@ class _Ending:
         self._reported_by = 0
         self._is_reporting = False
         self._signal: int | None = None
+
+    def cancel(self) -> None:
+        """Take this process for one that reported."""
+        self._reported_by = os.getpid()
 
     def report(self) -> None:
         """Report, unless this process did."""

@@ -124,3 +124,19 @@ def test_a_folder_that_is_missing(tmp_path: Path) -> None:
     assert "there is no folder" in errors
     assert "cannot be written" in errors
     assert "3 entities" in errors
+
+
+def test_commands_of_lazyentity(tmp_path: Path) -> None:
+    """They leave the report of a program as it is, and are not the first process of one."""
+    path = tmp_path / "profile.json"
+    path.write_text("of a program")
+    finished = run(
+        "-c",
+        "import os, sys; from lazyentity.cli import dispatch\n"
+        "try: dispatch.main(['--version'])\n"
+        "finally: print('LAZYENTITY_PROFILE_PROCESS' in os.environ)",
+        LAZYENTITY_PROFILE=str(path),
+    )
+    assert finished.returncode == 0, finished.stderr
+    assert finished.stdout.splitlines()[1:] == ["False"]
+    assert path.read_text() == "of a program"

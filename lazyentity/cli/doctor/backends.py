@@ -34,6 +34,13 @@ def _backend(may_import: bool) -> Finding:
         return Finding(
             "backend", str(error), PROBLEM, f"set {REQUEST} to one of these, or unset it"
         )
+    except Exception as error:  # noqa: BLE001  # the client, or protobuf, may be broken in any way
+        return Finding(
+            "backend",
+            f"cannot be loaded: importing google-cloud-datastore raises {_sentence(error)}",
+            PROBLEM,
+            "mend that first, as the lines below say",
+        )
     if found is None:
         return Finding("backend", "native")
     problem = _built_for_another() or found.problem
@@ -67,15 +74,22 @@ def _built_for_another() -> str:
 
 
 def _protobuf() -> Finding:
-    # Not at the top: it is the first module of protobuf, and may be broken.
-    from google.protobuf.internal import api_implementation
-
-    implementation = api_implementation.Type()
-    if implementation == "upb":
-        return Finding("protobuf", "upb, its C implementation")
     advice = "install a wheel of protobuf for this platform: pip install --force-reinstall protobuf"
     if PROTOBUF in os.environ:
         advice = f"unset {PROTOBUF}"
+    try:
+        # Not at the top: it is the first module of protobuf, and may be broken.
+        from google.protobuf.internal import api_implementation
+    except Exception as error:  # noqa: BLE001  # as above
+        text = f"cannot be imported: {_sentence(error)}"
+        return Finding("protobuf", text, PROBLEM, advice)
+    implementation = api_implementation.Type()
+    if implementation == "upb":
+        return Finding("protobuf", "upb, its C implementation")
     return Finding(
         "protobuf", f"its implementation is {implementation!r}, not upb, and slow", NOTE, advice
     )
+
+
+def _sentence(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"

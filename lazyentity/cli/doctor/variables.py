@@ -33,8 +33,11 @@ def findings() -> Iterator[Finding]:
     yield from found
     if not found:
         yield Finding("variables", f"none of {', '.join(KNOWN)} is set")
-    if EMULATOR in os.environ:
-        yield Finding(EMULATOR, f"clients read from {os.environ[EMULATOR]}")
+    emulator = os.environ.get(EMULATOR)
+    if emulator:
+        yield Finding(EMULATOR, f"clients read from {emulator}")
+    elif emulator is not None:
+        yield Finding(EMULATOR, "is empty: clients read from no server", NOTE, f"unset {EMULATOR}")
     if BOOTSTRAP in os.environ.get(PATH, "").split(os.pathsep):
         yield Finding(PATH, f"interpreters patch before they start, by {SCRIPT}")
 

@@ -171,6 +171,15 @@ def test_a_replaced_conversion(monkeypatch: pytest.MonkeyPatch) -> None:
     assert others() == [("problem", text)]
 
 
+def test_a_wrapped_conversion(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a tracer before patch(): its function is named."""
+    wrapper = wrapt.FunctionWrapper(helpers.entity_from_protobuf, tracing)
+    monkeypatch.setattr(helpers, "entity_from_protobuf", wrapper)
+    ((level, text),) = others()
+    assert level == "problem"
+    assert f"was replaced by {__name__}.tracing; " in text
+
+
 def test_a_conversion_replaced_after_patch(monkeypatch: pytest.MonkeyPatch) -> None:
     lazyentity.patch("datastore")
     with monkeypatch.context() as patching:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import platform
 import re
 import sys
@@ -9,6 +10,7 @@ from collections.abc import Callable
 from importlib import metadata
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
+from typing import Any
 
 import pytest
 from google.protobuf.internal import api_implementation
@@ -122,6 +124,18 @@ class TestBackend:
     def find(self) -> Finding:
         return of("backend", list(backends.findings(True)))
 
+    def test_a_client_that_cannot_be_imported(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """For one, if protobuf refuses its variable."""
+
+        def import_module(_: str) -> Any:
+            raise ValueError("it is not supported")
+
+        monkeypatch.delenv(_choice.REQUEST, raising=False)
+        monkeypatch.setattr(importlib, "import_module", import_module)
+        finding = self.find()
+        assert finding.level == "problem"
+        assert finding.text.endswith(" raises ValueError: it is not supported")
+
     @pytest.fixture
     def built(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         """The folder of the native backend, with none of its modules."""
@@ -195,6 +209,15 @@ class TestBackend:
         assert finding.level == "note"
         assert finding.advice.startswith(advice)
 
+    def test_protobuf_that_cannot_be_imported(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """It refuses other values of its variable."""
+        monkeypatch.setenv(backends.PROTOBUF, "fast")
+        monkeypatch.delattr("google.protobuf.internal.api_implementation")
+        monkeypatch.setitem(sys.modules, "google.protobuf.internal.api_implementation", None)
+        finding = of("protobuf", list(backends.findings(False)))
+        assert finding.level == "problem"
+        assert finding.advice == f"unset {backends.PROTOBUF}"
+
 
 class TestVariables:
     @pytest.fixture(autouse=True)
@@ -252,3 +275,9 @@ class TestVariables:
         texts = {one.subject: one.text for one in variables.findings()}
         assert texts["DATASTORE_EMULATOR_HOST"] == "clients read from 127.0.0.1:1"
         assert texts["PYTHONPATH"].endswith("by lazyentity-run")
+
+    def test_an_empty_emulator(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The client takes it for the address of one."""
+        monkeypatch.setenv("DATASTORE_EMULATOR_HOST", "")
+        finding = of("DATASTORE_EMULATOR_HOST", list(variables.findings()))
+        assert (finding.level, finding.advice) == ("note", "unset DATASTORE_EMULATOR_HOST")
