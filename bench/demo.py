@@ -20,9 +20,10 @@ from rich.panel import Panel
 from rich.syntax import Syntax
 from rich.table import Table
 
+from lazyentity._environment import DISABLE, is_set
 from lazyentity.bench import demo_worker
 from lazyentity.bench.cases import synthetic
-from lazyentity.bench.failures import Interrupted
+from lazyentity.bench.failures import Failure, Interrupted
 from lazyentity.bench.measure import loopback, sides
 from lazyentity.bench.server.process import LoopbackServer
 
@@ -100,6 +101,8 @@ def _run_both(console: Console) -> tuple[demo_worker.Report, demo_worker.Report]
 @click.command()
 def main() -> None:
     """Show what one import changes for a query, over a real gRPC connection on this machine."""
+    if is_set(DISABLE):
+        raise Failure(f"{DISABLE} is set, so there is nothing to show; unset it")
     console = Console()
     try:
         sides.require_unpatched()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import difflib
+import errno
 import importlib
 import os
 import signal
@@ -14,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from lazyentity._environment import PROFILE, is_set
 from lazyentity._version import __version__
 from lazyentity.cli.commands import COMMANDS, Command
-from lazyentity.cli.failures import Failure, needing
+from lazyentity.cli.failures import Failure, needing, require_backend
 
 PROGRAM = "python -m lazyentity"
 
@@ -56,7 +57,7 @@ def run(command: Callable[[], int | None], program: str) -> int:
         program: the name that the sentence begins with.
     """
     try:
-        with _broken_pipes():
+        with _failing_output():
             status = command()
             # Here, because the interpreter would print the error of a closed pipe at its end.
             flush()
@@ -79,19 +80,11 @@ def write(text: str) -> None:
     """Write the outcome of a command to the standard output.
 
     Raises:
-        BrokenPipeError: the reader has gone.
-        Failure: it cannot be written, as on a full disk.
+        Failure: it is closed.
     """
     if sys.stdout is None:
         raise Failure("cannot write the output: the standard output is closed")
-    try:
-        sys.stdout.write(text)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        _discard_output()
-        raise Failure(f"cannot write the output: {error.strerror}") from error
+    sys.stdout.write(text)
 
 
 def _ended(program: str, sentence: str, status: int) -> int:
@@ -101,22 +94,29 @@ def _ended(program: str, sentence: str, status: int) -> int:
 
 
 @contextlib.contextmanager
-def _broken_pipes() -> Iterator[None]:
+def _failing_output() -> Iterator[None]:
     """End quietly if the reader of the output has gone, as in ``| head -1``.
 
     Raises:
-        SystemExit: it has.
+        Failure: the disk is full.
+        SystemExit: the reader has gone.
     """
     try:
         yield
     except BrokenPipeError:
         _discard_output()
         raise SystemExit(1) from None
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        _discard_output()
+        raise Failure(f"cannot write the output: {error.strerror}") from error
 
 
 def _discard_output() -> None:
     """Let the interpreter flush at its end, without another error, what could not be written."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
@@ -141,6 +141,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _load(command: Command) -> Main:
+    # The others have to work where the library does not.
+    if command.extra:
+        require_backend()
     with needing(command.extra) if command.extra else contextlib.nullcontext():
         loaded: Main = importlib.import_module(command.module).main
     return loaded

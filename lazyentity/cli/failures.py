@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
+from lazyentity._choice import expected_backend
+
 
 class Failure(Exception):
     """The end of a command.
@@ -17,6 +19,18 @@ class Failure(Exception):
     def __init__(self, message: str, status: int = 1) -> None:
         super().__init__(message)
         self.status = status
+
+
+def require_backend() -> None:
+    """Check that there is the backend which the environment requests.
+
+    Raises:
+        Failure: there is not.
+    """
+    try:
+        expected_backend()
+    except ImportError as error:
+        raise Failure(str(error), status=2) from error
 
 
 @contextlib.contextmanager

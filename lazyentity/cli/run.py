@@ -15,10 +15,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from lazyentity._choice import expected_backend
 from lazyentity._environment import PROFILE
 from lazyentity.cli import bootstrap, dispatch
-from lazyentity.cli.failures import Failure
+from lazyentity.cli.failures import Failure, require_backend
 
 SCRIPT: Final = "lazyentity-run"
 PATH: Final = "PYTHONPATH"
@@ -123,10 +122,7 @@ def start(command: list[str], profile: bool) -> int:
     Raises:
         Failure: there is no such command, or the backend that the environment requests is missing.
     """
-    try:
-        expected_backend()
-    except ImportError as error:
-        raise Failure(str(error), status=2) from error
+    require_backend()
     try:
         if sys.platform == "win32":
             return subprocess.call(command, env=environment(profile))  # noqa: S603  # its purpose

@@ -218,3 +218,12 @@ def test_no_output_at_all(command: ModuleType, monkeypatch: pytest.MonkeyPatch) 
     assert dispatch.main(["made"]) == 3
     vars(command)["main"] = raising(Failure("it is so", status=7))
     assert dispatch.main(["made"]) == 7
+
+
+def test_a_backend_that_is_not_there(
+    command: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("LAZYENTITY_BACKEND", "naive")
+    vars(command)["main"] = lambda *_: 0
+    assert dispatch.main(["made"]) == 2
+    assert "LAZYENTITY_BACKEND='naive' is not a backend" in capsys.readouterr().err
