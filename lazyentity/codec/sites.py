@@ -12,6 +12,8 @@ from typing import Final, NamedTuple
 OWN: Final = 0
 LIBRARY: Final = 1
 APPLICATION: Final = 2
+LOOP: Final = 3
+"""The event loop: the code that started it did not call what runs in it."""
 
 ROLES: Final[dict[str, int]] = {}
 """The files of code seen so far, and whose they are."""
@@ -22,6 +24,7 @@ NEAR: Final = 16
 """How many frames are looked at for the reader of a single property."""
 _FAR = 200
 
+_LOOPS = frozenset(("asyncio.base_events", "asyncio.events", "asyncio.runners"))
 _INTERACTIVE = ("<stdin>", "<string>", "<console>", "<ipython")
 
 
@@ -51,7 +54,9 @@ NOWHERE: Final = Site("", 0, "(no Python code)", "")
 
 def _library_folders() -> tuple[str, ...]:
     paths = sysconfig.get_paths()
-    folders = {paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    # The scripts of libraries, as of a server, are not the application either.
+    names = ("stdlib", "platstdlib", "purelib", "platlib", "scripts")
+    folders = {paths[name] for name in names}
     folders.update(site.getsitepackages() if hasattr(site, "getsitepackages") else ())
     return tuple(sorted(folder + os.sep for folder in folders))
 
@@ -71,6 +76,8 @@ def role_of(frame: FrameType) -> int:
     file = frame.f_code.co_filename
     if _is_own(frame):
         role = OWN
+    elif frame.f_globals.get("__name__") in _LOOPS:
+        role = LOOP
     elif file.startswith("<"):
         role = APPLICATION if file.startswith(_INTERACTIVE) else LIBRARY
     elif file.startswith(_FOLDERS) or any(part in file for part in _PARTS):
@@ -94,7 +101,7 @@ def _application_frame(
     """Return the innermost frame of the application, and the one that it called.
 
     An application may be installed like a library. If there is no other frame, it is the innermost
-    one that is not lazyentity's.
+    one that is not lazyentity's; so it is for a library that runs in an event loop.
     """
     called = innermost = called_by_innermost = None
     for _ in range(limit):
@@ -103,6 +110,8 @@ def _application_frame(
         role = _known_role(frame)
         if role == APPLICATION:
             return frame, called
+        if role == LOOP and innermost is not None:
+            break
         if role == LIBRARY and innermost is None:
             innermost, called_by_innermost = frame, called
         called, frame = frame, frame.f_back

@@ -36,6 +36,7 @@ cdef enum:
     OWN = 0
     LIBRARY = 1
     APPLICATION = 2
+    LOOP = 3
     NEAR = 16
 
 BOOK = None
@@ -76,6 +77,8 @@ cdef int find_place(Place* place) except -1:
             Py_DECREF(code)
             known = PyDict_GetItemWithError(<PyObject*>ROLES, file_of(code))
             role = <object>known if known != NULL else role_of(<object>frame)
+            if role == LOOP and place.code != NULL:
+                return 0
             if role == APPLICATION or (role == LIBRARY and place.code == NULL):
                 place.code = code
                 place.instruction = instruction_of(frame)
@@ -122,9 +125,8 @@ cdef class Tally:
     def add_to(self, counts):
         """As :meth:`lazyentity.codec.tallies.Tally.add_to`."""
         cdef double held = now() * self.alive_size - self.born
-        counting.add(
-            counts, self.entities, self.size, self.alive, self.alive_size, self.byte_seconds, held, self.longest
-        )
+        counting.add(counts, self.entities, self.size, self.alive, self.alive_size,
+                     self.byte_seconds, held, self.longest)
         ordinals = self.shape._ordinals
         counting.add_names(
             counts,

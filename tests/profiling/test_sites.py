@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import json
 import sysconfig
@@ -77,6 +78,30 @@ def test_json(backend: str) -> None:
     site = _whole_site(profile)
     assert site[:2] == (__file__, line)
     assert site.via.partition(".")[0] == "json"
+
+
+def test_a_library_in_an_event_loop(backend: str) -> None:
+    """A framework serialises after the application's function: its line counts."""
+
+    async def read() -> None:
+        (entity,) = Response(backend, [FIVE]).entities()
+        call_soon = asyncio.get_running_loop().call_soon
+        source = "\ncall_soon(lambda: entity.items())"
+        _run_in(str(LIBRARY), "some_framework.core", source, entity=entity, call_soon=call_soon)
+        await asyncio.sleep(0)
+
+    with lazyentity.profile() as profile:
+        asyncio.run(read())
+    assert _whole_site(profile)[:2] == (str(LIBRARY), 2)
+
+
+def test_a_script_of_a_library(backend: str) -> None:
+    """It is not the application: that of a server for one."""
+    script = str(Path(sysconfig.get_paths()["scripts"], "some_server"))
+    with lazyentity.profile() as profile:
+        (entity,) = Response(backend, [FIVE]).entities()
+        _run_in(script, "__main__", "entity.items()", entity=entity)
+    assert _whole_site(profile).function == "_run_in"
 
 
 def test_an_application_that_is_installed(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
