@@ -11,7 +11,7 @@ from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 
 from lazyentity.bulk.limits import MAX_KEYS
-from lazyentity.bulk.rpcs import Rpcs, is_partial, key_message
+from lazyentity.bulk.rpcs import Rpcs, is_partial, serialised_key
 from lazyentity.codec.mode import EAGER, is_eager
 from lazyentity.patches.datastore.wrapping import conversion_of, reading
 
@@ -110,7 +110,7 @@ class Coalesced:
 
     def _join(self, key: Key, mode: bool) -> tuple[_Batch, _Call, bool]:
         """Add a key to the batch that is being gathered; the thread that begins one leads it."""
-        serialised: bytes = key_message(key).SerializeToString()
+        serialised = serialised_key(key)
         batch = self._gathering.get(mode)
         is_leader = batch is None
         if batch is None:

@@ -16,7 +16,7 @@ from google.cloud.datastore.key import Key
 from lazyentity._types import describe_type
 from lazyentity.bulk.errors import BulkError
 from lazyentity.bulk.limits import CONCURRENCY, MAX_KEYS
-from lazyentity.bulk.rpcs import Rpcs, is_partial, key_message
+from lazyentity.bulk.rpcs import Rpcs, is_partial, serialised_key
 from lazyentity.bulk.transactions import refuse_in_transaction
 from lazyentity.bulk.windows import Window
 from lazyentity.patches.datastore.wrapping import conversion_of, reading
@@ -123,7 +123,7 @@ class _Lookups:
             raise ValueError(f"{key!r} is not of the client's project {self._project!r}")
         if is_partial(key):
             raise ValueError(f"{key!r} has neither an id nor a name, so no entity can have it")
-        return key_message(key).SerializeToString()  # type: ignore[no-any-return]  # upb's
+        return serialised_key(key)
 
     def answer(self, asked: Collection[bytes]) -> _Answer:
         """Look up at most 1,000 keys. Errors are in the result."""

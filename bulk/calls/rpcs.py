@@ -17,6 +17,7 @@ from google.cloud.datastore.key import Key
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.cloud.datastore_v1.types import entity as entity_pb2
 
+from lazyentity._backend import key_bytes as direct_key_bytes
 from lazyentity._backend import key_message as direct_key_message
 from lazyentity.codec import messages
 from lazyentity.codec.keys import DIRECT
@@ -61,6 +62,12 @@ def key_message(key: Key) -> Any:
     return _to_protobuf(key)._pb if message is None else message
 
 
+def serialised_key(key: Key) -> bytes:
+    """Return a key in its serialised form, always the same of equal keys."""
+    serialised = direct_key_bytes(key) if type(key) is Key and DIRECT else None
+    return bytes(_to_protobuf(key)._pb.SerializeToString()) if serialised is None else serialised
+
+
 def _key_bytes(message: Any) -> bytes:
     """Return the serialised key of an entity in a response, which may be a proxy."""
     serialised = message.serialised_key if type(message) in HANDLES else None
@@ -76,7 +83,7 @@ def _as_asked(serialised: bytes, asked: Collection[bytes]) -> bytes:
         RuntimeError: it was not asked for.
     """
     key = helpers.key_from_protobuf(messages.Key.FromString(serialised))
-    encoded = bytes(key_message(key).SerializeToString())
+    encoded = serialised_key(key)
     if encoded not in asked:
         raise RuntimeError(f"the server answered for {key!r}, which was not asked for")
     return encoded

@@ -21,7 +21,7 @@ from lazyentity.bulk.limits import (
     MAX_MUTATIONS,
     MAX_REQUEST_BYTES,
 )
-from lazyentity.bulk.rpcs import Rpcs, is_partial, key_message
+from lazyentity.bulk.rpcs import Rpcs, is_partial, key_message, serialised_key
 from lazyentity.bulk.transactions import refuse_in_batch
 from lazyentity.bulk.windows import Window
 from lazyentity.operations import raw
@@ -79,7 +79,7 @@ def put_many(
         _require_own(client, entity.key)
         # An entity without an id is written once, however often it is among the entities.
         key_is_partial = is_partial(entity.key)
-        identity = id(entity) if key_is_partial else key_message(entity.key).SerializeToString()
+        identity = id(entity) if key_is_partial else serialised_key(entity.key)
         try:
             payload = encode(entity)
         except Exception as error:  # noqa: BLE001  # reported with the entity that it concerns
@@ -133,7 +133,7 @@ def delete_many(
         _require_own(client, key)
         if is_partial(key):
             raise ValueError(f"{key!r} has neither an id nor a name, so no entity can have it")
-        serialised = key_message(key).SerializeToString()
+        serialised = serialised_key(key)
         return _Write(key, serialised, None, serialised, None)
 
     sending = _Sending(client, Rpcs(client, retry, timeout), Window(concurrency))

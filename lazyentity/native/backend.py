@@ -8,7 +8,7 @@ from lazyentity.native.eager import stock_from_raw
 from lazyentity.native.encoder import write_entity
 from lazyentity.native.entityproto import PropertyIndex
 from lazyentity.native.jsontypes import is_json
-from lazyentity.native.keys import key_message
+from lazyentity.native.keys import key_bytes, key_message
 from lazyentity.native.mapping import LazyMapping
 from lazyentity.native.profiling import count_arrival
 from lazyentity.native.responses import (
@@ -32,6 +32,7 @@ __all__ = [
     "append_columns",
     "count_arrival",
     "is_json",
+    "key_bytes",
     "key_message",
     "split_lookup",
     "split_query",

@@ -1,13 +1,13 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=True
 """The native backend's encoder of keys, of which a request has as many as it asks for entities.
 
-Fields are written in protobuf's wire format and parsed by upb, which takes less time than setting them
-one by one. Lengths take two bytes each, needed or not: that is legal, and only upb sees it.
+Fields are written in protobuf's wire format, as upb writes them. Having upb parse that takes less time
+than setting them one by one.
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t, uint8_t, uint64_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memmove
 
 from lazyentity.native.tags cimport (
     KEY_PARTITION_ID,
@@ -29,7 +29,7 @@ cdef object parse_key = messages.Key.FromString
 
 cdef enum:
     CAPACITY = 2048  # of a key as Datastore takes it; two bytes can tell any length in it
-    HEADER = 3  # tag and length
+    HEADER = 3  # tag and length, of one or two bytes
     ID = 11  # tag and varint
 
 
@@ -49,6 +49,11 @@ cdef inline uint8_t* begin(Writer* writer, uint8_t tag) noexcept nogil:
 
 cdef inline void finish(Writer* writer, uint8_t* start) noexcept nogil:
     cdef Py_ssize_t size = writer.at - start
+    if size < 0x80:
+        memmove(start - 1, start, size)
+        (start - 2)[0] = <uint8_t>size
+        writer.at -= 1
+        return
     (start - 2)[0] = <uint8_t>(size & 0x7F) | 0x80
     (start - 1)[0] = <uint8_t>(size >> 7)
 
@@ -121,8 +126,8 @@ cdef bint put_key(Writer* writer, dict fields) except -1:
     return 1
 
 
-def key_message(key):
-    """As :func:`lazyentity.pure.keys.key_message`."""
+cdef bytes serialised(key):
+    # None, if the client has to make the message.
     cdef uint8_t buffer[CAPACITY]
     cdef Writer writer
     writer.at = buffer
@@ -133,4 +138,15 @@ def key_message(key):
     except (KeyError, OverflowError, TypeError, UnicodeEncodeError):
         # Not a key as its constructor makes it, or one without a message.
         return None
-    return parse_key(PyBytes_FromStringAndSize(<const char*>buffer, writer.at - buffer))
+    return PyBytes_FromStringAndSize(<const char*>buffer, writer.at - buffer)
+
+
+def key_bytes(key):
+    """As :func:`lazyentity.pure.keys.key_bytes`."""
+    return serialised(key)
+
+
+def key_message(key):
+    """As :func:`lazyentity.pure.keys.key_message`."""
+    cdef bytes message = serialised(key)
+    return None if message is None else parse_key(message)

@@ -8,7 +8,7 @@ from lazyentity.pure.eager import stock_from_raw
 from lazyentity.pure.encoder import write_entity
 from lazyentity.pure.entityproto import PropertyIndex
 from lazyentity.pure.jsontypes import is_json
-from lazyentity.pure.keys import key_message
+from lazyentity.pure.keys import key_bytes, key_message
 from lazyentity.pure.mapping import LazyMapping
 from lazyentity.pure.profiling import count_arrival
 from lazyentity.pure.responses import (
@@ -32,6 +32,7 @@ __all__ = [
     "append_columns",
     "count_arrival",
     "is_json",
+    "key_bytes",
     "key_message",
     "split_lookup",
     "split_query",

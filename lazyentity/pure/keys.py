@@ -9,6 +9,18 @@ from google.cloud.datastore.key import Key
 from lazyentity.codec import messages
 
 
+def key_bytes(key: Key) -> bytes | None:
+    """Return the serialised :func:`key_message` of a key; None for the client to make it.
+
+    Fields with a default value may be there or be left out.
+
+    Args:
+        key: as for :func:`key_message`.
+    """
+    message = key_message(key)
+    return None if message is None else bytes(message.SerializeToString())
+
+
 def key_message(key: Key) -> Any:
     """Return the upb ``google.datastore.v1.Key`` message of a key; None for the client to make it.
 

@@ -53,7 +53,8 @@ _mapping: Any = NATIVE
 
 _write_entity = importlib.import_module("lazyentity.native.encoder").write_entity
 _stock_from_raw = importlib.import_module("lazyentity.native.eager").stock_from_raw
-_key_message = importlib.import_module("lazyentity.native.keys").key_message
+_keys_module = importlib.import_module("lazyentity.native.keys")
+_key_bytes, _key_message = _keys_module.key_bytes, _keys_module.key_message
 
 Use = Callable[[bytes], object]
 
@@ -161,6 +162,7 @@ _KEYS = [
 def _keys(_: bytes) -> None:
     for key in _KEYS:
         _key_message(key)
+        _key_bytes(key)
 
 
 def _wrong_types(raw: bytes) -> None:

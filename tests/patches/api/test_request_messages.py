@@ -13,6 +13,7 @@ from google.cloud.datastore_v1.types import entity as entity_pb2
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lazyentity._backend import key_bytes
 from lazyentity.patches.api.requests import commit_request, lookup_request
 from lazyentity.patches.datastore.keys import key_is_partial, key_to_protobuf
 
@@ -53,6 +54,7 @@ def test_keys(key: Key) -> None:
     assert type(made) is type(stock) is entity_pb2.Key
     assert made == stock
     assert made._pb == stock._pb
+    assert key_bytes(key) == stock._pb.SerializeToString()
     assert vars(key) == before
 
 
@@ -92,6 +94,7 @@ def test_keys_without_a_message(path: tuple[Any, ...]) -> None:
         _stock_to_protobuf(key)
     with pytest.raises(ValueError) as made:  # noqa: PT011  # as above
         key_to_protobuf(key, _stock_to_protobuf)
+    assert key_bytes(key) is None
     assert (made.type, str(made.value)) == (stock.type, str(stock.value))
 
 
