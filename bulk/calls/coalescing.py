@@ -192,7 +192,7 @@ class _Batch:
         failure: Exception | None = None
         client = reading(client)
         try:
-            Rpcs(client, None, None).look_up(self.calls, found, eventual=False)
+            found.update(Rpcs(client, None, None).look_up(self.calls, eventual=False))
         except BadRequest:
             # Any of the keys can be the cause. Each caller sends its own and gets its own answer.
             return

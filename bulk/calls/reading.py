@@ -127,25 +127,21 @@ class _Lookups:
 
     def answer(self, asked: Collection[bytes]) -> _Answer:
         """Look up at most 1,000 keys. Errors are in the result."""
-        found: dict[bytes, Any] = {}
-        failure: Exception | None = None
-        try:
-            self._rpcs.look_up(asked, found, eventual=self._eventual)
-        except Exception as error:  # noqa: BLE001  # reported with the keys that it concerns
-            failure = error
         answer = _Answer({}, {})
-        for serialised in asked:
-            if serialised not in found:
-                # Every key is answered, unless the look-up raised.
-                answer.errors[serialised] = failure or RuntimeError("the key was not answered")
-                continue
-            message = found[serialised]
-            try:
-                entity = None if message is None else self._convert(message._pb)
-            except Exception as error:  # noqa: BLE001  # as above
-                answer.errors[serialised] = error
-            else:
-                answer.entities[serialised] = entity
+        entities, errors = answer
+        try:
+            # Each message is converted at once: the garbage collector has fewer of them to visit.
+            for serialised, message in self._rpcs.look_up(asked, eventual=self._eventual):
+                try:
+                    entity = None if message is None else self._convert(message._pb)
+                except Exception as error:  # noqa: BLE001  # reported with the key it concerns
+                    errors[serialised] = error
+                else:
+                    entities[serialised] = entity
+        except Exception as error:  # noqa: BLE001  # as above
+            for serialised in asked:
+                if serialised not in entities:
+                    errors.setdefault(serialised, error)
         return answer
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Collection, Iterable, MutableMapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, Final
 
 import requests
@@ -109,16 +109,16 @@ class Rpcs:
         if isinstance(self._api, HTTPDatastoreAPI):
             self._api.client._http  # noqa: B018  # a property
 
-    def look_up(
-        self, keys: Iterable[bytes], answers: MutableMapping[bytes, Any], *, eventual: bool
-    ) -> None:
+    def look_up(self, keys: Iterable[bytes], *, eventual: bool) -> Iterator[tuple[bytes, Any]]:
         """Look up keys until all are answered; deferred keys are asked for again.
 
         Args:
             keys: serialised, each once, at most 1,000.
-            answers: gets, by serialised key, the message of the entity that was found, and None for
-                one that is missing. It has the answers so far if this raises.
             eventual: whether to read with eventual consistency.
+
+        Yields:
+            For each key, as it is answered: the serialised key, and the message of the entity that
+            was found, None if it is missing.
 
         Raises:
             google.api_core.exceptions.GoogleAPICallError: the server refused.
@@ -144,7 +144,7 @@ class Rpcs:
                     if serialised not in pending:
                         serialised = _as_asked(serialised, pending)
                     del pending[serialised]
-                    answers[serialised] = entity if is_found else None
+                    yield serialised, entity if is_found else None
             if not response.deferred and pending:
                 raise RuntimeError(
                     f"the server answered a look-up without {len(pending)} of {before} keys; "
