@@ -34,6 +34,9 @@ SCHEMA_VERSION: Final = 1
 _MAGIC: Final = b"SQLite format 3\0"
 # The user version and the application id in the header of a database.
 _HEADER: Final = struct.Struct(">60xi4xi28x")
+# Of a rollback journal: its magic number, and the pages of the database before the transaction.
+_JOURNAL_MAGIC: Final = bytes.fromhex("d9d505f920a163d7")
+_JOURNAL_HEADER: Final = struct.Struct(">8s8xI")
 _BUSY_SECONDS: Final = 60.0
 _CACHE: Final = "PRAGMA cache_size = -16384"
 _SCHEMA: Final = (
@@ -119,6 +122,23 @@ def _has_journal(path: Path) -> bool:
         return False
 
 
+def _is_unmade(path: Path) -> bool:
+    """Whether the database was empty before the transaction in its rollback journal.
+
+    A process that is killed while it makes a file leaves such a journal. SQLite rolls it back, and
+    the file is empty then; but a connection that only reads can do neither that nor go on.
+    """
+    try:
+        with Path(f"{path}-journal").open("rb") as file:
+            header = file.read(_JOURNAL_HEADER.size)
+    except FileNotFoundError:
+        return False
+    return len(header) == _JOURNAL_HEADER.size and _JOURNAL_HEADER.unpack(header) == (
+        _JOURNAL_MAGIC,
+        0,
+    )
+
+
 def _is_prepared(connection: sqlite3.Connection, path: Path) -> bool:
     """Say whether a database has the schema; False if it has nothing at all.
 
@@ -157,7 +177,7 @@ def writing(path: Path) -> Iterator[sqlite3.Connection]:
         SnapshotError: the file is foreign, newer or damaged, or cannot be written.
     """
     with _clear_errors(path):
-        if path.exists() and _require_own(path):
+        if path.exists() and _require_own(path) and not _is_unmade(path):
             # Read-only at first: not even the journal of a foreign file is to be touched.
             with contextlib.closing(_connect(path, "mode=ro")) as connection:
                 _is_prepared(connection, path)
@@ -231,11 +251,14 @@ class Reader:
                 has_header = _require_own(path)
             except FileNotFoundError:
                 raise SnapshotError(f"there is no snapshot {path}; save one first") from None
+            empty = SnapshotError(f"{path} is empty: its first refresh has not ended")
+            if not has_header or _is_unmade(path):
+                raise empty
             self._file = _identity(path)
             self.connection = self._opened()
             try:
-                if not (has_header and _is_prepared(self.connection, path)):
-                    raise SnapshotError(f"{path} is empty: its first refresh has not ended")
+                if not _is_prepared(self.connection, path):
+                    raise empty
             except BaseException:
                 self.connection.close()
                 raise

@@ -6,6 +6,7 @@ import json
 import pickle
 import shutil
 import sqlite3
+import struct
 import subprocess
 import sys
 import tempfile
@@ -221,6 +222,27 @@ def test_missing_and_empty_files(tmp_path: Path) -> None:
     for use in (lambda: list(folder), lambda: folder.refresh([])):
         with pytest.raises((SnapshotError, OSError)):
             use()
+
+
+def test_a_process_that_was_killed_while_it_made_the_file(path: Path) -> None:
+    """SQLite has to roll back the first transaction; the file is empty until a refresh ends."""
+    saved = Snapshot(path)
+    entities = list(saved)
+    saved.close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
+        # Those of a snapshot are set by its first transaction, which did not end.
+        connection.execute("PRAGMA application_id = 0")
+        connection.execute("PRAGMA user_version = 0")
+    journal = Path(f"{path}-journal")
+    header = struct.pack(">8sIIIII", bytes.fromhex("d9d505f920a163d7"), 0, 1, 0, 512, 16384)
+    journal.write_bytes(header.ljust(512, b"\0"))
+    saved = Snapshot(path)
+    with pytest.raises(SnapshotError, match="its first refresh has not ended"):
+        list(saved)
+    assert saved.refresh(entities).added == 100
+    assert len(list(saved)) == 100
+    assert not journal.exists()
 
 
 def test_read_only_folders(path: Path) -> None:
