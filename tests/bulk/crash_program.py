@@ -1,7 +1,8 @@
 """Kills a process that refreshes a snapshot, again and again, and checks what is left.
 
-Run as ``python -m tests.bulk.crash_program FOLDER TIMES SEED``. Prints how often the old state and
-how often the new one was left, and how often the process was done before it could be killed.
+Run as ``python -m tests.bulk.crash_program FOLDER KILLS SEED``. Goes on until that many processes
+were killed. Prints how often the old state was left, how often the new one and how often nothing
+(of a new file), and how many processes were done before they could be killed.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import random
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -43,20 +45,29 @@ def expected(state: int) -> dict[int, str]:
 
 
 def refresh_and_die(path: Path, state: int, seconds: float) -> bool:
-    """Refresh to a state in another process, and kill that; return whether it was killed."""
+    """Refresh to a state in another process, and kill that; return whether it was killed.
+
+    Raises:
+        AssertionError: the refresh failed.
+    """
     child = os.fork()
     if child == 0:
-        Snapshot(path).refresh(entities(state), replace=state % 3 == 0)
+        try:
+            Snapshot(path).refresh(entities(state), replace=state % 3 == 0)
+        except BaseException:  # noqa: BLE001  # the parent fails by the status
+            traceback.print_exc()
+            os._exit(1)
         os._exit(0)
     time.sleep(seconds)
     with suppress(ProcessLookupError):
         os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
+    assert os.WIFSIGNALED(status) or status == 0
     return os.WIFSIGNALED(status)
 
 
-def main(folder: str, times: int, seed: int) -> dict[str, int]:
-    """Kill the process at random points, the first of a new file among them."""
+def main(folder: str, kills: int, seed: int) -> dict[str, int]:
+    """Kill processes at random points, those that make a new file among them."""
     random.seed(seed)
     path = Path(folder, "snapshot")
     counts = {"old": 0, "new": 0, "done": 0, "nothing": 0}
@@ -64,7 +75,9 @@ def main(folder: str, times: int, seed: int) -> dict[str, int]:
     Snapshot(Path(folder, "measured")).refresh(entities(1))
     seconds = 1.3 * (time.monotonic() - began)
     old = -1
-    for state in range(times):
+    state = -1
+    while sum(counts.values()) - counts["done"] < kills:
+        state += 1
         if state % 10 == 0:
             # The first refresh of a file, which leaves nothing or all.
             path = Path(folder, f"snapshot {state}")
