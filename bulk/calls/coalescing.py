@@ -54,7 +54,7 @@ class Coalesced:
             raise AttributeError(name)
         return getattr(self._client, name)
 
-    def get(self, key: Key, **options: Any) -> Entity | None:
+    def get(self, key: Key, *arguments: Any, **options: Any) -> Entity | None:
         """Read one entity, as ``client.get()``; each caller gets an entity object of its own.
 
         A get with options, inside a transaction, or with a key that cannot be looked up is the
@@ -63,7 +63,8 @@ class Coalesced:
 
         Args:
             key: the key of the entity.
-            options: those of ``client.get()``.
+            *arguments: further ones of ``client.get()``.
+            **options: those of ``client.get()``.
 
         Returns:
             The entity, None if there is none.
@@ -71,8 +72,8 @@ class Coalesced:
         Raises:
             As ``client.get()``, for this key alone.
         """
-        if options or self._client.current_transaction is not None or not self._is_suitable(key):
-            return self._single(key, **options)
+        if arguments or options or not self._is_suitable(key):
+            return self._single(key, *arguments, **options)
         mode = is_eager()
         with self._lock:
             if not self._under_way:
@@ -101,12 +102,14 @@ class Coalesced:
             raise call.error
         return call.entity
 
-    def _single(self, key: Key, **options: Any) -> Entity | None:
-        entity: Entity | None = self._client.get(key, **options)
+    def _single(self, key: Key, *arguments: Any, **options: Any) -> Entity | None:
+        entity: Entity | None = self._client.get(key, *arguments, **options)
         return entity
 
     def _is_suitable(self, key: Any) -> bool:
-        return type(key) is Key and key.project == self._client.project and not is_partial(key)
+        if type(key) is not Key or key.project != self._client.project or is_partial(key):
+            return False
+        return self._client.current_transaction is None
 
     def _join(self, key: Key, mode: bool) -> tuple[_Batch, _Call, bool]:
         """Add a key to the batch that is being gathered; the thread that begins one leads it."""
