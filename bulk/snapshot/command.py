@@ -56,15 +56,20 @@ def save(file: Path, kind: str | None, **options: str | None) -> None:
 @_of_the_query
 @click.option("--replace", is_flag=True, help="Write everything anew.")
 def refresh(file: Path, replace: bool, kind: str | None, **options: str | None) -> None:
-    """Bring FILE up to date; the kind is that of the last time unless it is given."""
+    """Bring FILE up to date; the kind is that of the last time unless it is given.
+
+    If saving FILE was interrupted, give the kind and the other options again.
+    """
     with _failures():
-        source = Snapshot(file).information().source
         if kind is None:
+            source = Snapshot(file).information().source
             if source is None or not source.is_whole_kind or source.kind is None:
                 raise click.UsageError(f"{file} does not hold a whole kind; give --kind")
             kind = source.kind
             saved = source._asdict()
             options = {name: given or saved[name] for name, given in options.items()}
+        elif not file.exists():
+            raise click.UsageError(f"there is no snapshot {file}; use `save` to make it")
         _refresh(file, kind, replace=replace, **options)
 
 

@@ -251,7 +251,9 @@ class Reader:
                 has_header = _require_own(path)
             except FileNotFoundError:
                 raise SnapshotError(f"there is no snapshot {path}; save one first") from None
-            empty = SnapshotError(f"{path} is empty: its first refresh has not ended")
+            empty = SnapshotError(
+                f"{path} is empty: its first refresh has not ended; wait for it, or refresh again"
+            )
             if not has_header or _is_unmade(path):
                 raise empty
             self._file = _identity(path)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+import grpc
 import pytest
 from click.testing import CliRunner, Result
 from google.cloud import datastore
@@ -54,6 +55,22 @@ def test_save_refresh_info_and_verify(client: datastore.Client, tmp_path: Path) 
     assert _run("verify", file).output == f"{file} is sound\n"
 
 
+def test_saving_that_failed(client: datastore.Client, running: Served, tmp_path: Path) -> None:
+    """The file that is left is refreshed."""
+    stored(client, "Late", 2)
+    file = tmp_path / "late"
+    options = ("--kind", "Late", "--project", _PROJECT)
+    running.service.refuse(grpc.StatusCode.PERMISSION_DENIED, 1, "RunQuery")
+    failed = _run("save", file, *options)
+    assert failed.exit_code == 1
+    assert "refused with PERMISSION_DENIED" in failed.output
+    unready = _run("refresh", file)
+    assert unready.exit_code == 1
+    assert "its first refresh has not ended" in " ".join(unready.output.split())
+    refreshed = _run("refresh", file, *options)
+    assert refreshed.output == f"{file}: 2 added, 0 changed, 0 unchanged, 0 removed\n"
+
+
 def test_damage_is_named(client: datastore.Client, tmp_path: Path) -> None:
     stored(client, "Damaged", 3)
     file = tmp_path / "damaged"
@@ -74,6 +91,7 @@ def test_refused_arguments(client: datastore.Client, tmp_path: Path) -> None:
         (("save", missing, "--project", _PROJECT), 2, "--kind is missing"),
         (("save", foreign, "--kind", "Order"), 2, "is there already"),
         (("refresh", missing), 1, "there is no snapshot"),
+        (("refresh", missing, "--kind", "Order"), 2, "there is no snapshot"),
         (("refresh", entities), 2, "does not hold a whole kind"),
         (("info", foreign), 1, "not a SQLite database"),
         (("verify", missing), 1, "there is no snapshot"),
