@@ -32,6 +32,7 @@ from lazyentity.native.property cimport (
     next_other,
     read_plain,
 )
+from lazyentity.native.reference cimport read_path
 from lazyentity.native.shapes cimport (
     EMPTY,
     FEW,
@@ -209,9 +210,15 @@ cdef class PropertyIndex:
 
     def value(self, str name not None, bint text):
         """As :meth:`lazyentity.pure.entityproto.PropertyIndex.value`."""
-        cdef list ordinals = _ordinals_of(self, name)
+        cdef list ordinals
         cdef list values = []
         cdef bint multiple = 0
+        cdef Py_ssize_t only
+        if len(self.shape._ordinals) == self.shape.count:
+            only = _only_ordinal(self, name)
+            value = UNDECODED if only < 0 else _plain(self, only, text, &multiple)
+            return [value] if multiple and value is not UNDECODED else value
+        ordinals = _ordinals_of(self, name)
         for ordinal in ordinals:
             value = _plain(self, ordinal, text, &multiple)
             if value is UNDECODED or not (multiple or len(ordinals) == 1):
@@ -223,19 +230,32 @@ cdef class PropertyIndex:
 
     def contents(self, str name not None, uint64_t refused, bint text):
         """As :meth:`lazyentity.pure.entityproto.PropertyIndex.contents`."""
-        cdef list ordinals = _ordinals_of(self, name)
-        cdef Bytes at
-        cdef Bytes end
-        cdef uint64_t meaning = 0
+        cdef Py_ssize_t ordinal = _only_ordinal(self, name)
         cdef bint multiple = 0
-        if len(ordinals) != 1:
+        return UNDECODED if ordinal < 0 else _contents(self, ordinal, refused, text, &multiple)
+
+    def take(self, storage not None, stored, str name not None, refused, kind):
+        """As :meth:`lazyentity.pure.entityproto.PropertyIndex.take`."""
+        cdef Py_ssize_t ordinal
+        cdef bint multiple = 0
+        if not PyDict_Check(storage):
+            raise TypeError("take() takes a dict")
+        ordinal = _only_ordinal(self, name)
+        if ordinal < 0:
             return UNDECODED
-        _span(self, ordinals[0], &at, &end)
-        if at[0] == PROPERTY_MEANING:
-            at += 1
-            if not read_varint(&at, end, &meaning) or meaning == refused:
-                return UNDECODED
-        return read_plain(at, end, text, &multiple, UNDECODED)
+        if refused is None:
+            value = _plain(self, ordinal, kind is not bytes, &multiple)
+        else:
+            value = _contents(self, ordinal, refused, kind is not bytes, &multiple)
+        if multiple or value is UNDECODED:
+            return UNDECODED
+        if kind is not None and value is not None and type(value) is not kind:
+            return UNDECODED
+        # No other thread runs in between.
+        if PyDict_GetItemWithError(storage, stored) != <PyObject*>UNDECODED:
+            return UNDECODED
+        PyDict_SetItem(storage, stored, value)
+        return value
 
     def raw_names(self):
         """As :meth:`lazyentity.pure.entityproto.PropertyIndex.raw_names`."""
@@ -253,12 +273,17 @@ cdef class PropertyIndex:
 
     def has_meaning(self, uint32_t number):
         """As :meth:`lazyentity.pure.entityproto.PropertyIndex.has_meaning`."""
+        cdef Bytes base = <Bytes>PyBytes_AS_STRING(self.raw)
+        cdef Bytes end = base + PyBytes_GET_SIZE(self.raw)
         cdef Bytes at
-        cdef Bytes end
         cdef uint64_t meaning
         cdef Py_ssize_t index
         for index in range(self.shape.count):
-            _span(self, index, &at, &end)
+            at = base + self._entries[index]
+            # Past the length.
+            while at[0] >= 0x80:
+                at += 1
+            at += 1
             if at[0] == PROPERTY_MEANING:
                 at += 1
                 # Of a longer number, protobuf takes 32 bits.
@@ -320,6 +345,15 @@ cdef class PropertyIndex:
             return b""
         return PyBytes_FromStringAndSize(<const char*>at, end - at)
 
+    def path(self):
+        """As :meth:`lazyentity.pure.entityproto.PropertyIndex.path`."""
+        cdef Bytes base = <Bytes>PyBytes_AS_STRING(self.raw)
+        cdef Bytes at
+        cdef Bytes end
+        if not find_field(base, base + PyBytes_GET_SIZE(self.raw), ENTITY_KEY, &at, &end):
+            return None
+        return read_path(at, end)
+
 
 # Of an entity that was indexed everything down to the names was readable.
 
@@ -354,6 +388,17 @@ cdef inline void _name(
     at[0] += 1
     name_end[0] = at[0]
     read_length(at, end[0], name_end)
+
+
+cdef inline Py_ssize_t _only_ordinal(PropertyIndex index, str name) except -2:
+    # The only entry of a name; -1: there is none, or there may be several.
+    cdef PyObject* last = PyDict_GetItemWithError(index.shape._ordinals, name)
+    if last == NULL:
+        return -1
+    if len(index.shape._ordinals) == index.shape.count:
+        return <object>last
+    ordinals = _ordinals_of(index, name)
+    return ordinals[0] if len(ordinals) == 1 else -1
 
 
 cdef list _ordinals_of(PropertyIndex index, str name):
@@ -412,4 +457,19 @@ cdef object _plain(PropertyIndex index, Py_ssize_t ordinal, bint text, bint* mul
     cdef Bytes at
     cdef Bytes end
     _span(index, ordinal, &at, &end)
+    return read_plain(at, end, text, multiple, UNDECODED)
+
+
+cdef object _contents(
+    PropertyIndex index, Py_ssize_t ordinal, uint64_t refused, bint text, bint* multiple
+):
+    # The same of a property that may have any meaning but one.
+    cdef Bytes at
+    cdef Bytes end
+    cdef uint64_t meaning = 0
+    _span(index, ordinal, &at, &end)
+    if at[0] == PROPERTY_MEANING:
+        at += 1
+        if not read_varint(&at, end, &meaning) or meaning == refused:
+            return UNDECODED
     return read_plain(at, end, text, multiple, UNDECODED)

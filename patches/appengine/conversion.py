@@ -47,20 +47,32 @@ def _lazy(pb: Any, require_valid_key: Any) -> LazyEntity | None:
     """Return a lazy entity; None, if the client has to make one, or to raise."""
     if type(pb) is not EntityProto or not _converts_by_own():
         return None
-    key = pb.key
+    index = index_of(pb)
+    if index is None:
+        return None
+    path = index.path()
+    if path is None:
+        if not _has_ordinary_key(pb.key, require_valid_key):
+            return None
+    else:
+        app, namespace, pairs = path
+        kind, identifier = pairs[-1]
+        if (require_valid_key and identifier is None) or not _is_ordinary(kind, app, namespace):
+            return None
+    made: LazyEntity = LazyEntity._of(index)
+    return made
+
+
+def _has_ordinary_key(key: Any, require_valid_key: Any) -> bool:
+    """Say whether the client takes a key for a valid one, and gives the entity no other."""
     path = key.path.element
     if not path:
-        # The client gives it a key.
-        return None
+        return False
     last = path[-1]
-    if not _is_ordinary(last.type, key.app, key.name_space):
-        return None
-    if require_valid_key and (
-        last.HasField("id") == last.HasField("name") or not (last.id or last.name)
-    ):
-        return None
-    index = index_of(pb)
-    return None if index is None else LazyEntity._of(index)
+    return _is_ordinary(last.type, key.app, key.name_space) and not (
+        require_valid_key
+        and (last.HasField("id") == last.HasField("name") or not (last.id or last.name))
+    )
 
 
 def _decoded(entity: LazyEntity) -> Any:
@@ -82,9 +94,13 @@ def _converts_by_own() -> bool:
 
 @functools.lru_cache(maxsize=1024)
 def _is_ordinary(kind: Any, app: Any, namespace: Any) -> bool:
-    """Whether the client takes a kind, an application and a namespace for valid ones."""
+    """Whether the client takes a kind, an application and a namespace for valid ones.
+
+    They may be encoded.
+    """
+    parts = [each.decode() if type(each) is bytes else each for each in (kind, app, namespace)]
     try:
-        datastore.Entity(kind, _app=app, namespace=namespace)
+        datastore.Entity(parts[0], _app=parts[1], namespace=parts[2])
     except Exception:  # noqa: BLE001  # the client is to raise it
         return False
     return True

@@ -132,8 +132,17 @@ class LazyEntity(MadeDict, Entity):  # type: ignore[misc]  # upstream is untyped
 
     # The values.
 
-    def _decode(self, name: Any, /) -> Any:
+    def __getitem__(self, name: Any, /) -> Any:
         # The hottest function: it calls as little as it can.
+        value = _stored(self, name)
+        if value is UNDECODED:
+            if type(name) is str:
+                value = self._index.take(self, name, name, None, None)
+            if value is UNDECODED:
+                value = self._decode(name)
+        return value
+
+    def _decode(self, name: Any, /) -> Any:
         if type(name) is str:
             value = self._index.value(name, True)
             if value is UNDECODED:

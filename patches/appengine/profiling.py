@@ -41,6 +41,10 @@ class CountedIndex:
         """As of the index."""
         return self._read(name, self._index.contents(name, refused, text))
 
+    def take(self, storage: Any, stored: Any, name: str, refused: int | None, kind: Any) -> Any:
+        """As of the index."""
+        return self._read(name, self._index.take(storage, stored, name, refused, kind))
+
     def properties(self, name: str) -> list[bytes]:
         """As of the index."""
         properties: list[bytes] = self._read(name, self._index.properties(name))

@@ -14,28 +14,42 @@ from lazyentity.patches.appengine.messages import Reference
 from lazyentity.patches.models.originals import Originals
 
 _new = object.__new__
+_parse = Reference.FromString
 _is_own = Originals(key_module, cmp_compat).is_own
 
 
-def key_of(reference: Any) -> Any:
+def key_of(index: Any, message: Any) -> Any:
     """Make the key that ``Key(reference=reference)`` is, without a search for other arguments.
 
     Args:
-        reference: a message with a path.
+        index: of an entity.
+        message: the entity, with that reference as its key.
+
+    Returns:
+        None, if the reference has no path.
     """
-    # A message that is a part of a response would keep all of it.
-    copied = Reference()
-    copied.CopyFrom(reference)
+    path = index.path()
+    if path is not None:
+        reference = _parse(index.key())
+    elif message.key.path.element:
+        # A message that is a part of a response would keep all of it.
+        reference = Reference()
+        reference.CopyFrom(message.key)
+        path = _path_of(reference)
+    else:
+        return None
+    key = _new(Key)
+    key._Key__reference = reference
+    key._Key__app, key._Key__namespace, key._Key__pairs = path
+    return key
+
+
+def _path_of(reference: Any) -> tuple[bytes, bytes, tuple[Any, ...]]:
     pairs = []
-    for element in copied.path.element:
+    for element in reference.path.element:
         identifier = element.id if element.HasField("id") else element.name.encode()
         pairs.append((element.type.encode(), identifier or None))
-    key = _new(Key)
-    key._Key__reference = copied
-    key._Key__pairs = tuple(pairs)
-    key._Key__app = copied.app.encode()
-    key._Key__namespace = copied.name_space.encode()
-    return key
+    return reference.app.encode(), reference.name_space.encode(), tuple(pairs)
 
 
 def _are_same(key: Any, other: Any) -> bool:

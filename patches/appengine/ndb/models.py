@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from google.appengine.datastore.entity_bytes_pb2 import Property
 from google.appengine.ext.ndb import model, polymodel
 
 from lazyentity.codec.mode import is_eager
@@ -33,9 +34,12 @@ from lazyentity.patches.registry import is_of
 
 _Function = Callable[..., Any]
 
-_MEANING = bytes((0x08, INDEX_VALUE))
-"""A property with that meaning begins with these bytes, as protobuf writes it."""
+_EMPTY_LIST = Property.EMPTY_LIST
 
+_MAKERS: dict[Any, tuple[_Function, _Function]] = {}
+"""The replacements of each ``_from_pb`` of ndb's own, and the functions that make their models."""
+_NOTHING: tuple[Any, Any] = None, None
+_BaseValue = model._BaseValue
 _ModelKey = model.ModelKey
 _new = object.__new__
 _new_values: Any = dict.__new__
@@ -57,19 +61,27 @@ def property_get(original: _Function, _is_active: Callable[[], bool]) -> _Functi
         if type(self) is _ModelKey and entity is not None:
             # ndb itself reads keys often; they are not among the values.
             return self._get_value(entity)
-        values = getattr(entity, "_values", None)
+        try:
+            values = entity._values
+        except AttributeError:
+            return original(self, entity, unused_cls)
         if type(values) is not LazyValues:
             return original(self, entity, unused_cls)
-        name = self._name
-        reading = values._plan.readings.get(name)
-        if (
-            reading is None
-            or reading.prop is not self
-            or _found(values, name) is not UNDECODED
-            or entity._projection
-        ):
+        reading = values._plan.reading_of.get(id(self))
+        if reading is None or entity._projection:
             return original(self, entity, unused_cls)
-        # This is all that ndb's own methods do for a value that was not read before.
+        # From here on, this is all that ndb's own methods do.
+        name = reading.stored
+        value = _found(values, name)
+        if value is not UNDECODED:
+            if value is None or isinstance(value, _BaseValue):
+                return original(self, entity, unused_cls)
+            return value
+        kind = reading.user_kind
+        if kind is not None:
+            value = values._index.take(values, name, reading.name, _EMPTY_LIST, kind)
+            if value is not UNDECODED:
+                return value
         value = user_value(values, reading)
         _store(values, name, value)
         return value
@@ -88,13 +100,29 @@ def from_pb(original: Any, is_active: Callable[[], bool]) -> Any:
     if not is_own(convert):
         return original
 
+    def make(index: Any, cls: Any, *args: Any) -> Any:
+        return _model(index, convert, cls, *args)
+
+    return _class_method(convert, is_active, make)
+
+
+def _class_method(convert: _Function, is_active: Callable[[], bool], make: _Function) -> Any:
+    """Return the replacement of a ``_from_pb``.
+
+    Args:
+        convert: the function of ndb's own.
+        is_active: says whether ndb is patched.
+        make: makes the model, of the index of the entity, the class and the other arguments.
+    """
+
     @functools.wraps(convert)
     def _from_pb(cls: Any, pb: Any, set_key: Any = True, ent: Any = None, key: Any = None) -> Any:
         index = _lazily(pb) if is_active() else None
         if index is None:
             return convert(cls, pb, set_key, ent, key)
-        return _model(index, convert, cls, pb, set_key, ent, key)
+        return make(index, cls, pb, set_key, ent, key)
 
+    _MAKERS[convert] = _from_pb, make
     return classmethod(_from_pb)
 
 
@@ -106,11 +134,18 @@ def pb_to_entity(original: _Function, adapter: Any, pb: Any) -> Any:
         adapter: the adapter.
         pb: the entity.
     """
-    path = pb.key.path.element if type(pb) is EntityProto else None
-    if not path:
+    index = _lazily(pb)
+    key = None if index is None else key_of(index, pb)
+    if key is None:
         return original(adapter, pb)
-    chosen = model.Model._lookup_model(path[-1].type, adapter.default_model)
-    made = chosen._from_pb(pb, key=key_of(pb.key), set_key=False)
+    chosen = model.Model._lookup_model(key._Key__pairs[-1][0].decode(), adapter.default_model)
+    method = chosen._from_pb
+    # ndb's own function is the replacement's __wrapped__, as it is that of other people's wrappers.
+    replacement, make = _MAKERS.get(getattr(method, "__wrapped__", None), _NOTHING)
+    if not is_method_of(replacement, method):
+        made = method(pb, key=key, set_key=False)
+    else:
+        made = make(index, chosen, pb, False, None, key)
     if adapter.want_pbs:
         made._orig_pb = pb
     return made
@@ -130,18 +165,14 @@ def poly_from_pb(original: Any, is_active: Callable[[], bool]) -> Any:
     base_convert = model.Model.__dict__["_from_pb"].__func__
     is_ours = is_of(sys.modules[__name__], base_convert)
 
-    @functools.wraps(convert)
-    def _from_pb(cls: Any, pb: Any, set_key: Any = True, ent: Any = None, key: Any = None) -> Any:
-        index = _lazily(pb) if is_active() else None
-        if index is None:
-            return convert(cls, pb, set_key, ent, key)
+    def make(index: Any, cls: Any, *args: Any) -> Any:
         chosen = cls._class_map.get(_class_key(index, cls.class_._name.decode()), cls)
         following = super(polymodel.PolyModel, chosen)._from_pb
         if is_ours and is_method_of(base_convert, following):
-            return _model(index, base_convert.__wrapped__, chosen, pb, set_key, ent, key)
-        return following(pb, set_key, ent, key)
+            return _model(index, base_convert.__wrapped__, chosen, *args)
+        return following(*args)
 
-    return classmethod(_from_pb)
+    return _class_method(convert, is_active, make)
 
 
 def _class_key(index: Any, name: str) -> tuple[bytes, ...]:
@@ -156,7 +187,7 @@ def _lazily(pb: Any) -> Any:
     if type(pb) is not EntityProto or PART.patch.eager or is_eager():
         return None
     index = index_of(pb)
-    if index is None or (_MEANING in index.raw and index.has_meaning(INDEX_VALUE)):
+    if index is None or index.has_meaning(INDEX_VALUE):
         # Of a projection; there is nothing in it that was not asked for.
         return None
     return index
@@ -195,8 +226,8 @@ def _model(
     _fill(values, plan.template)
     attributes = vars(ent)
     attributes["_values"] = values
-    if key is None and pb.key.path.element:
-        key = key_of(pb.key)
+    if key is None:
+        key = key_of(index, pb)
     if key is not None and (set_key or key.id() or key.parent()):
         if plan.kind is not None and plan.kind == key._Key__pairs[-1][0]:
             attributes["_entity_key"] = key

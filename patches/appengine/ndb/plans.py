@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, NamedTuple
 
@@ -88,11 +89,13 @@ _PLAIN: dict[Any, tuple[type, Callable[[Any], Any] | None]] = {
 not that already."""
 
 
-class Reading(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Reading:
     """How the value of a property that is not repeated is read.
 
     Attributes:
         prop: ndb's property.
+        stored: its stored name, the object that is a key of the values: dicts find that fastest.
         name: its name in the entity.
         kind: the type of its values in the wire format; None, if ndb has to find them.
         make: makes the base value of one; None, if it is the base value.
@@ -101,6 +104,7 @@ class Reading(NamedTuple):
     """
 
     prop: Any
+    stored: bytes
     name: str
     kind: type | None
     make: Callable[[Any], Any] | None
@@ -108,7 +112,7 @@ class Reading(NamedTuple):
     conversions: tuple[Any, ...]
 
     @classmethod
-    def of(cls, prop: Any, name: str) -> Reading:
+    def of(cls, prop: Any, stored: bytes, name: str) -> Reading:
         conversions = tuple(prop._find_methods("_from_base_type", reverse=True))
         getter = type(prop)._db_get_value
         is_plain = is_one_of(_PLAIN, getter) and "_db_get_value" not in vars(prop)
@@ -116,7 +120,7 @@ class Reading(NamedTuple):
         user_kind = kind if make is None and not conversions else None
         if kind is bytes and conversions == _TEXT_CONVERSIONS:
             user_kind = str
-        return cls(prop, name, kind, make, user_kind, conversions)
+        return cls(prop, stored, name, kind, make, user_kind, conversions)
 
 
 class Taken(NamedTuple):
@@ -145,6 +149,7 @@ class Plan:
         declared: ndb's properties that the class defines, by stored name.
         properties: the template of the properties of a model; None, if they are those of the class.
         readings: by stored name, of the properties whose values ndb's own methods read.
+        reading_of: the same by the identity of the property.
         constructs_plainly: whether all that the constructor does is to make ``_values``.
         kind: the kind that a key must have, if it need have nothing else; None otherwise.
         known, known_count, version: the state of the class.
@@ -160,6 +165,7 @@ class Plan:
         "known_count",
         "names",
         "properties",
+        "reading_of",
         "readings",
         "template",
         "version",
@@ -179,10 +185,12 @@ class Plan:
         if taken is not None and taken.orphans:
             self.properties = template_of(model_class, taken.orphans)
         self.readings = {
-            name: Reading.of(prop, self.names[name][0])
+            name: Reading.of(prop, name, self.names[name][0])
             for name, prop in self.declared.items()
             if _reads_plainly(prop, self.names[name])
         }
+        # They keep the properties.
+        self.reading_of = {id(reading.prop): reading for reading in self.readings.values()}
         self.constructs_plainly = _constructs_plainly(model_class)
         self.kind = _kind_of_keys(model_class)
         self.writing: Any = None
@@ -197,6 +205,9 @@ class Plan:
 
 
 def _version_of(model_class: Any) -> Any:
+    version = type_version(model_class)
+    if version:
+        return version
     # CPython gives a class a version when an attribute of it is looked up. Without one, and in the
     # pure backend, which cannot see it, the methods tell whether the class is as it was.
     key = model_class._key

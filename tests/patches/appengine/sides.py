@@ -15,11 +15,11 @@ from tests.patches.appengine.strategies import EntityProto
 _STOCK_FROM_PB = (datastore.Entity._FromPb,)
 
 
-def stock(message: Any) -> Any:
+def stock(message: Any, require_valid_key: bool = True) -> Any:  # noqa: FBT001, FBT002
     """Make a stock entity."""
     copied = EntityProto()
     copied.CopyFrom(message)
-    return _STOCK_FROM_PB[0](copied)
+    return _STOCK_FROM_PB[0](copied, require_valid_key)
 
 
 def lazy(message: Any, index_type: Any) -> Any:

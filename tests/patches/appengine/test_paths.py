@@ -1,0 +1,131 @@
+"""The parts of keys, and the values that an index puts into a dict in one step."""
+
+from __future__ import annotations
+
+import random
+from functools import partial
+from typing import Any
+
+import pytest
+from google.appengine.api import datastore
+from google.appengine.datastore.entity_bytes_pb2 import Reference
+from google.appengine.ext.ndb import Key
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lazyentity.codec.undecoded import UNDECODED, undecoded_template
+from lazyentity.patches.appengine.ndb.keys import key_of
+from tests.patches.appengine.sides import outcome, stock
+from tests.patches.appengine.strategies import EntityProto, entity_protos, references
+
+_TEXTS = st.sampled_from(["", "a", "Kind", "x" * 130, "Ä"])
+
+
+@st.composite
+def _odd_references(draw: st.DrawFn) -> Any:
+    """Make a key any of whose fields may be missing, empty, or there once more."""
+    made = Reference()
+    for name in ("app", "name_space", "database_id"):
+        if draw(st.booleans()):
+            setattr(made, name, draw(_TEXTS))
+    for _ in range(draw(st.integers(0, 3))):
+        element = made.path.element.add()
+        for name in ("type", "name"):
+            if draw(st.booleans()):
+                setattr(element, name, draw(_TEXTS))
+        if draw(st.booleans()):
+            element.id = draw(st.sampled_from([0, 1, -1, 127, 128, 2**63 - 1]))
+    return made
+
+
+@given(reference=references | _odd_references())
+def test_the_parts_of_a_key_are_those_of_its_message(index_type: Any, reference: Any) -> None:
+    message = EntityProto(key=reference)
+    index = index_type.of(message.SerializePartialToString())
+    made = key_of(index, message)
+    if not reference.path.element:
+        assert index.path() is None
+        assert made is None
+        return
+    expected = Key(reference=reference)
+    attributes = [f"_Key__{name}" for name in ("app", "namespace", "pairs", "reference")]
+    assert [getattr(made, name) for name in attributes] == [
+        getattr(expected, name) for name in attributes
+    ]
+
+
+def test_the_native_index_knows_ordinary_keys() -> None:
+    index_type = pytest.importorskip("lazyentity.native.entityproto").PropertyIndex
+    message = EntityProto()
+    message.key.app = "app"
+    message.key.name_space = "space"
+    for fields in ({"id": 1}, {"name": "n"}, {"id": 0}, {"name": ""}, {}):
+        message.key.path.element.add(type="Kind", **fields)
+    assert index_type.of(message.SerializePartialToString()).path() == (
+        b"app",
+        b"space",
+        ((b"Kind", 1), (b"Kind", b"n"), (b"Kind", None), (b"Kind", None), (b"Kind", None)),
+    )
+
+
+@given(reference=_odd_references(), noise=st.randoms(use_true_random=False))
+def test_malformed_keys_are_left_to_protobuf(reference: Any, noise: random.Random) -> None:
+    """No bytes of a key are read past their end, or taken for another key."""
+    native = pytest.importorskip("lazyentity.native.entityproto").PropertyIndex
+    raw = bytearray(reference.SerializePartialToString())
+    for _ in range(noise.randrange(3)):
+        if raw:
+            raw[noise.randrange(len(raw))] = noise.randrange(256)
+    raw = raw[: noise.randrange(len(raw) + 1)]
+    index = native.of(bytes((0x6A, len(raw) & 0x7F)) + raw if len(raw) < 128 else b"")
+    path = None if index is None else index.path()
+    if path is not None:
+        key = Key(reference=Reference.FromString(bytes(raw)))
+        assert path == (key._Key__app, key._Key__namespace, key._Key__pairs)
+
+
+@pytest.mark.usefixtures("patched")
+@given(reference=references | _odd_references(), require_valid_key=st.booleans())
+def test_entities_with_any_key(reference: Any, require_valid_key: bool) -> None:
+    message = EntityProto(key=reference)
+    made, expected = (
+        outcome(partial(_described, make, message, require_valid_key))
+        for make in (datastore.Entity._FromPb, stock)
+    )
+    assert made == expected
+
+
+def _described(make: Any, message: Any, require_valid_key: bool) -> Any:
+    copied = EntityProto()
+    copied.CopyFrom(message)
+    entity = make(copied, require_valid_key)
+    return [entity.key().ToXml(), copied.key.SerializePartialToString()]
+
+
+@given(
+    message=entity_protos(),
+    refused=st.sampled_from([None, 24, 14]),
+    kind=st.sampled_from([None, int, str, bytes]),
+)
+def test_what_is_taken_is_the_value(index_type: Any, message: Any, refused: Any, kind: Any) -> None:
+    index = index_type.of(message.SerializePartialToString())
+    for name in index.names:
+        text = kind is not bytes
+        if refused is None:
+            expected = index.value(name, text)
+        else:
+            expected = index.contents(name, refused, text)
+        storage: dict[Any, Any] = undecoded_template([name])
+        taken = index.take(storage, name, name, refused, kind)
+        assert storage == {name: taken} if taken is not UNDECODED else storage[name] is UNDECODED
+        if taken is not UNDECODED:
+            assert repr(taken) == repr(expected)
+            assert kind is None or taken is None or type(taken) is kind
+            # A value that is there stays.
+            assert index.take(storage, name, name, refused, kind) is UNDECODED
+            assert storage[name] is taken
+        for other in ({}, {name: "assigned"}):
+            before = dict(other)
+            assert index.take(other, name, name, refused, kind) is UNDECODED
+            assert other == before
+    assert index.take({"other": UNDECODED}, "other", "other", None, None) is UNDECODED
