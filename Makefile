@@ -13,9 +13,8 @@ PYTEST_ARGS ?=
 WORKERS ?= logical
 CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/lazyentity
 EMULATOR_ROOT ?= $(CACHE)/emulator
-# Beam's portable runner, built by Go.
-PRISM_VERSION ?= 2.77.0
-PRISM ?= $(CACHE)/prism/$(PRISM_VERSION)/prism
+# Beam's job server with an embedded Flink; the versions are in tools/flink/pom.xml.
+FLINK ?= $(CACHE)/flink/1.19-2.70.0
 # An executable of uv, which makes environments faster than pip.
 UV ?=
 # The seconds that each fuzzer runs, and the seed of its cases.
@@ -27,7 +26,7 @@ BIN := $(abspath $(VENV))/bin
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help venv bench results results-appengine test lint types pytest upstream emulator \
-	test-adapters-lowest test-emulator test-caches test-names test-client prism test-engines docs tables \
+	test-adapters-lowest test-emulator test-caches test-names test-client flink test-engines docs tables \
 	fuzz fuzz-operations fuzz-responses fuzz-calls fuzz-all dist clean
 
 help: ## list the targets
@@ -114,15 +113,14 @@ docs: ## build the documentation into build/docs; warnings are errors
 	$(MAKE) venv VENV=.venv-docs EXTRAS=docs
 	.venv-docs/bin/python -m sphinx --fail-on-warning --keep-going --quiet --jobs auto docs build/docs
 
-$(PRISM):
-	GOBIN=$(dir $(PRISM)) go install github.com/apache/beam/sdks/v2/go/cmd/prism@v$(PRISM_VERSION)
+flink: ## install Beam's runner for Flink, once, outside the checkout
+	tools/install-flink $(FLINK)
 
-prism: $(PRISM) ## build Prism, Beam's portable runner, once, outside the checkout
-
-test-engines: prism ## the tests of Beam on Prism and Dask, where `make test-client CLIENT=beam` runs its own
+# The runner listens on all interfaces.
+test-engines: flink ## the tests of Beam on Flink, where `make test-client CLIENT=beam` runs its own
 	$(MAKE) venv VENV=.venv-beam EXTRAS=bench,test,beam
-	.venv-beam/bin/python -m pip install --quiet dask distributed
-	LAZYENTITY_TEST_PRISM=$(PRISM) .venv-beam/bin/python -m pytest tests/patches/beam -m engines $(PYTEST_ARGS)
+	LAZYENTITY_TEST_FLINK=$(FLINK) tools/loopback-only \
+		.venv-beam/bin/python -m pytest tests/patches/beam -m engines $(PYTEST_ARGS)
 
 fuzz: ## fuzz the native backend for SECONDS, with AddressSanitizer and UBSan
 	UV=$(UV) tools/fuzz "$(PYTHON)" "$(SECONDS)"

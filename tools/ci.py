@@ -3,8 +3,8 @@
 The environment of the README's two commands is made first, as these make it, with pip. Then the two
 commands are run. Beside the environment and the benchmark, of which the outputs count here and not
 the figures, the other environments are made with uv. Beside the tests, which leave a core free at
-times, the emulator and Prism are built at a lower priority. The rest follows, as many steps at a
-time as there are cores, each with its tests in one process.
+times, the emulator is built and Flink fetched at a lower priority. The rest follows, as many steps
+at a time as there are cores, each with its tests in one process.
 
 Every test of the library runs on each Python, with the newest requirements and with the lowest
 ones, and with each backend. Python, requirements and backend are not combined in all ways:
@@ -168,7 +168,7 @@ def first_steps(pythons: Mapping[str, str]) -> list[Step]:
     return [
         Step("make bench", make("bench"), needs=("the environment",)),
         Step("the emulator is built", make("emulator"), needs=("make bench",), cores=0),
-        Step("Prism is built", make("prism"), needs=("make bench",), cores=0),
+        Step("Flink is installed", make("flink"), needs=("make bench",), cores=0),
         Step(
             APART_ENVIRONMENTS,
             shell(*apart_environments(pythons)),
@@ -256,10 +256,10 @@ def other_steps(pythons: Mapping[str, str]) -> list[Step]:
         Step("the adapters on the lowest of it", make("test-adapters-lowest", UV=UV), needs=packed),
         Step("the cache servers", make("test-caches"), needs=tested),
         Step(
-            "pipelines on Prism and Dask",
+            "a pipeline on Flink",
             make("test-engines", UV=UV),
             # Both may make the environment.
-            needs=("Prism is built", *map(own_environment, apart())),
+            needs=("Flink is installed", *map(own_environment, apart())),
         ),
         *upstream_steps(),
         Step(
