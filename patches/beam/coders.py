@@ -36,6 +36,12 @@ class ElementCoder(coders.Coder):  # type: ignore[misc]  # announces no types
             return of_bytes(encoded[1:])
         return _other.decode(encoded[1:])
 
+    @classmethod
+    def from_type_hint(cls, typehint: Any, registry: Any) -> Any:
+        """Return the coder of lazy elements: that of the application for elements, if any."""
+        others = registry.get_coder(types.Entity)
+        return cls() if type(others) is coders.FastPrimitivesCoder else others
+
     def is_deterministic(self) -> bool:
         """As Beam's coder for elements."""
         return bool(_other.is_deterministic())

@@ -98,5 +98,7 @@ def test_is_the_coder_of_elements_while_patched(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_coder_of_the_application_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(coders.registry._coders, types.Entity, coders.PickleCoder)
+    assert type(coders.registry.get_coder(LazyElement)) is coders.PickleCoder
     lazyentity.patch("beam", strict=True)
-    assert type(coders.registry.get_coder(types.Entity)) is coders.PickleCoder
+    for typehint in (types.Entity, LazyElement):
+        assert type(coders.registry.get_coder(typehint)) is coders.PickleCoder
