@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from apache_beam import coders, typehints
+from apache_beam import coders
 from apache_beam.io.gcp.datastore.v1new import datastoreio
 from apache_beam.transforms import Create, ParDo, Reshuffle
 
@@ -20,12 +20,16 @@ _StockQueryFn: Any = _STOCK._QueryFn
 coders.registry.register_coder(LazyElement, ElementCoder)
 
 
-@typehints.with_output_types(LazyElement)
 class QueryFn(_StockQueryFn):  # type: ignore[misc]  # announces no types
     """Beam's DoFn that fetches the entities of a query, in a process that is patched for it."""
 
     def __reduce__(self) -> Any:
         return shipped(__name__, "unpickled", vars(self))
+
+
+# Beam displays the name of the class.
+for _attribute in ("__module__", "__name__", "__qualname__"):
+    setattr(QueryFn, _attribute, getattr(_StockQueryFn, _attribute))
 
 
 def unpickled(state: dict[str, Any]) -> Any:
@@ -40,7 +44,6 @@ def replace_query_fn(original: Any, is_active: Callable[[], bool]) -> Any:
     return QueryFn
 
 
-@typehints.with_output_types(LazyElement)
 class ReadFromDatastore(_STOCK):  # type: ignore[misc]  # announces no types
     """Beam's ``ReadFromDatastore``, with elements that convert a property when it is read.
 
@@ -56,12 +59,18 @@ class ReadFromDatastore(_STOCK):  # type: ignore[misc]  # announces no types
         ValueError: if the query names no project, or the number is negative.
     """
 
+    __module__ = "lazyentity.beam"  # is displayed
+
     def expand(self, pcoll: Any) -> Any:
         """As Beam's."""
-        return (
+        read = (
             pcoll.pipeline
             | "UserQuery" >> Create([self._query])
             | "SplitQuery" >> ParDo(_STOCK._SplitQueryFn(self._num_splits))
             | Reshuffle()
             | "Read" >> ParDo(QueryFn())
         )
+        # This chooses the coder. It is no type hint, which Beam can be told to check: a worker may
+        # have reasons to make Beam's own elements.
+        read.element_type = LazyElement
+        return read

@@ -84,6 +84,18 @@ def test_elements_stay_lazy_between_stages(name: str) -> None:
         assert_that(kinds, equal_to(expected))
 
 
+@pytest.mark.parametrize("eager", [False, True])
+@pytest.mark.usefixtures("stored")
+def test_types_are_checked_at_run_time(eager: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers that are told to be eager make elements of Beam's class."""
+    if eager:
+        monkeypatch.setenv("LAZYENTITY_EAGER", "1")
+    with beam.Pipeline(argv=[*_DIRECT, "--runtime_type_check"]) as pipeline:
+        read = pipeline | _read("transform") | beam.Reshuffle()
+        kinds = read | beam.Map(lambda element: type(element).__name__) | beam.Distinct()
+        assert_that(kinds, equal_to(["Entity" if eager else "LazyElement"]))
+
+
 @pytest.mark.usefixtures("stored")
 def test_runs_the_code_of_beams_dofn() -> None:
     """And so retries, metrics and errors are Beam's."""
