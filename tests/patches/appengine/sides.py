@@ -15,7 +15,7 @@ from tests.patches.appengine.strategies import EntityProto
 _STOCK_FROM_PB = (datastore.Entity._FromPb,)
 
 
-def stock(message: Any, require_valid_key: bool = True) -> Any:  # noqa: FBT001, FBT002
+def stock(message: Any, require_valid_key: bool = True) -> Any:
     """Make a stock entity."""
     copied = EntityProto()
     copied.CopyFrom(message)
