@@ -144,7 +144,9 @@ class PropertyIndex:
             if ordinal is None:
                 return UNDECODED
             message = messages[ordinal]
-            value = UNDECODED if message.HasField("meaning") else _plain(message.value, text)
+            if message.HasField("meaning"):
+                return UNDECODED
+            value = _plain(message.value, text)
             return [value] if message.multiple and value is not UNDECODED else value
         made = []
         found = self._ordinals_of(name)

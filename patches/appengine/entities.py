@@ -68,7 +68,8 @@ class LazyEntity(MadeDict, Entity):  # type: ignore[misc]  # upstream is untyped
 
     Attributes:
         _index: the index of the received bytes.
-        _originals: the values that were made of them, whatever was assigned since.
+        _originals: the values that were made of them, whatever was assigned since; values that
+            cannot change may be missing.
     """
 
     __slots__ = ("_index", "_originals")
@@ -149,6 +150,10 @@ class LazyEntity(MadeDict, Entity):  # type: ignore[misc]  # upstream is untyped
                 value = self._converted(name)
         else:
             value = self._made(name)
+        return self._settled(name, value)
+
+    def _settled(self, name: Any, value: Any) -> Any:
+        """Keep a value that was made of the bytes; return the one that the entity has then."""
         # Of two threads that made a value of the same property, both get that of the first.
         value = self._originals.setdefault(name, value)
         # As _keep().

@@ -1,11 +1,15 @@
-"""Reading an attribute of a model that is not in its ``__dict__``."""
+"""Reading a property of a model, or an attribute that is not in its ``__dict__``."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
+from google.appengine.ext import db
+
 from lazyentity.patches.appengine.db.attributes import LazyAttributes
+from lazyentity.patches.registry import is_of
 
 _getattribute = object.__getattribute__
 _found = dict.get
@@ -45,3 +49,28 @@ def expando_getattr(
         return original(self, key)
 
     return __getattr__
+
+
+def property_get(
+    original: Callable[[Any, Any, Any], Any], _is_active: Callable[[], bool]
+) -> Callable[[Any, Any, Any], Any]:
+    """Replace ``db.Property.__get__``, which takes the value from an attribute of the model.
+
+    For the first reading of it, Python would make an error and look for ``__getattr__``.
+    """
+    if not is_of(db, original):
+        return original
+
+    @functools.wraps(original)
+    def __get__(self: Any, model_instance: Any, model_class: Any) -> Any:  # noqa: N807  # its name
+        attributes = getattr(model_instance, "__dict__", None)
+        if type(attributes) is LazyAttributes:
+            attribute = self._attr_name()
+            value = _found(attributes, attribute, _ABSENT)
+            if value is _ABSENT and attributes.load(attribute):
+                value = _found(attributes, attribute, _ABSENT)
+            if value is not _ABSENT:
+                return value
+        return original(self, model_instance, model_class)
+
+    return __get__

@@ -31,6 +31,7 @@ PART: Final = Client(
         LastingSeam(
             _DB, "Expando.__getattr__", replacing("appengine.db.reading", "expando_getattr")
         ),
+        Seam(_DB, "Property.__get__", replacing("appengine.db.reading", "property_get")),
         Seam(_DB, "Model._to_entity", calling("appengine.db.writing", "to_entity")),
         Seam(_DB, "Expando._to_entity", calling("appengine.db.writing", "expando_to_entity")),
         _CONVERSION,

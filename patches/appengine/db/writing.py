@@ -11,9 +11,11 @@ from google.appengine.datastore import entity_bytes_pb2 as entity_pb2
 from google.appengine.ext import db
 
 from lazyentity.codec.undecoded import UNDECODED
+from lazyentity.patches.appengine.db import reading
 from lazyentity.patches.appengine.db.attributes import DynamicProperties, LazyAttributes
 from lazyentity.patches.appengine.db.originals import own
 from lazyentity.patches.models.originals import function_of
+from lazyentity.patches.registry import is_of
 
 _found = dict.get
 _RAW_MEANINGS = datastore_types._RAW_PROPERTY_MEANINGS
@@ -70,11 +72,16 @@ _NULL: _Form = ([], None)
 _DYNAMIC = (*_FORMS.values(), _NULL)
 
 
+def _is_own(function: Any, own: frozenset[Any]) -> bool:
+    """Say whether a function is among db's own, or is the one that the patch put there."""
+    return function in own or is_of(reading, function)
+
+
 def _forms_of(prop: Any) -> Sequence[_Form]:
     """Return the forms of the values that db writes as it reads them; none, if it may not."""
     kind = type(prop)
     if not vars(prop).keys().isdisjoint(_own_functions) or not all(
-        function_of(kind, name) in own for name, own in _own_functions.items()
+        _is_own(function_of(kind, name), own) for name, own in _own_functions.items()
     ):
         return ()
     if isinstance(prop, db.ListProperty):
