@@ -100,7 +100,7 @@ def uses(original: Callable[..., Any], _is_active: Callable[[], bool]) -> Callab
 
     @functools.wraps(original)
     def use(self: Any, key: Any, options: Any = None) -> Any:
-        flag = chosen(options)
+        flag = None if options is None else chosen(options)
         if flag is None and type(key) is _Key and getattr(self, policy_name) is policy:
             model_class = kind_map.get(key._Key__pairs[-1][0].decode())
             flag = getattr(model_class, name, None)

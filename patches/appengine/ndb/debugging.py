@@ -16,8 +16,8 @@ from google.appengine.ext.ndb import utils
 _MARK = "__ndb_debug__"
 _SKIP = "SKIP"
 
-# The codes of functions that have no variable of that name, by their identity.
-_UNMARKED: dict[int, CodeType] = {}
+# Codes of functions, and whether these have a variable of that name, by their identity.
+_KNOWN: dict[int, tuple[CodeType, bool]] = {}
 # The texts of functions, with their codes, by the identity of these.
 _DESCRIBED: dict[int, tuple[CodeType, str]] = {}
 _MOST_KNOWN = 4096
@@ -80,11 +80,12 @@ def get_stack(original: Callable[..., Any], is_active: Callable[[], bool]) -> Ca
         frame: Any = sys._getframe(1)
         while limit > 0 and frame is not None:
             code = frame.f_code
-            if id(code) in _UNMARKED:
+            known = _KNOWN.get(id(code))
+            if not (_is_marked(code) if known is None else known[1]):
                 found += code, frame.f_lasti, None
                 limit -= 1
             else:
-                debug = frame.f_locals.get(_MARK) if _is_marked(code) else None
+                debug = frame.f_locals.get(_MARK)
                 if debug is None or debug != _SKIP:
                     found += code, frame.f_lasti, debug
                     limit -= 1
@@ -97,12 +98,10 @@ def get_stack(original: Callable[..., Any], is_active: Callable[[], bool]) -> Ca
 def _is_marked(code: CodeType) -> bool:
     # Modules have it among their names, if at all.
     variables = (*code.co_varnames, *code.co_cellvars, *code.co_freevars, *code.co_names)
-    if _MARK in variables:
-        return True
-    if len(_UNMARKED) >= _MOST_KNOWN:
-        _UNMARKED.clear()
-    _UNMARKED[id(code)] = code
-    return False
+    if len(_KNOWN) >= _MOST_KNOWN:
+        _KNOWN.clear()
+    _, is_marked = _KNOWN[id(code)] = code, _MARK in variables
+    return is_marked
 
 
 def func_info(original: Callable[..., Any], is_active: Callable[[], bool]) -> Callable[..., Any]:

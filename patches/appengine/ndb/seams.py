@@ -12,6 +12,7 @@ from lazyentity.patches.registry import Seam, calling, replacing
 
 _PACKAGE = "google.appengine.ext.ndb"
 _CONTEXT = f"{_PACKAGE}.context"
+_EVENTLOOP = f"{_PACKAGE}.eventloop"
 _KEY = f"{_PACKAGE}.key"
 _MODEL = f"{_PACKAGE}.model"
 _POLYMODEL = f"{_PACKAGE}.polymodel"
@@ -37,6 +38,15 @@ PART: Final = Client(
             _TASKLETS,
             "Future._help_tasklet_along",
             replacing("appengine.ndb.resuming", "help_tasklet_along"),
+        ),
+        Seam(_TASKLETS, "get_context", replacing("appengine.ndb.environment", "get_context")),
+        Seam(
+            _EVENTLOOP, "get_event_loop", replacing("appengine.ndb.environment", "get_event_loop")
+        ),
+        Seam(
+            "google.appengine.datastore.datastore_rpc",
+            "BaseConfiguration.__hash__",
+            replacing("appengine.ndb.options", "hash_of"),
         ),
         Seam(_UTILS, "get_stack", replacing("appengine.ndb.debugging", "get_stack")),
         Seam(_UTILS, "func_info", replacing("appengine.ndb.debugging", "func_info")),
@@ -68,6 +78,7 @@ PART: Final = Client(
             "_LOCK_TIME",
             "_make_ctx_options",
         ),
+        _EVENTLOOP: ("_EVENT_LOOP_KEY", "_state"),
         _KEY: ("Key._Key__app", "Key._Key__namespace", "Key._Key__pairs", "Key._Key__reference"),
         _MODEL: (
             "_BaseValue",
@@ -100,6 +111,7 @@ PART: Final = Client(
         ),
         _POLYMODEL: ("PolyModel._class_map",),
         _TASKLETS: (
+            "_CONTEXT_KEY",
             "Future._callbacks",
             "Future._context",
             "Future._done",
