@@ -239,6 +239,7 @@ APPENGINE_GOALS: tuple[Goal, ...] = (
     *_faster("pure", "ndb query", "all", {100: 0.9}),
     *_faster("pure", "datastore.Get", "4", {100: 2.5}),
     *_faster("pure", "datastore.Get", "all", {100: 0.9}),
+    *_faster("pure", "db.get", "all", {100: 0.9}),
 )
 
 PACKED_GOALS: tuple[Goal, ...] = tuple(
