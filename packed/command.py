@@ -8,11 +8,12 @@ import signal
 from collections.abc import Iterator
 
 import click
-from google.api_core.exceptions import GoogleAPICallError
+from google.api_core.exceptions import GoogleAPICallError, RetryError
 from google.auth.exceptions import GoogleAuthError
 from google.cloud import datastore
 
 import lazyentity
+from lazyentity._environment import DISABLE, is_set
 from lazyentity._progress import progress_bar
 from lazyentity.packed.format import COMPRESS_FROM
 from lazyentity.packed.migration import Migration, Report, count_of
@@ -65,7 +66,7 @@ def main(
             client = datastore.Client(project=project, namespace=namespace, database=database)
             migration = Migration(client, kind, name, compress_from, dry_run)
             _show_progress(migration, report, _cursor(start_cursor), count_of(client, kind))
-        except (GoogleAPICallError, GoogleAuthError, OSError) as error:
+        except (GoogleAPICallError, RetryError, GoogleAuthError, OSError) as error:
             # Without a project the client raises an OSError.
             _show(report, dry_run)
             raise click.ClickException(f"stopped at an error: {error}") from error
@@ -77,9 +78,18 @@ def main(
 
 @contextlib.contextmanager
 def _patched() -> Iterator[None]:
-    """Read lazily, so that the other properties are written as they came."""
+    """Read lazily, so that the other properties are written as they came.
+
+    Raises:
+        click.ClickException: the environment or the version of the client forbids it.
+    """
+    if is_set(DISABLE):
+        raise click.ClickException(f"{DISABLE} is set, and packing has to read lazily; unset it")
     before = lazyentity.patched()
-    lazyentity.patch("datastore", strict=True)
+    try:
+        lazyentity.patch("datastore", strict=True, eager=False)
+    except RuntimeError as error:
+        raise click.ClickException(str(error)) from error
     try:
         yield
     finally:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from google.api_core.exceptions import Aborted, ServiceUnavailable
+from google.api_core.exceptions import Aborted, RetryError, ServiceUnavailable
 from google.cloud import datastore
 from google.cloud.datastore.helpers import GeoPoint
 from google.cloud.environment_vars import GCD_HOST
@@ -18,6 +18,7 @@ from lazyentity.bench.server.process import LoopbackServer
 from lazyentity.packed import is_packed, pack, unpack
 from lazyentity.packed.command import main
 from lazyentity.packed.migration import Migration, Report
+from lazyentity.patches.clients import CLIENTS
 from tests.support import clients
 from tests.support.stock import encoded
 
@@ -146,6 +147,7 @@ def test_pages_and_restart(client: datastore.Client) -> None:
     ("error", "status", "text"),
     [
         (ServiceUnavailable("the server went away"), 1, "stopped at an error: 503 the server went"),
+        (RetryError("no server for 60 s", None), 1, "stopped at an error: no server for 60 s"),
         (KeyboardInterrupt(), 130, "interrupted; run the same command again"),
     ],
 )
@@ -175,6 +177,24 @@ def test_an_end_in_between(
     (line,) = (line for line in outcome.output.splitlines() if line.startswith("to continue: "))
     outcome = run(client, *line.removeprefix("to continue: ").split())
     assert "5 entities read, 1 packed" in outcome.output
+
+
+@pytest.mark.parametrize("name", ["LAZYENTITY_DISABLE", "LAZYENTITY_EAGER"])
+def test_switches(client: datastore.Client, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """It does not run unpatched, and reads lazily in any case."""
+    put(client, "a", result=DOCUMENT)
+    monkeypatch.setenv(name, "1")
+    outcome = run(client)
+    is_refused = name == "LAZYENTITY_DISABLE"
+    assert outcome.exit_code == is_refused
+    assert (f"{name} is set" in outcome.output) == is_refused
+
+
+def test_an_unsupported_client(client: datastore.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(type(CLIENTS["datastore"]), "problem", lambda _: "9.9 is not supported")
+    outcome = run(client)
+    assert outcome.exit_code == 1
+    assert outcome.output.startswith("Error: lazyentity: 9.9 is not supported")
 
 
 def test_a_change_meanwhile_is_not_lost(
