@@ -81,3 +81,9 @@ def test_walks_name_functions() -> None:
     """The walks name where they lead."""
     text = (DOCS / "internals" / "walks.rst").read_text("utf-8")
     assert len(NAMED.findall(text)) > 20
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_within_the_documentation_are_roles(page: Path) -> None:
+    """Sphinx checks those, and copies the files; other relative links lead nowhere."""
+    assert re.findall(r"<(?!https?://)[^<>\s]+>`_", page.read_text("utf-8")) == []
