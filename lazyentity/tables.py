@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 _PANDAS = {bool: "bool", int: "int64", float: "float64"}
-_PANDAS_WITH_NULLS = {bool: "boolean", int: "Int64", float: "Float64"}
+_PANDAS_WITH_NULLS = {bool: "boolean", int: "Int64"}
 _NESTED = (list, dict)
 
 
@@ -53,6 +53,11 @@ def _pandas_array(library: Any, name: str, values: list[Any], objects: bool) -> 
     kind = _one_kind(name, _kinds(values), objects)
     if kind in _PANDAS and None not in values:
         return _imported("numpy").array(values, _PANDAS[kind])
+    if kind is float:
+        # library.array() would make nulls of the floats that are no numbers.
+        numpy = _imported("numpy")
+        is_null = numpy.array([value is None for value in values])
+        return library.arrays.FloatingArray(numpy.array(values, _PANDAS[float]), is_null)
     if kind in _PANDAS_WITH_NULLS:
         return library.array(values, _PANDAS_WITH_NULLS[kind])
     if kind is datetime.datetime:

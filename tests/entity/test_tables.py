@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 from typing import Any
 from unittest import mock
 
@@ -72,6 +73,19 @@ def test_pandas_has_the_values_of_stock(rows: list[dict[str, Any]]) -> None:
         if name in whole and name != "number":
             assert found == [_cell(value) for value in whole[name]]
     assert not any(lazyentity.decoded(entity) for entity in lazy)
+
+
+def test_a_float_that_is_no_number_is_not_a_null() -> None:
+    lazy, _ = _rows([{"ratio": math.nan}, {}, {"ratio": 1.5}])
+    column = lazyentity.to_pandas(lazy, ["ratio"])["ratio"]
+    assert str(column.dtype) == "Float64"
+    values = column.tolist()
+    assert math.isnan(values[0])
+    assert values[1] is pandas.NA
+    assert values[2] == 1.5
+    (found,) = lazyentity.to_arrow(lazy, ["ratio"]).to_pydict().values()
+    assert math.isnan(found[0])
+    assert found[1:] == [None, 1.5]
 
 
 @settings(max_examples=40)
