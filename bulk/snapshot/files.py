@@ -19,6 +19,7 @@ import json
 import os
 import sqlite3
 import struct
+import time
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,6 +39,7 @@ _HEADER: Final = struct.Struct(">60xi4xi28x")
 _JOURNAL_MAGIC: Final = bytes.fromhex("d9d505f920a163d7")
 _JOURNAL_HEADER: Final = struct.Struct(">8s8xI")
 _BUSY_SECONDS: Final = 60.0
+_PAUSE_SECONDS: Final = 0.01
 _CACHE: Final = "PRAGMA cache_size = -16384"
 _SCHEMA: Final = (
     "CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
@@ -145,9 +147,17 @@ def _is_prepared(connection: sqlite3.Connection, path: Path) -> bool:
     Raises:
         SnapshotError: it has another schema.
     """
-    ((application,),) = connection.execute("PRAGMA application_id")
-    ((version,),) = connection.execute("PRAGMA user_version")
-    ((tables,),) = connection.execute("SELECT count(*) FROM sqlite_master")
+    is_apart = not connection.in_transaction
+    if is_apart:
+        # Another process may make the schema at this moment: all three are to be of one state.
+        connection.execute("BEGIN")
+    try:
+        ((application,),) = connection.execute("PRAGMA application_id")
+        ((version,),) = connection.execute("PRAGMA user_version")
+        ((tables,),) = connection.execute("SELECT count(*) FROM sqlite_master")
+    finally:
+        if is_apart:
+            connection.rollback()
     if not (application or version or tables):
         return False
     _require_version(path, application, version)
@@ -165,6 +175,23 @@ def _clear_errors(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise SnapshotError(f"{path} cannot be used: {error}") from error
+
+
+def _use_wal(connection: sqlite3.Connection) -> None:
+    """Put the database into WAL mode, which is a change in a new file only.
+
+    SQLite does not wait for other processes that do the same at this moment.
+    """
+    end = time.monotonic() + _BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > end:
+                raise
+            time.sleep(_PAUSE_SECONDS)
+        else:
+            return
 
 
 @contextlib.contextmanager
@@ -185,7 +212,7 @@ def writing(path: Path) -> Iterator[sqlite3.Connection]:
             connection.execute(_CACHE)
             # Of a new file. A page of the default size has room for few contents, and waste.
             connection.execute("PRAGMA page_size = 16384")
-            connection.execute("PRAGMA journal_mode = WAL")
+            _use_wal(connection)
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute("BEGIN IMMEDIATE")
             try:

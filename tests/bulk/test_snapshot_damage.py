@@ -289,6 +289,29 @@ def test_killed_refreshes(tmp_path: Path, kills: int) -> None:
     assert counts["old"] + counts["new"] + counts["nothing"] == kills
 
 
+def test_processes_that_make_one_file(tmp_path: Path) -> None:
+    """They wait for each other, and the last one counts."""
+    program = (
+        "import os, sys\n"
+        "from lazyentity.snapshot import Snapshot\n"
+        "from tests.bulk.crash_program import contents, entities, expected\n"
+        "for turn in range(8):\n"
+        "    saved = Snapshot(f'{sys.argv[1]}/{turn}')\n"
+        "    children = []\n"
+        "    for state in range(4):\n"
+        "        children.append(os.fork())\n"
+        "        if not children[-1]:\n"
+        "            try: saved.refresh(entities(state))\n"
+        "            except BaseException as error: print(error, file=sys.stderr); os._exit(1)\n"
+        "            os._exit(0)\n"
+        "    assert not any(os.waitpid(child, 0)[1] for child in children)\n"
+        "    assert contents(saved) in [expected(state) for state in range(4)]\n"
+        "    assert saved.verify() == []\n"
+        "print(1)"
+    )
+    assert forks.answer("-c", program, str(tmp_path)) == 1
+
+
 def test_other_processes_read_while_one_refreshes(path: Path) -> None:
     program = (
         "import sys\n"
