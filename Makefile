@@ -25,7 +25,7 @@ BIN := $(abspath $(VENV))/bin
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help venv bench results results-appengine test lint types pytest upstream emulator \
+.PHONY: help venv bench results results-many results-appengine test lint types pytest upstream emulator \
 	test-adapters-lowest test-emulator test-caches test-names test-client flink test-engines docs tables \
 	fuzz fuzz-operations fuzz-responses fuzz-calls fuzz-all dist clean
 
@@ -43,6 +43,16 @@ results: venv ## measure for the documentation, half an hour on a quiet machine:
 	LAZYENTITY_BACKEND=pure $(BIN)/python -m lazyentity.bench --quick --output bench/results/pure.json
 	LAZYENTITY_BACKEND=native $(BIN)/python -m lazyentity.bench --ndb --output bench/results/ndb.json
 	$(MAKE) results-appengine
+	$(MAKE) results-many
+
+results-many: venv ## measure what deals with many entities, some minutes: bench/results/ and its tables
+	LAZYENTITY_BACKEND=native $(BIN)/python -m lazyentity.bench.measure.bulk --output bench/results/bulk.json
+	LAZYENTITY_BACKEND=native $(BIN)/python -m lazyentity.bench.measure.snapshots \
+		--rounds 1 --output bench/results/snapshot.json
+	LAZYENTITY_BACKEND=native $(BIN)/python -m lazyentity.bench.measure.cached --output bench/results/cache.json
+	for backend in native pure; do for room in packed columns; do LAZYENTITY_BACKEND=$$backend \
+		$(BIN)/python -m lazyentity.bench --$$room --quick \
+		--output bench/results/$$room-$$backend.json || exit 1; done; done
 	$(MAKE) tables
 
 results-appengine: ## measure App Engine's client, some minutes: bench/results/ and docs/appengine.rst

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -17,8 +17,17 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 # As a command, it is found by its path alone.
 sys.path.insert(0, str(CHECKOUT))
 
-from lazyentity.bench.measure.results import Results, load  # noqa: E402  # found by the line above
-from lazyentity.bench.report import bars, chart, headline, losses, readme  # noqa: E402  # as above
+from lazyentity.bench.measure import many_results  # noqa: E402  # found by the line above
+from lazyentity.bench.measure.many_results import ManyResults  # noqa: E402  # as above
+from lazyentity.bench.measure.results import Results, load  # noqa: E402  # as above
+from lazyentity.bench.report import (  # noqa: E402  # as above
+    bars,
+    chart,
+    headline,
+    losses,
+    many,
+    readme,  # as above
+)
 from tools import clients  # noqa: E402  # as above
 
 RESULTS = CHECKOUT / "bench" / "results"
@@ -49,6 +58,17 @@ SECTIONS: tuple[tuple[str, str, str, Callable[[Results], str]], ...] = (
 )
 """Each: the document, the name of its markers, the results, and the function that renders them."""
 
+MANY: tuple[tuple[str, str, str, Callable[[ManyResults], str]], ...] = (
+    ("docs/bulk.rst", "bulk-table", "bulk", many.keys),
+    ("docs/bulk.rst", "threads-table", "bulk", many.gets),
+    ("docs/snapshot.rst", "snapshot-table", "snapshot", many.forms),
+    ("docs/guide/raw-cache.rst", "cache-table", "cache", many.cached),
+)
+"""As the sections, of the results files about many entities."""
+
+BESIDE = "packed", "columns"
+"""The rooms beside the core with a page and results of their own for each backend."""
+
 CLIENTS = "docs/clients/versions.rst"
 
 
@@ -66,9 +86,26 @@ def wanted() -> dict[Path, str]:
         path = CHECKOUT / document
         text = files.get(path) or path.read_text(encoding="utf-8")
         files[path] = readme.put_between_markers(text, section, render(measured[name]))
+    for document, section, text in _beside_core():
+        path = CHECKOUT / document
+        present = files.get(path) or path.read_text(encoding="utf-8")
+        files[path] = readme.put_between_markers(present, section, text)
     path = CHECKOUT / CLIENTS
     files[path] = clients.with_table(path.read_text(encoding="utf-8"))
     return files
+
+
+def _beside_core() -> Iterator[tuple[str, str, str]]:
+    """Yield the generated parts of the pages about the rooms beside the core.
+
+    Each is the document, the name of its markers, and the text between these.
+    """
+    for document, section, name, render in MANY:
+        yield document, section, render(many_results.load(RESULTS / f"{name}.json"))
+    for room in BESIDE:
+        for backend in _BACKENDS:
+            text = many.beside_core(load(RESULTS / f"{room}-{backend}.json"))
+            yield f"docs/{room}.rst", f"{room}-{backend}-table", text
 
 
 def main() -> None:

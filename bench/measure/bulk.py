@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import click
@@ -23,7 +23,8 @@ from google.cloud.datastore_v1.services.datastore.transports.grpc import Datasto
 
 import lazyentity
 from lazyentity.bench.cases import synthetic
-from lazyentity.bench.measure import loopback, verify
+from lazyentity.bench.measure import loopback, many_results, verify
+from lazyentity.bench.measure.many_results import Gets, Keys
 from lazyentity.bench.measure.stats import Summary, paired_ratio, summarize
 from lazyentity.bench.measure.timing import Budget, Task, interleave
 from lazyentity.bench.server.process import LoopbackServer
@@ -85,35 +86,6 @@ def _counting(client: _Client) -> Iterator[_Counter]:
     client._datastore_api_internal = api
 
 
-@dataclass(frozen=True)
-class Line:
-    """Reading keys in one way.
-
-    Attributes:
-        keys: how many.
-        latency: of the server, in seconds.
-        way: one of `WAYS`.
-        side: ``"stock"`` or ``"lazy"``, a wrapped client.
-        requests: how many were sent.
-        seconds: of wall time.
-    """
-
-    keys: int
-    latency: float
-    way: str
-    side: str
-    requests: int
-    seconds: Summary
-
-
-@dataclass(frozen=True)
-class Measured:
-    """Lines of the same keys and latency, and how many times as long as get_many() each takes."""
-
-    lines: list[Line]
-    ratios: dict[tuple[str, str], Summary]
-
-
 @contextlib.contextmanager
 def loaded(latency: float, keys: int) -> Iterator[tuple[_Client, list[datastore.Key]]]:
     """Start a server, store entities, and connect a stock client."""
@@ -126,7 +98,7 @@ def loaded(latency: float, keys: int) -> Iterator[tuple[_Client, list[datastore.
 
 def measure(
     client: _Client, keys: Sequence[datastore.Key], latency: float, ways: Sequence[str] = WAYS
-) -> Measured:
+) -> list[Keys]:
     """Time reading all of the keys in each way, with a stock and with a lazy client.
 
     Raises:
@@ -161,15 +133,13 @@ def measure(
         -(-len(keys) // _AT_ONCE), requests.get((GET_MANY, "lazy"), 0), "requests of get_many"
     )
     timed = once | {name: one.seconds for name, one in interleave(tasks, _ROUNDS).items()}
-    lines = [
-        Line(len(keys), latency, way, side, requests[way, side], summarize(timed[name]))
-        for name, (way, side) in names.items()
-    ]
-    ratios = {}
+    lines = []
     for name, (way, side) in names.items():
         ours = timed[f"{GET_MANY} {side}"]
-        ratios[way, side] = paired_ratio(timed[name], ours[: len(timed[name])])
-    return Measured(lines, ratios)
+        ratio = paired_ratio(timed[name], ours[: len(timed[name])])
+        seconds = summarize(timed[name])
+        lines.append(Keys(len(keys), latency, way, side, requests[way, side], seconds, ratio))
+    return lines
 
 
 def _throughput(get: Callable[[datastore.Key], Any], keys: Sequence[datastore.Key]) -> float:
@@ -213,7 +183,7 @@ def measure_lone(client: _Client, key: datastore.Key, budget: Budget) -> Summary
     return paired_ratio(timed["coalesced"].seconds, timed["single"].seconds)
 
 
-def _report(measured: Measured) -> str:
+def _report(lines: Sequence[Keys]) -> str:
     rows = [
         (
             line.keys,
@@ -222,9 +192,9 @@ def _report(measured: Measured) -> str:
             line.side,
             line.requests,
             f"{line.seconds.median * 1e3:.1f}",
-            f"{measured.ratios[line.way, line.side].median:.1f}",
+            f"{line.ratio.median:.1f}",
         )
-        for line in measured.lines
+        for line in lines
     ]
     headers = "keys", "latency", "way", "client", "requests", "wall ms", "over get_many"
     return tabulate.tabulate(rows, headers, tablefmt="rst", disable_numparse=True)
@@ -242,9 +212,11 @@ def _report(measured: Measured) -> str:
     help="Seconds before every answer of the server (repeatable).",
 )
 @click.option("--check", is_flag=True, help="Fail, naming them, when goals are missed.")
-def main(*, quick: bool, latencies: tuple[float, ...], check: bool) -> None:
+@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="A results file.")
+def main(*, quick: bool, latencies: tuple[float, ...], check: bool, output: Path | None) -> None:
     """Measure bulk calls with entities of 20 properties."""
     missed = []
+    measured = many_results.Measured()
 
     def goal(text: str, value: float, bound: float, *, at_least: bool) -> None:
         met = value >= bound if at_least else value <= bound
@@ -256,12 +228,13 @@ def main(*, quick: bool, latencies: tuple[float, ...], check: bool) -> None:
     for latency in latencies:
         with loaded(latency, counts[-1]) as (client, keys):
             for count in counts:
-                measured = measure(client, keys[:count], latency)
-                click.echo(f"{_report(measured)}\n")
+                lines = measure(client, keys[:count], latency)
+                measured.keys.extend(lines)
+                click.echo(f"{_report(lines)}\n")
                 if count == KEYS[-1] and latency:
-                    ratio = measured.ratios[GET_MULTI, "stock"].median
+                    ratios = {(line.way, line.side): line.ratio.median for line in lines}
                     text = f"get_multi over get_many, stock client, {count} keys, {latency:g} s"
-                    goal(text, ratio, 4, at_least=True)
+                    goal(text, ratios[GET_MULTI, "stock"], 4, at_least=True)
             lazy = lazyentity.wrap(client, eager=False)
             for side, one in (("stock", client), ("lazy", lazy)):
                 single, joined, more = measure_threads(one, keys, 3 if quick else 5)
@@ -275,6 +248,9 @@ def main(*, quick: bool, latencies: tuple[float, ...], check: bool) -> None:
                 )
                 lone = measure_lone(one, keys[0], budget)
                 goal("a lone coalesced get over a single one", lone.median, 1.2, at_least=False)
+                measured.gets.append(Gets(THREADS, latency, side, single, joined, more, lone))
+    if output is not None:
+        many_results.write(output, measured)
     if check and missed:
         raise click.ClickException("goals missed: " + "; ".join(missed))
 

@@ -6,14 +6,16 @@ Run as ``python -m lazyentity.bench.measure.cached``. It prints how many times a
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 
 import click
 from google.cloud.datastore import Entity
 
 import lazyentity
 from lazyentity.bench.cases import decoding, wire
-from lazyentity.bench.measure import sides, verify
-from lazyentity.bench.measure.stats import Summary, paired_ratio, scaled, summarize
+from lazyentity.bench.measure import many_results, sides, verify
+from lazyentity.bench.measure.many_results import Cached
+from lazyentity.bench.measure.stats import paired_ratio, scaled, summarize
 from lazyentity.bench.measure.timing import Budget, Task, interleave
 
 PROPERTIES, READ = 100, "4"
@@ -53,7 +55,7 @@ def _storing(case: decoding.Case) -> dict[str, Task]:
     }
 
 
-def measure(step: str, properties: int, budget: Budget) -> tuple[dict[str, Summary], Summary]:
+def measure(step: str, properties: int, budget: Budget) -> Cached:
     """Time one step of a cache for mixed entities.
 
     Args:
@@ -62,7 +64,7 @@ def measure(step: str, properties: int, budget: Budget) -> tuple[dict[str, Summa
         budget: of the measurement.
 
     Returns:
-        The microseconds per entity of both ways, and how many times as long pickles take.
+        The times of both ways.
 
     Raises:
         verify.OutputMismatch: the entities differ.
@@ -75,19 +77,26 @@ def measure(step: str, properties: int, budget: Budget) -> tuple[dict[str, Summa
         name: summarize(scaled(track.seconds, _MICROSECONDS / case.entities))
         for name, track in timed.items()
     }
-    return per_entity, paired_ratio(timed["pickle"].seconds, timed["raw"].seconds)
+    return Cached(
+        step, **per_entity, ratio=paired_ratio(timed["pickle"].seconds, timed["raw"].seconds)
+    )
 
 
 @click.command()
 @click.option("--seconds", default=5.0, show_default=True, help="Of measuring, for each line.")
-def main(*, seconds: float) -> None:
+@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="A results file.")
+def main(*, seconds: float, output: Path | None) -> None:
     """Measure a cache of entities of 100 properties."""
     budget = Budget(seconds=seconds, min_rounds=9, max_rounds=200, sample_seconds=0.005)
-    for step in (FETCH, STORE):
-        per_entity, ratio = measure(step, PROPERTIES, budget)
-        ways = ", ".join(f"{way} {summary.median:.2f} us" for way, summary in per_entity.items())
-        read = f", {READ} read" if step == FETCH else ""
-        click.echo(f"{step}{read}: {ways}: {ratio.median:.1f} times")
+    lines = [measure(step, PROPERTIES, budget) for step in (FETCH, STORE)]
+    for line in lines:
+        read = f", {READ} read" if line.step == FETCH else ""
+        click.echo(
+            f"{line.step}{read}: pickle {line.pickle.median:.2f} us, raw {line.raw.median:.2f} us: "
+            f"{line.ratio.median:.1f} times"
+        )
+    if output is not None:
+        many_results.write(output, many_results.Measured(cached=lines))
 
 
 if __name__ == "__main__":

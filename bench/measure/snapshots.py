@@ -12,7 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 import orjson
@@ -21,8 +21,9 @@ from google.cloud.datastore import Entity, Key
 
 import lazyentity
 from lazyentity.bench.cases import synthetic
-from lazyentity.bench.measure import loopback, processes
-from lazyentity.bench.measure.stats import Summary, paired_ratio, summarize
+from lazyentity.bench.measure import loopback, many_results, processes
+from lazyentity.bench.measure.many_results import Form, Forms
+from lazyentity.bench.measure.stats import paired_ratio, summarize
 from lazyentity.bench.server.process import LoopbackServer
 from lazyentity.bulk import get_many, put_many
 from lazyentity.snapshot import Snapshot
@@ -118,43 +119,7 @@ def read(side: str, where: str, count: int, properties: int, until: str) -> floa
     return seconds
 
 
-class Line(NamedTuple):
-    """A form of the same entities.
-
-    Attributes:
-        side: its name.
-        size: in bytes; None of a server.
-        first: seconds until the first entity is read.
-        everything: seconds until 4 properties of all are.
-    """
-
-    side: str
-    size: int | None
-    first: Summary
-    everything: Summary
-
-
-class Measured(NamedTuple):
-    """The comparison.
-
-    Attributes:
-        lines: of each side.
-        wire: the bytes of all entities as a server sends them.
-        save, unchanged: seconds of the first refresh, and of one that changes nothing, of entities
-            that are in memory.
-        first: seconds until the first entity, of pickles over the snapshot.
-        everything: seconds until all, of pickles over the snapshot.
-    """
-
-    lines: list[Line]
-    wire: int
-    save: float
-    unchanged: float
-    first: Summary
-    everything: Summary
-
-
-def measure(count: int, properties: int, rounds: int) -> Measured:
+def measure(count: int, properties: int, rounds: int) -> Forms:
     """Write all forms, and read them.
 
     Raises:
@@ -185,7 +150,7 @@ def measure(count: int, properties: int, rounds: int) -> Measured:
         }
         sizes = {side: path.stat().st_size for side, path in paths.items()}
     lines = [
-        Line(
+        Form(
             side,
             sizes.get(side),
             summarize(timed[side, FIRST]),
@@ -194,7 +159,7 @@ def measure(count: int, properties: int, rounds: int) -> Measured:
         for side in where
     ]
     ratios = (paired_ratio(timed[PICKLE, until], timed[SNAPSHOT, until]) for until in (FIRST, ALL))
-    return Measured(lines, wire, save, unchanged, *ratios)
+    return Forms(count, properties, lines, wire, save, unchanged, *ratios)
 
 
 def _seconds(work: Callable[[], object]) -> float:
@@ -203,7 +168,7 @@ def _seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def _report(measured: Measured) -> str:
+def _report(measured: Forms) -> str:
     rows = [
         (
             line.side,
@@ -222,9 +187,16 @@ def _report(measured: Measured) -> str:
 @click.option("--properties", default=PROPERTIES, show_default=True)
 @click.option("--rounds", default=3, show_default=True)
 @click.option("--check", is_flag=True, help="Fail, naming them, when goals are missed.")
+@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="A results file.")
 @click.argument("reading", nargs=-1, metavar="")
 def main(
-    *, count: int, properties: int, rounds: int, check: bool, reading: tuple[str, ...]
+    *,
+    count: int,
+    properties: int,
+    rounds: int,
+    check: bool,
+    output: Path | None,
+    reading: tuple[str, ...],
 ) -> None:
     """Measure a cold start from a snapshot; with arguments, be one of the reading processes."""
     if reading:
@@ -232,6 +204,8 @@ def main(
         click.echo(read(side, where, int(given), int(of_each), until))
         return
     measured = measure(count, properties, rounds)
+    if output is not None:
+        many_results.write(output, many_results.Measured(forms=measured))
     click.echo(_report(measured))
     share = (measured.lines[0].size or 0) / measured.wire
     click.echo(

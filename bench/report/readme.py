@@ -48,7 +48,8 @@ def _header(figure: Figure) -> str:
     return f"{figure.header} {figure.unit}".rstrip()
 
 
-def _rendered(table: Table) -> str:
+def rendered(table: Table) -> str:
+    """A table as reStructuredText."""
     lines = [line for line in table.lines if table.in_readme(line)]
     labels = [*([table.group] if table.group else []), *table.labels]
     headers = [label.header for label in labels]
@@ -93,7 +94,7 @@ def render(measured: Results, compact: bool = False) -> str:
     ``compact`` is for a section below a full one: without the bias, without how to read the
     figures, and with fewer tables (see `Table.compact`).
     """
-    blocks = [prose(f"Measured on {measured.date[:10]}: {environment_line(measured)}.")]
+    blocks = [prose(f"Measured on {measured.date[:10]}: {environment_line(measured.environment)}.")]
     if not compact:
         blocks.insert(0, prose(measured.bias))
         blocks.append(
@@ -105,7 +106,7 @@ def render(measured: Results, compact: bool = False) -> str:
         )
     for table in tables(measured):
         if table.prose and (table.compact or not compact):
-            blocks += [prose(table.prose), _rendered(table)]
+            blocks += [prose(table.prose), rendered(table)]
     return "\n\n".join(blocks)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lazyentity.bench.cases.decoding import DOCUMENT
+from lazyentity.bench.measure.environment import Environment
 from lazyentity.bench.measure.results import (
     APPENGINE_CALLS,
     UNITS,
@@ -357,9 +358,8 @@ def tables(results: Results) -> Iterator[Table]:
     yield from _overheads(results)
 
 
-def environment_line(results: Results) -> str:
+def environment_line(where: Environment) -> str:
     """The software and the machine of a run, in one line."""
-    where = results.environment
     versions = ", ".join(
         f"{package} {version}"
         for package, version in where.versions.items()

@@ -76,7 +76,7 @@ def _renderings(table: Table) -> Iterator[rich_table.Table]:
 def show(results: Results, console: Console) -> None:
     """Print a run: its bias first, then the tables."""
     console.print(Text(results.bias, style="italic"))
-    console.print(Text(environment_line(results)))
+    console.print(Text(environment_line(results.environment)))
     console.print(
         Text(
             "Figures are medians; ± is half the interquartile range. Read eager: all read, of the "

@@ -1,0 +1,170 @@
+"""The results files about many entities: bulk calls, snapshots, and caches of raw entities."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+import lazyentity
+from lazyentity.bench.measure import environment
+from lazyentity.bench.measure.environment import Environment
+from lazyentity.bench.measure.results import ResultsError
+from lazyentity.bench.measure.stats import Summary
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Reading keys in one way.
+
+    Attributes:
+        keys: how many.
+        latency: of the server, in seconds.
+        way: one of ``bulk.WAYS``.
+        side: ``"stock"`` or ``"lazy"``, a wrapped client.
+        requests: how many were sent.
+        seconds: of wall time.
+        ratio: over ``get_many()`` with the same client.
+    """
+
+    keys: int
+    latency: float
+    way: str
+    side: str
+    requests: int
+    seconds: Summary
+    ratio: Summary
+
+
+@dataclass(frozen=True)
+class Gets:
+    """Single gets of many threads: gets a second.
+
+    Attributes:
+        threads: how many.
+        latency: of the server, in seconds.
+        side: ``"stock"`` or ``"lazy"``, a wrapped client.
+        single: by ``client.get()``.
+        coalesced: by ``coalesce(client).get()``.
+        ratio: coalesced over single.
+        lone: the time of a coalesced get in one thread over that of a single one.
+    """
+
+    threads: int
+    latency: float
+    side: str
+    single: Summary
+    coalesced: Summary
+    ratio: Summary
+    lone: Summary
+
+
+@dataclass(frozen=True)
+class Form:
+    """A form of the same entities.
+
+    Attributes:
+        side: its name.
+        size: in bytes; None of a server.
+        first: seconds until the first entity is read.
+        everything: seconds until 4 properties of all are.
+    """
+
+    side: str
+    size: int | None
+    first: Summary
+    everything: Summary
+
+
+@dataclass(frozen=True)
+class Forms:
+    """The comparison of the forms.
+
+    Attributes:
+        entities, properties: how many, and how many of each.
+        lines: of each side.
+        wire: the bytes of all entities as a server sends them.
+        save, unchanged: seconds of the first refresh, and of one that changes nothing, of entities
+            that are in memory.
+        first: seconds until the first entity, of pickles over the snapshot.
+        everything: seconds until all, of pickles over the snapshot.
+    """
+
+    entities: int
+    properties: int
+    lines: list[Form]
+    wire: int
+    save: float
+    unchanged: float
+    first: Summary
+    everything: Summary
+
+
+@dataclass(frozen=True)
+class Cached:
+    """A step of a cache: microseconds an entity.
+
+    Attributes:
+        step: into the cache, or out of it.
+        pickle: of stock entities.
+        raw: of the bytes of lazy entities.
+        ratio: pickle over raw.
+    """
+
+    step: str
+    pickle: Summary
+    raw: Summary
+    ratio: Summary
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One run of one of these benchmarks; the parts of the others are empty."""
+
+    keys: list[Keys] = field(default_factory=list)
+    gets: list[Gets] = field(default_factory=list)
+    forms: Forms | None = None
+    cached: list[Cached] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class ManyResults:
+    """A run, and where and when it was made."""
+
+    schema: Annotated[int, msgspec.Meta(ge=SCHEMA, le=SCHEMA)]
+    date: str
+    environment: Environment
+    measured: Measured
+
+
+def write(path: Path, measured: Measured) -> None:
+    """Write a results file.
+
+    Raises:
+        ResultsError: it cannot be written.
+    """
+    now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+    made = ManyResults(SCHEMA, now, environment.describe(lazyentity.backend), measured)
+    try:
+        path.write_bytes(msgspec.json.encode(made) + b"\n")
+    except OSError as error:
+        raise ResultsError(f"cannot write {path}: {error.strerror}") from error
+
+
+def load(path: Path) -> ManyResults:
+    """Read a results file.
+
+    Raises:
+        ResultsError: it cannot be read, or is no results file of this schema.
+    """
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=ManyResults)
+    except OSError as error:
+        raise ResultsError(f"cannot read {path}: {error.strerror}") from error
+    except msgspec.DecodeError as error:
+        raise ResultsError(f"{path} is no results file of schema {SCHEMA}: {error}") from error

@@ -1,0 +1,94 @@
+"""The results files about many entities, and the tables of the pages that are made of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lazyentity.bench.measure import bulk, many_results, snapshots
+from lazyentity.bench.measure.many_results import Cached, Form, Forms, Gets, Keys, Measured
+from lazyentity.bench.measure.results import ResultsError
+from lazyentity.bench.measure.stats import Summary
+from lazyentity.bench.report import many
+
+pytestmark = pytest.mark.any_backend
+
+
+def _summary(median: float) -> Summary:
+    return Summary(median=median, q1=median, q3=2 * median, rounds=3)
+
+
+def _keys(keys: int, way: str, side: str, seconds: float, requests: int) -> Keys:
+    ratio = _summary(seconds / 0.25)
+    return Keys(keys, 0.01, way, side, requests, _summary(seconds), ratio)
+
+
+MEASURED = Measured(
+    keys=[
+        _keys(10_000, bulk.ONE_BY_ONE, "stock", 100.0, 10_000),
+        _keys(10_000, bulk.GET_MULTI, "stock", 2.0, 10),
+        _keys(10_000, bulk.GET_MANY, "stock", 0.25, 10),
+        _keys(10_000, bulk.GET_MULTI, "lazy", 0.5, 10),
+        _keys(10_000, bulk.GET_MANY, "lazy", 0.25, 10),
+    ],
+    gets=[Gets(200, 0.01, "lazy", _summary(1500), _summary(9000), _summary(6), _summary(1.01))],
+    forms=Forms(
+        entities=1_000,
+        properties=100,
+        lines=[
+            Form(snapshots.SNAPSHOT, 2_000_000, _summary(0.001), _summary(0.5)),
+            Form(snapshots.SERVER, None, _summary(0.5), _summary(9)),
+        ],
+        wire=10_000_000,
+        save=12.34,
+        unchanged=5.6,
+        first=_summary(20_000),
+        everything=_summary(7.5),
+    ),
+    cached=[Cached("into the cache", _summary(20), _summary(2.5), _summary(8))],
+)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "results.json"
+    many_results.write(path, MEASURED)
+    return path
+
+
+def test_files(path: Path) -> None:
+    """A file holds the run; another schema and a missing folder are errors that name it."""
+    assert many_results.load(path).measured == MEASURED
+    path.write_text(path.read_text("utf-8").replace('"schema":1', '"schema":2'), "utf-8")
+    with pytest.raises(ResultsError, match="is no results file of schema 1"):
+        many_results.load(path)
+    with pytest.raises(ResultsError, match="cannot read"):
+        many_results.load(path.parent)
+    with pytest.raises(ResultsError, match="cannot write"):
+        many_results.write(path.parent / "missing" / "file", MEASURED)
+
+
+def test_tables(path: Path) -> None:
+    """Every figure of a run is in them; ways that were not measured have none."""
+    results = many_results.load(path)
+    keys = " ".join(many.keys(results).split())
+    assert "Milliseconds of wall time with 10 milliseconds of latency:" in keys
+    assert "10,000 stock 10,000 / 10 / 10 100,000.0 2,000.0 250.0 400.0x 8.0x" in keys
+    assert "10,000 lazy - / 10 / 10 - 500.0 250.0 - 2.0x" in keys
+    gets = " ".join(many.gets(results).split())
+    assert "Single gets of 200 threads" in gets
+    assert "10 ms lazy 1,500 9,000 6.0x (6.0-12.0) 1.01x" in gets
+    forms = " ".join(many.forms(results).split())
+    assert "snapshot 2.0 0.0010 0.50" in forms
+    assert "server - 0.5000 9.00" in forms
+    assert "The file has 0.20 of these bytes." in forms
+    assert "20,000 times as long until the first entity, and 7.5 times" in forms
+    assert "12.3 seconds, and one without changes 5.6." in forms
+    assert "into the cache 20.00 2.50 8.0x (8.0-16.0)" in " ".join(many.cached(results).split())
+
+
+def test_a_run_without_forms(path: Path) -> None:
+    many_results.write(path, Measured())
+    with pytest.raises(ValueError, match="no forms of entities"):
+        many.forms(many_results.load(path))
