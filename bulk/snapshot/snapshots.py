@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import itertools
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
@@ -191,7 +192,7 @@ class Snapshot:
 
         A damaged entity raises CorruptEntity in its place; the iterator can be continued.
         """
-        return map(_entity_of, self._rows())
+        return itertools.starmap(_entity, self._rows())
 
     def _rows(self) -> Iterator[tuple[Reader, _Row]]:
         with self._readers.transaction() as reader:
@@ -290,10 +291,6 @@ def _entity(reader: Reader, row: _Row) -> LazyEntity:
         return LazyEntity.from_bytes(key + reader.decompressor.content(dictionary, data))
     except (ValueError, DecodeError) as error:
         raise CorruptEntity(key_of(key), str(error)) from error
-
-
-def _entity_of(reader_and_row: tuple[Reader, _Row]) -> LazyEntity:
-    return _entity(*reader_and_row)
 
 
 def _verify(reader: Reader, stored: bytes) -> None:
