@@ -42,7 +42,7 @@ ONE_BY_ONE, GET_MULTI, GET_MANY = "get, one by one", "get_multi of 1,000", "get_
 WAYS = (ONE_BY_ONE, GET_MULTI, GET_MANY)
 
 _AT_ONCE = 1_000
-_ROUNDS = Budget(seconds=10, min_rounds=5, max_rounds=9, sample_seconds=0.0)
+_ROUNDS = Budget(seconds=5, min_rounds=5, max_rounds=9, sample_seconds=0.0)
 _MOST_ONE_BY_ONE = 100
 """Keys that are read one by one in several rounds; more are read once, by the stock client."""
 
@@ -244,7 +244,7 @@ def main(*, quick: bool, latencies: tuple[float, ...], check: bool, output: Path
                 )
                 goal("coalesced over single gets", more.median, 5, at_least=True)
                 budget = Budget(
-                    seconds=2 if quick else 6, min_rounds=9, max_rounds=99, sample_seconds=0.05
+                    seconds=2 if quick else 3, min_rounds=9, max_rounds=99, sample_seconds=0.05
                 )
                 lone = measure_lone(one, keys[0], budget)
                 goal("a lone coalesced get over a single one", lone.median, 1.2, at_least=False)
