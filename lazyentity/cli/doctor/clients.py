@@ -141,7 +141,15 @@ def _others(client: Client) -> Iterator[Finding]:
                     NOTE,
                     "if it wraps the original, as a tracer does, nothing; a mock bypasses patch()",
                 )
-        elif seam.is_wrapped(current):
+            continue
+        if not is_clients(seam, seam.original):
+            yield Finding(
+                client.name,
+                f"{seam} was replaced by {who(seam.original)} before patch(), which wraps it",
+                NOTE,
+                "if it misses calls, as a tracer or a mock may, replace it after patch()",
+            )
+        if seam.is_wrapped(current):
             yield Finding(
                 client.name,
                 f"{seam} is wrapped by {who(current)}, which calls lazyentity",

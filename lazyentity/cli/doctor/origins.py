@@ -34,7 +34,8 @@ def definer(value: Any) -> str:
         return str(function.__globals__.get("__name__", "?"))
     if type(function) is ModuleType:
         return function.__name__
-    return type(function).__module__
+    kind = type(function)
+    return str(function.__module__ if issubclass(kind, type) else kind.__module__)
 
 
 def who(value: Any) -> str:
@@ -44,6 +45,8 @@ def who(value: Any) -> str:
         return f"{definer(function)}.{function.__code__.co_name}"
     if type(function) is ModuleType:
         return function.__name__
+    if issubclass(type(function), type):
+        return f"{function.__module__}.{function.__qualname__}"
     return f"an instance of {type(function).__module__}.{type(function).__qualname__}"
 
 

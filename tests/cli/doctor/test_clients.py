@@ -14,7 +14,7 @@ from google.cloud.datastore import batch, client, helpers, query, version
 
 import lazyentity
 from lazyentity import patches
-from lazyentity.cli.doctor import clients
+from lazyentity.cli.doctor import clients, origins
 from lazyentity.cli.doctor.findings import Finding
 from lazyentity.patches.clients import CLIENTS
 from lazyentity.patches.imports import WhenImported
@@ -135,7 +135,8 @@ def test_a_tracer_before_patch() -> None:
     who = f"{__name__}.tracing"
     assert others() == [("note", f"{_ITERATOR} was replaced by {who}, which patch() wraps")]
     lazyentity.patch("datastore")
-    assert others() == []
+    text = f"{_ITERATOR} was replaced by {who} before patch(), which wraps it"
+    assert others() == [("note", text)]
     lazyentity.unpatch()
 
 
@@ -156,6 +157,13 @@ def test_a_mock() -> None:
     with mock.patch.object(client.Client, "_datastore_api", new_callable=mock.PropertyMock):
         assert others() == [("problem", f"{name} was replaced after patch() by {who}")]
     assert others() == []
+
+
+def test_a_class() -> None:
+    """It is where it was defined, and a mock is a mock."""
+    assert origins.definer(client.Client) == "google.cloud.datastore.client"
+    assert origins.who(client.Client) == "google.cloud.datastore.client.Client"
+    assert origins.definer(mock.create_autospec(client.Client)) == "unittest.mock"
 
 
 def test_a_replaced_conversion(monkeypatch: pytest.MonkeyPatch) -> None:
