@@ -7,9 +7,6 @@ the :class:`~lazyentity.native.shapes.Shape` that it most likely has, as in
 
 The scanner knows the encoding that protobuf writes: fields in the order of their numbers. Anything else
 has no index; protobuf has to write it again.
-
-The module is longer than others: its scanner and its index share the layout of the entries, which nothing
-else may know.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -20,109 +17,31 @@ from cpython.unicode cimport PyUnicode_AsUTF8String, PyUnicode_DecodeUTF8
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy, memset
 
+from lazyentity.native.entries cimport match_entries, scan_entries, slot_of_first
 from lazyentity.native.forms cimport FORM_SIZE, write_form
 from lazyentity.native.property cimport (
     ENTITY_KEY,
-    ENTITY_PROPERTY,
     ENTITY_RAW_PROPERTY,
     PROPERTY_MEANING,
     find_name,
-    is_property,
-    is_rest,
-    next_other,
     read_plain,
 )
 from lazyentity.native.reference cimport read_path
 from lazyentity.native.shapes cimport (
     EMPTY,
     FEW,
-    SETS,
-    Entry,
     Scan,
     Shape,
     allocate_offsets,
     becomes_likely,
     likely_shape,
-    room_for_entry,
     shape_of,
 )
-from lazyentity.native.wire cimport (
-    Bytes,
-    differ,
-    find_field,
-    hash_bytes,
-    read_length,
-    read_varint,
-)
+from lazyentity.native.wire cimport Bytes, find_field, read_length, read_varint
 
 from lazyentity.codec.undecoded import UNDECODED as _UNDECODED
 
 cdef object UNDECODED = _UNDECODED
-
-
-cdef bint _match(Shape shape, Bytes base, Bytes at, Bytes end, Scan* scan) noexcept:
-    # Scans an entity that is expected to have this shape, and finds the offsets of its entries.
-    cdef Bytes header = <Bytes>PyBytes_AS_STRING(shape.headers)
-    cdef Bytes entry_end
-    cdef unsigned char last_tag = 0
-    cdef Py_ssize_t index = 0
-    cdef uint32_t size
-    while at < end:
-        if not is_property(at, &last_tag):
-            if not next_other(&at, end, scan):
-                return 0
-            continue
-        if index == shape.count:
-            return 0
-        at += 1
-        scan.offsets[index] = <uint32_t>(at - base)
-        if not read_length(&at, end, &entry_end) or not find_name(&at, entry_end):
-            return 0
-        size = shape.header_sizes[index]
-        if size > entry_end - at or differ(at, header, size) or not is_rest(at + size, entry_end):
-            return 0
-        header += size
-        at = entry_end
-        index += 1
-    return index == shape.count
-
-
-cdef int _scan(Bytes base, Bytes at, Bytes end, Scan* scan) except -1:
-    # Scans an entity of any shape.
-    cdef Entry* entry
-    cdef Bytes entry_end
-    cdef Bytes name_end
-    cdef unsigned char last_tag = 0
-    while at < end:
-        if not is_property(at, &last_tag):
-            if not next_other(&at, end, scan):
-                return 0
-            continue
-        at += 1
-        entry = room_for_entry(scan)
-        entry.value = <uint32_t>(at - base)
-        if not read_length(&at, end, &entry_end) or not find_name(&at, entry_end):
-            return 0
-        entry.header = at
-        at += 1
-        if not read_length(&at, entry_end, &name_end) or not is_rest(name_end, entry_end):
-            return 0
-        entry.header_size = <uint32_t>(name_end - entry.header)
-        at = entry_end
-        scan.count += 1
-    return 1
-
-
-cdef inline uint32_t _likely_slot(Bytes at, Bytes end) noexcept nogil:
-    # Hashes the name of the first property.
-    cdef Bytes entry_end
-    cdef Bytes name_end
-    if not find_field(at, end, ENTITY_PROPERTY, &at, &entry_end) or not find_name(&at, entry_end):
-        return 0
-    at += 1
-    if not read_length(&at, entry_end, &name_end):
-        return 0
-    return hash_bytes(at, name_end - at) % SETS
 
 
 cdef class PropertyIndex:
@@ -157,8 +76,8 @@ cdef class PropertyIndex:
             return None
         made = PropertyIndex.__new__(PropertyIndex)
         memset(&scan, 0, sizeof(Scan))
-        slot = _likely_slot(base, end)
-        shape = likely_shape(slot, _match, base, base, end, &scan)
+        slot = slot_of_first(base, end)
+        shape = likely_shape(slot, match_entries, base, base, end, &scan)
         if shape is not None and shape.count > FEW:
             made._entries = scan.offsets
         elif shape is not None:
@@ -166,7 +85,7 @@ cdef class PropertyIndex:
             memcpy(made._entries, scan.few, shape.count * sizeof(uint32_t))
         else:
             try:
-                if not _scan(base, base, end, &scan):
+                if not scan_entries(base, base, end, &scan):
                     return None
                 shape = shape_of(&scan)
                 if shape is None:
