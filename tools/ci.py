@@ -60,8 +60,8 @@ OF_THE_EXTRAS = (
     "tests/patches/datastore/test_eager_mode.py",
 )
 QUICK_BENCHMARK = (
-    "--benchmark-max-time=0.1",
-    "--benchmark-min-rounds=3",
+    "--benchmark-max-time=0.01",
+    "--benchmark-min-rounds=2",
     "--benchmark-warmup=off",
 )
 
