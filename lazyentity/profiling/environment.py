@@ -144,7 +144,8 @@ def _report(profile: Profile, path: Path | None) -> None:
         path = path.with_name(f"{path.stem}.{os.getpid()}{path.suffix}")
     contents = profile.html() if path.suffix == ".html" else profile.json()
     try:
-        path.write_text(contents, encoding="utf-8")
+        # Names of sources need not be text.
+        path.write_text(contents, encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         sys.stderr.write(f"lazyentity: the profile cannot be written: {error}\n{_text(profile)}")
 

@@ -6,6 +6,8 @@ import json
 import signal
 from pathlib import Path
 
+import pytest
+
 from tests.support.forks import run
 
 PROGRAM = """
@@ -104,6 +106,16 @@ def test_termination(tmp_path: Path) -> None:
     status = -signal.SIGTERM
     assert _profile(str(tmp_path / "profile.json"), "terminate", status=status) == ("", "")
     assert _entities(tmp_path) == {"profile.json": 3}
+
+
+@pytest.mark.parametrize("suffix", ["json", "html"])
+def test_a_source_whose_name_is_no_text(suffix: str, tmp_path: Path) -> None:
+    """Names of files are bytes, of which some are no UTF-8."""
+    path = tmp_path / f"profile.{suffix}"
+    program = f"exec(compile({PROGRAM!r}, '/application/\\udcff.py', 'exec'))"
+    finished = run("-c", program, LAZYENTITY_PROFILE=str(path))
+    assert (finished.returncode, finished.stderr) == (0, "")
+    assert "\\udcff.py" in path.read_text("utf-8")
 
 
 def test_a_page(tmp_path: Path) -> None:
