@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from apache_beam.io.gcp.datastore.v1new import types
+from google.cloud.datastore import helpers
 from google.cloud.datastore.entity import Entity
 from hypothesis import given
 from hypothesis import strategies as st
@@ -105,6 +106,14 @@ def test_untouched_elements_are_written_as_they_came(raw: bytes, data: Any) -> N
         assert isinstance(written, Entity)
         assert content(lazyentity.raw(written)) == content(raw)
     assert element.to_client_entity() is not element.to_client_entity()
+
+
+def test_an_unpatched_process_writes_meanings_too() -> None:
+    """A worker may have got elements by pickles alone, which patch nothing."""
+    element = pickle.loads(pickle.dumps(of_bytes(RICH)))
+    written = helpers.entity_to_protobuf(element.to_client_entity())
+    assert content(written._pb.SerializeToString()) == content(RICH)
+    assert lazyentity.patched() == ()
 
 
 def _change_key(element: Any) -> None:
