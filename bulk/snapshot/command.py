@@ -48,7 +48,13 @@ def save(file: Path, kind: str | None, **options: str | None) -> None:
     if kind is None:
         raise click.UsageError("--kind is missing")
     with _failures():
-        _refresh(file, kind, replace=False, **options)
+        client = datastore.Client(**options)
+        query = client.query(kind=kind)
+        count = _count(client, query)
+        # More likely a name that is misspelt than a kind to keep.
+        if not count:
+            raise click.ClickException(f"there is no entity of kind {kind!r}; {file} was not made")
+        _fill(file, query, count)
 
 
 @main.command()
@@ -70,7 +76,9 @@ def refresh(file: Path, replace: bool, kind: str | None, **options: str | None) 
             options = {name: given or saved[name] for name, given in options.items()}
         elif not file.exists():
             raise click.UsageError(f"there is no snapshot {file}; use `save` to make it")
-        _refresh(file, kind, replace=replace, **options)
+        client = datastore.Client(**options)
+        query = client.query(kind=kind)
+        _fill(file, query, _count(client, query), replace=replace)
 
 
 @main.command()
@@ -105,10 +113,8 @@ def verify(file: Path) -> None:
     click.echo(f"{file} is sound")
 
 
-def _refresh(file: Path, kind: str, *, replace: bool, **options: str | None) -> None:
-    client = datastore.Client(**options)
-    query: Query = client.query(kind=kind)
-    with _progress(kind, _count(client, query)) as progress:
+def _fill(file: Path, query: Query, count: int, *, replace: bool = False) -> None:
+    with _progress(query.kind, count) as progress:
         refreshed = Snapshot(file).refresh(query, replace=replace, progress=progress)
     counts = ", ".join(f"{count:,} {name}" for name, count in refreshed._asdict().items())
     click.echo(f"{file}: {counts}")

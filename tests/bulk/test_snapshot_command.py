@@ -55,6 +55,21 @@ def test_save_refresh_info_and_verify(client: datastore.Client, tmp_path: Path) 
     assert _run("verify", file).output == f"{file} is sound\n"
 
 
+def test_a_kind_without_entities(client: datastore.Client, tmp_path: Path) -> None:
+    """Its name may be misspelt: nothing is saved. A kind may lose all of its entities later."""
+    keys = stored(client, "Rare", 1)
+    file = tmp_path / "orders"
+    refused = _run("save", file, "--kind", "Raer", "--project", _PROJECT)
+    assert refused.exit_code == 1
+    assert refused.output == f"Error: there is no entity of kind 'Raer'; {file} was not made\n"
+    assert not file.exists()
+
+    assert _run("save", file, "--kind", "Rare", "--project", _PROJECT).exit_code == 0
+    client.delete_multi(keys)
+    refreshed = _run("refresh", file)
+    assert refreshed.output == f"{file}: 0 added, 0 changed, 0 unchanged, 1 removed\n"
+
+
 def test_saving_that_failed(client: datastore.Client, running: Served, tmp_path: Path) -> None:
     """The file that is left is refreshed."""
     stored(client, "Late", 2)
