@@ -9,7 +9,7 @@ from typing import Any
 from google.appengine.api import datastore, datastore_errors, datastore_types
 from google.protobuf.message import DecodeError
 
-from lazyentity._backend import PropertyIndex
+from lazyentity._backend import PropertyIndex, backend
 from lazyentity.codec import errors
 from lazyentity.codec.madedict import MadeDict
 from lazyentity.codec.undecoded import UNDECODED
@@ -38,6 +38,9 @@ _UNINDEXED = "_Entity__unindexed_properties"
 _PROJECTION = "_Entity__projection"
 
 _NOTHING: frozenset[str] = frozenset()
+
+# The pure backend has no such step: not to ask saves it a call for each value.
+_TAKES = backend == "native"
 
 
 _ALWAYS_VALID = {
@@ -137,23 +140,21 @@ class LazyEntity(MadeDict, Entity):  # type: ignore[misc]  # upstream is untyped
         # The hottest function: it calls as little as it can.
         value = _stored(self, name)
         if value is UNDECODED:
-            if type(name) is str:
+            if _TAKES and type(name) is str:
                 value = self._index.take(self, name, name, None, None)
             if value is UNDECODED:
                 value = self._decode(name)
         return value
 
-    def _decode(self, name: Any, /) -> Any:
-        if type(name) is str:
-            value = self._index.value(name, True)
-            if value is UNDECODED:
-                value = self._converted(name)
-        else:
-            value = self._made(name)
-        return self._settled(name, value)
-
-    def _settled(self, name: Any, value: Any) -> Any:
-        """Keep a value that was made of the bytes; return the one that the entity has then."""
+    def _decode(self, name: Any, /, value: Any = UNDECODED) -> Any:
+        # A value that is given was made of the bytes already.
+        if value is UNDECODED:
+            if type(name) is str:
+                value = self._index.value(name, True)
+                if value is UNDECODED:
+                    value = self._converted(name)
+            else:
+                value = self._made(name)
         # Of two threads that made a value of the same property, both get that of the first.
         value = self._originals.setdefault(name, value)
         # As _keep().

@@ -98,9 +98,9 @@ class LazyAttributes(dict[str, Any]):
             else:
                 value = source._index.value(name, True)
                 if value is UNDECODED:
-                    value = source._settled(name, source._converted(name))
+                    value = source._decode(name, source._converted(name))
                 elif type(value) is list:
-                    value = source._settled(name, value)
+                    value = source._decode(name, value)
                 else:
                     # It cannot change: each thread may have one of its own.
                     _store(source, name, value)
