@@ -144,10 +144,10 @@ def _appengine(results: Results) -> Iterator[Table]:
     if lines:
         yield Table(
             "App Engine's client: from the call to the last value read, µs per entity",
-            "RPCs are answered by canned bytes. Times are CPU time per entity, from the call to "
-            "the last value read; the last three calls convert parsed messages and do nothing "
-            "else. Ratios are stock time over lazy time: medians, with their quartiles in "
-            "parentheses; below 1 stock is faster:",
+            "RPCs are answered by canned bytes, in the thread that waits for them. Times are CPU "
+            "time per entity, from the call to the last value read; the last five calls convert "
+            "parsed messages and do nothing else. Ratios are stock time over lazy time: medians, "
+            "with their quartiles in parentheses; below 1 stock is faster:",
             sorted(lines, key=lambda line: APPENGINE_CALLS.index(line.mix)),
             (Label("call", "mix"), _PROPERTIES, Label("read", lambda line: _READS[line.read])),
             (*_MICROSECONDS, Figure("upb parse", "upb_parse", "µs"), _RATIO),
