@@ -25,9 +25,9 @@ BIN := $(abspath $(VENV))/bin
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help venv bench results results-many results-appengine test lint types pytest upstream emulator \
-	test-adapters-lowest test-emulator test-caches test-names test-client flink test-engines docs tables \
-	fuzz fuzz-operations fuzz-responses fuzz-calls fuzz-all dist clean
+.PHONY: help venv bench results results-many results-beam results-appengine test lint types pytest \
+	upstream emulator test-adapters-lowest test-emulator test-caches test-names test-client flink \
+	test-engines docs tables fuzz fuzz-operations fuzz-responses fuzz-calls fuzz-all dist clean
 
 help: ## list the targets
 	@echo "make TARGET [PYTHON=python3.12] [VENV=.venv]"
@@ -43,6 +43,7 @@ results: venv ## measure for the documentation, half an hour on a quiet machine:
 	LAZYENTITY_BACKEND=pure $(BIN)/python -m lazyentity.bench --quick --output bench/results/pure.json
 	LAZYENTITY_BACKEND=native $(BIN)/python -m lazyentity.bench --ndb --output bench/results/ndb.json
 	$(MAKE) results-appengine
+	$(MAKE) results-beam
 	$(MAKE) results-many
 
 results-many: venv ## measure what deals with many entities, some minutes: bench/results/ and its tables
@@ -53,6 +54,12 @@ results-many: venv ## measure what deals with many entities, some minutes: bench
 	for backend in native pure; do for room in packed columns; do LAZYENTITY_BACKEND=$$backend \
 		$(BIN)/python -m lazyentity.bench --$$room --quick \
 		--output bench/results/$$room-$$backend.json || exit 1; done; done
+	$(MAKE) tables
+
+results-beam: ## measure Apache Beam's connector, some minutes: bench/results/ and docs/beam.rst
+	$(MAKE) venv VENV=.venv-beam EXTRAS=bench,test,beam
+	LAZYENTITY_BACKEND=native .venv-beam/bin/python -m lazyentity.bench.measure.beam \
+		--output bench/results/beam-connector.json
 	$(MAKE) tables
 
 results-appengine: ## measure App Engine's client, some minutes: bench/results/ and docs/appengine.rst

@@ -63,6 +63,7 @@ MANY: tuple[tuple[str, str, str, Callable[[ManyResults], str]], ...] = (
     ("docs/bulk.rst", "threads-table", "bulk", many.gets),
     ("docs/snapshot.rst", "snapshot-table", "snapshot", many.forms),
     ("docs/guide/raw-cache.rst", "cache-table", "cache", many.cached),
+    ("docs/beam.rst", "beam-table", "beam-connector", many.beam),
 )
 """As the sections, of the results files about many entities."""
 

@@ -2,7 +2,7 @@
 
 Run as ``python -m lazyentity.bench.measure.beam``, where Beam is installed. It prints how many
 times as long stock takes, the CPU time of an entity as there are more of them, and the peak memory
-of a process that runs the pipeline.
+of a process that runs the pipeline. With ``--check`` it fails if a goal is missed.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import os
 import time
 import unittest.mock
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import apache_beam
@@ -24,8 +25,9 @@ from apache_beam.io.gcp.datastore.v1new import datastoreio, helper, types
 from google.cloud.environment_vars import GCD_HOST
 
 from lazyentity.bench.cases import synthetic
-from lazyentity.bench.measure import beam_memory, loopback, processes, sides, verify
-from lazyentity.bench.measure.stats import Summary, paired_ratio, scaled, summarize
+from lazyentity.bench.measure import beam_memory, loopback, many_results, processes, sides, verify
+from lazyentity.bench.measure.many_results import Beam, BeamCase, BeamCost
+from lazyentity.bench.measure.stats import paired_ratio, scaled, summarize
 from lazyentity.bench.measure.timing import Budget, Context, Task, interleave
 from lazyentity.bench.server.process import LoopbackServer
 from lazyentity.patches.beam.coders import ElementCoder
@@ -45,6 +47,9 @@ collections of garbage, which look at all objects of the process."""
 READ, CODER, PIPELINE = "_QueryFn", "coder, encode and decode", "pipeline, filter and count"
 CASES = (READ, CODER, PIPELINE)
 """One property is read of each entity, but by the coder none."""
+
+GOALS = {READ: 15, CODER: 6}
+"""How many times as long stock takes at least, with the native backend."""
 
 _MIX = synthetic.MIXES["mixed"]
 _MICROSECONDS = 1e6
@@ -142,13 +147,8 @@ def _contents(results: list[Any]) -> list[Any]:
     ]
 
 
-def measure(
-    case: str, entities: int, properties: int, budget: Budget
-) -> tuple[dict[str, Summary], Summary]:
+def measure(case: str, entities: int, properties: int, budget: Budget) -> BeamCase:
     """Time one of `CASES`.
-
-    Returns:
-        The microseconds of both sides for each entity, and how many times as long stock takes.
 
     Raises:
         verify.OutputMismatch: the sides differ.
@@ -160,11 +160,11 @@ def measure(
         verify.check_same(stock, lazy, case)
     factor = _MICROSECONDS / entities
     each = {side: summarize(scaled(one.seconds, factor)) for side, one in timed.items()}
-    return each, paired_ratio(timed["stock"].seconds, timed["lazy"].seconds)
+    return BeamCase(case, **each, ratio=paired_ratio(timed["stock"].seconds, timed["lazy"].seconds))
 
 
-def cpu_per_entity(entities: int, properties: int, rounds: int = 3) -> dict[str, float]:
-    """Return the microseconds of CPU time that this process takes for each entity, by side.
+def cpu_per_entity(entities: int, properties: int, rounds: int = 3) -> BeamCost:
+    """Measure the CPU time that this process takes for each entity.
 
     The garbage collector runs, as in a worker. A server that queries again for each batch takes
     longer for more entities; it is not measured.
@@ -190,7 +190,8 @@ def cpu_per_entity(entities: int, properties: int, rounds: int = 3) -> dict[str,
                 seconds[side].append(time.process_time() - start)
     verify.check_same(entities, len(results["lazy"]), "entities")
     verify.check_same(results["stock"], results["lazy"], "entities")
-    return {side: min(each) * _MICROSECONDS / entities for side, each in seconds.items()}
+    each = {side: min(times) * _MICROSECONDS / entities for side, times in seconds.items()}
+    return BeamCost(entities, **each)
 
 
 def peak_megabytes(entities: int, properties: int) -> dict[str, float]:
@@ -204,22 +205,36 @@ def peak_megabytes(entities: int, properties: int) -> dict[str, float]:
 @click.command()
 @click.option("--seconds", default=10.0, show_default=True, help="Of measuring, for each case.")
 @click.option("--most", default=SIZES[-1], show_default=True, help="Entities at most.")
-def main(*, seconds: float, most: int) -> None:
+@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="A results file.")
+@click.option("--check", is_flag=True, help="Fail if a goal is missed.")
+def main(*, seconds: float, most: int, output: Path | None, check: bool) -> None:
     """Measure Apache Beam's connector with 300 entities of 100 properties, and with more."""
     budget = Budget(seconds=seconds, min_rounds=9, max_rounds=200, sample_seconds=0.02)
+    cases, costs = [], []
     for case in CASES:
-        each, ratio = measure(case, ENTITIES, PROPERTIES, budget)
-        shown = ", ".join(f"{side} {summary.median:.1f} us" for side, summary in each.items())
-        click.echo(f"{case}, an entity: {shown}: {ratio.median:.1f} times")
+        one = measure(case, ENTITIES, PROPERTIES, budget)
+        cases.append(one)
+        click.echo(
+            f"{case}, an entity: stock {one.stock.median:.1f} us, lazy {one.lazy.median:.1f} us: "
+            f"{one.ratio.median:.1f} times"
+        )
     for entities in filter(lambda size: size <= most, SIZES):
-        cpu = cpu_per_entity(entities, SMALL)
-        shown = ", ".join(f"{side} {time:.1f} us" for side, time in cpu.items())
-        click.echo(f"CPU time an entity, {READ}, {entities:,} of {SMALL} properties: {shown}")
+        cost = cpu_per_entity(entities, SMALL)
+        costs.append(cost)
+        click.echo(
+            f"CPU time an entity, {READ}, {entities:,} of {SMALL} properties: "
+            f"stock {cost.stock:.1f} us, lazy {cost.lazy:.1f} us"
+        )
     entities = min(most, SIZES[1])
-    shown = ", ".join(
-        f"{side} {peak:.0f} MB" for side, peak in peak_megabytes(entities, PROPERTIES).items()
-    )
+    peaks = peak_megabytes(entities, PROPERTIES)
+    shown = ", ".join(f"{side} {peak:.0f} MB" for side, peak in peaks.items())
     click.echo(f"peak memory, {entities:,} of {PROPERTIES} properties: {shown}")
+    if output is not None:
+        measured = Beam(ENTITIES, PROPERTIES, cases, SMALL, costs, entities, peaks)
+        many_results.write(output, many_results.Measured(beam=measured))
+    missed = [one.case for one in cases if one.ratio.median < GOALS.get(one.case, 0)]
+    if check and missed:
+        raise click.ClickException(f"goals missed: {', '.join(missed)}")
 
 
 if __name__ == "__main__":

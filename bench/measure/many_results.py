@@ -1,4 +1,4 @@
-"""The results files about many entities: bulk calls, snapshots, and caches of raw entities."""
+"""The results files about many entities: bulk calls, snapshots, caches, and Apache Beam."""
 
 from __future__ import annotations
 
@@ -123,6 +123,53 @@ class Cached:
 
 
 @dataclass(frozen=True)
+class BeamCase:
+    """One of ``beam.CASES``: microseconds of wall time an entity.
+
+    Attributes:
+        case: its name.
+        stock, lazy: with either side's elements.
+        ratio: stock over lazy.
+    """
+
+    case: str
+    stock: Summary
+    lazy: Summary
+    ratio: Summary
+
+
+@dataclass(frozen=True)
+class BeamCost:
+    """Reading so many entities: microseconds of CPU time for each of them."""
+
+    entities: int
+    stock: float
+    lazy: float
+
+
+@dataclass(frozen=True)
+class Beam:
+    """The measurements of Apache Beam's connector.
+
+    Attributes:
+        entities, properties: of the cases, how many, and how many of each.
+        cases: the cases.
+        small: the properties of each entity of the costs.
+        costs: the costs.
+        in_memory: the entities that the pipeline read whose peak memory follows.
+        peaks: megabytes, by side.
+    """
+
+    entities: int
+    properties: int
+    cases: list[BeamCase]
+    small: int
+    costs: list[BeamCost]
+    in_memory: int
+    peaks: dict[str, float]
+
+
+@dataclass(frozen=True)
 class Measured:
     """One run of one of these benchmarks; the parts of the others are empty."""
 
@@ -130,6 +177,7 @@ class Measured:
     gets: list[Gets] = field(default_factory=list)
     forms: Forms | None = None
     cached: list[Cached] = field(default_factory=list)
+    beam: Beam | None = None
 
 
 @dataclass(frozen=True)

@@ -123,6 +123,47 @@ def cached(results: ManyResults) -> str:
     return f"{_introduction(results.date, results.environment)}\n\n{_table(headers, rows)}"
 
 
+def beam(results: ManyResults) -> str:
+    """The tables of Apache Beam's connector.
+
+    Raises:
+        ValueError: the run did not measure it.
+    """
+    made = results.measured.beam
+    if made is None:
+        raise ValueError("the results have nothing of Apache Beam; measure it by beam.py")
+    cases = (
+        (
+            line.case,
+            f"{line.stock.median:,.1f}",
+            f"{line.lazy.median:,.1f}",
+            ratio_text(line.ratio, 1),
+        )
+        for line in made.cases
+    )
+    costs = ((f"{line.entities:,}", f"{line.stock:.2f}", f"{line.lazy:.2f}") for line in made.costs)
+    peaks = ", ".join(f"{peak:,.0f} MB with {side} elements" for side, peak in made.peaks.items())
+    return "\n\n".join(
+        (
+            _introduction(results.date, results.environment),
+            prose(
+                f"Microseconds of wall time an entity, of {made.entities} with {made.properties} "
+                "properties:"
+            ),
+            _table(("case", "stock µs", "lazy µs", "stock / lazy"), cases),
+            prose(
+                f"Microseconds of CPU time an entity of {made.small} properties, read by the DoFn "
+                "in batches of 1,000:"
+            ),
+            _table(("entities", "stock µs", "lazy µs"), costs),
+            prose(
+                f"Peak memory of a process that runs the pipeline with {made.in_memory:,} entities "
+                f"of {made.properties} properties: {peaks}."
+            ),
+        )
+    )
+
+
 def beside_core(results: Results) -> str:
     """The tables of packed documents, or of columns."""
     blocks = [_introduction(results.date, results.environment)]

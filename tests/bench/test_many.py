@@ -7,7 +7,17 @@ from pathlib import Path
 import pytest
 
 from lazyentity.bench.measure import bulk, many_results, snapshots
-from lazyentity.bench.measure.many_results import Cached, Form, Forms, Gets, Keys, Measured
+from lazyentity.bench.measure.many_results import (
+    Beam,
+    BeamCase,
+    BeamCost,
+    Cached,
+    Form,
+    Forms,
+    Gets,
+    Keys,
+    Measured,
+)
 from lazyentity.bench.measure.results import ResultsError
 from lazyentity.bench.measure.stats import Summary
 from lazyentity.bench.report import many
@@ -47,6 +57,15 @@ MEASURED = Measured(
         everything=_summary(7.5),
     ),
     cached=[Cached("into the cache", _summary(20), _summary(2.5), _summary(8))],
+    beam=Beam(
+        entities=300,
+        properties=100,
+        cases=[BeamCase("_QueryFn", _summary(160), _summary(10), _summary(16))],
+        small=10,
+        costs=[BeamCost(1_000, 23.691, 4.234), BeamCost(100_000, 27.7, 4.2)],
+        in_memory=10_000,
+        peaks={"stock": 812.3, "lazy": 411.7},
+    ),
 )
 
 
@@ -86,9 +105,15 @@ def test_tables(path: Path) -> None:
     assert "20,000 times as long until the first entity, and 7.5 times" in forms
     assert "12.3 seconds, and one without changes 5.6." in forms
     assert "into the cache 20.00 2.50 8.0x (8.0-16.0)" in " ".join(many.cached(results).split())
+    beam = " ".join(many.beam(results).split())
+    assert "_QueryFn 160.0 10.0 16.0x (16.0-32.0)" in beam
+    assert "1,000 23.69 4.23 100,000 27.70 4.20" in beam.replace("  ", " ")
+    assert "10,000 entities of 100 properties: 812 MB with stock elements, 412 MB with lazy" in beam
 
 
-def test_a_run_without_forms(path: Path) -> None:
+def test_a_run_of_something_else(path: Path) -> None:
     many_results.write(path, Measured())
     with pytest.raises(ValueError, match="no forms of entities"):
         many.forms(many_results.load(path))
+    with pytest.raises(ValueError, match="nothing of Apache Beam"):
+        many.beam(many_results.load(path))
