@@ -237,7 +237,7 @@ def main(*, quick: bool, latencies: tuple[float, ...], check: bool, output: Path
                     goal(text, ratios[GET_MULTI, "stock"], 4, at_least=True)
             lazy = lazyentity.wrap(client, eager=False)
             for side, one in (("stock", client), ("lazy", lazy)):
-                single, joined, more = measure_threads(one, keys, 3 if quick else 5)
+                single, joined, more = measure_threads(one, keys, 3 if quick else 9)
                 click.echo(
                     f"{THREADS} threads, {latency * 1e3:.0f} ms, {side} client: "
                     f"{single.median:,.0f} gets a second, coalesced {joined.median:,.0f}"
