@@ -1,7 +1,7 @@
 """Make, read and drop entities on every path, and report leaks; see ``test_leaks``.
 
 Run as ``python -m tests.backends.leak_program COUNT``. It prints a JSON object with the growth of
-each path after its share of COUNT entities; counts that did not grow are left out:
+each path in a round of COUNT entities; counts that did not grow are left out:
 
 ``blocks``
     allocated blocks of Python's allocator, which every small object and array is one of.
@@ -313,7 +313,7 @@ def growth(use: Use, raw: bytes, count: int) -> dict[str, int]:
 
 
 def main() -> None:
-    """Run all paths, with as many entities in total as the command line says."""
+    """Run all paths; in a round, they share as many entities as the command line says."""
     count = int(sys.argv[1]) // len(PATHS)
     print(json.dumps({name: growth(use, raw, count) for name, (use, raw) in PATHS.items()}))  # noqa: T201  # the result
 
