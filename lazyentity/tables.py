@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 _PANDAS = {bool: "bool", int: "int64", float: "float64"}
 _PANDAS_WITH_NULLS = {bool: "boolean", int: "Int64"}
-_NESTED = (list, dict)
 
 
 def to_pandas(
@@ -84,7 +83,8 @@ def to_arrow(
 
     Raises:
         As :func:`columns`. TypeError, if a property has values of several types, or of a type that
-            Arrow lacks: keys and geographical points.
+            Arrow lacks: keys, geographical points, and arrays and embedded entities with several
+            types in one place.
         ImportError: if pyarrow is not installed.
     """
     library = _imported("pyarrow")
@@ -135,14 +135,7 @@ class _ArrowColumn:
         return self._union(values) if kind is None else self._array(values)
 
     def _array(self, values: list[Any]) -> Any:
-        for value in values:
-            if value is not None and not isinstance(value, _NESTED):
-                if _arrow_type(self._arrow, _kind_of(value)) is None:
-                    raise TypeError(
-                        f"property {self._name!r} has values of type {describe_type(value)}, which "
-                        "Arrow lacks; use to_pandas(), or leave the property out"
-                    )
-                break
+        self._require_one_type(values)
         try:
             return self._arrow.array(values)
         except (self._arrow.ArrowInvalid, self._arrow.ArrowTypeError) as error:
@@ -150,6 +143,32 @@ class _ArrowColumn:
                 f"Arrow has no type for all values of property {self._name!r} ({error}); use "
                 "to_pandas(), or leave the property out"
             ) from error
+
+    def _require_one_type(self, values: list[Any]) -> None:
+        """Check values, and those inside of them, which Arrow would make alike: floats of integers.
+
+        Raises:
+            TypeError: if there are several types in one place, or one that Arrow lacks.
+        """
+        kinds = _kinds(values)
+        if len(kinds) > 1:
+            names = ", ".join(sorted(kind.__name__ for kind in kinds))
+            raise TypeError(
+                f"Arrow has no type for all values of property {self._name!r}: there are several "
+                f"types in its arrays or embedded entities ({names}); use to_pandas(), or leave "
+                "the property out"
+            )
+        present = [value for value in values if value is not None]
+        if kinds == {list}:
+            self._require_one_type([item for value in present for item in value])
+        elif kinds == {dict}:
+            for name in dict.fromkeys(name for value in present for name in value):
+                self._require_one_type([value.get(name) for value in present])
+        elif present and _arrow_type(self._arrow, *kinds) is None:
+            raise TypeError(
+                f"property {self._name!r} has values of type {describe_type(present[0])}, which "
+                "Arrow lacks; use to_pandas(), or leave the property out"
+            )
 
     def _union(self, values: list[Any]) -> Any:
         """Make a dense union: each value is in the child of its type."""

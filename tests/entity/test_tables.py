@@ -181,6 +181,24 @@ def test_values_that_arrow_lacks(value: Any) -> None:
     assert found == stock[0]["a"]
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        [[1, 2.5]],
+        [["a", b"b"]],
+        [[1], [], None, [2.5]],
+        [{"x": 1}, {"x": 2.5}],
+        [[{"x": {"y": "a"}}], [{"x": {"y": b"b"}}]],
+    ],
+)
+def test_types_inside_are_not_made_alike(values: list[Any]) -> None:
+    """Arrow would make floats of integers, and bytes of strings, where there are both."""
+    lazy, stock = _rows([{"a": value} for value in values])
+    with pytest.raises(TypeError, match=r"property 'a': there are several types in its arrays"):
+        lazyentity.to_arrow(lazy, ["a"])
+    assert list(lazyentity.to_pandas(lazy, ["a"])["a"]) == [entity["a"] for entity in stock]
+
+
 @pytest.mark.parametrize(("library", "extra"), [("pandas", "pandas"), ("pyarrow", "arrow")])
 def test_missing_libraries(library: str, extra: str) -> None:
     """The error names the extra that installs the library."""
