@@ -29,6 +29,8 @@ from lazyentity._types import describe_type
 from lazyentity.pure.jsontypes import MAX_DEPTH, RESERVED
 
 _MIN_INT, _MAX_INT = -(2**63), 2**64 - 1
+# orjson writes 254 levels at most, and the object and the list of a tag are two of them.
+_TAG_DEPTH = 2
 
 Path = tuple[Any, ...]
 """The path of a value: that of its container, and its key or index there. Empty at the top."""
@@ -60,7 +62,7 @@ def tagged(value: Any, path: Path, depth: int) -> Any:
     Args:
         value: any value.
         path: of the value.
-        depth: of the containers around it.
+        depth: of the containers around it in JSON, where a tag is two.
 
     Raises:
         TypeError: as :func:`lazyentity.packed.pack`.
@@ -78,7 +80,7 @@ def tagged(value: Any, path: Path, depth: int) -> Any:
         if not math.isfinite(value):
             _refuse(path, f"the float {value}")
         return value
-    if depth == MAX_DEPTH:
+    if depth >= MAX_DEPTH:
         _refuse(path, f"a value more than {MAX_DEPTH} containers deep")
     if kind is list:
         return _items(value, path, depth)
@@ -97,11 +99,13 @@ def _items(items: Any, path: Path, depth: int) -> list[Any]:
 
 def _dict(value: dict[Any, Any], path: Path, depth: int) -> dict[str, Any]:
     made = {}
+    is_tag = RESERVED in value
+    inside = depth + 1 + (_TAG_DEPTH if is_tag else 0)
     for key, item in value.items():
         if type(key) is not str:
             _refuse((path, key), f"under a key of type {describe_type(key)}")
-        made[_text(key, (path, key))] = tagged(item, (path, key), depth + 1)
-    return {RESERVED: ["dict", made]} if RESERVED in value else made
+        made[_text(key, (path, key))] = tagged(item, (path, key), inside)
+    return {RESERVED: ["dict", made]} if is_tag else made
 
 
 def _text(value: str, path: Path) -> str:
@@ -130,7 +134,7 @@ def _tag(value: Any, path: Path, depth: int) -> tuple[str, Any]:
         return "bytes", base64.b64encode(value).decode()
     if kind is not set and kind is not frozenset:
         _refuse(path, f"a value of type {describe_type(value)}")
-    return kind.__name__, _items(value, path, depth)
+    return kind.__name__, _items(value, path, depth + _TAG_DEPTH)
 
 
 def _refuse(path: Path, described: str) -> NoReturn:

@@ -39,6 +39,13 @@ def nested(depth: int, leaf: Any = None) -> Any:
     return value
 
 
+def nested_sets(depth: int) -> frozenset[Any]:
+    value: frozenset[Any] = frozenset()
+    for _ in range(depth - 1):
+        value = frozenset([value])
+    return value
+
+
 CYCLE: list[Any] = []
 CYCLE.append(CYCLE)
 # Each level twice: to follow every path would take for ever.
@@ -81,6 +88,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "in a set": ([{(1, 2)}], "value[0][0] cannot be packed: it is a value of type tuple"),
     "bytearray": ([bytearray(b"x")], "value[0] cannot be packed"),
     "deep": (nested(MAX_DEPTH + 1), f"more than {MAX_DEPTH} containers deep"),
+    "deep in tags": (nested_sets(MAX_DEPTH // 3 + 2), f"more than {MAX_DEPTH} containers deep"),
     "cycle": (CYCLE, f"more than {MAX_DEPTH} containers deep"),
     "branching cycle": (BRANCHES, f"more than {MAX_DEPTH} containers deep"),
 }
@@ -98,6 +106,8 @@ def test_depth() -> None:
     for leaf in (None, b"tagged"):
         deep = nested(MAX_DEPTH - 1, leaf)
         assert unpack(pack(deep)) == deep
+    sets = nested_sets(MAX_DEPTH // 3)
+    assert unpack(pack(sets)) == sets
 
 
 @pytest.mark.parametrize("value", [value for value, _ in REFUSED.values()], ids=REFUSED.keys())
