@@ -24,3 +24,15 @@ def require_entity(function: str, given: object) -> None:
             f"{function}() takes a google.cloud.datastore.Entity or a lazyentity.LazyEntity, "
             f"not {describe_type(given)}"
         )
+
+
+def require_several(function: str, given: object) -> None:
+    """Check that the argument of a public function is not a single entity.
+
+    An entity can be iterated, and one without properties would be taken for no entities at all.
+
+    Raises:
+        TypeError: if it is one.
+    """
+    if isinstance(given, Entity):
+        raise TypeError(f"{function}() takes an iterable of entities, not one; pass [entity]")

@@ -13,7 +13,7 @@ from google.cloud.datastore.entity import Entity
 
 from lazyentity._backend import append_columns
 from lazyentity._kinds import operations_of
-from lazyentity._types import describe_type, require_entity
+from lazyentity._types import describe_type, require_entity, require_several
 from lazyentity.plain import plain_copy, to_dict
 
 BATCH = 10_000
@@ -34,11 +34,13 @@ def columns(entities: Iterable[Entity], names: Iterable[str]) -> dict[str, list[
         an entity lacks the property. Values are plain, as of :func:`to_dict`.
 
     Raises:
-        TypeError: if ``names`` is a string, one of ``entities`` is no entity, or code that bypasses
-            dict methods put an undecoded property of another entity into one.
+        TypeError: if ``names`` is a string, ``entities`` is a single entity, one of them is no
+            entity, or code that bypasses dict methods put an undecoded property of another entity
+            into one.
         ValueError, google.protobuf.message.DecodeError: if a property cannot be decoded.
         RuntimeError: if a property was not prefetched, and reading it is refused: see :func:`wrap`.
     """
+    require_several("columns", entities)
     known = _names(names)
     made: list[list[Any]] = [[] for _ in known]
 
@@ -67,6 +69,7 @@ def column_batches(
     Raises:
         As :func:`columns`. ValueError, if ``size`` is not positive.
     """
+    require_several("column_batches", entities)
     known = _names(names)
     if size < 1:
         raise ValueError(f"a batch must have at least one entity, not {size}; pass a positive size")

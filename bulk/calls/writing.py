@@ -13,7 +13,7 @@ from google.cloud.datastore import helpers
 from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 
-from lazyentity._types import describe_type, require_entity
+from lazyentity._types import describe_type, require_entity, require_several
 from lazyentity.bulk.errors import BulkError
 from lazyentity.bulk.limits import (
     CONCURRENCY,
@@ -65,11 +65,12 @@ def put_many(
             1,048,572 bytes or cannot be encoded, nothing was sent, and ``failed`` names all of
             them. In an iterator such entities are left out and the others are written.
         RuntimeError: inside a transaction or a batch.
-        TypeError: ``entities`` has something that is not an entity.
+        TypeError: ``entities`` has something that is not an entity, or is an entity itself.
         ValueError: an entity has no key, or one of another project or database; or ``concurrency``
             is less than 1. Nothing of a collection was sent.
     """
     refuse_in_batch(client, "put_many")
+    require_several("put_many", entities)
     encode = _encoder()
 
     def write(entity: Entity) -> _Write:
@@ -120,11 +121,13 @@ def delete_many(
     Raises:
         BulkError: some entities could not be deleted.
         RuntimeError: inside a transaction or a batch.
-        TypeError: ``keys`` has something that is neither a key nor an entity.
+        TypeError: ``keys`` has something that is neither a key nor an entity, or is an entity
+            itself.
         ValueError: a key is partial, or of another project or database; or ``concurrency`` is less
             than 1. Nothing of a collection was sent.
     """
     refuse_in_batch(client, "delete_many")
+    require_several("delete_many", keys)
 
     def delete(given: Key | Entity) -> _Write:
         key = given.key if isinstance(given, Entity) else given

@@ -78,4 +78,6 @@ def test_refused_keys(client: Client, service: RecordingService) -> None:
     for wrong, kind, text in refused:
         with pytest.raises(kind, match=text):
             delete_many(client, [client.key(_KIND, 1), wrong])
+    with pytest.raises(TypeError, match=r"not one; pass \[entity\]"):
+        delete_many(client, datastore.Entity(client.key(_KIND, 1)))
     assert service.calls == []

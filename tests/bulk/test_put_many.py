@@ -297,6 +297,8 @@ def test_refused_entities(client: Client, service: RecordingService, is_iterator
         ),
         ({"number": 1}, TypeError, "takes a google.cloud.datastore.Entity"),
     ]
+    with pytest.raises(TypeError, match=r"not one; pass \[entity\]"):
+        put_many(client, Entity(client.key(_KIND, 1)))
     for wrong, kind, text in refused:
         entities = [*_entities(client, 1), wrong]
         with pytest.raises(kind, match=text):

@@ -170,6 +170,7 @@ def test_sentinel(lazy_type: type[LazyEntity]) -> None:
         ([], "amount", "not the string 'amount'"),
         ([], [1], "1 is a int"),
         ([{"a": 1}], ["a"], r"columns\(\) takes a google.cloud.datastore.Entity"),
+        (LazyEntity(), ["a"], r"not one; pass \[entity\]"),
         ([None], ["a"], r"columns\(\) takes a google.cloud.datastore.Entity"),
     ],
 )
