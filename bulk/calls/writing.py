@@ -269,6 +269,8 @@ class _Sending:
 
     def _submit(self, chunk: _Chunk) -> None:
         identities = {write.identity for write in chunk}
+        # An entity of an iterator can come again with the key that an earlier commit gave it.
+        identities.update(id(write.entity) for write in chunk if write.entity is not None)
         while self._window.is_full or not all(map(identities.isdisjoint, self._identities)):
             self._take()
         self._window.submit(functools.partial(self._commit, chunk))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -165,6 +166,37 @@ def test_one_entity_twice(client: Client, service: RecordingService) -> None:
     entity["number"] = 1
     put_many(client, [entity, entity])
     assert _numbers(client) == {entity.key.id: 1}
+
+
+def test_an_entity_that_comes_again_is_written_in_its_order(
+    client: Client, service: RecordingService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An iterator may change and repeat an entity whose first commit has completed its key."""
+    monkeypatch.setattr(writing, "MAX_MUTATIONS", 1)
+    entity = Entity(client.key(_KIND))
+    is_sent, is_over = threading.Event(), threading.Event()
+    overtaken: list[bool] = []
+
+    def repeated() -> Iterator[Entity]:
+        yield entity
+        # The commit before is sent when the next entity has been taken.
+        yield Entity(client.key(_KIND, "other"))
+        assert is_sent.wait(20)
+        entity["number"] = 2
+        yield entity
+
+    def hold_the_first(call: Call) -> None:
+        if call.method == "Commit" and not call.message.mutations[0].upsert.key.path[0].name:
+            if is_sent.is_set():
+                overtaken.append(not is_over.is_set())
+            is_sent.set()
+            is_over.wait(0.1)
+            is_over.set()
+
+    service.before = hold_the_first
+    put_many(client, repeated())
+    assert overtaken == [False]
+    assert client.get(entity.key)["number"] == 2
 
 
 @pytest.mark.parametrize("is_iterator", [False, True])
