@@ -17,6 +17,7 @@ PAGE = 100
 """Entities that are read at a time."""
 
 _TRANSACTION_BYTES = 8 * 1024 * 1024  # a commit may have 10 MiB
+_ENTITY_BYTES = 1024 * 1024 - 4  # an entity may have
 _ATTEMPTS = 5
 
 
@@ -142,9 +143,9 @@ class Migration:
                 start_cursor=report.cursor, limit=page
             )
             entities = list(fetched)
+            report.seen += len(entities)
             for group in self._groups(entities, report):
                 self._write(group, report)
-            report.seen += len(entities)
             report.cursor = fetched.next_page_token if len(entities) == page else None
             yield report
             if report.cursor is None:
@@ -158,11 +159,11 @@ class Migration:
         total = 0
         for entity in entities:
             size = len(lazyentity.raw(entity))
-            outcome = _packed(entity, self.name, self.compress_from)
+            outcome = self._pack(entity)
             if isinstance(outcome, _Kept):
                 report.leave(entity, outcome.reason, outcome.detail)
             elif self.dry_run:
-                report.write(size, self._size_with(entity, outcome))
+                report.write(size, outcome)
             else:
                 if group and total + size > _TRANSACTION_BYTES:
                     yield group
@@ -172,12 +173,20 @@ class Migration:
         if group:
             yield group
 
-    def _size_with(self, entity: datastore.Entity, packed: bytes) -> int:
-        """Put the packed value into an entity, and return the size of the whole."""
+    def _pack(self, entity: datastore.Entity) -> int | _Kept:
+        """Pack the property of an entity in memory, and return the size of the whole entity."""
+        packed = _packed(entity, self.name, self.compress_from)
+        if isinstance(packed, _Kept):
+            return packed
         entity[self.name] = packed
         # Datastore indexes no bytes of that size.
         entity.exclude_from_indexes.add(self.name)
-        return len(lazyentity.raw(entity))
+        size = len(lazyentity.raw(entity))
+        # Bytes inside of a document take a little more than before. One such entity would make the
+        # server refuse the whole commit, in every run.
+        if size > _ENTITY_BYTES:
+            return _Kept("too large when packed", f"{size:,} of at most {_ENTITY_BYTES:,} bytes")
+        return size
 
     def _write(self, keys: list[datastore.Key], report: Report) -> None:
         for attempt in range(1, _ATTEMPTS + 1):
@@ -202,11 +211,11 @@ class Migration:
         with self.client.transaction() as transaction:
             for entity in self.client.get_multi(keys, missing=missing):
                 before = len(lazyentity.raw(entity))
-                outcome = _packed(entity, self.name, self.compress_from)
+                outcome = self._pack(entity)
                 if isinstance(outcome, _Kept):
                     kept.append((entity, outcome))
                     continue
-                written.append((before, self._size_with(entity, outcome)))
+                written.append((before, outcome))
                 transaction.put(entity)
         return written, [*kept, *((entity, _Kept("deleted meanwhile")) for entity in missing)]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import uuid
 from collections.abc import Iterator
 from typing import Any
@@ -16,6 +17,7 @@ from google.cloud.environment_vars import GCD_HOST
 import lazyentity
 from lazyentity.bench.server.process import LoopbackServer
 from lazyentity.packed import is_packed, pack, unpack
+from lazyentity.packed import migration as migrations
 from lazyentity.packed.command import main
 from lazyentity.packed.migration import Migration, Report
 from lazyentity.patches.clients import CLIENTS
@@ -243,8 +245,10 @@ def test_contention(client: datastore.Client, monkeypatch: pytest.MonkeyPatch) -
     assert report.packed == 1
     put(client, "a", result=DOCUMENT)
     failures += [Aborted(str(number)) for number in range(5)]
+    report = Report()
     with pytest.raises(Aborted):
-        list(migration(client).run(Report()))
+        list(migration(client).run(report))
+    assert (report.seen, report.packed) == (1, 0)
 
 
 def test_large_entities_are_written_in_several_commits(
@@ -265,6 +269,20 @@ def test_large_entities_are_written_in_several_commits(
     assert report.packed == 12
     assert len(commits) == 2
     assert report.bytes_before > 10_000_000 > 10_000 > report.bytes_after
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_entities_that_would_become_too_large(
+    client: datastore.Client, monkeypatch: pytest.MonkeyPatch, dry_run: bool
+) -> None:
+    """They stay as they are, and the others of their commit are packed."""
+    monkeypatch.setattr(migrations, "_ENTITY_BYTES", 4_000)
+    put(client, "a", result=DOCUMENT)
+    put(client, "b", result={"blob": random.Random(1).randbytes(4_000)})
+    (report,) = Migration(client, "Order", "result", 512, dry_run).run(Report())
+    assert (report.packed, list(report.left)) == (1, ["too large when packed"])
+    assert report.left["too large when packed"].key.name == "b"
+    assert type(stored(client)["b"]["result"]) is datastore.Entity
 
 
 @pytest.mark.parametrize("arguments", [("--start-cursor", "é"), ("--compress-from", "-1")])
