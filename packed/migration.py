@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from google.api_core.exceptions import Aborted
+from google.api_core.exceptions import Conflict
 from google.cloud import datastore
 from google.protobuf.message import DecodeError
 
@@ -193,8 +193,8 @@ class Migration:
             try:
                 written, kept = self._write_once(keys)
                 break
-            except Aborted:
-                # Another transaction changed one of them.
+            except Conflict:
+                # Another transaction changed one of them. Over gRPC it is Aborted, a subclass.
                 if attempt == _ATTEMPTS:
                     raise
         for before, after in written:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from google.api_core.exceptions import Aborted, RetryError, ServiceUnavailable
+from google.api_core.exceptions import Aborted, Conflict, RetryError, ServiceUnavailable
 from google.cloud import datastore
 from google.cloud.datastore.helpers import GeoPoint
 from google.cloud.environment_vars import GCD_HOST
@@ -233,7 +233,8 @@ def test_contention(client: datastore.Client, monkeypatch: pytest.MonkeyPatch) -
     """A transaction that another one aborts is tried again, and not for ever."""
     put(client, "a", result=DOCUMENT)
     original: Any = client.transaction
-    failures = [Aborted("first"), Aborted("second")]
+    # Of a client over gRPC, and of one over HTTP.
+    failures = [Aborted("first"), Conflict("second")]
 
     def abort() -> Any:
         if failures:
