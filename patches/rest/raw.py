@@ -60,6 +60,9 @@ def parsed_but_properties(body: bytes) -> Any:
     Raises:
         ValueError: if the body is not the JSON of a response, as far as it was parsed.
     """
+    if not body.isascii():
+        # msgspec does not look into properties.
+        body.decode()
     try:
         return _parsed(body)
     except msgspec.MsgspecError as error:
