@@ -5,4 +5,4 @@ from __future__ import annotations
 from lazyentity.patches.gcloud_aio.seams import CLIENT
 from lazyentity.patches.rest.calls import replacing_async_post
 
-replace_post = replacing_async_post(CLIENT.patch)
+replace_post = replacing_async_post(CLIENT)

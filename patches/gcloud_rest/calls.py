@@ -5,4 +5,4 @@ from __future__ import annotations
 from lazyentity.patches.gcloud_rest.seams import CLIENT
 from lazyentity.patches.rest.calls import replacing_post
 
-replace_post = replacing_post(CLIENT.patch)
+replace_post = replacing_post(CLIENT)

@@ -10,11 +10,13 @@ import functools
 import sys
 import weakref
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 from lazyentity.codec import profiled
 from lazyentity.codec.mode import is_eager
-from lazyentity.patches.registry import Patch, is_of
+from lazyentity.patches.client import Client
+from lazyentity.patches.registry import is_of
 from lazyentity.patches.rest.profiling import count_arrival
 from lazyentity.patches.rest.properties import LazyProperties, Received
 from lazyentity.patches.rest.responses import AsyncResponse, SyncResponse
@@ -24,61 +26,81 @@ _Replace = Callable[[Any, Callable[[], bool]], Any]
 _LOOKUP, _QUERY = ":lookup", ":runQuery"
 
 
-def _is_lazy_read(url: Any, patch: Patch) -> bool:
+def _is_lazy_read(url: Any, described: Client) -> bool:
+    patch = described.patch
     return (
         patch.active and not patch.eager and str(url).endswith((_LOOKUP, _QUERY)) and not is_eager()
     )
 
 
-def replacing_async_post(patch: Patch) -> _Replace:
+def replacing_async_post(described: Client) -> _Replace:
     """Return the ``replace`` of a coroutine function that sends a request."""
 
     def replace(original: Any, is_active: Callable[[], bool]) -> Any:
         @functools.wraps(original)
         async def _post(client: Any, url: Any, *args: Any, **kwargs: Any) -> Any:
-            is_lazy = _is_lazy_read(url, patch)
+            if not _is_lazy_read(url, described):
+                return await original(client, url, *args, **kwargs)
+            is_own = _is_of_client(sys._getframe(1), described)
             response = await original(client, url, *args, **kwargs)
-            return AsyncResponse(response, _converts_by_own(client, url)) if is_lazy else response
+            return AsyncResponse(response, is_own and _converts_by_own(client, url, described))
 
         return _post
 
     return replace
 
 
-def replacing_post(patch: Patch) -> _Replace:
+def replacing_post(described: Client) -> _Replace:
     """Return the ``replace`` of a function that sends a request."""
 
     def replace(original: Any, is_active: Callable[[], bool]) -> Any:
         @functools.wraps(original)
         def _post(client: Any, url: Any, *args: Any, **kwargs: Any) -> Any:
-            is_lazy = _is_lazy_read(url, patch)
+            if not _is_lazy_read(url, described):
+                return original(client, url, *args, **kwargs)
+            is_own = _is_of_client(sys._getframe(1), described)
             response = original(client, url, *args, **kwargs)
-            return SyncResponse(response, _converts_by_own(client, url)) if is_lazy else response
+            return SyncResponse(response, is_own and _converts_by_own(client, url, described))
 
         return _post
 
     return replace
 
 
-def _converts_by_own(client: Any, url: Any) -> bool:
+def _module(described: Client, name: str) -> Any:
+    return sys.modules.get(f"{described.waits_for_import}.{name}")
+
+
+def _is_of_client(caller: FrameType, described: Client) -> bool:
+    """Whether a request is sent by the client's own method, which alone sees the response."""
+    return caller.f_code.co_filename == getattr(_module(described, "datastore"), "__file__", None)
+
+
+def _converts_by_own(client: Any, url: Any, described: Client) -> bool:
     """Whether the client's own functions alone convert the response to a read.
 
-    An application may have subclasses of the classes that results are made of, and a library may
-    replace a method. Those look at properties as they like.
+    An application may have classes of its own in place of those that results are made of, and a
+    library may replace a method. Those look at properties as they like.
     """
+    functions: list[tuple[str, Any]] = []
     if str(url).endswith(_LOOKUP):
         result_kind = client.entity_result_kind
-        functions = [client._build_lookup_result]
+        functions.append(("datastore", client._build_lookup_result))
     else:
-        batch_kind = client.query_result_kind.query_result_batch_kind
-        result_kind = batch_kind.entity_result_kind
-        functions = [client.query_result_kind.from_repr, batch_kind.from_repr]
-    entity_kind = result_kind.entity_kind
-    functions += [result_kind.from_repr, entity_kind.from_repr]
-    return entity_kind.__init__ in _constructors and all(
-        is_of(sys.modules.get(function.__module__), getattr(function, "__func__", None))
-        for function in functions
+        kind = client.query_result_kind
+        batch_kind = getattr(kind, "query_result_batch_kind", None)
+        result_kind = getattr(batch_kind, "entity_result_kind", None)
+        functions += [("query", _from_repr(kind)), ("query", _from_repr(batch_kind))]
+    entity_kind = getattr(result_kind, "entity_kind", None)
+    functions += [("entity", _from_repr(result_kind)), ("entity", _from_repr(entity_kind))]
+    return getattr(entity_kind, "__init__", None) in _constructors and all(
+        is_of(_module(described, name), getattr(function, "__func__", None))
+        for name, function in functions
     )
+
+
+def _from_repr(kind: Any) -> Any:
+    return getattr(kind, "from_repr", None)
 
 
 _constructors: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -93,7 +115,13 @@ def replace_init(original: Any, is_active: Callable[[], bool]) -> Any:
 
     @functools.wraps(original)
     def __init__(entity: Any, key: Any, properties: Any = None) -> None:  # noqa: N807  # what it replaces
-        if not is_clients or not properties or not isinstance(properties, Received):
+        if (
+            not is_clients
+            or not properties
+            or not isinstance(properties, Received)
+            # An application's own class of values need not know the types that the client sends.
+            or not hasattr(entity.value_kind, "_get_supported_types")
+        ):
             original(entity, key, properties)
             return
         value_kind = entity.value_kind

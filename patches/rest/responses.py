@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
+import wrapt
+
+from lazyentity.patches.registry import is_of
 from lazyentity.patches.rest.properties import mark_response
 
 try:
@@ -12,33 +16,20 @@ except ImportError:
     # Without msgspec, or with a version that lacks something, properties are parsed.
     parsed_but_properties = None  # type: ignore[assignment]
 
+_AIOHTTP, _REQUESTS = "aiohttp.client_reqrep", "requests.models"
 
-class _Response:
-    """A proxy of the response of an HTTP library.
 
-    Everything but :meth:`json` is asked of the response.
+class _Response(wrapt.ObjectProxy):  # type: ignore[type-arg]  # wrapt 1 has no type argument
+    """A proxy of the response of an HTTP library, to which all but its JSON is left.
 
     Args:
         response: the response.
         takes_serialised: whether the properties of entities may stay serialised in its JSON.
     """
 
-    __slots__ = ("_response", "_takes_serialised")
-
     def __init__(self, response: Any, takes_serialised: bool) -> None:
-        self._response = response
-        self._takes_serialised = takes_serialised and parsed_but_properties is not None
-
-    @property
-    def __class__(self) -> Any:
-        return type(self._response)
-
-    @__class__.setter
-    def __class__(self, value: Any) -> None:
-        raise TypeError("__class__ assignment is not supported")
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._response, name)
+        super().__init__(response)
+        self._self_takes_serialised = takes_serialised and parsed_but_properties is not None
 
 
 def _parsed(body: Any) -> Any:
@@ -53,21 +44,21 @@ def _parsed(body: Any) -> Any:
 class AsyncResponse(_Response):
     """A proxy of a response of aiohttp."""
 
-    __slots__ = ()
-
     async def json(self, **options: Any) -> Any:
         """Return the parsed body, as ``ClientResponse.json``."""
-        response = self._response
-        if self._takes_serialised and not options and _is_json_of_aiohttp(response):
+        response = self.__wrapped__
+        if self._self_takes_serialised and not options and _is_json_of_aiohttp(response):
             data = _parsed(await response.read())
             if data is not None:
                 return data
-        return mark_response(await response.json(**options))
+        data = await response.json(**options)
+        return mark_response(data) if _parses_by_own(response, _AIOHTTP) else data
 
 
 def _is_json_of_aiohttp(response: Any) -> bool:
     return (
-        _is_of(response, "aiohttp.client_reqrep", "ClientResponse")
+        _is_of(response, _AIOHTTP, "ClientResponse")
+        and _parses_by_own(response, _AIOHTTP)
         and response.content_type == "application/json"
         and _is_utf_8(response.charset)
     )
@@ -76,24 +67,35 @@ def _is_json_of_aiohttp(response: Any) -> bool:
 class SyncResponse(_Response):
     """A proxy of a response of requests."""
 
-    __slots__ = ()
-
     def json(self, **options: Any) -> Any:
         """Return the parsed body, as ``Response.json``."""
-        response = self._response
-        if self._takes_serialised and not options and _is_utf_8_of_requests(response):
+        response = self.__wrapped__
+        if self._self_takes_serialised and not options and _is_utf_8_of_requests(response):
             data = _parsed(response.content)
             if data is not None:
                 return data
-        return mark_response(response.json(**options))
+        data = response.json(**options)
+        return mark_response(data) if _parses_by_own(response, _REQUESTS) else data
 
 
 def _is_utf_8_of_requests(response: Any) -> bool:
-    return _is_of(response, "requests.models", "Response") and _is_utf_8(response.encoding)
+    return (
+        _is_of(response, _REQUESTS, "Response")
+        and _parses_by_own(response, _REQUESTS)
+        and _is_utf_8(response.encoding)
+    )
 
 
 def _is_utf_8(charset: str | None) -> bool:
     return charset is None or charset.lower() == "utf-8"
+
+
+def _parses_by_own(response: Any, module: str) -> bool:
+    """Whether the JSON of a response comes from its library, and so belongs to nobody yet.
+
+    A mock gives a test's own, perhaps not for the last time.
+    """
+    return is_of(sys.modules[module], getattr(type(response), "json", None))
 
 
 def _is_of(value: Any, module: str, name: str) -> bool:

@@ -23,7 +23,7 @@ HAS_RAW = importlib.util.find_spec("msgspec") is not None
 Read = Callable[[RestClient, Connected], Any]
 
 
-def _lookup(client: RestClient, call: Connected) -> Any:
+def lookup(client: RestClient, call: Connected) -> Any:
     return call("lookup", [client.key(KIND, number) for number in (1, 99, 2)])
 
 
@@ -34,7 +34,7 @@ def _lookup_in_a_transaction(client: RestClient, call: Connected) -> Any:
     return found
 
 
-def _query(client: RestClient, call: Connected) -> Any:
+def query(client: RestClient, call: Connected) -> Any:
     return call("runQuery", client.package.Query(KIND))
 
 
@@ -73,7 +73,7 @@ def _lookup_of_a_partial_key(client: RestClient, call: Connected) -> Any:
 
 
 READS = [
-    *(_lookup, _lookup_in_a_transaction, _query, _query_in_order, _query_with_a_filter),
+    *(lookup, _lookup_in_a_transaction, query, _query_in_order, _query_with_a_filter),
     *(_query_with_a_projection, _query_of_nothing, _query_that_is_explained),
     _lookup_of_a_partial_key,
 ]
@@ -88,18 +88,18 @@ def entities_of(result: Any) -> list[Any]:
     return [one.entity for one in result.result_batch.entity_results]
 
 
-def _without_times(value: Any) -> Any:
+def without_times(value: Any) -> Any:
     # Of the form of a result: when it was read.
     if isinstance(value, list):
         return [
-            _without_times(item)
+            without_times(item)
             for item in value
             if not (isinstance(item, tuple) and item[0] in ("read_time", "readTime"))
         ]
-    return tuple(map(_without_times, value)) if isinstance(value, tuple) else value
+    return tuple(map(without_times, value)) if isinstance(value, tuple) else value
 
 
-def _subclass(base: Any, **attributes: Any) -> Any:
+def subclass(base: Any, **attributes: Any) -> Any:
     return type(base)(f"My{base.__name__}", (base,), attributes)
 
 
@@ -130,9 +130,9 @@ class ReadCases:
         if isinstance(stock, Raised):
             assert lazy.kind is stock.kind
         else:
-            assert _without_times(form(lazy)) == _without_times(form(stock))
+            assert without_times(form(lazy)) == without_times(form(stock))
 
-    @pytest.mark.parametrize("read", [_lookup, _query])
+    @pytest.mark.parametrize("read", [lookup, query])
     def test_properties_are_lazy(self, ports: Ports, read: Read) -> None:
         """Nothing is converted before it is read; where reads are eager everything is."""
         self._patch()
@@ -156,7 +156,7 @@ class ReadCases:
             for act in (None, lazyentity.patch, lazyentity.unpatch, lazyentity.patch):
                 if act is not None:
                     act(self.client.name)
-                seen += {type(one.properties) for one in entities_of(_query(self.client, call))}
+                seen += {type(one.properties) for one in entities_of(query(self.client, call))}
         assert seen == [dict, LazyProperties, dict, LazyProperties]
 
     def test_what_is_sent_is_what_stock_sends(self, ports: Ports) -> None:
@@ -172,7 +172,7 @@ class ReadCases:
                 return post(url, **options)
 
             with mock.patch.object(session, "post", note):
-                entities = entities_of(_query(client, call))
+                entities = entities_of(query(client, call))
                 entities[0].properties["number"] = 5
                 make, operation = call.datastore.make_mutation, client.package.Operation.UPSERT
                 mutations = []
@@ -193,7 +193,7 @@ class ReadCases:
         """Those that the client's documentation says how to put in place of its own."""
         package: Any = self.client.package
 
-        my_key = _subclass(package.Key)
+        my_key = subclass(package.Key)
 
         class MyValue(package.Value):
             key_kind = my_key
@@ -209,19 +209,19 @@ class ReadCases:
                 super().__init__(key, properties)
 
         def datastore(entity: Any) -> Any:
-            result = _subclass(package.EntityResult, entity_kind=entity)
-            batch = _subclass(package.QueryResultBatch, entity_result_kind=result)
-            query_result = _subclass(package.QueryResult, query_result_batch_kind=batch)
-            return _subclass(
+            result = subclass(package.EntityResult, entity_kind=entity)
+            batch = subclass(package.QueryResultBatch, entity_result_kind=result)
+            query_result = subclass(package.QueryResult, query_result_batch_kind=batch)
+            return subclass(
                 package.Datastore,
                 entity_result_kind=result,
                 query_result_batch_kind=batch,
                 query_result_kind=query_result,
             )
 
-        mine = _subclass(package.Entity, key_kind=my_key, value_kind=MyValue)
+        mine = subclass(package.Entity, key_kind=my_key, value_kind=MyValue)
         converted: list[Any] = []
-        for read in (_lookup, _query):
+        for read in (lookup, query):
             for kind in map(datastore, (mine, Curious)):
                 lazyentity.unpatch()
                 stock = self._read(ports, read, kind=kind)
@@ -229,29 +229,29 @@ class ReadCases:
                 converted.clear()
                 lazy = self._read(ports, read, kind=kind)
                 assert converted == []
-                assert _without_times(form(lazy)) == _without_times(form(stock))
+                assert without_times(form(lazy)) == without_times(form(stock))
 
     def test_keys_of_an_application_are_known_as_soon_as_in_stock(self, ports: Ports) -> None:
         """The client learns the class of keys when it converts a value, and then can send them."""
         package: Any = self.client.package
 
-        key = _subclass(package.Key)
-        value = _subclass(package.Value, key_kind=key)
-        entity = _subclass(package.Entity, value_kind=value)
-        result = _subclass(package.EntityResult, entity_kind=entity)
-        datastore = _subclass(package.Datastore, entity_result_kind=result)
+        key = subclass(package.Key)
+        value = subclass(package.Value, key_kind=key)
+        entity = subclass(package.Entity, value_kind=value)
+        result = subclass(package.EntityResult, entity_kind=entity)
+        datastore = subclass(package.Datastore, entity_result_kind=result)
 
         self._patch()
-        assert not isinstance(self._read(ports, _lookup, kind=datastore), Raised)
+        assert not isinstance(self._read(ports, lookup, kind=datastore), Raised)
         assert "keyValue" in package.Value(key("p", [])).to_repr()
 
     def test_a_session_that_is_closed(self, ports: Ports) -> None:
         """Under way, as in stock."""
 
         def read(client: RestClient, call: Connected) -> Any:
-            first = form(_query(client, call))
+            first = form(query(client, call))
             call("close")
-            return [first, outcome(_query, client, call)]
+            return [first, outcome(query, client, call)]
 
         stock = self._read(ports, read)
         self._patch()
@@ -275,4 +275,4 @@ class ReadCases:
 
     def test_entities_are_as_many_as_stored(self, ports: Ports) -> None:
         self._patch()
-        assert len(entities_of(self._read(ports, _query))) == COUNT
+        assert len(entities_of(self._read(ports, query))) == COUNT

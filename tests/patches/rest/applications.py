@@ -1,0 +1,170 @@
+"""A client of the REST API whose classes and functions an application replaces, as in stock."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from typing import Any
+from unittest import mock
+
+import pytest
+
+import lazyentity
+from tests.patches.conftest import Ports
+from tests.patches.order_program import KIND
+from tests.patches.rest.clients import Connected, RestClient, form
+from tests.patches.rest.reads import entities_of, lookup, query, subclass, without_times
+from tests.support.clients import PROJECT
+from tests.support.snapshots import Raised, outcome
+
+
+def _datastore(package: Any, **attributes: Any) -> Any:
+    """Return a subclass of the client whose results are made of subclasses of the client's.
+
+    Args:
+        package: the client.
+        attributes: further attributes of the subclasses, by the names of the client's classes.
+    """
+
+    def made(name: str, **kinds: Any) -> Any:
+        return subclass(getattr(package, name), **{**kinds, **attributes.get(name, {})})
+
+    result = made("EntityResult", entity_kind=made("Entity"))
+    batch = made("QueryResultBatch", entity_result_kind=result)
+    query_result = made("QueryResult", query_result_batch_kind=batch)
+    return made(
+        "Datastore",
+        entity_result_kind=result,
+        query_result_batch_kind=batch,
+        query_result_kind=query_result,
+    )
+
+
+def _by_reading(data: Any) -> Any:
+    """Return JSON as a function sees it that reads names one by one."""
+    if isinstance(data, dict):
+        return {name: _by_reading(data[name]) for name in data}
+    return [_by_reading(item) for item in data] if isinstance(data, list) else data
+
+
+class _Own:
+    """A class that makes a value of any JSON, and has nothing else of the client's."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    @classmethod
+    def from_repr(cls, data: Any) -> _Own:
+        return cls(re.sub('"readTime": "[^"]*"', "", json.dumps(_by_reading(data))))
+
+
+class ApplicationCases:
+    """The tests; a subclass names the client."""
+
+    client: RestClient
+
+    def _reads(self, ports: Ports, kind: Any) -> list[Any]:
+        """Return the forms of what a subclass of the client reads, without times."""
+        forms = []
+        for read in (lookup, query):
+            with self.client.connected(ports["http"], kind=kind) as call:
+                result = outcome(read, self.client, call)
+                assert not isinstance(result, Raised)
+                forms.append(without_times(form(result)))
+        return forms
+
+    @pytest.mark.parametrize(
+        "place", ["Entity", "EntityResult", "QueryResultBatch", "QueryResult", "Datastore"]
+    )
+    def test_conversions(self, ports: Ports, place: str) -> None:
+        """They get the JSON that they get from stock, with all properties."""
+        package: Any = self.client.package
+        name = "_build_lookup_result" if place == "Datastore" else "from_repr"
+        original = vars(getattr(package, place))[name]
+        given: list[Any] = []
+
+        def convert(owner: Any, data: Any) -> Any:
+            given.append(without_times(form(_by_reading(data))))
+            return original.__get__(owner, owner)(data)
+
+        method = classmethod(convert) if isinstance(original, classmethod) else convert
+        kind = _datastore(package, **{place: {name: method}})
+        stock = self._reads(ports, kind), given.copy()
+        assert given
+        given.clear()
+        lazyentity.patch(self.client.name)
+        assert (self._reads(ports, kind), given) == stock
+
+    @pytest.mark.parametrize(
+        "place", ["value_kind", "entity_kind", "entity_result_kind", "query_result_kind"]
+    )
+    def test_classes_that_only_convert(self, ports: Ports, place: str) -> None:
+        """In place of the client's classes."""
+        holders = {"value_kind": "Entity", "entity_kind": "EntityResult"}
+        attributes = {holders.get(place, "Datastore"): {place: _Own}}
+        kind = _datastore(self.client.package, **attributes)
+        stock = self._reads(ports, kind)
+        lazyentity.patch(self.client.name)
+        assert self._reads(ports, kind) == stock
+
+    def test_requests(self, ports: Ports) -> None:
+        """Of an application's own, sent by the client's function."""
+
+        def sent() -> str:
+            with self.client.connected(ports["http"]) as call:
+                body = {"query": self.client.package.Query(KIND).to_repr()}
+                url = f"{call.datastore._api_root}/projects/{PROJECT}:runQuery"
+                data = call.complete(call("_post", url, body).json())
+            return json.dumps(_by_reading(data["batch"]["entityResults"]))
+
+        stock = sent()
+        lazyentity.patch(self.client.name)
+        assert sent() == stock
+
+    def test_responses(self, ports: Ports) -> None:
+        """They are context managers too, take attributes, and compare as in stock."""
+        package: Any = self.client.package
+        seen: list[Any] = []
+
+        def look(response: Any, entered: Any) -> None:
+            response.noted = 1
+            seen.append((type(entered), entered.noted, response == entered, bool(response)))
+
+        async def post_later(client: Any, *args: Any, **kwargs: Any) -> Any:
+            response = await package.Datastore._post(client, *args, **kwargs)
+            async with response as entered:
+                await entered.read()
+                look(response, entered)
+            return response
+
+        def post(client: Any, *args: Any, **kwargs: Any) -> Any:
+            response = package.Datastore._post(client, *args, **kwargs)
+            with response as entered:
+                look(response, entered)
+            return response
+
+        is_async = inspect.iscoroutinefunction(package.Datastore._post)
+        kind = subclass(package.Datastore, _post=post_later if is_async else post)
+        stock = self._reads(ports, kind), seen.copy()
+        seen.clear()
+        lazyentity.patch(self.client.name)
+        assert (self._reads(ports, kind), seen) == stock
+
+    def test_mocks(self, ports: Ports) -> None:
+        """Their JSON is not marked: a test may use it again, and change it."""
+        entity: Any = {"properties": {"a": {"stringValue": "1"}}}
+        found = {"found": [{"entity": entity}]}
+        lazyentity.patch(self.client.name)
+        with self.client.connected(ports["http"]) as call:
+            (received,) = entities_of(self._answered(call, found))
+        assert type(entity["properties"]) is dict
+        entity["properties"]["a"]["stringValue"] = "2"
+        assert (type(received.properties), received.properties) == (dict, {"a": "1"})
+
+    def _answered(self, call: Connected, data: Any) -> Any:
+        is_async = inspect.iscoroutinefunction(call.datastore.lookup)
+        mocked = mock.AsyncMock if is_async else mock.Mock
+        response = mock.Mock(status=200, json=mocked(return_value=data))
+        with mock.patch.object(call.datastore.session, "post", mocked(return_value=response)):
+            return lookup(self.client, call)
