@@ -147,6 +147,13 @@ class ConversionCases:
         assert len(data["found"]) == 2
         assert sys.getrefcount(body) == references
 
+    @with_both
+    def test_threads_get_the_same_object(self, parse: Parse) -> None:
+        """If several convert a property, before one of them stores it."""
+        properties = self._one(parse, a="long enough to be made anew").properties
+        first, second = properties._made("a"), properties._made("a")
+        assert first is second is properties["a"]
+
     @pytest.mark.parametrize("broken", [b"\xff", b"\xed\xa0\x80"])
     def test_bytes_that_are_no_text_are_refused(self, broken: bytes) -> None:
         """It is for the HTTP library to refuse the whole response, or to make text of them."""
