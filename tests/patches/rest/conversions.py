@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import pprint
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -146,6 +147,12 @@ class ConversionCases:
         data = _parse_raw(body)
         assert len(data["found"]) == 2
         assert sys.getrefcount(body) == references
+
+    @with_both
+    def test_pprint_writes_one_line(self, parse: Parse) -> None:
+        """It knows the dicts whose ``repr`` is dict's own."""
+        properties = self._one(parse, b="1", a="2").properties
+        assert pprint.pformat(properties, width=1) == "{'b': '1', 'a': '2'}"
 
     @with_both
     def test_threads_get_the_same_object(self, parse: Parse) -> None:
