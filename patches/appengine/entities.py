@@ -105,7 +105,8 @@ class LazyEntity(MadeDict, Entity):  # type: ignore[misc]  # upstream is untyped
 
     @property
     def _Entity__projection(self) -> bool:  # noqa: N802  # its name
-        return bool(self._index.has_meaning(INDEX_VALUE))
+        # A detached entity has the attribute, perhaps without any property.
+        return _PROJECTION in self._instance_dict() or bool(self._index.has_meaning(INDEX_VALUE))
 
     @property
     def __dict__(self) -> dict[str, Any]:

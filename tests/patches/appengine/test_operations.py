@@ -104,6 +104,21 @@ def test_detach(index_type: Any, message: Any, duplicate: Any) -> None:
         lazyentity.detach(entity)
 
 
+def test_a_projection_stays_one(index_type: Any) -> None:
+    """Detached without its properties, too: it must not be written."""
+    message = entity_proto(
+        Property(
+            name="a", multiple=False, meaning=Property.INDEX_VALUE, value=Value(int64Value=7)
+        )
+    )
+    entity = lazy(message, index_type)
+    for partial in (True, False):
+        (detached,) = lazyentity.detach([entity], partial=partial)
+        assert len(detached) == 0
+        assert detached.is_projection()  # type: ignore[attr-defined]  # of that client's class
+    assert lazyentity.materialize(entity).is_projection()  # type: ignore[attr-defined]  # as above
+
+
 def test_wrap_refuses() -> None:
     with pytest.raises(TypeError, match=r"not google\.appengine\.api\.datastore\.Query"):
         lazyentity.wrap(datastore.Query("Kind", _app="app"))
