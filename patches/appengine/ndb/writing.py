@@ -111,7 +111,13 @@ def _as_it_came(entity: Any) -> bytes | None:
     if type(values) is not LazyValues or not _writes_by_own(entity):
         return None
     writing = writing_of(entity)
-    if writing is None or writing.has_required or set(map(id, dict.values(values))) != _ONLY_UNREAD:
+    if (
+        writing is None
+        or writing.has_required
+        # A class with a conversion of its own may have deleted values.
+        or len(values) != len(values._plan.template)
+        or set(map(id, dict.values(values))) != _ONLY_UNREAD
+    ):
         return None
     kept = writing.kept(values._index)
     return None if kept.others else values._index.fields(kept.names)

@@ -215,6 +215,32 @@ def test_a_miss_reads_nothing() -> None:
             assert list(found._values) == found._values._undecoded()
 
 
+def test_memcache_gets_no_deleted_value() -> None:
+    """A class that deletes a value when the model is made has it nowhere."""
+
+    class Forgetful(ndb.Model):
+        kept = ndb.StringProperty()
+        secret = ndb.StringProperty()
+
+        @classmethod
+        def _from_pb(cls, *args: Any, **kwargs: Any) -> Any:
+            made = super()._from_pb(*args, **kwargs)
+            del made.secret
+            return made
+
+    key = Forgetful(id=1, kept="k", secret="s").put()  # noqa: S106  # no password
+
+    def read() -> Any:
+        memcache.flush_all()
+        fresh()
+        found = key.get()
+        return snapshot(found), memcache.get(context.Context._memcache_prefix + key.urlsafe())
+
+    stock = read()
+    with lazily():
+        assert read() == stock
+
+
 def test_put_reads_nothing() -> None:
     """Nor does ndb's text of the call, which would show the whole model."""
     store()
