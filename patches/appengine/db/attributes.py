@@ -214,7 +214,12 @@ class DynamicProperties(MadeDict):
     """The lazy entity."""
 
     def _made(self, name: Any) -> Any:
-        return allowed(name, original_value(self._source, name))
+        value = original_value(self._source, name)
+        try:
+            return allowed(name, value)
+        except Exception as error:
+            note_value(error, name, self._source._described)
+            raise
 
 
 def allowed(name: str, value: Any) -> Any:

@@ -91,6 +91,30 @@ def test_the_error_names_key_and_property(case: str) -> None:
     assert "Strict" in notes
 
 
+def test_the_error_of_a_dynamic_property_names_key_and_property() -> None:
+    """Of a date that is out of range, db does not take the type."""
+
+    class Dynamic(db.Expando):
+        pass
+
+    proto = entity_pb2.EntityProto.FromString(raw_entity("Dynamic", known=1))
+    late = proto.property.add(name="late", multiple=False, meaning=entity_pb2.Property.GD_WHEN)
+    late.value.int64Value = 2**62
+    raw = proto.SerializeToString()
+    stock = seen(lambda: stock_model(raw))
+    model = lazy_model(raw)
+    assert is_lazy(model)
+    assert model.known == 1
+    for _ in range(2):
+        with pytest.raises(TypeError) as caught:
+            _ = model.late
+        assert ("raised", TypeError, str(caught.value)) == stock
+        if sys.version_info >= (3, 11):
+            (note,) = caught.value.__notes__
+            assert "'late'" in note
+            assert "Dynamic" in note
+
+
 def test_a_refused_value_can_be_replaced() -> None:
     """Assigning another value mends the model, which can be written then."""
     model = lazy_model(CASES["number"])
