@@ -51,9 +51,9 @@ class LazyAttributes(dict[str, Any]):
     """The ``__dict__`` of a lazy model.
 
     Python looks for an attribute in the storage of this dict, and if it is missing there it calls
-    ``__getattr__`` of the class, which calls :meth:`load`. All other methods of dict load first
-    what is missing. Copies and pickles are plain dicts, so that they can be loaded without
-    lazyentity.
+    ``__getattr__`` of the class, which calls :meth:`load`. Methods that look up one attribute load
+    that one first, and all others everything that is missing. Copies and pickles are plain dicts,
+    so that they can be loaded without lazyentity.
     """
 
     __slots__ = ("_is_projection", "_plan", "_source")
@@ -178,11 +178,21 @@ def _completing(name: str) -> Callable[..., Any]:
     return complete
 
 
+def _looking_up(name: str) -> Callable[..., Any]:
+    method = getattr(dict, name)
+
+    @functools.wraps(method)
+    def look_up(self: LazyAttributes, attribute: Any, /, *args: Any) -> Any:
+        if not _has(self, attribute):
+            self.load(attribute)
+        return method(self, attribute, *args)
+
+    return look_up
+
+
 for _name in (
-    "__contains__",
     "__delitem__",
     "__eq__",
-    "__getitem__",
     "__ior__",
     "__iter__",
     "__len__",
@@ -193,7 +203,6 @@ for _name in (
     "__ror__",
     "clear",
     "copy",
-    "get",
     "items",
     "keys",
     "pop",
@@ -203,6 +212,10 @@ for _name in (
     "values",
 ):
     setattr(LazyAttributes, _name, _completing(_name))
+
+# functools.cached_property calls get().
+for _name in ("__contains__", "__getitem__", "get"):
+    setattr(LazyAttributes, _name, _looking_up(_name))
 
 
 class DynamicProperties(MadeDict):

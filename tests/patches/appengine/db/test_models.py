@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import operator
 import pickle
 import pickletools
@@ -14,6 +15,7 @@ from google.appengine.ext import db
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from tests.patches.appengine.db.handmade import raw_entity
 from tests.patches.appengine.db.model_strategies import ENTITIES, stored_entities
 from tests.patches.appengine.db.pairs import (
     Pair,
@@ -176,6 +178,27 @@ def test_models_are_lazy(stored: Stored) -> None:
     own = {prop._attr_name() for prop in properties if type(prop).__name__ == "Noisy"}
     absent = {prop._attr_name() for prop in properties if prop.name not in model._entity}
     assert lazy_names <= own | absent
+
+
+def test_looking_up_one_attribute_loads_no_other() -> None:
+    """``functools.cached_property`` looks for its own in ``__dict__``."""
+
+    class Cached(db.Model):
+        a = db.StringProperty()
+        b = db.StringProperty()
+
+        @functools.cached_property
+        def upper(self) -> str:
+            return str(self.a).upper()
+
+    model = lazy_model(raw_entity("Cached", a="x", b="y"))
+    assert (model.upper, model.upper) == ("X", "X")
+    assert "_b" not in names_in_storage(model)
+    assert "missing" not in vars(model)
+    assert vars(model).get("missing", 1) == 1
+    assert "_b" not in names_in_storage(model)
+    assert vars(model)["_b"] == "y"
+    assert dict(vars(model))["upper"] == "X"
 
 
 def names_in_storage(model: Any) -> set[str]:
