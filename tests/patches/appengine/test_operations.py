@@ -107,9 +107,7 @@ def test_detach(index_type: Any, message: Any, duplicate: Any) -> None:
 def test_a_projection_stays_one(index_type: Any) -> None:
     """Detached without its properties, too: it must not be written."""
     message = entity_proto(
-        Property(
-            name="a", multiple=False, meaning=Property.INDEX_VALUE, value=Value(int64Value=7)
-        )
+        Property(name="a", multiple=False, meaning=Property.INDEX_VALUE, value=Value(int64Value=7))
     )
     entity = lazy(message, index_type)
     for partial in (True, False):
