@@ -110,8 +110,12 @@ def user_value(values: LazyValues, reading: Any) -> Any:
     if type(base) is not _BaseValue:
         return base
     value = base.b_val
-    for convert in reading.conversions:
-        converted = convert(reading.prop, value)
-        if converted is not None:
-            value = converted
+    try:
+        for convert in reading.conversions:
+            converted = convert(reading.prop, value)
+            if converted is not None:
+                value = converted
+    except Exception as error:
+        errors.note_value(error, reading.name, values._described)
+        raise
     return value

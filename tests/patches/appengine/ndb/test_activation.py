@@ -192,6 +192,29 @@ def test_a_value_that_ndb_refuses() -> None:
     assert lazy.text == "Grüße"
 
 
+def test_contents_that_cannot_be_converted() -> None:
+    """They are converted when they are read, by ndb too; here the error has a note as well."""
+
+    class Document(ndb.Model):
+        contents = ndb.JsonProperty()
+
+    entity = EntityProto()
+    entity.MergeFromString(serialised(Document(id=1, contents=[])))
+    entity.raw_property[0].value.stringValue = b"{"
+    raw = entity.SerializeToString()
+    stock, lazy = stock_model(raw), lazy_model(raw)
+    with pytest.raises(ValueError, match="line 1") as expected:
+        _ = stock.contents
+    for _ in range(2):
+        with patched(), pytest.raises(ValueError, match="line 1") as caught:
+            _ = lazy.contents
+        assert (type(caught.value), str(caught.value)) == (expected.type, str(expected.value))
+        if sys.version_info >= (3, 11):
+            (note,) = caught.value.__notes__
+            assert "'contents'" in note
+            assert "Document" in note
+
+
 def test_a_class_that_changes_later() -> None:
     """Models are made as the class is then."""
     raw = serialised(Everything(id=1, string="a"))
