@@ -237,7 +237,8 @@ class LazyEntity(MadeDict, Entity):  # type: ignore[misc]  # upstream is untyped
             TypeError: if code that bypasses the methods put the sentinel in place of a value.
         """
         unread = self._unread_as_it_came()
-        if not unread:
+        if not unread or self._Entity__projection:
+            # The client writes values from an index as others.
             return Entity._ToPb(self, mark_key_as_saved)
         read = [(name, value) for name, value in dict.items(self) if name not in unread]
         plain = stock_entity(self, read)

@@ -249,13 +249,15 @@ def test_writes_what_was_not_read_as_it_came(index_type: Any, message: Any) -> N
     entity["new"] = plain["new"] = datastore_types.Text("new")
     if isinstance(outcome(plain._ToPb), tuple):
         # The client reads some values of projections that it cannot write.
+        assert outcome(entity._ToPb) == outcome(plain._ToPb)
         return
     sent, expected = entity._ToPb(), plain._ToPb()
     assert sent.key == expected.key
     assert sent.entity_group == expected.entity_group
     assert described(alone(sent, "new")) == described(alone(expected, "new"))
     for name in names:
-        came = expected if name in names[::2] else message
+        # A projection is not written: its message is stock's.
+        came = expected if name in names[::2] or plain.is_projection() else message
         assert described(alone(sent, name)) == described(alone(came, name))
     assert [each.name for each in sent.property] == sorted(each.name for each in sent.property)
     for properties in (sent.property, sent.raw_property):
