@@ -129,6 +129,9 @@ def replace_init(original: Any, is_active: Callable[[], bool]) -> Any:
             value_kind._get_supported_types()
             known.add(value_kind)
         entity.key = key
+        if type(properties) is Received:
+            # An application's own functions have it too, and may take parts out once this returns.
+            properties = Received(properties)
         entity.properties = LazyProperties.of(properties, value_kind)
         if profiled.book is not None:
             count_arrival(entity, profiled.book)

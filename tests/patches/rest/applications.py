@@ -96,6 +96,20 @@ class ApplicationCases:
         lazyentity.patch(self.client.name)
         assert (self._reads(ports, kind), given) == stock
 
+    def test_conversions_that_consume(self, ports: Ports) -> None:
+        """They take parts out of the JSON that they have converted."""
+        original = vars(self.client.package.Entity)["from_repr"]
+
+        def convert(owner: Any, data: Any) -> Any:
+            entity = original.__get__(None, owner)(data)
+            data.get("properties", {}).clear()
+            return entity
+
+        kind = _datastore(self.client.package, Entity={"from_repr": classmethod(convert)})
+        stock = self._reads(ports, kind)
+        lazyentity.patch(self.client.name)
+        assert self._reads(ports, kind) == stock
+
     @pytest.mark.parametrize(
         "place", ["value_kind", "entity_kind", "entity_result_kind", "query_result_kind"]
     )
