@@ -63,7 +63,16 @@ MANY: tuple[tuple[str, str, str, Callable[[ManyResults], str]], ...] = (
     ("docs/bulk.rst", "threads-table", "bulk", many.gets),
     ("docs/snapshot.rst", "snapshot-table", "snapshot", many.forms),
     ("docs/guide/raw-cache.rst", "cache-table", "cache", many.cached),
-    ("docs/beam.rst", "beam-table", "beam-connector", many.beam),
+    *(
+        (
+            f"docs/{client.name}.rst",
+            f"{client.name}-table",
+            f"{client.name}-connector",
+            many.connector,
+        )
+        for client in clients.clients()
+        if (RESULTS / f"{client.name}-connector.json").exists()
+    ),
 )
 """As the sections, of the results files about many entities."""
 

@@ -123,8 +123,8 @@ def cached(results: ManyResults) -> str:
     return f"{_introduction(results.date, results.environment)}\n\n{_table(headers, rows)}"
 
 
-def beam(results: ManyResults) -> str:
-    """The tables of Apache Beam's connector.
+def connector(results: ManyResults) -> str:
+    """The tables of a client that is a connector, Apache Beam's.
 
     Raises:
         ValueError: the run did not measure it.

@@ -105,7 +105,7 @@ def test_tables(path: Path) -> None:
     assert "20,000 times as long until the first entity, and 7.5 times" in forms
     assert "12.3 seconds, and one without changes 5.6." in forms
     assert "into the cache 20.00 2.50 8.0x (8.0-16.0)" in " ".join(many.cached(results).split())
-    beam = " ".join(many.beam(results).split())
+    beam = " ".join(many.connector(results).split())
     assert "_QueryFn 160.0 10.0 16.0x (16.0-32.0)" in beam
     assert "1,000 23.69 4.23 100,000 27.70 4.20" in beam.replace("  ", " ")
     assert "10,000 entities of 100 properties: 812 MB with stock elements, 412 MB with lazy" in beam
@@ -116,4 +116,4 @@ def test_a_run_of_something_else(path: Path) -> None:
     with pytest.raises(ValueError, match="no forms of entities"):
         many.forms(many_results.load(path))
     with pytest.raises(ValueError, match="nothing of Apache Beam"):
-        many.beam(many_results.load(path))
+        many.connector(many_results.load(path))
