@@ -162,8 +162,12 @@ class _ArrowColumn:
         if kinds == {list}:
             self._require_one_type([item for value in present for item in value])
         elif kinds == {dict}:
-            for name in dict.fromkeys(name for value in present for name in value):
-                self._require_one_type([value.get(name) for value in present])
+            inside: dict[str, list[Any]] = {}
+            for value in present:
+                for name, item in value.items():
+                    inside.setdefault(name, []).append(item)
+            for items in inside.values():
+                self._require_one_type(items)
         elif present and _arrow_type(self._arrow, *kinds) is None:
             raise TypeError(
                 f"property {self._name!r} has values of type {describe_type(present[0])}, which "
