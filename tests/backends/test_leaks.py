@@ -11,14 +11,13 @@ import pytest
 
 from lazyentity.codec.undecoded import UNDECODED
 from tests.backends.backends import NATIVE
-from tests.backends.leak_program import ROUNDS
 from tests.backends.malformed import entity_of
 
 pytestmark = pytest.mark.any_backend
 
 ROOT = Path(__file__).parents[2]
-# The entities of a round of all paths. In the slow test, the rounds are a million in all.
-COUNTS = [50_000, pytest.param(1_000_000 // ROUNDS, marks=pytest.mark.slow)]
+# The entities of a round of all paths.
+COUNTS = [50_000, pytest.param(1_000_000, marks=pytest.mark.slow)]
 
 # Blocks and references that measuring itself needs and free lists keep: far fewer than entities.
 SLACK = 100
