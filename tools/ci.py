@@ -59,6 +59,7 @@ OF_THE_EXTRAS = (
     *map(str, sorted(Path("tests/patches").glob("test_*.py"))),
     "tests/patches/datastore/test_eager_mode.py",
 )
+ON_SOME_PYTHONS = {PURE_PYTHON: ("--after-pure",), OLDEST: OF_THE_EXTRAS}
 QUICK_BENCHMARK = (
     "--benchmark-max-time=0.01",
     "--benchmark-min-rounds=2",
@@ -75,6 +76,11 @@ def interpreter(version: str) -> str | None:
         if (patch := python.parent.parent.name.removeprefix(f"{version}.")).isdecimal()
     ]
     return str(max(found)[1]) if found else None
+
+
+def found(version: str, pythons: Mapping[str, str]) -> str:
+    """Return a version of Python; the current one stands for one that was not found."""
+    return version if version in pythons else CURRENT
 
 
 def environment(version: str, pythons: Mapping[str, str], client: str = "") -> str:
@@ -205,7 +211,7 @@ def other_steps(pythons: Mapping[str, str]) -> list[Step]:
             needs=(*tested, APART_ENVIRONMENTS),
         ),
         Step(
-            f"the pure backend, on Python {PURE_PYTHON}",
+            f"the pure backend, on Python {found(PURE_PYTHON, pythons)}",
             pytest(
                 "--after-native",
                 *ON_OTHER_REQUIREMENTS,
@@ -217,15 +223,14 @@ def other_steps(pythons: Mapping[str, str]) -> list[Step]:
         *(
             Step(
                 f"Python {version}",
-                pytest(*arguments, *ON_ANOTHER_PYTHON, environment=f".venv-{version}"),
+                pytest(
+                    *ON_SOME_PYTHONS.get(version, ()),
+                    *ON_ANOTHER_PYTHON,
+                    environment=f".venv-{version}",
+                ),
                 needs=tested,
             )
-            for version, arguments in (
-                (NEWEST, ()),
-                (PURE_PYTHON, ("--after-pure",)),
-                (OLDEST, OF_THE_EXTRAS),
-            )
-            if version in pythons
+            for version in reversed(tuple(pythons))
         ),
         Step(
             "the lowest of everything required",
@@ -293,15 +298,19 @@ def own_environment_steps(client: str, pythons: Mapping[str, str]) -> list[Step]
             needs=packed,
         ),
         Step(
-            f"{name}, pure, on Python {PURE_PYTHON}",
+            f"{name}, pure, on Python {found(PURE_PYTHON, pythons)}",
             pytest(tests, "--after-native", environment=environment(PURE_PYTHON, pythons, client)),
             needs=(name, APART_ENVIRONMENTS),
             environment=PURE,
         ),
-        Step(
-            f"{name}, on Python {NEWEST}",
-            pytest(tests, environment=environment(NEWEST, pythons, client)),
-            needs=(name, APART_ENVIRONMENTS),
+        *(
+            Step(
+                f"{name}, on Python {version}",
+                pytest(tests, environment=environment(version, pythons, client)),
+                needs=(name, APART_ENVIRONMENTS),
+            )
+            for version in pythons
+            if version == NEWEST
         ),
     ]
 
