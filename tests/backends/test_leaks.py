@@ -11,6 +11,7 @@ import pytest
 
 from lazyentity.codec.undecoded import UNDECODED
 from tests.backends.backends import NATIVE
+from tests.backends.leak_program import SLACK, leaks
 from tests.backends.malformed import entity_of
 
 pytestmark = pytest.mark.any_backend
@@ -18,15 +19,6 @@ pytestmark = pytest.mark.any_backend
 ROOT = Path(__file__).parents[2]
 # The entities of a round of all paths.
 COUNTS = [50_000, pytest.param(1_000_000, marks=pytest.mark.slow)]
-
-# Blocks and references that measuring itself needs and free lists keep: far fewer than entities.
-SLACK = 100
-# Pages that allocators keep for themselves. Each lost array of a wide entity makes a kilobyte.
-RESIDENT = 1 << 20
-
-
-def _leaks(measured: str, grown: int) -> bool:
-    return grown > (RESIDENT if measured == "resident" else SLACK)
 
 
 @pytest.mark.parametrize("count", COUNTS)
@@ -42,13 +34,7 @@ def test_no_path_leaks(count: int) -> None:
     assert finished.returncode == 0, finished.stderr
     growth = json.loads(finished.stdout)
     assert count // len(growth) > 10 * SLACK
-    leaks = {
-        (path, measured): grown
-        for path, grew in growth.items()
-        for measured, grown in grew.items()
-        if _leaks(measured, grown)
-    }
-    assert leaks == {}
+    assert {path: leaked for path, grown in growth.items() if (leaked := leaks(grown))} == {}
 
 
 def test_names_that_never_repeat_are_forgotten() -> None:

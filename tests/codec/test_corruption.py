@@ -71,6 +71,7 @@ def assert_reads_like_its_parts(lazy_type: type[LazyEntity], raw: bytes) -> None
     assert lazy.keys() - uncertain == last.keys() - uncertain
     parts: dict[str, Any] = {}
     failures: list[Raised] = []
+    messages: list[Any] = []
     for name in lazy.keys() - uncertain:
         alone = outcome(_message_of, last[name])
         if isinstance(alone, Raised):
@@ -78,10 +79,14 @@ def assert_reads_like_its_parts(lazy_type: type[LazyEntity], raw: bytes) -> None
             failures.append(alone)
             continue
         parts[name] = stock_property(name, alone.properties[name])
-        failures += failures_in(alone)
+        messages.append(alone)
         assert_same_property(lazy, name, alone.properties[name], parts[name])
     if not uncertain:
-        assert_same_attributes(lazy, parts, failures)
+        assert_same_attributes(
+            lazy,
+            parts,
+            lambda: itertools.chain(failures, *map(failures_in, messages)),
+        )
     _assert_can_be_passed_on(lazy_type, raw)
 
 
