@@ -189,9 +189,10 @@ class Patch:
         """
         for seam in self.seams:
             seam.resolve()
-        for module, paths in self._uses.items():
+        for name, paths in self._uses.items():
+            module = importlib.import_module(name)
             for path in paths:
-                _require(importlib.import_module(module), path)
+                _require(module, path)
 
     def apply(self) -> None:
         """Install every seam, or none.

@@ -5,6 +5,7 @@ A serialiser only writes the canonical form; the tests need every legal one.
 
 from __future__ import annotations
 
+import functools
 import struct
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -17,6 +18,7 @@ _MOST_BYTES_32 = 5
 _MOST_BYTES_64 = 10
 
 
+@functools.lru_cache(maxsize=4096)
 def varint(value: int, padding: int = 0, most: int = _MOST_BYTES_64) -> bytes:
     """Encode ``value``, negative ones as 64-bit two's complement.
 
