@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import itertools
 import re
 from collections.abc import Iterator
@@ -231,16 +232,22 @@ def test_nothing_else_names_a_client(client: str) -> None:
 
     A package of another client may have the word for something of its own.
     """
+    naming = {
+        path for path, text in _texts_outside().items() if re.search(rf"\b{client}\b", text)
+    }
+    public = f"lazyentity/{client}.py"
+    assert naming - {public} == {"patches/clients.py"}
+
+
+@functools.cache  # for every client the same
+def _texts_outside() -> dict[str, str]:
+    """Return the lower rooms' sources, and those of setup.py and the tools, but no client's."""
     packages = [ROOT / "patches" / package for package in PACKAGES]
     sources = [ROOT / "setup.py", *(ROOT / "tools").iterdir()]
     for folder in ("lazyentity", "patches"):
         sources += [*(ROOT / folder).rglob("*.py"), *(ROOT / folder).rglob("*.p[yx][xdi]")]
-    naming = {
-        str(source.relative_to(ROOT))
+    return {
+        str(source.relative_to(ROOT)): source.read_text(encoding="utf-8")
         for source in sources
-        if source.is_file()
-        and not any(package in source.parents for package in packages)
-        and re.search(rf"\b{client}\b", source.read_text(encoding="utf-8"))
+        if source.is_file() and not any(package in source.parents for package in packages)
     }
-    public = f"lazyentity/{client}.py"
-    assert naming - {public} == {"patches/clients.py"}
