@@ -24,7 +24,6 @@ SEED ?= 1
 BIN := $(abspath $(VENV))/bin
 
 .DEFAULT_GOAL := help
-.NOTPARALLEL:
 .PHONY: help venv bench results results-many results-beam results-appengine test lint types pytest \
 	upstream emulator test-adapters-lowest test-emulator test-caches test-names test-client flink \
 	test-engines docs tables fuzz fuzz-operations fuzz-responses fuzz-calls fuzz-all dist clean
@@ -72,7 +71,8 @@ results-appengine: ## measure App Engine's client, some minutes: bench/results/ 
 tables: venv ## put the results in bench/results/, and the list of clients, into the documentation
 	$(BIN)/python tools/tables.py
 
-test: lint types pytest ## ruff, mypy --strict and pytest
+test: lint ## ruff, then mypy --strict beside pytest
+	@$(MAKE) --no-print-directory --jobs=2 types pytest
 
 lint: venv ## ruff: rules and format
 	$(BIN)/ruff check .

@@ -53,7 +53,7 @@ def main() -> None:
     grpc_server, grpc_port = start_grpc(
         service, arguments.grpc_port, calls_wait=arguments.latency > 0
     )
-    http_server, http_port = start_http(service, arguments.http_port)
+    _, http_port = start_http(service, arguments.http_port)
     sys.stdout.write(json.dumps({"grpc": grpc_port, "http": http_port}) + "\n")
     sys.stdout.flush()
 
@@ -65,8 +65,6 @@ def main() -> None:
 
         threading.Thread(target=wait_for_parent, daemon=True).start()
     stopped.wait()
-    http_server.shutdown()
-    http_server.server_close()
     grpc_server.stop(grace=None).wait()
 
 
