@@ -3,8 +3,8 @@
 The environment of the README's two commands is made first, as these make it, with pip. Then the two
 commands are run. Beside the environment and the benchmark, of which the outputs count here and not
 the figures, the other environments are made with uv. Beside the tests, which leave a core free at
-times, the emulator is built and Flink fetched at a lower priority. The rest follows, as many steps
-at a time as there are cores, each with its tests in one process.
+times, the emulator is built and Flink fetched at a lower priority. The rest follows, one step more
+at a time than there are cores, each with its tests in one process.
 
 Every test of the library runs on each Python, with the newest requirements and with the lowest
 ones, and with each backend. Python, requirements and backend are not combined in all ways:
@@ -62,7 +62,7 @@ OF_THE_EXTRAS = (
 ON_SOME_PYTHONS = {PURE_PYTHON: ("--after-pure",), OLDEST: OF_THE_EXTRAS}
 QUICK_BENCHMARK = (
     "--benchmark-max-time=0.01",
-    "--benchmark-min-rounds=2",
+    "--benchmark-min-rounds=1",
     "--benchmark-warmup=off",
 )
 
@@ -350,7 +350,8 @@ def main() -> None:
     os.environ.setdefault(
         "UV_DEFAULT_INDEX", os.environ.get("PIP_INDEX_URL", "https://pypi.org/simple")
     )
-    runner = Runner(os.cpu_count() or 1)
+    # Tests wait at times: for each other's threads, for servers, for processes that they start.
+    runner = Runner((os.cpu_count() or 1) + 1)
     runner.run([*environment_steps(pythons), *first_steps(pythons), *other_steps(pythons)])
     print(runner.summary())
     print(f"\npassed on Python {', '.join([CURRENT, *pythons])}, and on the lowest requirements")

@@ -95,11 +95,13 @@ def forks(reader: Callable[[], Read]) -> None:
     """Fork again and again while other threads read; each child reads as well."""
     warnings.filterwarnings("ignore", ".*multi-threaded.*", DeprecationWarning)
     sys.setswitchinterval(1e-6)
+    is_forking = threading.Event()
     is_done = threading.Event()
 
     def churn() -> None:
         read = reader()
         while not is_done.is_set():
+            is_forking.wait()
             read_new(read)
 
     read = reader()
@@ -107,16 +109,20 @@ def forks(reader: Callable[[], Read]) -> None:
     thread.start()
     try:
         for number in range(FORKS):
-            time.sleep(random.random() / 2000)
+            is_forking.set()
+            # As long as a few reads take.
+            time.sleep(random.random() / 500)
             child = os.fork()
             if child == 0:
                 signal.alarm(CHILD_SECONDS)
                 read_new(read)
                 os._exit(0)
+            is_forking.clear()
             _, status = os.waitpid(child, 0)
             assert status == 0, f"child {number} ended with {status}"
     finally:
         is_done.set()
+        is_forking.set()
         thread.join()
 
 
