@@ -232,9 +232,7 @@ def test_nothing_else_names_a_client(client: str) -> None:
 
     A package of another client may have the word for something of its own.
     """
-    naming = {
-        path for path, text in _texts_outside().items() if re.search(rf"\b{client}\b", text)
-    }
+    naming = {path for path, text in _texts_outside().items() if re.search(rf"\b{client}\b", text)}
     public = f"lazyentity/{client}.py"
     assert naming - {public} == {"patches/clients.py"}
 

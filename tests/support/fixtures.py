@@ -27,12 +27,21 @@ def frequent_switches() -> Iterator[None]:
         yield
 
 
-@pytest.fixture
-def only_new_objects() -> Iterator[None]:
-    """Limit collections of garbage to the objects of the test, for speed."""
+def leave_to_the_end() -> None:
+    """Keep collections of garbage from looking at the objects that there are, for speed."""
+    gc.collect()
     gc.freeze()
-    yield
-    gc.unfreeze()
+
+
+def pytest_collection_finish() -> None:
+    """Begin with what the tests import, which lives as long as the process."""
+    leave_to_the_end()
+
+
+@pytest.fixture
+def only_new_objects() -> None:
+    """Limit collections of garbage to the objects of the test, and of those after it."""
+    leave_to_the_end()
 
 
 @pytest.fixture(scope="session")
