@@ -58,34 +58,39 @@ def findings(may: bool, used: Collection[Client]) -> Iterator[Finding]:
 def _client(client: Client, may: bool, is_expected: bool) -> Iterator[Finding]:
     if not WhenImported(client.waits_for_import, lambda: None).is_installed():
         if client in CLIENTS.values():
-            yield Finding(client.name, f"{client.distribution} is not installed")
+            yield Finding(
+                client.name,
+                f"{client.distribution} is not installed",
+                brief=client.distribution,
+                group="not installed",
+            )
         return
     problem = _problem(client, may)
-    described = f"{client.distribution} {client.version()} (supported: {client.supported})"
     if problem is not None:
         yield Finding(client.name, f"stays stock: {problem}", PROBLEM, _remedy(client))
         return
-    names = [f"{seam.module}:{seam.path}" for seam in client.patch.seams]
-    count = f"{len(names)} attributes"
+    seams = client.patch.seams
+    count = f"{len(seams)} attributes"
+    modules = len({seam.module for seam in seams})
+    is_problem = False
     if client.patch.active:
-        how = "eager" if client.patch.eager else "lazy"
-        yield Finding(client.name, f"{described}: patched, {how}: {count}", details=names)
+        state = f"patched, {'eager' if client.patch.eager else 'lazy'}: {count}"
     elif patches.is_awaited(client):
-        yield Finding(
-            client.name, f"{described}: will be patched when it is imported: {count}", details=names
-        )
-        return
+        state = f"patched on import: {count}"
     elif is_expected and not is_set(DISABLE):
-        yield Finding(
-            client.name,
-            f"{described}: stays stock, for the application did not patch it",
-            PROBLEM,
-            _FIRST,
-            names,
-        )
+        state = "stays stock, for the application did not patch it"
+        is_problem = True
     else:
-        yield Finding(client.name, f"{described}: patch() would replace {count}", details=names)
-    if client.is_imported():
+        state = f"patch() would replace {count}"
+    yield Finding(
+        client.name,
+        f"{client.distribution} {client.version()} (supported: {client.supported}): {state}",
+        PROBLEM if is_problem else "ok",
+        _FIRST if is_problem else "",
+        [f"{seam.module}:{seam.path}" for seam in seams],
+        brief=f"{client.version()}, {state} of {modules} module{'s' if modules > 1 else ''}",
+    )
+    if client.is_imported() and (client.patch.active or not patches.is_awaited(client)):
         yield from _replaced_conversions(client)
         yield from _others(client)
         yield from _old_references(client)

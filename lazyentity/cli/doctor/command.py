@@ -36,7 +36,13 @@ def main(arguments: list[str], program: str) -> int:
         allow_abbrev=False,
     )
     parser.add_argument("--app", metavar="MODULE", help="import the application first")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "-v",
+        "--verbose",
+        action="store_true",
+        help="name the attributes, the libraries and the supported versions too",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON, with all names")
     given = parser.parse_args(arguments)
     if given.app is not None:
         _import(given.app)
@@ -45,7 +51,7 @@ def main(arguments: list[str], program: str) -> int:
         dispatch.write(report.as_json(sections, given.app))
     else:
         width = min(_WIDTH, shutil.get_terminal_size().columns)
-        dispatch.write(report.as_text(sections, width))
+        dispatch.write(report.as_text(sections, width, verbose=given.verbose))
     return 1 if report.problems(sections) else 0
 
 

@@ -24,6 +24,9 @@ class Finding:
         level: how bad it is.
         advice: what to do about it, unless that is nothing.
         details: the attributes that it is about, each as a module, a colon and a path in it.
+        brief: the text on one line of the screen, if nothing is to be done; the empty string if
+            that is the text itself.
+        group: the subject of a line with all such findings; the empty string for a line of its own.
     """
 
     subject: str
@@ -31,3 +34,5 @@ class Finding:
     level: Level = "ok"
     advice: str = ""
     details: Sequence[str] = ()
+    brief: str = ""
+    group: str = ""

@@ -70,21 +70,39 @@ def as_json(sections: Sections, application: str | None) -> str:
     return json.dumps(report, indent=2) + "\n"
 
 
-def as_text(sections: Sections, width: int) -> str:
+def as_text(sections: Sections, width: int, *, verbose: bool) -> str:
     """Return the report as text.
 
     Args:
         sections: the findings.
         width: of the lines, in characters.
+        verbose: whether all is told; else findings that need no action take a line each, or less.
     """
     lines: list[str] = []
     for title, found in sections.items():
-        lines += [title, *(line for one in found for line in _lines(one, width)), ""]
+        told = found if verbose else _brief(found)
+        lines += [title, *(line for one in told for line in _lines(one, width)), ""]
     count = problems(sections)
     each = "its line says" if count == 1 else "their lines say"
     noun = "problem" if count == 1 else "problems"
-    lines.append(f"{count} {noun}: {each} what to do." if count else "No problem was found.")
+    end = f"{count} {noun}: {each} what to do." if count else "No problem was found."
+    lines.append(end if verbose else f"{end} --verbose tells the names and supported versions.")
     return "\n".join(lines) + "\n"
+
+
+def _brief(found: Sequence[Finding]) -> Iterator[Finding]:
+    """Return the findings of a section for one screen; those of a group are one."""
+    groups: dict[str, list[Finding]] = {}
+    for one in found:
+        if one.level == "ok" and one.group:
+            groups.setdefault(one.group, []).append(one)
+    for one in found:
+        if one.level != "ok":
+            yield one
+        elif not one.group:
+            yield Finding(one.subject, one.brief or one.text)
+        elif one is groups[one.group][-1]:
+            yield Finding(one.group, ", ".join(member.brief for member in groups[one.group]))
 
 
 def _lines(finding: Finding, width: int) -> Iterator[str]:

@@ -32,7 +32,11 @@ def findings() -> Iterator[Finding]:
     found = [*_known(), *_unknown()]
     yield from found
     if not found:
-        yield Finding("variables", f"none of {', '.join(KNOWN)} is set")
+        yield Finding(
+            "variables",
+            f"none of {', '.join(KNOWN)} is set",
+            brief=f"none of the {len(KNOWN)} of lazyentity is set",
+        )
     emulator = os.environ.get(EMULATOR)
     if emulator:
         yield Finding(EMULATOR, f"clients read from {emulator}")

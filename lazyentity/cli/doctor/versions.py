@@ -24,7 +24,7 @@ PYTHONS: Final = ((3, 10), (3, 13))
 def findings() -> Iterator[Finding]:
     """Find the versions, and which are supported."""
     yield _python()
-    yield Finding("lazyentity", __version__)
+    yield Finding("lazyentity", __version__, brief=f"lazyentity {__version__}", group="packages")
     yield from _requirements()
     yield from _libraries()
 
@@ -64,7 +64,12 @@ def _requirement(requirement: Requirement) -> Finding:
     except metadata.PackageNotFoundError:
         return Finding(name, "is not installed", PROBLEM, f"pip install '{requirement}'")
     if requirement.specifier.contains(version, prereleases=True):
-        return Finding(name, f"{version} (supported: {requirement.specifier})")
+        return Finding(
+            name,
+            f"{version} (supported: {requirement.specifier})",
+            brief=f"{name} {version}",
+            group="packages",
+        )
     return Finding(
         name,
         f"{version} is not supported (supported: {requirement.specifier})",
@@ -95,4 +100,9 @@ def _libraries() -> Iterator[Finding]:
                 "it is adapted all the same; give it lazyentity.materialize(entity) if in doubt",
             )
     if tested:
-        yield Finding("adapters", "get decoded entities: " + ", ".join(tested))
+        count = f"{len(tested)} {'library' if len(tested) == 1 else 'libraries'}"
+        yield Finding(
+            "adapters",
+            f"get decoded entities: {', '.join(tested)}",
+            brief=f"{count} of tested versions get decoded entities",
+        )

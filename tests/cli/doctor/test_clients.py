@@ -64,6 +64,9 @@ def test_not_patched() -> None:
     assert finding.level == "ok"
     assert finding.text == described() + f"patch() would replace {len(finding.details)} attributes"
     assert "google.cloud.datastore.helpers:entity_from_protobuf" in finding.details
+    modules = {name.partition(":")[0] for name in finding.details}
+    counted = f"{len(finding.details)} attributes of {len(modules)} modules"
+    assert finding.brief == f"{version.__version__}, patch() would replace {counted}"
 
 
 def test_patched() -> None:
@@ -78,7 +81,7 @@ def test_an_application_that_did_not_patch(monkeypatch: pytest.MonkeyPatch) -> N
     """It is a problem, unless somebody switched lazyentity off."""
     (finding,) = found(is_used=True)
     assert finding.level == "problem"
-    assert "the application did not patch it" in finding.text
+    assert finding.text.endswith(": stays stock, for the application did not patch it")
     assert finding.advice == f"{_FIRST}lazyentity-run"
     monkeypatch.setenv("LAZYENTITY_DISABLE", "1")
     assert found(is_used=True)[0].level == "ok"
@@ -88,6 +91,7 @@ def test_a_client_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(WhenImported, "is_installed", lambda _: False)
     (finding,) = found()
     assert (finding.level, finding.text) == ("ok", "google-cloud-datastore is not installed")
+    assert (finding.group, finding.brief) == ("not installed", "google-cloud-datastore")
 
 
 def test_a_client_that_waits_for_its_import(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,7 +100,7 @@ def test_a_client_that_waits_for_its_import(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(patches, "patched", lambda: ("datastore",))
     (finding,) = found()
     assert finding.level == "ok"
-    assert "will be patched when it is imported" in finding.text
+    assert f"patched on import: {len(finding.details)} attributes" in finding.text
 
 
 def test_an_unsupported_version(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,16 +11,22 @@ import pytest
 
 import lazyentity
 from lazyentity.cli import dispatch
-from lazyentity.cli.doctor import report
+from lazyentity.cli.doctor import backends, clients, report, variables, versions
 from lazyentity.cli.doctor.findings import Finding
+from lazyentity.patches.client import Client
+from lazyentity.patches.clients import CLIENTS
+from lazyentity.patches.imports import WhenImported
 from tests.support.forks import answer
 
 SECTIONS = {
     "One": [
+        Finding("d", "1.0 (supported: >=1)", brief="d 1.0", group="parts"),
         Finding("a", "is well", details=("x.y:Z.a", "x.b:c")),
+        Finding("e", "2.0 (supported: >=2)", brief="e 2.0", group="parts"),
+        Finding("f", "has a library, pydantic 2.14", brief="has 1 library"),
         Finding("b", "is slow", "note", "hurry"),
     ],
-    "Two": [Finding("c", "is broken", "problem", "mend it")],
+    "Two": [Finding("c", "is broken", "problem", "mend it", ("l.m:f",))],
 }
 
 
@@ -32,22 +38,80 @@ def found(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Finding]]:
     return sections
 
 
-def test_text(found: dict[str, list[Finding]], capsys: pytest.CaptureFixture[str]) -> None:
-    """Each finding has its level, and one with an advice has it below."""
+@pytest.mark.usefixtures("found")
+def test_text(capsys: pytest.CaptureFixture[str]) -> None:
+    """Problems and notes are told whole, with an advice below; the rest takes a line or less."""
     assert dispatch.main(["doctor"]) == 1
     assert capsys.readouterr().out.splitlines() == [
         "One",
         "  ok      a: is well",
-        "            y.Z.a, b.c",
+        "  ok      parts: d 1.0, e 2.0",
+        "  ok      f: has 1 library",
         "  note    b: is slow",
         "          -> hurry",
         "",
         "Two",
         "  PROBLEM c: is broken",
+        "            m.f",
+        "          -> mend it",
+        "",
+        "1 problem: its line says what to do. --verbose tells the names and supported versions.",
+    ]
+
+
+@pytest.mark.usefixtures("found")
+@pytest.mark.parametrize("option", ["-v", "--verbose"])
+def test_verbose_text(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each finding has its level, and its names."""
+    assert dispatch.main(["doctor", option]) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "One",
+        "  ok      d: 1.0 (supported: >=1)",
+        "  ok      a: is well",
+        "            y.Z.a, b.c",
+        "  ok      e: 2.0 (supported: >=2)",
+        "  ok      f: has a library, pydantic 2.14",
+        "  note    b: is slow",
+        "          -> hurry",
+        "",
+        "Two",
+        "  PROBLEM c: is broken",
+        "            m.f",
         "          -> mend it",
         "",
         "1 problem: its line says what to do.",
     ]
+
+
+def test_one_screen() -> None:
+    """Where all is well, at the size of a terminal, and with the clients that are installed."""
+    program = (
+        "import json\n"
+        "from lazyentity.cli.doctor import report\n"
+        "sections = report.examine(has_application=False)\n"
+        "sections = {title: [one for one in found if one.level == 'ok']\n"
+        "            for title, found in sections.items()}\n"
+        "print(json.dumps(report.as_text(sections, 80, verbose=False).splitlines()))\n"
+    )
+    lines: list[str] = answer("-c", program)
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= 80
+
+
+def test_one_screen_with_every_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    """More of them than one environment can have."""
+    monkeypatch.setattr(WhenImported, "is_installed", lambda _: True)
+    monkeypatch.setattr(clients, "_problem", lambda *_: None)
+    monkeypatch.setattr(Client, "version", lambda _: "9.2.2")
+    sections = {
+        "Versions": list(versions.findings()),
+        "Backend": list(backends.findings(may_import=False)),
+        "Clients": list(clients.findings(may=False, used=())),
+        "Environment": list(variables.findings()),
+    }
+    told = {t: [one for one in found if one.level == "ok"] for t, found in sections.items()}
+    assert len(told["Clients"]) >= len(CLIENTS)
+    assert len(report.as_text(told, 80, verbose=False).splitlines()) <= 24
 
 
 def test_notes_are_no_problems(
@@ -55,7 +119,8 @@ def test_notes_are_no_problems(
 ) -> None:
     del found["Two"]
     assert dispatch.main(["doctor"]) == 0
-    assert capsys.readouterr().out.endswith("\nNo problem was found.\n")
+    end = "\nNo problem was found. --verbose tells the names and supported versions.\n"
+    assert capsys.readouterr().out.endswith(end)
 
 
 @pytest.mark.usefixtures("found")
@@ -65,7 +130,7 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert printed["ok"] is False
     assert printed["lazyentity"] == lazyentity.__version__
     assert printed["application"] is None
-    assert printed["findings"][0] == {
+    assert printed["findings"][1] == {
         "section": "One",
         "subject": "a",
         "level": "ok",
