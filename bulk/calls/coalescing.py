@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from typing import Any, Final
 
 from google.api_core.exceptions import BadRequest
@@ -16,14 +17,17 @@ from lazyentity.codec.mode import EAGER, is_eager
 from lazyentity.patches.datastore.wrapping import conversion_of, reading
 
 WAIT_SECONDS: Final = 0.002
-"""How long a get waits for others, unless the look-up before it ends earlier."""
+"""How long a get waits for others, unless all look-ups before it end earlier."""
+
+_CHECK_SECONDS: Final = 1.0
+"""How often a get checks whether its look-up is over and nobody told it."""
 
 
 def coalesce(client: datastore.Client) -> Coalesced:
     """Return a proxy of a client that joins single gets of several threads into one look-up.
 
-    A get that is alone is sent at once. A get that comes while a look-up of another one is under
-    way waits for it to end, for 2 milliseconds or for 1,000 keys, and then goes together with all
+    A get that is alone is sent at once. A get that comes while look-ups of others are under way
+    waits for these to end, for 2 milliseconds or for 1,000 keys, and then goes together with all
     that came in the meantime.
 
     Args:
@@ -75,12 +79,14 @@ class Coalesced:
         if arguments or options or not self._is_suitable(key):
             return self._single(key, *arguments, **options)
         mode = is_eager()
+        # Not under the lock, which all threads want at the same time.
+        serialised, call = serialised_key(key), _Call()
         with self._lock:
             if not self._under_way:
                 self._under_way += 1
                 batch = None
             else:
-                batch, call, is_leader = self._join(key, mode)
+                batch, is_leader = self._join(serialised, call, mode)
         if batch is None:
             try:
                 return self._single(key)
@@ -91,11 +97,13 @@ class Coalesced:
                 batch.is_due.wait(WAIT_SECONDS)
                 self._look_up(batch, mode)
             finally:
-                # A signal handler may raise in this thread, and others wait for it.
+                # A signal handler may raise in this thread, and others wait for it. It may raise
+                # again in the calls; they find this then.
+                batch.has_ended = True
                 self._withdraw(batch, mode)
-                batch.end()
+                batch.wake_next()
         else:
-            call.is_over.acquire()
+            batch.wait(call)
         if call.is_alone:
             return self._single(key)
         if call.error is not None:
@@ -111,34 +119,38 @@ class Coalesced:
             return False
         return self._client.current_transaction is None
 
-    def _join(self, key: Key, mode: bool) -> tuple[_Batch, _Call, bool]:
-        """Add a key to the batch that is being gathered; the thread that begins one leads it."""
-        serialised = serialised_key(key)
+    def _join(self, serialised: bytes, call: _Call, mode: bool) -> tuple[_Batch, bool]:
+        """Add a get to the batch that is being gathered; the thread that begins one leads it."""
         batch = self._gathering.get(mode)
-        is_leader = batch is None
-        if batch is None:
+        is_leader = batch is None or batch.has_ended
+        if batch is None or is_leader:
             batch = self._gathering[mode] = _Batch()
-        call = batch.add(serialised)
+        else:
+            batch.waiting.append(call)
+        batch.calls.setdefault(serialised, []).append(call)
         if len(batch.calls) == MAX_KEYS:
             del self._gathering[mode]
             batch.is_due.set()
-        return batch, call, is_leader
+        return batch, is_leader
 
     def _end_look_up(self) -> None:
         with self._lock:
             self._under_way -= 1
-            for batch in self._gathering.values():
-                batch.is_due.set()
+            if not self._under_way:
+                for batch in self._gathering.values():
+                    batch.is_due.set()
 
     def _look_up(self, batch: _Batch, mode: bool) -> None:
         with self._lock:
             self._under_way += 1
-        self._withdraw(batch, mode)
-        token = EAGER.set(mode)
         try:
-            batch.look_up(self._client)
+            self._withdraw(batch, mode)
+            token = EAGER.set(mode)
+            try:
+                batch.look_up(self._client)
+            finally:
+                EAGER.reset(token)
         finally:
-            EAGER.reset(token)
             self._end_look_up()
 
     def _withdraw(self, batch: _Batch, mode: bool) -> None:
@@ -152,18 +164,20 @@ class _Call:
     """One get that waits for its batch.
 
     Attributes:
-        is_over: a lock that is released once the rest is set.
+        is_over: a lock that is released when the caller may go on.
+        is_abandoned: whether the caller was interrupted and does not wait any more.
         entity: the result.
         error: raised in place of it.
         is_alone: whether the caller has to send the get by itself.
     """
 
-    __slots__ = ("entity", "error", "is_alone", "is_over")
+    __slots__ = ("entity", "error", "is_abandoned", "is_alone", "is_over")
 
     def __init__(self) -> None:
         self.entity: Entity | None = None
         self.error: Exception | None = None
         self.is_alone = True
+        self.is_abandoned = False
         # A lock takes a fifth of the time of an Event.
         self.is_over = threading.Lock()
         self.is_over.acquire()
@@ -175,19 +189,22 @@ class _Call:
 class _Batch:
     """Gets that go together.
 
+    Its callers are woken one by the other. If all were woken at once, each would wake only to wait
+    again, for the interpreter's lock.
+
     Attributes:
         calls: by serialised key, all that ask for it.
+        waiting: the calls of the threads that have to be woken, in the order of their coming.
         is_due: set when there is no more reason to wait for others.
+        has_ended: whether the calls have their answers. Those without one are to be sent by their
+            callers.
     """
 
     def __init__(self) -> None:
         self.calls: dict[bytes, list[_Call]] = {}
+        self.waiting: deque[_Call] = deque()
         self.is_due = threading.Event()
-
-    def add(self, serialised: bytes) -> _Call:
-        call = _Call()
-        self.calls.setdefault(serialised, []).append(call)
-        return call
+        self.has_ended = False
 
     def look_up(self, client: datastore.Client) -> None:
         """Answer the calls, except if one of them may be to blame for an error of all."""
@@ -215,8 +232,26 @@ class _Batch:
                 except Exception as error:  # noqa: BLE001  # raised by the caller
                     call.answer(None, error)
 
-    def end(self) -> None:
-        """Let the callers go on. Those without an answer send their gets by themselves."""
-        for calls in self.calls.values():
-            for call in calls:
-                call.is_over.release()
+    def wait(self, call: _Call) -> None:
+        """Wait until the batch has ended, in the thread of a caller, and wake the next caller."""
+        try:
+            while not call.is_over.acquire(timeout=_CHECK_SECONDS):
+                # A caller that was interrupted twice wakes nobody.
+                if self.has_ended:
+                    break
+        finally:
+            # In this order: if the batch ends in between, both wake a caller, and not neither.
+            call.is_abandoned = True
+            if self.has_ended:
+                self.wake_next()
+
+    def wake_next(self) -> None:
+        """Let one caller go on, which then wakes the next one; after the batch has ended."""
+        while True:
+            try:
+                call = self.waiting.popleft()
+            except IndexError:
+                return
+            call.is_over.release()
+            if not call.is_abandoned:
+                return

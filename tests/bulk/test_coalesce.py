@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextvars
 import copy
 import functools
+import itertools
 import threading
+import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -230,6 +232,85 @@ def test_a_leader_that_is_interrupted(
     assert {result for result in results if isinstance(result, int)} < {1, 2, 3}
     assert coalesced._gathering == {}
     assert coalesced._under_way == 0
+
+
+class _Interrupted:
+    """The lock of a caller that a signal interrupts, before or after it is woken."""
+
+    def __init__(self, lock: Any, *, is_woken: bool) -> None:
+        self._lock = lock
+        self._is_woken = is_woken
+        self.release = lock.release
+
+    def acquire(self, *_: object, **options: Any) -> None:
+        if self._is_woken:
+            self._lock.acquire(**options)
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("is_woken", [False, True])
+def test_a_caller_that_is_interrupted(
+    client: Client, gathered: _Gathered, monkeypatch: pytest.MonkeyPatch, *, is_woken: bool
+) -> None:
+    """The others get their entities, although each is woken by the one before it."""
+    # So that nobody is helped by looking whether the batch has ended.
+    monkeypatch.setattr(coalescing, "_CHECK_SECONDS", 20)
+    keys = stored(client, _KIND, 6)
+    coalesced: Any = coalesce(client)
+    wait = coalescing._Batch.wait
+    waiting = itertools.count()
+
+    def interrupted(batch: Any, call: Any) -> None:
+        if next(waiting) in (1, 2):
+            call.is_over = _Interrupted(call.is_over, is_woken=is_woken)
+        wait(batch, call)
+
+    monkeypatch.setattr(coalescing._Batch, "wait", interrupted)
+    began = time.monotonic()
+    futures = gathered.run(coalesced, keys[0], _gets(coalesced, keys[1:]))
+    errors = [future.exception() for future in futures]
+    assert sum(isinstance(error, KeyboardInterrupt) for error in errors) == 2
+    assert [
+        future.result()["number"]
+        for future, error in zip(futures, errors, strict=True)
+        if error is None
+    ] == [number for number, error in enumerate(errors, 1) if error is None]
+    assert time.monotonic() - began < 10
+
+
+def test_callers_that_nobody_wakes(
+    client: Client, gathered: _Gathered, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second signal may end the waking of callers. They look themselves, after a while."""
+    monkeypatch.setattr(coalescing, "_CHECK_SECONDS", 0.01)
+    monkeypatch.setattr(coalescing._Batch, "wake_next", lambda batch: None)
+    keys = stored(client, _KIND, 4)
+    coalesced: Any = coalesce(client)
+    futures = gathered.run(coalesced, keys[0], _gets(coalesced, keys[1:]))
+    assert [future.result()["number"] for future in futures] == [1, 2, 3]
+
+
+def test_a_leader_that_is_interrupted_twice(
+    client: Client, gathered: _Gathered, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its batch, from which it is not withdrawn, takes no more gets."""
+    monkeypatch.setattr(coalescing, "_CHECK_SECONDS", 0.01)
+    keys = stored(client, _KIND, 4)
+    coalesced: Any = coalesce(client)
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(coalescing._Batch, "look_up", interrupt)
+        patched.setattr(Coalesced, "_withdraw", interrupt)
+        futures = gathered.run(coalesced, keys[0], _gets(coalesced, keys[1:]))
+        for future in futures:
+            future.exception(20)
+    for number in range(4):
+        assert coalesced.get(keys[number])["number"] == number
+    for number, numbers in enumerate(together(4, lambda at: coalesced.get(keys[at])["number"])):
+        assert numbers == number
 
 
 def test_inside_eager(client: Client, gathered: _Gathered) -> None:
