@@ -16,7 +16,7 @@ from google.cloud.datastore.key import Key
 from lazyentity._types import describe_type
 from lazyentity.bulk.errors import BulkError
 from lazyentity.bulk.limits import CONCURRENCY, MAX_KEYS
-from lazyentity.bulk.rpcs import Rpcs, is_partial, serialised_key
+from lazyentity.bulk.rpcs import Rpcs, is_partial, serialised_complete_key, serialised_key
 from lazyentity.bulk.transactions import refuse_in_transaction
 from lazyentity.bulk.windows import Window
 from lazyentity.patches.datastore.wrapping import conversion_of, reading
@@ -117,6 +117,9 @@ class _Lookups:
         Raises:
             TypeError, ValueError: as :func:`get_many`.
         """
+        serialised = serialised_complete_key(key, self._project)
+        if serialised is not None:
+            return serialised
         if not isinstance(key, Key):
             raise TypeError(f"get_many() takes keys, not {describe_type(key)}")
         if key.project != self._project:

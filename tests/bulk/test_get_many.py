@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import lazyentity
 from lazyentity.bench.server.schema import METHODS
-from lazyentity.bulk import BulkError, get_many, reading, rpcs
+from lazyentity.bulk import BulkError, get_many, put_many, reading, rpcs
 from tests.bulk.services import (
     FAST,
     GIVES_UP,
@@ -343,3 +343,16 @@ def test_refused_keys(client: Client, service: RecordingService, is_iterator: bo
     assert is_iterator or service.calls == []
     with pytest.raises(ValueError, match="at least 1, not 0"):
         list(get_many(client, iter([client.key(_KIND, 1)]), concurrency=0))
+
+
+def test_keys_longer_than_a_byte_can_tell(client: Client, service: RecordingService) -> None:
+    """The request is made of serialised keys, each after its length in one, two or three bytes."""
+    keys = [client.key(_KIND, "n" * size) for size in (1, 60, 80, 90, 100, 110, 300, 1_500)]
+    keys.append(client.key(*[_KIND, "n" * 1_500] * 12))
+    put_many(client, [datastore.Entity(key) for key in keys])
+    service.forget()
+    found: list[Any] = get_many(client, keys)
+    assert [entity.key for entity in found] == keys
+    assert [list(call.message.keys) for call in service.calls] == [
+        [key.to_protobuf()._pb for key in keys]
+    ]
