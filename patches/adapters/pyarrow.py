@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
+from pyarrow import lib
+
+from lazyentity.decoding import held_by
 from lazyentity.patches.adapters import arrays  # noqa: F401  # makes them known
 from lazyentity.patches.adapters.calls import before, seams
 
@@ -11,3 +17,15 @@ SEAMS = (
     *seams("pyarrow.lib", *_FUNCTIONS, "asarray", "_from_pylist", look=before),
     *seams("pyarrow", *_FUNCTIONS, look=before),
 )
+
+_held_by_object = held_by.registry[object]
+
+
+# pandas passes them for each column of strings. Searching the attributes of their classes takes as
+# long as making the column.
+@held_by.register(lib.DataType)
+@held_by.register(lib.Array)
+@held_by.register(lib.ChunkedArray)
+def _objects_of(data: Any) -> Iterable[Any]:
+    # Classes of extension types are Python code, and their instances can hold anything.
+    return () if type(data).__module__ == "pyarrow.lib" else _held_by_object(data)

@@ -77,6 +77,28 @@ def test_iterators_are_read_once() -> None:
     assert len(pyarrow.array(iter([LazyEntity.from_bytes(one_type), {"a": 1}]))) == 2
 
 
+def test_data_of_arrow_is_not_searched() -> None:
+    """Nor are the classes of the data, unless they are Python code."""
+    pyarrow = pytest.importorskip("pyarrow")
+
+    class Extension(pyarrow.ExtensionType):  # type: ignore[name-defined,misc]  # imported above
+        def __init__(self) -> None:
+            super().__init__(pyarrow.int64(), "tests.extension")
+            self.held = LazyEntity.from_bytes(PLAIN)
+
+        def __arrow_ext_serialize__(self) -> bytes:
+            return b""
+
+    numbers = pyarrow.array([1, 2])
+    with mock.patch.object(decoding, "instance_dict") as searched:
+        for data in (pyarrow.large_string(), numbers, pyarrow.chunked_array([numbers])):
+            assert not decode_in_place(data)
+    searched.assert_not_called()
+    kind = Extension()
+    assert decode_in_place(kind)
+    assert kind.held._undecoded() == []
+
+
 def test_generators_are_relayed() -> None:
     def generate() -> Any:
         got = yield LazyEntity.from_bytes(PLAIN)
