@@ -61,8 +61,14 @@ def _pandas_array(library: Any, name: str, values: list[Any], objects: bool) -> 
         return library.array(values, _PANDAS_WITH_NULLS[kind])
     if kind is datetime.datetime:
         return library.array(values, library.DatetimeTZDtype("us", "UTC"))
-    # The type of strings depends on the version of pandas.
-    return library.Series(values, dtype=None if kind is str else object).array
+    if kind is str:
+        # Their type depends on the version and the options of pandas, which a DataFrame looks up.
+        return values
+    numpy = _imported("numpy")
+    made = numpy.empty(len(values), object)
+    # Not numpy.array(), which would make dimensions of arrays of one length.
+    made[:] = values
+    return library.arrays.NumpyExtensionArray(made)
 
 
 def to_arrow(

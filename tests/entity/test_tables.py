@@ -162,6 +162,12 @@ def test_several_types(to_table: Any) -> None:
     assert values == [entity.get("a") for entity in stock]
 
 
+def test_arrays_of_one_length_stay_objects() -> None:
+    """They are no second dimension of the column."""
+    lazy, stock = _rows([{"a": [1, 2]}, {"a": [3, 4]}])
+    assert list(lazyentity.to_pandas(lazy, ["a"])["a"]) == [entity["a"] for entity in stock]
+
+
 def test_several_types_in_later_batches() -> None:
     lazy, stock = _rows([{"at": FULL["at"]}, {}, {"at": 1}, {"at": 1.5}])
     with mock.patch.object(tables, "column_batches") as batches:
