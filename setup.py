@@ -204,7 +204,7 @@ setup(
     packages=list(PACKAGES),
     package_dir=PACKAGES,
     package_data={"lazyentity": ["py.typed"], "lazyentity.native": ["*.pyi"]},
-    entry_points={"console_scripts": ["lazyentity-run = lazyentity.cli.run:script"]},
+    entry_points={"console_scripts": ["lazyentity-run = lazyentity.cli.entry:script"]},
     ext_modules=extensions(),
     cmdclass={"build_ext": BuildNative},
     options={"build_ext": {"parallel": str(os.cpu_count() or 1)}},

@@ -1,8 +1,6 @@
 """``python -m lazyentity.bench``: the same as ``python -m lazyentity bench``."""
 
-import sys
-
-from lazyentity.cli.dispatch import main
+from lazyentity.cli.entry import bench
 
 if __name__ == "__main__":
-    sys.exit(main(["bench", *sys.argv[1:]]))
+    bench()

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 from lazyentity._environment import PROFILE, is_set
 from lazyentity._version import __version__
-from lazyentity.codec.mode import eager
-from lazyentity.patches import patch, patched, unpatch
 
 if TYPE_CHECKING:
     from lazyentity._backend import backend
+    from lazyentity.codec.mode import eager
     from lazyentity.columnar import column_batches, columns
     from lazyentity.detached import detach
     from lazyentity.entity import LazyEntity
     from lazyentity.operations import decoded, prefetch, raw
+    from lazyentity.patches import patch, patched, unpatch
     from lazyentity.patches.datastore.wrapping import wrap
     from lazyentity.plain import materialize, to_dict
     from lazyentity.profiling.collection import profile
@@ -49,8 +49,16 @@ __all__ = [
     "wrap",
 ]
 
-# Imported on first access: their modules import google-cloud-datastore, which the application may
-# never need.
+# Imported on first access: these modules need no client. Until `lazyentity.cli.entry` runs, nothing
+# handles Ctrl-C, and so this package imports next to nothing.
+_WITHOUT_CLIENT = {
+    "eager": "lazyentity.codec.mode",
+    "patch": "lazyentity.patches",
+    "patched": "lazyentity.patches",
+    "unpatch": "lazyentity.patches",
+}
+
+# Their modules import google-cloud-datastore, which the application may never need.
 _ON_DEMAND = {
     "LazyEntity": "lazyentity.entity",
     "backend": "lazyentity._backend",
@@ -70,11 +78,14 @@ _ON_DEMAND = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _ON_DEMAND:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    # First: importing the client may patch it, which needs these modules complete.
-    importlib.import_module("google.cloud.datastore")
-    value = getattr(importlib.import_module(_ON_DEMAND[name]), name)
+    module = _WITHOUT_CLIENT.get(name)
+    if module is None:
+        if name not in _ON_DEMAND:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        module = _ON_DEMAND[name]
+        # First: importing the client may patch it, which needs these modules complete.
+        importlib.import_module("google.cloud.datastore")
+    value = getattr(importlib.import_module(module), name)
     globals()[name] = value
     return value
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-
-from lazyentity.cli.dispatch import main
+from lazyentity.cli.entry import module
 
 if __name__ == "__main__":
-    sys.exit(main())
+    module()

@@ -129,7 +129,7 @@ def test_the_core_knows_no_patches() -> None:
         "lazyentity.auto",
     }
     assert {name for module, name in core if module == "lazyentity.__main__"} == {
-        "lazyentity.cli.dispatch.main"
+        "lazyentity.cli.entry.module"
     }
 
 
