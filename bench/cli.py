@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from lazyentity._options import named
 from lazyentity._progress import progress_bar
 from lazyentity.bench import beside, own_entities, run
 from lazyentity.bench.cases import synthetic
@@ -40,10 +42,19 @@ def _names(
 ) -> tuple[str, ...]:
     if given is None:
         return ()
-    names = tuple(dict.fromkeys(name for part in given.split(",") if (name := part.strip())))
-    if not names:
+    names = tuple(dict.fromkeys(part.strip() for part in given.split(",")))
+    if "" in names:
         raise click.BadParameter("name the properties, as in a,b,c")
     return names
+
+
+def _finite(
+    _context: click.Context, _parameter: click.Parameter, given: float | None
+) -> float | None:
+    # The range of the option contains both infinity and, as comparisons are false, NaN.
+    if given is not None and not math.isfinite(given):
+        raise click.BadParameter("it is not a finite number")
+    return given
 
 
 def _measure(chosen: Sequence[run.Step]) -> tuple[list[run.Part], bool]:
@@ -136,8 +147,12 @@ def _check_goals(outcomes: Sequence[goals.Outcome], console: Console) -> None:
 @click.option("--appengine", is_flag=True, help="Measure App Engine's bundled client instead.")
 @click.option("--packed", is_flag=True, help="Measure packed documents instead.")
 @click.option("--columns", is_flag=True, help="Measure tables of a few properties instead.")
-@click.option("--kind", help="Decode your own entities of this kind instead; they are only read.")
-@click.option("--project", help="The project of --kind.")
+@click.option(
+    "--kind",
+    callback=named,
+    help="Decode your own entities of this kind instead; they are only read.",
+)
+@click.option("--project", callback=named, help="The project of --kind.")
 @click.option("--namespace", help="The namespace of --kind.")
 @click.option("--database", help="The database of --kind.")
 @click.option(
@@ -157,6 +172,7 @@ def _check_goals(outcomes: Sequence[goals.Outcome], console: Console) -> None:
 @click.option(
     "--rate",
     type=click.FloatRange(0, min_open=True),
+    callback=_finite,
     help=f"How many such queries a second your service sends.  [default: {_OWN_RATE:g}]",
 )
 def main(

@@ -14,6 +14,7 @@ from google.cloud import datastore
 
 import lazyentity
 from lazyentity._environment import DISABLE, is_set
+from lazyentity._options import named
 from lazyentity._progress import progress_bar
 from lazyentity.packed.format import COMPRESS_FROM
 from lazyentity.packed.migration import Migration, Report, count_of
@@ -26,9 +27,9 @@ class _Interrupted(click.ClickException):
 
 
 @click.command()
-@click.option("--kind", required=True, help="The kind of the entities.")
-@click.option("--property", "name", required=True, help="The property to pack.")
-@click.option("--project", help="The project; by default that of the environment.")
+@click.option("--kind", required=True, callback=named, help="The kind of the entities.")
+@click.option("--property", "name", required=True, callback=named, help="The property to pack.")
+@click.option("--project", callback=named, help="The project; by default that of the environment.")
 @click.option("--namespace", help="The namespace; by default the empty one.")
 @click.option("--database", help="The database; by default the default one.")
 @click.option("--dry-run", is_flag=True, help="Write nothing, and say what would be written.")

@@ -15,6 +15,7 @@ from google.cloud.datastore.query import Query
 from rich.console import Console
 from rich.table import Table
 
+from lazyentity._options import named
 from lazyentity._progress import progress_bar
 from lazyentity.snapshot.errors import SnapshotError
 from lazyentity.snapshot.snapshots import Snapshot, Source
@@ -25,7 +26,10 @@ _FILE = click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 def _of_the_query(function: Callable[..., None]) -> Callable[..., None]:
     """Add the options that name a query."""
     for option in ("database", "namespace", "project", "kind"):
-        function = click.option(f"--{option}", help=f"The {option} of the entities.")(function)
+        # The empty namespace and the empty database are the default ones.
+        check = named if option in ("project", "kind") else None
+        described = f"The {option} of the entities."
+        function = click.option(f"--{option}", callback=check, help=described)(function)
     return function
 
 

@@ -104,6 +104,8 @@ def test_refused_arguments(client: datastore.Client, tmp_path: Path) -> None:
     Snapshot(entities).refresh([])
     for arguments, status, text in (
         (("save", missing, "--project", _PROJECT), 2, "--kind is missing"),
+        (("save", missing, "--kind", "", "--project", _PROJECT), 2, "'--kind': it is empty"),
+        (("save", missing, "--kind", "Order", "--project", ""), 2, "'--project': it is empty"),
         (("save", foreign, "--kind", "Order"), 2, "is there already"),
         (("refresh", missing), 1, "there is no snapshot"),
         (("refresh", missing, "--kind", "Order"), 2, "there is no snapshot"),

@@ -286,6 +286,9 @@ def test_entities_that_would_become_too_large(
     assert type(stored(client)["b"]["result"]) is datastore.Entity
 
 
-@pytest.mark.parametrize("arguments", [("--start-cursor", "é"), ("--compress-from", "-1")])
+@pytest.mark.parametrize(
+    "arguments",
+    [("--start-cursor", "é"), ("--compress-from", "-1"), ("--kind", ""), ("--property", " ")],
+)
 def test_bad_options(client: datastore.Client, arguments: tuple[str, ...]) -> None:
     assert run(client, *arguments).exit_code == 2
