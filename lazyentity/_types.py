@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from google.cloud.datastore.entity import Entity
+from google.cloud.datastore.key import Key
 
 
 def describe_type(given: object) -> str:
@@ -26,13 +27,37 @@ def require_entity(function: str, given: object) -> None:
         )
 
 
-def require_several(function: str, given: object) -> None:
-    """Check that the argument of a public function is not a single entity.
+def require_several(function: str, given: object, items: str = "entities") -> None:
+    """Check that the argument of a public function is not a single entity, and no text.
 
-    An entity can be iterated, and one without properties would be taken for no entities at all.
+    Both can be iterated, and would be taken for no entities at all if they are empty.
+
+    Args:
+        function: its name.
+        given: its argument.
+        items: what the argument has, in the plural.
 
     Raises:
         TypeError: if it is one.
     """
     if isinstance(given, Entity):
-        raise TypeError(f"{function}() takes an iterable of entities, not one; pass [entity]")
+        raise TypeError(f"{function}() takes an iterable of {items}, not one; pass [entity]")
+    _require_no_text(function, given, items)
+
+
+def require_keys(function: str, given: object) -> None:
+    """Check that the argument of a public function is neither a single key nor an entity or text.
+
+    Raises:
+        TypeError: if it is one.
+    """
+    if isinstance(given, Entity):
+        raise TypeError(f"{function}() takes an iterable of keys, not an entity; pass [entity.key]")
+    if isinstance(given, Key):
+        raise TypeError(f"{function}() takes an iterable of keys, not one; pass [key]")
+    _require_no_text(function, given, "keys")
+
+
+def _require_no_text(function: str, given: object, items: str) -> None:
+    if isinstance(given, str | bytes | bytearray):
+        raise TypeError(f"{function}() takes an iterable of {items}, not {describe_type(given)}")

@@ -18,12 +18,14 @@ class BulkError(Exception):
 
     Attributes:
         failed: the error of each key that failed. Keys that failed in one request share an error. A
-            write that failed may have reached the server.
+            write that failed may have reached the server. A key that was written several times is
+            here if one of these writes failed, and then not in ``done``.
         done: the results that the call could not return because of this error. ``get_many()``: the
             entities that were read, None where there is none. ``put_many()``: the entities that
             were written. ``delete_many()``: None for each deleted key. Writes of an iterator leave
             this empty, for it would grow with the iterator.
-        count: how many keys of this call succeeded so far.
+        count: how many keys of this call succeeded so far. Of writes of an iterator, each counts
+            that succeeded.
     """
 
     def __init__(

@@ -13,7 +13,7 @@ from google.cloud import datastore
 from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 
-from lazyentity._types import describe_type
+from lazyentity._types import describe_type, require_keys
 from lazyentity.bulk.errors import BulkError
 from lazyentity.bulk.limits import CONCURRENCY, MAX_KEYS
 from lazyentity.bulk.rpcs import Rpcs, is_partial, serialised_complete_key, serialised_key
@@ -78,10 +78,11 @@ def get_many(
         BulkError: some keys could not be read. An iterator raises it in place of the entities of
             one look-up.
         RuntimeError: inside a transaction.
-        TypeError: ``keys`` has something that is not a key.
+        TypeError: ``keys`` has something that is not a key, or is a key, an entity or text itself.
         ValueError: a key is partial or of another project; or ``concurrency`` is less than 1.
     """
     refuse_in_transaction(client, "get_many")
+    require_keys("get_many", keys)
     lookups = _Lookups(client, eventual, retry, timeout)
     if isinstance(keys, Collection):
         return _all(lookups, keys, concurrency)

@@ -65,7 +65,7 @@ def put_many(
             1,048,572 bytes or cannot be encoded, nothing was sent, and ``failed`` names all of
             them. In an iterator such entities are left out and the others are written.
         RuntimeError: inside a transaction or a batch.
-        TypeError: ``entities`` has something that is not an entity, or is an entity itself.
+        TypeError: ``entities`` has something that is not an entity, or is an entity itself or text.
         ValueError: an entity has no key, or one of another project or database; or ``concurrency``
             is less than 1. Nothing of a collection was sent.
     """
@@ -122,12 +122,12 @@ def delete_many(
         BulkError: some entities could not be deleted.
         RuntimeError: inside a transaction or a batch.
         TypeError: ``keys`` has something that is neither a key nor an entity, or is an entity
-            itself.
+            itself or text.
         ValueError: a key is partial, or of another project or database; or ``concurrency`` is less
             than 1. Nothing of a collection was sent.
     """
     refuse_in_batch(client, "delete_many")
-    require_several("delete_many", keys)
+    require_several("delete_many", keys, "keys and entities")
 
     def delete(given: Key | Entity) -> _Write:
         key = given.key if isinstance(given, Entity) else given
@@ -261,7 +261,11 @@ class _Sending:
         while self._window:
             self._take()
         if self._failed:
-            raise BulkError(self._failed, self._done, self._count) from (
+            # A key can be in several commits. It failed if one of these did.
+            for key in self._failed.keys() & self._done.keys():
+                del self._done[key]
+            count = len(self._done) if keep_done else self._count
+            raise BulkError(self._failed, self._done, count) from (
                 interruption or next(iter(self._failed.values()))
             )
         if interruption is not None:

@@ -80,4 +80,7 @@ def test_refused_keys(client: Client, service: RecordingService) -> None:
             delete_many(client, [client.key(_KIND, 1), wrong])
     with pytest.raises(TypeError, match=r"not one; pass \[entity\]"):
         delete_many(client, datastore.Entity(client.key(_KIND, 1)))
+    for nothing in ("", b""):
+        with pytest.raises(TypeError, match=f"keys and entities, not {type(nothing).__name__}"):
+            delete_many(client, nothing)  # type: ignore[arg-type]  # as a caller may
     assert service.calls == []

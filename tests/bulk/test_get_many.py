@@ -356,3 +356,19 @@ def test_keys_longer_than_a_byte_can_tell(client: Client, service: RecordingServ
     assert [list(call.message.keys) for call in service.calls] == [
         [key.to_protobuf()._pb for key in keys]
     ]
+
+
+def test_a_single_key_entity_or_text(client: Client, service: RecordingService) -> None:
+    """These could be iterated, and an empty one would be taken for no keys."""
+    key = client.key(_KIND, 1)
+    wrong: Any
+    for wrong, text in (
+        (datastore.Entity(key), r"takes an iterable of keys, not an entity; pass \[entity.key\]"),
+        (key, r"takes an iterable of keys, not one; pass \[key\]"),
+        ("", "takes an iterable of keys, not str"),
+        ("text", "takes an iterable of keys, not str"),
+        (b"", "takes an iterable of keys, not bytes"),
+    ):
+        with pytest.raises(TypeError, match=text):
+            get_many(client, wrong)
+    assert service.calls == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -265,6 +266,30 @@ def test_a_failed_commit_does_not_lose_the_others(
 
 
 @pytest.mark.usefixtures("commits_of_three")
+@pytest.mark.parametrize("refused", [0, 1])
+def test_a_key_of_which_one_write_failed(
+    client: Client, service: RecordingService, refused: int
+) -> None:
+    """It is among those that failed, whichever write it was, and not among the others as well."""
+    first, second, third = _entities(client, 3)
+    commits = itertools.count()
+
+    def refuse(call: Call) -> None:
+        if call.method == "Commit" and next(commits) == refused:
+            raise refusal(grpc.StatusCode.INVALID_ARGUMENT)
+
+    service.before = refuse
+    with pytest.raises(BulkError) as raised:
+        put_many(client, [first, second, first, third])
+    error = raised.value
+    failed = [[first, second], [first, third]][refused]
+    assert list(error.failed) == [entity.key for entity in failed]
+    (other,) = (entity for entity in (second, third) if entity not in failed)
+    assert error.done == {other.key: other}
+    assert error.count == 1
+
+
+@pytest.mark.usefixtures("commits_of_three")
 def test_an_error_of_the_iterator(client: Client, service: RecordingService) -> None:
     """It is raised once the entities before it are written; an error of these has it as cause."""
 
@@ -331,6 +356,8 @@ def test_refused_entities(client: Client, service: RecordingService, is_iterator
     ]
     with pytest.raises(TypeError, match=r"not one; pass \[entity\]"):
         put_many(client, Entity(client.key(_KIND, 1)))
+    with pytest.raises(TypeError, match="iterable of entities, not str"):
+        put_many(client, "")  # type: ignore[arg-type]  # as a caller may
     for wrong, kind, text in refused:
         entities = [*_entities(client, 1), wrong]
         with pytest.raises(kind, match=text):
