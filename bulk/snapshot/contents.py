@@ -122,7 +122,7 @@ class Decompressor:
     def entity(self, row: Row) -> LazyEntity:
         """Return the entity of a row.
 
-        One function, without calls by way of others: these took a tenth of the time to read all.
+        One function: calls of others took a twentieth of the time to read all.
 
         Raises:
             CorruptEntity: its bytes are damaged; the text says how.
