@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lazyentity.entity import LazyEntity, touched_attributes
-from lazyentity.patches.beam.elements import of_bytes
+from lazyentity.patches.beam.elements import LazyElement, of_bytes
 
 
 def replace_from_client_entity(original: Any, is_active: Callable[[], bool]) -> Any:
@@ -17,21 +17,23 @@ def replace_from_client_entity(original: Any, is_active: Callable[[], bool]) -> 
     @functools.wraps(convert)
     def from_client_entity(client_entity: Any) -> Any:
         # Strict and detached entities are of other classes, and refuse or convert by themselves.
-        if type(client_entity) is LazyEntity and is_active() and _is_as_received(client_entity):
-            return of_bytes(client_entity._raw)
+        if type(client_entity) is LazyEntity and is_active():
+            element = _element(client_entity)
+            if element is not None:
+                return element
         return convert(client_entity)
 
     return staticmethod(from_client_entity)
 
 
-def _is_as_received(entity: LazyEntity) -> bool:
-    """Whether nothing of an entity but its key was read, and nothing was changed."""
+def _element(entity: LazyEntity) -> LazyElement | None:
+    """Make an element of an entity of which nothing but its key was read, and nothing changed."""
     if entity._decoded() or len(entity) != len(entity._shape.ordinals):
-        return False
+        return None
     attributes = touched_attributes(entity)
     # Beam looks at the keys of embedded entities.
     is_read = attributes and not _has_only_its_key(entity, attributes)
-    return not is_read and not entity._deleted_attributes
+    return None if is_read or entity._deleted_attributes else of_bytes(entity._raw)
 
 
 def _has_only_its_key(entity: LazyEntity, attributes: dict[str, Any]) -> bool:

@@ -188,7 +188,7 @@ class LazyElement(types.Entity):  # type: ignore[misc]  # announces no types
         properties = attributes.get("properties")
         if properties is None:
             assigned, deleted = NOTHING.assigned, NOTHING.deleted
-        elif type(properties) is LazyProperties and properties._entity is entity:
+        elif isinstance(properties, LazyProperties) and properties._entity is entity:
             assigned, deleted = properties.assigned(), properties.deleted()
         else:
             return None

@@ -1,26 +1,49 @@
-"""Counting for a profile of elements: what they convert is not known where they were received."""
+"""Counting for a profile of elements, whose properties are read in place of their entity's."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lazyentity.codec.profiled import while_running
 from lazyentity.patches.beam import conversion
+from lazyentity.patches.beam.elements import LazyProperties
+
+if TYPE_CHECKING:
+    from lazyentity.codec.tallies import Arrival
 
 
-def _marking(original: Callable[[Any], bool]) -> Callable[[Any], bool]:
+class _Counted(LazyProperties):
+    """The properties of an element whose entity is counted.
+
+    Attributes:
+        _arrival: of the entity.
+    """
+
+    __slots__ = ("_arrival",)
+
+    _arrival: Arrival
+
+    def _made(self, name: Any) -> Any:
+        made = super()._made(name)
+        self._arrival.copied([name])
+        return made
+
+
+def _counting(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
     @functools.wraps(original)
-    def _is_as_received(entity: Any) -> bool:
-        is_as_received = original(entity)
+    def _element(entity: Any) -> Any:
+        element = original(entity)
         arrival = entity._arrival
-        if is_as_received and arrival is not None:
-            # The element converts another entity of the same bytes, often in another process.
+        if element is not None and arrival is not None:
             arrival.inflow.has_no_options = True
-        return is_as_received
+            # An element that comes out of bytes again, as in another process, is not counted.
+            properties = vars(element)["properties"] = _Counted.of(element._entity())
+            properties._arrival = arrival
+        return element
 
-    return _is_as_received
+    return _element
 
 
-while_running(conversion, "_is_as_received", _marking)
+while_running(conversion, "_element", _counting)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 from apache_beam.io.gcp.datastore.v1new import types
 
 import lazyentity
@@ -9,13 +11,38 @@ from tests.profiling.receiving import FIVE, Response
 
 
 def test_elements() -> None:
-    """No options are suggested for the read: the properties are converted elsewhere."""
+    """What is read of elements counts for the read of the entities, which can have no options."""
     lazyentity.patch("beam")
     with lazyentity.profile() as profile:
         entities = Response(lazyentity.backend, [FIVE] * 3).entities()
         elements = [types.Entity.from_client_entity(entity) for entity in entities]
-        assert [element.properties["a"] for element in elements] == [1, 1, 1]
-    (reads,) = profile.report().sites
+        del entities
+        assert [element.properties["a"] for element in elements * 2] == [1] * 6
+        assert elements[0].properties.get("b") == elements[0].properties["b"]
+        assert len(dict(elements[2].properties.items())) == 5
+    report = profile.report()
+    (reads,) = report.sites
     assert reads.entities == 3
     assert not reads.suggestion.options
     assert reads.suggestion.reason.startswith("wrap() takes only")
+    (kind,) = report.kinds
+    assert {found.name: found.decoded for found in kind.properties} == {
+        "a": 3,
+        "b": 2,
+        "c": 1,
+        "d": 1,
+        "e": 1,
+    }
+
+
+def test_pickles() -> None:
+    """An element of which nothing was changed is pickled as its bytes, while a profile runs too."""
+    lazyentity.patch("beam")
+    with lazyentity.profile():
+        (entity,) = Response(lazyentity.backend, [FIVE]).entities()
+        element = types.Entity.from_client_entity(entity)
+        unread = pickle.dumps(element)
+        assert element.properties["a"] == 1
+        assert pickle.dumps(element) == unread
+    assert len(unread) < len(FIVE) + 100
+    assert pickle.loads(unread) == element
