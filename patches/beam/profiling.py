@@ -39,8 +39,9 @@ def _counting(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
         if element is not None and arrival is not None:
             arrival.inflow.has_no_options = True
             # An element that comes out of bytes again, as in another process, is not counted.
-            properties = vars(element)["properties"] = _Counted.of(element._entity())
+            properties: Any = _Counted.of(element._entity())
             properties._arrival = arrival
+            vars(element)["properties"] = properties
         return element
 
     return _element
