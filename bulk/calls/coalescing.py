@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import weakref
 from collections import deque
 from typing import Any, Final
 
@@ -21,6 +23,18 @@ WAIT_SECONDS: Final = 0.002
 
 _CHECK_SECONDS: Final = 1.0
 """How often a get checks whether its look-up is over and nobody told it."""
+
+
+_made: weakref.WeakSet[Coalesced] = weakref.WeakSet()
+
+
+def _begin_again() -> None:
+    for coalesced in _made:
+        coalesced._begin()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_again)
 
 
 def coalesce(client: datastore.Client) -> Coalesced:
@@ -47,6 +61,11 @@ class Coalesced:
 
     def __init__(self, client: datastore.Client) -> None:
         self._client = client
+        self._begin()
+        _made.add(self)
+
+    def _begin(self) -> None:
+        """Begin with no look-up under way, as a child process does, which has one thread."""
         self._lock = threading.Lock()
         self._under_way = 0
         # Gets inside eager() are apart: the mode is that of the look-up.

@@ -6,6 +6,7 @@ import contextvars
 import copy
 import functools
 import itertools
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -23,6 +24,7 @@ from lazyentity.bulk import Coalesced, coalesce, coalescing, get_many
 from tests.bulk.services import Call, RecordingService, refusal, stored
 from tests.support.concurrency import together
 from tests.support.describing import entity_types
+from tests.support.forks import answer
 
 Client = datastore.Client
 Key = datastore.Key
@@ -211,6 +213,10 @@ def test_an_entity_that_cannot_be_converted(
     assert futures[1].result()["number"] == 2
 
 
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
 def test_a_leader_that_is_interrupted(
     client: Client,
     service: RecordingService,
@@ -221,11 +227,8 @@ def test_a_leader_that_is_interrupted(
     keys = stored(client, _KIND, 4)
     coalesced: Any = coalesce(client)
 
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
     with monkeypatch.context() as patched:
-        patched.setattr(coalescing._Batch, "look_up", interrupt)
+        patched.setattr(coalescing._Batch, "look_up", _interrupt)
         futures = gathered.run(coalesced, keys[0], _gets(coalesced, keys[1:]))
     results = [future.exception() or future.result()["number"] for future in futures]
     assert sum(isinstance(result, KeyboardInterrupt) for result in results) == 1
@@ -298,12 +301,9 @@ def test_a_leader_that_is_interrupted_twice(
     keys = stored(client, _KIND, 4)
     coalesced: Any = coalesce(client)
 
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
     with monkeypatch.context() as patched:
-        patched.setattr(coalescing._Batch, "look_up", interrupt)
-        patched.setattr(Coalesced, "_withdraw", interrupt)
+        patched.setattr(coalescing._Batch, "look_up", _interrupt)
+        patched.setattr(Coalesced, "_withdraw", _interrupt)
         futures = gathered.run(coalesced, keys[0], _gets(coalesced, keys[1:]))
         for future in futures:
             future.exception(20)
@@ -311,6 +311,35 @@ def test_a_leader_that_is_interrupted_twice(
         assert coalesced.get(keys[number])["number"] == number
     for number, numbers in enumerate(together(4, lambda at: coalesced.get(keys[at])["number"])):
         assert numbers == number
+
+
+_FORK = """
+import os, signal
+from google.cloud.datastore.key import Key
+from lazyentity.bulk import coalesce, coalescing
+
+class Client:
+    project, current_transaction = "p", None
+    def get(self, key):
+        return key.id
+
+coalesced = coalesce(Client())
+coalesced._under_way = 1
+coalesced._join(b"another", coalescing._Call(), False)
+coalesced._lock.acquire()
+child = os.fork()
+if child == 0:
+    signal.alarm(20)
+    os._exit(coalesced.get(Key("Kind", 7, project="p")))
+_, status = os.waitpid(child, 0)
+print(os.waitstatus_to_exitcode(status))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_a_fork_while_others_wait() -> None:
+    """A child process waits neither for look-ups of its parent nor for threads that it lacks."""
+    assert answer("-c", _FORK) == 7
 
 
 def test_inside_eager(client: Client, gathered: _Gathered) -> None:
