@@ -22,10 +22,12 @@ from lazyentity.entity import LazyEntity
 from lazyentity.operations import raw
 from lazyentity.patches.datastore.wrapping import wrap
 from lazyentity.snapshot import files
-from lazyentity.snapshot.contents import Decompressor, Row, key_of, split, stored_key
+from lazyentity.snapshot.contents import key_of, split, stored_key
 from lazyentity.snapshot.errors import CorruptEntity, SnapshotError
 from lazyentity.snapshot.files import Reader, Readers, Refreshed
 from lazyentity.snapshot.refreshing import refresh
+
+_Row = tuple[bytes, int, bytes]
 
 _ROWS: Final = (
     "SELECT entities.key, contents.dictionary, contents.data "
@@ -183,20 +185,19 @@ class Snapshot:
         except sqlite3.DatabaseError as error:
             # The page of this row can be damaged, and those of others sound.
             raise CorruptEntity(key, str(error)) from error
-        return None if row is None else reader.decompressor.entity(row)
+        return None if row is None else _entity(reader, row)
 
     def __iter__(self) -> Iterator[LazyEntity]:
         """Iterate the entities of one state, in the order of their stored keys.
 
         A damaged entity raises CorruptEntity in its place; the iterator can be continued.
         """
-        return itertools.starmap(Decompressor.entity, self._rows())
+        return itertools.starmap(_entity, self._rows())
 
-    def _rows(self) -> Iterator[tuple[Decompressor, Row]]:
+    def _rows(self) -> Iterator[tuple[Reader, _Row]]:
         with self._readers.transaction() as reader:
-            decompressor = reader.decompressor
             for row in reader.connection.execute(_ROWS):
-                yield decompressor, row
+                yield reader, row
 
     def keys(self) -> Iterator[Key]:
         """Iterate the keys of one state, in the order of the entities.
@@ -279,6 +280,19 @@ def _lazily() -> Iterator[None]:
         EAGER.reset(token)
 
 
+def _entity(reader: Reader, row: _Row) -> LazyEntity:
+    """Return the entity of a row.
+
+    Raises:
+        CorruptEntity: its bytes are damaged.
+    """
+    key, dictionary, data = row
+    try:
+        return LazyEntity.from_bytes(key + reader.decompressor.content(dictionary, data))
+    except (ValueError, DecodeError) as error:
+        raise CorruptEntity(key_of(key), str(error)) from error
+
+
 def _verify(reader: Reader, stored: bytes) -> None:
     """Read an entity and compare it with its hash.
 
@@ -289,7 +303,7 @@ def _verify(reader: Reader, stored: bytes) -> None:
         *row, digest = reader.connection.execute(_HASHED_ROW, (stored,)).fetchone()
     except sqlite3.DatabaseError as error:
         raise CorruptEntity(key_of(stored), str(error)) from error
-    entity = reader.decompressor.entity(tuple(row))
+    entity = _entity(reader, tuple(row))
     try:
         computed = split(raw(entity)).hash
     except (ValueError, DecodeError) as error:
