@@ -62,7 +62,7 @@ OF_THE_EXTRAS = (
 ON_SOME_PYTHONS = {PURE_PYTHON: ("--after-pure",), OLDEST: OF_THE_EXTRAS}
 QUICK_BENCHMARK = (
     "--benchmark-max-time=0.01",
-    "--benchmark-min-rounds=1",
+    "--benchmark-min-rounds=2",
     "--benchmark-warmup=off",
 )
 

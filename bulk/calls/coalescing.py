@@ -71,6 +71,9 @@ class Coalesced:
         # Gets inside eager() are apart: the mode is that of the look-up.
         self._gathering: dict[bool, _Batch] = {}
 
+    def __copy__(self) -> Coalesced:
+        return Coalesced(self._client)
+
     def __getattr__(self, name: str) -> Any:
         if name == "_client" or name.startswith("__"):
             # Of a copy that is being made: it has no client yet, and clients refuse to be copied.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
-from collections.abc import Callable
 
 _INTERRUPTED = 130
 """The exit status of a shell for a command that Ctrl-C ended."""
@@ -15,13 +15,7 @@ def module() -> None:
     Raises:
         SystemExit: always, with the exit status.
     """
-
-    def main() -> int:
-        from lazyentity.cli.dispatch import main
-
-        return main()
-
-    _exit(main, "python -m lazyentity")
+    _exit("python -m lazyentity", "dispatch", "main")
 
 
 def bench() -> None:
@@ -30,13 +24,7 @@ def bench() -> None:
     Raises:
         SystemExit: always, with the exit status.
     """
-
-    def main() -> int:
-        from lazyentity.cli.dispatch import main
-
-        return main(["bench", *sys.argv[1:]])
-
-    _exit(main, "python -m lazyentity bench")
+    _exit("python -m lazyentity bench", "dispatch", "main", ["bench", *sys.argv[1:]])
 
 
 def script() -> None:
@@ -45,18 +33,13 @@ def script() -> None:
     Raises:
         SystemExit: always, with the exit status.
     """
-
-    def main() -> int:
-        from lazyentity.cli.run import script
-
-        return script()
-
-    _exit(main, "lazyentity-run")
+    _exit("lazyentity-run", "run", "script")
 
 
-def _exit(main: Callable[[], int], program: str) -> None:
+def _exit(program: str, of: str, function: str, *arguments: list[str]) -> None:
+    """Import a module of this package, and exit with the status that its function returns."""
     try:
-        status = main()
+        status = getattr(importlib.import_module(f"{__package__}.{of}"), function)(*arguments)
     except KeyboardInterrupt:
         # The commands handle it themselves; this one came before or after them.
         if sys.stderr is not None:

@@ -21,8 +21,8 @@ SEAMS = (
 _held_by_object = held_by.registry[object]
 
 
-# pandas passes them for each column of strings. Searching the attributes of their classes takes as
-# long as making the column.
+# pandas passes them for each column of strings, and searching the attributes of their classes takes
+# time.
 @held_by.register(lib.DataType)
 @held_by.register(lib.Array)
 @held_by.register(lib.ChunkedArray)

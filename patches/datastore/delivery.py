@@ -61,9 +61,6 @@ def convert_eagerly(entity_message: Any, original: Callable[[Any], Any]) -> Any:
 
 
 def _to_entity(message: Any) -> Any:
-    if type(message) in HANDLES:
-        # Without a further call, for all but a few.
-        return message.to_entity()
     return convert(message, helpers.entity_from_protobuf)
 
 

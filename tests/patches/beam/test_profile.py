@@ -11,7 +11,7 @@ from tests.profiling.receiving import FIVE, Response
 
 
 def test_elements() -> None:
-    """What is read of elements counts for the read of the entities, which can have no options."""
+    """Reads of elements count for the site of their entities, which can have no options."""
     lazyentity.patch("beam")
     with lazyentity.profile() as profile:
         entities = Response(lazyentity.backend, [FIVE] * 3).entities()
