@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.support import subprocesses
 
 pytestmark = pytest.mark.any_backend
 
@@ -51,13 +51,7 @@ def test_interrupted_import(
     arguments: list[str], named: str, modules: list[str], which: int, tmp_path: Path
 ) -> None:
     (tmp_path / "sitecustomize.py").write_text(_SITECUSTOMIZE.format(name=modules[which]))
-    ended = subprocess.run(  # our own module
-        [sys.executable, *arguments],
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    ended = subprocesses.run(*arguments, warnings="ignore", PYTHONPATH=str(tmp_path))
     assert ended.stderr.splitlines()[-1].startswith(named)
     assert ended.stderr.endswith(": interrupted\n")
     assert ended.stderr.count("\n") == 1
