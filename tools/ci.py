@@ -2,9 +2,9 @@
 
 The environment of the README's two commands is made first, as these make it, with pip. Then the two
 commands are run. Beside the environment and the benchmark, of which the outputs count here and not
-the figures, the other environments are made with uv. Beside the tests, which leave a core free at
-times, the emulator is built and Flink fetched at a lower priority. The rest follows, one step more
-at a time than there are cores, each with its tests in one process.
+the figures, the other environments are made with uv. Steps without tests, or with few, run beside
+the benchmark and the tests, which leave a core free at times, at a lower priority. The rest
+follows, one step more at a time than there are cores, each with its tests in one process.
 
 Every test of the library runs on each Python, with the newest requirements and with the lowest
 ones, and with each backend. Python, requirements and backend are not combined in all ways:
@@ -34,6 +34,9 @@ UV = "build/uv/bin/uv"
 OTHER_ENVIRONMENTS = "environments of other Pythons"
 LOWEST_ENVIRONMENTS = "environments with the lowest requirements"
 APART_ENVIRONMENTS = "environments of clients apart"
+DISTRIBUTION = "the distribution"
+DOCUMENTATION = "the documentation"
+LOWEST_ADAPTERS = "the adapters on the lowest of it"
 ALL_CORES = 1_000
 PURE = {"LAZYENTITY_BACKEND": "pure"}
 
@@ -175,6 +178,15 @@ def first_steps(pythons: Mapping[str, str]) -> list[Step]:
         Step("make bench", make("bench"), needs=("the environment",)),
         Step("the emulator is built", make("emulator"), needs=("make bench",), cores=0),
         Step("Flink is installed", make("flink"), needs=("make bench",), cores=0),
+        *(
+            # Environments that are being made write to the checkout, as these do.
+            Step(name, make(target, UV=UV), needs=(LOWEST_ENVIRONMENTS,), cores=0)
+            for name, target in (
+                (DISTRIBUTION, "dist"),
+                (DOCUMENTATION, "docs"),
+                (LOWEST_ADAPTERS, "test-adapters-lowest"),
+            )
+        ),
         Step(
             APART_ENVIRONMENTS,
             shell(*apart_environments(pythons)),
@@ -208,7 +220,7 @@ def other_steps(pythons: Mapping[str, str]) -> list[Step]:
         Step(
             "the packaging tests",
             pytest("-m", "slow", "tests/packaging"),
-            needs=(*tested, APART_ENVIRONMENTS),
+            needs=(*tested, APART_ENVIRONMENTS, DISTRIBUTION, DOCUMENTATION, LOWEST_ADAPTERS),
         ),
         Step(
             f"the pure backend, on Python {found(PURE_PYTHON, pythons)}",
@@ -242,8 +254,6 @@ def other_steps(pythons: Mapping[str, str]) -> list[Step]:
             Step(f"make {target}", make(target, UV=UV, SECONDS="60"), needs=packed)
             for target in ("fuzz", "fuzz-operations", "fuzz-responses", "fuzz-calls")
         ),
-        Step("the distribution", make("dist", UV=UV), needs=packed),
-        Step("the documentation", make("docs", UV=UV), needs=packed),
         *(
             Step(
                 f"{extra} on the lowest of it",
@@ -258,7 +268,6 @@ def other_steps(pythons: Mapping[str, str]) -> list[Step]:
         ),
         *(step for name in apart() for step in own_environment_steps(name, pythons)),
         Step("the cases under pytest-benchmark", pytest("bench", *QUICK_BENCHMARK), needs=tested),
-        Step("the adapters on the lowest of it", make("test-adapters-lowest", UV=UV), needs=packed),
         Step("the cache servers", make("test-caches"), needs=tested),
         Step(
             "a pipeline on Flink",

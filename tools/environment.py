@@ -71,6 +71,9 @@ class Installer:
     def __init__(self, environment: Path, uv: str | None) -> None:
         self._python = str(environment / "bin" / "python")
         pip = [self._python, "-m", "pip", "--disable-pip-version-check", "install"]
+        if not sys.dont_write_bytecode:
+            # The first import compiles and keeps a module, of which few are ever imported.
+            pip.append("--no-compile")
         self._install = [uv, "pip", "install", "--python", self._python] if uv else pip
         self._uv = uv
 
