@@ -11,9 +11,12 @@ from tests.support import subprocesses
 
 pytestmark = pytest.mark.any_backend
 
-# Interpreters import it before they run a module. It sends the signal of Ctrl-C in an import.
+# Interpreters import it before they run a module. It sends the signal of Ctrl-C in an import, which
+# shells let the processes ignore that they start in the background.
 _SITECUSTOMIZE = """
 import os, signal, sys
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 class Interrupting:
     def find_spec(self, name, path=None, target=None):
