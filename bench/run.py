@@ -102,7 +102,7 @@ QUICK = Plan(
     put_counts=(100,),
     writes=Budget(seconds=0.5, min_rounds=3, max_rounds=50, sample_seconds=0.002),
     end_to_end_reads=_READS_OF_GOALS,
-    end_to_end=Budget(seconds=2, min_rounds=5, max_rounds=60, sample_seconds=0.02),
+    end_to_end=Budget(seconds=2, min_rounds=9, max_rounds=60, sample_seconds=0.02),
     end_to_end_models=Budget(seconds=0.5, min_rounds=3, max_rounds=60, sample_seconds=0.02),
     access=Budget(seconds=1, min_rounds=9, max_rounds=50, sample_seconds=0),
     adapted=Budget(seconds=2, min_rounds=9, max_rounds=100, sample_seconds=0.02),

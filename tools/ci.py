@@ -179,7 +179,7 @@ def first_steps(pythons: Mapping[str, str]) -> list[Step]:
         Step("the emulator is built", make("emulator"), needs=("make bench",), cores=0),
         Step("Flink is installed", make("flink"), needs=("make bench",), cores=0),
         *(
-            # Environments that are being made write to the checkout, as these do.
+            # By then the native backend is compiled for every Python, which writes to the checkout.
             Step(name, make(target, UV=UV), needs=(LOWEST_ENVIRONMENTS,), cores=0)
             for name, target in (
                 (DISTRIBUTION, "dist"),

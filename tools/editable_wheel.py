@@ -26,7 +26,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--uv", type=Path, help="an executable of uv, to use in place of pip")
     arguments = parser.parse_args()
-    # Compiling takes a fifth less time without what debuggers need.
+    # Compiling takes less time without what debuggers need.
     os.environ.setdefault("CFLAGS", "-g0")
     for old in arguments.folder.glob("*.whl"):
         old.unlink()

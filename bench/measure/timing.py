@@ -18,6 +18,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
+_FAR_LONGER = 10
+
 Task = Callable[[], Any]
 
 Clock = Callable[[], float]
@@ -77,14 +79,12 @@ class Timed:
     def calls_for(self, seconds: float) -> int:
         """The number of calls that last ``seconds``; the trial calls also warm the task up.
 
-        Calls that last so long themselves are tried once: one of them is a sample.
+        A call that lasts :data:`_FAR_LONGER` times as long is tried once: noise does not do that.
         """
-        fastest = math.inf
-        for _ in range(3):
-            fastest = min(fastest, self.sample(1))
-            if fastest >= seconds:
-                return 1
-        return math.ceil(seconds / fastest)
+        first = self.sample(1)
+        if first >= _FAR_LONGER * seconds:
+            return 1
+        return max(1, math.ceil(seconds / min(first, self.sample(1), self.sample(1))))
 
 
 _NO_CONTEXTS: Mapping[str, Context] = {}
