@@ -98,11 +98,11 @@ emulator: ## install the Rust Datastore emulator, once, outside the checkout
 
 test-emulator: venv emulator ## the integration tests against that emulator
 	LAZYENTITY_TEST_EMULATOR=$(EMULATOR_ROOT)/bin/datastore-emulator \
-		$(BIN)/python -m pytest -m emulator $(PYTEST_ARGS)
+		$(BIN)/python -m pytest tests/integration tests/patches/ndb -m emulator $(PYTEST_ARGS)
 
 test-caches: venv ## the tests with real cache servers, Redis and memcached
 	tools/install-caches
-	$(BIN)/python -m pytest -m 'redis or memcache' $(PYTEST_ARGS)
+	$(BIN)/python -m pytest tests/patches/ndb -m 'redis or memcache' $(PYTEST_ARGS)
 
 test-names: venv ## the tests with every private name of the clients that is used changed, one at a time
 	$(BIN)/python -m pytest tests/versions -m slow $(PYTEST_ARGS)

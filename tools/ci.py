@@ -13,6 +13,9 @@ ones, and with each backend. Python, requirements and backend are not combined i
 - On the oldest Python requirements are the lowest. There the newest ones serve the tests of what
   the lowest ones leave out: the libraries that have adapters or need none.
 - On :data:`PURE_PYTHON` the backend is the pure one, but for the tests of native implementations.
+- Tests of each backend in turn take the native one on each Python, which was compiled for it, and
+  the pure one on the current and the oldest.
+- The own tests of clients do not run on the newest Python.
 """
 
 from __future__ import annotations
@@ -62,12 +65,27 @@ OF_THE_EXTRAS = (
     *map(str, sorted(Path("tests/patches").glob("test_*.py"))),
     "tests/patches/datastore/test_eager_mode.py",
 )
-ON_SOME_PYTHONS = {PURE_PYTHON: ("--after-pure",), OLDEST: OF_THE_EXTRAS}
+NATIVE_IN_TURN = ("--in-turn", "native")
+ON_SOME_PYTHONS = {
+    NEWEST: NATIVE_IN_TURN,
+    PURE_PYTHON: ("--after-pure", *NATIVE_IN_TURN),
+    OLDEST: OF_THE_EXTRAS,
+}
+# Those that are marked so at their functions, or at one case of them.
+SLOW = tuple(
+    sorted(
+        str(path)
+        for path in Path("tests").rglob("test_*.py")
+        if "mark.slow" in path.read_text("utf-8") and "packaging" not in path.parts
+    )
+)
 QUICK_BENCHMARK = (
     "--benchmark-max-time=0.01",
     "--benchmark-min-rounds=2",
     "--benchmark-warmup=off",
 )
+# `make bench` takes these, and their code is that of the smaller ones.
+NOT_THE_LARGEST = ("-k", "not -500-")
 
 
 def interpreter(version: str) -> str | None:
@@ -187,6 +205,14 @@ def first_steps(pythons: Mapping[str, str]) -> list[Step]:
                 (LOWEST_ADAPTERS, "test-adapters-lowest"),
             )
         ),
+        *(
+            # One after the other: their cases are counted by time.
+            Step(f"make {target}", make(target, UV=UV, SECONDS="60"), needs=(before,), cores=0)
+            for before, target in (
+                (DOCUMENTATION, "fuzz-responses"),
+                ("make fuzz-responses", "fuzz-calls"),
+            )
+        ),
         Step(
             APART_ENVIRONMENTS,
             shell(*apart_environments(pythons)),
@@ -220,12 +246,17 @@ def other_steps(pythons: Mapping[str, str]) -> list[Step]:
         Step(
             "the packaging tests",
             pytest("-m", "slow", "tests/packaging"),
-            needs=(*tested, APART_ENVIRONMENTS, DISTRIBUTION, DOCUMENTATION, LOWEST_ADAPTERS),
+            needs=(
+                *tested,
+                *(APART_ENVIRONMENTS, DISTRIBUTION, DOCUMENTATION, LOWEST_ADAPTERS),
+                "make fuzz-calls",
+            ),
         ),
         Step(
             f"the pure backend, on Python {found(PURE_PYTHON, pythons)}",
             pytest(
                 "--after-native",
+                *("--in-turn", "none"),
                 *ON_OTHER_REQUIREMENTS,
                 environment=environment(PURE_PYTHON, pythons),
             ),
@@ -249,10 +280,10 @@ def other_steps(pythons: Mapping[str, str]) -> list[Step]:
             pytest(*ON_OTHER_REQUIREMENTS, environment=".venv-lowest"),
             needs=tested,
         ),
-        Step("the slow tests", pytest("-m", "slow", "--ignore=tests/packaging"), needs=tested),
+        Step("the slow tests", pytest("-m", "slow", *SLOW), needs=tested),
         *(
             Step(f"make {target}", make(target, UV=UV, SECONDS="60"), needs=packed)
-            for target in ("fuzz", "fuzz-operations", "fuzz-responses", "fuzz-calls")
+            for target in ("fuzz", "fuzz-operations")
         ),
         *(
             Step(
@@ -267,7 +298,11 @@ def other_steps(pythons: Mapping[str, str]) -> list[Step]:
             for extra in extras()
         ),
         *(step for name in apart() for step in own_environment_steps(name, pythons)),
-        Step("the cases under pytest-benchmark", pytest("bench", *QUICK_BENCHMARK), needs=tested),
+        Step(
+            "the cases under pytest-benchmark",
+            pytest("bench", *QUICK_BENCHMARK, *NOT_THE_LARGEST),
+            needs=tested,
+        ),
         Step("the cache servers", make("test-caches"), needs=tested),
         Step(
             "a pipeline on Flink",
@@ -315,7 +350,12 @@ def own_environment_steps(client: str, pythons: Mapping[str, str]) -> list[Step]
         *(
             Step(
                 f"{name}, on Python {version}",
-                pytest(tests, environment=environment(version, pythons, client)),
+                pytest(
+                    tests,
+                    f"--ignore={tests}/test_own_tests.py",
+                    *NATIVE_IN_TURN,
+                    environment=environment(version, pythons, client),
+                ),
                 needs=(name, APART_ENVIRONMENTS),
             )
             for version in pythons

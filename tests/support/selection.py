@@ -1,11 +1,13 @@
-"""The tests that need one pass only, on the native backend or on the pure one.
+"""Which of the tests a pass runs that other passes have run or will run.
 
-Which backend lazyentity chose for its process does not matter to them. A pass on the pure backend
-leaves them out after one on the native backend, and one on the native backend runs them alone after
-one on the pure backend:
+A test can take the implementations of both backends in turn, use the backend that lazyentity chose
+for its process, or do the same with either:
 
-- A native implementation, where a test is of each in turn, is what the native backend uses. With
-  the modules of the pure backend around it, it is nothing that an application can have.
+- A test of each backend in turn is several tests, and ``--in-turn`` says which of them run.
+- A test of the backend chosen depends on the pass. After a pass on the native backend,
+  ``--after-native`` runs these on the pure one, and no tests of a native implementation: with the
+  modules of the pure backend around it, it is nothing that an application can have. After such a
+  pass, ``--after-pure`` runs what it leaves out.
 - Tests that are marked ``any_backend`` name the backend that they test, or test none.
 """
 
@@ -18,9 +20,10 @@ import pytest
 import lazyentity
 
 AFTER_NATIVE, AFTER_PURE = "--after-native", "--after-pure"
+IN_TURN = "--in-turn"
 
-# Fixtures that give the implementation of each backend in turn, and have its name for a parameter.
-_OF_EACH_BACKEND = ("lazy_type", "make", "encoder")
+# Parameters whose value is the name of each backend in turn.
+_OF_EACH_BACKEND = ("lazy_type", "make", "encoder", "backend")
 
 _left_out = pytest.StashKey[Counter[str]]()
 
@@ -36,6 +39,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help=f"run on the native backend what {AFTER_NATIVE} leaves out",
     )
+    parser.addoption(
+        IN_TURN,
+        choices=("all", "native", "pure", "none"),
+        default="all",
+        help="run of tests of each backend in turn those of this one (default: all)",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -50,13 +59,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect what a pass on the other backend has covered."""
-    if config.getoption(AFTER_NATIVE):
-        reasons = {item: reason for item in items if (reason := _either(item)) is not None}
-    elif config.getoption(AFTER_PURE):
-        chosen = "that depend on the backend chosen"
-        reasons = {item: chosen for item in items if _either(item) is None}
-    else:
+    """Deselect what another pass covers."""
+    reasons = {item: reason for item in items if (reason := _reason(item, config)) is not None}
+    if not reasons:
         return
     config.stash[_left_out] = Counter(reasons.values())
     config.hook.pytest_deselected(items=list(reasons))
@@ -66,18 +71,37 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
     """Say how many tests were left out, and why."""
     left_out = config.stash.get(_left_out, Counter())
-    return [
-        f"left out after the other pass: {count} {reason}" for reason, count in left_out.items()
-    ]
+    return [f"left out for another pass: {count} {reason}" for reason, count in left_out.items()]
 
 
-def _either(item: pytest.Item) -> str | None:
+def _reason(item: pytest.Item, config: pytest.Config) -> str | None:
+    """Return why a test is left out; None if it is not."""
+    in_turn = _in_turn(item)
+    chosen = config.getoption(IN_TURN)
+    if in_turn is not None and chosen not in ("all", in_turn):
+        return f"of the {in_turn} implementation, of each in turn"
+    either = _either(item, in_turn)
+    if config.getoption(AFTER_NATIVE) and either is not None:
+        return either
+    if config.getoption(AFTER_PURE) and either is None:
+        return "that depend on the backend chosen"
+    return None
+
+
+def _in_turn(item: pytest.Item) -> str | None:
+    """Return the backend of a test of each in turn; None if it is none."""
+    callspec = getattr(item, "callspec", None)
+    parameters = {} if callspec is None else callspec.params
+    for name in _OF_EACH_BACKEND:
+        if parameters.get(name) in ("native", "pure"):
+            return str(parameters[name])
+    return None
+
+
+def _either(item: pytest.Item, in_turn: str | None) -> str | None:
     """Return why a test does the same with either backend chosen; None if it does not."""
     if item.get_closest_marker("any_backend"):
         return "that do the same with any backend chosen"
-    callspec = getattr(item, "callspec", None)
-    if callspec is not None and any(
-        callspec.params.get(fixture) == "native" for fixture in _OF_EACH_BACKEND
-    ):
+    if in_turn == "native":
         return "of a native implementation, which the native backend uses"
     return None
