@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sysconfig
 from pathlib import Path
 
 from build import BuildBackendException, ProjectBuilder
@@ -14,6 +15,9 @@ from build.env import DefaultIsolatedEnv
 from pyproject_hooks import quiet_subprocess_runner
 
 CHECKOUT = Path(__file__).resolve().parent.parent
+# Compiling takes less time without what debuggers need. setuptools 84 takes these flags in place of
+# Python's own, by which it is told to optimise; earlier versions add them to these.
+FLAGS = f"{sysconfig.get_config_var('CFLAGS') or ''} -g0"
 
 
 def main() -> None:
@@ -26,8 +30,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--uv", type=Path, help="an executable of uv, to use in place of pip")
     arguments = parser.parse_args()
-    # Compiling takes less time without what debuggers need.
-    os.environ.setdefault("CFLAGS", "-g0")
+    os.environ.setdefault("CFLAGS", FLAGS)
     for old in arguments.folder.glob("*.whl"):
         old.unlink()
     if arguments.uv:

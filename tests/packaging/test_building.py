@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.packaging.environments import Environment
+from tools.editable_wheel import FLAGS
 
 pytestmark = pytest.mark.slow
 
@@ -16,6 +17,18 @@ ROOT = Path(__file__).parents[2]
 PLATFORM = sysconfig.get_platform().replace("-", "_")
 GOOD = "def answer():\n    return 42\n"
 BAD = 'cdef extern from *:\n    """\n    #error "not for this compiler"\n    """\n'
+OPTIMISED = '''
+cdef extern from *:
+    """
+    #ifdef __OPTIMIZE__
+    #define IS_OPTIMISED 1
+    #else
+    #define IS_OPTIMISED 0
+    #endif
+    """
+    bint IS_OPTIMISED
+is_optimised = IS_OPTIMISED
+'''
 SETUP = f"""
 import sys
 sys.path.insert(0, {str(ROOT)!r})
@@ -57,6 +70,17 @@ def test_a_native_wheel(environment: Environment, tmp_path: Path) -> None:
     assert wheel.name.endswith(f"-{PLATFORM}.whl")
     assert compiled(wheel) == ["one", "other"]
     assert "without its native backend" not in printed
+
+
+@pytest.mark.parametrize("variables", [{}, {"CFLAGS": FLAGS}], ids=["wheel", "editable wheel"])
+def test_optimisation(environment: Environment, tmp_path: Path, variables: dict[str, str]) -> None:
+    """The flags of Python itself apply, also where ours are added."""
+    assert "-O" in sysconfig.get_config_var("CFLAGS")
+    project = toy(tmp_path, one=OPTIMISED)
+    wheel, _ = environment.build(project, tmp_path / "wheels", **variables)
+    environment.install(wheel)
+    ran = environment.execute("import one; print(one.is_optimised)")
+    assert ran.stdout == "True\n", ran.stderr
 
 
 def test_one_module_that_does_not_compile(environment: Environment, tmp_path: Path) -> None:
