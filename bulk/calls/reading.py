@@ -16,7 +16,7 @@ from google.cloud.datastore.key import Key
 from lazyentity._types import describe_type, require_keys
 from lazyentity.bulk.errors import BulkError
 from lazyentity.bulk.limits import CONCURRENCY, MAX_KEYS
-from lazyentity.bulk.rpcs import Rpcs, is_partial, serialised_complete_key, serialised_key
+from lazyentity.bulk.rpcs import Rpcs, complete_key_bytes, is_partial, serialised_key
 from lazyentity.bulk.transactions import refuse_in_transaction
 from lazyentity.bulk.windows import Window
 from lazyentity.patches.datastore.wrapping import conversion_of, reading
@@ -112,15 +112,16 @@ class _Lookups:
         self._eventual = eventual
         self._convert: Callable[[Any], Entity] = conversion_of(client)
 
-    def serialised(self, key: Key) -> bytes:
-        """Return a key in its serialised form.
+    def serialised(self, keys: Iterable[Key]) -> list[bytes]:
+        """Return the serialised form of each key.
 
         Raises:
             TypeError, ValueError: as :func:`get_many`.
         """
-        serialised = serialised_complete_key(key, self._project)
-        if serialised is not None:
-            return serialised
+        project, other = self._project, self._serialised
+        return [complete_key_bytes(key, project) or other(key) for key in keys]
+
+    def _serialised(self, key: Key) -> bytes:
         if not isinstance(key, Key):
             raise TypeError(f"get_many() takes keys, not {describe_type(key)}")
         if key.project != self._project:
@@ -150,7 +151,7 @@ class _Lookups:
 
 
 def _all(lookups: _Lookups, keys: Collection[Key], concurrency: int) -> list[Entity | None]:
-    order = [lookups.serialised(key) for key in keys]
+    order = lookups.serialised(keys)
     unique = iter(dict.fromkeys(order))
     chunks = list(iter(lambda: list(itertools.islice(unique, MAX_KEYS)), []))
     # A thread for a single look-up would only cost time.
@@ -219,7 +220,7 @@ class _Stream:
             try:
                 while len(chunk.order) < MAX_KEYS:
                     key = next(self._keys)
-                    serialised = self._lookups.serialised(key)
+                    [serialised] = self._lookups.serialised([key])
                     chunk.asked.setdefault(serialised, key)
                     chunk.order.append(serialised)
             except Exception as end:  # noqa: BLE001  # raised once the keys before it are answered

@@ -17,9 +17,10 @@ from google.cloud.datastore.key import Key
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.cloud.datastore_v1.types import entity as entity_pb2
 
+from lazyentity._backend import complete_key_bytes as direct_complete_key_bytes
 from lazyentity._backend import key_bytes as direct_key_bytes
 from lazyentity._backend import key_message as direct_key_message
-from lazyentity.codec import messages
+from lazyentity.codec import messages, shadow
 from lazyentity.codec.keys import DIRECT
 from lazyentity.patches.api.entities import HANDLES
 from lazyentity.patches.api.protoplus import wrapped
@@ -68,31 +69,14 @@ def serialised_key(key: Key) -> bytes:
     return bytes(_to_protobuf(key)._pb.SerializeToString()) if serialised is None else serialised
 
 
-def serialised_complete_key(key: Any, project: str) -> bytes | None:
-    """As :func:`serialised_key`, in less time; None for a key that needs a closer look.
-
-    Returns None for a partial key, and for one of another class or project.
-    """
-    if type(key) is not Key or not DIRECT or key._project != project:
-        return None
-    last = key._path[-1]
-    if last.get("id") is None and last.get("name") is None:
-        return None
-    return direct_key_bytes(key)
+def _none(_key: object, _project: str) -> None:
+    """Leave each key to :func:`serialised_key`."""
 
 
-_KEYS_TAG = bytes((_LookupRequest.DESCRIPTOR.fields_by_name["keys"].number << 3 | 2,))
-
-
-@functools.lru_cache(maxsize=1024)
-def _keys_header(size: int) -> bytes:
-    """Return the tag and length before a key of that many bytes in a look-up."""
-    encoded = bytearray(_KEYS_TAG)
-    while size > 0x7F:
-        encoded.append(size & 0x7F | 0x80)
-        size >>= 7
-    encoded.append(size)
-    return bytes(encoded)
+complete_key_bytes: Final[Callable[[object, str], bytes | None]] = (
+    direct_complete_key_bytes if DIRECT else _none
+)
+"""As :func:`serialised_key`, in less time; None for what may not be a complete key of a project."""
 
 
 def _key_bytes(message: Any) -> bytes:
@@ -154,9 +138,7 @@ class Rpcs:
         while pending:
             request = self._request(_LookupRequest)
             # Parsed all at once: adding them one by one takes longer.
-            request.MergeFromString(
-                b"".join([_keys_header(len(serialised)) + serialised for serialised in pending])
-            )
+            request.MergeFromString(shadow.LookupKeys(keys=pending).SerializeToString())
             if eventual:
                 request.read_options.read_consistency = _EVENTUAL
             message = wrapped(datastore_pb2.LookupRequest, request)

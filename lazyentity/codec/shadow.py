@@ -20,6 +20,8 @@ Messages of the shadow:
 ``EntityNames``
     An entity whose entries are declared as *one* message, with ``repeated bytes`` for their names.
     Protobuf merges the occurrences, and so collects all the names in one list.
+``LookupKeys``
+    The keys of a ``LookupRequest``, each in bytes.
 """
 
 from __future__ import annotations
@@ -59,9 +61,10 @@ def _copy_with_dependencies(
     pool.Add(proto)
 
 
-def _split_entity_file(package: str) -> descriptor_pb2.FileDescriptorProto:
-    """Describe the split entities with the field numbers of the live ``Entity``."""
+def _own_file(package: str) -> descriptor_pb2.FileDescriptorProto:
+    """Describe the messages that upstream lacks, with the field numbers of the live ones."""
     fields = entity_pb2.Entity.pb().DESCRIPTOR.fields_by_name
+    lookup = datastore_pb2.LookupRequest.pb().DESCRIPTOR.fields_by_name
     entry = fields["properties"].message_type.fields_by_name
     # In proto2 a field that is set to its default is on the wire, as it is in the entries of a map.
     file = descriptor_pb2.FileDescriptorProto(
@@ -92,6 +95,9 @@ def _split_entity_file(package: str) -> descriptor_pb2.FileDescriptorProto:
     key = file.message_type.add(name="EntityKey")
     add_bytes(key, fields["key"], repeated)
 
+    keys = file.message_type.add(name="LookupKeys")
+    add_bytes(keys, lookup["keys"], repeated)
+
     entries = file.message_type.add(name="EntityEntries")
     add_bytes(entries, fields["key"], repeated)
     split_entry = add_entries(entries, repeated)
@@ -111,7 +117,7 @@ def _derive() -> dict[str, Any]:
     entity_field = query_pb2.EntityResult.pb().DESCRIPTOR.fields_by_name["entity"]
     _copy_with_dependencies(pool, lookup.file, entity_field, set())
     package = "lazyentity.shadow"
-    pool.Add(_split_entity_file(package))
+    pool.Add(_own_file(package))
     full_names = {
         "EntityResult": entity_field.containing_type.full_name,
         "LookupResponse": lookup.full_name,
@@ -120,6 +126,7 @@ def _derive() -> dict[str, Any]:
         "EntityEntries": f"{package}.EntityEntries",
         "EntityKey": f"{package}.EntityKey",
         "EntityNames": f"{package}.EntityNames",
+        "LookupKeys": f"{package}.LookupKeys",
     }
     return {
         name: message_factory.GetMessageClass(pool.FindMessageTypeByName(full_name))
@@ -136,3 +143,4 @@ EntityParts = _MESSAGES["EntityParts"]
 EntityEntries = _MESSAGES["EntityEntries"]
 EntityKey = _MESSAGES["EntityKey"]
 EntityNames = _MESSAGES["EntityNames"]
+LookupKeys = _MESSAGES["LookupKeys"]

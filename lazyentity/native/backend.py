@@ -8,7 +8,7 @@ from lazyentity.native.eager import stock_from_raw
 from lazyentity.native.encoder import write_entity
 from lazyentity.native.entityproto import PropertyIndex
 from lazyentity.native.jsontypes import is_json
-from lazyentity.native.keys import key_bytes, key_message
+from lazyentity.native.keys import complete_key_bytes, key_bytes, key_message
 from lazyentity.native.mapping import LazyMapping
 from lazyentity.native.profiling import count_arrival
 from lazyentity.native.responses import (
@@ -30,6 +30,7 @@ __all__ = [
     "Retyped",
     "Walk",
     "append_columns",
+    "complete_key_bytes",
     "count_arrival",
     "is_json",
     "key_bytes",

@@ -20,11 +20,14 @@ from lazyentity.native.tags cimport (
     PATH_NAME,
 )
 
+from google.cloud.datastore.key import Key as _Key
+
 from lazyentity.codec import messages
 
 cdef extern from "Python.h":
     const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
 
+cdef object Key = _Key
 cdef object parse_key = messages.Key.FromString
 
 cdef enum:
@@ -36,6 +39,7 @@ cdef enum:
 cdef struct Writer:
     uint8_t* at
     uint8_t* end
+    bint is_complete  # whether the last element of the path has an id or a name
 
 
 cdef inline uint8_t* begin(Writer* writer, uint8_t tag) noexcept nogil:
@@ -96,15 +100,18 @@ cdef bint put_element(Writer* writer, dict element) except -1:
     cdef uint8_t* start = begin(writer, KEY_PATH)
     if start == NULL:
         return 0
+    writer.is_complete = 0
     for name, value in element.items():
         if name == "kind":
             if not put_text(writer, PATH_KIND, value):
                 return 0
-        elif name == "id":
+            continue
+        if name == "id":
             if not put_id(writer, value):
                 return 0
         elif name != "name" or not put_text(writer, PATH_NAME, value):
             return 0
+        writer.is_complete = 1
     finish(writer, start)
     return 1
 
@@ -126,14 +133,20 @@ cdef bint put_key(Writer* writer, dict fields) except -1:
     return 1
 
 
-cdef bytes serialised(key):
-    # None, if the client has to make the message.
+cdef bytes serialised(key, project=None):
+    # None, if the client has to make the message; given a project, for a partial key and for one of
+    # another project, too.
     cdef uint8_t buffer[CAPACITY]
     cdef Writer writer
+    cdef dict fields
+    writer.is_complete = 0
     writer.at = buffer
     writer.end = buffer + CAPACITY
     try:
-        if not put_key(&writer, key.__dict__):
+        fields = <dict?>key.__dict__
+        if not put_key(&writer, fields):
+            return None
+        if project is not None and not (writer.is_complete and fields["_project"] == project):
             return None
     except (KeyError, OverflowError, TypeError, UnicodeEncodeError):
         # Not a key as its constructor makes it, or one without a message.
@@ -144,6 +157,11 @@ cdef bytes serialised(key):
 def key_bytes(key):
     """As :func:`lazyentity.pure.keys.key_bytes`."""
     return serialised(key)
+
+
+def complete_key_bytes(key, project not None):
+    """As :func:`lazyentity.pure.keys.complete_key_bytes`."""
+    return serialised(key, project) if type(key) is Key else None
 
 
 def key_message(key):

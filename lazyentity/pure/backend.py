@@ -8,7 +8,7 @@ from lazyentity.pure.eager import stock_from_raw
 from lazyentity.pure.encoder import write_entity
 from lazyentity.pure.entityproto import PropertyIndex
 from lazyentity.pure.jsontypes import is_json
-from lazyentity.pure.keys import key_bytes, key_message
+from lazyentity.pure.keys import complete_key_bytes, key_bytes, key_message
 from lazyentity.pure.mapping import LazyMapping
 from lazyentity.pure.profiling import count_arrival
 from lazyentity.pure.responses import (
@@ -30,6 +30,7 @@ __all__ = [
     "Retyped",
     "Walk",
     "append_columns",
+    "complete_key_bytes",
     "count_arrival",
     "is_json",
     "key_bytes",

@@ -21,6 +21,21 @@ def key_bytes(key: Key) -> bytes | None:
     return None if message is None else bytes(message.SerializeToString())
 
 
+def complete_key_bytes(key: object, project: str) -> bytes | None:
+    """As :func:`key_bytes`, for any object; None unless it is a complete key of a project.
+
+    Args:
+        key: as for :func:`key_message`, or an object of another class.
+        project: not empty.
+    """
+    if type(key) is not Key or key.project != project:
+        return None
+    last = key._path[-1]
+    if last.get("id") is None and last.get("name") is None:
+        return None
+    return key_bytes(key)
+
+
 def key_message(key: Key) -> Any:
     """Return the upb ``google.datastore.v1.Key`` message of a key; None for the client to make it.
 

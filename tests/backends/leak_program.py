@@ -54,6 +54,7 @@ _write_entity = importlib.import_module("lazyentity.native.encoder").write_entit
 _stock_from_raw = importlib.import_module("lazyentity.native.eager").stock_from_raw
 _keys_module = importlib.import_module("lazyentity.native.keys")
 _key_bytes, _key_message = _keys_module.key_bytes, _keys_module.key_message
+_complete_key_bytes = _keys_module.complete_key_bytes
 
 Use = Callable[[bytes], object]
 
@@ -166,6 +167,7 @@ def _keys(_: bytes) -> None:
     for key in _KEYS:
         _key_message(key)
         _key_bytes(key)
+        _complete_key_bytes(key, "p")
 
 
 def _wrong_types(raw: bytes) -> None:
