@@ -13,13 +13,14 @@ from google.cloud import datastore
 from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 
+from lazyentity._backend import convert_found
 from lazyentity._types import describe_type, require_keys
 from lazyentity.bulk.errors import BulkError
 from lazyentity.bulk.limits import CONCURRENCY, MAX_KEYS
 from lazyentity.bulk.rpcs import Rpcs, complete_key_bytes, is_partial, serialised_key
 from lazyentity.bulk.transactions import refuse_in_transaction
 from lazyentity.bulk.windows import Window
-from lazyentity.patches.datastore.wrapping import conversion_of, reading
+from lazyentity.patches.datastore.wrapping import conversion_of, reading, stock_of
 
 
 @overload
@@ -111,6 +112,7 @@ class _Lookups:
         self._rpcs = Rpcs(client, retry, timeout)
         self._eventual = eventual
         self._convert: Callable[[Any], Entity] = conversion_of(client)
+        self._is_stock = stock_of(client)
 
     def serialised(self, keys: Iterable[Key]) -> list[bytes]:
         """Return the serialised form of each key.
@@ -130,13 +132,24 @@ class _Lookups:
             raise ValueError(f"{key!r} has neither an id nor a name, so no entity can have it")
         return serialised_key(key)
 
-    def answer(self, asked: Collection[bytes]) -> _Answer:
-        """Look up at most 1,000 keys. Errors are in the result."""
-        answer = _Answer({}, {})
-        entities, errors = answer
+    def answer(
+        self, asked: Collection[bytes], entities: dict[bytes, Entity | None]
+    ) -> dict[bytes, Exception]:
+        """Look up at most 1,000 keys, and return the errors of those that failed.
+
+        Args:
+            asked: the serialised keys.
+            entities: where the results of the others are put. Several threads may do so.
+        """
+        errors: dict[bytes, Exception] = {}
+        take = None
+        if self._is_stock is not None:
+            take = functools.partial(convert_found, self._is_stock, entities)
         try:
             # Each message is converted at once: the garbage collector has fewer of them to visit.
-            for serialised, message in self._rpcs.look_up(asked, eventual=self._eventual):
+            for serialised, message in self._rpcs.look_up(
+                asked, eventual=self._eventual, take=take
+            ):
                 try:
                     entity = None if message is None else self._convert(message._pb)
                 except Exception as error:  # noqa: BLE001  # reported with the key it concerns
@@ -147,7 +160,7 @@ class _Lookups:
             for serialised in asked:
                 if serialised not in entities:
                     errors.setdefault(serialised, error)
-        return answer
+        return errors
 
 
 def _all(lookups: _Lookups, keys: Collection[Key], concurrency: int) -> list[Entity | None]:
@@ -155,18 +168,22 @@ def _all(lookups: _Lookups, keys: Collection[Key], concurrency: int) -> list[Ent
     unique = iter(dict.fromkeys(order))
     chunks = list(iter(lambda: list(itertools.islice(unique, MAX_KEYS)), []))
     # A thread for a single look-up would only cost time.
-    window = Window[_Answer](concurrency if len(chunks) != 1 else min(concurrency, 1))
+    window = Window[dict[bytes, Exception]](
+        concurrency if len(chunks) != 1 else min(concurrency, 1)
+    )
+    # One for all look-ups: joining their results would take longer.
+    entities: dict[bytes, Entity | None] = {}
     for chunk in chunks:
-        window.submit(functools.partial(lookups.answer, chunk))
-    answer = _Answer({}, {})
+        window.submit(functools.partial(lookups.answer, chunk, entities))
+    errors: dict[bytes, Exception] = {}
     while window:
-        one_answer = window.take()
-        answer.entities.update(one_answer.entities)
-        answer.errors.update(one_answer.errors)
-    if answer.errors:
+        errors.update(window.take())
+    if errors:
         asked = dict(zip(order, keys, strict=True))
-        raise _error(asked, answer, len(answer.entities)) from next(iter(answer.errors.values()))
-    return [answer.entities[serialised] for serialised in order]
+        # Look-ups are answered in any order.
+        done = {serialised: entities[serialised] for serialised in asked if serialised in entities}
+        raise _error(asked, _Answer(done, errors), len(done)) from next(iter(errors.values()))
+    return [entities[serialised] for serialised in order]
 
 
 def _error(asked: dict[bytes, Key], answer: _Answer, count: int) -> BulkError:
@@ -229,4 +246,6 @@ class _Stream:
                 self._window.submit(functools.partial(self._answer, chunk))
 
     def _answer(self, chunk: _Chunk) -> tuple[_Chunk, _Answer]:
-        return chunk, self._lookups.answer(chunk.asked)
+        entities: dict[bytes, Entity | None] = {}
+        errors = self._lookups.answer(chunk.asked, entities)
+        return chunk, _Answer(entities, errors)

@@ -24,6 +24,7 @@ from lazyentity.codec import messages, shadow
 from lazyentity.codec.keys import DIRECT
 from lazyentity.patches.api.entities import HANDLES
 from lazyentity.patches.api.protoplus import wrapped
+from lazyentity.patches.api.responses import LookupResponse
 from lazyentity.patches.datastore.keys import key_is_partial
 
 _to_protobuf = operator.methodcaller("to_protobuf")
@@ -97,6 +98,13 @@ def _as_asked(serialised: bytes, asked: Collection[bytes]) -> bytes:
     return encoded
 
 
+Take = Callable[[tuple[Any, ...], dict[bytes, Any]], list[Any]]
+"""Takes results that were found, and removes their keys from those that are pending.
+
+It returns the results that it did not take.
+"""
+
+
 class Rpcs:
     """Sends the requests of one bulk call. Any thread may use it.
 
@@ -117,16 +125,19 @@ class Rpcs:
         if isinstance(self._api, HTTPDatastoreAPI):
             self._api.client._http  # noqa: B018  # a property
 
-    def look_up(self, keys: Iterable[bytes], *, eventual: bool) -> Iterator[tuple[bytes, Any]]:
+    def look_up(
+        self, keys: Iterable[bytes], *, eventual: bool, take: Take | None = None
+    ) -> Iterator[tuple[bytes, Any]]:
         """Look up keys until all are answered; deferred keys are asked for again.
 
         Args:
             keys: serialised, each once, at most 1,000.
             eventual: whether to read with eventual consistency.
+            take: takes results that are proxies first.
 
         Yields:
-            For each key, as it is answered: the serialised key, and the message of the entity that
-            was found, None if it is missing.
+            For each key that was not taken, as it is answered: the serialised key, and the message
+            of the entity that was found, None if it is missing.
 
         Raises:
             google.api_core.exceptions.GoogleAPICallError: the server refused.
@@ -144,7 +155,10 @@ class Rpcs:
             message = wrapped(datastore_pb2.LookupRequest, request)
             response = self._send("lookup", message)
             before = len(pending)
-            for results, is_found in ((response.found, True), (response.missing, False)):
+            found = response.found
+            if take is not None and type(response) is LookupResponse:
+                found = take(found, pending)
+            for results, is_found in ((found, True), (response.missing, False)):
                 for result in results:
                     entity = result.entity
                     serialised = entity.serialised_key if type(entity) in HANDLES else None

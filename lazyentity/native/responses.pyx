@@ -58,24 +58,14 @@ cdef class EntityBytes:
     @property
     def raw(self):
         """As :attr:`lazyentity.pure.responses.EntityBytes.raw`."""
-        return self._raw()
-
-    cdef bytes _raw(self):
         # Copied no earlier than it is asked for: of a page that is read entity by entity, one copy at
         # a time is there, and still in the cache when it is scanned.
-        return PyBytes_FromStringAndSize(
-            PyBytes_AS_STRING(self._response) + self._start, self._end - self._start
-        )
+        return _span(self._response, self._start, self._end)
 
     @property
     def serialised_key(self):
         """As :attr:`lazyentity.pure.responses.EntityBytes.serialised_key`."""
-        cdef Bytes base = <Bytes>PyBytes_AS_STRING(self._response)
-        cdef Bytes key
-        cdef Bytes key_end
-        if not _find_only_key(base + self._start, base + self._end, &key, &key_end):
-            return None
-        return PyBytes_FromStringAndSize(<const char*>key, key_end - key)
+        return _only_key(self._response, self._start, self._end)
 
     def _receive(self, bytes raw not None, Conversion conversion not None):
         """As :meth:`lazyentity.pure.responses.EntityBytes._receive`."""
@@ -86,26 +76,28 @@ cdef class EntityBytes:
 
     def to_entity(self):
         """As :meth:`lazyentity.pure.responses.EntityBytes.to_entity`."""
-        if self.conversion is None:
-            raise TypeError("these bytes came with no response")
-        if self.conversion.eager:
-            return _stock(self.conversion, self._raw())
-        entity = received_from_raw(self.conversion.lazy_type, self._raw())
-        if BOOK is not None:
-            self.conversion.intake = arrive(<Received>entity, self.conversion.intake)
-        return entity
+        return _converted(self.conversion, _span(self._response, self._start, self._end), 0)
 
     def to_stock_entity(self):
         """As :meth:`lazyentity.pure.responses.EntityBytes.to_stock_entity`."""
-        if self.conversion is None:
-            raise TypeError("these bytes came with no response")
-        return _stock(self.conversion, self._raw())
+        return _converted(self.conversion, _span(self._response, self._start, self._end), 1)
 
 
-cdef object _stock(Conversion conversion, bytes raw):
-    entity = conversion.stock_entity(raw)
+cdef inline bytes _span(bytes owner, Py_ssize_t start, Py_ssize_t end):
+    return PyBytes_FromStringAndSize(PyBytes_AS_STRING(owner) + start, end - start)
+
+
+cdef object _converted(Conversion conversion, bytes raw, bint is_stock):
+    if conversion is None:
+        raise TypeError("these bytes came with no response")
+    if is_stock or conversion.eager:
+        entity = conversion.stock_entity(raw)
+        if BOOK is not None:
+            conversion.intake = arrive_eagerly(raw, conversion.intake)
+        return entity
+    entity = received_from_raw(conversion.lazy_type, raw)
     if BOOK is not None:
-        conversion.intake = arrive_eagerly(raw, conversion.intake)
+        conversion.intake = arrive(<Received>entity, conversion.intake)
     return entity
 
 
@@ -195,6 +187,36 @@ cdef bint _find_only_key(Bytes at, Bytes end, Bytes* key, Bytes* key_end) noexce
     return key[0] != NULL
 
 
+cdef bytes _only_key(bytes response, Py_ssize_t start, Py_ssize_t end):
+    cdef Bytes base = <Bytes>PyBytes_AS_STRING(response)
+    cdef Bytes key
+    cdef Bytes key_end
+    if not _find_only_key(base + start, base + end, &key, &key_end):
+        return None
+    return PyBytes_FromStringAndSize(<const char*>key, key_end - key)
+
+
+def convert_found(bint is_stock, dict entities not None, tuple results not None, dict pending not None):
+    """As :func:`lazyentity.pure.responses.convert_found`."""
+    cdef ResultBytes result
+    cdef list left = []
+    for each in results:
+        result = <ResultBytes?>each
+        key = _only_key(result._response, result._entity_start, result._entity_end)
+        if key not in pending:
+            left.append(result)
+            continue
+        raw = _span(result._response, result._entity_start, result._entity_end)
+        try:
+            entity = _converted(result.conversion, raw, is_stock)
+        except Exception:
+            left.append(result)
+        else:
+            entities[key] = entity
+            del pending[key]
+    return left
+
+
 cdef class _Splitter:
     # Splits one response; what it finds is left in its attributes.
 
@@ -238,14 +260,7 @@ cdef class _Splitter:
         return result
 
     cdef int _take(
-        self,
-        Bytes at,
-        Bytes end,
-        int first_tag,
-        list first,
-        int second_tag,
-        list second,
-        list rest,
+        self, Bytes at, Bytes end, int first_tag, list first, int second_tag, list second, list rest
     ) except -1:
         # Sorts the fields of a message into results in one field, results in another, and the rest.
         cdef Bytes start

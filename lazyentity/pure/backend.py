@@ -16,6 +16,7 @@ from lazyentity.pure.responses import (
     EntityBytes,
     ResultBytes,
     Retyped,
+    convert_found,
     split_lookup,
     split_query,
 )
@@ -31,6 +32,7 @@ __all__ = [
     "Walk",
     "append_columns",
     "complete_key_bytes",
+    "convert_found",
     "count_arrival",
     "is_json",
     "key_bytes",

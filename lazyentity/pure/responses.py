@@ -157,6 +157,39 @@ def _joined(occurrences: Any) -> bytes:
     return joined
 
 
+def convert_found(
+    is_stock: bool,
+    entities: dict[bytes, Any],
+    results: tuple[Any, ...],
+    pending: dict[bytes, Any],
+) -> list[Any]:
+    """Convert the entities of a look-up whose serialised keys are those of the request.
+
+    Args:
+        is_stock: whether they become stock ones, whatever the RPC asked for.
+        entities: where the entities are put, by serialised key.
+        results: each a :class:`ResultBytes`.
+        pending: the serialised keys that were asked for. Those of ``entities`` are removed.
+
+    Returns:
+        The other results: their keys are not pending in this encoding, or converting them fails.
+    """
+    left = []
+    for result in results:
+        entity = result.entity
+        try:
+            key = entity.serialised_key
+            if key not in pending:
+                left.append(result)
+                continue
+            entities[key] = entity.to_stock_entity() if is_stock else entity.to_entity()
+        except Exception:  # noqa: BLE001  # the caller converts it again, and reports the error
+            left.append(result)
+        else:
+            del pending[key]
+    return left
+
+
 def _take(message: Any, field: str, conversion: Conversion, result_type: Any) -> tuple[Any, ...]:
     results = []
     for result_message in getattr(message, field):

@@ -25,10 +25,13 @@ class Delivery(NamedTuple):
         to_entity: takes the message of an entity.
         item_to_entity: takes an iterator and the message of an entity, as the iterators of the
             client's pages have it.
+        is_stock: how a proxy of a lazy response is converted: to a stock entity; to what the RPC
+            asked for; None if there is more to do.
     """
 
     to_entity: Callable[[Any], Any]
     item_to_entity: Callable[[Any, Any], Any]
+    is_stock: bool | None = None
 
 
 def convert(entity_message: Any, original: Callable[[Any], Any]) -> Any:
@@ -68,7 +71,7 @@ def _item_to_entity(_iterator: Any, message: Any) -> Any:
     return _to_entity(message)
 
 
-UNTOUCHED = Delivery(_to_entity, _item_to_entity)
+UNTOUCHED = Delivery(_to_entity, _item_to_entity, is_stock=False)
 """Nothing is decoded, and everything may be read."""
 
 
@@ -80,7 +83,7 @@ def _item_to_stock_entity(_iterator: Any, message: Any) -> Any:
     return _to_stock_entity(message)
 
 
-EAGER = Delivery(_to_stock_entity, _item_to_stock_entity)
+EAGER = Delivery(_to_stock_entity, _item_to_stock_entity, is_stock=True)
 """Entities are stock ones."""
 
 

@@ -23,7 +23,7 @@ _HELPERS = "google.cloud.datastore.helpers"
 _KEY = "google.cloud.datastore.key"
 _QUERY = "google.cloud.datastore.query"
 
-_CONVERSION = Seam(
+CONVERSION = Seam(
     _HELPERS, "entity_from_protobuf", replacing(_CALLS, "replace_conversion"), yields=True
 )
 ENCODING = Seam(
@@ -44,8 +44,8 @@ CLIENT: Final = Client(
     distribution=DISTRIBUTION,
     supported=SUPPORTED_VERSIONS,
     waits_for_import="google.cloud.datastore",
-    conversion=_CONVERSION,
-    reading=(_CONVERSION, *_PARTS),
+    conversion=CONVERSION,
+    reading=(CONVERSION, *_PARTS),
     writing=(ENCODING,),
     seams=[
         Seam(_CLIENT, "Client._datastore_api", replacing(_CALLS, "replace_api")),
@@ -56,7 +56,7 @@ CLIENT: Final = Client(
             replacing(_ASYNC_CALLS, "replace_run_query"),
         ),
         Seam(_ASYNC_API, "DatastoreAsyncClient.commit", replacing(_ASYNC_CALLS, "replace_commit")),
-        _CONVERSION,
+        CONVERSION,
         Seam(_QUERY, "Iterator._next_page", replacing(_CALLS, "replace_next_page")),
         ENCODING,
         Seam(_BATCH, "_assign_entity_to_pb", replacing(_CALLS, "replace_assign_entity_to_pb")),

@@ -18,7 +18,7 @@ from lazyentity.patches.datastore.apis import lazy_api
 from lazyentity.patches.datastore.delivery import EAGER, Delivery, delivery_of, names_of
 from lazyentity.patches.datastore.keys import key_to_protobuf
 from lazyentity.patches.datastore.pages import lazy_page
-from lazyentity.patches.datastore.seams import CLIENT
+from lazyentity.patches.datastore.seams import CLIENT, CONVERSION
 
 _stock_to_protobuf = operator.methodcaller("to_protobuf")
 
@@ -149,6 +149,16 @@ def conversion_of(client: datastore_client.Client) -> Callable[[Any], Any]:
         return helpers.entity_from_protobuf(message)
 
     return convert
+
+
+def stock_of(client: datastore_client.Client) -> bool | None:
+    """Return the :attr:`Delivery.is_stock` of a client: patched, wrapped or stock."""
+    if isinstance(client, _LazyReads):
+        return client._lazyentity_delivery.is_stock
+    # Somebody else may have replaced the conversion after us.
+    if CLIENT.patch.active and CONVERSION.stands(helpers.entity_from_protobuf):
+        return CLIENT.patch.eager
+    return None
 
 
 def _subclass(kind: type, lazy: type, stock: type) -> type:

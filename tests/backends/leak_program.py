@@ -41,7 +41,7 @@ from tests.backends.indexes import NATIVE as PROPERTY_INDEX
 from tests.backends.indexes import SAMPLE
 from tests.backends.indexes import described as everything_about
 from tests.backends.malformed import MALFORMED, entity_of
-from tests.backends.responses import SPLITTERS, native_results
+from tests.backends.responses import SPLITTERS, converted, native_results
 from tests.support.stock import EntityMessage, stock_entity
 from tests.support.strategies import wire
 from tests.support.strategies.samples import PLAIN, RICH, serialise
@@ -178,6 +178,7 @@ def _wrong_types(raw: bytes) -> None:
 def _split(raw: bytes) -> None:
     for split in SPLITTERS.values():
         _refusable(split, native_results, raw)
+    _refusable(converted, native_results, raw)
 
 
 def _indexed(raw: bytes) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from google.protobuf.message import DecodeError
 
+import lazyentity
 from lazyentity import LazyEntity, materialize
 from lazyentity.codec import shadow
 from lazyentity.pure import responses
@@ -27,13 +28,16 @@ class Split:
     results: list[list[tuple[bytes, bytes]]]
 
 
-def _split(module: Any, name: str, message_type: Any, raw: bytes) -> Split:
+def _result_type(module: Any) -> Any:
     # Types of one's own, as the patch has.
     entity_type = type("Entity", (module.EntityBytes,), {"__slots__": ()})
     namespace = {"__slots__": (), "entity_type": entity_type}
-    result_type = type("Result", (module.ResultBytes,), namespace)
+    return type("Result", (module.ResultBytes,), namespace)
+
+
+def _split(module: Any, name: str, message_type: Any, raw: bytes) -> Split:
     conversion = module.Conversion(LazyEntity, materialize)
-    rest, *found = getattr(module, name)(raw, conversion, result_type)
+    rest, *found = getattr(module, name)(raw, conversion, _result_type(module))
     return Split(
         _parsed(message_type, rest), [[_result(result) for result in part] for part in found]
     )
@@ -66,6 +70,43 @@ SPLITTERS: dict[str, Callable[[Any, bytes], Split]] = {
     "lookup": lambda module, raw: _split(module, "split_lookup", shadow.LookupResponse, raw),
     "query": lambda module, raw: _split(module, "split_query", shadow.RunQueryResponse, raw),
 }
+
+
+@dataclass(frozen=True)
+class Converted:
+    """What ``convert_found`` made of the results of a look-up.
+
+    Attributes:
+        entities: the serialised ones, by key.
+        left: the entities of the results that were left, serialised.
+        pending: the keys that were asked for, and not found.
+    """
+
+    entities: dict[bytes, bytes]
+    left: list[bytes]
+    pending: list[bytes]
+
+
+def converted(module: Any, raw: bytes, asked: Iterable[bytes] | None = None) -> Converted:
+    """Split a look-up, and convert the results that were found.
+
+    Args:
+        module: a backend's.
+        raw: the serialised response.
+        asked: the keys; all that it has by default.
+    """
+    conversion = module.Conversion(LazyEntity, materialize)
+    _, found, _ = module.split_lookup(raw, conversion, _result_type(module))
+    if asked is None:
+        asked = [key for result in found if (key := result.entity.serialised_key) is not None]
+    entities: dict[bytes, Any] = {}
+    pending = dict.fromkeys(asked)
+    left = module.convert_found(False, entities, found, pending)
+    return Converted(
+        {key: lazyentity.raw(entity) for key, entity in entities.items()},
+        [bytes(result.entity.raw) for result in left],
+        list(pending),
+    )
 
 
 def assert_same_split(raw: bytes) -> None:

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from fuzz.seeds import RESPONSES
 from lazyentity import LazyEntity, materialize
 from lazyentity.pure import responses
-from tests.backends.responses import assert_same_split, native_results
+from tests.backends.responses import assert_same_split, converted, native_results
+from tests.support.snapshots import Raised, outcome
 from tests.support.strategies import wire
 from tests.support.strategies.samples import RICH
 
@@ -76,6 +77,63 @@ def test_keys_of_servers() -> None:
         entity = module.EntityBytes.__new__(module.EntityBytes)
         entity._receive(RICH, module.Conversion(LazyEntity, materialize))
         assert entity.serialised_key == key
+
+
+@pytest.mark.parametrize("asked", [None, ()])
+def test_entities_that_are_converted_together(asked: Any) -> None:
+    """Both backends take the results whose keys were asked for, each once, and leave the others."""
+    found = datastore_pb2.LookupResponse.deserialize(RESPONSES[0]).found
+    for raw in (RESPONSES[0], RESPONSES[0] * 2):
+        native = converted(native_results, raw, asked)
+        assert native == converted(responses, raw, asked)
+        keys = {one.entity.key._pb.SerializeToString() for one in found} if asked is None else set()
+        assert native.entities.keys() == keys
+        assert len(native.left) == len(raw) // len(RESPONSES[0]) * len(found) - len(keys)
+        assert native.pending == []
+
+
+@given(data=st.data())
+def test_torn_entities_that_are_converted_together(data: st.DataObject) -> None:
+    """The native backend leaves more: results in an encoding that no server sends."""
+    raw = RESPONSES[0]
+    asked = list(converted(responses, raw).entities)
+    at = data.draw(st.integers(0, len(raw) - 1))
+    raw = raw[:at] + bytes([data.draw(st.integers(0, 255))]) + raw[at + 1 :]
+    native = outcome(lambda: converted(native_results, raw, asked))
+    pure = outcome(lambda: converted(responses, raw, asked))
+    if isinstance(native, Raised) or isinstance(pure, Raised):
+        assert isinstance(pure, Raised)
+        return
+    assert native.entities.keys() <= pure.entities.keys()
+    for one in (native, pure):
+        assert {*one.entities, *one.pending} == set(asked)
+    assert len(native.left) + len(native.entities) == len(pure.left) + len(pure.entities)
+
+
+def test_entities_that_fail_are_left() -> None:
+    """The caller converts them again, and gets the error."""
+
+    def refuse(raw: bytes) -> Any:
+        raise ValueError("refused")
+
+    for module in (native_results, responses):
+        conversion = module.Conversion(LazyEntity, refuse)
+        _, found, _ = module.split_lookup(RESPONSES[0], conversion, module.ResultBytes)
+        pending = {result.entity.serialised_key: None for result in found}
+        asked, entities = list(pending), dict[bytes, Any]()
+        assert module.convert_found(True, entities, found, pending) == list(found)
+        assert (entities, list(pending)) == ({}, asked)
+        conversion.eager = True
+        assert module.convert_found(False, entities, found, pending) == list(found)
+
+
+@pytest.mark.parametrize("wrong", [None, b"", responses.ResultBytes()])
+def test_other_types_than_results(wrong: Any) -> None:
+    """Other types than results are refused with a TypeError."""
+    with pytest.raises(TypeError):
+        native_results.convert_found(False, {}, (wrong,), {})
+    empty = native_results.ResultBytes.__new__(native_results.ResultBytes)
+    assert native_results.convert_found(False, {}, (empty,), {b"": None}) == [empty]
 
 
 def test_bytes_that_came_with_no_response() -> None:
