@@ -15,7 +15,7 @@ ones, and with each backend. Python, requirements and backend are not combined i
 - On :data:`PURE_PYTHON` the backend is the pure one, but for the tests of native implementations.
 - Tests of each backend in turn take the native one on each Python, which was compiled for it, and
   the pure one on the current and the oldest.
-- The own tests of clients do not run on the newest Python.
+- The own suite of a client apart (``test_own_tests.py``) does not run on the newest Python.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tools.clients import apart, clients, extras, package_of
+from tools.commands import DURATIONS, make, pytest, shell
 from tools.steps import Runner, Step
 
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
@@ -43,8 +44,6 @@ LOWEST_ADAPTERS = "the adapters on the lowest of it"
 ALL_CORES = 1_000
 PURE = {"LAZYENTITY_BACKEND": "pure"}
 
-# Every step with tests names those that took long.
-DURATIONS = ("--durations=15", "--durations-min=1")
 BENCHMARKS = tuple(f"patches/{package_of(client.name)}/test_benchmark.py" for client in clients())
 # The server, the benchmarks and the tools are the project's own, the README and the documentation
 # text: one Python is enough for them.
@@ -113,22 +112,6 @@ def environment(version: str, pythons: Mapping[str, str], client: str = "") -> s
         client: with an environment of its own.
     """
     return "-".join(filter(None, (".venv", client, version if version in pythons else "")))
-
-
-def make(target: str, python: str = sys.executable, **variables: str) -> list[str]:
-    """Return the command that makes a target with the variables of the Makefile."""
-    assignments = (f"{name}={value}" for name, value in variables.items())
-    return ["make", "--no-print-directory", target, f"PYTHON={python}", *assignments]
-
-
-def pytest(*arguments: str, environment: str = ".venv") -> list[str]:
-    """Return the command that runs tests in an environment that has been made."""
-    return [f"{environment}/bin/python", "-m", "pytest", *DURATIONS, *arguments]
-
-
-def shell(*lines: str) -> list[str]:
-    """Return the command that runs lines of shell script, and prints each."""
-    return ["sh", "-exc", "\n".join(lines)]
 
 
 def environment_steps(pythons: Mapping[str, str]) -> list[Step]:

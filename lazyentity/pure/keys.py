@@ -30,10 +30,13 @@ def complete_key_bytes(key: object, project: str) -> bytes | None:
     """
     if type(key) is not Key or key.project != project:
         return None
-    last = key._path[-1]
-    if last.get("id") is None and last.get("name") is None:
+    try:
+        last = key._path[-1]
+        is_partial = last.get("id") is None and last.get("name") is None
+    except (AttributeError, IndexError, TypeError):
+        # Not a key as its constructor makes it.
         return None
-    return key_bytes(key)
+    return None if is_partial else key_bytes(key)
 
 
 def key_message(key: Key) -> Any:

@@ -74,7 +74,7 @@ SPLITTERS: dict[str, Callable[[Any, bytes], Split]] = {
 
 @dataclass(frozen=True)
 class Converted:
-    """What ``convert_found`` made of the results of a look-up.
+    """The entities that ``convert_found`` made of a look-up, and the rest.
 
     Attributes:
         entities: the serialised ones, by key.

@@ -66,3 +66,12 @@ def test_other_classes_than_keys(other: Any) -> None:
     """A subclass may have its own idea of its message."""
     for module in (native, pure):
         assert module.complete_key_bytes(other, "p") is None
+
+
+@pytest.mark.parametrize("path", [[], (), [None], [[]], None, [{}], [{"kind": None}], [{1: 2}]])
+def test_paths_that_no_constructor_makes(path: Any) -> None:
+    """They are left to the client, which refuses them in its own way."""
+    key = Key("Kind", 1, project="p")
+    key._path = path
+    for module in (native, pure):
+        assert module.complete_key_bytes(key, "p") is None

@@ -11,12 +11,10 @@ import pytest
 from google.api_core import exceptions as datastore_errors
 from google.api_core.exceptions import BadRequest, InvalidArgument, RetryError
 from google.cloud import datastore
-from google.cloud.datastore import helpers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lazyentity
-from lazyentity import _backend
 from lazyentity.bench.server.schema import METHODS
 from lazyentity.bulk import BulkError, get_many, put_many, reading, rpcs
 from tests.bulk.services import (
@@ -291,53 +289,6 @@ def test_keys_in_another_encoding(client: Client, service: RecordingService) -> 
 
     service.change = {"Lookup": with_unknown_fields}
     assert _numbers(get_many(client, keys)) == [0, 1]
-
-
-@pytest.mark.parametrize("kind", ["stock", "patch", "wrap", "strict"])
-def test_proxies_are_converted_together(
-    client: Client, kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Only an option of a wrapped client needs each entity by itself."""
-    keys = stored(client, _KIND, 3)
-    left = []
-
-    def convert_found(*arguments: Any) -> list[Any]:
-        left.append(_backend.convert_found(*arguments))
-        return left[-1]
-
-    monkeypatch.setattr(reading, "convert_found", convert_found)
-    if kind == "patch":
-        lazyentity.patch(strict=True)
-    elif kind != "stock":
-        client = lazyentity.wrap(client, strict=kind == "strict")
-    try:
-        entities = get_many(client, [*keys, client.key(_KIND, 99)])
-    finally:
-        lazyentity.unpatch()
-    assert [entity and entity.key for entity in entities] == [*keys, None]
-    for entity in entities[:3]:
-        assert isinstance(entity, lazyentity.LazyEntity) is (kind != "stock")
-    assert left == ([] if kind == "strict" else [[]])
-
-
-def test_somebody_elses_conversion(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It gets each entity that a patched client reads, as with client.get()."""
-    keys = stored(client, _KIND, 2)
-    lazyentity.patch(strict=True)
-    try:
-        ours: Any = helpers.entity_from_protobuf
-        seen: list[Any] = []
-
-        def counting(message: Any) -> Any:
-            seen.append(ours(message))
-            return seen[-1]
-
-        with monkeypatch.context() as patched:
-            patched.setattr(helpers, "entity_from_protobuf", counting)
-            entities = get_many(client, keys)
-    finally:
-        lazyentity.unpatch()
-    assert list(map(id, entities)) == list(map(id, seen))
 
 
 def test_a_server_that_defers_for_ever(client: Client, service: RecordingService) -> None:

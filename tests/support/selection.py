@@ -1,4 +1,4 @@
-"""Which of the tests a pass runs that other passes have run or will run.
+"""The choice of tests for a pass, where other passes run the rest.
 
 A test can take the implementations of both backends in turn, use the backend that lazyentity chose
 for its process, or do the same with either:
