@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sysconfig
 from pathlib import Path
 
 from build import BuildBackendException, ProjectBuilder
@@ -15,9 +14,6 @@ from build.env import DefaultIsolatedEnv
 from pyproject_hooks import quiet_subprocess_runner
 
 CHECKOUT = Path(__file__).resolve().parent.parent
-# Compiling takes less time without what debuggers need. setuptools 84 takes these flags in place of
-# Python's own, by which it is told to optimise; earlier versions add them to these.
-FLAGS = f"{sysconfig.get_config_var('CFLAGS') or ''} -g0"
 
 
 def main() -> None:
@@ -30,7 +26,6 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--uv", type=Path, help="an executable of uv, to use in place of pip")
     arguments = parser.parse_args()
-    os.environ.setdefault("CFLAGS", FLAGS)
     for old in arguments.folder.glob("*.whl"):
         old.unlink()
     if arguments.uv:

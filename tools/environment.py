@@ -57,7 +57,7 @@ def native() -> str:
     """Return a digest of the native backend's sources, and of what says how to compile them."""
     package = CHECKOUT / "lazyentity"
     sources = sorted([*package.rglob("*.pxd"), *package.rglob("*.pyx")])
-    sources += [CHECKOUT / "tools" / name for name in ("building.py", "editable_wheel.py")]
+    sources.append(CHECKOUT / "tools" / "building.py")
     return digest(source.read_bytes() for source in sources)
 
 
