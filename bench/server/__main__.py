@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import gc
 import json
+import os
 import signal
 import sys
 import threading
@@ -60,7 +61,10 @@ def main() -> None:
     if arguments.exit_with_parent:
 
         def wait_for_parent() -> None:
-            sys.stdin.buffer.read()
+            # A thread that waits inside sys.stdin holds its lock, and CPython aborts on the way out
+            # where it can't take that.
+            while os.read(sys.stdin.fileno(), 4096):
+                pass
             stopped.set()
 
         threading.Thread(target=wait_for_parent, daemon=True).start()
