@@ -4,7 +4,7 @@ The environment of the README's two commands is made first, as these make it, wi
 commands are run. Beside the environment and the benchmark, of which the outputs count here and not
 the figures, the other environments are made with uv. Steps without tests, or with few, run beside
 the benchmark and the tests, which leave a core free at times, at a lower priority. The rest
-follows, one step more at a time than there are cores, each with its tests in one process.
+follows, two steps more at a time than there are cores, each with its tests in one process.
 
 Every test of the library runs on each Python, with the newest requirements and with the lowest
 ones, and with each backend. Python, requirements and backend are not combined in all ways:
@@ -15,6 +15,7 @@ ones, and with each backend. Python, requirements and backend are not combined i
 - On :data:`PURE_PYTHON` the backend is the pure one, but for the tests of native implementations.
 - Tests of each backend in turn take the native one on each Python, which was compiled for it, and
   the pure one on the current and the oldest.
+- Tests over a loopback server run on one Python for each backend and for the lowest requirements.
 - The own suite of a client apart (``test_own_tests.py``) does not run on the newest Python.
 """
 
@@ -42,6 +43,8 @@ DISTRIBUTION = "the distribution"
 DOCUMENTATION = "the documentation"
 LOWEST_ADAPTERS = "the adapters on the lowest of it"
 ALL_CORES = 1_000
+# Tests wait at times: for each other's threads, for servers, for processes that they start.
+PROCESSES = (os.cpu_count() or 1) + 2
 PURE = {"LAZYENTITY_BACKEND": "pure"}
 
 BENCHMARKS = tuple(f"patches/{package_of(client.name)}/test_benchmark.py" for client in clients())
@@ -65,6 +68,8 @@ OF_THE_EXTRAS = (
     "tests/patches/datastore/test_eager_mode.py",
 )
 NATIVE_IN_TURN = ("--in-turn", "native")
+# `make test` takes these, and so do the passes on the pure backend and on the lowest requirements.
+WITHOUT_LOOPBACK = "--without-loopback"
 ON_SOME_PYTHONS = {
     NEWEST: NATIVE_IN_TURN,
     PURE_PYTHON: ("--after-pure", *NATIVE_IN_TURN),
@@ -204,7 +209,7 @@ def first_steps(pythons: Mapping[str, str]) -> list[Step]:
         ),
         Step(
             "make test",
-            make("test", PYTEST_ARGS=" ".join(DURATIONS)),
+            make("test", WORKERS=str(PROCESSES), PYTEST_ARGS=" ".join(DURATIONS)),
             needs=("make bench", LOWEST_ENVIRONMENTS),
             cores=ALL_CORES,
         ),
@@ -252,6 +257,7 @@ def other_steps(pythons: Mapping[str, str]) -> list[Step]:
                 pytest(
                     *ON_SOME_PYTHONS.get(version, ()),
                     *ON_ANOTHER_PYTHON,
+                    WITHOUT_LOOPBACK,
                     environment=f".venv-{version}",
                 ),
                 needs=tested,
@@ -337,6 +343,7 @@ def own_environment_steps(client: str, pythons: Mapping[str, str]) -> list[Step]
                     tests,
                     f"--ignore={tests}/test_own_tests.py",
                     *NATIVE_IN_TURN,
+                    WITHOUT_LOOPBACK,
                     environment=environment(version, pythons, client),
                 ),
                 needs=(name, APART_ENVIRONMENTS),
@@ -382,8 +389,7 @@ def main() -> None:
     os.environ.setdefault(
         "UV_DEFAULT_INDEX", os.environ.get("PIP_INDEX_URL", "https://pypi.org/simple")
     )
-    # Tests wait at times: for each other's threads, for servers, for processes that they start.
-    runner = Runner((os.cpu_count() or 1) + 1)
+    runner = Runner(PROCESSES)
     runner.run([*environment_steps(pythons), *first_steps(pythons), *other_steps(pythons)])
     print(runner.summary())
     print(f"\npassed on Python {', '.join([CURRENT, *pythons])}, and on the lowest requirements")

@@ -9,11 +9,15 @@ for its process, or do the same with either:
   modules of the pure backend around it, it is nothing that an application can have. After such a
   pass, ``--after-pure`` runs what it leaves out.
 - Tests that are marked ``any_backend`` name the backend that they test, or test none.
+
+Tests over the sockets of a loopback server can be left out by ``--without-loopback``, on Pythons
+after the first.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import pytest
 
@@ -21,9 +25,15 @@ import lazyentity
 
 AFTER_NATIVE, AFTER_PURE = "--after-native", "--after-pure"
 IN_TURN = "--in-turn"
+WITHOUT_LOOPBACK = "--without-loopback"
 
 # Parameters whose value is the name of each backend in turn.
 _OF_EACH_BACKEND = ("lazy_type", "make", "encoder", "backend")
+
+# Fixtures that start a server.
+_SERVERS = frozenset(
+    {"beam_port", "endpoint", "loopback", "ports", "server", "small_batches", "stored"}
+)
 
 _left_out = pytest.StashKey[Counter[str]]()
 
@@ -44,6 +54,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         choices=("all", "native", "pure", "none"),
         default="all",
         help="run of tests of each backend in turn those of this one (default: all)",
+    )
+    parser.addoption(
+        WITHOUT_LOOPBACK,
+        action="store_true",
+        help="leave out the tests over a loopback server, which another Python runs",
     )
 
 
@@ -80,12 +95,19 @@ def _reason(item: pytest.Item, config: pytest.Config) -> str | None:
     chosen = config.getoption(IN_TURN)
     if in_turn is not None and chosen not in ("all", in_turn):
         return f"of the {in_turn} implementation, of each in turn"
+    if config.getoption(WITHOUT_LOOPBACK) and not _SERVERS.isdisjoint(_fixtures(item)):
+        return "over a loopback server"
     either = _either(item, in_turn)
     if config.getoption(AFTER_NATIVE) and either is not None:
         return either
     if config.getoption(AFTER_PURE) and either is None:
         return "that depend on the backend chosen"
     return None
+
+
+def _fixtures(item: pytest.Item) -> Sequence[str]:
+    """Return the names of the fixtures of a test, and of those that these need."""
+    return item.fixturenames if isinstance(item, pytest.Function) else ()
 
 
 def _in_turn(item: pytest.Item) -> str | None:
