@@ -42,22 +42,35 @@ values = st.sampled_from(
 )
 
 
+_ONE_IN_TEN = st.sampled_from([True] + [False] * 9)
+_ONE_IN_TWENTY = st.sampled_from([True] + [False] * 19)
+_MEANINGS = st.sampled_from([b"", b"\x08\x0f", b"\x08\x12"])
+_URIS = st.sampled_from([b"", b"", field(2, b"uri"), field(2, b"ZLIB")])
+_MULTIPLE = st.sampled_from([b"\x20\x00", b"\x20\x01", b""])
+_OTHERS_OF_A_PROPERTY = st.sampled_from([b"", *OTHERS[:4]])
+
+
 @st.composite
 def properties(draw: st.DrawFn) -> bytes:
     """A serialised property, mostly as protobuf writes one."""
     parts = [
-        draw(st.sampled_from([b"", b"\x08\x0f", b"\x08\x12"])),
-        draw(st.sampled_from([b"", b"", field(2, b"uri"), field(2, b"ZLIB")])),
+        draw(_MEANINGS),
+        draw(_URIS),
         field(3, draw(names)),
-        draw(st.sampled_from([b"\x20\x00", b"\x20\x01", b""])),
+        draw(_MULTIPLE),
         field(5, draw(values)),
-        draw(st.sampled_from([b"", *OTHERS[:4]])),
+        draw(_OTHERS_OF_A_PROPERTY),
     ]
-    if draw(st.integers(0, 9)) == 0:
+    if draw(_ONE_IN_TEN):
         parts = draw(st.permutations(parts))
-    if draw(st.integers(0, 19)) == 0:
+    if draw(_ONE_IN_TWENTY):
         parts.append(draw(st.sampled_from(parts)))
     return b"".join(parts)
+
+
+_SOME_PROPERTIES = st.lists(properties(), max_size=5)
+_SOME_RAW_PROPERTIES = st.lists(properties(), max_size=3)
+_SOME_OTHERS = st.lists(st.sampled_from(OTHERS), max_size=2)
 
 
 @st.composite
@@ -65,11 +78,11 @@ def entities(draw: st.DrawFn) -> bytes:
     """A serialised entity, mostly as protobuf writes one."""
     fields = [
         field(KEY, b"\x6a\x03app"),
-        *(field(PROPERTY, each) for each in draw(st.lists(properties(), max_size=5))),
-        *(field(RAW_PROPERTY, each) for each in draw(st.lists(properties(), max_size=3))),
-        *draw(st.lists(st.sampled_from(OTHERS), max_size=2)),
+        *(field(PROPERTY, each) for each in draw(_SOME_PROPERTIES)),
+        *(field(RAW_PROPERTY, each) for each in draw(_SOME_RAW_PROPERTIES)),
+        *draw(_SOME_OTHERS),
     ]
-    if draw(st.integers(0, 9)) == 0:
+    if draw(_ONE_IN_TEN):
         fields = draw(st.permutations(fields))
     return b"".join(fields)
 

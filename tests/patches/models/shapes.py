@@ -93,6 +93,10 @@ class Stored:
     raw: bytes
 
 
+_ONE_IN_FOUR = st.sampled_from([False, False, False, True])
+_BOOLEAN = st.booleans()
+
+
 @functools.cache
 def _stored_names(prefix: str, ordinal: int) -> SearchStrategy[str | None]:
     """Names that a property may be stored by; None is for its name in the code."""
@@ -107,9 +111,7 @@ def _properties(
     for ordinal, name in enumerate(draw(library.choices)):
         sort = library.sorts[name]
         options = {
-            option: _OPTIONS[option]
-            for option in sorted(sort.options)
-            if draw(st.integers(0, 3)) == 3
+            option: _OPTIONS[option] for option in sorted(sort.options) if draw(_ONE_IN_FOUR)
         }
         if "repeated" in options:
             options.pop("required", None)
@@ -149,7 +151,7 @@ def _shapes(draw: DrawFn, library: Library) -> Shape:
             base = _class(draw, library, KIND, library.polymodel.PolyModel, "r", values)
             of_base = dict(values)
             defined = _class(draw, library, f"{KIND}Leaf", base, "p", values)
-            if draw(st.booleans()):
+            if draw(_BOOLEAN):
                 return Shape(base, of_base)
         case "expando":
             defined = _class(draw, library, KIND, library.model.Expando, "p", values)
@@ -164,7 +166,7 @@ def _instance(draw: DrawFn, shape: Shape) -> Any:
     instance = shape.model_class(id=5)
     for name, values in shape.values.items():
         required = name in shape.names and getattr(shape.model_class, name)._required
-        if required or draw(st.booleans()):
+        if required or draw(_BOOLEAN):
             setattr(instance, name, draw(present(values) if required else values))
     return instance
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import zlib
 from collections.abc import Sequence
 from typing import Any
@@ -156,6 +157,22 @@ def _faults() -> list[Any]:
 FAULTS = _faults()
 
 
+_CHANGES = st.sampled_from(["set", "set", "set", "delete", "meaning", "fault"])
+_FAULTS = st.sampled_from(FAULTS)
+_MEANINGS_OR_NONE = st.one_of(st.none(), _MEANINGS)
+_BOOLEAN = st.booleans()
+_ONE_IN_TEN = st.sampled_from([False] * 9 + [True])
+
+
+@functools.cache
+def _changed_names(names: tuple[str, ...]) -> SearchStrategy[list[str]]:
+    """Names of properties, of parts of them, and names that no model has."""
+    known = st.sampled_from(names)
+    dotted = st.builds("{}.{}".format, known, st.sampled_from(_SUB_NAMES))
+    anywhere = st.one_of(known, known, dotted, st.sampled_from(_UNKNOWN_NAMES))
+    return st.lists(anywhere, min_size=1, max_size=4, unique=True)
+
+
 @st.composite
 def changed(draw: DrawFn, raw: bytes, names: Sequence[str], *, faulty: bool = False) -> bytes:
     """Change some properties of an entity: those that its model knows by ``names``, and others.
@@ -167,12 +184,8 @@ def changed(draw: DrawFn, raw: bytes, names: Sequence[str], *, faulty: bool = Fa
         faulty: give some properties values that the stock client refuses to convert.
     """
     message = EntityMessage.FromString(raw)
-    dotted = st.builds("{}.{}".format, st.sampled_from(names), st.sampled_from(_SUB_NAMES))
-    anywhere = st.one_of(
-        st.sampled_from(names), st.sampled_from(names), dotted, st.sampled_from(_UNKNOWN_NAMES)
-    )
-    for name in draw(st.lists(anywhere, min_size=1, max_size=4, unique=True)):
-        match draw(st.sampled_from(["set", "set", "set", "delete", "meaning", "fault"])):
+    for name in draw(_changed_names(tuple(names))):
+        match draw(_CHANGES):
             case "delete":
                 if name in message.properties:
                     del message.properties[name]
@@ -180,12 +193,12 @@ def changed(draw: DrawFn, raw: bytes, names: Sequence[str], *, faulty: bool = Fa
                 if name in message.properties:
                     message.properties[name].meaning = draw(_MEANINGS)
             case "fault" if faulty:
-                message.properties[name].CopyFrom(draw(st.sampled_from(FAULTS)))
+                message.properties[name].CopyFrom(draw(_FAULTS))
             case _:
-                meaning = draw(st.one_of(st.none(), _MEANINGS))
-                made = value_message(draw(VALUES), meaning, each=draw(st.booleans()))
+                meaning = draw(_MEANINGS_OR_NONE)
+                made = value_message(draw(VALUES), meaning, each=draw(_BOOLEAN))
                 message.properties[name].CopyFrom(made)
-    if draw(st.integers(0, 9)) == 9:
+    if draw(_ONE_IN_TEN):
         change_key(draw, message, message.key.path[-1], "kind")
     serialised: bytes = message.SerializeToString(deterministic=True)
     return serialised

@@ -98,9 +98,20 @@ _ONE_OR_TWO = st.integers(1, 2)
 _PADDING = st.integers(1, 4)
 
 
+_UINT64 = st.integers(0, 2**64 - 1)
+_EIGHT_BYTES = st.binary(min_size=8, max_size=8)
+_FOUR_BYTES = st.binary(min_size=4, max_size=4)
+_FEW_BYTES = st.binary(max_size=5)
+
+
 @functools.cache
 def _up_to(most: int) -> SearchStrategy[int]:
     return st.integers(0, most)
+
+
+@functools.cache
+def _orders(count: int) -> SearchStrategy[list[int]]:
+    return st.permutations(range(count))
 
 
 def _rearranged(
@@ -117,11 +128,11 @@ def _rearranged(
             # Everything may be there twice: of a scalar or a oneof the last counts, messages merge.
             fields += draw_fields(draw, grammar)
         case "shuffled":
-            fields = draw(st.permutations(fields))
+            fields = [fields[position] for position in draw(_orders(len(fields)))]
         case "unknown fields":
             for _ in range(draw(_ONE_OR_TWO)):
                 position = draw(_up_to(len(fields)))
-                fields.insert(position, draw(_unknown_fields(message)))
+                fields.insert(position, _unknown_field(draw, message))
         case "redundant bytes":
             padding = draw(_PADDING)
             fields = [field._replace(padding=padding) for field in fields]
@@ -146,26 +157,34 @@ def _message(
     return [wire.message(number, *fields)]
 
 
-@st.composite
-def _unknown_fields(draw: DrawFn, message: schema.Schema) -> Field:
-    """A field that the schema does not have, or has with another wire type."""
-    numbers = st.sampled_from([*message.wire_types, 99, 2**29 - 1])
-    number = draw(numbers)
-    wire_types = {wire.VARINT, wire.FIXED64, wire.DELIMITED, wire.START_GROUP, wire.FIXED32}
-    wire_type = draw(st.sampled_from(sorted(wire_types - {message.wire_types.get(number)})))
+_WIRE_TYPES = (wire.VARINT, wire.FIXED64, wire.DELIMITED, wire.START_GROUP, wire.FIXED32)
+_INSIDE_A_GROUP = st.permutations(
+    [wire.integer(1, 7), Field(2, wire.START_GROUP, b""), wire.delimited(3, "in")]
+)
+
+
+@functools.cache
+def _unknown_tags(message: schema.Schema) -> SearchStrategy[tuple[int, int]]:
+    """Numbers that the schema does not have, and those that it has, with another wire type."""
+    numbers = (*message.wire_types, 99, 2**29 - 1)
+    tags = itertools.product(numbers, _WIRE_TYPES)
+    return st.sampled_from([tag for tag in tags if message.wire_types.get(tag[0]) != tag[1]])
+
+
+def _unknown_field(draw: DrawFn, message: schema.Schema) -> Field:
+    number, wire_type = draw(_unknown_tags(message))
     match wire_type:
         case wire.VARINT:
-            payload = wire.varint(draw(st.integers(0, 2**64 - 1)))
+            payload = wire.varint(draw(_UINT64))
         case wire.FIXED64:
-            payload = draw(st.binary(min_size=8, max_size=8))
+            payload = draw(_EIGHT_BYTES)
         case wire.FIXED32:
-            payload = draw(st.binary(min_size=4, max_size=4))
+            payload = draw(_FOUR_BYTES)
         case wire.DELIMITED:
             # Packed integers, where a known field is a repeated or single integer.
-            payload = draw(st.binary(max_size=5))
+            payload = draw(_FEW_BYTES)
         case _:
-            inside = [wire.integer(1, 7), Field(2, wire.START_GROUP, b""), wire.delimited(3, "in")]
-            payload = wire.encode(draw(st.permutations(inside)))
+            payload = wire.encode(draw(_INSIDE_A_GROUP))
     return Field(number, wire_type, payload)
 
 
@@ -255,7 +274,7 @@ def _double(draw: DrawFn, grammar: Grammar, number: int) -> Field:
 
 
 def _timestamp(draw: DrawFn, grammar: Grammar) -> Fields:
-    faulty = grammar.faulty and draw(st.booleans())
+    faulty = grammar.faulty and draw(_BOOLEAN)
     seconds = draw(_INT64 if faulty else _TIMES)
     nanos = draw(_ANY_NANOS if faulty else _NANOS)
     fields = [wire.integer(TIMESTAMP.seconds, seconds), wire.integer(TIMESTAMP.nanos, nanos)]
