@@ -42,17 +42,16 @@ APART_ENVIRONMENTS = "environments of clients apart"
 DISTRIBUTION = "the distribution"
 DOCUMENTATION = "the documentation"
 LOWEST_ADAPTERS = "the adapters on the lowest of it"
-ALL_CORES = 1_000
-# Tests wait at times: for each other's threads, for servers, for processes that they start.
-PROCESSES = (os.cpu_count() or 1) + 2
+CORES, ALL_CORES = os.cpu_count() or 1, 1_000
 PURE = {"LAZYENTITY_BACKEND": "pure"}
 
 BENCHMARKS = tuple(f"patches/{package_of(client.name)}/test_benchmark.py" for client in clients())
-# The server, the benchmarks and the tools are the project's own, the README and the documentation
-# text: one Python is enough for them.
+# The server, the benchmarks and the tools are the project's own; the README, the documentation and
+# the sources, of which imports are read, are text: one Python is enough for them.
+ON_TEXTS = ("test_readme.py", "test_imports_between_rooms.py")
 ON_OTHER_REQUIREMENTS = tuple(
     f"--ignore=tests/{path}"
-    for path in ("server", "bench", *BENCHMARKS, "docs", "tools", "test_readme.py")
+    for path in ("server", "bench", *BENCHMARKS, "docs", "tools", *ON_TEXTS)
 )
 # These depend on the clients' versions, which are those of `make test` on every Python.
 ON_ANOTHER_PYTHON = (
@@ -209,7 +208,8 @@ def first_steps(pythons: Mapping[str, str]) -> list[Step]:
         ),
         Step(
             "make test",
-            make("test", WORKERS=str(PROCESSES), PYTEST_ARGS=" ".join(DURATIONS)),
+            # Each of its processes collects all tests, so one more than there are cores is enough.
+            make("test", WORKERS=str(CORES + 1), PYTEST_ARGS=" ".join(DURATIONS)),
             needs=("make bench", LOWEST_ENVIRONMENTS),
             cores=ALL_CORES,
         ),
@@ -389,7 +389,8 @@ def main() -> None:
     os.environ.setdefault(
         "UV_DEFAULT_INDEX", os.environ.get("PIP_INDEX_URL", "https://pypi.org/simple")
     )
-    runner = Runner(PROCESSES)
+    # Tests wait at times: for each other's threads, for servers, for processes that they start.
+    runner = Runner(CORES + 2)
     runner.run([*environment_steps(pythons), *first_steps(pythons), *other_steps(pythons)])
     print(runner.summary())
     print(f"\npassed on Python {', '.join([CURRENT, *pythons])}, and on the lowest requirements")
