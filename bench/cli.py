@@ -118,7 +118,7 @@ def _check_goals(outcomes: Sequence[goals.Outcome], console: Console) -> None:
 
 
 @click.command()
-@click.option("--quick", is_flag=True, help="Fewer cases and rounds, a minute or two.")
+@click.option("--quick", is_flag=True, help="Fewer cases and rounds, some minutes.")
 @click.option(
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),

@@ -42,7 +42,7 @@ APART_ENVIRONMENTS = "environments of clients apart"
 DISTRIBUTION = "the distribution"
 DOCUMENTATION = "the documentation"
 LOWEST_ADAPTERS = "the adapters on the lowest of it"
-CORES, ALL_CORES = os.cpu_count() or 1, 1_000
+ALL_CORES = 1_000
 PURE = {"LAZYENTITY_BACKEND": "pure"}
 
 BENCHMARKS = tuple(f"patches/{package_of(client.name)}/test_benchmark.py" for client in clients())
@@ -67,7 +67,8 @@ OF_THE_EXTRAS = (
     "tests/patches/datastore/test_eager_mode.py",
 )
 NATIVE_IN_TURN = ("--in-turn", "native")
-# `make test` takes these, and so do the passes on the pure backend and on the lowest requirements.
+# The first tests of each client take these, with those on the pure backend and on the lowest
+# requirements.
 WITHOUT_LOOPBACK = "--without-loopback"
 ON_SOME_PYTHONS = {
     NEWEST: NATIVE_IN_TURN,
@@ -208,8 +209,7 @@ def first_steps(pythons: Mapping[str, str]) -> list[Step]:
         ),
         Step(
             "make test",
-            # Each of its processes collects all tests, so one more than there are cores is enough.
-            make("test", WORKERS=str(CORES + 1), PYTEST_ARGS=" ".join(DURATIONS)),
+            make("test", PYTEST_ARGS=" ".join(DURATIONS)),
             needs=("make bench", LOWEST_ENVIRONMENTS),
             cores=ALL_CORES,
         ),
@@ -390,7 +390,7 @@ def main() -> None:
         "UV_DEFAULT_INDEX", os.environ.get("PIP_INDEX_URL", "https://pypi.org/simple")
     )
     # Tests wait at times: for each other's threads, for servers, for processes that they start.
-    runner = Runner(CORES + 2)
+    runner = Runner((os.cpu_count() or 1) + 2)
     runner.run([*environment_steps(pythons), *first_steps(pythons), *other_steps(pythons)])
     print(runner.summary())
     print(f"\npassed on Python {', '.join([CURRENT, *pythons])}, and on the lowest requirements")

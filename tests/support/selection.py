@@ -95,7 +95,7 @@ def _reason(item: pytest.Item, config: pytest.Config) -> str | None:
     chosen = config.getoption(IN_TURN)
     if in_turn is not None and chosen not in ("all", in_turn):
         return f"of the {in_turn} implementation, of each in turn"
-    if config.getoption(WITHOUT_LOOPBACK) and not _SERVERS.isdisjoint(_fixtures(item)):
+    if config.getoption(WITHOUT_LOOPBACK) and _SERVERS & _fixtures(item):
         return "over a loopback server"
     either = _either(item, in_turn)
     if config.getoption(AFTER_NATIVE) and either is not None:
@@ -105,9 +105,18 @@ def _reason(item: pytest.Item, config: pytest.Config) -> str | None:
     return None
 
 
-def _fixtures(item: pytest.Item) -> Sequence[str]:
+def _fixtures(item: pytest.Item) -> set[str]:
     """Return the names of the fixtures of a test, and of those that these need."""
-    return item.fixturenames if isinstance(item, pytest.Function) else ()
+    if not isinstance(item, pytest.Function):
+        return set()
+    # pytest counts the parameters of a test among its fixtures.
+    marks = item.iter_markers("parametrize")
+    given = {name for mark in marks for name in _names(mark.args[0])}
+    return set(item.fixturenames) - given
+
+
+def _names(parameters: str | Sequence[str]) -> Sequence[str]:
+    return parameters.replace(",", " ").split() if isinstance(parameters, str) else parameters
 
 
 def _in_turn(item: pytest.Item) -> str | None:

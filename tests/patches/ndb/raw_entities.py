@@ -164,7 +164,8 @@ _BOOLEAN = st.booleans()
 _ONE_IN_TEN = st.sampled_from([False] * 9 + [True])
 
 
-@functools.cache
+# Generated models have ever new names.
+@functools.lru_cache(256)
 def _changed_names(names: tuple[str, ...]) -> SearchStrategy[list[str]]:
     """Names of properties, of parts of them, and names that no model has."""
     known = st.sampled_from(names)

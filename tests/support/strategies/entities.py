@@ -98,12 +98,6 @@ _ONE_OR_TWO = st.integers(1, 2)
 _PADDING = st.integers(1, 4)
 
 
-_UINT64 = st.integers(0, 2**64 - 1)
-_EIGHT_BYTES = st.binary(min_size=8, max_size=8)
-_FOUR_BYTES = st.binary(min_size=4, max_size=4)
-_FEW_BYTES = st.binary(max_size=5)
-
-
 @functools.cache
 def _up_to(most: int) -> SearchStrategy[int]:
     return st.integers(0, most)
@@ -158,6 +152,10 @@ def _message(
 
 
 _WIRE_TYPES = (wire.VARINT, wire.FIXED64, wire.DELIMITED, wire.START_GROUP, wire.FIXED32)
+_UINT64 = st.integers(0, 2**64 - 1)
+_EIGHT_BYTES = st.binary(min_size=8, max_size=8)
+_FOUR_BYTES = st.binary(min_size=4, max_size=4)
+_FEW_BYTES = st.binary(max_size=5)
 _INSIDE_A_GROUP = st.permutations(
     [wire.integer(1, 7), Field(2, wire.START_GROUP, b""), wire.delimited(3, "in")]
 )
