@@ -15,7 +15,8 @@ ones, and with each backend. Python, requirements and backend are not combined i
 - On :data:`PURE_PYTHON` the backend is the pure one, but for the tests of native implementations.
 - Tests of each backend in turn take the native one on each Python, which was compiled for it, and
   the pure one on the current and the oldest.
-- Tests over a loopback server run on one Python for each backend and for the lowest requirements.
+- Tests over a loopback server run on the current Python with each server, transport and way to
+  patch; on the pure backend and on the lowest requirements each takes one of these.
 - The own suite of a client apart (``test_own_tests.py``) does not run on the newest Python.
 """
 
@@ -23,35 +24,42 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from tools.ci_environments import (
+    APART_ENVIRONMENTS,
+    CURRENT,
+    FIRST_ENVIRONMENT,
+    LOWEST_ENVIRONMENTS,
+    NEWEST,
+    OLDEST,
+    PURE_PYTHON,
+    PYTHONS,
+    UV,
+    apart_environments,
+    environment,
+    environment_steps,
+    found,
+    interpreter,
+)
 from tools.clients import apart, clients, extras, package_of
 from tools.commands import DURATIONS, make, pytest, shell
 from tools.steps import Runner, Step
 
-PYTHONS = ("3.10", "3.11", "3.12", "3.13")
-CURRENT = "{}.{}".format(*sys.version_info)
-OLDEST, NEWEST = PYTHONS[0], PYTHONS[-1]
-PURE_PYTHON = "3.12"
-UV = "build/uv/bin/uv"
-OTHER_ENVIRONMENTS = "environments of other Pythons"
-LOWEST_ENVIRONMENTS = "environments with the lowest requirements"
-APART_ENVIRONMENTS = "environments of clients apart"
 DISTRIBUTION = "the distribution"
 DOCUMENTATION = "the documentation"
 LOWEST_ADAPTERS = "the adapters on the lowest of it"
 ALL_CORES = 1_000
 PURE = {"LAZYENTITY_BACKEND": "pure"}
 
-BENCHMARKS = tuple(f"patches/{package_of(client.name)}/test_benchmark.py" for client in clients())
+WITHOUT_BENCHMARKS = "--ignore-glob=tests/patches/*/test_benchmark.py"
 # The server, the benchmarks and the tools are the project's own; the README, the documentation and
 # the sources, of which imports are read, are text: one Python is enough for them.
 ON_TEXTS = ("test_readme.py", "test_imports_between_rooms.py")
-ON_OTHER_REQUIREMENTS = tuple(
-    f"--ignore=tests/{path}"
-    for path in ("server", "bench", *BENCHMARKS, "docs", "tools", *ON_TEXTS)
+ON_OTHER_REQUIREMENTS = (
+    WITHOUT_BENCHMARKS,
+    *(f"--ignore=tests/{path}" for path in ("server", "bench", "docs", "tools", *ON_TEXTS)),
 )
 # These depend on the clients' versions, which are those of `make test` on every Python.
 ON_ANOTHER_PYTHON = (
@@ -67,9 +75,8 @@ OF_THE_EXTRAS = (
     "tests/patches/datastore/test_eager_mode.py",
 )
 NATIVE_IN_TURN = ("--in-turn", "native")
-# The first tests of each client take these, with those on the pure backend and on the lowest
-# requirements.
-WITHOUT_LOOPBACK = "--without-loopback"
+# The first tests of each client take the loopback servers in all ways.
+LOOPBACK_ONCE, WITHOUT_LOOPBACK = "--loopback-once", "--without-loopback"
 ON_SOME_PYTHONS = {
     NEWEST: NATIVE_IN_TURN,
     PURE_PYTHON: ("--after-pure", *NATIVE_IN_TURN),
@@ -92,86 +99,6 @@ QUICK_BENCHMARK = (
 NOT_THE_LARGEST = ("-k", "not -500-")
 
 
-def interpreter(version: str) -> str | None:
-    """Return the newest patch release of a Python version that pyenv has; None if it has none."""
-    versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions")
-    found = [
-        (int(patch), python)
-        for python in versions.glob(f"{version}.*/bin/python")
-        if (patch := python.parent.parent.name.removeprefix(f"{version}.")).isdecimal()
-    ]
-    return str(max(found)[1]) if found else None
-
-
-def found(version: str, pythons: Mapping[str, str]) -> str:
-    """Return a version of Python; the current one stands for one that was not found."""
-    return version if version in pythons else CURRENT
-
-
-def environment(version: str, pythons: Mapping[str, str], client: str = "") -> str:
-    """Return the folder of the environment of a Python; the current one stands for one not found.
-
-    Args:
-        version: of Python.
-        pythons: the interpreter of each other Python version.
-        client: with an environment of its own.
-    """
-    return "-".join(filter(None, (".venv", client, version if version in pythons else "")))
-
-
-def environment_steps(pythons: Mapping[str, str]) -> list[Step]:
-    """Return the steps that make the environments of all clients that go together.
-
-    Args:
-        pythons: the interpreter of each other Python version.
-    """
-    return [
-        Step("the environment", make("venv")),
-        Step(
-            OTHER_ENVIRONMENTS,
-            shell(
-                f"{sys.executable} -m venv build/uv",
-                "build/uv/bin/python -m pip -q install uv",
-                *(
-                    f"make venv UV={UV} PYTHON={python} VENV=.venv-{version}"
-                    for version, python in pythons.items()
-                ),
-            ),
-        ),
-        Step(
-            LOWEST_ENVIRONMENTS,
-            shell(*lowest_environments(pythons)),
-            needs=("the environment", OTHER_ENVIRONMENTS),
-        ),
-    ]
-
-
-def lowest_environments(pythons: Mapping[str, str]) -> list[str]:
-    """Return the commands that make the environments with the lowest requirements."""
-    lowest = '"REQUIRE=$(.venv/bin/python tools/lowest.py{})"'
-    made = f"make venv UV={UV} PYTHON={pythons.get(OLDEST, sys.executable)}"
-    return [
-        f"{made} VENV=.venv-lowest EXTRAS=bench,test {lowest.format('')}",
-        *(
-            f"{made} VENV=.venv-lowest-{extra} "
-            + (f"EXTRAS=bench,test,{extra} " if extra in apart() else "")
-            + lowest.format(f" {extra}")
-            for extra in extras()
-        ),
-    ]
-
-
-def apart_environments(pythons: Mapping[str, str]) -> list[str]:
-    """Return the commands that make the environments of clients apart, on other Pythons."""
-    return [
-        f"make venv UV={UV} PYTHON={pythons[version]} VENV={environment(version, pythons, client)} "
-        f"EXTRAS=bench,test,{client}"
-        for client in apart()
-        for version in (PURE_PYTHON, NEWEST)
-        if version in pythons
-    ]
-
-
 def first_steps(pythons: Mapping[str, str]) -> list[Step]:
     """Return the commands of the README, and beside the second what later steps need."""
     native = ".venv/bin/python tools/assert_native.py"
@@ -181,7 +108,7 @@ def first_steps(pythons: Mapping[str, str]) -> list[Step]:
         f'print(*map(metadata.version, {distributions}))"'
     )
     return [
-        Step("make bench", make("bench"), needs=("the environment",)),
+        Step("make bench", make("bench"), needs=(FIRST_ENVIRONMENT,)),
         Step("the emulator is built", make("emulator"), needs=("make bench",), cores=0),
         Step("Flink is installed", make("flink"), needs=("make bench",), cores=0),
         *(
@@ -245,6 +172,7 @@ def other_steps(pythons: Mapping[str, str]) -> list[Step]:
             pytest(
                 "--after-native",
                 *("--in-turn", "none"),
+                LOOPBACK_ONCE,
                 *ON_OTHER_REQUIREMENTS,
                 environment=environment(PURE_PYTHON, pythons),
             ),
@@ -266,7 +194,7 @@ def other_steps(pythons: Mapping[str, str]) -> list[Step]:
         ),
         Step(
             "the lowest of everything required",
-            pytest(*ON_OTHER_REQUIREMENTS, environment=".venv-lowest"),
+            pytest(LOOPBACK_ONCE, *ON_OTHER_REQUIREMENTS, environment=".venv-lowest"),
             needs=tested,
         ),
         Step("the slow tests", pytest("-m", "slow", *SLOW), needs=tested),
@@ -279,7 +207,8 @@ def other_steps(pythons: Mapping[str, str]) -> list[Step]:
                 f"{extra} on the lowest of it",
                 pytest(
                     f"tests/patches/{package_of(extra)}",
-                    *(f"--ignore=tests/{path}" for path in BENCHMARKS),
+                    LOOPBACK_ONCE,
+                    WITHOUT_BENCHMARKS,
                     environment=f".venv-lowest-{extra}",
                 ),
                 needs=tested,
@@ -332,7 +261,12 @@ def own_environment_steps(client: str, pythons: Mapping[str, str]) -> list[Step]
         ),
         Step(
             f"{name}, pure, on Python {found(PURE_PYTHON, pythons)}",
-            pytest(tests, "--after-native", environment=environment(PURE_PYTHON, pythons, client)),
+            pytest(
+                tests,
+                *("--after-native", LOOPBACK_ONCE),
+                WITHOUT_BENCHMARKS,
+                environment=environment(PURE_PYTHON, pythons, client),
+            ),
             needs=(name, APART_ENVIRONMENTS),
             environment=PURE,
         ),
@@ -342,6 +276,7 @@ def own_environment_steps(client: str, pythons: Mapping[str, str]) -> list[Step]
                 pytest(
                     tests,
                     f"--ignore={tests}/test_own_tests.py",
+                    WITHOUT_BENCHMARKS,
                     *NATIVE_IN_TURN,
                     WITHOUT_LOOPBACK,
                     environment=environment(version, pythons, client),

@@ -10,14 +10,15 @@ for its process, or do the same with either:
   pass, ``--after-pure`` runs what it leaves out.
 - Tests that are marked ``any_backend`` name the backend that they test, or test none.
 
-Tests over the sockets of a loopback server can be left out by ``--without-loopback``, on Pythons
-after the first.
+A test over the sockets of a loopback server takes servers, transports and ways to patch in turn.
+After the first pass, ``--loopback-once`` runs it with one of these, and the next test with the next
+ones. On further Pythons, ``--without-loopback`` leaves such tests out.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 import pytest
 
@@ -25,7 +26,7 @@ import lazyentity
 
 AFTER_NATIVE, AFTER_PURE = "--after-native", "--after-pure"
 IN_TURN = "--in-turn"
-WITHOUT_LOOPBACK = "--without-loopback"
+LOOPBACK_ONCE, WITHOUT_LOOPBACK = "--loopback-once", "--without-loopback"
 
 # Parameters whose value is the name of each backend in turn.
 _OF_EACH_BACKEND = ("lazy_type", "make", "encoder", "backend")
@@ -34,6 +35,9 @@ _OF_EACH_BACKEND = ("lazy_type", "make", "encoder", "backend")
 _SERVERS = frozenset(
     {"beam_port", "endpoint", "loopback", "ports", "server", "small_batches", "stored"}
 )
+
+# Fixtures of each server, each transport and each way to patch.
+_OF_EACH_KIND = frozenset({"activation", "endpoint", "names", "stored", "transport"})
 
 _left_out = pytest.StashKey[Counter[str]]()
 
@@ -56,6 +60,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="run of tests of each backend in turn those of this one (default: all)",
     )
     parser.addoption(
+        LOOPBACK_ONCE,
+        action="store_true",
+        help="run a test over a loopback server once, and not for each transport and way to patch",
+    )
+    parser.addoption(
         WITHOUT_LOOPBACK,
         action="store_true",
         help="leave out the tests over a loopback server, which another Python runs",
@@ -73,9 +82,13 @@ def pytest_configure(config: pytest.Config) -> None:
             raise pytest.UsageError(f"{option} is for LAZYENTITY_BACKEND={backend}")
 
 
+@pytest.hookimpl(trylast=True)  # after the marks that are not asked for were left out
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect what another pass covers."""
     reasons = {item: reason for item in items if (reason := _reason(item, config)) is not None}
+    if config.getoption(LOOPBACK_ONCE):
+        repeated = _repeated([item for item in items if item not in reasons])
+        reasons |= dict.fromkeys(repeated, "over a loopback server, of another kind")
     if not reasons:
         return
     config.stash[_left_out] = Counter(reasons.values())
@@ -95,7 +108,7 @@ def _reason(item: pytest.Item, config: pytest.Config) -> str | None:
     chosen = config.getoption(IN_TURN)
     if in_turn is not None and chosen not in ("all", in_turn):
         return f"of the {in_turn} implementation, of each in turn"
-    if config.getoption(WITHOUT_LOOPBACK) and _SERVERS & _fixtures(item):
+    if config.getoption(WITHOUT_LOOPBACK) and _is_over_loopback(item):
         return "over a loopback server"
     either = _either(item, in_turn)
     if config.getoption(AFTER_NATIVE) and either is not None:
@@ -103,6 +116,34 @@ def _reason(item: pytest.Item, config: pytest.Config) -> str | None:
     if config.getoption(AFTER_PURE) and either is None:
         return "that depend on the backend chosen"
     return None
+
+
+def _repeated(items: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """Return all but one of each test over a loopback server that differ only in their kind."""
+    tests: dict[Hashable, list[pytest.Item]] = {}
+    for item in items:
+        if isinstance(item, pytest.Function) and _is_over_loopback(item):
+            tests.setdefault(_without_kind(item), []).append(item)
+    return [
+        item
+        for number, kinds in enumerate(tests.values())
+        for item in kinds
+        if item is not kinds[number % len(kinds)]
+    ]
+
+
+def _without_kind(item: pytest.Function) -> Hashable:
+    """Return the test and its parameters, but for those of the server and of the patch."""
+    callspec = getattr(item, "callspec", None)
+    parameters = {} if callspec is None else callspec.params
+    kinds = _OF_EACH_KIND & _fixtures(item)
+    # A value of parametrize() is the same object in each of its tests, but need not be hashable.
+    own = frozenset((name, id(value)) for name, value in parameters.items() if name not in kinds)
+    return item.parent, item.originalname, own
+
+
+def _is_over_loopback(item: pytest.Item) -> bool:
+    return not _SERVERS.isdisjoint(_fixtures(item))
 
 
 def _fixtures(item: pytest.Item) -> set[str]:
