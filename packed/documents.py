@@ -176,11 +176,25 @@ def _restored_items(value: dict[str, Any]) -> dict[str, Any]:
     return value
 
 
+def _datetime(text: str) -> datetime.datetime:
+    made = datetime.datetime.fromisoformat(text)
+    if made.utcoffset() is None:
+        raise ValueError("a datetime without an offset from UTC")
+    return made
+
+
+def _restored_list(items: Any) -> Any:
+    # A string is iterable, too.
+    if type(items) is not list:
+        raise TypeError("the items are no list")
+    return restored(items)
+
+
 _RESTORERS: dict[str, Callable[[Any], Any]] = {
-    "datetime": datetime.datetime.fromisoformat,
+    "datetime": _datetime,
     "bytes": lambda text: base64.b64decode(text, validate=True),
-    "set": lambda items: set(restored(items)),
-    "frozenset": lambda items: frozenset(restored(items)),
+    "set": lambda items: set(_restored_list(items)),
+    "frozenset": lambda items: frozenset(_restored_list(items)),
     "dict": _restored_items,
 }
 
