@@ -27,7 +27,7 @@ def to_pandas(
 
     Args:
         entities: as for :func:`columns`.
-        names: as for :func:`columns`; the columns of the result.
+        names: as for :func:`columns`; the columns of the result. Without any, it has no rows.
         objects: whether a property with values of several types is kept as Python objects.
 
     Returns:
@@ -80,7 +80,7 @@ def to_arrow(
 
     Args:
         entities: as for :func:`columns`.
-        names: as for :func:`columns`; the columns of the result.
+        names: as for :func:`columns`; the columns of the result. Without any, it has no rows.
         objects: whether a property with values of several types becomes a dense union of these.
 
     Returns:
