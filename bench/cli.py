@@ -16,7 +16,7 @@ from lazyentity._progress import progress_bar
 from lazyentity.bench import beside, own_entities, run
 from lazyentity.bench.cases import synthetic
 from lazyentity.bench.failures import Failure, Interrupted
-from lazyentity.bench.measure import results, sides, verify
+from lazyentity.bench.measure import outcomes, results, sides, verify
 from lazyentity.bench.report import chart, goals, terminal
 
 _DEFAULT_OUTPUT = Path("lazyentity-bench.json")
@@ -104,17 +104,6 @@ def _of_extra(
             f"its subject cannot be imported ({error}); install it with "
             f"`pip install 'lazyentity[{extra}]'`"
         ) from error
-
-
-def _check_goals(outcomes: Sequence[goals.Outcome], console: Console) -> None:
-    """Show the goals of the backend.
-
-    Raises:
-        click.ClickException: some are missed; the text names each.
-    """
-    terminal.show_goals(outcomes, console)
-    if missed := [str(outcome) for outcome in outcomes if not outcome.met]:
-        raise click.ClickException("\n  ".join([f"{len(missed)} goals missed:", *missed]))
 
 
 @click.command()
@@ -272,4 +261,6 @@ def main(
             err=True,
         )
     if check:
-        _check_goals(goals.evaluate(measured, declared), console)
+        compared = goals.evaluate(measured, declared)
+        terminal.show_goals(compared, console)
+        outcomes.require_met(compared)

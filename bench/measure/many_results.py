@@ -104,6 +104,11 @@ class Forms:
     first: Summary
     everything: Summary
 
+    @property
+    def share(self) -> float:
+        """The bytes of the first form over those on the wire."""
+        return (self.lines[0].size or 0) / self.wire
+
 
 @dataclass(frozen=True)
 class Cached:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from lazyentity.bench.cases import decoding, document, synthetic
 from lazyentity.bench.measure import end_to_end, end_to_end_asyncio, new_names, plain_values
+from lazyentity.bench.measure.outcomes import Outcome
 from lazyentity.bench.measure.results import (
     DICTS,
     ORJSON,
@@ -51,6 +52,12 @@ class Goal:
     measured: Measured
     bound: float
     at_least: bool
+
+    def outcome(self, results: Results) -> Outcome:
+        """Compare a run with it."""
+        summary = self.measured(results)
+        median = None if summary is None else summary.median
+        return Outcome(self.figure, median, self.bound, self.at_least)
 
 
 def _faster(backend: str, mix: str, read: str, bounds: dict[int, float]) -> list[Goal]:
@@ -285,32 +292,6 @@ COLUMNS_GOALS: tuple[Goal, ...] = (
 )
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """A goal and the median that a run reached; ``None`` where the run did not measure it."""
-
-    goal: Goal
-    median: float | None
-
-    @property
-    def met(self) -> bool:
-        """Whether the bound holds. A figure that was not measured misses its goal."""
-        if self.median is None:
-            return False
-        if self.goal.at_least:
-            return self.median >= self.goal.bound
-        return self.median <= self.goal.bound
-
-    def __str__(self) -> str:
-        reached = "not measured" if self.median is None else f"{self.median:.2f}"
-        relation = "at least" if self.goal.at_least else "at most"
-        return f"{self.goal.figure}: {reached}, must be {relation} {self.goal.bound:g}"
-
-
 def evaluate(results: Results, goals: Sequence[Goal] = GOALS) -> list[Outcome]:
     """Compare a run with those of the goals that are of its backend, in their order."""
-    return [
-        Outcome(goal, None if (summary := goal.measured(results)) is None else summary.median)
-        for goal in goals
-        if goal.backend == results.environment.backend
-    ]
+    return [goal.outcome(results) for goal in goals if goal.backend == results.environment.backend]

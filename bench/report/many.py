@@ -96,10 +96,9 @@ def forms(results: ManyResults) -> str:
         for line in made.lines
     )
     headers = "form", "MB", "s to the first entity", "s to 4 properties of all"
-    share = (made.lines[0].size or 0) / made.wire
     text = (
         f"{made.entities:,} entities of {made.properties} properties, {made.wire / 1e6:.1f} MB on "
-        f"the wire. The file has {share:.2f} of these bytes. Pickles take "
+        f"the wire. The file has {made.share:.2f} of these bytes. Pickles take "
         f"{made.first.median:,.0f} times as long until the first entity, and "
         f"{made.everything.median:.1f} times as long until 4 properties of all are read. The first "
         f"refresh took {made.save:.1f} seconds, and one without changes {made.unchanged:.1f}."

@@ -11,10 +11,10 @@ from rich import table as rich_table
 from rich.console import Console
 from rich.text import Text
 
+from lazyentity.bench.measure.outcomes import Outcome
 from lazyentity.bench.measure.results import Results
 from lazyentity.bench.measure.stats import Summary
 from lazyentity.bench.report import beside, own
-from lazyentity.bench.report.goals import Outcome
 from lazyentity.bench.report.tables import Figure, Table, environment_line, tables
 
 

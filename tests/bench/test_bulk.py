@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from lazyentity.bench.measure import bulk, snapshots
+from lazyentity.bench.measure.many_results import Measured
 from lazyentity.bench.measure.timing import Budget
 
 
@@ -30,6 +31,11 @@ def test_bulk_calls(monkeypatch: pytest.MonkeyPatch) -> None:
         }
         assert {line.ratio.median for line in lines if line.way == bulk.GET_MANY} == {1}
         assert "get_multi" in bulk._report(lines)
+        compared = bulk.goals(Measured(keys=lines))
+        assert [(outcome.median, outcome.bound, outcome.met) for outcome in compared] == [
+            (3, 3, True),
+            (3, 3, True),
+        ]
         single, joined, more = bulk.measure_threads(client, keys, 1)
         assert min(single.median, joined.median, more.median) > 0
         assert bulk.measure_lone(client, keys[0], budget).median > 0

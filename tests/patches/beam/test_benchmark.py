@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import lazyentity
-from lazyentity.bench.measure import beam, verify
+from lazyentity.bench.measure import beam, many_results, verify
 from lazyentity.bench.measure.timing import Budget
+
+COMMITTED = Path(__file__).parents[3] / "bench" / "results" / "beam-connector.json"
 
 pytestmark = pytest.mark.any_backend
 
@@ -41,3 +45,12 @@ def test_the_pipeline_counts() -> None:
         for context in beam.CONTEXTS.values():
             with context():
                 assert beam.count_chosen("active_003") == [2]
+
+
+def test_the_committed_results_meet_the_goals() -> None:
+    """`make results-beam` measures anew."""
+    measured = many_results.load(COMMITTED).measured.beam
+    assert measured is not None
+    outcomes = beam.goals(measured)
+    assert [str(outcome) for outcome in outcomes if not outcome.met] == []
+    assert len(outcomes) == 2

@@ -1,0 +1,61 @@
+"""Bounds on figures, and whether a run keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import click
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A bound on a figure, and the median that a run reached.
+
+    Attributes:
+        figure: its name.
+        median: None where the run did not measure it.
+        bound: of the median.
+        at_least: whether the bound is the least or the most that it may be.
+    """
+
+    figure: str
+    median: float | None
+    bound: float
+    at_least: bool
+
+    @property
+    def met(self) -> bool:
+        """Whether the bound holds. A figure that was not measured misses its goal."""
+        if self.median is None:
+            return False
+        if self.at_least:
+            return self.median >= self.bound
+        return self.median <= self.bound
+
+    def __str__(self) -> str:
+        reached = "not measured" if self.median is None else f"{self.median:.2f}"
+        relation = "at least" if self.at_least else "at most"
+        return f"{self.figure}: {reached}, must be {relation} {self.bound:g}"
+
+
+def require_met(outcomes: Sequence[Outcome]) -> None:
+    """Return if all goals are met.
+
+    Raises:
+        click.ClickException: some are missed; the text names each.
+    """
+    if missed := [str(outcome) for outcome in outcomes if not outcome.met]:
+        raise click.ClickException("\n  ".join([f"{len(missed)} goals missed:", *missed]))
+
+
+def report(outcomes: Sequence[Outcome], *, check: bool) -> None:
+    """Print each goal, and require all of them with ``check``.
+
+    Raises:
+        click.ClickException: as of `require_met`.
+    """
+    for outcome in outcomes:
+        click.echo(str(outcome))
+    if check:
+        require_met(outcomes)
