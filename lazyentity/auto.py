@@ -6,6 +6,6 @@ whether they are patched, and the backend.
 
 from __future__ import annotations
 
-from lazyentity.patches import patch
+from lazyentity import patch
 
 patch()

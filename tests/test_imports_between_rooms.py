@@ -101,7 +101,7 @@ def test_imports_are_found() -> None:
         ("lazyentity.native.responses", "lazyentity.codec.shadow"),
         ("lazyentity.native.received", "lazyentity.native.values.Value"),
         ("lazyentity.pure.mapping", "lazyentity.pure.shapes.EMPTY"),
-        ("lazyentity.auto", "lazyentity.patches.patch"),
+        ("lazyentity.auto", "lazyentity.patch"),
         ("lazyentity.decoding", "lazyentity.native.decoding"),
     } <= set(ARROWS)
 
@@ -112,7 +112,7 @@ ROOMS_ABOVE = tuple(
 
 
 def test_the_core_knows_no_patches() -> None:
-    """Only the package itself, which offers patch(), and lazyentity.auto, which calls it, do.
+    """Only the package itself, which offers patch(), does.
 
     So does a module that offers something of one client: ``lazyentity.`` and the client's name.
     ``python -m lazyentity`` opens the command line.
@@ -126,7 +126,6 @@ def test_the_core_knows_no_patches() -> None:
     assert {module for module, _ in core} - public == {
         "lazyentity",
         "lazyentity.__main__",
-        "lazyentity.auto",
     }
     assert {name for module, name in core if module == "lazyentity.__main__"} == {
         "lazyentity.cli.entry.module"
@@ -230,7 +229,8 @@ def test_the_api_knows_no_client() -> None:
 def test_nothing_else_names_a_client(client: str) -> None:
     """Only its package, its public module and the list do; setup.py and the tools do not.
 
-    A package of another client may have the word for something of its own.
+    A package of another client may have the word for something of its own. Packed documents have a
+    property for each of two clients.
     """
     naming = {path for path, text in _texts_outside().items() if re.search(rf"\b{client}\b", text)}
     public = f"lazyentity/{client}.py"
@@ -242,7 +242,7 @@ def _texts_outside() -> dict[str, str]:
     """Return the lower rooms' sources, and those of setup.py and the tools, but no client's."""
     packages = [ROOT / "patches" / package for package in PACKAGES]
     sources = [ROOT / "setup.py", *(ROOT / "tools").iterdir()]
-    for folder in ("lazyentity", "patches"):
+    for folder in ("lazyentity", "patches", "bulk"):
         sources += [*(ROOT / folder).rglob("*.py"), *(ROOT / folder).rglob("*.p[yx][xdi]")]
     return {
         str(source.relative_to(ROOT)): source.read_text(encoding="utf-8")
