@@ -16,7 +16,6 @@ from pathlib import Path
 from tests.upstream import recorder
 
 CLIENT = "google-cloud-datastore"
-STOCK = Path(__file__).parents[2] / "build" / "upstream"
 
 
 def _cache() -> Path:
@@ -58,21 +57,23 @@ def fetch() -> Path:
 def stock_outcomes(folder: Path) -> dict[str, str]:
     """Return each test's outcome without the patch, as the suite gave it in an earlier run, if any.
 
-    Kept in the checkout's ``build``, for one interpreter and its installed versions.
+    Kept beside the tests, outside the checkout, for each version of the interpreter and of all that
+    is installed.
 
     Args:
         folder: as returned by :func:`fetch`.
     """
     installed = sorted(f"{found.name}=={found.version}" for found in metadata.distributions())
-    conditions = json.dumps([sys.version, sys.prefix, str(folder), installed])
-    kept = STOCK / f"{hashlib.sha256(conditions.encode()).hexdigest()}.json"
+    conditions = json.dumps([sys.version, str(folder), installed])
+    stock = _cache() / "stock"
+    kept = stock / f"{hashlib.sha256(conditions.encode()).hexdigest()}.json"
     if kept.exists():
         recorded: dict[str, str] = json.loads(kept.read_text())
         return recorded
-    STOCK.mkdir(parents=True, exist_ok=True)
+    stock.mkdir(parents=True, exist_ok=True)
     found = outcomes(folder, patched=False)
     # Concurrent readers see the complete file or none.
-    with tempfile.NamedTemporaryFile("w", dir=STOCK, delete=False) as written:
+    with tempfile.NamedTemporaryFile("w", dir=stock, delete=False) as written:
         json.dump(found, written)
     Path(written.name).rename(kept)
     return found
