@@ -56,7 +56,7 @@ PURE = {"LAZYENTITY_BACKEND": "pure"}
 WITHOUT_BENCHMARKS = "--ignore-glob=tests/patches/*/test_benchmark.py"
 # The server, the benchmarks and the tools are the project's own; the README, the documentation and
 # the sources, of which imports are read, are text: one Python is enough for them.
-ON_TEXTS = ("test_readme.py", "test_imports_between_rooms.py")
+ON_TEXTS = ("test_readme.py", "test_imports_between_rooms.py", "test_sizes.py")
 ON_OTHER_REQUIREMENTS = (
     WITHOUT_BENCHMARKS,
     *(f"--ignore=tests/{path}" for path in ("server", "bench", "docs", "tools", *ON_TEXTS)),
