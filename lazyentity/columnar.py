@@ -80,7 +80,10 @@ def _batches(
     entities: Iterator[Entity], names: tuple[str, ...], size: int
 ) -> Iterator[dict[str, list[Any]]]:
     for first in entities:
-        yield columns(itertools.chain([first], itertools.islice(entities, size - 1)), names)
+        batch = itertools.chain([first], itertools.islice(entities, size - 1))
+        # Nothing here keeps an entity while the caller has the batch.
+        del first
+        yield columns(batch, names)
 
 
 def _names(names: Iterable[str]) -> tuple[str, ...]:

@@ -77,7 +77,9 @@ def refresh(file: Path, replace: bool, kind: str | None, **options: str | None) 
                 raise click.UsageError(f"{file} does not hold a whole kind; give --kind")
             kind = source.kind
             saved = source._asdict()
-            options = {name: given or saved[name] for name, given in options.items()}
+            options = {
+                name: saved[name] if given is None else given for name, given in options.items()
+            }
         elif not file.exists():
             raise click.UsageError(f"there is no snapshot {file}; use `save` to make it")
         client = datastore.Client(**options)

@@ -22,6 +22,8 @@ MAX_CONTENT_BYTES: Final = 16 * 1024 * 1024
 DICTIONARY_BYTES: Final = 64 * 1024
 SAMPLE_BYTES: Final = 4 * 1024 * 1024
 """Bytes of contents that a dictionary is trained with, at most."""
+MAX_SAMPLES: Final = 20_000
+"""Contents that a dictionary is trained with, at most."""
 MIN_SAMPLES: Final = 50
 """Contents without which no dictionary is trained."""
 
@@ -71,8 +73,13 @@ def _field(key: Any) -> bytes:
     return field
 
 
-def key_of(stored: bytes) -> Key | bytes:
-    """Return the key of :attr:`Stored.key`; the bytes themselves if they are damaged."""
+def key_of(stored: Any) -> Key | bytes:
+    """Return the key of :attr:`Stored.key`; the bytes themselves if they are damaged.
+
+    A damaged column can have another type; then its text stands for the bytes.
+    """
+    if not isinstance(stored, bytes):
+        return repr(stored).encode()
     try:
         key = LazyEntity.from_bytes(stored).key
     except Exception:  # noqa: BLE001  # damaged bytes can raise anything that decoding raises
@@ -93,9 +100,19 @@ def train(samples: Sequence[bytes]) -> bytes | None:
 
 
 def compressor(dictionary: bytes | None) -> zstandard.ZstdCompressor:
-    """Return a compressor with a dictionary. Only one thread may use it."""
-    data = None if dictionary is None else zstandard.ZstdCompressionDict(dictionary)
-    return zstandard.ZstdCompressor(level=LEVEL, dict_data=data, write_checksum=True)
+    """Return a compressor with a dictionary. Only one thread may use it.
+
+    Raises:
+        ValueError: the dictionary is damaged; the text says how.
+    """
+    try:
+        data = None if dictionary is None else zstandard.ZstdCompressionDict(dictionary)
+        made = zstandard.ZstdCompressor(level=LEVEL, dict_data=data, write_checksum=True)
+        # Only now is the dictionary parsed.
+        made.compress(b"")
+    except (TypeError, zstandard.ZstdError) as error:
+        raise ValueError(str(error)) from error
+    return made
 
 
 class Decompressor:
@@ -103,14 +120,22 @@ class Decompressor:
 
     Args:
         dictionaries: by number; contents without one have the number 0.
+
+    Attributes:
+        dictionaries: as given.
     """
 
     def __init__(self, dictionaries: Mapping[int, bytes]) -> None:
-        self._decompressors = {
-            number: zstandard.ZstdDecompressor(dict_data=zstandard.ZstdCompressionDict(data))
-            for number, data in dictionaries.items()
-        }
-        self._decompressors[0] = zstandard.ZstdDecompressor()
+        self.dictionaries = dictionaries
+        # Made when a content asks for one: a damaged dictionary spoils no other contents.
+        self._decompressors = {0: zstandard.ZstdDecompressor()}
+
+    def _of(self, dictionary: int) -> zstandard.ZstdDecompressor:
+        made = self._decompressors.get(dictionary)
+        if made is None:
+            data = zstandard.ZstdCompressionDict(self.dictionaries[dictionary])
+            made = self._decompressors[dictionary] = zstandard.ZstdDecompressor(dict_data=data)
+        return made
 
     def content(self, dictionary: int, data: bytes) -> bytes:
         """Decompress a content.
@@ -122,7 +147,7 @@ class Decompressor:
             size = zstandard.frame_content_size(data)
             if not 0 <= size <= MAX_CONTENT_BYTES:
                 raise ValueError(f"it claims to have {size} bytes")
-            return self._decompressors[dictionary].decompress(data)
+            return self._of(dictionary).decompress(data)
         except zstandard.ZstdError as error:
             raise ValueError(str(error)) from error
         except KeyError:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from lazyentity.snapshot.contents import SAMPLE_BYTES, Stored, compressor, split, train
+from lazyentity.snapshot.contents import (
+    HASH_BYTES,
+    MAX_SAMPLES,
+    SAMPLE_BYTES,
+    Stored,
+    compressor,
+    split,
+    train,
+)
 from lazyentity.snapshot.files import Refreshed
 
 _REPORT_EVERY: Final = 1_000
@@ -75,6 +84,17 @@ def refresh(
     return Refreshed(added, changed, unchanged, removed)
 
 
+def digest(connection: sqlite3.Connection) -> str:
+    """Return a hash of all keys and the hashes of their contents, as hexadecimal digits."""
+    computed = hashlib.blake2b(digest_size=HASH_BYTES)
+    for key, content in connection.execute(
+        "SELECT entities.key, contents.hash FROM entities "
+        "LEFT JOIN contents ON contents.number = entities.content ORDER BY entities.key"
+    ):
+        computed.update(repr((key, content)).encode())
+    return computed.hexdigest()
+
+
 class _Writer:
     """Writes entities, and their contents if these are new."""
 
@@ -86,14 +106,20 @@ class _Writer:
         data: bytes | None
         self._dictionary: int | None
         self._dictionary, data = newest or (0, None)
-        self._compressor = compressor(data)
+        try:
+            self._compressor = compressor(data)
+        except ValueError as error:
+            raise sqlite3.DatabaseError(
+                f"its dictionary {self._dictionary} is damaged ({error}); write the file anew by "
+                "refresh(query, replace=True)"
+            ) from error
 
     def trained(self, entities: Iterator[Stored]) -> Iterator[Stored]:
         """Yield the entities; train a dictionary with the first of them if there is none."""
         if not self._dictionary:
             sample: list[Stored] = []
             size = 0
-            while size < SAMPLE_BYTES:
+            while size < SAMPLE_BYTES and len(sample) < MAX_SAMPLES:
                 stored = next(entities, None)
                 if stored is None:
                     break

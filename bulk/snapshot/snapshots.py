@@ -9,32 +9,25 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, NamedTuple
 
 from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 from google.cloud.datastore.query import Query
-from google.protobuf.message import DecodeError
 
-from lazyentity._types import describe_type
+from lazyentity._kinds import operations_of
+from lazyentity._types import describe_type, require_entity, require_several
 from lazyentity.codec.mode import EAGER
 from lazyentity.entity import LazyEntity
 from lazyentity.operations import raw
 from lazyentity.patches.datastore.wrapping import wrap
-from lazyentity.snapshot import files
-from lazyentity.snapshot.contents import key_of, split, stored_key
+from lazyentity.snapshot import files, rows
+from lazyentity.snapshot.contents import key_of, stored_key
 from lazyentity.snapshot.errors import CorruptEntity, SnapshotError
-from lazyentity.snapshot.files import Reader, Readers, Refreshed
-from lazyentity.snapshot.refreshing import refresh
-
-_Row = tuple[bytes, int, bytes]
-
-_ROWS: Final = (
-    "SELECT entities.key, contents.dictionary, contents.data "
-    "FROM entities LEFT JOIN contents ON contents.number = entities.content"
-)
-_ROW: Final = f"{_ROWS} WHERE entities.key = ?"
-_HASHED_ROW: Final = _ROW.replace("contents.data", "contents.data, contents.hash", 1)
+from lazyentity.snapshot.files import Refreshed
+from lazyentity.snapshot.readers import Reader, Readers
+from lazyentity.snapshot.refreshing import digest, refresh
+from lazyentity.snapshot.verifying import damages
 
 
 class Source(NamedTuple):
@@ -126,25 +119,30 @@ class Snapshot:
         if isinstance(query, Query):
             source, entities = _results(query)
         else:
+            require_several("refresh", query)
             entities = query
         # A query is read lazily inside eager(), too: stock entities would have to be encoded again.
         context = contextlib.nullcontext() if source is None else _lazily()
-        with files.writing(self.path) as connection, context:
-            refreshed = refresh(
-                connection,
-                map(raw, entities),
-                replace=replace,
-                progress=progress or (lambda number: None),
-            )
-            now = datetime.datetime.now(datetime.timezone.utc)
-            files.set_setting(connection, "refreshed", now.isoformat())
-            files.set_setting(connection, "source", source)
-            files.set_setting(connection, "entities", sum(refreshed[:3]))
+        try:
+            with files.writing(self.path) as connection, context:
+                refreshed = refresh(
+                    connection,
+                    map(_serialised, _of_caller(entities)),
+                    replace=replace,
+                    progress=progress or (lambda number: None),
+                )
+                now = datetime.datetime.now(datetime.timezone.utc)
+                files.set_setting(connection, "refreshed", now.isoformat())
+                files.set_setting(connection, "source", source)
+                files.set_setting(connection, "entities", sum(refreshed[:3]))
+                files.set_setting(connection, "digest", digest(connection))
+        except _CallersError as error:
+            raise error.error from error.error.__cause__
         return refreshed
 
     def __len__(self) -> int:
         with self._readers.transaction() as reader:
-            return int(files.setting(reader.connection, "entities"))
+            return files.setting(reader.connection, "entities", int)
 
     def __contains__(self, key: object) -> bool:
         if not isinstance(key, Key) or key.is_partial:
@@ -174,30 +172,27 @@ class Snapshot:
             CorruptEntity: the bytes of one are damaged.
             TypeError: ``keys`` has something that is not a key.
         """
+        # First: an error of the caller's iterator is none of the file.
+        wanted = list(keys)
         with self._readers.transaction() as reader:
-            return [self._get(reader, key) for key in keys]
+            return [self._get(reader, key) for key in wanted]
 
     def _get(self, reader: Reader, key: Key) -> LazyEntity | None:
         if not isinstance(key, Key):
             raise TypeError(f"a snapshot has entities by key, not by {describe_type(key)}")
-        try:
-            row = reader.connection.execute(_ROW, (stored_key(key),)).fetchone()
-        except sqlite3.DatabaseError as error:
-            # The page of this row can be damaged, and those of others sound.
-            raise CorruptEntity(key, str(error)) from error
-        return None if row is None else _entity(reader, row)
+        row = rows.one(reader, stored_key(key))
+        return None if row is None else rows.entity(reader, row)
 
     def __iter__(self) -> Iterator[LazyEntity]:
         """Iterate the entities of one state, in the order of their stored keys.
 
         A damaged entity raises CorruptEntity in its place; the iterator can be continued.
         """
-        return itertools.starmap(_entity, self._rows())
+        return itertools.starmap(rows.entity, self._rows())
 
-    def _rows(self) -> Iterator[tuple[Reader, _Row]]:
+    def _rows(self) -> Iterator[tuple[Reader, rows.Row]]:
         with self._readers.transaction() as reader:
-            for row in reader.connection.execute(_ROWS):
-                yield reader, row
+            yield from rows.every(reader)
 
     def keys(self) -> Iterator[Key]:
         """Iterate the keys of one state, in the order of the entities.
@@ -206,7 +201,7 @@ class Snapshot:
             CorruptEntity: the bytes of a key are damaged.
         """
         with self._readers.transaction() as reader:
-            for (stored,) in reader.connection.execute("SELECT key FROM entities"):
+            for (stored,) in rows.fetched(reader, rows.KEYS):
                 key = key_of(stored)
                 if isinstance(key, bytes):
                     raise CorruptEntity(key, "its key cannot be decoded")
@@ -225,17 +220,7 @@ class Snapshot:
             SnapshotError: the file is damaged so much that it cannot be opened.
         """
         with self._readers.transaction() as reader:
-            checked = [row[0] for row in reader.connection.execute("PRAGMA integrity_check")]
-            found = [SnapshotError(f"{self.path}: {text}") for text in checked if text != "ok"]
-            keys = reader.connection.execute("SELECT key FROM entities")
-            for number, (stored,) in enumerate(keys, start=1):
-                try:
-                    _verify(reader, stored)
-                except CorruptEntity as error:
-                    found.append(error)
-                if progress is not None:
-                    progress(number)
-        return found
+            return damages(reader, progress or (lambda number: None))
 
     def information(self) -> Information:
         """Describe the file.
@@ -249,15 +234,16 @@ class Snapshot:
                 "SELECT count(*), total(length(data)) FROM contents"
             )
             ((version,),) = connection.execute("PRAGMA user_version")
-            source = files.setting(connection, "source")
             return Information(
-                entities=files.setting(connection, "entities"),
+                entities=files.setting(connection, "entities", int),
                 contents=contents,
                 content_bytes=int(content_bytes),
                 file_bytes=self.path.stat().st_size,
                 schema_version=version,
-                refreshed=datetime.datetime.fromisoformat(files.setting(connection, "refreshed")),
-                source=None if source is None else Source(*source),
+                refreshed=files.setting(connection, "refreshed", datetime.datetime.fromisoformat),
+                source=files.setting(
+                    connection, "source", lambda value: None if value is None else Source(*value)
+                ),
             )
 
     def close(self) -> None:
@@ -271,6 +257,20 @@ class Snapshot:
         self.close()
 
 
+class _CallersError(Exception):
+    """An error of SQLite that the caller's iterator raised: it is none of the snapshot."""
+
+    def __init__(self, error: sqlite3.Error) -> None:
+        self.error = error
+
+
+def _of_caller(entities: Iterable[Entity]) -> Iterator[Entity]:
+    try:
+        yield from entities
+    except sqlite3.Error as error:
+        raise _CallersError(error) from error
+
+
 @contextlib.contextmanager
 def _lazily() -> Iterator[None]:
     token = EAGER.set(False)
@@ -280,36 +280,10 @@ def _lazily() -> Iterator[None]:
         EAGER.reset(token)
 
 
-def _entity(reader: Reader, row: _Row) -> LazyEntity:
-    """Return the entity of a row.
-
-    Raises:
-        CorruptEntity: its bytes are damaged.
-    """
-    key, dictionary, data = row
-    try:
-        return LazyEntity.from_bytes(key + reader.decompressor.content(dictionary, data))
-    except (ValueError, DecodeError) as error:
-        raise CorruptEntity(key_of(key), str(error)) from error
-
-
-def _verify(reader: Reader, stored: bytes) -> None:
-    """Read an entity and compare it with its hash.
-
-    Raises:
-        CorruptEntity: it is damaged.
-    """
-    try:
-        *row, digest = reader.connection.execute(_HASHED_ROW, (stored,)).fetchone()
-    except sqlite3.DatabaseError as error:
-        raise CorruptEntity(key_of(stored), str(error)) from error
-    entity = _entity(reader, tuple(row))
-    try:
-        computed = split(raw(entity)).hash
-    except (ValueError, DecodeError) as error:
-        raise CorruptEntity(key_of(stored), str(error)) from error
-    if computed != digest:
-        raise CorruptEntity(key_of(stored), "its bytes have another hash")
+def _serialised(entity: Any) -> bytes:
+    if operations_of(entity) is None:
+        require_entity("refresh", entity)
+    return raw(entity)
 
 
 def _results(query: Query) -> tuple[Source, Iterable[Entity]]:

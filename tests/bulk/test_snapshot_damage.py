@@ -263,25 +263,6 @@ def test_read_only_folders(path: Path) -> None:
         Path(folder).chmod(0o755)
 
 
-def test_processes_that_are_forked(path: Path) -> None:
-    """A child reads by a connection of its own, and leaves that of its parent as it is."""
-    program = (
-        "import os, sys\n"
-        "from lazyentity.snapshot import Snapshot\n"
-        "saved = Snapshot(sys.argv[1])\n"
-        "entities = iter(saved)\n"
-        "next(entities)\n"
-        "assert len(saved) == 100\n"
-        "child = os.fork()\n"
-        "assert len(list(saved)) == len(saved) == 100\n"
-        "if not child: os._exit(0)\n"
-        "assert os.waitpid(child, 0)[1] == 0\n"
-        "assert len(list(entities)) == 99\n"
-        "print(1)"
-    )
-    assert forks.answer("-c", program, str(path)) == 1
-
-
 @pytest.mark.parametrize("kills", [10, pytest.param(100, marks=pytest.mark.slow)])
 def test_killed_refreshes(tmp_path: Path, kills: int) -> None:
     """A process that is killed at any moment leaves the old state or the new one, and no other."""

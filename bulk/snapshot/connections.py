@@ -1,0 +1,143 @@
+"""Connections to the database of a snapshot, as SQLite's locks allow them.
+
+Two rules of https://www.sqlite.org/howtocorrupt.html (2.2 and 2.6) are kept here:
+
+- A process that closes any descriptor of a file loses its locks on it. So nothing but SQLite, which
+  knows of its own locks, opens the database.
+- A forked process inherits SQLite's record of the locks, but not the locks. So connections that
+  nobody uses are closed before a fork. If others are in use, the child refuses the file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from lazyentity.snapshot.errors import SnapshotError
+
+_BUSY_SECONDS: Final = 60.0
+
+_Identity = tuple[int, int]
+
+
+class Connection(sqlite3.Connection):
+    """A connection that is closed in the process that made it, and in no other.
+
+    Attributes:
+        identity: device and inode of the file.
+        process: the id of the process.
+    """
+
+    identity: _Identity | None = None
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.process = os.getpid()
+        # Damaged columns of text can hold anything.
+        self.text_factory = bytes
+        _open.add(self)
+
+    def close(self) -> None:
+        """Close it; in a forked process this does nothing."""
+        if self.process == os.getpid():
+            super().close()
+            _open.discard(self)
+
+
+_open: weakref.WeakSet[Connection] = weakref.WeakSet()
+# Kept for ever: not even their end may close them.
+_inherited: list[Connection] = []
+_refused: set[_Identity | None] = set()
+
+
+def _inherit() -> None:
+    for connection in list(_open):
+        _inherited.append(connection)
+        _refused.add(connection.identity)
+    _open.clear()
+
+
+# Windows has no fork.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_inherit)
+
+
+def identity(path: Path) -> _Identity | None:
+    """Return device and inode of a file; None if there is none."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def beside(path: Path, suffix: str) -> Path:
+    """Return the path of a file that SQLite keeps beside a database, which may be a link."""
+    return Path(os.path.realpath(path) + suffix)
+
+
+def connect(path: Path, options: str) -> Connection:
+    """Open a database.
+
+    Args:
+        path: of the file.
+        options: parameters of the URI.
+
+    Raises:
+        SnapshotError: the process was forked while its parent used the file.
+        sqlite3.Error: it cannot be opened.
+    """
+    file = identity(path)
+    if file in _refused and file is not None:
+        raise SnapshotError(
+            f"{path} was in use when this process was forked, which SQLite does not survive; end "
+            "iterations and refreshes before a fork, or start processes by spawn"
+        )
+    connection = sqlite3.connect(
+        f"{Path(os.path.realpath(path)).as_uri()}?{options}",
+        uri=True,
+        timeout=_BUSY_SECONDS,
+        isolation_level=None,
+        # Used by one thread at a time, but not always by the same.
+        check_same_thread=False,
+        factory=Connection,
+    )
+    connection.identity = identity(path)
+    return connection
+
+
+def require_this_process(connection: Connection, path: Path) -> None:
+    """Check that a connection was not inherited by a fork.
+
+    Raises:
+        SnapshotError: it was.
+    """
+    if connection.process != os.getpid():
+        raise SnapshotError(
+            f"an iteration of {path} cannot go on in a process that was forked during it; begin "
+            "it in the new process"
+        )
+
+
+@contextlib.contextmanager
+def clear_errors(path: Path) -> Iterator[None]:
+    """Turn errors of SQLite into errors that name the file.
+
+    Raises:
+        SnapshotError: SQLite raised an error.
+    """
+    try:
+        yield
+    except sqlite3.Error as error:
+        reason = str(error)
+        if "locked" in reason:
+            reason = (
+                f"{reason} for more than {_BUSY_SECONDS:.0f} seconds, as by another refresh; try "
+                "again when it has ended"
+            )
+        raise SnapshotError(f"{path} cannot be used: {reason}") from error

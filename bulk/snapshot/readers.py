@@ -1,0 +1,146 @@
+"""Connections that read a snapshot, each used by one thread at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+
+from lazyentity.snapshot.connections import Connection, beside, clear_errors, connect, identity
+from lazyentity.snapshot.contents import Decompressor
+from lazyentity.snapshot.errors import SnapshotError
+from lazyentity.snapshot.files import CACHE, has_journal, is_prepared, require_own
+
+
+class Reader:
+    """A connection that reads, and the decompression for it. One thread may use it at a time.
+
+    Attributes:
+        path: of the file.
+        connection: the connection.
+        decompressor: knows the dictionaries of the file.
+        close: closes the connection; called in the end, if nobody calls it before.
+
+    Raises:
+        SnapshotError: the file is missing, foreign, newer or damaged.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._is_immutable = False
+        self.decompressor = Decompressor({})
+        with clear_errors(path):
+            try:
+                has_content = require_own(path)
+            except FileNotFoundError:
+                raise SnapshotError(f"there is no snapshot {path}; save one first") from None
+            empty = SnapshotError(
+                f"{path} is empty: its first refresh has not ended; wait for it, or refresh again"
+            )
+            if not has_content:
+                raise empty
+            self._file = identity(path)
+            self.connection = self._opened()
+            try:
+                if not is_prepared(self.connection, path):
+                    raise empty
+            except BaseException:
+                self.connection.close()
+                raise
+        self.close = weakref.finalize(self, self.connection.close)
+
+    def _opened(self) -> Connection:
+        connection = connect(self.path, "mode=ro")
+        try:
+            connection.execute(CACHE)
+            connection.execute("SELECT 1 FROM sqlite_master").fetchall()
+        except sqlite3.Error:
+            connection.close()
+            # Reading beside a writer needs files beside this one, which a read-only folder lacks.
+            # Nobody can write there, unless a journal says otherwise.
+            folder = beside(self.path, "").parent
+            if os.access(folder, os.W_OK) or has_journal(self.path):
+                raise
+            self._is_immutable = True
+            connection = connect(self.path, "mode=ro&immutable=1")
+        return connection
+
+    def load_dictionaries(self) -> None:
+        """Learn the dictionaries that a refresh added. Called inside a transaction."""
+        numbers = [row[0] for row in self.connection.execute("SELECT number FROM dictionaries")]
+        if self.decompressor.dictionaries.keys() != set(numbers):
+            rows = self.connection.execute("SELECT * FROM dictionaries")
+            self.decompressor = Decompressor(dict(rows))
+
+    def is_current(self) -> bool:
+        """Whether the connection is of this process, and of the file that has the path now."""
+        if self._is_immutable or self.connection.process != os.getpid():
+            return False
+        return self._file == identity(self.path)
+
+
+_all_readers: weakref.WeakSet[Readers] = weakref.WeakSet()
+
+
+def _close_unused() -> None:
+    for readers in list(_all_readers):
+        readers.close()
+
+
+# Windows has no fork.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_close_unused)
+
+
+class Readers:
+    """The open readers of a file that nobody uses. Any thread may ask for one.
+
+    Args:
+        path: of the file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        # Without a lock, which a fork could leave locked for ever: its methods are atomic.
+        self._free: list[Reader] = []
+        _all_readers.add(self)
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[Reader]:
+        """Give a reader that sees one state of the file.
+
+        Raises:
+            SnapshotError: as for :class:`Reader`, or the file cannot be read.
+        """
+        reader = self._take()
+        try:
+            with clear_errors(self._path):
+                reader.connection.execute("BEGIN")
+                reader.load_dictionaries()
+                yield reader
+                reader.connection.execute("ROLLBACK")
+        except BaseException:
+            reader.close()
+            raise
+        self._free.append(reader)
+
+    def _take(self) -> Reader:
+        while self._free:
+            try:
+                reader = self._free.pop()
+            except IndexError:
+                # Another thread was faster.
+                break
+            if reader.is_current():
+                return reader
+            reader.close()
+        return Reader(self._path)
+
+    def close(self) -> None:
+        """Close the readers that nobody uses."""
+        free, self._free = self._free, []
+        for reader in free:
+            reader.close()

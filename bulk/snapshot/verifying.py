@@ -1,0 +1,83 @@
+"""Reading all of a snapshot, and comparing it with its hashes."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+
+from google.protobuf.message import DecodeError
+
+from lazyentity.operations import raw
+from lazyentity.snapshot import files, rows
+from lazyentity.snapshot.contents import key_of, split
+from lazyentity.snapshot.errors import CorruptEntity, SnapshotError
+from lazyentity.snapshot.readers import Reader
+from lazyentity.snapshot.refreshing import digest
+
+
+def damages(reader: Reader, progress: Callable[[int], None]) -> list[SnapshotError]:
+    """Read everything.
+
+    Args:
+        reader: in a transaction.
+        progress: called for each entity with the number of entities so far.
+
+    Returns:
+        A CorruptEntity for each damaged entity, after the damages of the file that are in none.
+
+    Raises:
+        sqlite3.DatabaseError: the keys cannot be read.
+    """
+    found = [SnapshotError(f"{reader.path}: {text}") for text in _of_pages(reader)]
+    for number, (stored,) in enumerate(rows.fetched(reader, rows.KEYS), start=1):
+        try:
+            _verify(reader, stored)
+        except CorruptEntity as error:
+            found.append(error)
+        progress(number)
+    # Snapshots of earlier versions of lazyentity have no digest. Damaged contents differ anyway.
+    is_kept = reader.connection.execute("SELECT 1 FROM settings WHERE name = 'digest'").fetchone()
+    if is_kept and not found:
+        kept = files.setting(reader.connection, "digest", str)
+        if kept != digest(reader.connection):
+            text = "some of its keys, or of their contents, are not those that were written"
+            found.append(SnapshotError(f"{reader.path}: {text}"))
+    return found
+
+
+def _of_pages(reader: Reader) -> Iterator[str]:
+    try:
+        for (text,) in reader.connection.execute("PRAGMA integrity_check"):
+            if text != b"ok":
+                yield text.decode(errors="replace")
+    except sqlite3.DatabaseError as error:
+        yield str(error)
+
+
+def _verify(reader: Reader, stored: bytes) -> None:
+    """Read an entity and compare it with its hash.
+
+    Raises:
+        CorruptEntity: it is damaged.
+    """
+    row = rows.one(reader, stored)
+    if row is None:
+        raise CorruptEntity(key_of(stored), "it is not found by its key")
+    entity = rows.entity(reader, row)
+    try:
+        computed = split(raw(entity)).hash
+        is_same = computed == _hash_of(reader, stored)
+    except (ValueError, DecodeError, sqlite3.DatabaseError) as error:
+        raise CorruptEntity(key_of(stored), str(error)) from error
+    if not is_same:
+        raise CorruptEntity(key_of(stored), "its bytes have another hash")
+
+
+def _hash_of(reader: Reader, stored: bytes) -> bytes:
+    row = reader.connection.execute(
+        "SELECT contents.hash FROM entities JOIN contents "
+        "ON contents.number = entities.content WHERE entities.key = ?",
+        (stored,),
+    ).fetchone()
+    digest_of_content: bytes = row[0]
+    return digest_of_content

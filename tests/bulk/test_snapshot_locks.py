@@ -1,0 +1,216 @@
+"""The locks of SQLite hold whatever else a process does: read more, refresh, fork, end."""
+
+from __future__ import annotations
+
+import collections
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from google.cloud.datastore.entity import Entity
+from google.cloud.datastore.key import Key
+
+from lazyentity.snapshot import Snapshot, SnapshotError
+from tests.support import forks
+
+pytestmark = pytest.mark.any_backend
+
+_COUNT = 1_000
+
+
+def _entities(state: str, count: int = _COUNT) -> list[Entity]:
+    made = [Entity(Key("Item", number + 1, project="p")) for number in range(count)]
+    for entity in made:
+        entity["state"] = state
+        entity["text"] = f"the text of entity {entity.key.id} in the state {state}"
+    return made
+
+
+def _states(entities: object) -> dict[str, int]:
+    return dict(collections.Counter(entity["state"] for entity in entities))  # type: ignore[attr-defined]  # an iterable of entities
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "snapshot"
+    with Snapshot(path) as saved:
+        saved.refresh(_entities("old"))
+    return path
+
+
+_REFRESH = (
+    "import sys\n"
+    "from lazyentity.snapshot import Snapshot\n"
+    "from tests.bulk.test_snapshot_locks import _entities\n"
+    "Snapshot(sys.argv[1]).refresh(_entities(sys.argv[2], int(sys.argv[3])))\n"
+)
+
+
+def _refresh_elsewhere(path: Path, state: str, count: int = _COUNT) -> None:
+    """Refresh in another process, which ends, and so closes the file for itself."""
+    arguments = "-W", "ignore", "-c", _REFRESH, str(path), state, str(count)
+    subprocess.run([sys.executable, *arguments], check=True, timeout=60)
+
+
+@pytest.mark.parametrize("use", [len, list, Snapshot.verify, Snapshot.information])
+def test_an_iteration_beside_other_reads(path: Path, use: object) -> None:
+    """Opening the file again leaves the lock of the iteration: it goes on in its state."""
+    saved = Snapshot(path)
+    entities = iter(saved)
+    next(entities)
+    use(saved)  # type: ignore[operator]  # any of the functions above
+    _refresh_elsewhere(path, "new")
+    assert _states(entities) == {"old": _COUNT - 1}
+    assert _states(saved) == {"new": _COUNT}
+    _refresh_elsewhere(path, "newer", 500)
+    assert (_states(saved), len(saved), saved.verify()) == ({"newer": 500}, 500, [])
+
+
+def test_an_iteration_beside_a_refresh_of_its_own_process(path: Path) -> None:
+    saved = Snapshot(path)
+    entities = iter(saved)
+    next(entities)
+    saved.refresh(_entities("own"))
+    _refresh_elsewhere(path, "new")
+    saved.refresh(_entities("own again", 200))
+    assert _states(entities) == {"old": _COUNT - 1}
+    assert (_states(saved), saved.verify()) == ({"own again": 200}, [])
+
+
+def test_threads_read_while_another_process_refreshes(path: Path) -> None:
+    """Each reads by several connections; none sees half a state, nor a stale one in the end."""
+    saved = Snapshot(path)
+    problems: list[object] = []
+    is_over = threading.Event()
+
+    def read() -> None:
+        while not is_over.is_set():
+            try:
+                states = _states(saved)
+                problems.extend([states] if len(states) != 1 else [])
+                len(saved)
+            except Exception as error:  # noqa: BLE001  # whatever it is, the test names it
+                problems.append(error)
+
+    threads = [threading.Thread(target=read) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for turn in range(4):
+        _refresh_elsewhere(path, f"turn {turn}")
+    is_over.set()
+    for thread in threads:
+        thread.join()
+    assert problems == []
+    assert (_states(saved), saved.verify()) == ({"turn 3": _COUNT}, [])
+
+
+_FORKED = (
+    "import os, sys\n"
+    "from pathlib import Path\n"
+    "from lazyentity.snapshot import Snapshot, SnapshotError\n"
+    "from tests.bulk.test_snapshot_locks import _COUNT, _entities, _refresh_elsewhere, _states\n"
+    "def refused(read):\n"
+    "    try: read()\n"
+    "    except SnapshotError as error: assert 'fork' in str(error), error\n"
+    "    else: raise AssertionError(read)\n"
+    "saved = Snapshot(sys.argv[1])\n"
+)
+
+
+def _is_zero_in_a_fork(program: str, path: Path) -> None:
+    program = f"{_FORKED}{program}print(1)\n"
+    assert forks.answer("-c", program, str(path)) == 1
+
+
+def test_a_process_that_is_forked_between_reads(path: Path) -> None:
+    """Its locks are its own: it sees one state, and the next one, after its parent has ended."""
+    _is_zero_in_a_fork(
+        "len(saved)\n"
+        "began, told = os.pipe(), os.pipe()\n"
+        "if not os.fork():\n"
+        "    if not os.fork():\n"
+        "        os.read(began[0], 1)\n"
+        "        entities = iter(saved)\n"
+        "        next(entities)\n"
+        "        _refresh_elsewhere(saved.path, 'new')\n"
+        "        seen = [_states(entities), _states(saved)]\n"
+        "        _refresh_elsewhere(saved.path, 'newer')\n"
+        "        seen += [_states(saved), saved.verify()]\n"
+        "        os.write(told[1], repr(seen).encode())\n"
+        "        os._exit(0)\n"
+        "    os._exit(0)\n"
+        "os.wait()\n"
+        "assert _states(saved) == {'old': _COUNT}\n"
+        "saved.close()\n"
+        "os.write(began[1], b'!')\n"
+        "assert eval(os.read(told[0], 1000)) == [\n"
+        "    {'old': _COUNT - 1}, {'new': _COUNT}, {'newer': _COUNT}, []\n"
+        "]\n",
+        path,
+    )
+
+
+def test_a_process_that_is_forked_during_an_iteration(path: Path) -> None:
+    """It refuses the file, of whose locks SQLite has a wrong record; its parent goes on."""
+    _is_zero_in_a_fork(
+        "entities = iter(saved)\n"
+        "next(entities)\n"
+        "child = os.fork()\n"
+        "if not child:\n"
+        "    refused(lambda: list(entities))\n"
+        "    refused(lambda: len(saved))\n"
+        "    refused(lambda: Snapshot(saved.path).refresh([]))\n"
+        "    other = Snapshot(f'{saved.path}-2')\n"
+        "    other.refresh(_entities('other', 3))\n"
+        "    assert len(list(other)) == len(other) == 3\n"
+        "    os._exit(0)\n"
+        "assert os.waitpid(child, 0)[1] == 0\n"
+        "_refresh_elsewhere(saved.path, 'new')\n"
+        "assert _states(entities) == {'old': _COUNT - 1}\n"
+        "assert _states(saved) == {'new': _COUNT}\n",
+        path,
+    )
+
+
+def test_the_file_is_whole_after_a_refresh_beside_an_idle_reader(
+    path: Path, tmp_path: Path
+) -> None:
+    """Idle readers leave nothing in the journal: a copy of the file alone has the new state."""
+    saved = Snapshot(path)
+    assert len(saved) == _COUNT
+    _refresh_elsewhere(path, "new")
+    copied = tmp_path / "copy"
+    # To open the file in this process would end its locks.
+    copying = "import shutil, sys; shutil.copy(*sys.argv[1:])"
+    subprocess.run([sys.executable, "-c", copying, path, copied], check=True)
+    assert _states(Snapshot(copied)) == {"new": _COUNT}
+    assert Path(f"{path}-wal").stat().st_size == 0
+    assert _states(saved) == {"new": _COUNT}
+
+
+def test_links(path: Path, tmp_path: Path) -> None:
+    """The files beside the database are those of the target."""
+    link = tmp_path / "folder" / "link"
+    link.parent.mkdir()
+    link.symlink_to(path)
+    saved = Snapshot(link)
+    assert _states(saved) == {"old": _COUNT}
+    assert saved.refresh(_entities("new")).changed == _COUNT
+    assert [other.name for other in link.parent.iterdir()] == ["link"]
+
+
+@pytest.mark.parametrize("name", ["a?b#c%20d", ":memory:", os.fsdecode(b"\xff")])
+def test_names_of_files(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are names, and nothing else, relative ones too."""
+    monkeypatch.chdir(tmp_path)
+    assert Snapshot(name).refresh(_entities("new", 3)).added == 3
+    assert (tmp_path / name).stat().st_size
+    assert len(Snapshot(f"/{tmp_path}/{name}")) == 3
+
+
+def test_a_missing_folder(tmp_path: Path) -> None:
+    with pytest.raises(SnapshotError, match="unable to open"):
+        Snapshot(tmp_path / "missing" / "snapshot").refresh([])
