@@ -26,7 +26,7 @@ from google.cloud.datastore.entity import Entity
 
 from lazyentity._backend import is_json
 from lazyentity._types import describe_type
-from lazyentity.pure.jsontypes import MAX_DEPTH, RESERVED
+from lazyentity.codec.jsontypes import MAX_CONTAINERS, RESERVED
 
 _MIN_INT, _MAX_INT = -(2**63), 2**64 - 1
 # orjson writes 254 levels at most, and the object and the list of a tag are two of them.
@@ -80,8 +80,8 @@ def tagged(value: Any, path: Path, depth: int) -> Any:
         if not math.isfinite(value):
             _refuse(path, f"the float {value}")
         return value
-    if depth >= MAX_DEPTH:
-        _refuse(path, f"a value more than {MAX_DEPTH} containers deep")
+    if depth >= MAX_CONTAINERS:
+        _refuse(path, f"a value more than {MAX_CONTAINERS} containers deep")
     if kind is list:
         return _items(value, path, depth)
     if kind is dict:

@@ -155,8 +155,9 @@ def test_nothing_below_imports_bulk_calls_and_snapshots() -> None:
 
 
 def test_packed_documents_rest_on_the_core_alone() -> None:
-    """Nothing but the benchmark imports them, and they import no patches."""
-    assert _arrows("lazyentity.packed", "lazyentity.patches", "lazyentity.bench") == set()
+    """Nothing but the benchmark imports them. They import no patches, and no backend by name."""
+    others = (f"lazyentity.{room}" for room in ("patches", "bench", "pure", "native"))
+    assert _arrows("lazyentity.packed", *others) == set()
     importers = {module for module, _ in _arrows("lazyentity", "lazyentity.packed")}
     assert importers
     assert all(

@@ -6,6 +6,8 @@ from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
 from cpython.object cimport PyObject
 from libc.math cimport isfinite
 
+from lazyentity.codec import jsontypes
+
 cdef extern from *:
     """
     static int lazyentity_is_json_scalar(PyObject *value) {
@@ -14,9 +16,9 @@ cdef extern from *:
             || value == Py_None;
     }
 
-    static int lazyentity_is_key(PyObject *key) {
+    static int lazyentity_is_key(PyObject *key, Py_UCS4 reserved) {
         return Py_TYPE(key) == &PyUnicode_Type
-            && !(PyUnicode_GET_LENGTH(key) == 1 && PyUnicode_READ_CHAR(key, 0) == '$');
+            && !(PyUnicode_GET_LENGTH(key) == 1 && PyUnicode_READ_CHAR(key, 0) == reserved);
     }
 
     #define lazyentity_is_exact_float(value) (Py_TYPE(value) == &PyFloat_Type)
@@ -24,14 +26,15 @@ cdef extern from *:
     #define lazyentity_is_exact_list(value) (Py_TYPE(value) == &PyList_Type)
     """
     bint is_scalar "lazyentity_is_json_scalar"(PyObject *value) noexcept
-    bint is_key "lazyentity_is_key"(PyObject *key) noexcept
+    bint is_key "lazyentity_is_key"(PyObject *key, Py_UCS4 reserved) noexcept
     bint is_exact_float "lazyentity_is_exact_float"(PyObject *value) noexcept
     bint is_exact_dict "lazyentity_is_exact_dict"(PyObject *value) noexcept
     bint is_exact_list "lazyentity_is_exact_list"(PyObject *value) noexcept
     double PyFloat_AS_DOUBLE(PyObject *value) noexcept
 
-cdef enum:
-    MAX_DEPTH = 200  # as in lazyentity.pure.jsontypes
+# Of one character: any other string is an error here.
+cdef Py_UCS4 RESERVED = jsontypes.RESERVED
+cdef int MAX_CONTAINERS = jsontypes.MAX_CONTAINERS
 
 
 cdef bint _is_json(PyObject *value, int depth) noexcept:
@@ -43,11 +46,11 @@ cdef bint _is_json(PyObject *value, int depth) noexcept:
         return 1
     if is_exact_float(value):
         return isfinite(PyFloat_AS_DOUBLE(value))
-    if depth == MAX_DEPTH:
+    if depth == MAX_CONTAINERS:
         return 0
     if is_exact_dict(value):
         while PyDict_Next(<object>value, &position, &key, &item):
-            if not is_key(key) or not _is_json(item, depth + 1):
+            if not is_key(key, RESERVED) or not _is_json(item, depth + 1):
                 return 0
         return 1
     if is_exact_list(value):

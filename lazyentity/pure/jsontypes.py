@@ -6,13 +6,9 @@ from collections.abc import Iterable
 from math import isfinite
 from typing import Any
 
+from lazyentity.codec.jsontypes import MAX_CONTAINERS, RESERVED
+
 _SCALARS = {str, int, bool, type(None)}
-
-MAX_DEPTH = 200
-"""How deep dicts and lists may be inside of each other."""
-
-RESERVED = "$"
-"""The key that marks dicts with another meaning than their own."""
 
 
 def is_json(value: Any) -> bool:
@@ -26,10 +22,10 @@ def is_json(value: Any) -> bool:
 
         - a value of another type than dict, list, str, int, float, bool and None;
         - a float that is not finite;
-        - a dict with a key that is no str, or with the key :data:`RESERVED`;
-        - a dict or a list more than :data:`MAX_DEPTH` deep, as in a cycle.
+        - a dict with a key that is no str, or with the key ``RESERVED``;
+        - a dict or a list more than ``MAX_CONTAINERS`` deep, as in a cycle.
     """
-    return _are_json((value,), MAX_DEPTH)
+    return _are_json((value,), MAX_CONTAINERS)
 
 
 def _are_json(values: Iterable[Any], levels: int) -> bool:

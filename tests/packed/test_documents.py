@@ -16,8 +16,9 @@ from google.cloud.datastore import Entity, Key
 from google.cloud.datastore.helpers import GeoPoint
 
 from lazyentity._backend import is_json as chosen_is_json
+from lazyentity.codec.jsontypes import MAX_CONTAINERS
 from lazyentity.packed import UnpackError, pack, unpack
-from lazyentity.pure.jsontypes import MAX_DEPTH, is_json
+from lazyentity.pure.jsontypes import is_json
 from tests.support.snapshots import Raised, outcome
 
 UTC = datetime.timezone.utc
@@ -87,10 +88,13 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "place": ([GeoPoint(1, 2)], "value[0] cannot be packed"),
     "in a set": ([{(1, 2)}], "value[0][0] cannot be packed: it is a value of type tuple"),
     "bytearray": ([bytearray(b"x")], "value[0] cannot be packed"),
-    "deep": (nested(MAX_DEPTH + 1), f"more than {MAX_DEPTH} containers deep"),
-    "deep in tags": (nested_sets(MAX_DEPTH // 3 + 2), f"more than {MAX_DEPTH} containers deep"),
-    "cycle": (CYCLE, f"more than {MAX_DEPTH} containers deep"),
-    "branching cycle": (BRANCHES, f"more than {MAX_DEPTH} containers deep"),
+    "deep": (nested(MAX_CONTAINERS + 1), f"more than {MAX_CONTAINERS} containers deep"),
+    "deep in tags": (
+        nested_sets(MAX_CONTAINERS // 3 + 2),
+        f"more than {MAX_CONTAINERS} containers deep",
+    ),
+    "cycle": (CYCLE, f"more than {MAX_CONTAINERS} containers deep"),
+    "branching cycle": (BRANCHES, f"more than {MAX_CONTAINERS} containers deep"),
 }
 
 
@@ -104,9 +108,9 @@ def test_refused(value: Any, text: str) -> None:
 
 def test_depth() -> None:
     for leaf in (None, b"tagged"):
-        deep = nested(MAX_DEPTH - 1, leaf)
+        deep = nested(MAX_CONTAINERS - 1, leaf)
         assert unpack(pack(deep)) == deep
-    sets = nested_sets(MAX_DEPTH // 3)
+    sets = nested_sets(MAX_CONTAINERS // 3)
     assert unpack(pack(sets)) == sets
 
 
