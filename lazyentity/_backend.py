@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from google.cloud.datastore.entity import Entity
     from google.cloud.datastore.key import Key
 
-    from lazyentity.pure.encoder import Contents
+    from lazyentity.codec.contents import Contents
 
 
 class _Shape(Protocol):

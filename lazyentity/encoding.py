@@ -12,8 +12,8 @@ from google.protobuf.message import DecodeError
 
 from lazyentity._backend import write_entity
 from lazyentity.codec import messages
+from lazyentity.codec.contents import Contents
 from lazyentity.entity import LazyEntityBase, touched_attributes
-from lazyentity.pure.encoder import Contents
 
 # Bound before anything is patched.
 stock_entity_to_protobuf = helpers.entity_to_protobuf

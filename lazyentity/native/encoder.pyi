@@ -3,7 +3,7 @@ from typing import Any
 
 from google.cloud.datastore.entity import Entity
 
-from lazyentity.pure.encoder import Contents
+from lazyentity.codec.contents import Contents
 
 def write_entity(
     target: Any, contents: Contents, contents_of: Callable[[Entity], Contents]

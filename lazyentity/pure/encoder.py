@@ -9,7 +9,7 @@ the other.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,6 +20,7 @@ from google.protobuf.struct_pb2 import NULL_VALUE
 from proto.datetime_helpers import DatetimeWithNanoseconds
 
 from lazyentity.codec import errors, messages
+from lazyentity.codec.contents import Contents
 
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
 _UTC = datetime.timezone.utc
@@ -31,19 +32,6 @@ _SCALARS = {
     int: "integer_value",
     str: "string_value",
 }
-
-Contents = tuple[Any, Collection[str], bool, Any, Any, Any, Any]
-"""An entity as it is to be written:
-
-- the lazy mapping whose undecoded properties are written as they came, or None;
-- names of properties on the wire that are neither written as they came nor encoded;
-- whether the key of that mapping is written as it came, too;
-- the ``google.cloud.datastore.Key`` to write, or None;
-- a dict of the properties to encode: of a lazy mapping, as one look at it found them, for other
-  threads may decode more meanwhile;
-- the names to exclude from indexes, as ``Entity.exclude_from_indexes`` has them;
-- the meanings, as ``Entity._meanings`` has them.
-"""
 
 
 def write_entity(
