@@ -29,7 +29,16 @@ from lazyentity.native.values cimport (
     next_item,
     parse_value,
 )
-from lazyentity.native.wire cimport MAX_DEPTH, Bytes, read_length
+from lazyentity.native.wire cimport (
+    MAX_DEPTH,
+    OUTERMOST,
+    PROPERTY_DEPTH,
+    TO_ENTITY,
+    TO_ITEM,
+    TO_VALUE,
+    Bytes,
+    read_length,
+)
 
 from google.cloud.datastore.entity import Entity as _Entity
 
@@ -48,11 +57,6 @@ cdef enum Form:
     STOCK  # an Entity, its properties in the order of the stock client
     COPY  # an Entity, its properties in wire order
     PLAIN  # a dict of its properties in wire order
-
-cdef enum:
-    # Messages inside of messages.
-    ENTITY_DEPTH = 3  # entry, value, entity
-    ARRAY_DEPTH = 2  # array, value
 
 
 cdef struct Flags:
@@ -86,7 +90,8 @@ cdef dict _template(Shape shape, Form form):
     return template
 
 
-# Functions that answer UNDECODED leave the outermost entity to the client.
+# Functions that answer UNDECODED leave the outermost entity to the client. They take the depth of the entity
+# or the Value.
 
 cdef object _entity(bytes owner, Py_ssize_t start, Py_ssize_t end, Form form, int depth):
     cdef Offsets offsets
@@ -113,7 +118,7 @@ cdef object _fill_dict(bytes owner, Shape shape, Offsets* offsets, int depth):
     # CPython clones the key table as a whole.
     PyDict_Update(filled, shape._ordinals)
     for name in shape._ordinals:
-        value = _property(owner, shape, offsets, ordinal, PLAIN, depth, &flags)
+        value = _property(owner, shape, offsets, ordinal, PLAIN, depth + TO_VALUE, &flags)
         if value is UNDECODED:
             return UNDECODED
         PyDict_SetItem(filled, name, value)
@@ -145,7 +150,7 @@ cdef object _fill_entity(
         if storage != NULL:
             if PyDict_GetItemWithError(<object>storage, name) != <PyObject*>UNDECODED:
                 continue
-        value = _property(owner, shape, offsets, ordinal, form, depth, &flags)
+        value = _property(owner, shape, offsets, ordinal, form, depth + TO_VALUE, &flags)
         if value is UNDECODED:
             return UNDECODED
         PyDict_SetItem(entity, name, value)
@@ -208,9 +213,9 @@ cdef object _value(bytes owner, Value* value, Form form, int depth):
     cdef Bytes base
     if value.tag == VALUE_ENTITY:
         base = <Bytes>PyBytes_AS_STRING(owner)
-        if depth + ENTITY_DEPTH > MAX_DEPTH:
+        if depth > MAX_DEPTH:
             return UNDECODED
-        return _entity(owner, value.at - base, value.end - base, form, depth + ENTITY_DEPTH)
+        return _entity(owner, value.at - base, value.end - base, form, depth + TO_ENTITY)
     if value.tag == VALUE_ARRAY:
         return _array(owner, value, form, depth, NULL)
     return decode_leaf(value)
@@ -221,7 +226,7 @@ cdef object _array(bytes owner, Value* array, Form form, int depth, Flags* flags
     cdef Bytes at = array.at
     cdef Value value
     cdef list items = []
-    if depth + ARRAY_DEPTH > MAX_DEPTH:
+    if depth > MAX_DEPTH:
         return UNDECODED
     while at < array.end:
         if not next_item(&at, array.end, &value):
@@ -232,7 +237,7 @@ cdef object _array(bytes owner, Value* array, Form form, int depth, Flags* flags
                 return UNDECODED
             flags.excluded = value.excluded
             flags.meant |= value.meaning != 0
-        item = _value(owner, &value, form, depth + ARRAY_DEPTH)
+        item = _value(owner, &value, form, depth + TO_ITEM)
         if item is UNDECODED:
             return UNDECODED
         items.append(item)
@@ -263,19 +268,19 @@ cdef object rest_of_entity(bytes owner, Shape shape, Offsets* offsets, PyObject*
     # Makes a stock entity, in wire order, of the properties that are undecoded in a storage.
     if not constructs_as_known() or len(shape._ordinals) != shape.count:
         return UNDECODED
-    return _fill_entity(owner, shape, offsets, COPY, 0, storage)
+    return _fill_entity(owner, shape, offsets, COPY, OUTERMOST, storage)
 
 
 cdef object plain_property(bytes owner, Shape shape, Offsets* offsets, Py_ssize_t ordinal):
     # Decodes a property; entities in it become dicts.
     cdef Flags flags
-    return _property(owner, shape, offsets, ordinal, PLAIN, 0, &flags)
+    return _property(owner, shape, offsets, ordinal, PLAIN, PROPERTY_DEPTH, &flags)
 
 
 def stock_from_raw(bytes raw not None):
     """As :func:`lazyentity.pure.eager.stock_from_raw`."""
     if constructs_as_known():
-        entity = _entity(raw, 0, PyBytes_GET_SIZE(raw), STOCK, 0)
+        entity = _entity(raw, 0, PyBytes_GET_SIZE(raw), STOCK, OUTERMOST)
         if entity is not UNDECODED:
             return entity
     return stock_entity(messages.Entity.FromString(raw))

@@ -44,7 +44,7 @@ from lazyentity.native.tags cimport (
     VALUE_STRING,
     VALUE_TIMESTAMP,
 )
-from lazyentity.native.wire cimport MAX_DEPTH
+from lazyentity.native.wire cimport MAX_DEPTH, OUTERMOST, TO_ENTITY, TO_ITEM, TO_VALUE
 
 import datetime
 
@@ -174,7 +174,7 @@ cdef bint put_list(
     cdef Py_ssize_t start
     for item in items:
         start = begin(buffer, ARRAY_VALUES)
-        if not put_value(buffer, item, 0, depth + 2, contents_of):
+        if not put_value(buffer, item, 0, depth + TO_ITEM, contents_of):
             return 0
         if excluded:
             put_number(buffer, VALUE_EXCLUDE, 1)
@@ -187,13 +187,13 @@ cdef bint put_entity_value(
     Buffer* buffer, tuple contents, int depth, object contents_of
 ) except -1:
     cdef Py_ssize_t entity = begin(buffer, VALUE_ENTITY)
-    return put_entity(buffer, contents, depth + 1, contents_of) and finish(buffer, entity)
+    return put_entity(buffer, contents, depth + TO_ENTITY, contents_of) and finish(buffer, entity)
 
 
 cdef bint put_dict(Buffer* buffer, dict properties, int depth, object contents_of) except -1:
     cdef Py_ssize_t entity = begin(buffer, VALUE_ENTITY)
     if has_plain_names(properties):
-        if not put_properties(buffer, properties, (), NOTHING, depth + 1, contents_of):
+        if not put_properties(buffer, properties, (), NOTHING, depth + TO_ENTITY, contents_of):
             return 0
     else:
         put_slowly(buffer, (None, (), False, None, properties, (), NOTHING), contents_of)
@@ -264,7 +264,7 @@ cdef int put_serialised(Buffer* buffer, bytes fields) except -1:
 
 
 cdef bint put_entity(Buffer* buffer, tuple contents, int depth, object contents_of) except -1:
-    # Writes the fields of an Entity that is so many messages deep, itself included.
+    # Writes the fields of an Entity at a depth.
     source, deleted, keeps_key, key, properties, excluded, meanings = contents
     if (
         type(meanings) is not dict
@@ -274,7 +274,7 @@ cdef bint put_entity(Buffer* buffer, tuple contents, int depth, object contents_
         # That encoder asks them as the client does.
         return put_slowly(buffer, contents, contents_of)
     if source is not None:
-        if depth > 1:
+        if depth > OUTERMOST:
             buffer.is_flat = 0
         put_serialised(buffer, source._untouched(properties, deleted, keeps_key))
     if key is not None:
@@ -329,7 +329,7 @@ cdef bint put_properties(
         if not put_name(buffer, name):
             return 0
         start = begin(buffer, ENTRY_VALUE)
-        if not put_value(buffer, value, is_excluded, depth + 2, contents_of):
+        if not put_value(buffer, value, is_excluded, depth + TO_VALUE, contents_of):
             return 0
         if is_excluded and not isinstance(value, LIST):
             put_number(buffer, VALUE_EXCLUDE, 1)
@@ -346,7 +346,7 @@ def write_entity(target, contents, contents_of):
     buffer.size = buffer.capacity = 0
     buffer.is_flat = 1
     try:
-        if put_entity(&buffer, contents, 1, contents_of):
+        if put_entity(&buffer, contents, OUTERMOST, contents_of):
             serialised = PyBytes_FromStringAndSize(<const char*>buffer.data, buffer.size)
     finally:
         PyMem_Free(buffer.data)

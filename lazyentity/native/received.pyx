@@ -30,7 +30,7 @@ from lazyentity.native.values cimport (
     next_item,
     parse_value,
 )
-from lazyentity.native.wire cimport MAX_DEPTH, Bytes
+from lazyentity.native.wire cimport MAX_DEPTH, PROPERTY_DEPTH, TO_ITEM, Bytes
 
 from google.protobuf.message import DecodeError
 
@@ -55,9 +55,6 @@ cdef extern from *:
     void set_first "lazyentity_set_first"(
         Received mapping, bytes owner, Shape shape, object originals
     ) noexcept
-
-cdef enum:
-    MAX_ARRAY_DEPTH = MAX_DEPTH // 2  # two messages a level
 
 
 cdef class Received(dict):
@@ -277,14 +274,14 @@ cdef dict meanings_read(Received mapping):
 cdef object read_parsed(Received mapping, Bytes at, Bytes end, Value* value):
     if not parse_value(at, end, value):
         return UNDECODED
-    return _convert(mapping, value, 0)
+    return _convert(mapping, value, PROPERTY_DEPTH)
 
 
-cdef inline object _convert(Received mapping, Value* value, int array_depth):
+cdef inline object _convert(Received mapping, Value* value, int depth):
     if value.tag == VALUE_ENTITY:
         return _embedded(mapping, value)
     if value.tag == VALUE_ARRAY:
-        return _array(mapping, value, array_depth)
+        return _array(mapping, value, depth)
     return decode_leaf(value)
 
 
@@ -296,22 +293,23 @@ cdef object _embedded(Received mapping, Value* entity):
     return UNDECODED
 
 
-cdef object _array(Received mapping, Value* array, int array_depth):
+cdef object _array(Received mapping, Value* array, int depth):
     cdef Bytes at = array.at
     cdef Value value
     cdef list items = []
     cdef int excluded = -1
+    cdef bint is_property = depth == PROPERTY_DEPTH
     # The client looks at flags and meanings of the elements of a property's array, no deeper.
-    if array_depth == MAX_ARRAY_DEPTH or (array_depth == 0 and array.meaning != 0):
+    if depth > MAX_DEPTH or (is_property and array.meaning != 0):
         return UNDECODED
     while at < array.end:
         if not next_item(&at, array.end, &value):
             return UNDECODED
-        if array_depth == 0:
+        if is_property:
             if value.meaning != 0 or (excluded != -1 and excluded != value.excluded):
                 return UNDECODED
             excluded = value.excluded
-        item = _convert(mapping, &value, array_depth + 1)
+        item = _convert(mapping, &value, depth + TO_ITEM)
         if item is UNDECODED:
             return UNDECODED
         items.append(item)

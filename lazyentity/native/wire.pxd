@@ -15,10 +15,22 @@ cdef enum:
     FIXED32 = 5
 
 cdef enum:
-    # Messages in messages, down to the one that holds the innermost list or dict. Protobuf's parsers go
-    # down 100: there is room for a request around them, and for the parts of a list, a dict and a key.
+    # Messages in messages, from an entity down to the Value of the innermost list or dict, both included.
+    # Protobuf's parsers go down 100: there is room for a request around them, and for the parts of a list,
+    # a dict and a key.
     MAX_DEPTH = 90
     PROTOBUF_DEPTH = 100
+
+cdef enum:
+    # The depth of a message counts itself and the messages around it, from the entity on that is decoded
+    # or encoded as a whole. A lazy entity in another one is decoded by itself.
+    OUTERMOST = 1
+    TO_VALUE = 2  # from an entity to the Value of a property: entry, Value
+    TO_ITEM = 2  # from a Value to that of an item of its array: array, Value
+    TO_ENTITY = 1  # from a Value to its entity
+
+cdef enum:
+    PROPERTY_DEPTH = OUTERMOST + TO_VALUE  # of the Value of a property
 
 cdef enum:
     MAX_VARINT = 10  # bytes
