@@ -18,6 +18,9 @@ LOOP: Final = 3
 ROLES: Final[dict[str, int]] = {}
 """The files of code seen so far, and whose they are."""
 
+APPLICATIONS: Final[set[str]] = set()
+"""The packages in ``lazyentity`` that are applications themselves; each adds its name."""
+
 _MAX_FILES = 10_000
 _MAX_SITES = 10_000
 NEAR: Final = 16
@@ -66,9 +69,8 @@ _PARTS = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 
 
 def _is_own(frame: FrameType) -> bool:
-    # The benchmark is an application.
-    package, _, rest = str(frame.f_globals.get("__name__", "")).partition(".")
-    return package == "lazyentity" and rest.partition(".")[0] != "bench"
+    packages = str(frame.f_globals.get("__name__", "")).split(".")
+    return packages[0] == "lazyentity" and ".".join(packages[:2]) not in APPLICATIONS
 
 
 def role_of(frame: FrameType) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import inspect
 import json
 import sysconfig
@@ -102,6 +103,19 @@ def test_a_script_of_a_library(backend: str) -> None:
         (entity,) = Response(backend, [FIVE]).entities()
         _run_in(script, "__main__", "entity.items()", entity=entity)
     assert _whole_site(profile).function == "_run_in"
+
+
+@pytest.mark.parametrize(
+    ("module", "function"),
+    [("lazyentity.bench.demo", "<module>"), ("lazyentity.entity", "_run_in")],
+)
+def test_an_application_of_lazyentity(backend: str, module: str, function: str) -> None:
+    """The benchmark is one: its lines count, those of the rest do not."""
+    importlib.import_module("lazyentity.bench")
+    with lazyentity.profile() as profile:
+        (entity,) = Response(backend, [FIVE]).entities()
+        _run_in(f"/checkout/{module}.py", module, "entity.items()", entity=entity)
+    assert _whole_site(profile).function == function
 
 
 def test_an_application_that_is_installed(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
