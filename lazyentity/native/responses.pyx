@@ -360,6 +360,11 @@ cdef bytes _varint(Py_ssize_t number):
     return bytes(encoded)
 
 
+# The type of the message, and the results in one.
+cdef tuple LOOKUP = (shadow.LookupResponse, lambda message: (message.found, message.missing))
+cdef tuple QUERY = (shadow.RunQueryResponse, lambda message: (message.batch.entity_results,))
+
+
 def _encodings(raw, message_type, results_of):
     yield raw
     message = message_type.FromString(raw)
@@ -373,27 +378,21 @@ def _encodings(raw, message_type, results_of):
     yield message.SerializeToString()
 
 
-def _results_of_lookup(message):
-    return message.found, message.missing
-
-
-def _results_of_query(message):
-    return (message.batch.entity_results,)
+cdef tuple _split(bytes raw, Conversion conversion, result_type, tuple kind):
+    cdef _Splitter splitter
+    for encoded in _encodings(raw, *kind):
+        splitter = _Splitter(encoded, conversion, result_type)
+        split = splitter.lookup() if kind is LOOKUP else splitter.query()
+        if split is not None:
+            return split
+    raise AssertionError("protobuf's own encoding is canonical")
 
 
 def split_lookup(bytes raw not None, Conversion conversion not None, result_type):
     """As :func:`lazyentity.pure.responses.split_lookup`."""
-    for encoded in _encodings(raw, shadow.LookupResponse, _results_of_lookup):
-        split = _Splitter(encoded, conversion, result_type).lookup()
-        if split is not None:
-            return split
-    raise AssertionError("protobuf's own encoding is canonical")
+    return _split(raw, conversion, result_type, LOOKUP)
 
 
 def split_query(bytes raw not None, Conversion conversion not None, result_type):
     """As :func:`lazyentity.pure.responses.split_query`."""
-    for encoded in _encodings(raw, shadow.RunQueryResponse, _results_of_query):
-        split = _Splitter(encoded, conversion, result_type).query()
-        if split is not None:
-            return split
-    raise AssertionError("protobuf's own encoding is canonical")
+    return _split(raw, conversion, result_type, QUERY)
