@@ -33,6 +33,7 @@ from lazyentity.native.received cimport (
     parsed_message,
     read_slowly,
     read_value,
+    received_from_raw,
     require_name,
     require_received,
 )
@@ -71,10 +72,9 @@ cdef class LazyMapping(Received):
     that decode.
     """
 
-    @property
-    def _arrival(self):
-        """As :attr:`lazyentity.pure.received.Received._arrival`."""
-        return self._originals if is_profiled(self) else None
+    @classmethod
+    def _from_raw(cls, bytes raw not None):
+        return received_from_raw(cls, raw)
 
     def _read_on_request(self, name):
         """As :meth:`lazyentity.pure.mapping.LazyMapping._read_on_request`."""

@@ -1,18 +1,14 @@
 from collections.abc import Collection, Iterable
-from typing import Any, TypeVar
+from typing import Any
 
 from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 
 from lazyentity.native.shapes import Shape
 
-_Self = TypeVar("_Self", bound="Received")
-
 class Originals: ...
 
 class Received(dict[Any, Any]):
-    @classmethod
-    def _from_raw(cls: type[_Self], raw: bytes) -> _Self: ...
     @property
     def _raw(self) -> bytes: ...
     @property
@@ -21,6 +17,8 @@ class Received(dict[Any, Any]):
     def _policy(self) -> Any: ...
     @_policy.setter
     def _policy(self, policy: Any) -> None: ...
+    @property
+    def _arrival(self) -> Any: ...
     @property
     def _deleted_attributes(self) -> frozenset[str]: ...
     @_deleted_attributes.setter

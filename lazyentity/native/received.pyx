@@ -70,10 +70,6 @@ cdef class Received(dict):
         drop_instance_dict(self)
         free_offsets(&self._offsets)
 
-    @classmethod
-    def _from_raw(cls, bytes raw not None):
-        return received_from_raw(cls, raw)
-
     @property
     def _raw(self):
         if self._offsets.start == 0 and self._offsets.end == PyBytes_GET_SIZE(self._owner):
@@ -96,6 +92,12 @@ cdef class Received(dict):
     @_policy.setter
     def _policy(self, policy):
         originals_of(self).policy = policy
+
+    @property
+    def _arrival(self):
+        """As :attr:`lazyentity.pure.received.Received._arrival`."""
+        # The one subclass of Originals is the arrival; its module imports this one.
+        return None if type(self._originals) is Originals else self._originals
 
     @property
     def _deleted_attributes(self):
@@ -335,7 +337,7 @@ cdef tuple read_slowly(Received mapping, object name, Py_ssize_t ordinal):
 
 
 cdef object received_from_raw(type mapping_type, bytes raw):
-    # As Received._from_raw(), without the call by name.
+    # Makes a mapping as LazyMapping._from_raw() of the pure backend does.
     cdef Received mapping
     require_subclass(Received, mapping_type)
     mapping = _empty(mapping_type)

@@ -76,18 +76,18 @@ cdef class EntityBytes:
 
     def to_entity(self):
         """As :meth:`lazyentity.pure.responses.EntityBytes.to_entity`."""
-        return _converted(self.conversion, _span(self._response, self._start, self._end), 0)
+        return _make_entity(self.conversion, _span(self._response, self._start, self._end), 0)
 
     def to_stock_entity(self):
         """As :meth:`lazyentity.pure.responses.EntityBytes.to_stock_entity`."""
-        return _converted(self.conversion, _span(self._response, self._start, self._end), 1)
+        return _make_entity(self.conversion, _span(self._response, self._start, self._end), 1)
 
 
 cdef inline bytes _span(bytes owner, Py_ssize_t start, Py_ssize_t end):
     return PyBytes_FromStringAndSize(PyBytes_AS_STRING(owner) + start, end - start)
 
 
-cdef object _converted(Conversion conversion, bytes raw, bint is_stock):
+cdef object _make_entity(Conversion conversion, bytes raw, bint is_stock):
     if conversion is None:
         raise TypeError("these bytes came with no response")
     if is_stock or conversion.eager:
@@ -208,7 +208,7 @@ def convert_found(bint is_stock, dict entities not None, tuple results not None,
             continue
         raw = _span(result._response, result._entity_start, result._entity_end)
         try:
-            entity = _converted(result.conversion, raw, is_stock)
+            entity = _make_entity(result.conversion, raw, is_stock)
         except Exception:
             left.append(result)
         else:

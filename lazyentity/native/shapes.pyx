@@ -121,6 +121,7 @@ def _forget_likely():
 
 
 SHAPES = BoundedCache(MAX_BYTES, _forget_likely)
+cdef object known_shape = SHAPES.get
 
 
 cdef bytes _signature(Scan* scan):
@@ -138,19 +139,24 @@ cdef bytes _signature(Scan* scan):
     return joined
 
 
-cdef Shape shape_of(Scan* scan):
-    # Looks a scanned shape up; learns it, if it came before. None, if a name is not UTF-8.
-    cdef bytes signature = _signature(scan)
-    cdef Shape shape = SHAPES.get(signature)
-    if shape is None:
-        try:
-            shape = _named(scan)
-        except UnicodeDecodeError:
-            return None
-        if SHAPES.comes_again(signature):
-            shape._learn(signature, scan)
-            SHAPES.keep(signature, shape, learned_bytes(signature, shape._template))
+cdef Shape new_shape(bytes signature, Scan* scan):
+    # As lazyentity.pure.shapes.new_shape(). None, if a name is not UTF-8.
+    cdef Shape shape
+    try:
+        shape = _named(scan)
+    except UnicodeDecodeError:
+        return None
+    if SHAPES.comes_again(signature):
+        shape._learn(signature, scan)
+        SHAPES.keep(signature, shape, learned_bytes(signature, shape._template))
     return shape
+
+
+cdef Shape shape_of(Scan* scan):
+    # The shape of an entity that was scanned.
+    cdef bytes signature = _signature(scan)
+    cdef Shape shape = known_shape(signature)
+    return new_shape(signature, scan) if shape is None else shape
 
 
 cdef inline void _forget_offsets(Scan* scan) noexcept:

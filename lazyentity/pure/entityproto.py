@@ -84,7 +84,7 @@ class PropertyIndex:
         # The names, one after the other.
         parsed.DiscardUnknownFields()
         signature = parsed.SerializeToString()
-        shape = known_shape(signature) or _learn(signature, parsed)
+        shape = known_shape(signature) or _new_shape(signature, parsed)
         if shape is None:
             return None
         made = cls()
@@ -328,7 +328,7 @@ class PropertyIndex:
         return parts
 
 
-def _learn(signature: bytes, parsed: Any) -> Shape | None:
+def _new_shape(signature: bytes, parsed: Any) -> Shape | None:
     """Return the shape of an entity, given its names as a message; None, if one is not a name."""
     properties = [*parsed.property, *parsed.raw_property]
     try:

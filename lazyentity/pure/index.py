@@ -215,7 +215,7 @@ def _index_canonical(raw: bytes) -> tuple[bytes, Shape, Any] | None:
     signature: bytes = merged.SerializeToString()
     last_signature, shape = _last_canonical
     if signature != last_signature:
-        known = known_shape(signature) or _learn(signature, merged)
+        known = known_shape(signature) or _new_shape(signature, merged)
         if known is None:
             return None
         shape = known
@@ -225,7 +225,7 @@ def _index_canonical(raw: bytes) -> tuple[bytes, Shape, Any] | None:
     return (raw, shape, entries) if len(shape.names) == len(entries) else None
 
 
-def _learn(signature: bytes, merged: Any) -> Shape | None:
+def _new_shape(signature: bytes, merged: Any) -> Shape | None:
     """Return the shape of an entity whose names, as a shadow message, are ``merged``."""
     merged.DiscardUnknownFields()
     if merged.SerializeToString() != signature:

@@ -40,9 +40,14 @@ EMPTY = Shape(())
 EMPTY.template = {}
 
 
-_SHAPES: BoundedCache[Hashable, Shape] = BoundedCache(MAX_BYTES)
+SHAPES: BoundedCache[Hashable, Shape] = BoundedCache(MAX_BYTES)
 
-known_shape = _SHAPES.get
+known_shape = SHAPES.get
+"""Return the shape of a signature; None, if it is not kept, and then :func:`new_shape` makes one.
+
+The callers write this out, where the native backend has a function ``shape_of``: a function would
+take one more call for each entity, and the names even where the shape is known.
+"""
 
 
 def new_shape(signature: Hashable, names: Sequence[str]) -> Shape:
@@ -53,7 +58,7 @@ def new_shape(signature: Hashable, names: Sequence[str]) -> Shape:
         names: of the properties.
     """
     shape = Shape(names)
-    if _SHAPES.comes_again(signature):
+    if SHAPES.comes_again(signature):
         shape.template = undecoded_template(shape.ordinals)
-        _SHAPES.keep(signature, shape, learned_bytes(signature, shape.template))
+        SHAPES.keep(signature, shape, learned_bytes(signature, shape.template))
     return shape

@@ -21,7 +21,7 @@ from tests.support.strategies.samples import RICH
 
 pytestmark = pytest.mark.any_backend
 
-received: Any = importlib.import_module("lazyentity.native.received")
+mapping: Any = importlib.import_module("lazyentity.native.mapping")
 
 
 @pytest.mark.parametrize("raw", RESPONSES)
@@ -159,4 +159,4 @@ def test_bytes_that_came_with_no_response() -> None:
 def test_other_classes_than_mappings(kind: Any) -> None:
     """An entity is only made from a class of lazy mappings."""
     with pytest.raises(TypeError):
-        vars(received.Received)["_from_raw"].__get__(None, kind)(RICH)
+        vars(mapping.LazyMapping)["_from_raw"].__get__(None, kind)(RICH)
