@@ -104,7 +104,7 @@ def _to_entity(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
         if conversion.eager:
             _count_eager(self.raw, conversion)
         else:
-            conversion.intake = count_arrival(entity, conversion.intake)
+            conversion._intake = count_arrival(entity, conversion._intake)
         return entity
 
     return to_entity
@@ -122,8 +122,8 @@ def _to_stock_entity(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
 def _count_eager(raw: bytes, conversion: Any) -> None:
     book = profiled.book
     if book is not None:
-        conversion.intake = _intake_of(book, conversion.intake)
-        conversion.intake.inflow(raw).count_eager(len(raw))
+        conversion._intake = _intake_of(book, conversion._intake)
+        conversion._intake.inflow(raw).count_eager(len(raw))
 
 
 def _reading(original: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:

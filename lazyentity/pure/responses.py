@@ -24,16 +24,16 @@ class Conversion:
 
     Attributes:
         eager: whether they become stock ones.
-        intake: of a profile; None, until the first of them is counted.
+        _intake: of a profile; None, until the first of them is counted.
     """
 
-    __slots__ = ("_lazy_entity", "_stock_entity", "eager", "intake")
+    __slots__ = ("_intake", "_lazy_entity", "_stock_entity", "eager")
 
     def __init__(self, lazy_type: Any, stock_entity: Callable[[bytes], Any]) -> None:
         self._lazy_entity = lazy_type._from_raw
         self._stock_entity = stock_entity
         self.eager = False
-        self.intake: Any = None
+        self._intake: Any = None
 
 
 class EntityBytes:

@@ -6,7 +6,7 @@ import ast
 import importlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
@@ -42,21 +42,6 @@ def test_modules() -> None:
     assert native - pure == {"timestamps", "undecoded", "values"}
 
 
-@pytest.mark.parametrize("name", ["LazyMapping", "EntityBytes", "ResultBytes", "Walk"])
-def test_public_members(name: str) -> None:
-    """A class has the same public names in both backends, the operations of dict included."""
-    pure, native = (
-        {member for member in dir(_attribute(backend, name)) if not member.startswith("_")}
-        for backend in BACKENDS
-    )
-    # A class attribute of the pure one that is only annotated.
-    assert native ^ pure <= {"eager"}
-
-
-def _attribute(backend: str, name: str) -> Any:
-    return getattr(importlib.import_module(f"lazyentity.{backend}.backend"), name)
-
-
 def test_every_compiled_module_has_a_stub() -> None:
     assert STUBS == SOURCES
     assert list(_choice.NATIVE_MODULES) == [f"lazyentity.native.{name}" for name in SOURCES]
@@ -71,6 +56,67 @@ def _names(body: list[ast.stmt]) -> Iterator[tuple[str, list[ast.stmt]]]:
                 target=ast.Name(id=name), annotation=ast.Name() | ast.Subscript() as kind
             ) if not ast.unparse(kind).startswith("ClassVar"):
                 yield name, []
+
+
+DECLARED = {
+    name: [member for member, _ in _names(body)]
+    for name, body in _names(ast.parse(Path(_backend.__file__).read_text("utf-8")).body)
+}
+# The classes of a backend, and the protocol of each.
+CLASSES = {
+    name: get_type_hints(attribute.fget)["return"].__args__[0].__name__
+    for name, attribute in vars(_backend.Backend).items()
+    if isinstance(attribute, property)
+}
+
+
+def _attribute(backend: str, name: str) -> Any:
+    return getattr(importlib.import_module(f"lazyentity.{backend}.backend"), name)
+
+
+def test_every_class_is_held_against_its_protocol() -> None:
+    classes = {name for name in _backend.NAMES if isinstance(_attribute("pure", name), type)}
+    assert classes == CLASSES.keys()
+    assert all(DECLARED[protocol] for protocol in CLASSES.values())
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_public_members(name: str) -> None:
+    """A class has the same public names in both backends, the operations of dict included."""
+    pure, native = (
+        {member for member in dir(_attribute(backend, name)) if not member.startswith("_")}
+        for backend in BACKENDS
+    )
+    assert native == pure
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", CLASSES)
+def test_declared_members(name: str, backend: str) -> None:
+    """A class has every name that its protocol declares, underscored or not, and object has not."""
+    kind = _attribute(backend, name)
+    for member in DECLARED[CLASSES[name]]:
+        assert getattr(kind, member) is not getattr(object, member, None), member
+
+
+@pytest.mark.parametrize("member", DECLARED["_Mapping"])
+def test_members_of_a_mapping_are_in_twin_files(member: str) -> None:
+    """A file and the file of the same name do the same, but for what pure has from the codec."""
+    pure, native = (
+        next(
+            base.__module__
+            for base in _attribute(backend, "LazyMapping").__mro__
+            if member in vars(base)
+        )
+        for backend in BACKENDS
+    )
+    assert pure.replace(".pure.", ".native.") == native or pure == "lazyentity.codec.lazydict"
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_declared_members_of_a_shape(backend: str) -> None:
+    shape = importlib.import_module(f"lazyentity.{backend}.shapes").Shape
+    assert all(hasattr(shape, member) for member in DECLARED["_Shape"])
 
 
 @pytest.mark.parametrize("name", STUBS)
