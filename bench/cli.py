@@ -16,7 +16,7 @@ from lazyentity._progress import progress_bar
 from lazyentity.bench import beside, own_entities, run
 from lazyentity.bench.cases import synthetic
 from lazyentity.bench.failures import Failure, Interrupted
-from lazyentity.bench.measure import outcomes, results, sides, verify
+from lazyentity.bench.measure import files, outcomes, sides, verify
 from lazyentity.bench.report import chart, goals, terminal
 
 _DEFAULT_OUTPUT = Path("lazyentity-bench.json")
@@ -210,9 +210,9 @@ def main(
     plan = run.QUICK if quick else run.FULL
     declared: Sequence[goals.Goal] = goals.GOALS
     try:
-        with contextlib.ExitStack() as files:
+        with contextlib.ExitStack() as checked:
             for path in filter(None, (output, svg)):
-                files.enter_context(results.writable(path))
+                checked.enter_context(files.writable(path))
             if subject:
                 extra, steps, declared = _SUBJECTS[subject]
                 chosen, source = _of_extra(extra, steps, plan), None
@@ -227,16 +227,16 @@ def main(
                 source = f"{len(own.raw)} entities of {own.source}"
             parts, is_interrupted = _measure(chosen)
             measured = run.collect(parts, plan.mode, source, is_interrupted)
-            results.write(output, results.dump(measured))
+            files.write(output, files.dump(measured))
             if svg and not is_interrupted:
-                results.write(svg, chart.svg(measured))
+                files.write(svg, chart.svg(measured))
             elif svg and svg.stat().st_size == 0:
                 # It was made to see whether it can be written.
                 svg.unlink()
     except KeyboardInterrupt:
         raise Interrupted("interrupted before anything was measured") from None
     except (
-        results.ResultsError,
+        files.ResultsError,
         own_entities.Unreachable,
         own_entities.UnknownProperty,
         sides.PatchedProcess,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import functools
 import importlib.util
 import time
@@ -19,6 +18,7 @@ from lazyentity.bench.measure import (
     end_to_end_asyncio,
     end_to_end_writes,
     environment,
+    files,
     memory,
     new_names,
     overheads,
@@ -346,7 +346,7 @@ def collect(
 
     return Results(
         schema=SCHEMA,
-        date=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        date=files.now(),
         mode=mode,
         environment=environment.describe(lazyentity.backend),
         conversion=of(Conversion),

@@ -86,7 +86,7 @@ def wanted() -> dict[Path, str]:
     """Return every file with a generated part, as it has to be.
 
     Raises:
-        lazyentity.bench.measure.results.ResultsError: a results file cannot be read.
+        lazyentity.bench.measure.files.ResultsError: a results file cannot be read.
         lazyentity.bench.report.readme.MarkersMissing, ValueError: a document lacks its markers.
     """
     measured = {name: load(RESULTS / f"{name}.json") for _, _, name, _ in SECTIONS}

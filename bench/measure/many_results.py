@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -10,9 +9,8 @@ from typing import Annotated
 import msgspec
 
 import lazyentity
-from lazyentity.bench.measure import environment
+from lazyentity.bench.measure import environment, files
 from lazyentity.bench.measure.environment import Environment
-from lazyentity.bench.measure.results import ResultsError
 from lazyentity.bench.measure.stats import Summary
 
 SCHEMA = 1
@@ -196,28 +194,19 @@ class ManyResults:
 
 
 def write(path: Path, measured: Measured) -> None:
-    """Write a results file.
+    """Write a results file of this run, which was made here and now.
 
     Raises:
-        ResultsError: it cannot be written.
+        files.ResultsError: it cannot be written.
     """
-    now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
-    made = ManyResults(SCHEMA, now, environment.describe(lazyentity.backend), measured)
-    try:
-        path.write_bytes(msgspec.json.encode(made) + b"\n")
-    except OSError as error:
-        raise ResultsError(f"cannot write {path}: {error.strerror}") from error
+    made = ManyResults(SCHEMA, files.now(), environment.describe(lazyentity.backend), measured)
+    files.write(path, files.dump(made))
 
 
 def load(path: Path) -> ManyResults:
-    """Read a results file.
+    """Read a results file about many entities.
 
     Raises:
-        ResultsError: it cannot be read, or is no results file of this schema.
+        files.ResultsError: it cannot be read, or is no results file of this schema.
     """
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=ManyResults)
-    except OSError as error:
-        raise ResultsError(f"cannot read {path}: {error.strerror}") from error
-    except msgspec.DecodeError as error:
-        raise ResultsError(f"{path} is no results file of schema {SCHEMA}: {error}") from error
+    return files.load(path, ManyResults, SCHEMA)

@@ -1,15 +1,14 @@
-"""The results file: its contents, and reading and writing it."""
+"""The results file of the benchmark: its contents."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
 
+from lazyentity.bench.measure import files
 from lazyentity.bench.measure.beside_results import Columns, ColumnsMemory, Packed
 from lazyentity.bench.measure.environment import Environment
 from lazyentity.bench.measure.stats import Summary
@@ -301,61 +300,10 @@ class Results:
         return any(line.floor is not None for line in self.end_to_end)
 
 
-class ResultsError(Exception):
-    """A results file cannot be read or written; the text says which and why."""
-
-
 def load(path: Path) -> Results:
-    """Read a results file.
+    """Read a results file of the benchmark.
 
     Raises:
-        ResultsError: it cannot be read, or is no results file of this schema.
+        files.ResultsError: it cannot be read, or is no results file of this schema.
     """
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=Results)
-    except OSError as error:
-        raise ResultsError(f"cannot read {path}: {error.strerror}") from error
-    except msgspec.DecodeError as error:
-        raise ResultsError(f"{path} is no results file of schema {SCHEMA}: {error}") from error
-
-
-def dump(results: Results) -> str:
-    """The text of a results file, the same for the same results."""
-    return msgspec.json.encode(results).decode() + "\n"
-
-
-@contextlib.contextmanager
-def writable(path: Path) -> Iterator[None]:
-    """Check before a long measurement that its results can be written to ``path``.
-
-    The contents of a file stay. A file that did not exist is made, and removed again when the block
-    raises.
-
-    Raises:
-        ResultsError: it cannot be opened for writing.
-    """
-    existed = path.exists()
-    try:
-        path.open("a", encoding="utf-8").close()
-    except FileNotFoundError as error:
-        raise ResultsError(f"cannot write {path}: there is no folder {path.parent}") from error
-    except OSError as error:
-        raise ResultsError(f"cannot write {path}: {error.strerror}") from error
-    try:
-        yield
-    except BaseException:
-        if not existed:
-            path.unlink()
-        raise
-
-
-def write(path: Path, text: str) -> None:
-    """Put ``text`` in place of all that the file held.
-
-    Raises:
-        ResultsError: it cannot be written, a full disk for one.
-    """
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise ResultsError(f"cannot write {path}: {error.strerror}") from error
+    return files.load(path, Results, SCHEMA)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from lazyentity.bench.measure import results
+from lazyentity.bench.measure import files, results
 from lazyentity.bench.report.readme import SECTION, MarkersMissing, put_between_markers, render
 
 
@@ -54,7 +54,7 @@ def main(
             return
         present = document.read_text(encoding="utf-8")
         wanted = put_between_markers(present, section, text)
-    except results.ResultsError as error:
+    except files.ResultsError as error:
         raise click.ClickException(str(error)) from error
     except MarkersMissing as error:
         raise click.ClickException(f"{document}: {error}") from error

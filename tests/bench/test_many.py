@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from lazyentity.bench.measure import bulk, many_results, snapshots
+from lazyentity.bench.measure.files import ResultsError
 from lazyentity.bench.measure.many_results import (
     Beam,
     BeamCase,
@@ -18,7 +19,6 @@ from lazyentity.bench.measure.many_results import (
     Keys,
     Measured,
 )
-from lazyentity.bench.measure.results import ResultsError
 from lazyentity.bench.measure.stats import Summary
 from lazyentity.bench.report import many
 

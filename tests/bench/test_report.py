@@ -11,7 +11,7 @@ from docutils.nodes import entry, paragraph, row, table
 from rich.console import Console
 
 from lazyentity.bench.cases import decoding
-from lazyentity.bench.measure import results
+from lazyentity.bench.measure import files
 from lazyentity.bench.measure.stats import Summary
 from lazyentity.bench.report import terminal
 from lazyentity.bench.report.__main__ import main
@@ -33,7 +33,7 @@ def both_markers(section: str) -> str:
 @pytest.fixture
 def results_file(tmp_path: Path) -> Path:
     path = tmp_path / "results.json"
-    path.write_text(results.dump(make_results()), encoding="utf-8")
+    path.write_text(files.dump(make_results()), encoding="utf-8")
     return path
 
 
@@ -90,7 +90,7 @@ def test_check_finds_a_changed_figure(results_file: Path, readme: Path) -> None:
 def test_two_sections_in_one_file(results_file: Path, readme: Path, tmp_path: Path) -> None:
     """Sections of other names come from other results files and leave each other alone."""
     other_file = tmp_path / "other.json"
-    other_file.write_text(results.dump(make_results(ratio=77)), encoding="utf-8")
+    other_file.write_text(files.dump(make_results(ratio=77)), encoding="utf-8")
     other = (other_file, "--section", OTHER, "--compact")
     for arguments in ((results_file,), other):
         assert run(*arguments, "--update", readme) == (0, "")

@@ -6,8 +6,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from lazyentity.bench.measure import results
-from lazyentity.bench.measure.results import SCHEMA, ResultsError
+from lazyentity.bench.measure import files, results
+from lazyentity.bench.measure.files import ResultsError
+from lazyentity.bench.measure.results import SCHEMA
 
 from .made import make_results
 
@@ -18,14 +19,14 @@ def test_round_trip(tmp_path: Path) -> None:
     """Written results are read back equal."""
     made = make_results()
     path = tmp_path / "results.json"
-    path.write_text(results.dump(made), encoding="utf-8")
+    path.write_text(files.dump(made), encoding="utf-8")
     assert results.load(path) == made
 
 
 def test_committed_before_writes_were_measured(tmp_path: Path) -> None:
     """A file without the sections of the writes is read as one that measured none."""
     made = make_results()
-    sections = msgspec.json.decode(results.dump(made))
+    sections = msgspec.json.decode(files.dump(made))
     del sections["read_modify_write"], sections["puts"]
     path = tmp_path / "results.json"
     path.write_bytes(msgspec.json.encode(sections))
@@ -34,7 +35,7 @@ def test_committed_before_writes_were_measured(tmp_path: Path) -> None:
 
 def test_says_where_it_was_measured() -> None:
     """A results file carries versions, processor and backend."""
-    text = results.dump(make_results())
+    text = files.dump(make_results())
     for expected in (
         "google-cloud-datastore",
         "protobuf",
@@ -48,7 +49,7 @@ def test_says_where_it_was_measured() -> None:
 def test_other_schema_is_refused(tmp_path: Path) -> None:
     """A file of another schema is an error that says so, not figures under wrong names."""
     path = tmp_path / "results.json"
-    text = results.dump(make_results()).replace(f'"schema":{SCHEMA}', f'"schema":{SCHEMA + 1}')
+    text = files.dump(make_results()).replace(f'"schema":{SCHEMA}', f'"schema":{SCHEMA + 1}')
     path.write_text(text, encoding="utf-8")
     with pytest.raises(ResultsError, match=f"schema {SCHEMA}"):
         results.load(path)
@@ -72,7 +73,7 @@ def test_missing_results_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("where", ["missing/results.json", "."])
 def test_unwritable_is_found_at_once(where: str, tmp_path: Path) -> None:
     """A file that cannot be written is an error before the block runs."""
-    with pytest.raises(ResultsError, match="cannot write"), results.writable(tmp_path / where):
+    with pytest.raises(ResultsError, match="cannot write"), files.writable(tmp_path / where):
         pytest.fail("the block ran")
 
 
@@ -81,7 +82,7 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     folder = tmp_path / "none"
     with (
         pytest.raises(ResultsError, match=f"there is no folder {folder}"),
-        results.writable(folder / "results.json"),
+        files.writable(folder / "results.json"),
     ):
         pytest.fail("the block ran")
     assert not folder.exists()
@@ -91,8 +92,8 @@ def test_contents_are_replaced_whole(tmp_path: Path) -> None:
     """A shorter text leaves nothing of the longer one before it."""
     path = tmp_path / "results.json"
     path.write_text("x" * 1000, encoding="utf-8")
-    with results.writable(path):
-        results.write(path, "short")
+    with files.writable(path):
+        files.write(path, "short")
     assert path.read_text(encoding="utf-8") == "short"
 
 
@@ -100,7 +101,7 @@ def test_a_failed_run_leaves_the_old_results(tmp_path: Path) -> None:
     """An existing results file survives a run that fails."""
     path = tmp_path / "results.json"
     path.write_text("old", encoding="utf-8")
-    with pytest.raises(RuntimeError), results.writable(path):
+    with pytest.raises(RuntimeError), files.writable(path):
         raise RuntimeError
     assert path.read_text(encoding="utf-8") == "old"
 
@@ -108,7 +109,7 @@ def test_a_failed_run_leaves_the_old_results(tmp_path: Path) -> None:
 def test_a_failed_run_leaves_no_new_file(tmp_path: Path) -> None:
     """A run that fails leaves no empty results file behind."""
     path = tmp_path / "results.json"
-    with pytest.raises(RuntimeError), results.writable(path):
+    with pytest.raises(RuntimeError), files.writable(path):
         raise RuntimeError
     assert not path.exists()
 
@@ -116,8 +117,8 @@ def test_a_failed_run_leaves_no_new_file(tmp_path: Path) -> None:
 def test_a_file_that_can_no_longer_be_written(tmp_path: Path) -> None:
     """Where the file cannot be written after all, the error names it."""
     path = tmp_path / "results.json"
-    with results.writable(path):
+    with files.writable(path):
         path.unlink()
         path.mkdir()
         with pytest.raises(ResultsError, match=r"cannot write .*results\.json"):
-            results.write(path, "text")
+            files.write(path, "text")
