@@ -5,18 +5,21 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from google.protobuf.internal import api_implementation
 
-_PACKAGES = ("lazyentity", "google-cloud-datastore", "protobuf", "proto-plus", "grpcio", "wrapt")
-_OTHER_CLIENTS = {
-    "google-cloud-ndb": "google.cloud.ndb",
-    "appengine-python-standard": "google.appengine",
-}
-"""Distributions that matter if their packages are imported."""
+from lazyentity.patches.clients import CLIENTS
+
+_PACKAGES = (
+    "lazyentity",
+    CLIENTS["datastore"].distribution,
+    "protobuf",
+    "proto-plus",
+    "grpcio",
+    "wrapt",
+)
 
 
 @dataclass(frozen=True)
@@ -51,8 +54,9 @@ def _cpu_model() -> str:
 
 def describe(backend: str) -> Environment:
     """The environment of this process; ``backend`` is lazyentity's."""
-    others = [name for name, package in _OTHER_CLIENTS.items() if package in sys.modules]
-    packages = (*_PACKAGES, *others)
+    # A client that is not imported is not measured.
+    imported = (client.distribution for client in CLIENTS.values() if client.is_imported())
+    packages = dict.fromkeys((*_PACKAGES, *imported))
     return Environment(
         backend=backend,
         python=f"{platform.python_implementation()} {platform.python_version()}",
