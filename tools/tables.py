@@ -17,11 +17,11 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 # As a command, it is found by its path alone.
 sys.path.insert(0, str(CHECKOUT))
 
-from lazyentity.bench.measure import many_results  # noqa: E402  # found by the line above
-from lazyentity.bench.measure.many_results import ManyResults  # noqa: E402  # as above
-from lazyentity.bench.measure.results import Results, load  # noqa: E402  # as above
+from lazyentity.bench.measure import many_results, results  # noqa: E402  # found by the line above
+from lazyentity.bench.measure.results import Results  # noqa: E402  # as above
 from lazyentity.bench.report import (  # noqa: E402  # as above
     bars,
+    beside,
     chart,
     headline,
     losses,
@@ -41,6 +41,14 @@ _compact_tables = partial(readme.render, compact=True)
 _CLIENTS = tuple(
     client.name for client in clients.clients() if (RESULTS / f"{client.name}.json").exists()
 )
+_CONNECTORS = tuple(
+    client.name
+    for client in clients.clients()
+    if (RESULTS / f"{client.name}-connector.json").exists()
+)
+
+CHARTS = (*_BACKENDS, *_CLIENTS)
+"""The results of which there is a chart, which has their name."""
 
 SECTIONS: tuple[tuple[str, str, str, Callable[[Results], str]], ...] = (
     ("README.rst", "headline", "native", headline.render),
@@ -52,32 +60,38 @@ SECTIONS: tuple[tuple[str, str, str, Callable[[Results], str]], ...] = (
         for name in _CLIENTS
     ),
     *(
+        (
+            "docs/appengine.rst",
+            f"appengine-{backend}-table",
+            f"appengine-{backend}",
+            _compact_tables,
+        )
+        for backend in _BACKENDS
+    ),
+    *(
+        (
+            f"docs/{room}.rst",
+            f"{room}-{backend}-table",
+            f"{room}-{backend}",
+            lambda measured: readme.page(measured, beside.tables(measured)),
+        )
+        for room in ("packed", "columns")
+        for backend in _BACKENDS
+    ),
+    *(
         ("docs/benchmarks/losses.rst", f"{name}-losses", name, losses.render)
         for name in (*_BACKENDS, *_CLIENTS)
     ),
 )
 """Each: the document, the name of its markers, the results, and the function that renders them."""
 
-MANY: tuple[tuple[str, str, str, Callable[[ManyResults], str]], ...] = (
-    ("docs/bulk.rst", "bulk-table", "bulk", many.keys),
-    ("docs/bulk.rst", "threads-table", "bulk", many.gets),
-    ("docs/snapshot.rst", "snapshot-table", "snapshot", many.forms),
-    ("docs/guide/raw-cache.rst", "cache-table", "cache", many.cached),
-    *(
-        (
-            f"docs/{client.name}.rst",
-            f"{client.name}-table",
-            f"{client.name}-connector",
-            many.connector,
-        )
-        for client in clients.clients()
-        if (RESULTS / f"{client.name}-connector.json").exists()
-    ),
+MANY: tuple[tuple[str, str, str], ...] = (
+    ("docs/bulk.rst", "bulk-table", "bulk"),
+    ("docs/snapshot.rst", "snapshot-table", "snapshot"),
+    ("docs/guide/raw-cache.rst", "cache-table", "cache"),
+    *((f"docs/{name}.rst", f"{name}-table", f"{name}-connector") for name in _CONNECTORS),
 )
-"""As the sections, of the results files about many entities."""
-
-BESIDE = "packed", "columns"
-"""The rooms beside the core with a page and results of their own for each backend."""
+"""The same of the results about many entities, all of whose tables are shown."""
 
 CLIENTS = "docs/clients/versions.rst"
 
@@ -87,16 +101,16 @@ def wanted() -> dict[Path, str]:
 
     Raises:
         lazyentity.bench.measure.files.ResultsError: a results file cannot be read.
-        lazyentity.bench.report.readme.MarkersMissing, ValueError: a document lacks its markers.
+        lazyentity.bench.report.readme.MarkersMissing, ValueError: a document lacks its markers, or
+            results what it shows.
     """
-    measured = {name: load(RESULTS / f"{name}.json") for _, _, name, _ in SECTIONS}
-    files = {RESULTS / f"{name}.svg": chart.svg(results) for name, results in measured.items()}
+    measured = {name: results.load(RESULTS / f"{name}.json") for _, _, name, _ in SECTIONS}
+    files = {RESULTS / f"{name}.svg": chart.svg(measured[name]) for name in CHARTS}
     files[RESULTS / "native-calls.svg"] = bars.svg(measured["native"])
-    for document, section, name, render in SECTIONS:
-        path = CHECKOUT / document
-        text = files.get(path) or path.read_text(encoding="utf-8")
-        files[path] = readme.put_between_markers(text, section, render(measured[name]))
-    for document, section, text in _beside_core():
+    texts = [
+        (document, section, render(measured[name])) for document, section, name, render in SECTIONS
+    ]
+    for document, section, text in (*texts, *_many()):
         path = CHECKOUT / document
         present = files.get(path) or path.read_text(encoding="utf-8")
         files[path] = readme.put_between_markers(present, section, text)
@@ -105,17 +119,11 @@ def wanted() -> dict[Path, str]:
     return files
 
 
-def _beside_core() -> Iterator[tuple[str, str, str]]:
-    """Yield the generated parts of the pages about the rooms beside the core.
-
-    Each is the document, the name of its markers, and the text between these.
-    """
-    for document, section, name, render in MANY:
-        yield document, section, render(many_results.load(RESULTS / f"{name}.json"))
-    for room in BESIDE:
-        for backend in _BACKENDS:
-            text = many.beside_core(load(RESULTS / f"{room}-{backend}.json"))
-            yield f"docs/{room}.rst", f"{room}-{backend}-table", text
+def _many() -> Iterator[tuple[str, str, str]]:
+    """Yield each of `MANY`: the document, the name of its markers, and the text between these."""
+    for document, section, name in MANY:
+        measured = many_results.load(RESULTS / f"{name}.json")
+        yield document, section, readme.page(measured, many.tables(measured))
 
 
 def main() -> None:

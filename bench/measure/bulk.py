@@ -17,7 +17,6 @@ from typing import Any
 
 import click
 import grpc
-import tabulate
 from google.cloud import datastore
 from google.cloud.datastore_v1.services.datastore.client import DatastoreClient
 from google.cloud.datastore_v1.services.datastore.transports.grpc import DatastoreGrpcTransport
@@ -218,23 +217,6 @@ def goals(measured: Measured) -> list[Outcome]:
     return [*requests, *gains, *gets]
 
 
-def _report(lines: Sequence[Keys]) -> str:
-    rows = [
-        (
-            line.keys,
-            f"{line.latency * 1e3:.0f} ms",
-            line.way,
-            line.side,
-            line.requests,
-            f"{line.seconds.median * 1e3:.1f}",
-            f"{line.ratio.median:.1f}",
-        )
-        for line in lines
-    ]
-    headers = "keys", "latency", "way", "client", "requests", "wall ms", "over get_many"
-    return tabulate.tabulate(rows, headers, tablefmt="rst", disable_numparse=True)
-
-
 @click.command()
 @click.option("--quick", is_flag=True, help="At most 1,000 keys, and fewer rounds.")
 @click.option(
@@ -257,7 +239,13 @@ def main(*, quick: bool, latencies: tuple[float, ...], check: bool, output: Path
             for count in counts:
                 lines = measure(client, keys[:count], latency)
                 measured.keys.extend(lines)
-                click.echo(f"{_report(lines)}\n")
+                for line in lines:
+                    click.echo(
+                        f"{line.keys:,} keys, {latency * 1e3:.0f} ms, {line.side} client, "
+                        f"{line.way}: {line.requests:,} requests, "
+                        f"{line.seconds.median * 1e3:,.1f} ms, {line.ratio.median:.1f} times as "
+                        f"long as {GET_MANY}"
+                    )
             lazy = lazyentity.wrap(client, eager=False)
             for side, one in (("stock", client), ("lazy", lazy)):
                 single, joined, more = measure_threads(one, keys, 3 if quick else 9)

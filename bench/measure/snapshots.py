@@ -16,7 +16,6 @@ from typing import Any
 
 import click
 import orjson
-import tabulate
 from google.cloud.datastore import Entity, Key
 
 import lazyentity
@@ -179,20 +178,6 @@ def goals(measured: Forms) -> list[Outcome]:
     ]
 
 
-def _report(measured: Forms) -> str:
-    rows = [
-        (
-            line.side,
-            "" if line.size is None else f"{line.size / 1e6:.1f}",
-            f"{line.first.median:.4f}",
-            f"{line.everything.median:.2f}",
-        )
-        for line in measured.lines
-    ]
-    headers = "form", "MB", "s, first entity", "s, 4 properties of all"
-    return tabulate.tabulate(rows, headers, tablefmt="rst", disable_numparse=True)
-
-
 @click.command()
 @click.option("--entities", "count", default=ENTITIES, show_default=True)
 @click.option("--properties", default=PROPERTIES, show_default=True)
@@ -217,9 +202,14 @@ def main(
     measured = measure(count, properties, rounds)
     if output is not None:
         many_results.write(output, many_results.Measured(forms=measured))
-    click.echo(_report(measured))
+    for line in measured.lines:
+        size = "" if line.size is None else f" of {line.size / 1e6:.1f} MB"
+        click.echo(
+            f"{line.side}{size}: first entity after {line.first.median:.4f} s, 4 properties of "
+            f"all after {line.everything.median:.2f} s"
+        )
     click.echo(
-        f"\n{count:,} entities of {properties} properties, {measured.wire / 1e6:.1f} MB on the "
+        f"{count:,} entities of {properties} properties, {measured.wire / 1e6:.1f} MB on the "
         f"wire\nfirst refresh {measured.save:.1f} s, refresh without changes "
         f"{measured.unchanged:.1f} s\npickle over snapshot, 4 properties of all: "
         f"{measured.everything.median:.1f}"

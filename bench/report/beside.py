@@ -13,7 +13,7 @@ def tables(results: Results) -> Iterator[Table]:
     if results.packed:
         yield Table(
             "a document as embedded entities and packed, ms; write and read: conversion alone",
-            "",
+            "A document as embedded entities and packed, ms; write and read: conversion alone:",
             results.packed,
             (
                 Label("document", "size"),
@@ -32,7 +32,7 @@ def tables(results: Results) -> Iterator[Table]:
     if results.columns:
         yield Table(
             "a DataFrame of 6 of 60 properties of 200 entities, ms",
-            "",
+            "A DataFrame of 6 of 60 properties of 200 entities, ms:",
             results.columns,
             (Label("from", "source"),),
             (
@@ -47,7 +47,7 @@ def tables(results: Results) -> Iterator[Table]:
     if results.columns_memory is not None:
         yield Table(
             "peak memory of a process that takes entities through column_batches(), MB",
-            "",
+            "Peak memory of a process that takes entities through column_batches(), MB:",
             (results.columns_memory,),
             (Label("entities", lambda line: f"{line.entities:,}"), Label("a batch", "batch")),
             (

@@ -43,7 +43,7 @@ def _case(table: Table, figure: Figure, line: Any) -> str:
     if table.pivot is not None:
         text = table.pivot.label.of(line)
         parts.append(table.pivot.headers.get(text, f"{text} {table.pivot.label.header}"))
-    if figure.attribute.startswith("memory"):
+    if isinstance(figure.value, str) and figure.value.startswith("memory"):
         parts.append("memory")
     return ", ".join(parts)
 

@@ -1,171 +1,153 @@
-"""The tables of the pages about many entities, as reStructuredText."""
+"""The tables of the results about many entities: bulk calls, snapshots, a cache, Apache Beam."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 
-from tabulate import tabulate
+from lazyentity.bench.measure.many_results import Beam, Form, Forms, Gets, Keys, ManyResults
+from lazyentity.bench.measure.stats import Summary
+from lazyentity.bench.report.tables import Figure, Label, Table
 
-from lazyentity.bench.measure.environment import Environment
-from lazyentity.bench.measure.many_results import Gets, Keys, ManyResults
-from lazyentity.bench.measure.results import Results
-from lazyentity.bench.report import beside
-from lazyentity.bench.report.readme import prose, ratio_text, rendered
-from lazyentity.bench.report.tables import environment_line
-
-
-def _introduction(date: str, where: Environment) -> str:
-    return prose(f"Measured on {date[:10]}: {environment_line(where)}.")
-
-
-def _table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    return tabulate(list(rows), headers, tablefmt="rst", disable_numparse=True, stralign="right")
+_CLIENT = Label("client", "side")
 
 
 def _latency(seconds: float) -> str:
     return f"with {seconds * 1e3:g} milliseconds of latency" if seconds else "without latency"
 
 
-def _keys(lines: Sequence[Keys]) -> str:
-    """A row for each number of keys and client, a column for each way."""
+def _keys(lines: Sequence[Keys]) -> Iterator[Table]:
+    """Yield a table for each latency, in which the ways to read the same keys are neighbours."""
+    sides = tuple(dict.fromkeys(line.side for line in lines))
     ways = tuple(dict.fromkeys(line.way for line in lines))
-    found = {(line.keys, line.side, line.way): line for line in lines}
-    rows = []
-    for keys, side in dict.fromkeys((line.keys, line.side) for line in lines):
-        each = [found.get((keys, side, way)) for way in ways]
-        requests = [f"{line.requests:,}" if line else "-" for line in each]
-        times = [f"{line.seconds.median * 1e3:,.1f}" if line else "-" for line in each]
-        ratios = [f"{line.ratio.median:.1f}x" if line else "-" for line in each[:-1]]
-        rows.append((f"{keys:,}", side, " / ".join(requests), *times, *ratios))
-    headers = ("keys", "client", "requests", *ways, *(f"{way} / {ways[-1]}" for way in ways[:-1]))
-    return _table(headers, rows)
-
-
-def _gets(lines: Sequence[Gets]) -> str:
-    rows = (
-        (
-            f"{line.latency * 1e3:g} ms",
-            line.side,
-            f"{line.single.median:,.0f}",
-            f"{line.coalesced.median:,.0f}",
-            ratio_text(line.ratio, 1),
-            f"{line.lone.median:.2f}x",
-        )
-        for line in lines
-    )
-    headers = "latency", "client", "single", "coalesced", "coalesced / single", "a lone get"
-    return _table(headers, rows)
-
-
-def keys(results: ManyResults) -> str:
-    """The tables of bulk calls."""
-    blocks = [_introduction(results.date, results.environment)]
-    lines = results.measured.keys
     for latency in dict.fromkeys(line.latency for line in lines):
-        blocks.append(prose(f"Milliseconds of wall time {_latency(latency)}:"))
-        blocks.append(_keys([line for line in lines if line.latency == latency]))
-    return "\n\n".join(blocks)
-
-
-def gets(results: ManyResults) -> str:
-    """The table of single gets of many threads."""
-    threads = ", ".join(dict.fromkeys(str(line.threads) for line in results.measured.gets))
-    text = (
-        f"Single gets of {threads} threads, in gets a second. A lone get is one of a program with "
-        "one thread: the time of a coalesced one over that of a single one."
-    )
-    return f"{prose(text)}\n\n{_gets(results.measured.gets)}"
-
-
-def forms(results: ManyResults) -> str:
-    """The table of snapshots and of other forms of the same entities.
-
-    Raises:
-        ValueError: the run did not measure them.
-    """
-    made = results.measured.forms
-    if made is None:
-        raise ValueError("the results have no forms of entities; measure them by snapshots.py")
-    rows = (
-        (
-            line.side,
-            "-" if line.size is None else f"{line.size / 1e6:.1f}",
-            f"{line.first.median:.4f}",
-            f"{line.everything.median:.2f}",
+        yield Table(
+            f"many keys {_latency(latency)}, ms",
+            f"Milliseconds of wall time {_latency(latency)}:",
+            sorted(
+                (line for line in lines if line.latency == latency),
+                key=lambda line: (line.keys, sides.index(line.side), ways.index(line.way)),
+            ),
+            (
+                Label("keys", lambda line: f"{line.keys:,}"),
+                _CLIENT,
+                Label("way", "way"),
+                Label("requests", lambda line: f"{line.requests:,}"),
+            ),
+            (
+                Figure("time", "seconds", "ms", divisor=1e-3),
+                # Of the last way itself it would be one.
+                Figure(
+                    f"time / {ways[-1]}", lambda line: None if line.way == ways[-1] else line.ratio
+                ),
+            ),
         )
-        for line in made.lines
-    )
-    headers = "form", "MB", "s to the first entity", "s to 4 properties of all"
-    text = (
+
+
+def _gets(lines: Sequence[Gets]) -> Iterator[Table]:
+    if lines:
+        threads = ", ".join(dict.fromkeys(str(line.threads) for line in lines))
+        yield Table(
+            f"single gets of {threads} threads, gets a second",
+            f"Single gets of {threads} threads, in gets a second. A lone get is one of a program "
+            "with one thread: the time of a coalesced one over that of a single one.",
+            lines,
+            (Label("latency", lambda line: f"{line.latency * 1e3:g} ms"), _CLIENT),
+            (
+                Figure("single", "single", "a second", digits=0),
+                Figure("coalesced", "coalesced", "a second", digits=0),
+                Figure("coalesced / single", "ratio"),
+                Figure("a lone get", "lone", digits=2),
+            ),
+        )
+
+
+def _forms(made: Forms) -> Table:
+    snapshot = made.lines[0]
+
+    def over(summary: Summary, base: Summary, line: Form) -> float | None:
+        return None if line is snapshot else summary.median / base.median
+
+    return Table(
+        f"a cold start from {made.entities:,} entities of {made.properties} properties, s",
         f"{made.entities:,} entities of {made.properties} properties, {made.wire / 1e6:.1f} MB on "
         f"the wire. The file has {made.share:.2f} of these bytes. Pickles take "
         f"{made.first.median:,.0f} times as long until the first entity, and "
         f"{made.everything.median:.1f} times as long until 4 properties of all are read. The first "
-        f"refresh took {made.save:.1f} seconds, and one without changes {made.unchanged:.1f}."
-    )
-    blocks = _introduction(results.date, results.environment), _table(headers, rows), prose(text)
-    return "\n\n".join(blocks)
-
-
-def cached(results: ManyResults) -> str:
-    """The table of a cache of raw entities."""
-    rows = (
+        f"refresh took {made.save:.1f} seconds, and one without changes {made.unchanged:.1f}:",
+        made.lines,
+        (Label("form", "side"),),
         (
-            line.step,
-            f"{line.pickle.median:.2f}",
-            f"{line.raw.median:.2f}",
-            ratio_text(line.ratio, 1),
-        )
-        for line in results.measured.cached
+            Figure("size", "size", "MB", divisor=1e6),
+            Figure("first entity", "first", "s", digits=4),
+            Figure(
+                "first / snapshot",
+                lambda line: over(line.first, snapshot.first, line),
+                digits=2,
+            ),
+            Figure("4 properties of all", "everything", "s", digits=2),
+            Figure(
+                "all / snapshot",
+                lambda line: over(line.everything, snapshot.everything, line),
+                digits=2,
+            ),
+        ),
     )
-    headers = "step", "pickle µs", "raw µs", "pickle / raw"
-    return f"{_introduction(results.date, results.environment)}\n\n{_table(headers, rows)}"
 
 
-def connector(results: ManyResults) -> str:
-    """The tables of a client that is a connector, Apache Beam's.
-
-    Raises:
-        ValueError: the run did not measure it.
-    """
-    made = results.measured.beam
-    if made is None:
-        raise ValueError("the results have nothing of Apache Beam; measure it by beam.py")
-    cases = (
+def _beam(made: Beam) -> Iterator[Table]:
+    sides = Figure("stock", "stock", "µs"), Figure("lazy", "lazy", "µs")
+    yield Table(
+        f"Beam, {made.entities} entities of {made.properties} properties, µs per entity",
+        f"Microseconds of wall time an entity, of {made.entities} with {made.properties} "
+        "properties:",
+        made.cases,
+        (Label("case", "case"),),
+        (*sides, Figure("stock / lazy", "ratio")),
+    )
+    yield Table(
+        f"Beam, CPU time of reading entities of {made.small} properties, µs per entity",
+        f"Microseconds of CPU time an entity of {made.small} properties, read by the DoFn in "
+        "batches of 1,000:",
+        made.costs,
+        (Label("entities", lambda line: f"{line.entities:,}"),),
         (
-            line.case,
-            f"{line.stock.median:,.1f}",
-            f"{line.lazy.median:,.1f}",
-            ratio_text(line.ratio, 1),
-        )
-        for line in made.cases
+            Figure("stock", "stock", "µs", digits=2),
+            Figure("lazy", "lazy", "µs", digits=2),
+            Figure("stock / lazy", lambda line: line.stock / line.lazy),
+        ),
     )
-    costs = ((f"{line.entities:,}", f"{line.stock:.2f}", f"{line.lazy:.2f}") for line in made.costs)
-    peaks = ", ".join(f"{peak:,.0f} MB with {side} elements" for side, peak in made.peaks.items())
-    return "\n\n".join(
+    yield Table(
+        "Beam, peak memory of a process that runs the pipeline, MB",
+        "Peak memory of a process that runs the pipeline with entities of "
+        f"{made.properties} properties:",
+        (made,),
+        (Label("entities", lambda line: f"{line.in_memory:,}"),),
         (
-            _introduction(results.date, results.environment),
-            prose(
-                f"Microseconds of wall time an entity, of {made.entities} with {made.properties} "
-                "properties:"
-            ),
-            _table(("case", "stock µs", "lazy µs", "stock / lazy"), cases),
-            prose(
-                f"Microseconds of CPU time an entity of {made.small} properties, read by the DoFn "
-                "in batches of 1,000:"
-            ),
-            _table(("entities", "stock µs", "lazy µs"), costs),
-            prose(
-                f"Peak memory of a process that runs the pipeline with {made.in_memory:,} entities "
-                f"of {made.properties} properties: {peaks}."
-            ),
-        )
+            Figure("stock", lambda line: line.peaks["stock"], "MB", digits=0),
+            Figure("lazy", lambda line: line.peaks["lazy"], "MB", digits=0),
+            Figure("lazy / stock", lambda line: line.peaks["lazy"] / line.peaks["stock"], digits=2),
+        ),
     )
 
 
-def beside_core(results: Results) -> str:
-    """The tables of packed documents, or of columns."""
-    blocks = [_introduction(results.date, results.environment)]
-    for table in beside.tables(results):
-        blocks += [prose(f"{table.title[0].upper()}{table.title[1:]}:"), rendered(table)]
-    return "\n\n".join(blocks)
+def tables(results: ManyResults) -> Iterator[Table]:
+    """The tables of everything that the run measured."""
+    measured = results.measured
+    yield from _keys(measured.keys)
+    yield from _gets(measured.gets)
+    if measured.forms is not None:
+        yield _forms(measured.forms)
+    if measured.cached:
+        yield Table(
+            "a cache of entities, µs per entity",
+            "Pickled stock entities next to the raw bytes of lazy ones:",
+            measured.cached,
+            (Label("step", "step"),),
+            (
+                Figure("pickle", "pickle", "µs", digits=2),
+                Figure("raw", "raw", "µs", digits=2),
+                Figure("pickle / raw", "ratio"),
+            ),
+        )
+    if measured.beam is not None:
+        yield from _beam(measured.beam)

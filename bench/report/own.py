@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
 from lazyentity.bench.cases.synthetic import READS, WHOLE
 from lazyentity.bench.measure.results import Conversion, OwnCall, Results
 from lazyentity.bench.own_entities import NOTHING
+from lazyentity.bench.report.tables import Figure, Label, Table
 
 _MICROSECONDS = 1e3
 """In a millisecond."""
 _SECONDS = 1e-3
 """In a millisecond."""
+_SHARE = "% decoding"
 
 
 @dataclass(frozen=True)
@@ -74,17 +71,22 @@ def _calls(
         )
 
 
-def _percent(part: float, whole: float) -> str:
-    return f"{100 * part / whole:.0f}%" if whole else "-"
+def _percent(part: float, whole: float) -> float | None:
+    return 100 * part / whole if whole else None
+
+
+def _share(part: float, whole: float) -> str:
+    percent = _percent(part, whole)
+    return "-" if percent is None else f"{percent:.0f}%"
 
 
 def sentence(call: Call, rate: float) -> str:
     """The outcome for one read, in words."""
     return (
         f"A query of {call.entities} entities that reads {_read(call.read)} takes "
-        f"{call.stock:.1f} ms, of which {_percent(call.stock_decoding, call.stock)} is decoding. "
+        f"{call.stock:.1f} ms, of which {_share(call.stock_decoding, call.stock)} is decoding. "
         f"With lazyentity it takes {call.lazy:.1f} ms, of which "
-        f"{_percent(call.lazy_decoding, call.lazy)} is decoding. A service that sends {rate:g} of "
+        f"{_share(call.lazy_decoding, call.lazy)} is decoding. A service that sends {rate:g} of "
         f"them a second saves {call.cores_saved(rate):.2f} CPU cores."
     )
 
@@ -99,34 +101,34 @@ def _read(read: str) -> str:
     return read
 
 
-def show(results: Results, console: Console) -> None:
-    """Print the share of decoding for each read, and the outcome in words for one of them."""
+def tables(results: Results) -> Iterator[Table]:
+    """The table of the share of decoding for each read; none if the parts were not measured."""
     lines = calls(results)
-    if not lines or results.own_call is None:
-        return
-    rate = results.own_call.rate
-    table = Table(
-        title="a query: ms a call, and the share of it that is decoding",
-        title_justify="left",
-        title_style="bold",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-    )
-    table.add_column("read")
-    headers = ("stock", "decoding", "lazy", "decoding", f"cores saved at {rate:g}/s")
-    for header in headers:
-        table.add_column(header, justify="right")
-    for line in lines:
-        table.add_row(
-            Text(line.read),
-            f"{line.stock:.1f}",
-            _percent(line.stock_decoding, line.stock),
-            f"{line.lazy:.1f}",
-            _percent(line.lazy_decoding, line.lazy),
-            f"{line.cores_saved(rate):.2f}",
+    if results.own_call is not None and lines:
+        rate = results.own_call.rate
+        yield Table(
+            "a query: ms a call, and the share of it that is decoding",
+            "",
+            lines,
+            (Label("read", "read"),),
+            (
+                Figure("stock", "stock", "ms"),
+                Figure(_SHARE, lambda line: _percent(line.stock_decoding, line.stock), "%", 0),
+                Figure("lazy", "lazy", "ms"),
+                Figure(_SHARE, lambda line: _percent(line.lazy_decoding, line.lazy), "%", 0),
+                Figure(
+                    f"cores saved at {rate:g}/s", lambda line: line.cores_saved(rate), "cores", 2
+                ),
+            ),
         )
-    console.print(table)
-    console.print(Text(sentence(_headline(lines), rate)))
+
+
+def outcome(results: Results) -> str | None:
+    """The outcome in words for one read; None if the parts were not measured."""
+    lines = calls(results)
+    if results.own_call is None or not lines:
+        return None
+    return sentence(_headline(lines), results.own_call.rate)
 
 
 def _headline(lines: Sequence[Call]) -> Call:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tabulate import tabulate
 
+from lazyentity.bench.measure.many_results import ManyResults
 from lazyentity.bench.measure.results import Results
 from lazyentity.bench.measure.stats import Summary
 from lazyentity.bench.report.tables import Figure, Pivot, Table, environment_line, tables
@@ -27,7 +28,9 @@ def prose(text: str) -> str:
 
 
 def ratio_text(summary: Summary, digits: int) -> str:
-    """A ratio with its quartiles."""
+    """A ratio with its quartiles, if it was measured more than once."""
+    if summary.rounds == 1:
+        return f"{summary.median:.{digits}f}x"
     median, q1, q3 = (f"{value:.{digits}f}" for value in (summary.median, summary.q1, summary.q3))
     return f"{median}x ({q1}-{q3})"
 
@@ -40,7 +43,7 @@ def _cell(figure: Figure, line: Any) -> str:
     if summary is None:
         return "n/a"  # a lone dash would begin a list
     if figure.unit:
-        return f"{summary.median:.{figure.digits}f}"
+        return f"{summary.median:,.{figure.digits}f}"
     return ratio_text(summary, figure.digits)
 
 
@@ -88,13 +91,29 @@ def _pivot_rows(
     ]
 
 
+def _introduction(measured: Results | ManyResults) -> str:
+    return prose(f"Measured on {measured.date[:10]}: {environment_line(measured.environment)}.")
+
+
+def page(measured: Results | ManyResults, shown: Iterable[Table]) -> str:
+    """A section of these tables of a run: environment, tables.
+
+    Raises:
+        ValueError: there are none.
+    """
+    blocks = [block for table in shown for block in (prose(table.prose), rendered(table))]
+    if not blocks:
+        raise ValueError(f"the run of {measured.date} measured nothing that this section shows")
+    return "\n\n".join((_introduction(measured), *blocks))
+
+
 def render(measured: Results, compact: bool = False) -> str:
     """The section: bias, environment, tables.
 
     ``compact`` is for a section below a full one: without the bias, without how to read the
     figures, and with fewer tables (see `Table.compact`).
     """
-    blocks = [prose(f"Measured on {measured.date[:10]}: {environment_line(measured.environment)}.")]
+    blocks = [_introduction(measured)]
     if not compact:
         blocks.insert(0, prose(measured.bias))
         blocks.append(

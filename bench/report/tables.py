@@ -16,7 +16,7 @@ from lazyentity.bench.measure.results import (
     Put,
     Results,
 )
-from lazyentity.bench.measure.stats import Summary, scaled_summary
+from lazyentity.bench.measure.stats import Summary, scaled_summary, summarize
 
 
 @dataclass(frozen=True)
@@ -33,22 +33,26 @@ class Label:
 
 @dataclass(frozen=True)
 class Figure:
-    """A column of medians and their spread.
+    """A column of medians and their spread, or of single numbers.
 
-    ``attribute`` of a line holds the `Summary`, or ``None`` where it was not measured; it is shown
-    divided by ``divisor``, with ``digits`` decimals. A ratio has no ``unit``.
+    ``value`` is the name of an attribute of a line, or a function of a line. It gives a `Summary`,
+    a number, or ``None`` where nothing was measured; it is shown divided by ``divisor``, with
+    ``digits`` decimals. A ratio has no ``unit``.
     """
 
     header: str
-    attribute: str
+    value: str | Callable[[Any], Summary | float | None]
     unit: str = ""
     digits: int = 1
     divisor: float = 1
 
     def of(self, line: Any) -> Summary | None:
         """The summary for ``line``, in `unit`."""
-        summary: Summary | None = getattr(line, self.attribute)
-        return None if summary is None else scaled_summary(summary, 1 / self.divisor)
+        held = getattr(line, self.value) if isinstance(self.value, str) else self.value(line)
+        if held is None:
+            return None
+        summary = held if isinstance(held, Summary) else summarize([held])
+        return scaled_summary(summary, 1 / self.divisor)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, zip_longest
 from typing import Any
 
@@ -19,10 +19,12 @@ from lazyentity.bench.report.tables import Figure, Table, environment_line, tabl
 
 
 def spread(summary: Summary, digits: int = 1) -> str:
-    """A median, and half the distance of its quartiles in percent of it."""
+    """A median, and half the distance of its quartiles in percent of it if there are several."""
+    if summary.rounds == 1:
+        return f"{summary.median:,.{digits}f}"
     half = (summary.q3 - summary.q1) / 2
     percent = 100 * half / abs(summary.median) if summary.median else 0
-    return f"{summary.median:.{digits}f} ±{percent:.0f}%"
+    return f"{summary.median:,.{digits}f} ±{percent:.0f}%"
 
 
 def _cell(figure: Figure, line: Any) -> str:
@@ -88,8 +90,15 @@ def show(results: Results, console: Console) -> None:
         console.print(Text("Interrupted: the measurements that were not made are missing."))
     if results.source is not None:
         console.print(Text(results.source))
-    own.show(results, console)
-    for table in (*tables(results), *beside.tables(results)):
+    _show(own.tables(results), console)
+    if (outcome := own.outcome(results)) is not None:
+        console.print(Text(outcome))
+    _show((*tables(results), *beside.tables(results)), console)
+
+
+def _show(shown: Iterable[Table], console: Console) -> None:
+    """Print tables."""
+    for table in shown:
         for rendered in _renderings(table):
             console.print(rendered)
 

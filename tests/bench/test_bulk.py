@@ -30,7 +30,6 @@ def test_bulk_calls(monkeypatch: pytest.MonkeyPatch) -> None:
             if (way, side) != (bulk.ONE_BY_ONE, "lazy")
         }
         assert {line.ratio.median for line in lines if line.way == bulk.GET_MANY} == {1}
-        assert "get_multi" in bulk._report(lines)
         compared = bulk.goals(Measured(keys=lines))
         assert [(outcome.median, outcome.bound, outcome.met) for outcome in compared] == [
             (3, 3, True),

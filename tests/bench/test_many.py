@@ -17,10 +17,11 @@ from lazyentity.bench.measure.many_results import (
     Forms,
     Gets,
     Keys,
+    ManyResults,
     Measured,
 )
 from lazyentity.bench.measure.stats import Summary
-from lazyentity.bench.report import many
+from lazyentity.bench.report import many, readme
 
 pytestmark = pytest.mark.any_backend
 
@@ -88,32 +89,47 @@ def test_files(path: Path) -> None:
         many_results.write(path.parent / "missing" / "file", MEASURED)
 
 
+def section(results: ManyResults) -> str:
+    """The section of a page, without its line breaks."""
+    return " ".join(readme.page(results, many.tables(results)).split())
+
+
 def test_tables(path: Path) -> None:
-    """Every figure of a run is in them; ways that were not measured have none."""
+    """Every figure of a run is in them; ways that were not measured have no line."""
+    shown = section(many_results.load(path))
+    assert "Milliseconds of wall time with 10 milliseconds of latency:" in shown
+    for line in (
+        "10,000 stock get, one by one 10,000 100,000.0 400.0x (400.0-800.0)",
+        "10,000 stock get_multi of 1,000 10 2,000.0 8.0x (8.0-16.0)",
+        "10,000 stock get_many 10 250.0 n/a",
+        "10,000 lazy get_multi of 1,000 10 500.0 2.0x (2.0-4.0)",
+        "10,000 lazy get_many 10 250.0 n/a",
+        "Single gets of 200 threads",
+        "10 ms lazy 1,500 9,000 6.0x (6.0-12.0) 1.01x (1.01-2.02)",
+        "snapshot 2.0 0.0010 n/a 0.50 n/a",
+        "server n/a 0.5000 500.00x 9.00 18.00x",
+        "The file has 0.20 of these bytes.",
+        "20,000 times as long until the first entity, and 7.5 times",
+        "12.3 seconds, and one without changes 5.6",
+        "into the cache 20.00 2.50 8.0x (8.0-16.0)",
+        "_QueryFn 160.0 10.0 16.0x (16.0-32.0)",
+        "1,000 23.69 4.23 5.6x",
+        "100,000 27.70 4.20 6.6x",
+        "runs the pipeline with entities of 100 properties",
+        "10,000 812 412 0.51x",
+    ):
+        assert line in shown
+    assert "lazy get, one by one" not in shown
+
+
+def test_the_environment_of_a_section(path: Path) -> None:
     results = many_results.load(path)
-    keys = " ".join(many.keys(results).split())
-    assert "Milliseconds of wall time with 10 milliseconds of latency:" in keys
-    assert "10,000 stock 10,000 / 10 / 10 100,000.0 2,000.0 250.0 400.0x 8.0x" in keys
-    assert "10,000 lazy - / 10 / 10 - 500.0 250.0 - 2.0x" in keys
-    gets = " ".join(many.gets(results).split())
-    assert "Single gets of 200 threads" in gets
-    assert "10 ms lazy 1,500 9,000 6.0x (6.0-12.0) 1.01x" in gets
-    forms = " ".join(many.forms(results).split())
-    assert "snapshot 2.0 0.0010 0.50" in forms
-    assert "server - 0.5000 9.00" in forms
-    assert "The file has 0.20 of these bytes." in forms
-    assert "20,000 times as long until the first entity, and 7.5 times" in forms
-    assert "12.3 seconds, and one without changes 5.6." in forms
-    assert "into the cache 20.00 2.50 8.0x (8.0-16.0)" in " ".join(many.cached(results).split())
-    beam = " ".join(many.connector(results).split())
-    assert "_QueryFn 160.0 10.0 16.0x (16.0-32.0)" in beam
-    assert "1,000 23.69 4.23 100,000 27.70 4.20" in beam.replace("  ", " ")
-    assert "10,000 entities of 100 properties: 812 MB with stock elements, 412 MB with lazy" in beam
+    assert section(results).startswith(f"Measured on {results.date[:10]}: ")
+    assert f"{results.environment.backend} backend" in section(results)
 
 
 def test_a_run_of_something_else(path: Path) -> None:
+    """A section cannot come out empty."""
     many_results.write(path, Measured())
-    with pytest.raises(ValueError, match="no forms of entities"):
-        many.forms(many_results.load(path))
-    with pytest.raises(ValueError, match="nothing of Apache Beam"):
-        many.connector(many_results.load(path))
+    with pytest.raises(ValueError, match="measured nothing that this section shows"):
+        section(many_results.load(path))

@@ -10,7 +10,7 @@ from rich.console import Console
 from lazyentity.bench.measure import own_calls
 from lazyentity.bench.measure.results import OwnCall, Results
 from lazyentity.bench.measure.stats import Summary
-from lazyentity.bench.report import own
+from lazyentity.bench.report import own, terminal
 
 from .made import make_results
 
@@ -36,6 +36,13 @@ def make_own(reads: tuple[str, ...], undecoded_ms: float = 20.1) -> Results:
     ]
     call = OwnCall(entities=100, rate=50, undecoded=exactly(undecoded_ms))
     return dataclasses.replace(make_results(), mode="own", conversion=lines, own_call=call)
+
+
+def _printed(made: Results) -> str:
+    console = Console(width=200)
+    with console.capture() as printed:
+        terminal.show(made, console)
+    return printed.get()
 
 
 def test_shares() -> None:
@@ -67,7 +74,8 @@ def test_an_interrupted_run(missing: str) -> None:
     if missing == "call":
         made = dataclasses.replace(made, own_call=None)
     assert own.calls(made) == []
-    own.show(made, Console(quiet=True))
+    assert list(own.tables(made)) == []
+    assert own.outcome(made) is None
 
 
 @pytest.mark.parametrize(
@@ -83,10 +91,14 @@ def test_an_interrupted_run(missing: str) -> None:
 )
 def test_the_outcome_in_words(reads: tuple[str, ...], words: str) -> None:
     """It is that of the properties that the user named, else of all of them."""
-    console = Console(width=200)
-    with console.capture() as printed:
-        own.show(make_own(reads), console)
-    assert words in printed.get()
+    assert words in _printed(make_own(reads))
+
+
+def test_the_table() -> None:
+    """A line for each read, with the share of decoding in percent on both sides."""
+    shown = " ".join(_printed(make_own(("0", "a, b"))).split())
+    assert "read stock % decoding lazy % decoding cores saved at 50/s" in shown
+    assert "a, b 30.0 33 21.0 5 0.45" in shown
 
 
 def test_timing() -> None:
