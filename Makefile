@@ -64,9 +64,8 @@ results-beam: ## measure Apache Beam's connector, some minutes: bench/results/ a
 results-appengine: ## measure App Engine's client, some minutes: bench/results/ and docs/appengine.rst
 	$(MAKE) venv VENV=.venv-appengine EXTRAS=bench,test,appengine
 	for backend in native pure; do LAZYENTITY_BACKEND=$$backend .venv-appengine/bin/python \
-		-m lazyentity.bench --appengine --quick --output bench/results/appengine-$$backend.json || exit 1; \
-		.venv-appengine/bin/python -m lazyentity.bench.report --compact --update docs/appengine.rst \
-		--section appengine-$$backend-table bench/results/appengine-$$backend.json || exit 1; done
+		-m lazyentity.bench --appengine --quick --output bench/results/appengine-$$backend.json || exit 1; done
+	$(MAKE) tables
 
 tables: venv ## put the results in bench/results/, and the list of clients, into the documentation
 	$(BIN)/python tools/tables.py

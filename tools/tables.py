@@ -18,6 +18,7 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(CHECKOUT))
 
 from lazyentity.bench.measure import many_results, results  # noqa: E402  # found by the line above
+from lazyentity.bench.measure.many_results import ManyResults  # noqa: E402  # as above
 from lazyentity.bench.measure.results import Results  # noqa: E402  # as above
 from lazyentity.bench.report import (  # noqa: E402  # as above
     bars,
@@ -78,10 +79,6 @@ SECTIONS: tuple[tuple[str, str, str, Callable[[Results], str]], ...] = (
         for room in ("packed", "columns")
         for backend in _BACKENDS
     ),
-    *(
-        ("docs/benchmarks/losses.rst", f"{name}-losses", name, losses.render)
-        for name in (*_BACKENDS, *_CLIENTS)
-    ),
 )
 """Each: the document, the name of its markers, the results, and the function that renders them."""
 
@@ -92,6 +89,9 @@ MANY: tuple[tuple[str, str, str], ...] = (
     *((f"docs/{name}.rst", f"{name}-table", f"{name}-connector") for name in _CONNECTORS),
 )
 """The same of the results about many entities, all of whose tables are shown."""
+
+LOSSES = "docs/benchmarks/losses.rst"
+"""It has a section of every results file: the markers have the name of the file."""
 
 CLIENTS = "docs/clients/versions.rst"
 
@@ -110,7 +110,7 @@ def wanted() -> dict[Path, str]:
     texts = [
         (document, section, render(measured[name])) for document, section, name, render in SECTIONS
     ]
-    for document, section, text in (*texts, *_many()):
+    for document, section, text in (*texts, *_many(), *_losses()):
         path = CHECKOUT / document
         present = files.get(path) or path.read_text(encoding="utf-8")
         files[path] = readme.put_between_markers(present, section, text)
@@ -119,11 +119,27 @@ def wanted() -> dict[Path, str]:
     return files
 
 
+def load_any(path: Path) -> Results | ManyResults:
+    """Read a results file of either sort.
+
+    Raises:
+        lazyentity.bench.measure.files.ResultsError: it cannot be read.
+    """
+    is_many = path.stem in {name for _, _, name in MANY}
+    return many_results.load(path) if is_many else results.load(path)
+
+
 def _many() -> Iterator[tuple[str, str, str]]:
     """Yield each of `MANY`: the document, the name of its markers, and the text between these."""
     for document, section, name in MANY:
         measured = many_results.load(RESULTS / f"{name}.json")
         yield document, section, readme.page(measured, many.tables(measured))
+
+
+def _losses() -> Iterator[tuple[str, str, str]]:
+    """Yield the same of each section of the page about losses."""
+    for path in sorted(RESULTS.glob("*.json")):
+        yield LOSSES, f"{path.stem}-losses", losses.render(load_any(path))
 
 
 def main() -> None:

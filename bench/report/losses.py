@@ -8,19 +8,39 @@ from typing import Any, NamedTuple
 
 from tabulate import tabulate
 
+from lazyentity.bench.measure.many_results import ManyResults
 from lazyentity.bench.measure.results import Results
 from lazyentity.bench.measure.stats import Summary
+from lazyentity.bench.report import beside, many
 from lazyentity.bench.report.readme import ratio_text
 from lazyentity.bench.report.tables import Figure, Table, tables
 
 LIMIT = 1.5
 """Comparisons with a smaller median gain are listed."""
 
-COMPARISONS = {"stock / lazy": False, "lazy / stock": True, "lazy / plain dict": True}
+COMPARISONS = {
+    "stock / lazy": False,
+    "lazy / stock": True,
+    "lazy / plain dict": True,
+    "stock / packed": False,
+    "lazy / packed": False,
+    "stock / to_pandas": False,
+    "lazy / to_pandas": False,
+    "time / get_many": False,
+    "coalesced / single": False,
+    "a lone get": True,
+    "first / snapshot": False,
+    "all / snapshot": False,
+    "pickle / raw": False,
+}
 """The ratios that compare lazyentity with something else, and whether the gain is their inverse."""
 
-_SIZES = frozenset(("bytes", "kB"))
-_UNIT = re.compile(r", (?:µs|ns|ms|KiB|MB)\b")
+_OF_CLIENTS = frozenset(("stock / lazy", "lazy / stock", "lazy / plain dict"))
+"""Those that need no name in a case."""
+
+_SIZES = frozenset(("bytes", "kB", "bytes embedded", "bytes packed", "requests"))
+_COUNTS = frozenset(("properties", "names", "entities x properties", "keys", "entities"))
+_UNIT = re.compile(r", (?:µs|ns|ms|s|KiB|MB|gets a second)\b")
 
 
 class Gain(NamedTuple):
@@ -36,8 +56,8 @@ def _case(table: Table, figure: Figure, line: Any) -> str:
     parts = []
     for label in table.labels:
         if label.header not in _SIZES:
-            named = label.header in ("properties", "names", "entities x properties")
-            parts.append(f"{label.of(line)} {label.header}" if named else label.of(line))
+            is_count = label.header in _COUNTS
+            parts.append(f"{label.of(line)} {label.header}" if is_count else label.of(line))
     if table.group is not None:
         parts.insert(0, table.group.of(line))
     if table.pivot is not None:
@@ -45,6 +65,8 @@ def _case(table: Table, figure: Figure, line: Any) -> str:
         parts.append(table.pivot.headers.get(text, f"{text} {table.pivot.label.header}"))
     if isinstance(figure.value, str) and figure.value.startswith("memory"):
         parts.append("memory")
+    if figure.header not in _OF_CLIENTS:
+        parts.append(figure.header)
     return ", ".join(parts)
 
 
@@ -52,9 +74,18 @@ def _inverse(summary: Summary) -> Summary:
     return Summary(1 / summary.median, 1 / summary.q3, 1 / summary.q1, summary.rounds)
 
 
-def gains(results: Results) -> Iterator[Gain]:
+def shown(results: Results | ManyResults) -> Iterator[Table]:
+    """All tables of a run."""
+    if isinstance(results, ManyResults):
+        yield from many.tables(results)
+    else:
+        yield from tables(results)
+        yield from beside.tables(results)
+
+
+def gains(results: Results | ManyResults) -> Iterator[Gain]:
     """Every comparison of a run."""
-    for table in tables(results):
+    for table in shown(results):
         benchmark = _UNIT.split(table.title)[0]
         for figure in table.figures:
             if figure.header not in COMPARISONS:
@@ -66,7 +97,7 @@ def gains(results: Results) -> Iterator[Gain]:
                     yield Gain(benchmark, _case(table, figure, line), gain)
 
 
-def render(results: Results) -> str:
+def render(results: Results | ManyResults) -> str:
     """The table of the comparisons below `LIMIT`, the smallest gain first."""
     listed = sorted(
         (each for each in gains(results) if each.gain.median < LIMIT),

@@ -10,10 +10,20 @@ from lazyentity.bench.measure import cached
 from lazyentity.bench.measure.timing import Budget
 from lazyentity.bench.report import headline, losses
 from lazyentity.bench.report.tables import tables
+from tools import tables as generated
 
 from .made import make_results
 
 pytestmark = pytest.mark.any_backend
+
+OTHER_RATIOS = {
+    "growth": "of one size over another",
+    "all / a hundredth": "of one size over another",
+    "to_dict / decode": "both are lazyentity's",
+    "stock / it": "its lazy line is that of the document, which is compared",
+    "it / JSON": "a bound, not another way to read an entity",
+}
+"""The ratios of tables that compare lazyentity with no alternative, and why."""
 
 
 def test_every_comparison_is_considered() -> None:
@@ -27,8 +37,38 @@ def test_every_comparison_is_considered() -> None:
         for line in each.lines
     )
     assert len(list(losses.gains(made))) == expected
-    shown = {figure.header for each in tables(made) for figure in each.figures}
-    assert shown >= losses.COMPARISONS.keys()
+
+
+def test_every_ratio_of_the_pages_is_a_comparison() -> None:
+    """So is every ratio of the committed results, but for those that compare something else."""
+    paths = sorted(generated.RESULTS.glob("*.json"))
+    ratios = {
+        figure.header
+        for path in paths
+        for each in losses.shown(generated.load_any(path))
+        for figure in each.figures
+        if not figure.unit
+    }
+    assert ratios - losses.COMPARISONS.keys() == OTHER_RATIOS.keys()
+    assert ratios >= losses.COMPARISONS.keys()
+    page = (generated.CHECKOUT / generated.LOSSES).read_text(encoding="utf-8")
+    for path in paths:
+        assert f".. {path.stem}-losses-start" in page
+
+
+@pytest.mark.parametrize(
+    ("name", "case", "most"),
+    [
+        ("appengine-pure", "db.get, 100 properties, all read", 0.95),
+        ("packed-native", "10 KB, read, lazy / packed", 0.75),
+        ("snapshot", "json lines, first / snapshot", 0.2),
+    ],
+)
+def test_losses_beside_the_core(name: str, case: str, most: float) -> None:
+    """Rooms and clients with pages of their own have losses as well, and each says against what."""
+    listed = losses.gains(generated.load_any(generated.RESULTS / f"{name}.json"))
+    (found,) = (each for each in listed if each.case == case)
+    assert found.gain.median < most
 
 
 def test_losses_come_first() -> None:
