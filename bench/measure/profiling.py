@@ -8,8 +8,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from rich.console import Console
-from rich.table import Table
+import click
 
 import lazyentity
 from lazyentity.bench.cases import decoding
@@ -63,20 +62,14 @@ def measure(case: decoding.Case, budget: Budget) -> ProfileCost:
 
 def main() -> None:
     """Print the cost for each of `CASES`."""
-    table = Table("properties", "read", "off, µs", "on, µs", "on/off", "quartiles")
+    click.echo(f"{lazyentity.backend} backend, reads of one entity without and with a profile")
     for mix, properties, read in CASES:
         cost = measure(decoding.case(mix, properties, read), _BUDGET)
-        table.add_row(
-            str(cost.properties),
-            cost.read,
-            f"{cost.off.median:.2f}",
-            f"{cost.on.median:.2f}",
-            f"{cost.ratio.median:.2f}",
-            f"{cost.ratio.q1:.2f} to {cost.ratio.q3:.2f}",
+        click.echo(
+            f"{cost.properties} properties, {cost.read} read: off {cost.off.median:.2f} us, on "
+            f"{cost.on.median:.2f} us: {cost.ratio.median:.2f} times "
+            f"({cost.ratio.q1:.2f} to {cost.ratio.q3:.2f})"
         )
-    console = Console()
-    console.print(f"{lazyentity.backend} backend, reads of one entity without and with a profile")
-    console.print(table)
 
 
 if __name__ == "__main__":

@@ -6,14 +6,12 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from tabulate import tabulate
-
 from lazyentity.bench.measure.many_results import ManyResults
 from lazyentity.bench.measure.results import Results
 from lazyentity.bench.measure.stats import Summary
 from lazyentity.bench.report import beside, many
-from lazyentity.bench.report.readme import ratio_text
-from lazyentity.bench.report.tables import Figure, Table, tables
+from lazyentity.bench.report.readme import rendered
+from lazyentity.bench.report.tables import Figure, Label, Table, tables
 
 LIMIT = 1.5
 """Comparisons with a smaller median gain are listed."""
@@ -105,6 +103,5 @@ def render(results: Results | ManyResults) -> str:
     )
     if not listed:
         return f"No comparison of this run is below {LIMIT:g}."
-    rows = [(ratio_text(each.gain, 2), each.benchmark, each.case) for each in listed]
-    headers = ("gain", "benchmark", "case")
-    return tabulate(rows, headers, tablefmt="rst", disable_numparse=True)
+    labels = Label("benchmark", "benchmark"), Label("case", "case")
+    return rendered(Table("", "", listed, labels, (Figure("gain", "gain", digits=2),)))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import re
 from pathlib import Path
 
 import pytest
@@ -235,3 +236,23 @@ def test_tables_fit_80_columns(backend: str) -> None:
         line for line in shown.splitlines() if line.startswith(" entities ") and "x" not in line
     ]
     assert [line.split()[-1] for line in rows] == ["±15%"] * len(made.new_names)
+
+
+def test_each_library_of_tables_has_one_renderer() -> None:
+    """Tables of results are specified once, and each output has one module that draws them."""
+    drawing = {
+        f"{path.parent.name}/{path.name}": library
+        for folder in ("measure", "report")
+        for path in (CHECKOUT / "bench" / folder).glob("*.py")
+        for library in re.findall(
+            r"^(?:from|import) (tabulate|rich(?= import table|\.table))\b",
+            path.read_text(encoding="utf-8"),
+            re.MULTILINE,
+        )
+    }
+    assert drawing == {
+        "report/readme.py": "tabulate",
+        "report/terminal.py": "rich",
+        # Its results are not committed: a matrix with a column for each call.
+        "measure/ablation.py": "tabulate",
+    }
