@@ -38,15 +38,16 @@ _BACKENDS = "native", "pure"
 _tables = readme.render
 _compact_tables = partial(readme.render, compact=True)
 
-# Those that have results of their own.
-_CLIENTS = tuple(
-    client.name for client in clients.clients() if (RESULTS / f"{client.name}.json").exists()
-)
-_CONNECTORS = tuple(
-    client.name
-    for client in clients.clients()
-    if (RESULTS / f"{client.name}-connector.json").exists()
-)
+
+def _clients_with(suffix: str) -> tuple[str, ...]:
+    """Return the names of the clients that have results of their own with this suffix."""
+    names = (client.name for client in clients.clients())
+    return tuple(name for name in names if (RESULTS / f"{name}{suffix}.json").exists())
+
+
+_CLIENTS = _clients_with("")
+_CLIENTS_BY_BACKEND = _clients_with(f"-{_BACKENDS[0]}")
+_CONNECTORS = _clients_with("-connector")
 
 CHARTS = (*_BACKENDS, *_CLIENTS)
 """The results of which there is a chart, which has their name."""
@@ -61,12 +62,8 @@ SECTIONS: tuple[tuple[str, str, str, Callable[[Results], str]], ...] = (
         for name in _CLIENTS
     ),
     *(
-        (
-            "docs/appengine.rst",
-            f"appengine-{backend}-table",
-            f"appengine-{backend}",
-            _compact_tables,
-        )
+        (f"docs/{name}.rst", f"{name}-{backend}-table", f"{name}-{backend}", _compact_tables)
+        for name in _CLIENTS_BY_BACKEND
         for backend in _BACKENDS
     ),
     *(
