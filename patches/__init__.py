@@ -1,6 +1,6 @@
 """Patching the supported clients, all of them or by name.
 
-They are listed in :mod:`lazyentity.patches.clients`; nothing here is about one of them.
+:mod:`lazyentity.patches.clients` lists the clients; this module is about none in particular.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _import_of(client: Client) -> WhenImported:
     """Return the object that waits for the import of a client, the same one each time."""
 
     def act() -> None:
-        # Without the lock, which another thread takes that is importing the same.
+        # Without the lock: another thread that imports the same client takes the lock.
         client.import_needed()
         with _lock:
             _warn_of_old_references(_patch_imported(client, strict=False))
@@ -58,30 +58,29 @@ def _selected(names: tuple[str, ...]) -> list[Client]:
 def patch(*names: str, strict: bool = False, eager: bool | None = None) -> None:
     """Make the reads of every supported client return lazy entities, whenever the client was made.
 
-    With ``eager`` they return stock entities, and stock models, in less time than the client takes
-    for it.
+    With ``eager`` reads return stock entities and stock models, in less time than the client itself
+    takes.
 
-    - A client that the application has not imported yet is patched when it does.
-    - A client that cannot be patched is left as it is, with one warning, and so are those that are
-      built on it: its version is not supported, or it lacks an attribute that is replaced or used.
+    - A client that the application has not imported yet is patched when it is imported.
+    - A client is left as it is, with one warning, if its version is not supported or if it lacks an
+      attribute that is replaced or used. So are the clients that are built on it.
     - A function of somebody else that replaces the client's conversion of entities, keys or values
       stays in charge, with one warning. The entities that it makes are not lazy.
     - Patching again changes nothing but whether reads are lazy or eager.
     - One line is logged at the level INFO: the clients with their versions, whether they are
-      patched, and the backend; of the pure one also why it serves.
+      patched, and the backend; for the pure backend also why it serves.
     - While the environment variable ``LAZYENTITY_DISABLE`` is set to anything but ``0``, ``false``,
-      ``no`` or ``off``, this logs that and does nothing.
+      ``no`` or ``off``, ``patch()`` logs that and does nothing else.
 
     Args:
-        names: which clients, by the names in :data:`lazyentity.patches.clients.CLIENTS`. All that
-            are installed, if none is named.
-        strict: raise instead of warning, and patch nothing more. A client that is installed is
-            imported for that.
+        names: which clients, by the names in :data:`lazyentity.patches.clients.CLIENTS`. Without a
+            name, all installed clients.
+        strict: raise instead of warning, and patch nothing more. Installed clients are imported
+            for that.
         eager: return stock entities. None, the default, is True while the environment variable
-            ``LAZYENTITY_EAGER`` is set, to the same values as the other. The client converts in
-            this mode from now on, or from when it is imported, results included that it has
-            received before. The mode does not extend to wrapped queries and clients: see
-            ``wrap()``.
+            ``LAZYENTITY_EAGER`` is set, to any value that would set ``LAZYENTITY_DISABLE``. Clients
+            convert in this mode from now on, or from their import on, also the results that they
+            received before. Wrapped queries and clients keep their own mode: see ``wrap()``.
 
     Raises:
         ValueError: if a name is not known.
@@ -112,7 +111,7 @@ def patch(*names: str, strict: bool = False, eager: bool | None = None) -> None:
                 else:
                     _await(client, strict=strict, is_named=client.name in names)
         finally:
-            # Also of the clients that were patched before one that was refused.
+            # In any case: some clients may have been patched before one was refused.
             _warn_of_old_references(conversions)
         is_anything_patched = bool(patched())
     if is_anything_patched and not is_eager:
@@ -210,8 +209,8 @@ def old_references(seams: list[Seam]) -> list[tuple[Seam, list[str]]]:
     """
     if not seams:
         return []
-    # Of all of them at once: looking for references takes most of the time of patching.
-    # Of a static method, modules hold the function.
+    # For all seams at once: the search takes most of the time of patching.
+    # Modules hold the function of a static method.
     originals = {seam: id(getattr(seam.original, "__func__", seam.original)) for seam in seams}
     found = modules_holding_any(originals.values())
     holders = (

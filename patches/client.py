@@ -19,28 +19,29 @@ from lazyentity.patches.registry import Patch, Place, Seam
 class Client:
     """A client that can be patched.
 
-    It is described in the module ``seams`` of its package, which imports nothing of the client, and
-    listed in :mod:`lazyentity.patches.clients`.
+    The module ``seams`` of its package describes a client, and imports nothing of it.
+    :mod:`lazyentity.patches.clients` lists the clients.
 
     Attributes:
-        name: the name that ``patch()`` takes; that of the package, with hyphens for underscores.
+        name: the name that ``patch()`` takes: the package's name, with hyphens for underscores.
         distribution: the installed distribution.
         supported: the versions, as in a requirement: a lowest one and the first beyond.
         waits_for_import: the module whose import by the application starts the patching.
         seams: the attributes that are replaced.
         uses: as for :class:`~lazyentity.patches.registry.Patch`.
-        needs: modules that the replacements import. They are imported before it is patched, as that
-            may patch another client, whose replacements import the same modules of ours.
-        over: the names of the clients that it calls. It is patched only if they could be.
+        needs: modules that the replacements import. They are imported before the client is patched,
+            because that may patch another client, whose replacements import the same modules.
+        over: the names of the clients that it calls. It is patched only if they could be patched.
         conversion: the seam of the function that makes the result of a read, if there is one. A
             module that imported the function by name before goes on calling the original.
         reading: the conversions of a read. Somebody else's replacement of one stays in charge.
-        writing: the same of a write.
-        parts: modules of the client that an application may leave alone, each described like a
-            client by itself, but without ``distribution``, ``supported``, ``needs`` and ``over``,
-            which are this one's. They are patched and unpatched with it.
+        writing: the conversions of a write, likewise.
+        parts: modules of the client that an application may leave alone. Each is described like a
+            client, without ``distribution``, ``supported``, ``needs`` and ``over``. They are
+            patched and unpatched with this client.
         patch: all seams, to be replaced together.
-        underneath: the clients of ``over`` and of theirs, lowest first; set on registration.
+        underneath: the clients of ``over`` and those that they are built on, lowest first; set on
+    registration.
     """
 
     name: str
@@ -78,7 +79,7 @@ class Client:
         return [self, *self.parts]
 
     def is_imported(self) -> bool:
-        """Whether the application has imported it."""
+        """Whether the application has imported the client."""
         return sys.modules.get(self.waits_for_import) is not None
 
     def import_needed(self) -> None:
@@ -110,9 +111,9 @@ class Client:
             return None
 
     def problem(self) -> str | None:
-        """Return the reason why it cannot be patched; None if there is none so far.
+        """Return the reason why the client cannot be patched; None if there is none so far.
 
-        As long as it is not imported, only versions are looked at.
+        Before the client is imported, only versions are checked.
         """
         for client in self.underneath:
             problem = client._unsupported() or client._failure_to_come()
@@ -137,7 +138,7 @@ class Client:
         return None
 
     def failure(self, error: Exception) -> str:
-        """Return the reason that an error while patching is."""
+        """Return the reason to report for an error while patching."""
         return f"{self.distribution} {self.version()} cannot be patched ({error})"
 
     def reads_by_own(self) -> bool:

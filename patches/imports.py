@@ -19,8 +19,8 @@ class WhenImported:
 
     Args:
         module: dotted name of the module or package.
-        action: called once it was imported, if it is :attr:`awaited` at that time. The import
-            raises the errors of the action.
+        action: called after the import, if :attr:`awaited` is still true. The import raises the
+            errors of the action.
 
     Attributes:
         awaited: whether the import is being waited for.
@@ -49,12 +49,12 @@ class WhenImported:
     def wait(self) -> None:
         """Act when the module is imported; now, if it was.
 
-        Another thread that is importing it is waited for. That thread may need a lock that the
-        caller holds: there must be none.
+        Waits while another thread imports the module. That thread may need a lock that the caller
+        holds, so the caller must hold none.
         """
         self.awaited = True
         if self.is_imported() and not (self._is_registered and self._is_being_imported()):
-            # Not registered with wrapt, which calls with a lock of its own held.
+            # Not through wrapt, which holds a lock of its own during the call.
             self._imported(None)
         elif not self._is_registered:
             self._is_registered = True
@@ -69,7 +69,7 @@ class WhenImported:
         self.awaited = False
 
     def _imported(self, _: object) -> None:
-        # Another thread may be importing it still.
+        # Another thread may still be importing the module.
         importlib.import_module(self._module)
         if self.awaited:
             self.awaited = False
@@ -79,8 +79,8 @@ class WhenImported:
 def _found(module: str) -> ModuleSpec | None:
     """Return the spec of a module; None, or an error of the import system, if there is none.
 
-    The packages around it are not imported if they have code, which can take seconds. Namespace
-    packages are, as the import system does it: other threads may be importing from them.
+    Packages around the module that have code are not imported, because that can take seconds. The
+    import system imports namespace packages, from which other threads may be importing.
     """
     name, *inner = module.split(".")
     spec = importlib.util.find_spec(name)
@@ -97,7 +97,7 @@ def _found(module: str) -> ModuleSpec | None:
 def _found_in(name: str, folders: Sequence[str]) -> ModuleSpec | None:
     """Ask the finders of the import system for a module in the folders of its package."""
     for finder in sys.meta_path:
-        # wrapt's asks the import system, which imports the packages around the module.
+        # wrapt's finder asks the import system, which imports the packages around the module.
         if not isinstance(finder, ImportHookFinder):
             spec = finder.find_spec(name, folders, None)
             if spec is not None:

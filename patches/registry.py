@@ -88,7 +88,7 @@ class Seam(Place):
         return (ours is not None and self._function() is ours) or super().is_own()
 
     def is_foreign(self) -> bool:
-        """As :meth:`Place.is_foreign`, but for wrappers that name the replacement."""
+        """As :meth:`Place.is_foreign`, except for wrappers of the replacement."""
         return super().is_foreign() and not (
             self._replacement is not None and _wraps(self.current(), self._replacement)
         )
@@ -102,11 +102,11 @@ class Seam(Place):
         return self._replacement is not None
 
     def is_wrapped(self, current: Any) -> bool:
-        """Whether ``current``, found at the seam, calls the replacement, as its attributes say."""
+        """Whether ``current``, found at the seam, wraps the replacement."""
         return not self.stands(current) and _wraps(current, self._replacement)
 
     def resolve(self) -> Any:
-        """Return the value of the attribute now, which its holder has to have itself.
+        """Return the value of the attribute now, which must not be inherited.
 
         Raises:
             AttributeError, ImportError: if there is no such attribute, or only an inherited one.
@@ -139,7 +139,7 @@ class Seam(Place):
 
 
 class ClassSeam(Seam):
-    """The seam of a class whose instances, if they were made before, go on as they were."""
+    """The seam of a class. Instances that were made before patching go on as they were."""
 
 
 def _wraps(outer: Any, inner: Any) -> bool:
@@ -226,8 +226,8 @@ def _require(module: Any, path: str) -> None:
     """Check that a module has an attribute at a dotted path.
 
     Raises:
-        AttributeError: if it has not. An attribute that no class has is there if a method of the
-            class or of one of its bases names it: it is of its instances.
+        AttributeError: if it has none. An attribute of instances counts if a method of the class,
+            or of one of its bases, names it.
     """
     holder = module
     for name in path.split("."):
@@ -251,20 +251,20 @@ def _names_in_methods(kind: type) -> set[Any]:
 
 
 def replacing(module: str, name: str) -> Callable[[Any, Callable[[], bool]], Any]:
-    """Replace by the value that a function of ours makes of the original.
+    """Return the ``replace`` of a :class:`Seam`: a function of ours makes the replacement.
 
     Args:
         module: within ``lazyentity.patches``. It may import the client, and so is imported no
             earlier than the client is patched.
-        name: of the function, which is called as ``replace`` of a :class:`Seam`.
+        name: of the function, which is called with the arguments of ``replace``.
     """
     return lambda original, is_active: ours(module, name)(original, is_active)
 
 
 def calling(module: str, name: str) -> Callable[[Any, Callable[[], bool]], Any]:
-    """Replace by a function that calls one of ours with the original and then the arguments.
+    """Return the ``replace`` of a :class:`Seam`: the replacement calls a function of ours.
 
-    The function is named as for :func:`replacing`.
+    That function gets the original and then the arguments. It is named as for :func:`replacing`.
     """
 
     def replace(original: Any, is_active: Callable[[], bool]) -> Any:
@@ -305,8 +305,8 @@ def modules_holding_any(
 ) -> dict[int, list[str]]:
     """Return the names of the loaded modules that hold one of ``originals``, by the id of each.
 
-    Such a module imported it by name before it was replaced, and will go on calling it. The one
-    where it was defined is among them.
+    Such a module imported the original by name before it was replaced, and goes on calling it. The
+    module that defines the original is among them.
 
     Args:
         originals: the ids of the objects.
@@ -319,7 +319,7 @@ def modules_holding_any(
         namespace = getattr(module, "__dict__", None)
         if not isinstance(namespace, dict):
             continue
-        # Next to no module holds one. Saying so takes a loop in C alone: an application has
+        # Hardly any module holds one. A loop in C rules the others out: an application has
         # thousands of modules.
         values = list(namespace.values())
         if are_classes:

@@ -41,8 +41,8 @@ class _Adapter:
             awaited.wait()
 
     def old_references(self, kind: type[Seam] = Seam) -> dict[int, str]:
-        """Return the ids and names of what was replaced by one kind of seams."""
-        # Methods are found on their classes, which are the same objects as before.
+        """Return the ids and names of the originals that seams of one kind replaced."""
+        # Methods need no search: their classes are the same objects as before.
         return {
             id(seam.original): str(seam)
             for patch in self._patches.values()
@@ -155,15 +155,16 @@ def _warn_of_old_references() -> None:
     for what, others in old_references():
         warn(
             f"lazyentity: patched too late for these modules, which {what} before: "
-            f"{', '.join(others)}; it does not decode lazy entities for them"
+            f"{', '.join(others)}; their calls do not decode lazy entities. Import them after "
+            "patch()"
         )
 
 
 def old_references() -> Iterator[tuple[str, list[str]]]:
-    """Find the modules that use what was replaced without being noticed.
+    """Find the modules that use an original directly, past its replacement.
 
     Yields:
-        What they did, as the end of a sentence about them, and their names.
+        The end of a sentence that says how they use it, and the names of the modules.
     """
     for kind, what in ((Seam, "imported {} by name"), (ClassSeam, "made an instance of {}")):
         replaced = {key: adapter for adapter in _adapters for key in adapter.old_references(kind)}

@@ -1,6 +1,6 @@
 """bson, of pymongo, and the messages that pymongo makes of documents.
 
-It refuses the sentinel, unless a fallback encoder takes it; messages are written into buffers.
+bson refuses the sentinel, unless a fallback encoder takes it. pymongo writes messages into buffers.
 """
 
 from __future__ import annotations

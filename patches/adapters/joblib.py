@@ -18,7 +18,7 @@ def _save(original: Callable[..., Any], is_active: Callable[[], bool]) -> Callab
         if isinstance(obj, LazyEntityBase) and is_active():
             twins = vars(self).setdefault("_lazyentity_twins", {})
             if id(obj) not in twins:
-                # With the entity itself, for its id is its own only as long as it lives.
+                # The entity is kept too, so that its id is not reused.
                 twins[id(obj)] = obj, _stock_twin(obj)
             obj = twins[id(obj)][1]
         return original(self, obj)

@@ -1,4 +1,4 @@
-"""The libraries that read the storage of dicts past its methods, and have an adapter."""
+"""The libraries with an adapter, because they read dicts past their methods."""
 
 from __future__ import annotations
 

@@ -21,8 +21,7 @@ SEAMS = (
 _held_by_object = held_by.registry[object]
 
 
-# pandas passes them for each column of strings, and searching the attributes of their classes takes
-# time.
+# pandas passes a data type for each column of strings, and searching its attributes takes time.
 @held_by.register(lib.DataType)
 @held_by.register(lib.Array)
 @held_by.register(lib.ChunkedArray)

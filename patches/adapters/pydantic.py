@@ -1,12 +1,12 @@
 """pydantic: the functions through which Python code calls pydantic-core.
 
 pydantic-core validates unions, fallbacks and ``from_attributes`` without an error where it finds a
-sentinel, and its serializers hand it on. So entities are looked for before every call. The methods
-are replaced on the classes that all models, type adapters and validated functions share, so those
-made before ``patch()`` are covered as well.
+sentinel, and its serializers hand the sentinel on. So the replacements look for entities before
+every call. They replace methods of the classes that all models, type adapters and validated
+functions share, and so cover those made before ``patch()`` as well.
 
-Entities that the application's code reads while pydantic-core calls it are not lazy: no argument
-holds them. Functions of ``validate_call`` are whole parts of an application, and read lazily.
+Code of the application that pydantic-core calls reads stock entities, because no argument holds
+these. Functions of ``validate_call`` are whole parts of an application, and read lazily.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _DATACLASSES = "pydantic._internal._dataclasses"
 
 _valid = functools.partial(decoded_in_place, validating=True)
 
-# pydantic-core resolves forward references of an incomplete model by looking into the frame that
-# called the original. A replacement that stands between the two has it do so first: from the
-# attribute of the validator that is not built yet to the caller, it is as far as from the original.
+# pydantic resolves the forward references of an incomplete model in the frame that called the
+# original: it goes back a fixed number of frames. A replacement adds one. So the replacement first
+# reads an attribute of the validator that is not built yet, at the original's distance.
 
 
 def init(original: _Original, is_active: _IsActive) -> _Original:
@@ -156,7 +156,7 @@ def _of_one(decoded: Callable[[Any], Any]) -> Callable[[_Original, _IsActive], _
                     return original(self, value)
                 return original(self, value, *args, **options)
             except Exception:
-                # To ask before each call would take longer.
+                # Checking before each call would cost more.
                 if getattr(self, "pydantic_complete", True):
                     raise
             finally:
@@ -182,7 +182,7 @@ def _call(original: _Original, is_active: _IsActive) -> _Original:
                 self._create_validators()
             validate = self.__return_pydantic_validator__
             if validate and type(validate) is not _ReturnValidator:
-                # That of an asynchronous function is one itself, in every version of pydantic.
+                # An asynchronous function has an asynchronous validator in every version.
                 is_async = inspect.iscoroutinefunction(validate)
                 returned = _ReturnValidator(validate, is_active, is_async)
                 self.__return_pydantic_validator__ = returned
@@ -214,7 +214,7 @@ class _ReturnValidator:
 
 
 def _itself(value: Any) -> Any:
-    """Return what ``__reduce__`` returns for a pickle that is one of ``value``."""
+    """Return the result of a ``__reduce__`` that pickles ``value`` itself."""
     return operator.itemgetter(0), ((value,),)
 
 
@@ -231,7 +231,7 @@ def _arguments(original: Any, is_active: _IsActive) -> Any:
             kwargs = {name: _valid(value) for name, value in kwargs.items()}
         return original(args, kwargs)
 
-    # Constructors that are pickled by value refer to it by the name that it has there.
+    # Constructors that are pickled by value refer to the class by its name in pydantic.
     arguments.__module__, arguments.__qualname__ = _DATACLASSES, original.__qualname__
     return arguments
 
@@ -239,18 +239,18 @@ def _arguments(original: Any, is_active: _IsActive) -> Any:
 def _instancecheck(original: Any, is_active: _IsActive) -> Any:
     """Replace the check whether an object is an instance of a model.
 
-    pydantic-core asks before it takes a dict, or the attributes of another object, for the fields
-    of a model: wherever the object is from, and however deep inside others.
+    pydantic-core makes this check before it takes the fields of a model from a dict or from the
+    attributes of another object, wherever the object comes from and however deep it is.
     """
 
     def __instancecheck__(cls: Any, instance: Any, /) -> Any:  # noqa: N807  # its name
         kind: Any = type(instance)
         if kind is dict:
-            # The most frequent question: instances of a model have a class of their own.
+            # The most frequent case: instances of a model have a class of their own.
             return False
         is_instance = original(cls, instance)
-        # Applications ask it about BaseModel, which nothing is validated as. No flag says that
-        # pydantic-core asks: it validates items of an iterator when the application takes them.
+        # Applications check for BaseModel, which nothing is validated as. No flag can mark the
+        # checks of pydantic-core: it validates an iterator's items when the application takes them.
         if (
             not (is_instance and is_taken_for_valid(kind))
             and not is_plain(instance)
@@ -267,7 +267,7 @@ def _instancecheck(original: Any, is_active: _IsActive) -> Any:
 
 
 class _Method:
-    """A method that stands for one of a dataclass.
+    """The replacement of a method of a dataclass.
 
     It has the attributes of the original. A pickle or a copy of it is the original itself: classes
     of ``__main__`` are pickled with their methods.
@@ -292,7 +292,7 @@ class _Method:
 
 
 class _Constructor(_Method):
-    """The constructor; the class that it passes the arguments in decodes them."""
+    """The constructor of a dataclass. The class in which it passes its arguments decodes them."""
 
     @reads_eagerly
     def __call__(self, instance: Any, /, *args: Any, **kwargs: Any) -> None:
@@ -330,7 +330,7 @@ class _Assignment(_Method):
 
 
 def _complete_dataclass(original: _Original, is_active: _IsActive) -> _Original:
-    """Replace the function that completes a dataclass, which has its methods then."""
+    """Replace the function that completes a dataclass; the dataclass has its methods then."""
 
     @functools.wraps(original)
     def complete_dataclass(cls: Any, *args: Any, **options: Any) -> Any:

@@ -4,9 +4,9 @@ An entity that a validator, serializer or default factory returns is not among t
 adapted call. So validators and serializers are built of schemas in which each such function is an
 :class:`AdaptedFunction`. The application's schemas stay as they are: the changed parts are copies.
 
-Values that a function passes to its handler are decoded as well. That of a validator is
-pydantic-core's own: the schema inside gets a function that decodes before it. So a level of nested
-validators takes one more frame of Python's than it does without adapters.
+Values that a function passes to its handler are decoded as well. A validator's handler is
+pydantic-core's own, so the inner schema gets a function that decodes first. Each level of nested
+validators takes one more Python frame for it.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class AdaptedWrapSerializer(AdaptedFunction):
         if len(args) > position:
             handler = _Handler(args[position])
             args = (*args[:position], handler, *args[position + 1 :])
-        # Not through a method of the base class: nested serializers are as deep as their frames.
+        # A call of the base class's method would add a frame for each nested serializer.
         returned = self._function(*args, **kwargs)
         return returned if is_plain(returned) else decoded_in_place(returned)
 
@@ -150,7 +150,7 @@ class _Decoding:
         return decoded_in_place(value)
 
     def __reduce__(self) -> Any:
-        # It needs no module of lazyentity's.
+        # A pickle needs no module of lazyentity.
         return functools.partial, (cast, None)
 
 
@@ -179,7 +179,7 @@ class _Adapting:
     def _of_dict(self, part: dict[Any, Any]) -> dict[Any, Any]:
         changed = {}
         kind: Any = part.get("type")
-        # Other dicts are of schemas by the names of fields, and one may have the name "type".
+        # Other dicts map the names of fields to schemas, and a field may be named "type".
         is_schema = type(kind) is str
         for name, value in part.items():
             if type(value) in _PARTS and not (is_schema and name in _NO_SCHEMAS):
@@ -206,7 +206,7 @@ class _Adapting:
                     inner = changed.get("schema", part["schema"])
                     changed["schema"] = self._decoding_before(inner)
             elif kind == "function-wrap":
-                # That of a field gets the model first.
+                # A field serializer gets the model as its first argument.
                 position = 1 + bool(part.get("is_field_serializer"))
                 changed["function"] = AdaptedWrapSerializer(function, self._is_active, position)
             else:
@@ -245,7 +245,7 @@ def adapting_schemas(module: str, path: str) -> Seam:
                 schema = _adapted(schema, is_active)
             return original(schema, *args, **kwargs)
 
-        # A class, for pydantic asks whether something is an instance.
+        # A class, because pydantic tests for instances of it.
         return standing_for(module, original, make)
 
     return Seam(module, path, replace)

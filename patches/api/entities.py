@@ -19,9 +19,9 @@ _set_class = vars(object)["__class__"].__set__
 class _EntityProxy(Proxy, EntityBytes):
     """A proxy of an entity.
 
-    The real message may be changed by the code that asked for it, and so is converted from then on.
-    Making it turns the proxy, and the handle that the proxy is the ``_pb`` of, into one of its
-    :attr:`_opened` class. (An entity of a page whose message is never made pays nothing for that.)
+    Code that asked for the real message may change it, so the message is converted from then on.
+    When it is made, the proxy and its handle change to their :attr:`_opened` class. (An entity
+    whose message is never made pays nothing for that.)
     """
 
     __slots__ = ()
@@ -42,7 +42,7 @@ class _EntityProxy(Proxy, EntityBytes):
 class EntityMessage(_EntityProxy):
     """The bytes of an entity, as a proxy of its upb message.
 
-    That of an :class:`EntityHandle` is its ``_pb``, and has the handle for its origin.
+    An :class:`EntityHandle` has such a proxy as its ``_pb``; the proxy's origin is the handle.
     """
 
     __slots__ = ("_message",)
@@ -53,7 +53,7 @@ class EntityMessage(_EntityProxy):
         return messages.Entity.FromString(self.raw)
 
     def SerializeToString(self, **options: Any) -> bytes:  # noqa: N802  # the name that messages have
-        """Serialise; as long as the message was not made, these are the bytes that arrived."""
+        """Serialise; before the message is made, the result is the received bytes."""
         try:
             message = object.__getattribute__(self, "_message")
         except AttributeError:
@@ -85,7 +85,7 @@ class OpenedEntityMessage(EntityMessage):
 
     def to_stock_entity(self) -> Any:
         """As :meth:`EntityBytes.to_stock_entity`, of the message as it is now."""
-        # Serialised, it might give its properties in another order.
+        # Serialising the message might change the order of its properties.
         return stock_entity(self._whole())
 
 

@@ -11,7 +11,7 @@ from google.cloud.datastore_v1.types import entity as entity_pb2
 from lazyentity.patches.api.protoplus import wrapped
 
 PART_OF = "_lazyentity_request"
-"""The attribute of a proto-plus ``Mutation`` that has the upb ``CommitRequest`` it is part of."""
+"""The attribute in which a proto-plus ``Mutation`` keeps the upb ``CommitRequest`` around it."""
 
 _LookupRequest: Any = datastore_pb2.LookupRequest.pb()
 _CommitRequest: Any = datastore_pb2.CommitRequest.pb()
@@ -92,8 +92,8 @@ def _request_of(mutations: Sequence[Any]) -> Any:
     """Return the upb ``CommitRequest`` that has just these mutations, and nothing else; or None.
 
     Args:
-        mutations: those of a batch, in proto-plus. Anybody may have added, moved or taken away some
-            of them.
+        mutations: the mutations of a batch, in proto-plus. Anybody may have added, moved or removed
+            some.
     """
     request = vars(mutations[0]).get(PART_OF) if mutations else None
     if request is None or request.project_id or len(mutations) != len(request.mutations):

@@ -32,7 +32,7 @@ class _Received:
     Attributes:
         raw: the serialised response.
         conversion: makes its entities.
-        rest: the upb message of the real one, parsed without the results.
+        rest: the upb message of the response, parsed without the results.
     """
 
     __slots__ = ("_real", "_whole", "conversion", "raw", "rest")
@@ -52,7 +52,7 @@ class _Received:
 
 
 def _readers(real: Any) -> dict[str, Callable[[Any], Any]]:
-    """Return a function for each field that makes the value of proto-plus from that of upb.
+    """Return, by field, a function that converts upb's value to proto-plus's.
 
     Only fields that need a single step have one. It raises KeyError for a value that needs more.
     """

@@ -1,8 +1,10 @@
-"""Lazy responses of the generated asyncio transport, over the stubs that it has.
+"""Lazy responses of the generated asyncio transport, over its own stubs.
 
-It keeps its stubs, and each gets a deserialiser that can be lazy. A second transport on the same
-channel, as there is for the blocking client, would log each RPC twice, because every asyncio
-transport adds its interceptor to the channel; and it would not know the user agent of the client.
+Each stub gets a deserialiser that can be lazy. A second transport on the same channel, as the
+blocking client has, would have two faults:
+
+- it would log each RPC twice: every asyncio transport adds its interceptor to the channel;
+- it would not know the user agent of the client.
 """
 
 from __future__ import annotations
@@ -37,26 +39,26 @@ def _deserializer(
 
 
 def read_lazily(transport: Any, method: str, is_lazy: Callable[[], bool]) -> None:
-    """Make the responses to a method lazy, from now on and for as long as that is asked for.
+    """Make the responses to a method lazy from now on, where ``is_lazy`` says so.
 
-    A transport or a stub of somebody's own is left alone, and so is a deserialiser.
+    Somebody's own transport, stub or deserialiser is left alone.
 
     Args:
-        transport: that of a ``DatastoreAsyncClient``.
+        transport: the transport of a ``DatastoreAsyncClient``.
         method: ``"lookup"`` or ``"run_query"``.
-        is_lazy: asked when a response has arrived.
+        is_lazy: called when a response has arrived.
     """
     if type(transport) is not DatastoreGrpcAsyncIOTransport:
         return
     stub = getattr(transport, method)
     real, lazy = _RESPONSES[method]
-    # A stub of another version of grpc may keep it elsewhere. Responses are real messages then.
+    # Another version of grpc may keep the deserialiser elsewhere; responses are real then.
     if getattr(stub, _DESERIALIZER, None) == real.deserialize:
         setattr(stub, _DESERIALIZER, _deserializer(real.deserialize, lazy.deserialize, is_lazy))
 
 
 async def awaited(rpc: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Send a read and let a lazy response remember whether that was inside ``eager()``."""
+    """Send a read; a lazy response remembers whether it was sent inside ``eager()``."""
     eager = is_eager()
     response = await rpc(*args, **kwargs)
     return response.for_eager_rpc() if eager and type(response) in _LAZY_RESPONSES else response

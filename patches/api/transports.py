@@ -72,7 +72,7 @@ class LazyDatastoreClient(DatastoreClient):
 
 
 def sent(rpc: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Send a read and let the response remember whether that was inside ``eager()``."""
+    """Send a read; the response remembers whether it was sent inside ``eager()``."""
     eager = is_eager()
     response = rpc(*args, **kwargs)
     return response.for_eager_rpc() if eager else response

@@ -23,7 +23,7 @@ from lazyentity.patches.appengine.messages import (
 
 Entity: Any = datastore.Entity
 
-# Bound before anything is patched: the class of lazy entities is made for that.
+# Bound before anything is patched: lazy entities are made for the stock function.
 _stock_from_pb = Entity._FromPb
 _instance_dict = Entity.__dict__["__dict__"].__get__
 _set_instance_dict = Entity.__dict__["__dict__"].__set__
@@ -39,7 +39,7 @@ _PROJECTION = "_Entity__projection"
 
 _NOTHING: frozenset[str] = frozenset()
 
-# The pure backend has no such step: not to ask saves it a call for each value.
+# The pure backend has no such step; without it, each value takes one call less.
 _TAKES = backend == "native"
 
 
@@ -93,7 +93,7 @@ class LazyEntity(MadeDict, Entity):  # type: ignore[misc]  # upstream is untyped
         entity = _new(cls)
         entity._index = index
         entity._originals = {}
-        # While no other thread has the entity: of two that come first, each would make one.
+        # While no other thread has the entity: two threads at once would each make a dict.
         _instance_dict(entity)
         index.fill(entity)
         return entity
@@ -148,7 +148,7 @@ class LazyEntity(MadeDict, Entity):  # type: ignore[misc]  # upstream is untyped
         return value
 
     def _decode(self, name: Any, /, value: Any = UNDECODED) -> Any:
-        # A value that is given was made of the bytes already.
+        # A given value was already made of the bytes.
         if value is UNDECODED:
             if type(name) is str:
                 value = self._index.value(name, True)
@@ -208,7 +208,7 @@ class LazyEntity(MadeDict, Entity):  # type: ignore[misc]  # upstream is untyped
     def _described(self) -> str:
         return errors.describe_entity(self._wire_key)
 
-    # The operations that Entity has in another way than dict.
+    # Operations that Entity defines differently from dict.
 
     __setitem__ = Entity.__setitem__
     update = Entity.update
@@ -238,7 +238,7 @@ class LazyEntity(MadeDict, Entity):  # type: ignore[misc]  # upstream is untyped
         """
         unread = self._unread_as_it_came()
         if not unread or self._Entity__projection:
-            # The client writes values from an index as others.
+            # The client writes values from an index in another form than it reads them.
             return Entity._ToPb(self, mark_key_as_saved)
         read = [(name, value) for name, value in dict.items(self) if name not in unread]
         plain = stock_entity(self, read)
@@ -259,7 +259,7 @@ class LazyEntity(MadeDict, Entity):  # type: ignore[misc]  # upstream is untyped
         return encoded
 
     def _unread_as_it_came(self) -> set[str]:
-        """Return the unread properties whose bytes agree with the names of unindexed ones."""
+        """Return the unread properties whose bytes are still right about being indexed."""
         unread = set(self._undecoded())
         for name in unread.difference(self._index.names):
             raise errors.undecoded_value(name, self._described())
@@ -273,7 +273,7 @@ class LazyEntity(MadeDict, Entity):  # type: ignore[misc]  # upstream is untyped
         return unread
 
     def _is_raw_by_meaning(self, name: str) -> bool:
-        """Whether a raw property is one because of its meaning, whatever is indexed."""
+        """Whether the meaning alone makes a property a raw one, indexed or not."""
         return name in self._index.raw_names() and all(
             message.meaning in datastore_types._RAW_PROPERTY_MEANINGS
             for message in property_messages(self._index, name)
@@ -306,7 +306,7 @@ def _merged(messages: list[Any]) -> Any:
 def stock_entity(entity: LazyEntity, items: Any) -> Any:
     """Return a stock entity with the attributes of a lazy one, and with the given properties.
 
-    That of a detached entity is not to be written, either.
+    The stock entity of a detached one must not be written, either.
     """
     plain = _new(entity._plain_type)
     _put_all(plain, items)

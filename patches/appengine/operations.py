@@ -33,7 +33,7 @@ def prefetch(entity: Any, *names: str) -> None:
     """Decode the properties ``names`` now; none, if the entity lacks one of them.
 
     Raises:
-        KeyError: if it does.
+        KeyError: if the entity lacks one.
     """
     for name in names:
         if name not in entity:
@@ -99,8 +99,8 @@ class _NotWritable(datastore.Entity):  # type: ignore[misc]  # upstream is untyp
     def _ToPb(self, mark_key_as_saved: Any = True) -> NoReturn:  # noqa: N802  # its name
         raise RuntimeError(
             f"{errors.describe_entity(self.key)} was detached with only the properties that had "
-            "been read, and writing it would delete the others; to write it as what it is, "
-            "make it by detach(entities, partial=True)"
+            "been read, and writing it would delete the others; to write only these properties, "
+            "call detach(entities, partial=True)"
         )
 
 

@@ -1,4 +1,4 @@
-"""The mode of a read: that of the thread or task which sent the request."""
+"""A read converts in the mode of the thread or task that sent the request."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def make_rpc_call(
     user_data: Any = None,
     service_name: Any = None,
 ) -> Any:
-    """Send a request as the method ``original`` does; convert its response in the mode of now."""
+    """Send a request as ``original`` does; convert its response in the mode of the sender."""
     if get_result_hook is not None:
         get_result_hook = _in_mode_of_now(get_result_hook)
     return original(

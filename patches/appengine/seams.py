@@ -15,7 +15,7 @@ from lazyentity.patches.registry import Place, Seam, calling, replacing
 # These are also parsed by tools/clients.py.
 DISTRIBUTION: Final = "appengine-python-standard"
 SUPPORTED_VERSIONS: Final = ">=3.1,<3.2"
-# It needs urllib3 below 2.
+# The client needs urllib3 below 2.
 OWN_ENVIRONMENT: Final = True
 
 _DATASTORE = "google.appengine.api.datastore"

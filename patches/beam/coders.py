@@ -21,7 +21,7 @@ _other = coders.FastPrimitivesCoder()
 class ElementCoder(coders.Coder):  # type: ignore[misc]  # announces no types
     """Encodes an untouched element as the bytes that came, and any other value as Beam does.
 
-    It is as deterministic as Beam's coder for elements.
+    The coder is deterministic exactly where Beam's is.
     """
 
     def encode(self, value: Any) -> bytes:
@@ -38,7 +38,7 @@ class ElementCoder(coders.Coder):  # type: ignore[misc]  # announces no types
 
     @classmethod
     def from_type_hint(cls, typehint: Any, registry: Any) -> Any:
-        """Return the coder of lazy elements: that of the application for elements, if any."""
+        """Return the coder of lazy elements: the application's own for elements, if it has one."""
         others = registry.get_coder(types.Entity)
         return cls() if type(others) is coders.FastPrimitivesCoder else others
 
@@ -70,7 +70,7 @@ def replace_get_coder(original: Any, is_active: Callable[[], bool]) -> Any:
     @functools.wraps(original)
     def get_coder(registry: Any, typehint: Any) -> Any:
         coder = original(registry, typehint)
-        # The application may have registered one.
+        # The application may have registered another coder.
         if typehint is types.Entity and is_active() and type(coder) is coders.FastPrimitivesCoder:
             return ElementCoder()
         return coder

@@ -63,7 +63,7 @@ class LazyProperties(MadeDict):
     def assigned(self) -> dict[Any, Any]:
         """Return the properties whose values may differ from the received ones."""
         entity = self._entity
-        # First, as most are unread: a pipeline asks this of each element.
+        # Tested first: a pipeline asks this of each element, and most properties are unread.
         read = [item for item in _stored_items(self) if item[1] is not UNDECODED]
         return {
             name: value
@@ -115,10 +115,10 @@ class Changes(NamedTuple):
     """The differences between an element and the entity that was received.
 
     Attributes:
-        key: whether it may have another key.
+        key: whether the element may have another key.
         excluded: whether other properties are excluded from indexes.
         assigned: the properties that may have another value.
-        deleted: the names of the received properties that it lacks.
+        deleted: the names of the received properties that the element lacks.
     """
 
     key: bool

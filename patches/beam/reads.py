@@ -16,7 +16,7 @@ from lazyentity.patches.beam.workers import shipped
 _STOCK: Any = datastoreio.ReadFromDatastore
 _StockQueryFn: Any = _STOCK._QueryFn
 
-# Of this class alone: elements of the application's own are coded as before.
+# For this class alone: the application's own elements are coded as before.
 coders.registry.register_coder(LazyElement, ElementCoder)
 
 
@@ -47,8 +47,8 @@ def replace_query_fn(original: Any, is_active: Callable[[], bool]) -> Any:
 class ReadFromDatastore(_STOCK):  # type: ignore[misc]  # announces no types
     """Beam's ``ReadFromDatastore``, with elements that convert a property when it is read.
 
-    It splits, retries, counts and displays as Beam's does, whose arguments it takes. The elements
-    are instances of ``apache_beam.io.gcp.datastore.v1new.types.Entity``. The workers need
+    It takes the arguments of Beam's, and splits, retries, counts and displays as Beam's does. The
+    elements are instances of ``apache_beam.io.gcp.datastore.v1new.types.Entity``. The workers need
     lazyentity, and no other set-up.
 
     Args:
@@ -70,7 +70,7 @@ class ReadFromDatastore(_STOCK):  # type: ignore[misc]  # announces no types
             | Reshuffle()
             | "Read" >> ParDo(QueryFn())
         )
-        # This chooses the coder. It is no type hint, which Beam can be told to check: a worker may
-        # have reasons to make Beam's own elements.
+        # This chooses the coder. It is not a type hint: Beam can be told to check hints, and a
+        # worker may have reasons to make Beam's own elements.
         read.element_type = LazyElement
         return read

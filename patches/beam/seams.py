@@ -15,7 +15,7 @@ DISTRIBUTION: Final = "apache-beam"
 SUPPORTED_VERSIONS: Final = ">=2.77,<2.78"
 # The connector needs libraries that Beam itself does not.
 DISTRIBUTION_EXTRA: Final = "gcp"
-# It needs protobuf below 7.
+# Beam needs protobuf below 7.
 OWN_ENVIRONMENT: Final = True
 
 _CONNECTOR = "apache_beam.io.gcp.datastore.v1new.datastoreio"

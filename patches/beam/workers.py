@@ -22,8 +22,8 @@ def activate() -> None:
 def shipped(module: str, name: str, *arguments: Any) -> Any:
     """Return the result of a ``__reduce__``; unpickling it calls a function of ours in the worker.
 
-    The process is patched before. Without lazyentity, unpickling raises an error that says what to
-    install.
+    The call patches the worker's process first. Without lazyentity, unpickling raises an error that
+    says what to install.
 
     Args:
         module: of the function.

@@ -73,8 +73,8 @@ def lazy_api(api: Any) -> Any:
     """Return the lazy counterpart of a client's API object; the same one each time.
 
     Only the API objects that a client makes for itself have one. Anything else (a mock, a subclass,
-    an object with a method or transport of somebody's own) is returned as it is; so is one of HTTP
-    while its class has a read method of somebody's own.
+    an object with somebody's own method or transport) is returned as it is. So is an HTTP API
+    object while its class has somebody's own read method.
     """
     make = _makers.get(type(api))
     if make is None:

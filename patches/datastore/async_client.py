@@ -44,7 +44,7 @@ def _reading(
         def is_lazy() -> bool:
             return is_active() and CLIENT.reads_by_own()
 
-        # A coroutine function as the original, by which mocks are told apart.
+        # A coroutine function like the original: mocks are made by that.
         @functools.wraps(original)
         async def read(client: Any, request: Any = None, **kwargs: Any) -> Any:
             if is_active():

@@ -1,7 +1,7 @@
 """Mutations that are parts of the request that commits them, and need not be copied into it.
 
-The list that a batch keeps them in stays the client's own. A mutation knows its request, and the
-``Entity`` message in it that an entity is to be assigned to knows the mutation.
+The batch's list of mutations stays the client's own. A mutation refers to its request, and the
+``Entity`` message in the mutation refers to the mutation.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def add_mutation(batch: Any, operation: str) -> Any:
 
 
 def assign_in_mutation(message: Any, assign: Callable[[Any], bool]) -> None:
-    """Make the operation of a mutation that of an entity; leave it without one, if that raises.
+    """Fill the operation of a mutation; leave the mutation without an operation if that raises.
 
     Args:
         message: the empty message of the operation, in proto-plus.

@@ -37,7 +37,7 @@ def replace_conversion(
             return original(pb)
         if patch.eager:
             return convert_eagerly(pb, original)
-        # As convert() begins: a page of a query comes through here entity by entity.
+        # The first step of convert(), without the call: each entity of a page comes through here.
         if type(pb) in HANDLES:
             return pb.to_entity()
         return convert(pb, original) if converts_parts_by_own() else original(pb)
@@ -143,7 +143,7 @@ def replace_next_page(
     @functools.wraps(original)
     def _next_page(iterator: Any) -> Any:
         page = original(iterator)
-        # A subclass may do with its pages what it likes.
+        # A subclass may handle its pages differently.
         return lazy_page(page) if type(iterator) is Iterator and is_active() else page
 
     return _next_page

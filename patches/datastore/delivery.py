@@ -25,8 +25,8 @@ class Delivery(NamedTuple):
         to_entity: takes the message of an entity.
         item_to_entity: takes an iterator and the message of an entity, as the iterators of the
             client's pages have it.
-        is_stock: how a proxy of a lazy response is converted: to a stock entity; to what the RPC
-            asked for; None if there is more to do.
+        is_stock: how a proxy of a lazy response is converted. True: to a stock entity. False: in
+            the mode of the RPC. None: further steps follow.
     """
 
     to_entity: Callable[[Any], Any]
@@ -49,7 +49,7 @@ def convert(entity_message: Any, original: Callable[[Any], Any]) -> Any:
         entity_message = entity_message._pb
     if type(entity_message) is messages.Entity:
         entity = LazyEntity.from_bytes(entity_message.SerializeToString())
-        # Without a key, it is part of another.
+        # An entity without a key is part of another one.
         if profiled.book is not None and entity_message.HasField("key"):
             count_arrival(entity, None)
         return entity
@@ -91,7 +91,7 @@ def delivery_of(names: Sequence[str], strict: bool, eager: bool) -> Delivery:
     """Return the delivery that :func:`~lazyentity.patches.datastore.wrapping.wrap` documents.
 
     Args:
-        names: those in its ``prefetch``.
+        names: the names in its ``prefetch``.
         strict: as there.
         eager: whether entities are stock ones.
     """

@@ -36,7 +36,7 @@ def entity_to_protobuf(entity: Any, original: Callable[[Any], Any]) -> Any:
 
 
 def assign_entity_to_pb(entity_pb: Any, entity: Any, original: Callable[[Any, Any], Any]) -> None:
-    """Make an empty ``Entity`` message of a mutation that of an entity.
+    """Fill the empty ``Entity`` message of a mutation from an entity.
 
     Args:
         entity_pb: a ``google.cloud.datastore_v1.types.Entity``.

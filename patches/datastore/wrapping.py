@@ -29,8 +29,8 @@ class _LazyReads:
     """Marks the classes that :func:`wrap` makes.
 
     Attributes:
-        _lazyentity_delivery: how entities are handed out. In a slot: it is the object's own, while
-            the instance dictionary is shared with what was wrapped.
+        _lazyentity_delivery: how entities are handed out. In a slot, because the object shares its
+            instance dictionary with the wrapped one.
     """
 
     __slots__ = ("_lazyentity_delivery",)
@@ -63,9 +63,8 @@ class _LazyClient(_LazyReads, datastore_client.Client):
         read_time: Any = None,
     ) -> list[Any]:
         """As ``Client.get_multi``, returning lazy entities."""
-        # Client.get_multi converts with a function that only a global patch could replace, so its
-        # part around the read itself, which is the client's own _extended_lookup(), stands here
-        # again.
+        # Client.get_multi converts with a function that only a global patch could replace. So this
+        # repeats its code around the read itself, which is the client's own _extended_lookup().
         if not keys:
             return []
         if any(key.project != self.project for key in keys):
@@ -121,7 +120,7 @@ class _LazyQuery(_LazyReads, Query):
 
 
 def reading(client: datastore_client.Client) -> datastore_client.Client:
-    """Return a client that reads what a client reads, and takes no longer for it.
+    """Return a client that reads the same entities as ``client``, and takes no longer.
 
     Args:
         client: patched, wrapped or stock. A stock one reads stock entities, decoded by lazyentity.
@@ -131,7 +130,7 @@ def reading(client: datastore_client.Client) -> datastore_client.Client:
     try:
         return _wrap(client, EAGER)  # type: ignore[no-any-return]  # as its argument
     except TypeError:
-        # Not of the client's class, or of one that cannot be wrapped.
+        # Its class is not a Client, or cannot be wrapped.
         return client
 
 
@@ -145,7 +144,7 @@ def conversion_of(client: datastore_client.Client) -> Callable[[Any], Any]:
         return client._lazyentity_delivery.to_entity
 
     def convert(message: Any) -> Any:
-        # Looked up for each: it is replaced when the client is patched.
+        # Looked up at each call: patching the client replaces it.
         return helpers.entity_from_protobuf(message)
 
     return convert
@@ -226,19 +225,19 @@ def wrap(
 
     Args:
         query_or_client: a ``google.cloud.datastore`` ``Query`` or ``Client``.
-        prefetch: names of properties that are decoded before an entity is handed out. Those that an
-            entity lacks are passed over. A malformed one raises where the entity is asked for, as
-            reading the property would.
-        strict: refuse to decode anything else. Whatever would decode a property that was neither
-            prefetched nor assigned raises RuntimeError; ``lazyentity.prefetch(entity, name)`` still
-            decodes. ``raw()`` and writing the entity are not refused.
-        eager: return stock entities, decoded as a whole. None, the default, is True where the
-            environment variable ``LAZYENTITY_EAGER`` is set when this is called, and the other
-            options then have no effect. How ``patch()`` was called does not matter.
+        prefetch: names of properties that are decoded before an entity is handed out. Names that an
+            entity lacks are skipped. A malformed property raises when the entity is asked for, as
+            reading it would.
+        strict: refuse to decode anything else. Decoding a property that was neither prefetched nor
+            assigned raises RuntimeError; ``lazyentity.prefetch(entity, name)`` still decodes.
+            ``raw()`` and writing the entity are not refused.
+        eager: return stock entities, decoded as a whole. None, the default, is True if the
+            environment variable ``LAZYENTITY_EAGER`` is set at the time of this call; the other
+            options then have no effect. The mode of ``patch()`` does not matter.
 
     Raises:
-        TypeError: if it is neither, if its class keeps state in slots, or if ``prefetch`` is one
-            ``str`` or holds anything else than ``str``.
+        TypeError: if the object is neither, if its class keeps state in slots, or if ``prefetch``
+            is one ``str`` or holds anything but ``str``.
         ValueError: if ``eager`` is given together with ``prefetch`` or ``strict``.
     """
     names = names_of(prefetch)

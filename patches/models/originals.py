@@ -47,7 +47,7 @@ class Methods:
     """Some of the methods of a class.
 
     Args:
-        names: theirs.
+        names: the names of the methods.
         own: the client's own functions.
     """
 
@@ -74,7 +74,7 @@ def function_of(kind: Any, name: str) -> Any:
 
 
 def is_method_of(function: Any, method: Any) -> bool:
-    """Say whether a method, bound to something, is that of a function."""
+    """Say whether a bound method is a method of this function."""
     return type(method) is MethodType and method.__func__ is function
 
 

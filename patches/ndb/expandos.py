@@ -40,16 +40,16 @@ class LazyProperties(MadeDict):
 
     _dynamic: DynamicProperties
     _repeated: frozenset[str]
-    """The names of the repeated ones."""
+    """The names of the repeated properties."""
 
     def _made(self, name: Any) -> Any:
         return self._dynamic.make(name, name in self._repeated)
 
     def all_made(self, names: Iterable[str]) -> dict[str, Any]:
-        """Return a plain dict of the properties, of which nobody has asked for a dynamic one.
+        """Return a plain dict of the properties. Nobody may have asked for a dynamic one before.
 
         Args:
-            names: those of all properties of the model, in the order of its entity.
+            names: the names of all properties of the model, in the order of its entity.
         """
         made = {name: prop for name, prop in dict.items(self) if prop is not UNDECODED}
         for name in names:
@@ -72,8 +72,8 @@ class DynamicProperties:
 
     Args:
         model_class: a subclass of ``ndb.Expando``.
-        names: those of the dynamic properties.
-        taken_names: those of all properties that a model takes from the entity, in its order.
+        names: the names of the dynamic properties.
+        taken_names: the names of all properties that a model takes from the entity, in its order.
         is_kept: whether there will be further entities with these names.
     """
 
@@ -93,7 +93,7 @@ class DynamicProperties:
         self._states: list[dict[str, Any] | None] = [None, None]
 
     def serves(self, model_class: Any, names: tuple[str, ...]) -> bool:
-        """Say whether this is what another one for a class and dynamic names would be."""
+        """Say whether an object made now, for this class and these names, would be equal."""
         return (
             self.names == names
             and self._options == _options(model_class)
@@ -104,8 +104,8 @@ class DynamicProperties:
         """Make the property that ``Expando.__setattr__`` makes.
 
         Args:
-            name: the property's.
-            repeated: whether it is.
+            name: the name of the property.
+            repeated: whether the property is repeated.
         """
         indexed, write_empty_list = self._options
         made = _GenericProperty(
@@ -189,7 +189,7 @@ def makes_dynamic_properties(model_class: Any) -> bool:
 
 
 def is_dynamic(model_class: Any, stored_name: str, name: str) -> bool:
-    """Say whether ndb makes a property for a name that the class has no property of.
+    """Say whether ndb makes a property for a name that the class does not define.
 
     Of other names it makes attributes, parts of structured properties, or nothing.
 

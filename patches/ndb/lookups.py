@@ -20,7 +20,7 @@ _post_get_hook = own(model.Model, "_post_get_hook")
 
 
 def _end_as_tasklet(future: Any, error: Exception) -> None:
-    """End a future as that of a tasklet ends if the tasklet raises ``error``."""
+    """End a future as a tasklet that raises ``error`` ends its future."""
     if isinstance(error, Return):
         future.set_result(_get_return_value(error))
     elif isinstance(error, StopIteration):
@@ -57,7 +57,7 @@ def lookup(original: Callable[[Any, Any], Any], key: Any, options: Any) -> Any:
 
 
 def _open_batch(context: Any, options: Any) -> Any:
-    """Return the batch that a key is looked up in, without comparing options where it can be.
+    """Return the batch that a key is looked up in, without comparing options where possible.
 
     ``get_multi`` passes one object to the look-up of every key.
     """
@@ -71,14 +71,14 @@ def _open_batch(context: Any, options: Any) -> Any:
 def get_async(original: Callable[..., Any], key: Any, *args: Any, **kwargs: Any) -> Any:
     """Return the future of the model of a key.
 
-    ndb makes options of the arguments, also where there are none but its own options, and a tasklet
-    with its generator for each key.
+    ndb itself makes options of the arguments, even if its own options are the only argument, and a
+    tasklet with a generator for each key.
 
     Args:
         original: ndb's own ``Key.get_async``.
         key: a ``ndb.Key``.
-        args: its arguments.
-        kwargs: its arguments, of which ``get_multi`` passes ``_options`` alone.
+        args: the arguments of ``original``.
+        kwargs: its keyword arguments; ``get_multi`` passes ``_options`` alone.
     """
     if args or kwargs.keys() != {"_options"}:
         return original(key, *args, **kwargs)
@@ -127,7 +127,7 @@ class Get(Future):  # type: ignore[misc]  # ndb has no types
 
     def _looked_up(self, entity: Any) -> None:
         self._waiting_on = None
-        # As a tasklet goes on: not in here, for the call stack to stay shallow.
+        # The event loop goes on, as for a tasklet, so that the call stack stays shallow.
         self._context.eventloop.call_soon(self._convert, entity)
 
     def _convert(self, entity: Any) -> None:

@@ -103,7 +103,7 @@ def _wrapped(prop: Any, value: Any) -> Any:
 
 
 def property_get(original: _Original, _is_active: Callable[[], bool]) -> _Original:
-    """Replace the descriptor's own ``original``, which reads the value of a property.
+    """Replace ``original``, the method of the descriptor that reads the value of a property.
 
     A lazy model gives the same value, whether ndb is still patched or not.
     """
@@ -318,7 +318,7 @@ def _model(
 
     Args:
         entity: the lazy entity that the model keeps.
-        ds_key: its key, of the other client.
+        ds_key: its key, of google-cloud-datastore.
         given: the entity that ndb gets.
         model_class: as of :func:`entity_from_ds_entity`.
         original: ndb's own ``_entity_from_ds_entity``.

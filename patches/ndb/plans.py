@@ -100,16 +100,16 @@ class Plan:
     Attributes:
         properties: ndb's properties, by stored name, of all that a model takes from such an entity
             and its class defines; None, if ndb has to make the model.
-        dynamic: of an ``Expando``, what else it takes; None, if that is nothing.
+        dynamic: the dynamic properties of an ``Expando``; None, if there are none.
         template: where nothing is dynamic, the names of the properties, each mapped to
             ``UNDECODED``.
-        conversions: by stored name, of the properties that have one value and ndb's own way of
-            reading it: the property, what makes the user's value of the base value, and the type
-            of base values that are the user's already.
+        conversions: by stored name, of the properties that have one value and that ndb's own
+            methods read: the property, the functions that make the user's value of the base value,
+            and the type of base values that are the user's already.
         constructs_plainly: whether all that the constructor does is to make ``_values``, unless
             the class has an ``__init__`` of its own.
-        takes_keys_of_its_kind: whether that is all that a key has to be.
-        known_count, subclass, subclass_version, version: what the classes were like, as in
+        takes_keys_of_its_kind: whether every key of the class's kind will do.
+        known_count, subclass, subclass_version, version: the state of the classes, as in
             ``_Classes``.
     """
 
@@ -140,7 +140,7 @@ class Plan:
         }
 
     def serves(self, model_class: Any, taken: Taken | None) -> bool:
-        """Say whether another plan would be the same, but for what :meth:`see` looks at."""
+        """Say whether a new plan would be equal, apart from the parts that :meth:`see` sets."""
         if taken is None or self.properties is None:
             return taken is None and self.properties is None
         if not are_same(taken.properties, self.properties):
@@ -182,10 +182,10 @@ class _Classes(NamedTuple):
         known_count: how many properties the class had, as ndb keeps them.
         subclass: the class that ndb asks for properties that the class lacks; None, if there is
             none.
-        subclass_version: the version of that, see ``type_version``.
-        version: that of the class itself.
+        subclass_version: the version of the subclass, see ``type_version``.
+        version: the version of the class itself.
 
-    A version is None, as no class has it, where CPython has given none.
+        Where CPython has given a class no version, it is None, which is no class's version.
     """
 
     known_count: int
@@ -252,12 +252,12 @@ _known_plan = PLANS.get
 def plan_for(model_class: Any, kind: Any, shape: Any) -> Plan:
     """Return the plan for models of a class, made of entities of a shape, as the class is now.
 
-    It is kept if the shape is.
+    The plan is kept if the shape is kept.
 
     Args:
         model_class: a subclass of ``ndb.Model``.
         kind: the kind that the entity names itself, or its class in it.
-        shape: that of the lazy entity.
+        shape: the shape of the lazy entity.
 
     Raises:
         google.cloud.ndb.model.KindError: if the class lacks a property, and nobody knows the kind.

@@ -125,8 +125,8 @@ def has_next_async(original: Callable[[Any], Any], results: Any) -> Any:
 def fetch(_original: Callable[[Any], Any], query: Any) -> Generator[Any, bool, list[Any]]:
     """Return the future of the results of a query, in a list.
 
-    ndb's own tasklet goes by way of the event loop from each result to the next. This one does so
-    where the next is not at hand.
+    ndb's own tasklet goes through the event loop from each result to the next. This one does so
+    only if the next result is not at hand.
 
     Args:
         query: ndb's own ``QueryOptions``.
@@ -166,7 +166,7 @@ class _Empty:
 class EntityTypes(wrapt.ObjectProxy[Any]):
     """The module of the ``Entity`` message, as ndb's calls to the API see it.
 
-    They make a message only to merge what the global cache has into it.
+    Those calls make a message only to merge bytes of the global cache into it.
     """
 
     def __init__(self, module: Any, is_active: Callable[[], bool]) -> None:

@@ -79,8 +79,8 @@ def _is_of_client(caller: FrameType, described: Client) -> bool:
 def _converts_by_own(client: Any, url: Any, described: Client) -> bool:
     """Whether the client's own functions alone convert the response to a read.
 
-    An application may have classes of its own in place of those that results are made of, and a
-    library may replace a method. Those look at properties as they like.
+    An application may have its own classes of results and entities, and a library may replace a
+    method. Such code may read properties in any way.
     """
     functions: list[tuple[str, Any]] = []
     if str(url).endswith(_LOOKUP):
@@ -110,7 +110,7 @@ _constructors: weakref.WeakSet[Any] = weakref.WeakSet()
 def replace_init(original: Any, is_active: Callable[[], bool]) -> Any:
     """Replace the constructor of an entity, which converts its properties."""
     is_clients = is_of(sys.modules.get(original.__module__), original)
-    # They have registered the classes of their keys, which converting a value does.
+    # Classes of values that have registered their classes of keys, as converting a value does.
     known: set[Any] = set()
 
     @functools.wraps(original)
@@ -130,7 +130,7 @@ def replace_init(original: Any, is_active: Callable[[], bool]) -> Any:
             known.add(value_kind)
         entity.key = key
         if type(properties) is Received:
-            # An application's own functions have it too, and may take parts out once this returns.
+            # A copy: the application's own functions hold the dict too, and may change it later.
             properties = Received(properties)
         entity.properties = LazyProperties.of(properties, value_kind)
         if profiled.book is not None:

@@ -16,7 +16,7 @@ _fill = dict.update
 class Received(dict[str, Any]):
     """The JSON properties of an entity that the client has received: a dict as any other.
 
-    Its class alone says that they are in nobody else's hands and may be converted later.
+    Its class alone says that nobody else holds the properties, so that they may be converted later.
     """
 
     __slots__ = ()
@@ -40,7 +40,7 @@ class ReceivedRaw(Received):
         return json.loads(bytes(self[name]))
 
     def items(self) -> Any:
-        """As dict, parsed: what the constructor asks for, if it is stock's again by now."""
+        """As dict, parsed: for the stock constructor, if it is back in its place by now."""
         return {name: self.parsed(name) for name in self}.items()
 
 
@@ -81,7 +81,7 @@ class LazyProperties(MadeDict):
 
 
 def mark_received(results: Any) -> None:
-    """Say of the entities in results that they were received, in place.
+    """Mark the entities in results as received, in place.
 
     Args:
         results: parsed JSON, expected to be a list of objects as ``EntityResult`` describes them.

@@ -38,7 +38,7 @@ class _Batch(TypedDict, total=False):
 
 
 class _Response(TypedDict, total=False):
-    """That of a lookup or of a query."""
+    """The response to a lookup or to a query."""
 
     found: list[_Result]
     missing: list[_Result]

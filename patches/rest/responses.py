@@ -37,7 +37,7 @@ def _parsed(body: Any) -> Any:
     try:
         return parsed_but_properties(body)
     except ValueError:
-        # The parser of the HTTP library says what is wrong with it, or takes it.
+        # The HTTP library's parser says what is wrong with the body, or accepts it.
         return None
 
 
@@ -93,7 +93,7 @@ def _is_utf_8(charset: str | None) -> bool:
 def _parses_by_own(response: Any, module: str) -> bool:
     """Whether the JSON of a response comes from its library, and so belongs to nobody yet.
 
-    A mock gives a test's own, perhaps not for the last time.
+    A mock gives an object of the test, and may give it again.
     """
     return is_of(sys.modules[module], getattr(type(response), "json", None))
 

@@ -35,11 +35,11 @@ def original_value(entity: Any, name: str) -> Any:
 
 
 ABSENT = object()
-"""In place of the value of a property that the entity lacks."""
+"""Takes the place of the value of a property that the entity lacks."""
 
 
 def value_for(prop: Any, value: Any, is_projection: bool) -> Any:
-    """Return the value that db gives the property of a model, of that of its entity."""
+    """Return the value that db gives a model's property, made of the entity's ``value``."""
     if value is ABSENT:
         return prop.default_value()
     if is_projection:
@@ -59,10 +59,10 @@ class LazyAttributes(dict[str, Any]):
     __slots__ = ("_is_projection", "_plan", "_source")
 
     _is_projection: bool | None
-    """Whether the entity is one; None, if nobody has asked yet."""
+    """Whether the entity is a projection; None until first asked."""
 
     _plan: Plan
-    """That of the model's class; :data:`NOTHING`, once all attributes are here."""
+    """The plan of the model's class; :data:`NOTHING` once all attributes are made."""
     _source: Any
     """The lazy entity."""
 
@@ -70,7 +70,7 @@ class LazyAttributes(dict[str, Any]):
         """Make the value of an attribute that is missing.
 
         Returns:
-            Whether the attribute is one of a property.
+            Whether the attribute belongs to a property.
 
         Raises:
             As db, when it makes the model. A ``RuntimeError`` takes the place of an
@@ -102,7 +102,7 @@ class LazyAttributes(dict[str, Any]):
                 elif type(value) is list:
                     value = source._decode(name, value)
                 else:
-                    # It cannot change: each thread may have one of its own.
+                    # The value cannot change: each thread may have its own.
                     _store(source, name, value)
         elif self.is_projection():
             return False
@@ -120,7 +120,7 @@ class LazyAttributes(dict[str, Any]):
 
         Args:
             prop: the property.
-            value: that of the entity.
+            value: the entity's value, or :data:`ABSENT`.
         """
         is_projection = self._is_projection
         if is_projection is None:
@@ -135,7 +135,7 @@ class LazyAttributes(dict[str, Any]):
             resolved = None if value is None or isinstance(value, db.Key) else value
             _keep(self, f"_RESOLVED{name}", resolved)
             value = value if resolved is None else value.key()
-        # Last: another thread may ask for this one.
+        # Last: another thread may read this attribute as soon as it is there.
         _keep(self, name, value)
 
     def is_projection(self) -> bool:
@@ -239,7 +239,7 @@ def allowed(name: str, value: Any) -> Any:
     """Return the value of a dynamic property, if db takes values of its type.
 
     Raises:
-        TypeError: if it does not.
+        TypeError: if db refuses them.
     """
     if type(value) not in db._ALLOWED_EXPANDO_PROPERTY_TYPES:
         db.Expando.__setattr__(_new(db.Expando), name, value)

@@ -77,7 +77,7 @@ def _lazy_model(model_class: Any, entity: Any) -> Any:
     attributes._source = entity
     _fill(attributes, SET_BY_DB, _entity=entity, _Model__namespace=entity.namespace())
     if dynamic is not None:
-        # Its constructor takes the argument for a property.
+        # As the constructor does, which would take this argument for a property.
         _fill(attributes, _from_entity=entity, _dynamic_properties=dynamic)
     model = _new(model_class)
     _set(model, "__dict__", attributes)
@@ -86,7 +86,7 @@ def _lazy_model(model_class: Any, entity: Any) -> Any:
 
 
 def _dynamic_properties(model_class: Any, entity: Any, plan: Plan) -> Any:
-    """Return the dynamic properties of a model; None, if db treats the name of one otherwise."""
+    """Return the dynamic properties of a model; None, if db treats one of the names differently."""
     names = [name for name in entity if name not in plan.names]
     if not all(is_dynamic(model_class, name, plan) for name in names):
         return None

@@ -14,9 +14,9 @@ _ORIGINALS = Originals(db, polymodel)
 
 
 def own(kind: Any, name: str) -> Any:
-    """Return what stands for a method of a class of db; if it was replaced, a new object.
+    """Return db's own method of a class; if it was replaced, a new object.
 
-    It may be a method of ``object``.
+    The method may be inherited from ``object``.
     """
     found = function_of(kind, name)
     return found if type(found) is not FunctionType else _ORIGINALS.own(kind, name)

@@ -21,7 +21,7 @@ from lazyentity.patches.models.originals import function_of
 
 _plain_sets = frozenset(own(kind, "__set__") for kind in (db.Property, db.ReferenceProperty))
 _attr_name = own(db.Property, "_attr_name")
-# These refuse every value, which db then skips.
+# These setters refuse every value, and db then skips the property.
 _derived_sets = frozenset(
     own(kind, "__set__") for kind in (db.ComputedProperty, polymodel._ClassKeyProperty)
 )
@@ -71,7 +71,7 @@ class Plan:
         names: the stored names of all properties.
         by_name: the properties of ``attributes``, by stored name.
         is_expando: whether there may be other properties.
-        state: that of the class.
+        state: the state of the class, to tell whether it has changed.
     """
 
     attributes: dict[str, Any]
@@ -103,11 +103,11 @@ def plan_for(model_class: Any) -> Plan | None:
 
 
 def _state(model_class: Any) -> tuple[Any, ...]:
-    """Return what a plan depends on; a class that has changed compares unequal."""
+    """Return the state that a plan depends on; if the class changes, the states are unequal."""
     return (
         _methods_of(model_class),
         tuple(model_class._properties.values()),
-        # An attribute that is added may have the name of a property's.
+        # An added attribute may have the name of a property's attribute.
         sum([len(vars(base)) for base in model_class.__mro__]),
     )
 
@@ -118,7 +118,7 @@ def _plan(model_class: Any, state: tuple[Any, ...]) -> Plan | None:
     if (
         not _is_made_by_db(model_class)
         or len(names) < len(properties)
-        # db gives its constructor arguments of these names.
+        # db passes arguments of these names to the constructor.
         or not names.isdisjoint(("key", "key_name", "parent", "self"))
     ):
         return None
@@ -181,8 +181,8 @@ def is_dynamic(model_class: Any, name: str, _plan: Plan) -> bool:
 
     Args:
         model_class: a subclass of ``db.Expando``.
-        name: that of the property.
-        _plan: that of the class: the answer is good for the class as it is.
+        name: the name of the property.
+        _plan: the plan of the class; a changed class has another, and so another answer.
     """
     try:
         db.check_reserved_word(name)

@@ -23,11 +23,11 @@ def model_getattr(_original: None, _is_active: Callable[[], bool]) -> Callable[[
         attributes = _getattribute(self, "__dict__")
         if type(attributes) is LazyAttributes:
             attributes.load(name)
-            # Another thread may have made it, and all others.
+            # Another thread may have made this attribute, or all of them.
             value = _found(attributes, name, _ABSENT)
             if value is not _ABSENT:
                 return value
-        # This raises the error that there was.
+        # Raises the original AttributeError.
         kind: Any = type(self)
         return kind.__getattribute__(self, name)
 
@@ -56,7 +56,7 @@ def property_get(
 ) -> Callable[[Any, Any, Any], Any]:
     """Replace ``db.Property.__get__``, which takes the value from an attribute of the model.
 
-    For the first reading of it, Python would make an error and look for ``__getattr__``.
+    At the first read, Python would make an error and then call ``__getattr__``.
     """
     if not is_of(db, original):
         return original

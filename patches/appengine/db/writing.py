@@ -103,8 +103,8 @@ def _sent_unchanged(
 
     Args:
         index: of the lazy entity.
-        unread: the forms of values that db writes as it reads them, and whether the property is a
-            list, which None leaves open; by name.
+        unread: by name, the forms of values that db writes as it reads them, and whether the
+            property is a list; None leaves that open.
         unindexed: the names of the properties that the model does not index.
     """
     received = entity_pb2.EntityProto()
@@ -181,7 +181,7 @@ def expando_to_entity(original: Callable[[Any, Any], None], model: Any, entity: 
 
 
 def _source_of(model: Any, entity: Any) -> Any:
-    """Return the attributes of a model that is lazy, and was made of this entity; else None."""
+    """Return the attributes of a lazy model that was made of this entity; None for others."""
     attributes = model.__dict__
     if type(attributes) is LazyAttributes and attributes.is_made_of(entity):
         return attributes

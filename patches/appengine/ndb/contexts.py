@@ -18,8 +18,8 @@ from lazyentity.patches.registry import is_of
 def add(original: Callable[..., Any], is_active: Callable[[], bool]) -> Callable[..., Any]:
     """Replace ``AutoBatcher.add``, which adds a call to a batch.
 
-    ndb itself makes a text of every call, for its future to show. That of a ``put`` shows the whole
-    model, and so reads all of it.
+    ndb describes each call in a text for its future. The text of a ``put`` contains the whole
+    model, so making it reads every property.
 
     Args:
         original: ndb's own method.
@@ -39,7 +39,7 @@ def add(original: Callable[..., Any], is_active: Callable[[], bool]) -> Callable
 
 
 def adds_by_own() -> bool:
-    """Say whether batches are added to by :func:`add`, and nobody wrapped that."""
+    """Say whether ``AutoBatcher.add`` is the replacement, which nobody wrapped."""
     return is_of(sys.modules[__name__], context.AutoBatcher.add)
 
 
@@ -48,9 +48,9 @@ def enqueue(batcher: Any, future: Any, arg: Any, options: Any) -> Any:
 
     Args:
         batcher: an ``AutoBatcher``.
-        future: that of the call.
+        future: the future of the call.
         arg: the argument of the call.
-        options: those of the batch.
+        options: the options of the batch.
 
     Returns:
         The future.
@@ -74,8 +74,8 @@ def enqueue(batcher: Any, future: Any, arg: Any, options: Any) -> Any:
 def uses(original: Callable[..., Any], _is_active: Callable[[], bool]) -> Callable[..., Any]:
     """Replace ``Context._use_cache``, ``_use_datastore`` or ``_use_memcache``.
 
-    ndb calls them for every model that it reads or writes. The answer is that of the call's
-    options, else that of the model's class. ndb itself looks for it through some ten calls.
+    ndb calls these methods for every model that it reads or writes. The call's options give the
+    answer, or else the model's class. ndb itself needs some ten calls to find the answer.
 
     Args:
         original: ndb's own method.
@@ -90,7 +90,7 @@ def uses(original: Callable[..., Any], _is_active: Callable[[], bool]) -> Callab
     kind_map = model.Model._kind_map
 
     def chosen(options: Any) -> Any:
-        # A dictionary of values that nobody set has no such option.
+        # Options of another class may lack the option, and then set no value for it.
         if options is None:
             return None
         if not isinstance(options, BaseConfiguration):

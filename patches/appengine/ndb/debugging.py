@@ -1,6 +1,7 @@
 """Texts that ndb makes for debugging, of every future and of every step of a tasklet.
 
-Hardly any is ever shown. Here they are made when they are; what they tell is found at once.
+Few of these texts are ever shown. The replacements record the facts at once and make a text when
+it is shown.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from google.appengine.ext.ndb import utils
 _MARK = "__ndb_debug__"
 _SKIP = "SKIP"
 
-# Codes of functions, and whether these have a variable of that name, by their identity.
+# By the identity of a code: the code, and whether it has a variable of that name.
 _KNOWN: dict[int, tuple[CodeType, bool]] = {}
-# The texts of functions, with their codes, by the identity of these.
+# By the identity of a function's code: the code and the text of the function.
 _DESCRIBED: dict[int, tuple[CodeType, str]] = {}
 _MOST_KNOWN = 4096
 
@@ -45,7 +46,7 @@ class _Stack:
     """The lines of :func:`get_stack`.
 
     Args:
-        found: of each function its code, how far it has come, and the variable for debugging.
+        found: for each function its code, the index of its instruction and its debugging variable.
     """
 
     __slots__ = ("_found",)
@@ -96,7 +97,7 @@ def get_stack(original: Callable[..., Any], is_active: Callable[[], bool]) -> Ca
 
 
 def _is_marked(code: CodeType) -> bool:
-    # Modules have it among their names, if at all.
+    # The code of a module has its variables among its names.
     variables = (*code.co_varnames, *code.co_cellvars, *code.co_freevars, *code.co_names)
     if len(_KNOWN) >= _MOST_KNOWN:
         _KNOWN.clear()

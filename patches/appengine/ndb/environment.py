@@ -1,7 +1,7 @@
 """Variables of the environment that say that a request has begun.
 
-ndb asks for them some ten times for each model: whether the thread's event loop and context are of
-this request. ``os.environ`` makes such an answer by six calls.
+ndb reads them some ten times for each model, to see whether the thread's event loop and context are
+of this request. Each read of ``os.environ`` takes six calls.
 """
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ _FORMS: dict[tuple[Any, ...], _Forms] = {
 
 
 def forms_of(prop: Any) -> frozenset[bytes]:
-    """Return the forms in which ndb writes back what it reads in the same form.
+    """Return the forms that ndb reads and writes back unchanged.
 
     Args:
         prop: a property, of a model class or not.
@@ -143,7 +143,7 @@ def forms_of(prop: Any) -> frozenset[bytes]:
 
 
 def _forms_of_orphans() -> dict[bytes, frozenset[bytes]]:
-    """Return the forms of properties that no class defines, by field and flag of their first."""
+    """Return the forms of properties that no class defines, by field and flag of the first."""
     found = {}
     for is_indexed in (True, False):
         for is_repeated in (True, False):
@@ -157,9 +157,9 @@ class Kept(NamedTuple):
     """The properties of an entity that ndb would write as they came, and the others of its model.
 
     Attributes:
-        names: of the former, in order.
-        by_stored: the same names, by those in ``_values``.
-        others: the names of the others, in order.
+        names: the names of the properties to write as they came, in order.
+        by_stored: the same names, by the names in ``_values``.
+        others: the names of the other properties, in order.
     """
 
     names: list[str]
@@ -167,10 +167,10 @@ class Kept(NamedTuple):
     others: list[str]
 
     def without(self, read: list[bytes]) -> tuple[list[str], list[str]]:
-        """Return names and others, with some of the former among the latter.
+        """Return ``names`` and ``others``, with the read properties among ``others``.
 
         Args:
-            read: the names in ``_values`` of those, and perhaps of others.
+            read: the names in ``_values`` of the read properties, perhaps with further names.
         """
         names, others = self.names, self.others
         if read:
@@ -187,7 +187,7 @@ class Writing:
     """How models that were made by one plan are written.
 
     Args:
-        model_class: theirs.
+        model_class: the class of the models.
         plan: the plan.
 
     Attributes:
@@ -261,7 +261,7 @@ def _prepares(prop: Any) -> bool:
 
 
 def writing_of(entity: Any) -> Writing | None:
-    """Return how a model is written; None, if it has not the properties that it was made with."""
+    """Return how to write a model; None, if its properties are not those it was made with."""
     values, properties = entity._values, entity._properties
     plan = values._plan
     if (

@@ -101,7 +101,7 @@ class _Call(tasklets.Future):  # type: ignore[misc]  # ndb has no types
     _traceback = None
 
     def __init__(self, where: Any, info: Any) -> None:
-        # All that Future itself does, but for a look at the functions that are being called.
+        # As Future itself, without its look at the call stack.
         self._info = info
         self._where = where
         self._callbacks: list[Any] = []
@@ -128,8 +128,8 @@ class Get(tasklets.Future):  # type: ignore[misc]  # as above
         self._caller = namespace_manager.get_namespace(), datastore._GetConnection()
         eventloop.queue_call(None, self._go_on, self._begin)
 
-    # Each step ends with a call to wait for, or with _end_later(). A step that an application's
-    # functions may take part in is run by _go_on().
+    # Each step ends with a call to wait for, or with _end_later(). _go_on() runs the steps that may
+    # call functions of the application.
 
     def _go_on(self, step: _Function, *args: Any) -> None:
         """Run a step in the context, namespace and connection of the caller, as a tasklet."""
@@ -272,21 +272,21 @@ class Get(tasklets.Future):  # type: ignore[misc]  # as above
         self._end_later(found)
 
     def _end_later(self, found: Any) -> None:
-        # Functions of the application may be called then, and may raise: not while a batch gives
-        # its results to others.
+        # The application's callbacks run then, and may raise. So this waits until the batch has
+        # given its results to all futures.
         eventloop.queue_call(None, self.set_result, found)
 
     def _fail_later(self, error: BaseException, traceback: Any) -> None:
         eventloop.queue_call(None, self._fail, error, traceback)
 
     def _fail(self, error: BaseException, traceback: Any) -> None:
-        # ndb's own tasklet raises it, of which ndb makes a line in its log.
+        # ndb's own tasklet raises the error, so that ndb logs it.
         self._help_tasklet_along(*self._caller, self._generator(), exc=error, tb=traceback)
 
     # Waiting.
 
     def _wait_once(self, batcher: Any, arg: Any, options: Any, step: _Function) -> None:
-        """As :meth:`_wait`; several that wait for the same call make one, as by ``add_once``."""
+        """As :meth:`_wait`; futures that wait for the same call share it, as with ``add_once``."""
         cache_key = arg, options
         call = batcher._cache.get(cache_key)
         if call is None:
@@ -301,7 +301,7 @@ class Get(tasklets.Future):  # type: ignore[misc]  # as above
         Args:
             batcher: of the context.
             arg: the call's argument.
-            options: those of the batch.
+            options: the batch's options.
             step: called with the result.
         """
         self._go_on_after(self._call(batcher, arg, options), step)

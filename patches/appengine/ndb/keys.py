@@ -19,7 +19,7 @@ _is_own = Originals(key_module, cmp_compat).is_own
 
 
 def key_of(index: Any, message: Any) -> Any:
-    """Make the key that ``Key(reference=reference)`` is, without a search for other arguments.
+    """Make the key ``Key(reference=reference)`` without ndb's search for other arguments.
 
     Args:
         index: of an entity.
@@ -32,7 +32,7 @@ def key_of(index: Any, message: Any) -> Any:
     if path is not None:
         reference = _parse(index.key())
     elif message.key.path.element:
-        # A message that is a part of a response would keep all of it.
+        # A message that is a part of a response would keep the whole response alive.
         reference = Reference()
         reference.CopyFrom(message.key)
         path = _path_of(reference)
@@ -62,7 +62,7 @@ def _are_same(key: Any, other: Any) -> bool:
 
 
 def eq(original: Callable[..., Any], _is_active: Callable[[], bool]) -> Callable[..., Any]:
-    """Replace ``Key.__eq__``, which sorts the keys. Mostly they are equal: those of one entity."""
+    """Replace ``Key.__eq__``, which sorts the keys. Most pairs are equal: keys of one entity."""
     if not _is_own(original):
         return original
 

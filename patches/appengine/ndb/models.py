@@ -49,7 +49,7 @@ _fill = dict.update
 
 
 def property_get(original: _Function, _is_active: Callable[[], bool]) -> _Function:
-    """Replace the descriptor's own ``original``, which reads the value of a property.
+    """Replace ``original``, the method of the descriptor that reads the value of a property.
 
     A lazy model gives the same value, whether ndb is still patched or not.
     """
@@ -140,7 +140,7 @@ def pb_to_entity(original: _Function, adapter: Any, pb: Any) -> Any:
         return original(adapter, pb)
     chosen = model.Model._lookup_model(key._Key__pairs[-1][0].decode(), adapter.default_model)
     method = chosen._from_pb
-    # ndb's own function is the replacement's __wrapped__, as it is that of other people's wrappers.
+    # ndb's own function is the __wrapped__ of the replacement, and of other people's wrappers.
     replacement, make = _MAKERS.get(getattr(method, "__wrapped__", None), _NOTHING)
     if not is_method_of(replacement, method):
         made = method(pb, key=key, set_key=False)
@@ -188,7 +188,7 @@ def _lazily(pb: Any) -> Any:
         return None
     index = index_of(pb)
     if index is None or index.has_meaning(INDEX_VALUE):
-        # Of a projection; there is nothing in it that was not asked for.
+        # A projection holds nothing that was not asked for.
         return None
     return index
 
@@ -240,7 +240,7 @@ def _model(
 
 
 def _can_be_filled(ent: Any, chosen: Any, plan: Any) -> bool:
-    """Say whether a model has only what other models of its class have after their construction."""
+    """Say whether a model holds only the attributes that the constructor sets."""
     return (
         type(ent) is chosen
         and type(ent._values) is dict

@@ -16,14 +16,14 @@ _MOST_KNOWN = 256
 def hash_of(original: Callable[..., Any], _is_active: Callable[[], bool]) -> Callable[..., Any]:
     """Replace ``BaseConfiguration.__hash__``, which hashes the values and all options of the class.
 
-    The hash is the same. That of the options is kept; ndb needs it some five times for each model.
+    The hash is unchanged. The hash of the options is kept: ndb needs it some five times per model.
 
     Args:
         original: the client's own.
     """
     if not is_of(datastore_rpc, original):
         return original
-    # By class, with what was hashed and its size.
+    # By class: the options, their number, and their hash.
     hashes: dict[Any, tuple[Any, int, int]] = {}
 
     @functools.wraps(original)

@@ -33,14 +33,14 @@ _own_kinds = frozenset(own(kind, "_get_kind") for kind in (_Model, polymodel.Pol
 _class_names = frozenset(own(kind, "_class_name") for kind in (_Model, polymodel.PolyModel))
 _expando_setattr = own(model.Expando, "__setattr__")
 
-# The methods of models that make one of an entity, after the constructor.
+# Methods that fill a model from an entity, after the constructor.
 _FILLING = ORIGINALS.methods(_Model, "_get_property_for", "_set_projection")
-# Those that give a property a value of the entity, and that have one or find out whether there is.
+# Methods that give a property a value of the entity, and that read it or test for it.
 _RECEIVING = {
     name: frozenset(own(kind, name) for kind in (_Property, _Structured))
     for name in ("_deserialize", "_has_value", "_retrieve_value", "_store_value")
 }
-# Those that read the value of a property, from the descriptor on. ndb itself finds the conversions.
+# Methods that read a property, beginning with the descriptor. ndb itself finds the conversions.
 _READING = ORIGINALS.methods(
     _Property,
     "_apply_list",
@@ -85,8 +85,8 @@ _PLAIN: dict[Any, tuple[type, Callable[[Any], Any] | None]] = {
         lambda value: model._EPOCH + timedelta(microseconds=value),
     ),
 }
-"""The type of a value in the wire format, and what makes a property's base value of it, if it is
-not that already."""
+"""By ndb's own ``_db_get_value``: the type of a value in the wire format, and the function that
+makes the base value of it; None, if the value is the base value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +98,8 @@ class Reading:
         stored: its stored name, the object that is a key of the values: dicts find that fastest.
         name: its name in the entity.
         kind: the type of its values in the wire format; None, if ndb has to find them.
-        make: makes the base value of one; None, if it is the base value.
-        user_kind: the type of those that are the user's values already; None, if none are.
+        make: makes the base value of such a value; None, if the value is the base value.
+        user_kind: the type of the values that are the user's values already; None, if none are.
         conversions: ndb's functions that make the user's value of the base value.
     """
 
@@ -127,8 +127,8 @@ class Taken(NamedTuple):
     """The parts that a model takes from an entity.
 
     Attributes:
-        names: of the entity's properties that make each of the model's, by stored name.
-        orphans: those of them that the class does not define.
+        names: by stored name of a model's property, the entity's properties that make it.
+        orphans: the names of the properties that the class does not define.
     """
 
     names: dict[bytes, tuple[str, ...]]
@@ -149,9 +149,9 @@ class Plan:
         declared: ndb's properties that the class defines, by stored name.
         properties: the template of the properties of a model; None, if they are those of the class.
         readings: by stored name, of the properties whose values ndb's own methods read.
-        reading_of: the same by the identity of the property.
+        reading_of: the readings by the identity of the property.
         constructs_plainly: whether all that the constructor does is to make ``_values``.
-        kind: the kind that a key must have, if it need have nothing else; None otherwise.
+        kind: the kind that a key must have; None, if a key must satisfy more than that.
         known, known_count, version: the state of the class.
         writing: how such models are written; None, until one is.
     """
@@ -189,7 +189,7 @@ class Plan:
             for name, prop in self.declared.items()
             if _reads_plainly(prop, self.names[name])
         }
-        # They keep the properties.
+        # The readings keep the properties alive, so that no id is reused.
         self.reading_of = {id(reading.prop): reading for reading in self.readings.values()}
         self.constructs_plainly = _constructs_plainly(model_class)
         self.kind = _kind_of_keys(model_class)
@@ -208,8 +208,8 @@ def _version_of(model_class: Any) -> Any:
     version = type_version(model_class)
     if version:
         return version
-    # CPython gives a class a version when an attribute of it is looked up. Without one, and in the
-    # pure backend, which cannot see it, the methods tell whether the class is as it was.
+    # CPython gives a class a version when an attribute of it is looked up. Without a version, and
+    # in the pure backend, which cannot read it, the methods tell whether the class has changed.
     key = model_class._key
     return type_version(model_class) or (id(key), _methods_of(model_class))
 
@@ -286,7 +286,7 @@ _known_plan = PLANS.get
 def plan_for(model_class: Any, index: Any) -> Plan:
     """Return the plan for models of a class, as the class is now, made of an entity.
 
-    It is kept if the shape of the entity is.
+    The plan is kept if the shape of the entity is kept.
 
     Args:
         model_class: a subclass of ``ndb.Model``.

@@ -19,8 +19,8 @@ _RPCS = apiproxy_stub_map.UserRPC, datastore_rpc.MultiRpc
 def thread_state() -> tuple[Any, ...]:
     """Return the context, the namespace and the connection of the thread.
 
-    ndb's functions for that look into the environment for whether a request has begun, which the
-    event loop has done.
+    ndb's own functions also ask the environment whether a request has begun; the event loop has
+    done that already.
     """
     return (
         tasklets._state.current_context,
@@ -42,7 +42,7 @@ def help_tasklet_along(
 ) -> Callable[..., Any]:
     """Replace ``Future._help_tasklet_along``, which resumes the generator of a tasklet.
 
-    It does the same without setting the state of the thread to what it is already.
+    The replacement leaves the thread's state alone where it is already right.
 
     Args:
         original: ndb's own.
@@ -92,7 +92,7 @@ def _wait_for(future: Any, value: Any, caller: tuple[Any, ...], gen: Any, info: 
     Args:
         future: of a tasklet.
         value: yielded by the generator.
-        caller: the namespace and the connection in which it goes on.
+        caller: the namespace and the connection in which the generator goes on.
         gen: the generator.
         info: a text that tells the generator.
 

@@ -1,6 +1,7 @@
 """Entities of models: properties that were never read are sent as they came.
 
-They are, if ndb would write what it reads; :mod:`lazyentity.patches.appengine.ndb.forms` tells.
+That needs a form that ndb would write as it reads it; see
+:mod:`lazyentity.patches.appengine.ndb.forms`.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ def serialised(entity: Any) -> bytes:
 
 
 def _as_it_came(entity: Any) -> bytes | None:
-    """Return the properties of a model of which none was read, if ndb would write them so."""
+    """Return the received properties, if none was read and ndb would write them unchanged."""
     values = entity._values
     if type(values) is not LazyValues or not _writes_by_own(entity):
         return None
@@ -127,6 +128,6 @@ _ONLY_UNREAD = {id(UNDECODED)}
 
 
 def _writes_by_own(entity: Any) -> bool:
-    """Say whether a model is written by :func:`to_pb`, and nobody wrapped that."""
+    """Say whether :func:`to_pb`, which nobody wrapped, writes a model."""
     method = type(entity)._to_pb
     return method is model.Model._to_pb and is_of(registry, method) and "_to_pb" not in vars(entity)
