@@ -210,7 +210,7 @@ def _load(name: str) -> Backend:
 def _choose(requested: str) -> tuple[str, Backend, _choice.Obstacle | None]:
     """Return name and module of the requested backend; of the best one, if none is requested.
 
-    The third is the reason, if the native backend does not serve.
+    The third item is the reason if the native backend does not serve.
 
     Raises:
         ImportError: if the requested backend cannot be loaded, or none at all.
@@ -226,7 +226,7 @@ def _choose(requested: str) -> tuple[str, Backend, _choice.Obstacle | None]:
             cause, found = error, _choice.failed_import(error)
     if requested == "native":
         raise _choice.unmet_request(found) from cause
-    # First: if this one fails as well, nothing serves.
+    # First: if the pure backend fails as well, nothing serves.
     pure = _load("pure")
     if found.is_unexpected:
         warnings.warn(f"lazyentity: {found}; the pure one serves", RuntimeWarning, stacklevel=2)
@@ -238,7 +238,7 @@ if TYPE_CHECKING:
     import lazyentity.pure.backend
     from lazyentity.native.backend import *  # noqa: F403  # the one that runs where it was built
 
-    # mypy compares them with the Protocol here.
+    # mypy compares both backends with the Protocol here.
     _pure: Backend = lazyentity.pure.backend
     _native: Backend = lazyentity.native.backend
     backend: str

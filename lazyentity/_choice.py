@@ -46,7 +46,7 @@ BUILD_IT: Final = (
 
 
 class Obstacle(NamedTuple):
-    """A reason why the pure backend serves, which is the slower one.
+    """A reason why the pure backend, the slower one, serves.
 
     Attributes:
         problem: the reason.
@@ -79,11 +79,11 @@ def requested_backend() -> str:
 def obstacle() -> Obstacle | None:
     """Return why the native backend does not serve, as far as is known without importing it.
 
-    None, if it serves. :data:`lazyentity._backend.obstacle` is known for certain, but importing it
-    imports google-cloud-datastore.
+    None, if the native backend serves. :data:`lazyentity._backend.obstacle` is certain, but its
+    import imports google-cloud-datastore.
 
     Raises:
-        ImportError: if another name than those of the backends is requested.
+        ImportError: if the requested name is not that of a backend.
     """
     if requested_backend() == "pure":
         return Obstacle(f"{REQUEST}=pure requests the pure backend", "unset the variable")
@@ -95,7 +95,7 @@ def expected_backend() -> str:
     """Return the name of the backend that serves, provided that it can be loaded.
 
     Raises:
-        ImportError: if the one that is requested is unknown or cannot serve.
+        ImportError: if the requested backend is unknown or cannot serve.
     """
     found = obstacle()
     if found is None:
@@ -108,8 +108,8 @@ def expected_backend() -> str:
 def unsupported_interpreter() -> Obstacle | None:
     """Return why the native backend must not be imported into this interpreter; None if it may be.
 
-    It has not been tested without the global interpreter lock, and its modules keep objects of the
-    interpreter that imports them first.
+    The backend was not tested without the global interpreter lock, and its modules keep objects of
+    the interpreter that imports them first.
     """
     if "free-threading build" in sys.version:
         return Obstacle(

@@ -2,9 +2,9 @@
 
 An unpatched client encodes entities with ``helpers.entity_to_protobuf``, which reads the properties
 by ``items()``, like any other caller. Entities that may be read but not written, or written but not
-read, must recognise it, and only the calling frame does so. (Reads of ``_meanings`` are no sign:
-the encoder skips them if there are no properties, and writing an entity that has lost them all does
-the most harm.)
+read, must recognise the encoder, and only the calling frame shows it. (Reads of ``_meanings`` are
+no sign: the encoder skips them if there are no properties, and writing an entity that has lost all
+properties does the most harm.)
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ITEMS = LazyMapping.items.__code__
 
 
 def called_by_encoder() -> bool:
-    """Say whether the encoder called the function that calls this, or its caller ``items()``."""
+    """Say whether the encoder called the caller of this function, or the ``items()`` around it."""
     caller = sys._getframe(1).f_back
     if caller is not None and caller.f_code is _ITEMS:
         # The pure backend's items() has a frame of its own.

@@ -1,4 +1,4 @@
-"""Where the iterators of Python itself take their items from, found out without taking one."""
+"""The containers that Python's own iterators take their items from, found without taking one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ITERATORS_OF_CONTAINERS: frozenset[type[Any]] = frozenset(
         type(reversed({}.items())),
     )
 )
-"""Exact types of those whose items are in one container of Python's, and nowhere else."""
+"""Exact types of iterators whose items are all in one container of Python's."""
 
 ITERATORS: frozenset[type[Any]] = ITERATORS_OF_CONTAINERS | frozenset(
     (
@@ -52,7 +52,7 @@ _ITERATED: tuple[type[Any], ...] = (*CONTAINERS, *ITERATORS)
 
 
 def held_by_iterator(iterator: Any) -> list[Any]:
-    """Return the containers and iterators that an iterator takes its items from, and takes none."""
+    """Return the containers and iterators that an iterator takes its items from; take no item."""
     held = gc.get_referents(iterator)
     for part in [part for part in held if type(part) is types.FrameType]:
         held += gc.get_referents(part)

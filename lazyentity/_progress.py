@@ -1,4 +1,4 @@
-"""The progress bar of the commands, which need the library rich for it."""
+"""The progress bar of the commands; it needs the library rich."""
 
 from __future__ import annotations
 

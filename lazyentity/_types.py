@@ -30,15 +30,15 @@ def require_entity(function: str, given: object) -> None:
 def require_several(function: str, given: object, items: str = "entities") -> None:
     """Check that the argument of a public function is not a single entity, and no text.
 
-    Both can be iterated, and would be taken for no entities at all if they are empty.
+    An empty entity or text could be iterated, and would pass for an iterable of no entities.
 
     Args:
         function: its name.
         given: its argument.
-        items: what the argument has, in the plural.
+        items: the name of the expected items, in the plural.
 
     Raises:
-        TypeError: if it is one.
+        TypeError: if it is an entity or text.
     """
     if isinstance(given, Entity):
         raise TypeError(f"{function}() takes an iterable of {items}, not one; pass [entity]")

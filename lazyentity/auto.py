@@ -1,6 +1,6 @@
 """Patch every supported client when imported: ``import lazyentity.auto``.
 
-That logs one line to the logger ``lazyentity``, at the level INFO: the clients with their versions,
+The import logs one line to the logger ``lazyentity``, at the level INFO: clients, their versions,
 whether they are patched, and the backend.
 """
 

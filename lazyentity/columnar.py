@@ -48,7 +48,7 @@ def columns(entities: Iterable[Entity], names: Iterable[str]) -> dict[str, list[
         if operations_of(entity) is None:
             require_entity("columns", entity)
         present = [name for name in known if name in entity]
-        # Without a name, to_dict() gives all of them.
+        # Without a name, to_dict() would give all properties.
         values = to_dict(entity, *present) if present else {}
         return [values.get(name) for name in known]
 
@@ -62,9 +62,9 @@ def column_batches(
     """Yield columns of ``size`` entities at a time, for entities that do not fit into memory.
 
     Args:
-        entities: as for :func:`columns`. Only those of one batch are taken from an iterator.
+        entities: as for :func:`columns`. An iterator gives one batch of entities at a time.
         names: as for :func:`columns`.
-        size: entities of a batch; the last one may have fewer.
+        size: entities of a batch; the last batch may have fewer.
 
     Raises:
         As :func:`columns`. ValueError, if ``size`` is not positive.

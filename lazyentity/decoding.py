@@ -1,7 +1,7 @@
 """Decoding lazy entities in place, wherever they are inside a value.
 
-For C code, which reads the storage of dicts and never calls a method of the entity. Nothing is
-copied: the entities end in the state that reading every property gives.
+C code that reads the storage of dicts, and never calls a method of the entity, needs this. Nothing
+is copied: the entities end in the state that reading every property gives.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ LEAVES = {
     types.ModuleType,
     type,
 }
-"""Exact types of values that hold no entity; those of the client are added with it."""
+"""Exact types of values that hold no entity; importing the client adds its types."""
 
 _SEQUENCES: tuple[type, ...] = (
     list,
@@ -77,8 +77,8 @@ def decode_in_place(value: Any, *, validating: bool = False) -> bool:
     - read-only views of dicts (``types.MappingProxyType``);
     - the fields of dataclasses, pydantic models, attrs classes and msgspec structs;
     - the attributes of other objects, down to three objects inside each other. An attribute whose
-      name begins with an underscore counts only if its value is a list, tuple, set or dict, one of
-      the class only if its value is an entity;
+      name begins with an underscore counts only if its value is a list, tuple, set or dict. A class
+      attribute counts only if its value is an entity;
     - the containers that generators and other iterators of Python's take their items from;
     - the contents that a function registered with :func:`held_by` returns.
 
@@ -87,7 +87,7 @@ def decode_in_place(value: Any, *, validating: bool = False) -> bool:
     Args:
         value: any value.
         validating: whether pydantic is about to validate ``value``: pydantic models inside pydantic
-            models are skipped, because pydantic takes them for valid. Those of a class with
+            models are skipped, because pydantic takes them for valid. Models of a class with
             ``revalidate_instances`` are not skipped.
 
     Returns:
@@ -120,7 +120,7 @@ def decoded_in_place(value: Any, *, validating: bool = False) -> Any:
     """
     kind = type(value)
     if kind is types.GeneratorType:
-        # Still a generator, for consumers that tell them from other iterators.
+        # Still a generator: some consumers tell generators from other iterators.
         return _relayed(value, validating)
     # Other metaclasses may make classes that have no hash.
     if type(kind) is type and kind in ITERATORS:
@@ -159,9 +159,9 @@ def _relayed(generator: Any, validating: bool) -> Any:
 
 
 def _of_any_class(cached: Any) -> Callable[[Any], Any]:
-    """Return a function of a class: ``cached``, which an ``lru_cache`` made, where it can be.
+    """Return a function of a class that calls ``cached``, made by an ``lru_cache``, where possible.
 
-    A metaclass that defines ``__eq__`` alone makes classes that have no hash.
+    A metaclass that defines ``__eq__`` alone makes classes that have no hash, for which it is not.
     """
 
     @functools.wraps(cached)
@@ -180,7 +180,7 @@ def is_taken_for_valid(kind: Any) -> bool:
     """Say whether pydantic validates no instance of this model class again; False for others."""
     if not hasattr(kind, "__pydantic_fields_set__"):
         return False
-    # The class that a field has counts for its instances of a subclass.
+    # For an instance of a subclass, the class that the field names decides.
     configs = [vars(base).get("model_config") or {} for base in kind.__mro__]
     return all(config.get("revalidate_instances", "never") == "never" for config in configs)
 
@@ -188,7 +188,7 @@ def is_taken_for_valid(kind: Any) -> bool:
 def _items_of(value: Any) -> list[Any] | None:
     """Return the items of a container that is no dict; None if ``value`` is not one.
 
-    Those in its storage: a class's own ``__iter__`` may do anything.
+    Items are read from storage: a class's own ``__iter__`` may do anything.
     """
     kind = type(value)
     for base in _SEQUENCES:
@@ -218,14 +218,14 @@ def _record_slots(kind: Any) -> tuple[Any, ...] | None:
 
 
 class _PrivateContainers:
-    """Reads what computed fields can return of a model's private attributes, as a slot is read."""
+    """Reads, like a slot, the private attributes of a model that computed fields can return."""
 
     def __init__(self, slot: Any) -> None:
         self._slot = slot
 
     def __get__(self, model: Any, kind: Any = None) -> list[Any]:
         private = self._slot.__get__(model) or {}
-        # As of other private attributes: an object can lead to the whole application.
+        # Containers only, as of other private attributes: an object can lead anywhere.
         return [held for held in list(private.values()) if issubclass(type(held), CONTAINERS)]
 
 

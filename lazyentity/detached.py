@@ -29,13 +29,13 @@ def detach(entities: Iterable[Entity], *, partial: bool = False) -> list[Entity]
     A detached entity has only the properties that were decoded or assigned so far. Writing it would
     delete the others, so ``put()`` of any client and ``raw()`` refuse it. They also refuse its
     copies, its pickles and the results of ``materialize()``; loading such a pickle needs
-    lazyentity. If every property was read, the detached entity is complete, and is written like any
-    other.
+    lazyentity. If every property was read, the detached entity is complete, and can be written like
+    any other.
 
     Args:
         entities: lazy or stock entities. They stay as they are, with one exception: if a property
-            with a meaning was read (legacy values have one), the others with a meaning are decoded.
-            A stock entity is returned as it is: it has no unread properties.
+            with a meaning was read (legacy values have one), the other properties with a meaning
+            are decoded. A stock entity is returned as it is: it has no unread properties.
         partial: make entities that can be written; writing one deletes the other properties.
 
     Returns:
@@ -69,7 +69,7 @@ def _detach(entity: Entity, partial: bool) -> Entity:
 
 
 def _raw_of(entity: LazyEntityBase, names: Iterable[str]) -> bytes:
-    """Serialise the key and those of ``names`` that the entity was received with, unchanged."""
+    """Serialise the key and the received properties among ``names``, unchanged."""
     ordinals = entity._shape.ordinals
     received = [name for name in names if name in ordinals]
     part = shadow.EntityEntries(key=shadow.EntityParts.FromString(entity._raw).key)
@@ -164,8 +164,8 @@ class DetachedEntity(LazyEntityBase):
     def _require_writable(self) -> None:
         raise RuntimeError(
             f"{describe_entity(lambda: self.key)} was detached with only the properties that had "
-            "been read, and writing it would delete the others; to write it as what it is, "
-            "make it by detach(entities, partial=True)"
+            "been read, and writing it would delete the others; to write only these properties, "
+            "call detach(entities, partial=True)"
         )
 
     def _wire_entity(self) -> None:

@@ -79,8 +79,8 @@ def _contents_of(entity: Entity) -> Contents:
 
     Raises:
         RuntimeError: if the entity must not be written, see :mod:`lazyentity.detached`.
-        ValueError, google.protobuf.message.DecodeError: if a property that has to be decoded for
-            this cannot be.
+        ValueError, google.protobuf.message.DecodeError: if a property must be decoded for writing,
+            and cannot be.
     """
     if isinstance(entity, LazyEntityBase):
         return _contents_of_lazy(entity)
@@ -89,7 +89,7 @@ def _contents_of(entity: Entity) -> Contents:
     if getattr(type(entity), "items", None) is not dict.items:
         properties = dict(entity.items())
     if not properties:
-        # The client reads no more, either.
+        # The client reads no other attribute, either.
         return None, (), False, key, properties, (), {}
     return None, (), False, key, properties, entity.exclude_from_indexes, entity._meanings
 
@@ -97,14 +97,14 @@ def _contents_of(entity: Entity) -> Contents:
 def _contents_of_lazy(entity: LazyEntityBase) -> Contents:
     entity._require_writable()
     for name in entity._deleted_attributes:
-        # An AttributeError, as by the client, if it was not set since.
+        # Raises AttributeError, as the client does, if the attribute was not set since.
         getattr(entity, name)
     attributes = touched_attributes(entity)
     # Flag and meaning are part of the property's bytes.
     for name in _reflagged(entity, attributes):
         entity._read_on_request(name)
     if "_meanings" in attributes:
-        # Replaced before any was read, or no undecoded property had a meaning left.
+        # It was replaced before any was read, or no undecoded property had a meaning left.
         unread = entity._undecoded()
         entity._wire_meanings(unread)
         for name in unread:
@@ -130,7 +130,7 @@ def _contents_of_lazy(entity: LazyEntityBase) -> Contents:
 
 
 def _reflagged(entity: LazyEntityBase, attributes: dict[str, Any]) -> Any:
-    """Return the undecoded properties, and perhaps others, whose index flag was changed."""
+    """Return the undecoded properties whose index flag was changed, perhaps with further names."""
     if "exclude_from_indexes" not in attributes:
         return ()
     excluded, on_wire = attributes["exclude_from_indexes"], entity._wire_excluded()

@@ -36,7 +36,7 @@ class WireAttribute:
     descriptor.
 
     Args:
-        read: name of the method of the mapping that reads it.
+        read: name of the mapping's method that reads the attribute.
     """
 
     def __init__(self, read: str) -> None:
@@ -103,7 +103,7 @@ class LazyEntityBase(_MappingAndEntity):
         if name not in _unread_attributes(self):
             super().__delattr__(name)
         if name in _WIRE_ATTRIBUTES:
-            # Without this it would be read from the bytes again.
+            # Otherwise the attribute would be read from the bytes again.
             self._deleted_attributes |= {name}
 
     def __eq__(self, other: object) -> bool:
@@ -126,9 +126,9 @@ class LazyEntityBase(_MappingAndEntity):
         return Entity.__repr__(self)  # type: ignore[no-any-return]  # upstream is untyped
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        # First, so that an entity that refuses to be read as a whole stays as it is.
+        # First: an entity that refuses to be read as a whole stays as it is.
         self._decode_all("a copy or pickle")
-        # Not by the constructor: an attribute that was deleted stays so, as in stock entities.
+        # Not by the constructor: a deleted attribute stays deleted, as in stock entities.
         return reconstruct, (Entity, dict, {}), vars(self), None, iter(dict.items(self))
 
     if sys.version_info >= (3, 11):
@@ -213,7 +213,7 @@ class LazyEntity(LazyEntityBase, LazyMapping, Entity):
 def lazy_entity_type(mapping: type) -> type[LazyEntity]:
     """Make a type like :class:`LazyEntity` over an implementation of the mapping.
 
-    This allows both in one process; :class:`LazyEntity` is over the chosen one.
+    So both backends can be in one process; :class:`LazyEntity` is over the chosen one.
 
     Args:
         mapping: a lazy mapping, as :mod:`lazyentity._backend` describes it.
@@ -249,7 +249,7 @@ def plain_type(entity: LazyEntityBase) -> type[LazyEntity]:
 
 
 def _measure_costs(book: Any) -> None:
-    """Measure what a profile estimates with, before any entity arrives."""
+    """Measure the costs that a profile estimates with, before any entity arrives."""
     if book is not None:
         importlib.import_module("lazyentity.profiling.costs").measure()
 

@@ -37,10 +37,10 @@ def raw(entity: Entity) -> bytes:
 
 
 def prefetch(entity: Entity, *names: str) -> None:
-    """Decode the properties ``names`` now. Of a stock entity all properties are decoded already.
+    """Decode the properties ``names`` now. A stock entity has all properties decoded already.
 
-    This also decodes properties of an entity from ``wrap(..., strict=True)``, which can be read
-    from then on.
+    An entity from ``wrap(..., strict=True)`` decodes them as well, and they can be read from then
+    on.
 
     Args:
         entity: a lazy or a stock entity.

@@ -51,15 +51,15 @@ def to_dict(entity: Entity, *names: str) -> dict[str, Any]:
 
     Args:
         entity: a lazy or a stock entity.
-        names: the properties, in the order of the result. All if none is named.
+        names: the properties, in the order of the result. Without names, all properties.
 
     Returns:
         Embedded entities and dicts are new dicts, arrays are new lists. A key is a ``Key``, and
         every other value is the property's. The entity's own key is left out.
 
     Raises:
-        TypeError: if ``entity`` is not an entity, or an undecoded property of another one was put
-            into it past its methods.
+        TypeError: if ``entity`` is not an entity, or if an undecoded property of another entity was
+            put into it past its methods.
         KeyError: if the entity has no property of one of the names.
         ValueError, google.protobuf.message.DecodeError: if a property cannot be decoded.
         RuntimeError: if a property was not prefetched, and reading it is refused: see :func:`wrap`.
@@ -112,7 +112,7 @@ def _counting(original: Callable[[Any], Entity]) -> Callable[[Any], Entity]:
         arrival = entity._arrival
         undecoded = [] if arrival is None else entity._undecoded()
         plain = original(entity)
-        # If they were decoded in place, that is counted there.
+        # Decoding in place counts itself.
         if undecoded and entity._undecoded():
             arrival.copied_whole(undecoded, "materialize()")
         return plain
@@ -145,8 +145,8 @@ def _take_over(plain: Any, entity: Any, touched: dict[str, Any], attributes: Any
 
 
 def _read_stock(entity: Any) -> Entity:
-    # Embedded entities are read too, without another try from their bytes: where a value deep
-    # inside fails it, each level would be tried again.
+    # Embedded entities are read too, without another try from their bytes: if a value deep
+    # inside fails, each level would try again.
     return _copy(entity, _read_stock)
 
 

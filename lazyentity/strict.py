@@ -23,9 +23,9 @@ def make_strict(entity: LazyEntityBase) -> None:
 class Strict:
     """The policy of an entity that refuses to decode.
 
-    Every operation that would decode a property raises RuntimeError instead. Not KeyError,
-    AttributeError or ValueError: code that reads entities often catches these, and would take the
-    property for missing or malformed.
+    Every operation that would decode a property raises RuntimeError. Code that reads entities often
+    catches KeyError, AttributeError and ValueError, and would take the property for missing or
+    malformed.
 
     Two things still decode: ``lazyentity.prefetch()``, and writing, which needs a property whose
     index flag was changed or, in an unpatched client, a property with a meaning.
@@ -50,7 +50,7 @@ class Strict:
         )
 
     def items(self, entity: Any) -> ItemsView[str, Any]:
-        """Return the items of an entity: all if the caller is the client's encoder."""
+        """Return the items of an entity: all of them if the client's encoder is the caller."""
         return _items_to_write(entity) if called_by_encoder() else entity._all_items()
 
 

@@ -31,8 +31,8 @@ def to_pandas(
         objects: whether a property with values of several types is kept as Python objects.
 
     Returns:
-        Booleans, integers, floats, strings and timestamps have dtypes of their own, which are those
-        that know nulls (``Int64``) where a value is missing. All other values are objects.
+        Booleans, integers, floats, strings and timestamps have dtypes of their own: nullable ones
+        (``Int64``) where a value is missing. All other values are objects.
 
     Raises:
         As :func:`columns`. TypeError, if a property has values of several types.
@@ -62,11 +62,11 @@ def _pandas_array(library: Any, name: str, values: list[Any], objects: bool) -> 
     if kind is datetime.datetime:
         return library.array(values, library.DatetimeTZDtype("us", "UTC"))
     if kind is str:
-        # Their type depends on the version and the options of pandas, which a DataFrame looks up.
+        # The dtype depends on the version and the options of pandas, which a DataFrame looks up.
         return values
     numpy = _imported("numpy")
     made = numpy.empty(len(values), object)
-    # Not numpy.array(), which would make dimensions of arrays of one length.
+    # Not numpy.array(), which would turn arrays of one length into dimensions.
     made[:] = values
     return library.arrays.NumpyExtensionArray(made)
 
@@ -121,7 +121,7 @@ class _ArrowColumn:
         self._kinds |= _kinds(values)
         kind = _one_kind(self._name, self._kinds, self._objects)
         scalar = None if kind is None else _arrow_type(self._arrow, kind)
-        # Until there is a value, the type of nulls.
+        # Until there is a value, the column has the type of nulls.
         is_scalar = scalar is not None or not self._kinds
         self._chunks.append(self._arrow.array(values, scalar) if is_scalar else values)
 
@@ -151,10 +151,10 @@ class _ArrowColumn:
             ) from error
 
     def _require_one_type(self, values: list[Any]) -> None:
-        """Check values, and those inside of them, which Arrow would make alike: floats of integers.
+        """Check values, and the values inside of them: Arrow would make floats of integers.
 
         Raises:
-            TypeError: if there are several types in one place, or one that Arrow lacks.
+            TypeError: if there are several types in one place, or a type that Arrow lacks.
         """
         kinds = _kinds(values)
         if len(kinds) > 1:
@@ -211,7 +211,7 @@ def _arrow_type(library: Any, kind: type) -> Any:
 
 
 def _kind_of(value: Any) -> type:
-    # The client's own class of timestamps is one of several.
+    # The client has its own subclass of datetime.
     return datetime.datetime if isinstance(value, datetime.datetime) else type(value)
 
 
@@ -222,10 +222,10 @@ def _kinds(values: list[Any]) -> set[type]:
 
 
 def _one_kind(name: str, kinds: set[type], objects: bool) -> type | None:
-    """Return the type of the values of a property; None if there are several, or none at all.
+    """Return the type of the values of a property; None if there are several types or no value.
 
     Raises:
-        TypeError: if there are several, and these are not to be kept as objects.
+        TypeError: if there are several types, and ``objects`` is false.
     """
     if len(kinds) > 1 and not objects:
         names = ", ".join(sorted(kind.__name__ for kind in kinds))

@@ -27,11 +27,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command that the first argument names; return its exit status.
 
     Args:
-        arguments: those of the process, by default.
+        arguments: None for the arguments of the process.
 
     Raises:
-        SystemExit: the arguments are not understood, or only ask for help; or the command raised
-            it.
+        SystemExit: the arguments are wrong or only ask for help, or the command raised it.
     """
     if is_set(PROFILE):
         # A report of this process would take the place of that of the user's program.
@@ -69,7 +68,7 @@ def run(command: Callable[[], int | None], program: str) -> int:
 
 
 def flush() -> None:
-    """Write the output that is buffered, as far as the process has an output."""
+    """Write the buffered output, if the process has an output."""
     for stream in (sys.stdout, sys.stderr):
         # None, if its file was closed before the interpreter started.
         if stream is not None:
@@ -80,7 +79,7 @@ def write(text: str) -> None:
     """Write the outcome of a command to the standard output.
 
     Raises:
-        Failure: it is closed.
+        Failure: the standard output is closed.
     """
     if sys.stdout is None:
         raise Failure("cannot write the output: the standard output is closed")
@@ -114,7 +113,7 @@ def _failing_output() -> Iterator[None]:
 
 
 def _discard_output() -> None:
-    """Let the interpreter flush at its end, without another error, what could not be written."""
+    """Drop the rest of the output, so that the interpreter's last flush raises no error."""
     if sys.stdout is not None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -141,7 +140,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _load(command: Command) -> Main:
-    # The others have to work where the library does not.
+    # The other commands have to work where the library does not.
     if command.extra:
         require_backend()
     with needing(command.extra) if command.extra else contextlib.nullcontext():

@@ -41,7 +41,7 @@ def _exit(program: str, of: str, function: str, *arguments: list[str]) -> None:
     try:
         status = getattr(importlib.import_module(f"{__package__}.{of}"), function)(*arguments)
     except KeyboardInterrupt:
-        # The commands handle it themselves; this one came before or after them.
+        # Commands handle Ctrl-C themselves; this one came before or after the command.
         if sys.stderr is not None:
             sys.stderr.write(f"{program}: interrupted\n")
         status = _INTERRUPTED

@@ -22,10 +22,10 @@ class Failure(Exception):
 
 
 def require_backend() -> None:
-    """Check that there is the backend which the environment requests.
+    """Check that the backend which the environment requests can serve.
 
     Raises:
-        Failure: there is not.
+        Failure: it cannot.
     """
     try:
         expected_backend()
@@ -35,7 +35,7 @@ def require_backend() -> None:
 
 @contextlib.contextmanager
 def needing(extra: str) -> Iterator[None]:
-    """Turn the failure to import a module of somebody else's into one that names the extra.
+    """Turn the failed import of another distribution's module into a failure that names the extra.
 
     Args:
         extra: the extra of the distribution.
@@ -58,7 +58,7 @@ def needing(extra: str) -> Iterator[None]:
 
 def _missing(error: ImportError) -> str | None:
     """Return the name of the module that is not installed; None if that is not the reason."""
-    # A package of ours that needs an extra raises an error of its own, by reason of another.
+    # A package of ours that needs an extra raises its own error, from the error of the import.
     reason: BaseException | None = error
     while reason is not None and not isinstance(reason, ModuleNotFoundError):
         reason = reason.__cause__

@@ -1,7 +1,7 @@
 """``python -m lazyentity run`` and ``lazyentity-run``: a program that is patched before it starts.
 
-The options of lazyentity are those of the environment. Child processes inherit it, and so those of
-the program are patched too, if they are Python's.
+The options of lazyentity are environment variables. The program's child processes inherit the
+environment, and so they are patched too, if they run Python.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def main(arguments: list[str], program: str) -> int:
     """Run a script or a module in a new interpreter, which takes the place of this process.
 
     Args:
-        arguments: the options of the command, the script or ``-m`` and the module, and the
-            arguments of that.
+        arguments: the options of the command, then the script or ``-m`` and the module, then the
+            arguments of the program.
         program: the name of the command, for its help.
 
     Raises:
@@ -127,7 +127,7 @@ def start(command: list[str], profile: bool) -> int:
         if sys.platform == "win32":
             return subprocess.call(command, env=environment(profile))  # noqa: S603  # its purpose
         dispatch.flush()
-        # Python ignores it, and the command would inherit that.
+        # Python ignores SIGPIPE, and the command would inherit that.
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         os.execvpe(command[0], command, environment(profile))  # noqa: S606  # no shell: its purpose
     except (FileNotFoundError, NotADirectoryError) as error:

@@ -16,8 +16,8 @@ _Value = TypeVar("_Value")
 # The tuple, the number and the slot of the dict that keep a value.
 _ENTRY_BYTES = 256
 
-# How many keys that came once are remembered at the least; twice as many at the most. Their hashes
-# take less than a megabyte.
+# At least so many keys that came once are remembered, and at most twice as many. Their hashes take
+# less than a megabyte.
 _SIGHTINGS = 4096
 
 
@@ -32,10 +32,10 @@ class _Generation(Generic[_Key, _Value]):
 class BoundedCache(Generic[_Key, _Value]):
     """Values by key, with a bound on their bytes.
 
-    There are two generations, each with half of the room. A value goes into the young one. When
-    that is full, it becomes the old one, and the old one is dropped as a whole: eviction takes
-    constant time. A value that is found in the old generation moves to the young one, so values in
-    use stay. Values of keys that come only once are not to be kept at all: see :meth:`comes_again`.
+    There are two generations, each with half of the room. A value goes into the young one. When the
+    young one is full, it replaces the old one, which is dropped as a whole: eviction takes constant
+    time. A value that is found in the old generation moves to the young one, so values in use stay.
+    Values of keys that come only once should not be kept at all: see :meth:`comes_again`.
 
     Args:
         max_bytes: the bound. A value that takes more than half of it is not kept.

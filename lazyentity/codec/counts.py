@@ -31,14 +31,14 @@ class Counts:
 
     Attributes:
         entities: how many became lazy entities.
-        size: their bytes.
+        size: the bytes of the lazy entities.
         eager: how many became stock entities, with everything decoded.
-        eager_size: their bytes.
-        alive: how many lazy ones are still in memory.
-        alive_size: the bytes of these.
-        byte_seconds: the bytes of each lazy one times the seconds that it has been in memory.
-        longest: the seconds of the one that was longest in memory, of those that are gone, or the
-            mean age of those that are alive, weighted by their bytes, if that is more.
+        eager_size: the bytes of the stock entities.
+        alive: how many lazy entities are still in memory.
+        alive_size: the bytes of the lazy entities still in memory.
+        byte_seconds: the bytes of each lazy entity times the seconds that it has been in memory.
+        longest: the larger of two times, in seconds: the longest that an entity now gone was in
+            memory, and the mean age of the entities still in memory, weighted by their bytes.
         has_no_options: whether they are in models, or of a client that ``wrap()`` does not take.
         names: the properties.
     """
@@ -67,14 +67,14 @@ def add(
 ) -> None:
     """Add the counts of a tally to others.
 
-    Those in seconds are of the entities that are gone, and of those that are alive.
+    Times in seconds are separate for entities that are gone and entities that are still alive.
     """
     counts.entities += entities
     counts.size += size
     counts.alive += alive
     counts.alive_size += alive_size
     counts.byte_seconds += byte_seconds + alive_byte_seconds
-    # The age of each one that is alive is not known.
+    # The age of each single entity that is alive is not known.
     mean_age = alive_byte_seconds / alive_size if alive_size else 0.0
     counts.longest = max(counts.longest, longest, mean_age)
 

@@ -14,8 +14,8 @@ Messages:
 ``Meanings``
     An entity with the name and the meaning of each property.
 ``Values``
-    An entity with everything of each property but its name. A value is a oneof: of several on the
-    wire it has the last, and the entity another size. Groups are not looked into.
+    An entity with everything of each property but its name. A value is a oneof: if several are on
+    the wire, it has the last one, and the entity has another size. Groups are not looked into.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ KEY: Final = 13
 PROPERTY: Final = 14
 RAW_PROPERTY: Final = 15
 
-# The oneof of a value, and those of its fields that are plain.
+# The oneof of a value, and its plain cases.
 KIND: Final = "kind"
 INTEGER: Final = "integer"
 BOOLEAN: Final = "boolean"

@@ -19,7 +19,7 @@ PROPERTY_TAG: Final = 0x72
 RAW_PROPERTY_TAG: Final = 0x7A
 
 OTHER_MEANING: Final = 0xFF
-"""In place of a meaning that does not fit into the byte."""
+"""Stands for a meaning that does not fit into the byte."""
 
 MULTIPLE: Final = 1
 COMPRESSED: Final = 2
@@ -60,12 +60,12 @@ def _parts(raw: bytes) -> tuple[int, int, int]:
     meaning, flags, at = 0, 0, 0
     if raw[at] == 0x08:
         meaning, at = _varint(raw, at + 1)
-        # That of none has to be absent.
+        # A property without a meaning must not have the field.
         meaning = meaning if 0 < meaning < OTHER_MEANING else OTHER_MEANING
     if raw[at] == 0x12:
         uri, at = _span(raw, at + 1)
         flags |= COMPRESSED if uri == COMPRESSED_URI else OTHER_URI
-    # Its name is known to follow.
+    # The name follows: the index has checked that.
     _, at = _span(raw, at + 1)
     if len(raw) - at < 4 or raw[at] != 0x20 or raw[at + 1] > 1 or raw[at + 2] != 0x2A:
         return meaning, flags, OTHER
@@ -99,7 +99,7 @@ def _contents(value: bytes) -> int:
 
 
 def _reference(value: bytes) -> int:
-    """Return where a key in a value ends; 0, if it is not of the one form."""
+    """Return where a key in a value ends; 0, if the key is not of the one form."""
     if value[1] != 0x6A:
         return 0
     at = first = _span(value, 2)[1]

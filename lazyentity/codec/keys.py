@@ -54,7 +54,7 @@ def make_key(
 
     Args:
         flat_path: kinds and ids or names in turn; the last id or name may be missing.
-        path: the same, one dict with ``kind`` and ``id`` or ``name`` for each element.
+        path: the same path, one dict with ``kind`` and ``id`` or ``name`` for each element.
         project: not empty.
         namespace: None for the default namespace.
         database: None for the default database.

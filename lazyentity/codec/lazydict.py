@@ -19,9 +19,9 @@ class LazyDict(dict[Any, Any]):
     Its operations are of three kinds:
 
     - ``len``, ``in``, iteration, ``reversed``, ``keys()``, ``del`` and ``clear`` are dict's own;
-    - ``d[name] = value``, ``update`` and ``|=`` are, too, but refuse the sentinel with a TypeError,
-      and then change nothing;
-    - the others ask the subclass to decode: one value, or all undecoded ones.
+    - ``d[name] = value``, ``update`` and ``|=`` act as dict's own, but refuse the sentinel with a
+      TypeError, and then change nothing;
+    - the others ask the subclass to decode one value, or all undecoded values.
     """
 
     __slots__ = ()
@@ -37,12 +37,12 @@ class LazyDict(dict[Any, Any]):
     def _decode(self, name: Any, /) -> Any:
         """Decode the undecoded value of ``name`` in place, and return it.
 
-        Not by ``__getitem__``: a subclass may override that, and dict's own methods never call it.
+        Not by ``__getitem__``, which a subclass may override and dict's own methods never call.
         """
         raise NotImplementedError
 
     def _decode_all(self, operation: str) -> None:
-        """Decode every value that is left; none, if one of them fails.
+        """Decode every undecoded value; none, if one of them fails.
 
         Args:
             operation: the caller's operation, for the text of an error.
@@ -58,7 +58,7 @@ class LazyDict(dict[Any, Any]):
         return [name for name, value in dict.items(self) if value is UNDECODED]
 
     def __iter__(self) -> Any:
-        # Overridden to do the same, so that dict(e), {**e}, f(**e) and d.update(e) use keys() and
+        # Overridden without a change, so that dict(e), {**e}, f(**e) and d.update(e) use keys() and
         # __getitem__: CPython reads the storage of a dict subclass directly as long as its tp_iter
         # is dict's own.
         return super().__iter__()
@@ -79,7 +79,7 @@ class LazyDict(dict[Any, Any]):
         try:
             _fill(given, *args, **kwargs)
         finally:
-            # Also those before an error: dict sets one after the other.
+            # Also the values before an error: dict sets one after the other.
             for name, value in given.items():
                 require_decoded(name, value)
             _fill(self, given)
@@ -102,7 +102,7 @@ class LazyDict(dict[Any, Any]):
 
     def popitem(self) -> tuple[Any, Any]:
         """As dict: the last name and its value, taken out."""
-        # Taken out first: which one is last can change while a value is decoded.
+        # Taken out first: while a value is decoded, another item can become the last one.
         name, value = item = super().popitem()
         if value is not UNDECODED:
             return item
@@ -125,7 +125,7 @@ class LazyDict(dict[Any, Any]):
     def copy(self) -> dict[Any, Any]:
         """As dict: a plain dict of everything, decoded."""
         self._decode_all("copy()")
-        # dict.copy() goes by __getitem__, as the class has an __iter__, and can be interrupted.
+        # dict.copy() would call __getitem__, as the class has an __iter__, and can be interrupted.
         return dict(super().items())
 
     def __or__(self, other: Any, /) -> Any:

@@ -15,7 +15,7 @@ _store = dict.__setitem__
 class MadeDict(LazyDict):
     """A lazy dict whose subclass makes a value of its name.
 
-    Pickles of one are plain dicts, so that they can be loaded without lazyentity.
+    Its pickles are plain dicts, so that they can be loaded without lazyentity.
     """
 
     __slots__ = ()

@@ -1,8 +1,8 @@
 """The mode of the current thread or task: lazy entities, or stock ones inside :func:`eager`.
 
-Functions that take part in the mode without a context are marked by :func:`reads_eagerly`: what
-they call gets stock entities. They are called far more often than RPCs are sent. So a call only
-leaves a note that some thread is inside one, and an RPC that finds a note looks for their frames.
+:func:`reads_eagerly` marks functions: RPCs that are sent inside of them give stock entities.
+Marked functions are called far more often than RPCs are sent. So a call only leaves a note that
+some thread is inside a marked function, and an RPC that finds a note looks for their frames.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ _marked: set[CodeType] = set()
 
 # Methods of a list are atomic, and take a third of the time that setting a context variable takes.
 enter: Callable[[None], None] = _notes.append
-"""Note that a marked function begins; called in the function, with None."""
+"""Called with None by a marked function when it begins: adds a note."""
 leave: Callable[[], None] = _notes.pop
-"""Take a note back, however the function ends."""
+"""Called by a marked function however it ends: removes a note."""
 
 
 def reads_eagerly(function: _Function) -> _Function:
-    """Mark a function of Python's: the RPCs sent while it runs give stock entities.
+    """Mark a Python function: the RPCs sent while it runs give stock entities.
 
     Args:
-        function: one that calls :func:`enter` and, in the end, :func:`leave`.
+        function: a function that calls :func:`enter` and, in the end, :func:`leave`.
 
     Returns:
         The function itself.
@@ -63,7 +63,7 @@ def is_eager() -> bool:
 
 
 def _is_inside_marked() -> bool:
-    # A note may be another thread's.
+    # The note may be another thread's.
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if frame.f_code in _marked:

@@ -1,7 +1,7 @@
 """The switch of the profile (:mod:`lazyentity.profiling`): its code is in place while one runs.
 
-While none runs, functions are the ones of their modules, and compiled code tests one flag where an
-entity arrives or is decoded.
+While no profile runs, no function is replaced, and compiled code tests one flag where an entity
+arrives or is decoded.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def count_sentinel(use: str) -> None:
 def switch(to: Book | None) -> None:
     """Count in a book from now on, or, if there is none, do not count.
 
-    The caller has a lock: this is no function for several threads.
+    The caller must hold a lock: two threads must not call this at a time.
     """
     global book
     book = to
@@ -43,7 +43,7 @@ def switch(to: Book | None) -> None:
 
 
 def listen(listener: Callable[[Book | None], None]) -> None:
-    """Call a function with each book that is switched to, and with the one that is on now."""
+    """Call a function with each book that is switched to, and with the current book now."""
     _listeners.append(listener)
     if book is not None:
         listener(book)

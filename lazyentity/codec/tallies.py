@@ -18,7 +18,7 @@ from lazyentity.codec.counts import Counts, add, add_names
 from lazyentity.codec.sites import APPLICATION, OTHERS, ROLES, Site
 
 MAX_NAMES: Final = 1000
-"""How many names one tally counts one by one; the others are one together."""
+"""How many names one tally counts one by one; all others share one count."""
 MAX_SHAPES: Final = 64
 _MAX_INFLOWS = 2000
 _MAX_LINES = 5000
@@ -65,7 +65,7 @@ class Tally:
         self.inflow = inflow
         self.reads: dict[str, int] = {}
         self._entities = self._size = self._gone = self._gone_size = 0
-        # Bytes times the moment that each entity arrived: of all, and of those that are gone.
+        # Bytes times moment of arrival, summed over all entities, and over those that are gone.
         self._born = self._gone_born = 0.0
         self._byte_seconds = self._longest = 0.0
         self._shapes: dict[Any, int] = {}
@@ -77,8 +77,8 @@ class Tally:
 
         Args:
             names: of its properties.
-            shape: of the backend; None, if there is none that other entities have.
-            size: its bytes.
+            shape: of the backend; None, if no other entity has the shape.
+            size: the bytes of the entity.
         """
         shapes = self._shapes
         if shape in shapes:
@@ -97,7 +97,7 @@ class Tally:
         return Arrival(self, born, size, len(names))
 
     def read_whole(self, names: Iterable[str]) -> None:
-        """Count the decoding of all properties that were left."""
+        """Count the decoding of all properties that were still undecoded."""
         for name in names:
             _count(self._wholes, name)
 
@@ -109,7 +109,7 @@ class Tally:
         self._gone_born += size * born
         self._byte_seconds += size * seconds
         if seconds > self._longest:
-            # Of two threads, one may overwrite the other's: a maximum need not be exact for that.
+            # One thread may overwrite the maximum of another: this maximum need not be exact.
             self._longest = seconds
 
     def add_to(self, counts: Counts) -> None:
@@ -146,7 +146,7 @@ def _count(counts: dict[str, int], name: str) -> None:
 
 
 class Arrival:
-    """One received entity; it is kept by the entity, and goes with it."""
+    """The count of one received entity; the entity keeps it, and it goes with the entity."""
 
     __slots__ = (
         "_born",
@@ -160,7 +160,7 @@ class Arrival:
         "_total",
     )
 
-    # Of the last read; set by the first one, together with the code.
+    # Of the last read; the first read sets both, together with the code.
     _instruction: int
     _run: int
 
@@ -178,7 +178,7 @@ class Arrival:
         return self._tally.inflow
 
     def expect(self, total: int) -> None:
-        """Take this number of properties for all: a model has no others."""
+        """Set how many properties can be read: a model has no others."""
         self._left = self._total = total
 
     def read(self, name: str, frame: FrameType | None = None) -> None:
@@ -186,7 +186,7 @@ class Arrival:
 
         Args:
             name: the property.
-            frame: one that the reader called, or that of the reader; None for that of the caller.
+            frame: the frame of the reader, or of a function that it called; None for the caller's.
         """
         # The hottest function: it calls as little as it can.
         try:
@@ -209,7 +209,7 @@ class Arrival:
             self._run = 1
 
     def read_whole(self, names: list[str], operation: str) -> None:
-        """Count an operation that decoded all properties that were left."""
+        """Count an operation that decoded all undecoded properties."""
         self._left = 0
         self.copied_whole(names, operation)
 
@@ -222,7 +222,7 @@ class Arrival:
         """Count an operation that decoded properties for its result and left the entity as it is.
 
         Args:
-            names: of these.
+            names: of these properties.
             operation: as users know it.
         """
         self._tally.read_whole(names)
@@ -250,7 +250,7 @@ class Inflow:
         self._book = book
 
     def count_eager(self, size: int) -> None:
-        """Count an entity that became a stock one."""
+        """Count an entity that became a stock entity."""
         self.eager += 1
         self.eager_size += size
 
@@ -262,7 +262,7 @@ class Inflow:
         return line
 
     def counts(self) -> Counts:
-        """Return all that was counted so far."""
+        """Return the counts so far."""
         counts = Counts(
             eager=self.eager, eager_size=self.eager_size, has_no_options=self.has_no_options
         )
@@ -309,7 +309,7 @@ class Book:
         return sites.find()
 
     def inflow(self, site: Site, kind: str | None) -> Inflow:
-        """Return the entities of a kind that a site received; if there are too many, others."""
+        """Return the inflow of a kind at a site; if there are too many, a shared one of others."""
         known = self.inflows.get((site, kind))
         if known is not None:
             return known
@@ -320,7 +320,7 @@ class Book:
         return self.inflows.setdefault((site, kind), Inflow(self, site, kind))
 
     def line(self, lines: dict[WholeKey, Line], key: WholeKey) -> Line:
-        """Return the line of a key; if there are too many, that of all other sites."""
+        """Return the line of a key; if there are too many lines, that of all other sites."""
         known = lines.get(key)
         if known is not None:
             return known

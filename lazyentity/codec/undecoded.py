@@ -83,7 +83,7 @@ def keeps_undecoded(mapping: Any) -> bool:
 def holds_undecoded(value: Any, *, trusts_lazy: bool = False) -> bool:
     """Say whether a value is the leaked sentinel, or has it in its lists and dicts.
 
-    It takes linear time in the size of the lists and dicts.
+    The check takes linear time in the size of the lists and dicts.
 
     Args:
         value: any value.
@@ -120,7 +120,7 @@ def require_decoded(name: object, value: object) -> None:
     """Check a value that is to be assigned.
 
     Raises:
-        TypeError: if :func:`holds_undecoded` of it.
+        TypeError: if the value is or holds the sentinel.
     """
     if holds_undecoded(value, trusts_lazy=True):
         raise assigned(name)

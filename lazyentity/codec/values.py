@@ -24,12 +24,12 @@ SCALARS = frozenset(
 def stock_entity(message: Any) -> Entity:
     """Convert the message ``message`` with the client's own code, nested entities included.
 
-    A replacement of the client's function converts it in place of that function.
+    If somebody replaced the client's function, the replacement converts the message.
 
     Raises:
         ValueError: as the client raises it.
     """
-    # Looked up by each call, as the client does it: while this module is imported, a mock may be in
+    # Looked up at each call, as by the client: while this module is imported, a mock may be in
     # place. A patch's own replacement calls the client's function inside eager().
     with eager():
         entity: Entity = helpers.entity_from_protobuf(message)
@@ -92,7 +92,7 @@ def plain_value(value: Any) -> Any:
     """Make plain dicts and lists of the entities and arrays in ``value``, decoding all of it.
 
     Raises:
-        google.protobuf.message.DecodeError, ValueError: if something in it cannot be decoded.
+        google.protobuf.message.DecodeError, ValueError: if a property in ``value`` is malformed.
     """
     if isinstance(value, dict):
         return {name: plain_value(item) for name, item in value.items()}

@@ -63,8 +63,8 @@ class _Collection:
             return metrics.totals(self.now(), self._closed)
 
     def begin_anew_in_child(self) -> None:
-        """Count what a forked child receives itself."""
-        # The thread that held the lock is not there.
+        """Count, in a forked child, only the entities that the child receives itself."""
+        # The thread that held the lock does not exist in the child.
         self._lock = threading.RLock()
         self._book = Book()
         self._closed = {}
@@ -84,8 +84,8 @@ class Profile:
     ...     handle_requests()
     >>> print(profile.table())  # doctest: +SKIP
 
-    Profiles may overlap, and be inside of each other. A profile can be asked for its report while
-    it runs. In a child that is forked meanwhile, it has what the child received.
+    Profiles may overlap, and be inside of each other. A running profile can give its report. In a
+    child that is forked while it runs, it counts the entities that the child receives.
     """
 
     def __init__(self) -> None:
@@ -97,12 +97,12 @@ class Profile:
         """Begin to count; the same as entering the context.
 
         Raises:
-            RuntimeError: if it began before.
+            RuntimeError: if the profile was started before.
         """
         if self._start is not None:
             raise RuntimeError("this profile was started before; make another one")
         if _CLIENT in sys.modules:
-            # First: it is not to be counted, nor timed together with the program.
+            # First: the measuring must not be counted, nor timed together with the program.
             measure = importlib.import_module("lazyentity.profiling.costs").measure
             measure()
         metrics.register(_collection.totals)
@@ -114,7 +114,7 @@ class Profile:
         """Stop counting; the same as leaving the context.
 
         Raises:
-            RuntimeError: if it does not run.
+            RuntimeError: if the profile does not run.
         """
         if self._start is None or self._end is not None:
             raise RuntimeError("this profile does not run")
@@ -133,7 +133,7 @@ class Profile:
         self.stop()
 
     def report(self) -> Report:
-        """Return what was counted, and what follows from it; so far, while the profile runs.
+        """Return the counts and the findings; while the profile runs, those so far.
 
         Raises:
             RuntimeError: if the profile was never started.
@@ -184,6 +184,6 @@ class Profile:
 def profile() -> Profile:
     """Count what is received and decoded, inside of a ``with`` statement.
 
-    Entities count from when they arrive inside of it. While no profile runs, nothing is counted.
+    Only entities that arrive inside of it count. While no profile runs, nothing is counted.
     """
     return Profile()

@@ -32,20 +32,20 @@ class Costs:
     lazy_read: float
 
     def stock_seconds(self, entities: int, properties: int) -> float:
-        """Return what the stock client takes."""
+        """Return the seconds that the stock client takes."""
         return (entities * self.stock_entity + properties * self.stock_property) / 1e6
 
     def lazy_seconds(self, entities: int, properties: int, decoded: int) -> float:
-        """Return what lazy entities take."""
+        """Return the seconds that lazy entities take."""
         microseconds = entities * self.lazy_entity + properties * self.lazy_property
         return (microseconds + decoded * self.lazy_read) / 1e6
 
 
 @functools.cache
 def measure() -> Costs:
-    """Measure the costs, once in a process; it takes some milliseconds.
+    """Measure the costs, once in a process; this takes some milliseconds.
 
-    The client is imported for that.
+    Imports the client.
     """
     from lazyentity.codec import messages
     from lazyentity.codec.values import stock_entity
@@ -100,7 +100,7 @@ def _serialised(messages: Any, count: int) -> bytes:
 
 
 def _microseconds(convert: Callable[[bytes], Any], raw: bytes) -> float:
-    """Return the shortest time of a call, of a few rounds: others add to it, none take from it."""
+    """Return the shortest time of a call in a few rounds: other load only adds time."""
     shortest = float("inf")
     for _ in range(_ROUNDS):
         start = time.perf_counter()

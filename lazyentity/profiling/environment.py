@@ -29,8 +29,9 @@ def begin() -> None:
     file whose name ends in ``.json`` or ``.html``. A child process, forked or started, has the
     variable, too: it writes a file of its own with its process id in the name.
 
-    ``SIGTERM`` is reported as well, unless the program handles it, and a child that
-    ``multiprocessing`` forks: both leave out what is registered with ``atexit``.
+    A process also reports in two cases that skip functions registered with ``atexit``: at
+    ``SIGTERM``, unless the program handles it, and at the end of a child that ``multiprocessing``
+    forked.
     """
     path = _path(os.environ[PROFILE].strip())
     os.environ.setdefault(PROFILE_PROCESS, str(os.getpid()))
@@ -42,7 +43,7 @@ def begin() -> None:
         if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
             signal.signal(signal.SIGTERM, ending.terminate)
     except ValueError:
-        # Only the main thread may; the signal ends the process as ever.
+        # Only the main thread may set a handler; the signal ends the process as ever.
         pass
 
 
@@ -50,15 +51,15 @@ def cancel() -> None:
     """Report nothing of this process, as it runs no program of the user."""
     if _ending is not None:
         _ending.cancel()
-        # A program that it starts is the first process.
+        # A program that this process starts is the first one of the profile.
         os.environ.pop(PROFILE_PROCESS, None)
 
 
 class _Ending:
-    """The report of this process, which is made once in each.
+    """The report of a process, made once in each process.
 
     Args:
-        profile: to report.
+        profile: the profile to report.
         path: of the file; None for the standard error output.
     """
 
@@ -70,11 +71,11 @@ class _Ending:
         self._signal: int | None = None
 
     def cancel(self) -> None:
-        """Take this process for one that reported."""
+        """Treat this process as if it had reported."""
         self._reported_by = os.getpid()
 
     def report(self) -> None:
-        """Report, unless this process did."""
+        """Report, unless this process has reported."""
         if self._reported_by == os.getpid():
             return
         self._reported_by = os.getpid()

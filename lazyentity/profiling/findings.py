@@ -9,7 +9,7 @@ from lazyentity.codec.counts import Counts
 from lazyentity.codec.tallies import OTHER_NAMES
 
 _USUAL = 0.5
-"""A property is prefetched if this share of the entities had it decoded by itself."""
+"""A property is suggested for prefetch if this share of the entities had it decoded by itself."""
 _EVERYTHING = 0.9
 """Options are of no use if this share of all properties is decoded."""
 
@@ -20,8 +20,8 @@ class Suggestion:
 
     Attributes:
         options: as arguments in Python; empty, if there is nothing to gain.
-        prefetch: the names in them.
-        strict: whether they have ``strict=True``.
+        prefetch: the names in the option ``prefetch``.
+        strict: whether the options have ``strict=True``.
         reason: in one sentence.
     """
 

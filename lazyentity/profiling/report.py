@@ -34,7 +34,7 @@ class Property:
 
 @dataclass(frozen=True)
 class Kind:
-    """All entities of a kind. ``bytes`` are theirs on the wire; ``eager`` ones became stock."""
+    """All entities of a kind. ``bytes`` is their size on the wire; ``eager`` ones became stock."""
 
     kind: str | None
     entities: int
@@ -52,7 +52,7 @@ class Reads:
     """The entities of one kind that one site received, and the options that fit it.
 
     ``one_by_one`` are the properties that were read one after another, and that a prefetch would
-    serve; ``reads`` is how many times that happened.
+    serve; ``reads`` is how many such reads there were.
     """
 
     site: Site
@@ -81,10 +81,10 @@ class Whole:
 class Held:
     """The entities of one kind from one site that stayed in memory.
 
-    ``alive`` ones are still there. ``unread_bytes`` of theirs, about, would be freed by
-    ``detach()``. ``mean_bytes`` is how many bytes there were on the average, those of entities that
-    are gone included. ``longest_seconds`` is the longest time of an entity that is gone, or the
-    mean age of those that are alive, if that is more.
+    - ``alive`` entities are still in memory; ``detach()`` would free about ``unread_bytes``.
+    - ``mean_bytes`` is the average number of bytes in memory, entities that are gone included.
+    - ``longest_seconds`` is the longest time of an entity that is gone, or the mean age of the
+      entities still in memory, if that is more.
     """
 
     site: Site
@@ -132,7 +132,7 @@ class Report:
     @classmethod
     def of(cls, counted: Snapshot) -> Report:
         """Make the report of what was counted between two moments."""
-        # As a public name: an application that never imported the client gets it patched first.
+        # The public name imports the client first, and so lets a pending patch act.
         backend = lazyentity.backend
         costs = measure()
         kinds = _kinds(counted, costs)
@@ -218,7 +218,7 @@ def _kind(kind: str | None, several: list[Counts], costs: Costs) -> Kind:
         properties_decoded=decoded,
         estimated_seconds_saved=stock - costs.lazy_seconds(entities, received, decoded),
         properties=_heaviest(
-            # By name, where they weigh the same.
+            # Properties of the same weight are sorted by name.
             (
                 Property(name, named.received, named.decoded)
                 for name, named in sorted(names.items())

@@ -19,7 +19,7 @@ InflowKey = tuple[Site, str | None]
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What a book says at one moment, or the difference of two moments.
+    """The counts of a book at one moment, or the difference of two moments.
 
     Attributes:
         seconds: the moment, as of ``time.monotonic()``, or the time between two.
@@ -35,7 +35,7 @@ class Snapshot:
 
     @classmethod
     def of(cls, book: Book) -> Snapshot:
-        """Return what a book says now."""
+        """Return the counts of a book now."""
         return cls(
             time.monotonic(),
             {key: inflow.counts() for key, inflow in list(book.inflows.items())},
@@ -46,7 +46,7 @@ class Snapshot:
     def since(self, earlier: Snapshot) -> Snapshot:
         """Return what was counted after an earlier moment.
 
-        Entities that are still in memory are all there, whenever they arrived.
+        All entities that are still in memory count, whenever they arrived.
         """
         inflows = {
             key: _counts_since(counts, earlier.inflows.get(key, Counts()))

@@ -62,7 +62,7 @@ Section = tuple[str, tuple[str, ...], Rows]
 
 
 def sections(report: Report) -> Iterable[Section]:
-    """Return the tables of a report; those with nothing in them are left out."""
+    """Return the tables of a report, without empty ones."""
     for title, headers, rows in _all_sections(report):
         if rows:
             yield title, headers, rows
@@ -192,7 +192,7 @@ def show(report: Report, console: Any) -> None:
 
     console.print(Text(headline(report), style="bold"))
     for title, headers, rows in sections(report):
-        # Not the table's: that is no wider than the table.
+        # Not as the table's own title, which is no wider than the table.
         console.print(Text(title, style="bold"))
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         for number, header in enumerate(headers):

@@ -33,9 +33,9 @@ def append_columns(
     Raises:
         RuntimeError: if a property is undecoded and there is a policy.
         TypeError: if code that bypasses the methods put the sentinel in place of a value.
-        google.protobuf.message.DecodeError, ValueError: if a property cannot be decoded. The values
-            of other entities, and some of this one, are appended then. ValueError, if there is not
-            a list for each name.
+        google.protobuf.message.DecodeError, ValueError: if a property cannot be decoded. Values of
+            earlier entities, and some of this one, are appended then. ValueError, if there is not a
+            list for each name.
     """
     if len(columns) != len(names):
         raise ValueError(f"{len(columns)} columns for {len(names)} names")

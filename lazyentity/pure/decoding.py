@@ -44,7 +44,7 @@ class Walk:
         if self._is_leaf(type(value)):
             return False
         found = False
-        # With the objects themselves: the id of one that is gone can become that of another.
+        # Keeps the objects alive, so that no id is reused.
         seen: dict[int, Any] = {}
         stack = [value]
         for level in range(levels + 1):
@@ -69,7 +69,7 @@ class Walk:
     ) -> bool:
         """Empty ``stack``; objects in it whose attributes are to be looked at go to ``objects``.
 
-        Pydantic models go to ``models``; if that is None, they are looked into like other records.
+        Pydantic models go to ``models``; if that list is None, they are searched as records.
         """
         found = False
         while stack:
@@ -77,7 +77,7 @@ class Walk:
             kind: Any = type(value)
             if self._is_leaf(kind):
                 continue
-            # Other threads may change a container during iteration: lists bear that, the others
+            # Other threads may change a container during iteration: lists bear that, all others
             # are copied first.
             if kind is dict:
                 held = self._held_in(list(value.values()))
@@ -114,7 +114,7 @@ class Walk:
             return False
 
     def _held_in(self, items: Sequence[Any]) -> list[Any]:
-        """Return those of ``items`` that may hold entities, or are entities."""
+        """Return the ``items`` that may hold entities, or are entities."""
         leaves = self._leaves
         try:
             return [item for item in items if type(item) not in leaves]

@@ -2,8 +2,8 @@
 
 One recursion writes an entity, and all entities in it, into the message that contains them. So
 each value is encoded once, and each error is raised once, by the faulty value. Nesting takes as
-many frames of the interpreter as in the client: an entity that is too deep for one is too deep for
-the other.
+many frames of the interpreter as in the client: an entity too deep for the client is too deep for
+this encoder, and the other way round.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def write_entity(
 
     Args:
         target: a ``google.datastore.v1.Entity``; left in any state, if this raises.
-        contents: those of the entity.
-        contents_of: tells the contents of an entity that is the value of a property.
+        contents: the contents of the entity.
+        contents_of: returns the contents of an entity that is the value of a property.
 
     Returns:
         Whether the nesting of the encoded properties is known to be within protobuf's limit in any
@@ -122,7 +122,7 @@ def _write_value(target: Any, value: Any, contents_of: Callable[[Entity], Conten
         _write_timestamp(target.timestamp_value, value)
     elif isinstance(value, list):
         if len(value) == 0:
-            # Sets it, too.
+            # Sets the oneof case, too.
             target.array_value.Clear()
         else:
             add = target.array_value.values.add
@@ -130,7 +130,7 @@ def _write_value(target: Any, value: Any, contents_of: Callable[[Entity], Conten
                 _write_value(add(), item, contents_of)
     elif isinstance(value, dict):
         entity = target.entity_value
-        # Another name may have stood for the same property before.
+        # Another name that is the same to protobuf may have set the property before.
         entity.Clear()
         if isinstance(value, Entity):
             contents = contents_of(value)

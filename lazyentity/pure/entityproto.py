@@ -118,11 +118,11 @@ class PropertyIndex:
 
         Args:
             name: of a property.
-            text: whether a string is decoded; otherwise its bytes are returned.
+            text: whether to decode a string; if not, its bytes are returned.
 
         Returns:
             An int, float, bool, str or bytes, None, or a list of these. ``UNDECODED`` in all other
-            cases, malformed ones too: :meth:`properties` are to be converted.
+            cases, malformed ones too: convert :meth:`properties` then.
         """
         values = self._values
         try:
@@ -161,15 +161,15 @@ class PropertyIndex:
         return made or UNDECODED
 
     def contents(self, name: str, refused: int, text: bool) -> Any:
-        """Return the one value of a name, whatever it means, if the backend itself can make it.
+        """Return the single value of a name, of any meaning, if the backend itself can make it.
 
         Args:
             name: of a property.
-            refused: a meaning that it must not have; it must not have a ``meaning_uri``, either.
+            refused: a meaning that it must not have; nor may it have a ``meaning_uri``.
             text: as for :meth:`value`.
 
         Returns:
-            An int, float, bool, str or bytes, or None; ``UNDECODED`` as for :meth:`value`, and if
+            An int, float, bool, str or bytes, or None. ``UNDECODED`` as for :meth:`value`, and if
             the name comes several times.
         """
         values = self._values
@@ -200,7 +200,7 @@ class PropertyIndex:
     ) -> Any:
         """Put the value of a name into a dict, if a backend can do both in one step.
 
-        No other thread comes in between: all get the same object.
+        No other thread runs in between, so all threads get the same object.
 
         Args:
             storage: a dict, subclasses included; the method of the base sets the value.
@@ -210,8 +210,8 @@ class PropertyIndex:
             kind: the type that a value other than None must have; None: any plain one.
 
         Returns:
-            The value, of ``bytes`` only if that is ``kind``; never a list. ``UNDECODED``, if the
-            dict was left as it is. This backend always leaves it.
+            The value, never a list, and ``bytes`` only if ``kind`` is. ``UNDECODED``, if the dict
+            was left as it is. This backend always leaves it.
         """
         return UNDECODED
 
@@ -274,10 +274,10 @@ class PropertyIndex:
 
         Returns:
             The application, the namespace, and the kind and the identifier of each element of the
-            path, of which there is one at least. An identifier is None where there is none, for 0
-            and for an empty name. None in place of all: the message has to be asked. This backend
-            always returns it; the other one does, if the key has other fields or other characters
-            than those of ASCII.
+            path, at least one. An identifier is None if it is missing, 0 or an empty name.
+
+            None, if the caller has to parse the message. This backend always returns None. The
+            native one does if the key has further fields or characters outside ASCII.
         """
         return None
 
@@ -329,7 +329,7 @@ class PropertyIndex:
 
 
 def _new_shape(signature: bytes, parsed: Any) -> Shape | None:
-    """Return the shape of an entity, given its names as a message; None, if one is not a name."""
+    """Return the shape of an entity, given its names as a message; None, if a name is invalid."""
     properties = [*parsed.property, *parsed.raw_property]
     try:
         names = tuple([each.name.decode() for each in properties])

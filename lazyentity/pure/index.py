@@ -1,10 +1,10 @@
 """The index of a serialised entity: its shape, and its values as messages of protobuf's parser.
 
-A small entity is parsed as a whole, and its values are converted one by one. For a larger one it is
-faster to look for the names alone, and to parse a value when it is read.
+A small entity is parsed as a whole, and its values are converted one by one. For a larger entity it
+is faster to look for the names alone, and to parse a value when it is read.
 
 A parsed entity pins an arena several times the size of its bytes, so only the latest entities keep
-theirs. Code usually reads an entity soon after it arrived, and several of its properties at once.
+their messages. Code usually reads an entity soon after it arrived, and several properties at once.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _parse_names = shadow.EntityNames.FromString
 class ParsedOneByOne:
     """Messages of an entity's values by name, each parsed when it is asked for.
 
-    Read like the client's own map of messages, which a small entity has in its place.
+    It is read like the client's own map of messages, which a small entity has instead.
 
     Args:
         raw: the serialised entity, in the canonical encoding.
@@ -117,7 +117,7 @@ def keeper(count: int) -> Callable[[Split], None]:
     splits = deque(empty_split() for _ in range(count))
 
     def keep(split: Split) -> None:
-        # Each is one step, so two threads never have the same split.
+        # Each operation is one step, so two threads never have the same split.
         splits.append(split)
         oldest = splits.popleft()
         oldest.kept = False
@@ -135,8 +135,8 @@ _keep_large = keeper(4)
 _last_shape = EMPTY
 
 _last_canonical: tuple[bytes, Shape] = (b"", EMPTY)
-"""The signature and the shape of the last large entity whose shape is kept: the next one is often
-of the same kind."""
+"""The signature and the shape of the last large entity whose shape is kept: the next large entity
+is often of the same kind."""
 
 
 def index_entity(raw: bytes) -> tuple[bytes, Shape, Split]:
@@ -241,7 +241,7 @@ def split_again(split: Split, raw: bytes, ordinals: dict[str, int]) -> Any:
     """Parse an entity whose ``split`` was empty.
 
     Args:
-        split: kept from now on, if it was not.
+        split: is kept from now on.
         raw: the serialised entity, as :func:`index_entity` returned it.
         ordinals: of the entity's shape.
 

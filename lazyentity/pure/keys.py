@@ -1,4 +1,4 @@
-"""Keys written into messages, of which a request has as many as it asks for entities."""
+"""Keys written into messages. A request has a key for each entity that it asks for."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The pure backend: a mapping over a serialised entity that protobuf's own parser splits.
 
-:mod:`~lazyentity.pure.index` tells which names there are; storage is cloned from the template of
-the shape. A property is converted when it is read.
+:mod:`~lazyentity.pure.index` finds the names; storage is cloned from the template of the shape. A
+property is converted when it is read.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _new = dict.__new__
 _fill = dict.update
 _stored = dict.__getitem__
 _store = dict.__setitem__
-# Of the class: finding the attribute of a message takes longer than calling it.
+# The method of the class: looking it up on a message takes longer than calling it.
 _which = messages.Value.WhichOneof
 
 _PATIENCE = 5
-"""How often an entity is parsed again for one property, before all of them are decoded at once.
+"""How often an entity is parsed again for one property, before all properties are decoded at once.
 
 Code that reads many entities column by column comes back to each when its split is gone. Decoding
 all properties takes as long as a few parses.
@@ -76,7 +76,7 @@ class LazyMapping(Received):
         if cls is not LazyMapping:
             # While no other thread has the mapping. CPython before 3.12 may collect garbage, and so
             # run other threads, between looking for an instance dictionary and putting its own in
-            # place: of two threads that come first, one would write into a lost dictionary.
+            # place: one of two threads at once would write into a lost dictionary.
             instance_dict(mapping)
         # CPython clones the key table as a whole when an empty dict is updated from a dict that
         # never had a key deleted.
@@ -84,15 +84,15 @@ class LazyMapping(Received):
         return mapping
 
     def _decode_all(self, operation: str) -> None:
-        """Decode every property that is left; none, if one of them fails.
+        """Decode every undecoded property; none, if one of them fails.
 
         Args:
             operation: the caller's operation, for the text of an error.
 
         Raises:
             RuntimeError: if there is a policy.
-            google.protobuf.message.DecodeError: if the bytes of one are malformed.
-            ValueError: as the client raises it, if it could not have converted one.
+            google.protobuf.message.DecodeError: if the bytes of a property are malformed.
+            ValueError: as the client raises it, if it could not have converted a property.
         """
         undecoded = self._undecoded()
         if not undecoded:
@@ -108,7 +108,7 @@ class LazyMapping(Received):
             _store(self, name, keep(name, value))
 
     def _decode_ahead(self, parsed: Any) -> None:
-        """Decode every property that is left, but leave each UNDECODED until it is read.
+        """Decode every undecoded property, but leave each UNDECODED until it is read.
 
         A property that cannot be decoded raises when it is read.
         """
@@ -138,11 +138,11 @@ class LazyMapping(Received):
         return converted
 
     def items(self) -> ItemsView[str, Any]:  # type: ignore[override]  # as in LazyDict
-        """As ``dict.items``; a policy may give others."""
+        """As ``dict.items``; a policy may give other items."""
         return self._all_items() if self._policy is None else self._policy.items(self)
 
     def _all_items(self) -> ItemsView[str, Any]:
-        """As :meth:`items`, without asking the policy for other ones."""
+        """As :meth:`items`, without asking the policy."""
         return super().items()
 
     def _read_on_request(self, name: str) -> Any:
@@ -169,12 +169,12 @@ class LazyMapping(Received):
         """Return properties as plain values, and leave them as they are.
 
         Args:
-            names: of the properties; those of all, if it is empty.
+            names: of the properties; if it is empty, all properties are returned.
             copy: makes a plain value of one that was decoded or assigned.
 
         Raises:
             KeyError: if there is no property of one of the names.
-            RuntimeError: if one is undecoded and there is a policy.
+            RuntimeError: if a property is undecoded and there is a policy.
             TypeError: if code that bypasses the methods put the sentinel in place of a value.
             google.protobuf.message.DecodeError, ValueError: if a property cannot be decoded.
         """
@@ -196,7 +196,7 @@ class LazyMapping(Received):
     def _wire_meanings(self, names: Iterable[str] | None = None) -> dict[str, tuple[Any, Any]]:
         """Return ``(meaning, value)`` by name for the properties that have a meaning.
 
-        These are decoded, for the client compares the value by identity when it writes.
+        These are decoded, because the client compares the value by identity when it writes.
 
         Args:
             names: properties of the serialised entity, the only ones to look at; None for all.
@@ -253,8 +253,8 @@ class LazyMapping(Received):
             self._require_received((name,))
             raise
         cases = shape.cases
-        # A oneof case that has another value than its default is the one that is set. It is mostly
-        # the same as in the entity before.
+        # The oneof case whose value is not its default is set. Mostly, the entity before has the
+        # same case.
         case = cases.get(name, "boolean_value")
         value = getattr(message, case)
         if not value:

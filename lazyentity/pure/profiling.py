@@ -40,7 +40,7 @@ class Intake:
         self._inflow: Inflow | None = None
 
     def inflow(self, raw: bytes) -> Inflow:
-        """Return the entities of this site that are of the same kind as a serialised one."""
+        """Return the inflow of this site for the kind of a serialised entity."""
         if self._inflow is None or self._prefix is None or not raw.startswith(self._prefix):
             kind, self._prefix = _kind_of(raw)
             self._inflow = self.book.inflow(self._site, kind)
@@ -51,7 +51,7 @@ def _kind_of(raw: bytes) -> tuple[str | None, bytes | None]:
     """Return the kind of a serialised entity.
 
     Returns:
-        Also the bytes with which all entities begin whose keys have the same kinds and lengths;
+        The kind, and the bytes that begin every entity whose key has the same kinds and lengths;
         None, if there are none.
     """
     try:
@@ -80,7 +80,7 @@ def count_arrival(entity: Any, intake: Any) -> Any:
 
     Args:
         entity: a lazy entity of this backend.
-        intake: that of its response, as this returned it; None for its first entity.
+        intake: the intake that this returned for the response's last entity; None for its first.
 
     Returns:
         The intake for the next entity of the response.

@@ -32,8 +32,8 @@ class Received(LazyDict):
 
     __slots__ = ("_state",)
 
-    # In one slot, set by its descriptor: setting an attribute of an Entity that has a __delattr__
-    # of its own takes several times longer.
+    # In one slot, set by its descriptor: setting an attribute takes several times longer in an
+    # Entity with a __delattr__ of its own.
     _state: tuple[bytes, Shape, Split, dict[Any, Any]]
 
     @property
@@ -60,7 +60,7 @@ class Received(LazyDict):
 
     @property
     def _policy(self) -> Any:
-        """Refuses to decode, see :mod:`lazyentity.strict`; None, if nothing does."""
+        """Refuses to decode, see :mod:`lazyentity.strict`; None, if decoding is free."""
         return self._originals.get(POLICY)
 
     @_policy.setter
@@ -71,7 +71,7 @@ class Received(LazyDict):
     def _arrival(self) -> Any:
         """The :class:`~lazyentity.codec.tallies.Arrival` of a received entity; None without one.
 
-        The native backend has a class of its own for it.
+        The native backend has its own class of arrivals.
         """
         return self._originals.get(ARRIVAL)
 
@@ -177,14 +177,14 @@ class Received(LazyDict):
             None, if the properties have to be read:
 
             - the pure backend always returns None, as it has no faster way;
-            - the native one returns None if a policy may refuse that.
+            - the native one returns None if a policy may refuse to decode.
         """
         return None
 
     def _wire_cases(self, names: Iterable[str]) -> bytes:
         """Return the oneof case of each of ``names``: a byte for each, the number of the field.
 
-        It is 0 where a value has none, or its bytes are malformed.
+        The number is 0 if a value has no case or malformed bytes.
         """
         return bytes(map(fallback.case_number, self._serialised_values(names)))
 

@@ -19,12 +19,12 @@ class Conversion:
     """The types and functions that convert the entities of one response.
 
     Args:
-        lazy_type: the subclass of the backend's ``LazyMapping`` that lazy entities are of.
+        lazy_type: the class of lazy entities, a subclass of the backend's ``LazyMapping``.
         stock_entity: makes a stock entity of a serialised one.
 
     Attributes:
-        eager: whether they become stock ones.
-        _intake: of a profile; None, until the first of them is counted.
+        eager: whether the entities become stock entities.
+        _intake: of a profile; None, until the first entity is counted.
     """
 
     __slots__ = ("_intake", "_lazy_entity", "_stock_entity", "eager")
@@ -42,7 +42,7 @@ class EntityBytes:
     Attributes:
         raw: the serialised ``google.datastore.v1.Entity``.
         conversion: makes the entity.
-        _origin: the object that a :class:`Retyped` property gave this for.
+        _origin: the object whose :class:`Retyped` property made this one.
     """
 
     __slots__ = ("_origin", "conversion", "raw")
@@ -55,8 +55,8 @@ class EntityBytes:
     def serialised_key(self) -> bytes | None:
         """The key as it came; None, if there is none, or if it is not in one piece.
 
-        The native backend also gives None where the encoding is none that servers send, malformed
-        ones included.
+        The native backend also gives None for an encoding that servers do not send, malformed ones
+        included.
 
         Raises:
             google.protobuf.message.DecodeError: if the bytes are malformed; pure backend only.
@@ -71,7 +71,7 @@ class EntityBytes:
         self._origin = None
 
     def to_entity(self) -> Any:
-        """Convert to what the RPC asked for: a lazy entity, or a stock one.
+        """Convert in the mode of the RPC: to a lazy entity, or to a stock one.
 
         Raises:
             google.protobuf.message.DecodeError: if the bytes are malformed.
@@ -82,7 +82,7 @@ class EntityBytes:
         return make(self.raw)
 
     def to_stock_entity(self) -> Any:
-        """Convert to a stock entity, whatever the RPC asked for.
+        """Convert to a stock entity, whatever the mode of the RPC.
 
         Raises:
             As :meth:`to_entity`.
@@ -94,7 +94,7 @@ class Retyped:
     """A property: the same bytes as an instance of another class.
 
     Args:
-        kind: that class, a subclass of :class:`EntityBytes` as the one with the property is.
+        kind: the other class; both are subclasses of :class:`EntityBytes`.
     """
 
     __slots__ = ("_kind",)
@@ -117,8 +117,8 @@ class ResultBytes:
     """One result of a read response.
 
     Attributes:
-        conversion: what the entity of this result becomes.
-        entity_type: of the class; the subclass of :class:`EntityBytes` that :attr:`entity` is of.
+        conversion: converts the entity of this result.
+        entity_type: of the class; the class of :attr:`entity`, a subclass of :class:`EntityBytes`.
     """
 
     __slots__ = ("_result", "conversion")
@@ -163,13 +163,13 @@ def convert_found(
     results: tuple[Any, ...],
     pending: dict[bytes, Any],
 ) -> list[Any]:
-    """Convert the entities of a look-up whose serialised keys are those of the request.
+    """Convert the entities of a look-up whose serialised keys are as in the request.
 
     Args:
-        is_stock: whether they become stock ones, whatever the RPC asked for.
+        is_stock: whether they become stock entities, whatever the mode of the RPC.
         entities: where the entities are put, by serialised key.
         results: each a :class:`ResultBytes`.
-        pending: the serialised keys that were asked for. Those of ``entities`` are removed.
+        pending: the serialised keys that were asked for. The keys of ``entities`` are removed.
 
     Returns:
         The other results: their keys are not pending in this encoding, or converting them fails.
@@ -209,7 +209,7 @@ def split_lookup(
 
     Args:
         raw: the response.
-        conversion: what the entities become.
+        conversion: converts the entities.
         result_type: a subclass of :class:`ResultBytes`.
 
     Returns:
@@ -237,7 +237,7 @@ def split_query(
     """
     message = shadow.RunQueryResponse.FromString(raw)
     results: tuple[Any, ...] = ()
-    # Clearing a field of a message that is not there would put the message there.
+    # Clearing a field of a missing message would create the message.
     if message.HasField("batch"):
         results = _take(message.batch, "entity_results", conversion, result_type)
     return message.SerializeToString(), results

@@ -1,4 +1,4 @@
-"""Versions of classes, which CPython tells only to compiled code."""
+"""Versions of classes, which CPython shows only to compiled code."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ def type_version(_kind: type) -> int:
     A change inside an attribute's value does not change it.
 
     Returns:
-        0, if there is no such number: always, without the native backend.
+        0, if there is no such number; always 0 without the native backend.
     """
     return 0

@@ -33,8 +33,8 @@ def untouched_bytes(raw: bytes, touched: Collection[str], keeps_key: bool, is_de
             return cast(bytes, message.SerializeToString())
     split = shadow.EntityEntries.FromString(raw)
     if split.SerializeToString() != raw:
-        # Only the canonical encoding tells entries from their bytes. Protobuf has parsed all of any
-        # other encoding.
+        # Only in the canonical encoding can entries be told by their bytes. Protobuf has parsed
+        # any other encoding as a whole.
         return untouched_bytes(raw, touched, keeps_key, is_deep=False)
     entries = split.properties
     for index in reversed(range(len(entries))):
@@ -58,7 +58,7 @@ def merge_untouched(
         is_deep: as for :func:`untouched_bytes`.
 
     Raises:
-        google.protobuf.message.DecodeError: if something in that result is malformed.
+        google.protobuf.message.DecodeError: if something in the result is malformed.
     """
     if not is_deep:
         try:

@@ -1,5 +1,4 @@
 """The folder that :mod:`lazyentity.cli.run` puts first on ``PYTHONPATH``.
 
-Every interpreter imports ``sitecustomize`` before it runs its program, and finds the one of this
-folder.
+Every interpreter imports ``sitecustomize`` before it runs its program, and finds this folder's.
 """

@@ -1,7 +1,7 @@
 """Patch before the program of this interpreter starts, then import the next ``sitecustomize``.
 
-Interpreters import it that ``lazyentity-run`` started, and their child processes: it is on their
-``PYTHONPATH``. An error in it is printed by the module ``site``, and the program starts.
+Interpreters that ``lazyentity-run`` starts import this module from their ``PYTHONPATH``, and so do
+their child processes. If it fails, the module ``site`` prints the error, and the program starts.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _import_next() -> None:
         return
     module = module_from_spec(spec)
     sys.modules["sitecustomize"] = module
-    # It may do as this one does, and would find this one again.
+    # The next one may do the same, and would find this one again.
     sys.path[:] = others
     try:
         spec.loader.exec_module(module)

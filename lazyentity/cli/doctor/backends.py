@@ -52,7 +52,7 @@ def _backend(may_import: bool) -> Finding:
 
 def _obstacle_to_loading() -> Obstacle | None:
     try:
-        # The backend imports it, and its own import needs the backend complete.
+        # The backend imports the client, whose own import needs the backend complete.
         importlib.import_module("google.cloud.datastore")
         importlib.import_module("lazyentity.native.backend")
     except ImportError as error:
@@ -66,7 +66,7 @@ def _built_for_another() -> str:
         return ""
     folder = Path(lazyentity.native.__path__[0])
     built = sorted(path.name for path in folder.iterdir() if path.suffix in (".so", ".pyd"))
-    # Of these suffixes some are the end of others.
+    # Some of these suffixes are the end of others.
     loaded = [name for name in built if f".{name.partition('.')[2]}" in EXTENSION_SUFFIXES]
     if loaded or not built:
         return ""
@@ -78,7 +78,7 @@ def _protobuf() -> Finding:
     if PROTOBUF in os.environ:
         advice = f"unset {PROTOBUF}"
     try:
-        # Not at the top: it is the first module of protobuf, and may be broken.
+        # Not at the top: this is the first import of protobuf, which may be broken.
         from google.protobuf.internal import api_implementation
     except Exception as error:  # noqa: BLE001  # as above
         text = f"cannot be imported: {_sentence(error)}"

@@ -1,4 +1,4 @@
-"""The clients: what ``patch()`` would replace and did replace, and who else replaced something."""
+"""The clients: the attributes that ``patch()`` replaces or replaced, and other replacements."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _client(client: Client, may: bool, is_expected: bool) -> Iterator[Finding]:
 
 
 def _problem(client: Client, may: bool) -> str | None:
-    """Return the reason why it cannot be patched; None if there is none."""
+    """Return the reason why a client cannot be patched; None if there is none."""
     problem = client.problem()
     if problem is not None or client.patch.active:
         return problem
@@ -110,7 +110,7 @@ def _problem(client: Client, may: bool) -> str | None:
             client.patch.check()
     except Exception as error:  # noqa: BLE001  # a client may differ in any way, or be broken
         return client.failure(error)
-    # What it is built on was imported with it.
+    # The clients underneath were imported with it.
     return client.problem()
 
 
@@ -133,7 +133,7 @@ def _replaced_conversions(client: Client) -> Iterator[Finding]:
 
 
 def _others(client: Client) -> Iterator[Finding]:
-    """Find wrappers, of tracers for one, and replacements, as mocks are."""
+    """Find wrappers, such as those of tracers, and replacements, such as mocks."""
     conversions = {str(place) for place in (*client.reading, *client.writing)}
     for seam in client.patch.seams:
         current = seam.resolve()
@@ -191,7 +191,7 @@ def _holders(client: Client, conversion: Seam) -> list[str]:
         seams = [conversion] if conversion.is_installed() else []
         return [name for _, names in patches.old_references(seams) for name in names]
     if not conversion.is_own():
-        # It is somebody else's, and has a finding of its own.
+        # The conversion is somebody else's, and has a finding of its own.
         return []
     found = modules_holding_any({id(conversion.resolve())})
     return [name for names in found.values() for name in names if name != conversion.module]

@@ -22,7 +22,7 @@ def main(arguments: list[str], program: str) -> int:
     """Print the report; return 1 if there is a problem, else 0.
 
     Args:
-        arguments: those of the command.
+        arguments: the arguments of the command.
         program: the name of the command, for its help.
 
     Raises:
@@ -59,10 +59,10 @@ def _import(application: str) -> None:
     """Import the application; what it prints goes to standard error.
 
     Args:
-        application: a module; what follows a colon is ignored, as in ``package.module:app``.
+        application: a module; a colon and the rest are ignored, as in ``package.module:app``.
 
     Raises:
-        Failure: it cannot be imported.
+        Failure: the application cannot be imported.
     """
     module = application.partition(":")[0]
     if Path(module).suffix == ".py" and Path(module).exists():
@@ -101,5 +101,5 @@ def _where(error: BaseException) -> str:
         for frame in traceback.extract_tb(error.__traceback__)
         if not frame.filename.startswith("<frozen ") and frame.filename != __file__
     ]
-    # The first is that of importlib.
+    # The first frame is importlib's.
     return f", see {frames[-1].filename}:{frames[-1].lineno}" if len(frames) > 1 else ""

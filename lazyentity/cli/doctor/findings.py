@@ -1,4 +1,4 @@
-"""The findings, of which the report consists."""
+"""The findings that make up the report."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Level = Literal["ok", "note", "problem"]
 PROBLEM: Final = "problem"
 """Reads stay stock, or ``patch(strict=True)`` raises: the exit status is 1."""
 NOTE: Final = "note"
-"""It works, but slower, or not as it could be expected."""
+"""lazyentity works, but slower, or not as expected."""
 
 
 @dataclass(frozen=True)
@@ -19,10 +19,10 @@ class Finding:
     """A line of the report.
 
     Attributes:
-        subject: what was looked at; the same word in every run.
-        text: how it is.
-        level: how bad it is.
-        advice: what to do about it, unless that is nothing.
+        subject: the thing that was examined; the same word in every run.
+        text: the state of the subject.
+        level: how bad that state is.
+        advice: what to do about it; empty if nothing is to be done.
         details: the attributes that it is about, each as a module, a colon and a path in it.
         brief: the text on one line of the screen, if nothing is to be done; the empty string if
             that is the text itself.

@@ -1,4 +1,4 @@
-"""Whose an attribute of a client is: the client's, or that of somebody who replaced it."""
+"""The origin of a client's attribute: the client itself, or somebody who replaced it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lazyentity.patches.registry import Place
 
 
 def is_clients(place: Place, value: Any) -> bool:
-    """Say whether the client itself defines what was found at a place.
+    """Say whether the client itself defines the value that was found at a place.
 
     Args:
         place: an attribute of the client.
@@ -27,7 +27,7 @@ def is_clients(place: Place, value: Any) -> bool:
 def definer(value: Any) -> str:
     """Return the name of the module that defines a function, a property or a class.
 
-    That of a wrapper is where the wrapper is defined, and not what it wraps.
+    For a wrapper, that is the module that defines the wrapper, not the wrapped function.
     """
     function = _function(value)
     if type(function) is FunctionType:

@@ -76,7 +76,7 @@ def as_text(sections: Sections, width: int, *, verbose: bool) -> str:
     Args:
         sections: the findings.
         width: of the lines, in characters.
-        verbose: whether all is told; else findings that need no action take a line each, or less.
+        verbose: whether to show all; else a finding that needs no action takes at most a line.
     """
     lines: list[str] = []
     for title, found in sections.items():
@@ -91,7 +91,7 @@ def as_text(sections: Sections, width: int, *, verbose: bool) -> str:
 
 
 def _brief(found: Sequence[Finding]) -> Iterator[Finding]:
-    """Return the findings of a section for one screen; those of a group are one."""
+    """Return the findings of a section for one screen; the findings of a group become one."""
     groups: dict[str, list[Finding]] = {}
     for one in found:
         if one.level == "ok" and one.group:

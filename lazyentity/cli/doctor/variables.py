@@ -22,7 +22,7 @@ from lazyentity.cli.run import BOOTSTRAP, PATH, SCRIPT
 
 EMULATOR: Final = "DATASTORE_EMULATOR_HOST"
 KNOWN: Final = (ADAPTERS, REQUEST, DISABLE, EAGER, PROFILE)
-"""Those of lazyentity."""
+"""The variables of lazyentity."""
 
 _PREFIX = "LAZYENTITY_"
 
