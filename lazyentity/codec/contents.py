@@ -12,7 +12,7 @@ Contents = tuple[Any, Collection[str], bool, Any, Any, Any, Any]
 - names of properties on the wire that are neither written as they came nor encoded;
 - whether the key of that mapping is written as it came, too;
 - the ``google.cloud.datastore.Key`` to write, or None;
-- a dict of the properties to encode: of a lazy mapping, as one look at it found them, for other
+- a dict of the properties to encode; for a lazy mapping, a copy of one moment, because other
   threads may decode more meanwhile;
 - the names to exclude from indexes, as ``Entity.exclude_from_indexes`` has them;
 - the meanings, as ``Entity._meanings`` has them.

@@ -24,7 +24,7 @@ cdef extern from *:
     """
     # Anything that is no type raises a TypeError, too.
     int require_subclass "lazyentity_require_subclass"(type base, type type) except -1
-    # As dict.__new__(type), for what is known to be a subclass: its own attributes are all NULL.
+    # As dict.__new__(type), if type is known to be a subclass: its own attributes are all NULL.
     object new_dict "lazyentity_new_dict"(type type, tuple no_arguments)
     # As base.__new__(type), which Cython looks up and calls for any type but the base itself. It bypasses
     # a __new__ of the subclass.

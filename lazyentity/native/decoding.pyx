@@ -100,7 +100,7 @@ cdef class Walk:
             try:
                 held = read_slot(slot, value)
             except AttributeError:
-                # It was not assigned.
+                # The slot was not assigned.
                 continue
             if not self._is_leaf(<PyObject *>held):
                 stack.append(held)

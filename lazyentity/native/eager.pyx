@@ -7,8 +7,8 @@ at any depth, end the attempt: the client's own code then converts the outermost
 every entity is decoded at most twice, and the client raises every error.
 
 The stock client has properties in the order of protobuf's hash table, whose seed is the process's. The
-order depends on the names and on the order in which they arrive, not on the values. So protobuf is asked
-once for each shape.
+order depends on the names and on the order in which they arrive, not on the values. So one question to
+protobuf is enough for each shape.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -70,7 +70,7 @@ cdef struct Flags:
 
 
 cdef list _stock_order(names):
-    # Returns names of properties, given in wire order, in the order in which the stock client has them.
+    # Takes names of properties in wire order; returns them in the order of the stock client.
     arriving = shadow.EntityEntries()
     for name in names:
         arriving.properties.add(key=name.encode())
@@ -85,7 +85,7 @@ cdef dict _template(Shape shape, Form form):
     if template is None:
         template = undecoded_template(_stock_order(shape._ordinals))
         if shape._template is not None:
-            # It was learned, for more entities than one.
+            # The shape was learned, for more entities than one.
             shape.stock_template = template
     return template
 
@@ -101,7 +101,7 @@ cdef object _entity(bytes owner, Py_ssize_t start, Py_ssize_t end, Form form, in
     if shape is None:
         return UNDECODED
     try:
-        # An entry that another one of the same name overrides has to be valid, too: let protobuf see.
+        # An entry that another one of the same name overrides has to be valid, too: protobuf checks.
         if len(shape._ordinals) != shape.count:
             return UNDECODED
         if form == PLAIN:
@@ -172,7 +172,7 @@ cdef object _fill_entity(
 
 
 cdef set _ordered_set(set names, dict template):
-    # The order of a set is that in which it was filled, where hashes collide.
+    # Where hashes collide, a set has the order in which it was filled.
     return set([name for name in template if name in names])
 
 
@@ -245,7 +245,7 @@ cdef object _array(bytes owner, Value* array, Form form, int depth, Flags* flags
 
 
 cdef object _meaning(Flags* flags):
-    # As the client's _get_meaning() has it.
+    # As the client's _get_meaning() returns it.
     cdef Bytes at = flags.items
     cdef Value value
     cdef list meanings = []

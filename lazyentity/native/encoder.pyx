@@ -6,8 +6,8 @@ the message, which takes less time than setting properties one by one. Every len
 needed or not: that is legal, and only upb sees it.
 
 Values of the types that the client itself returns are written here, and so are lists, dicts and entities.
-The pure backend's encoder serialises any other value, which is spliced; its errors reach the caller. It
-also writes the whole entity, from the beginning, in three cases:
+The pure backend's encoder serialises any other value, which is spliced in; its errors reach the caller.
+The pure encoder also writes the whole entity, from the beginning, in three cases:
 
 - lists, dicts and entities are nested too deep for this encoder,
 - a length takes more than four bytes,
@@ -64,7 +64,7 @@ cdef object DATETIME = datetime.datetime
 cdef object NANO_TIMESTAMP = DatetimeWithNanoseconds
 cdef object UTC = datetime.timezone.utc
 cdef tuple FLAGS = (set, tuple, frozenset, list)
-# As objects, for Cython takes the types themselves for a question about an object's memory.
+# Held as objects: Cython would turn a check against a named type into one of the object's memory.
 cdef object CONTAINERS = (list, dict)
 cdef object DICT = dict
 cdef object LIST = list
@@ -204,7 +204,7 @@ cdef bint put_value(
     Buffer* buffer, object value, bint excluded, int depth, object contents_of
 ) except -1:
     # Writes the fields of a Value. The flag is for the elements of a list. Answers 0 if the pure backend
-    # is to write the whole.
+    # must write the whole entity.
     cdef double floating
     cdef long long number
     cdef int overflow = 0
@@ -271,7 +271,7 @@ cdef bint put_entity(Buffer* buffer, tuple contents, int depth, object contents_
         or type(excluded) not in FLAGS
         or not has_plain_names(properties)
     ):
-        # That encoder asks them as the client does.
+        # The pure encoder then asks these objects, as the client does.
         return put_slowly(buffer, contents, contents_of)
     if source is not None:
         if depth > OUTERMOST:
@@ -287,7 +287,7 @@ cdef bint put_entity(Buffer* buffer, tuple contents, int depth, object contents_
 
 
 cdef bint has_plain_names(object properties) except -1:
-    # Whether each is a str, no more and no less: of these, no two are the same to protobuf.
+    # Whether each name is exactly a str: then no two names are the same to protobuf.
     cdef Py_ssize_t position = 0
     cdef PyObject* name
     while PyDict_Next(properties, &position, &name, NULL):
@@ -297,7 +297,7 @@ cdef bint has_plain_names(object properties) except -1:
 
 
 cdef int put_slowly(Buffer* buffer, tuple contents, object contents_of) except -1:
-    # Has the pure backend write an entity, of which nothing was written yet.
+    # Has the pure backend write an entity of which nothing was written yet.
     message = messages.Entity()
     if not encoder.write_entity(message, contents, contents_of):
         buffer.is_flat = 0
@@ -316,7 +316,7 @@ cdef bint put_properties(
     cdef bint is_excluded
     cdef bint has_meanings = bool(meanings)
     cdef bint has_excluded = bool(excluded)
-    # Not properties.items(): of an entity, that is its own.
+    # Not properties.items(), which entities override.
     while PyDict_Next(properties, &position, &name_at, &value_at):
         name = <object>name_at
         value = <object>value_at

@@ -205,7 +205,7 @@ cdef class PropertyIndex:
             at += 1
             if at[0] == PROPERTY_MEANING:
                 at += 1
-                # Of a longer number, protobuf takes 32 bits.
+                # Protobuf takes 32 bits of a longer number.
                 if read_varint(&at, end, &meaning) and <uint32_t>meaning == number:
                     return True
         return False
@@ -274,7 +274,7 @@ cdef class PropertyIndex:
         return read_path(at, end)
 
 
-# Of an entity that was indexed everything down to the names was readable.
+# Indexing an entity has read everything down to the names.
 
 cdef inline void _span(PropertyIndex index, Py_ssize_t ordinal, Bytes* at, Bytes* end) noexcept:
     cdef Bytes base = <Bytes>PyBytes_AS_STRING(index.raw)
@@ -285,7 +285,7 @@ cdef inline void _span(PropertyIndex index, Py_ssize_t ordinal, Bytes* at, Bytes
 cdef inline int _add_field(
     PropertyIndex index, Py_ssize_t ordinal, Bytes* start, Bytes* end, list found
 ) except -1:
-    # Adds a property with its tag to those from start to end, or puts these into the list.
+    # Appends a property with its tag to the span; a property elsewhere puts the span into the list first.
     cdef Bytes at
     cdef Bytes at_end
     cdef Bytes tag = <Bytes>PyBytes_AS_STRING(index.raw) + index._entries[ordinal] - 1
@@ -338,7 +338,7 @@ cdef list _ordinals_of(PropertyIndex index, str name):
     encoded = PyUnicode_AsUTF8String(name)
     text = <Bytes>PyBytes_AS_STRING(encoded)
     found = []
-    # From the last one back, for a list is read in time that depends on its own length alone.
+    # From the last entry back, so that the time to read a list depends on its own length alone.
     for ordinal in range(<Py_ssize_t>(<object>last), -1, -1):
         _name(index, ordinal, &at, &name_end, &end)
         if _are_equal(at, name_end, text, text + PyBytes_GET_SIZE(encoded)):
@@ -382,7 +382,7 @@ cdef object _plain(PropertyIndex index, Py_ssize_t ordinal, bint text, bint* mul
 cdef object _contents(
     PropertyIndex index, Py_ssize_t ordinal, uint64_t refused, bint text, bint* multiple
 ):
-    # The same of a property that may have any meaning but one.
+    # As _plain(), of a property that may have any meaning but the refused one.
     cdef Bytes at
     cdef Bytes end
     cdef uint64_t meaning = 0

@@ -35,7 +35,7 @@ cdef inline bint _skip_span(Bytes* cursor, Bytes end) noexcept nogil:
 
 
 cdef inline bint _is_tag(Bytes at, Bytes end, uint8_t first) noexcept nogil:
-    # One of two bytes: the number of the field is 16 or more.
+    # A tag of two bytes: the number of the field is 16 or more.
     return end - at >= 2 and at[0] == first and at[1] == 0x01
 
 
@@ -115,7 +115,7 @@ cdef inline void write_form(Bytes at, Bytes end, uint8_t field, uint8_t* form) n
         if span_end - at == 4 and memcmp(at, b"ZLIB", 4) == 0:
             form[2] = COMPRESSED
         at = span_end
-    # Its name is known to follow.
+    # The name follows: the index has checked that.
     at += 1
     _skip_span(&at, end)
     if end - at < 4 or at[0] != PROPERTY_MULTIPLE or at[1] > 1 or at[2] != PROPERTY_VALUE:

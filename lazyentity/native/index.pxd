@@ -22,7 +22,7 @@ cdef Shape index_entity(bytes owner, Py_ssize_t start, Py_ssize_t end, Offsets* 
 
 
 cdef inline Bytes value_at(Offsets* offsets, Shape shape, Bytes base, Py_ssize_t ordinal) noexcept:
-    # Finds the length that precedes a value, in an entity that was indexed: all of it was readable.
+    # Finds the length that precedes a value. Indexing the entity has read all of it.
     cdef Bytes at = base + offsets.next_entry
     cdef Bytes end = base + offsets.end
     cdef Bytes entry_end

@@ -2,11 +2,11 @@
 """The native backend's scanner: the shape of an entity, and where to find its values and its key.
 
 Entities of one kind mostly have the same names in the same order. So an entity is first matched, byte
-for byte, against the :class:`~lazyentity.native.shapes.Shape` that it most likely has. Where that fails
-its entries are collected, and their shape is looked up or learned.
+for byte, against the :class:`~lazyentity.native.shapes.Shape` that it most likely has. If no likely shape
+matches, the entity's entries are collected, and their shape is looked up or learned.
 
-An entity that is not in the canonical encoding has no shape; :mod:`lazyentity.native.received` has it
-encoded again.
+An entity in another encoding than the canonical one has no shape. :mod:`lazyentity.native.received` has
+protobuf encode it again.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING
@@ -79,7 +79,7 @@ cdef inline int _next_other(Bytes* cursor, Bytes end, Scan* scan) noexcept nogil
         return 1
     if not read_varint(cursor, end, &tag):
         return 0
-    # In a longer form than it needs; with another wire type it is an unknown field.
+    # A tag in a longer form than needed. With another wire type the field is an unknown one.
     if tag == ENTITY_KEY or tag == ENTITY_PROPERTIES:
         return 0
     return skip_field(cursor, end, tag)
@@ -150,8 +150,8 @@ cdef inline uint32_t _likely_slot(Bytes at, Bytes end) noexcept nogil:
 
 
 cdef Shape index_entity(bytes owner, Py_ssize_t start, Py_ssize_t end, Offsets* offsets):
-    # Finds the parts of the entity in a span of the owner's bytes; None, if it is not in the canonical
-    # encoding, and then the offsets are as they were.
+    # Finds the parts of the entity in a span of the owner's bytes. None, if the entity is not in the
+    # canonical encoding; the offsets are then as they were.
     cdef Bytes base = <Bytes>PyBytes_AS_STRING(owner)
     cdef Scan scan
     cdef Shape shape

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=True
-"""The native backend's encoder of keys, of which a request has as many as it asks for entities.
+"""The native backend's encoder of keys. A request has a key for each entity that it asks for.
 
 Fields are written in protobuf's wire format, as upb writes them. Having upb parse that takes less time
 than setting them one by one.
@@ -134,8 +134,8 @@ cdef bint put_key(Writer* writer, dict fields) except -1:
 
 
 cdef bytes serialised(key, project=None):
-    # None, if the client has to make the message; given a project, for a partial key and for one of
-    # another project, too.
+    # None, if the client has to make the message. With a project, None also for a partial key and for a
+    # key of another project.
     cdef uint8_t buffer[CAPACITY]
     cdef Writer writer
     cdef dict fields
@@ -149,7 +149,7 @@ cdef bytes serialised(key, project=None):
         if project is not None and not (writer.is_complete and fields["_project"] == project):
             return None
     except (KeyError, OverflowError, TypeError, UnicodeEncodeError):
-        # Not a key as its constructor makes it, or one without a message.
+        # Not a key as the constructor makes it, or a key without a message.
         return None
     return PyBytes_FromStringAndSize(<const char*>buffer, writer.at - buffer)
 

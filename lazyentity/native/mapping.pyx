@@ -7,13 +7,13 @@ checks the names against those of an entity seen before (its shape), entry heade
 read: :mod:`lazyentity.native.received`, :mod:`lazyentity.native.values`.
 
 The scanner knows the encoding that servers send: entries with a name and then a value, values with one
-oneof case. Protobuf's own parser handles all other bytes, legal or malformed: an entity is encoded again
-and indexed again, a value is converted by :mod:`lazyentity.codec.fallback`. So there is one judge of
-unusual bytes, and one source of errors.
+oneof case. Protobuf's own parser handles all other bytes, legal or malformed: it encodes an entity again
+for the index, and :mod:`lazyentity.codec.fallback` converts a value. So there is one judge of unusual
+bytes, and one source of errors.
 
-The interface is that of :class:`lazyentity.pure.mapping.LazyMapping`, which documents the states of a
-property. Between looking whether a property is still undecoded and putting its value in place no Python
-code runs, so under the GIL two threads cannot give one property two objects.
+:class:`lazyentity.pure.mapping.LazyMapping` documents the interface and the states of a property. No
+Python code runs between the check that a property is still undecoded and the storing of its value. So
+under the GIL two threads cannot give one property two objects.
 """
 
 from cpython.dict cimport PyDict_GetItemWithError, PyDict_Next, PyDict_SetItem, PyDict_Update
@@ -139,7 +139,7 @@ cdef class LazyMapping(Received):
         elif is_whole:
             names = list(self)
         else:
-            # First, as nothing is decoded for a call that fails.
+            # First: a call that fails must decode nothing.
             for name in names:
                 if PyDict_GetItemWithError(self, name) == NULL:
                     raise KeyError(name)
@@ -184,7 +184,7 @@ cdef class LazyMapping(Received):
             if read is not None and name in read:
                 meanings[name] = read[name]
             else:
-                # Replaced or deleted before it was ever read: its value exists nowhere yet.
+                # The property was replaced or deleted before it was ever read: its value exists nowhere yet.
                 value, meaning = read_slowly(self, name, ordinal)
                 meanings[name] = (meaning, value)
         return meanings
@@ -235,7 +235,7 @@ cdef class LazyMapping(Received):
         try:
             dict_update(given, *args, **kwargs)
         finally:
-            # Also those before an error: dict sets one after the other.
+            # Also the values before an error: dict sets one after the other.
             _require_all_decoded(given)
             PyDict_Update(self, given)
 
@@ -254,7 +254,7 @@ cdef class LazyMapping(Received):
         return dict_pop(self, name, *default)
 
     def popitem(self):
-        # Taken out first: which one is last can change while a value is decoded.
+        # Taken out first: while a value is decoded, another item can become the last one.
         name, value = item = dict_popitem(self)
         if value is not UNDECODED:
             return item
@@ -280,7 +280,7 @@ cdef class LazyMapping(Received):
 
     def copy(self):
         self._decode_all("copy()")
-        # In one step: dict.copy() goes by __getitem__, as the class has an __iter__.
+        # In one step: dict.copy() would call __getitem__, as the class has an __iter__.
         return self._decoded()
 
     def __or__(self, other):
@@ -327,7 +327,7 @@ cdef bint _is_untouched(Received mapping):
 
 
 cdef object _keep(Received mapping, object name, object value, object meaning):
-    # Puts a value in place unless another thread was faster; returns the one in place.
+    # Puts a value in place unless another thread was faster; returns the value in place.
     # Allocation may run the garbage collector, and other threads, and so comes first.
     cdef object read = None
     cdef dict meanings = None
@@ -337,7 +337,7 @@ cdef object _keep(Received mapping, object name, object value, object meaning):
         meanings = meanings_read(mapping)
     current = PyDict_GetItemWithError(mapping, name)
     if current == NULL:
-        # Another thread deleted it.
+        # Another thread deleted the property.
         return value
     if current != <PyObject*>UNDECODED:
         return <object>current

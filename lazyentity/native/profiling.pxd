@@ -11,7 +11,7 @@ cdef object BOOK  # None, while no profile runs
 cdef class Tally:
     cdef readonly object inflow
     cdef Shape shape
-    cdef bytes kind  # as it comes; None, if there is no key
+    cdef bytes kind  # as received; None, if there is no key
     cdef Py_ssize_t count
     # By ordinal: how often each property was decoded by itself, and together with all others.
     cdef uint64_t* reads
@@ -33,10 +33,10 @@ cdef class Tally:
 
 
 cdef class Arrival(Originals):
-    # In place of the originals that an entity has otherwise, and not in its own attributes: an entity
-    # is as small as before while no profile runs.
+    # Takes the place of an entity's originals, instead of another attribute: while no profile runs, an
+    # entity is as small as before.
     cdef Tally tally  # None, if the shape is of this entity alone
-    cdef object apart  # then its arrival in the tally of the codec; otherwise None
+    cdef object apart  # then its arrival in the tally of the codec; else None
     cdef double born
     cdef Py_ssize_t size
     cdef uint32_t left  # of the properties that somebody may read

@@ -25,7 +25,7 @@ from lazyentity.codec.undecoded import UNDECODED as _UNDECODED
 
 cdef object UNDECODED = _UNDECODED
 
-# Imported for the first profile.
+# The first profile imports these modules.
 cdef object counting = None
 cdef object tallies = None
 cdef object role_of = None
@@ -49,8 +49,8 @@ cdef double now() noexcept:
 
 
 cdef struct Place:
-    # Of a read: the code that runs, and the instruction in it. The code is not kept: only its address
-    # is compared.
+    # The code and the instruction of a read. The code is not kept alive: only its address is
+    # compared.
     void* code
     int instruction
     bint is_application
@@ -73,7 +73,7 @@ cdef int find_place(Place* place) except -1:
     try:
         for level in range(NEAR):
             code = code_of(frame)
-            # Frames have it, too.
+            # The frame holds the code, too.
             Py_DECREF(code)
             known = PyDict_GetItemWithError(<PyObject*>ROLES, file_of(code))
             role = <object>known if known != NULL else role_of(<object>frame)
@@ -104,7 +104,7 @@ cdef class Tally:
         self.shape = shape
         self.kind = kind
         self.count = shape.count
-        # Both in one piece.
+        # One piece of memory for both arrays.
         self.reads = <uint64_t*>PyMem_Calloc(2 * max(1, self.count), sizeof(uint64_t))
         if self.reads == NULL:
             raise MemoryError
@@ -136,7 +136,7 @@ cdef class Tally:
         )
 
 
-@cython.no_gc_clear  # It is counted out after its cycle was collected.
+@cython.no_gc_clear  # An arrival is counted out after its cycle was collected.
 cdef class Arrival(Originals):
     """As :class:`lazyentity.codec.tallies.Arrival`."""
 
@@ -224,7 +224,7 @@ cdef int count_whole(Tally tally, object operation, Py_ssize_t properties) excep
 
 
 cdef class Intake:
-    """The entities of one response: they come to the same site.
+    """Counts the entities of one response, which come to the same site.
 
     Attributes:
         book: the book that they are counted in.
@@ -321,7 +321,7 @@ cdef object arrive(Received entity, object given):
     cdef Arrival arrival
     cdef Tally tally
     if entity._originals is not None:
-        # Somebody had it before.
+        # The entity was counted or read before.
         return intake
     if find_kind(base + entity._offsets.start, base + entity._offsets.end, &kind, &kind_end):
         kind_size = kind_end - kind
@@ -345,7 +345,7 @@ cdef object arrive(Received entity, object given):
 
 
 cdef object arrive_eagerly(bytes raw, object given):
-    # The same for an entity that becomes a stock one.
+    # As arrive(), for an entity that becomes a stock one.
     cdef Intake intake = intake_of(given)
     cdef Bytes base = <Bytes>PyBytes_AS_STRING(raw)
     cdef Bytes kind

@@ -73,14 +73,14 @@ cdef inline bint next_other(Bytes* cursor, Bytes end, Scan* scan) noexcept nogil
             return 0
         scan.has_key = 1
         return skip_any_field(cursor, end)
-    # In a longer form than it needs; with another wire type it is an unknown field.
+    # A tag in a longer form than needed. With another wire type the field is an unknown one.
     if not read_varint(cursor, end, &tag) or 13 <= tag >> 3 <= 15:
         return 0
     return skip_field(cursor, end, tag)
 
 
 cdef inline bint is_property(Bytes at, unsigned char* last_tag) noexcept nogil:
-    # Whether there is the tag of a property. All raw ones come after the others.
+    # Whether a tag is that of a property. All raw properties come after the others.
     if at[0] != ENTITY_PROPERTY and at[0] != ENTITY_RAW_PROPERTY:
         return 0
     if at[0] < last_tag[0]:
@@ -120,8 +120,8 @@ cdef inline object _read_bare(Bytes at, Bytes end, bint text, object other):
 cdef inline object read_plain(
     Bytes at, Bytes end, bint text, bint* multiple, object other
 ):
-    # The value of a property that has a name, the flag and a plain value, and nothing else; otherwise
-    # ``other``.
+    # The value of a property that has a name, the flag and a plain value, and nothing else. For any
+    # other property, ``other``.
     cdef Bytes span_end
     if at[0] != PROPERTY_NAME:
         return other

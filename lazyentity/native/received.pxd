@@ -29,7 +29,7 @@ cdef class Received(dict):
     cdef readonly Shape _shape
     cdef Offsets _offsets
     cdef Originals _originals
-    # Here, for CPython before 3.13 gives those that are declared in Python another object each.
+    # Declared here: in a subclass written in Python, CPython before 3.13 would use one object more.
     cdef dict __dict__
 
 
@@ -87,9 +87,9 @@ cdef inline bint is_undecoded_at(Received mapping, object name, Py_ssize_t posit
     )
 
 
-# Answers UNDECODED if it leaves the value to protobuf.
+# read_value() answers UNDECODED if it leaves the value to protobuf.
 cdef inline object read_value(Received mapping, Py_ssize_t ordinal, Value* value):
-    # The tag is 0 afterwards if the value is a bare one: nothing but that and the meaning may then be
+    # The tag is 0 afterwards if the value is a bare one: then only the tag and the meaning may be
     # used.
     cdef Bytes at
     cdef Bytes end

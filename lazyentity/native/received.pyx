@@ -228,7 +228,7 @@ cdef bytes untouched(Received mapping, dict changed, object deleted, bint keeps_
 
 
 cdef int require_received(Received mapping) except -1:
-    # As Received._require_received() of the pure backend, for all undecoded properties.
+    # Checks that all undecoded properties were received: the twin of the pure _require_received().
     cdef tuple names = mapping._shape.names
     cdef Py_ssize_t position = 0
     cdef Py_ssize_t index = 0
@@ -246,7 +246,7 @@ cdef int require_received(Received mapping) except -1:
 
 
 cdef Py_ssize_t require_name(Received mapping, object name) except -1:
-    # The ordinal of an undecoded property, if it is one.
+    # The ordinal of an undecoded property; raises TypeError if the property was not received.
     cdef PyObject* ordinal = PyDict_GetItemWithError(mapping._shape._ordinals, name)
     if ordinal == NULL:
         raise errors.undecoded_property(name, mapping._raw)

@@ -20,7 +20,7 @@ cdef enum:
 
 
 cdef inline bytes _read_ascii(Bytes* cursor, Bytes end):
-    # The text of a string after its tag; None, if it is not ASCII: protobuf knows what else is valid.
+    # The text of a string after its tag; None, if it is not ASCII: protobuf judges other text.
     cdef Bytes at = cursor[0]
     cdef Bytes span_end
     if not read_length(&at, end, &span_end):

@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=False, auto_pickle=False
 """The native backend's half of a read response: its results, split off without parsing the entities.
 
-As :mod:`lazyentity.pure.responses`, which documents the interface. A result is a span of the response's
-bytes; its entity is copied out of it when it is converted, so that an entity that is kept does not keep
-the others. Protobuf first encodes anew an entity that is not in the encoding that servers send.
+:mod:`lazyentity.pure.responses` documents the interface. A result is a span of the response's bytes. Its
+entity's bytes are copied when the entity is converted, so that a kept entity does not keep the others.
+Protobuf first encodes anew an entity that is not in the encoding that servers send.
 """
 
 cimport cython
@@ -42,7 +42,7 @@ cdef class Conversion:
         self.stock_entity = stock_entity
 
 
-@cython.no_gc  # Nothing that one refers to refers back to it.
+@cython.no_gc  # No instance is part of a cycle: what it refers to never refers back.
 cdef class EntityBytes:
     """As :class:`lazyentity.pure.responses.EntityBytes`."""
 
@@ -58,8 +58,8 @@ cdef class EntityBytes:
     @property
     def raw(self):
         """As :attr:`lazyentity.pure.responses.EntityBytes.raw`."""
-        # Copied no earlier than it is asked for: of a page that is read entity by entity, one copy at
-        # a time is there, and still in the cache when it is scanned.
+        # Copied when asked for: a page that is read entity by entity has one copy at a time, which is
+        # still in the processor's cache when it is scanned.
         return _span(self._response, self._start, self._end)
 
     @property
@@ -218,7 +218,7 @@ def convert_found(bint is_stock, dict entities not None, tuple results not None,
 
 
 cdef class _Splitter:
-    # Splits one response; what it finds is left in its attributes.
+    # Splits one response, and leaves the parts in attributes.
 
     cdef bytes _response
     cdef Conversion _conversion

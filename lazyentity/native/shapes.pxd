@@ -44,7 +44,7 @@ cdef Shape EMPTY
 cdef enum:
     SETS = 64  # of likely shapes: an entity's is told by the name in its first entry
 
-# Scans an entity that is expected to have a shape, from its first byte on; answers 0 if it has another.
+# Scans an entity that should have a shape, from its first byte on; answers 0 if it has another one.
 ctypedef bint (*Match)(Shape shape, Bytes base, Bytes at, Bytes end, Scan* scan) noexcept
 
 

@@ -22,7 +22,7 @@ cdef class Shape:
     """The names of an entity's properties, with the bytes that introduce each on the wire.
 
     As :class:`lazyentity.pure.shapes.Shape`, for entities that arrive in the canonical encoding. Only a
-    learned one has a template, names and headers.
+    learned shape has a template, names and headers.
     """
 
     # Without __init__: called from Python, it could change a shape that entities have.
@@ -37,7 +37,7 @@ cdef class Shape:
     def __dealloc__(self):
         PyMem_Free(self.header_sizes)
 
-    # Read-only, for all entities of this shape share them.
+    # Read-only, because all entities of this shape share them.
 
     @property
     def ordinals(self):
@@ -56,7 +56,7 @@ cdef class Shape:
         for index in range(self.count):
             sizes[index] = scan.entries[index].header_size
         self.header_sizes = sizes
-        # Of a name that is there several times, the last entry counts: positions tell nothing then.
+        # The last entry of a repeated name counts: positions tell nothing then.
         self.names = tuple(self._ordinals) if len(self._ordinals) == self.count else ()
         self.headers = signature
         self._template = undecoded_template(self._ordinals)
@@ -105,9 +105,9 @@ EMPTY = _no_names()
 cdef enum:
     WAYS = 4  # of each set
 
-# The learned shapes that an entity most likely has: of each set, the last one that was scanned comes first.
-# They are references, or NULL. The global interpreter lock guards them. Python without one has the critical
-# sections of an object, which are nothing elsewhere; the operations of a list would end them.
+# The learned shapes that an entity most likely has: in each set, the last one that was scanned comes first.
+# References, or NULL. The global interpreter lock guards them, and free-threaded Python a critical section
+# of an object. List operations would end that section, so this is an array.
 cdef PyObject* LIKELY[SETS][WAYS]
 
 
@@ -166,7 +166,7 @@ cdef inline void _forget_offsets(Scan* scan) noexcept:
 
 
 cdef Shape likely_shape(uint32_t slot, Match match, Bytes base, Bytes at, Bytes end, Scan* scan):
-    # Finds the shape of an entity among the likely ones; None, if it has none of these.
+    # Finds the shape of an entity among the likely ones; None, if none of them matches.
     cdef PyObject* found
     cdef Shape shape = None
     cdef int way
@@ -199,5 +199,5 @@ cdef void _shift(uint32_t slot, PyObject* first):
     with cython.critical_section(EMPTY):
         for way in range(WAYS):
             LIKELY[slot][way], moved = moved, LIKELY[slot][way]
-    # Outside of it, for this may free a shape.
+    # Outside of the critical section, because this may free a shape.
     Py_XDECREF(moved)

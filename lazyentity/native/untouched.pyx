@@ -26,7 +26,7 @@ cdef int _mark(Shape shape, object names, bytearray marks) except -1:
 cdef bytes untouched_bytes(
     bytes owner, Shape shape, Offsets* offsets, dict changed, object deleted, bint keeps_key
 ):
-    # Returns the entity without some of its properties; None, if nothing of it is left out.
+    # Returns the entity without some of its properties; None, if no property is left out.
     cdef Bytes base = <Bytes>PyBytes_AS_STRING(owner)
     cdef Bytes at = base + offsets.start
     cdef Bytes end = base + offsets.end

@@ -22,7 +22,7 @@ cdef enum:
 
 
 cdef struct Value:
-    # A google.datastore.v1.Value: the tag of its oneof case, and the number, or the span, of that.
+    # A google.datastore.v1.Value: the tag of its oneof case, and that case's number or span.
     int tag
     uint64_t number
     double floating
@@ -41,10 +41,10 @@ cdef int is_excluded(Value* value)
 cdef bint has_no_meaning(Value* value)
 
 
-# Here, for compilers to put them into the loops and functions of other modules.
+# Here, so that compilers can inline them in other modules.
 
 cdef inline object decode_text(Bytes at, Bytes end):
-    # Most strings are short and ASCII, which CPython's decoder takes longer to find out.
+    # Most strings are short and ASCII, for which CPython's decoder takes longer.
     cdef Py_ssize_t size = end - at
     cdef Py_ssize_t index
     cdef uint8_t seen = 0
@@ -61,8 +61,8 @@ cdef inline object decode_text(Bytes at, Bytes end):
 
 
 cdef inline object decode_bare(Bytes at, Bytes end):
-    # Decodes a string, a number, a boolean or null with nothing beside it, as most values are. All
-    # others are for parse_value(), malformed ones included.
+    # Decodes a string, a number, a boolean or null with nothing beside it, as most values are.
+    # parse_value() handles all others, malformed ones included.
     cdef Py_ssize_t size = end - at
     cdef uint64_t number
     cdef double floating
@@ -89,8 +89,8 @@ cdef inline object decode_bare(Bytes at, Bytes end):
 
 
 cdef inline bint is_plain(Value* value) noexcept nogil:
-    # Whether the value is of a type that the garbage collector takes no interest in, without a meaning;
-    # a bare one always is.
+    # Whether the value has no meaning, and a type that the garbage collector does not track; both are
+    # true of a bare value.
     return value.tag == 0 or (
         value.meaning == 0
         and (

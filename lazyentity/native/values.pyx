@@ -2,7 +2,7 @@
 """The native backend's decoders: a value or a key of the client from its bytes.
 
 Protobuf and :mod:`lazyentity.codec.fallback` decide about malformed bytes, and about values that the
-client converts in a way of its own: parsers answer 0 to them, decoders ``UNDECODED``.
+client converts in its own way. For these, parsers answer 0 and decoders answer ``UNDECODED``.
 :mod:`lazyentity.native.received` composes arrays and embedded entities of values.
 """
 
@@ -97,7 +97,7 @@ cdef bint parse_value(Bytes at, Bytes end, Value* value) noexcept nogil:
             at = value.end
             value.tag = <int>tag
             continue
-        # To protobuf, too, a known field with another wire type is unknown; let it say so itself.
+        # A known field with another wire type is unknown to protobuf, too, which handles it.
         number = tag >> 3
         if number <= 3 or (number >= 5 and number <= 6) or (number >= 8 and number <= 11):
             return 0
@@ -166,8 +166,8 @@ cdef object _geo_point(Bytes at, Bytes end):
 
 
 cdef object decode_key(Bytes at, Bytes end):
-    # As the client's key_from_protobuf(), where every element of the path is complete, but perhaps for
-    # the last. It raises every error itself.
+    # As the client's key_from_protobuf(), if every element of the path but perhaps the last is complete.
+    # key_from_protobuf() raises every error.
     cdef Bytes span_end
     cdef uint64_t bits
     cdef bint partial = 0

@@ -98,7 +98,7 @@ cdef inline bint skip_field(Bytes* cursor, Bytes end, uint64_t tag) noexcept nog
 
 
 cdef inline bint skip_any_field(Bytes* cursor, Bytes end) noexcept nogil:
-    # The same, tag included.
+    # As skip_field(), tag included.
     cdef uint64_t tag
     return read_varint(cursor, end, &tag) and skip_field(cursor, end, tag)
 
@@ -120,7 +120,7 @@ cdef inline bint find_field(
 
 
 cdef inline bint skip_group(Bytes* cursor, Bytes end, uint64_t tag) noexcept nogil:
-    # Groups in groups, down to the depth that protobuf itself goes to.
+    # Skips groups in groups, as deep as protobuf itself does.
     cdef uint64_t open_groups[PROTOBUF_DEPTH]
     cdef int depth = 1
     if tag >> 3 == 0 or tag >> 3 > 0x1FFFFFFF:
@@ -176,8 +176,8 @@ cdef inline uint32_t _half_word(Bytes at) noexcept nogil:
 
 
 cdef inline uint32_t hash_bytes(Bytes at, Py_ssize_t size) noexcept nogil:
-    # FNV-1a, of four bytes at a time, the last ones overlapping. The first byte of each alone would
-    # decide the lowest bits: the highest, which all bytes decide, are mixed in.
+    # FNV-1a, of four bytes at a time, the last ones overlapping. The first byte of each word alone
+    # would decide the lowest bits, so the highest bits, which all bytes decide, are mixed in.
     cdef uint32_t hashed = 2166136261
     cdef Py_ssize_t index = 0
     if size >= 4:
@@ -198,8 +198,8 @@ cdef inline uint64_t _word(Bytes at) noexcept nogil:
 
 
 cdef inline bint differ(Bytes one, Bytes other, uint32_t size) noexcept nogil:
-    # Word by word, the last ones overlapping: headers are so short that it would take longer to call
-    # memcmp().
+    # Word by word, the last ones overlapping: headers are so short that a call of memcmp() would take
+    # longer.
     cdef uint32_t index = 0
     if size < 4:
         return memcmp(one, other, size) != 0
