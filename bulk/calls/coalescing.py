@@ -19,10 +19,10 @@ from lazyentity.codec.mode import EAGER, is_eager
 from lazyentity.patches.datastore.wrapping import conversion_of, reading
 
 WAIT_SECONDS: Final = 0.002
-"""How long a get waits for others, unless all look-ups before it end earlier."""
+"""How long a get waits for other gets, unless all look-ups before it end earlier."""
 
 _CHECK_SECONDS: Final = 1.0
-"""How often a get checks whether its look-up is over and nobody told it."""
+"""How often a get checks whether its look-up has ended without a notice."""
 
 
 _made: weakref.WeakSet[Coalesced] = weakref.WeakSet()
@@ -40,9 +40,9 @@ if hasattr(os, "register_at_fork"):
 def coalesce(client: datastore.Client) -> Coalesced:
     """Return a proxy of a client that joins single gets of several threads into one look-up.
 
-    A get that is alone is sent at once. A get that comes while look-ups of others are under way
-    waits for these to end, for 2 milliseconds or for 1,000 keys, and then goes together with all
-    that came in the meantime.
+    A get that is alone is sent at once. A get that comes while other look-ups are under way waits
+    until these end, 2 milliseconds have passed or there are 1,000 keys. Then it goes together with
+    all gets that came in the meantime.
 
     Args:
         client: patched, wrapped or stock; its own connection is used.
@@ -53,7 +53,7 @@ def coalesce(client: datastore.Client) -> Coalesced:
 class Coalesced:
     """A proxy of a client; everything but :meth:`get` is the client's own.
 
-    Any thread may use it. It has no threads of its own, and nothing to close.
+    Any thread may use the proxy. It has no threads of its own, and nothing to close.
 
     Args:
         client: as for :func:`coalesce`.
@@ -68,7 +68,7 @@ class Coalesced:
         """Begin with no look-up under way, as a child process does, which has one thread."""
         self._lock = threading.Lock()
         self._under_way = 0
-        # Gets inside eager() are apart: the mode is that of the look-up.
+        # Gets inside eager() are apart: all gets of a look-up have its mode.
         self._gathering: dict[bool, _Batch] = {}
 
     def __copy__(self) -> Coalesced:
@@ -76,21 +76,21 @@ class Coalesced:
 
     def __getattr__(self, name: str) -> Any:
         if name == "_client" or name.startswith("__"):
-            # Of a copy that is being made: it has no client yet, and clients refuse to be copied.
+            # A copy that is being made has no client yet, and clients refuse to be copied.
             raise AttributeError(name)
         return getattr(self._client, name)
 
     def get(self, key: Key, *arguments: Any, **options: Any) -> Entity | None:
         """Read one entity, as ``client.get()``; each caller gets an entity object of its own.
 
-        A get with options, inside a transaction, or with a key that cannot be looked up is the
-        client's own. Look-ups of several gets are retried as those of
+        The client itself serves a get with options, inside a transaction, or with a key that cannot
+        be looked up. Look-ups of several gets are retried as in
         :func:`~lazyentity.bulk.get_many`.
 
         Args:
             key: the key of the entity.
-            *arguments: further ones of ``client.get()``.
-            **options: those of ``client.get()``.
+            *arguments: further arguments of ``client.get()``.
+            **options: the options of ``client.get()``.
 
         Returns:
             The entity, None if there is none.
@@ -119,8 +119,8 @@ class Coalesced:
                 batch.is_due.wait(WAIT_SECONDS)
                 self._look_up(batch, mode)
             finally:
-                # A signal handler may raise in this thread, and others wait for it. It may raise
-                # again in the calls; they find this then.
+                # A signal handler may raise in this thread, for which others wait. It may raise
+                # again in the calls below; the others then find that the batch has ended.
                 batch.has_ended = True
                 self._withdraw(batch, mode)
                 batch.wake_next()
@@ -189,7 +189,7 @@ class _Call:
         is_over: a lock that is released when the caller may go on.
         is_abandoned: whether the caller was interrupted and does not wait any more.
         entity: the result.
-        error: raised in place of it.
+        error: raised in place of the result.
         is_alone: whether the caller has to send the get by itself.
     """
 
@@ -211,15 +211,14 @@ class _Call:
 class _Batch:
     """Gets that go together.
 
-    Its callers are woken one by the other. If all were woken at once, each would wake only to wait
-    again, for the interpreter's lock.
+    Each caller wakes the next one. If all were woken at once, each would wake only to wait again,
+    for the interpreter's lock.
 
     Attributes:
-        calls: by serialised key, all that ask for it.
+        calls: by serialised key, all calls that ask for the key.
         waiting: the calls of the threads that have to be woken, in the order of their coming.
-        is_due: set when there is no more reason to wait for others.
-        has_ended: whether the calls have their answers. Those without one are to be sent by their
-            callers.
+        is_due: set when there is no more reason to wait for further gets.
+        has_ended: whether the calls have their answers. Callers send the calls without an answer.
     """
 
     def __init__(self) -> None:
@@ -229,7 +228,7 @@ class _Batch:
         self.has_ended = False
 
     def look_up(self, client: datastore.Client) -> None:
-        """Answer the calls, except if one of them may be to blame for an error of all."""
+        """Answer the calls, unless one of them may be the cause of an error for all."""
         found: dict[bytes, Any] = {}
         failure: Exception | None = None
         client = reading(client)
@@ -262,7 +261,7 @@ class _Batch:
                 if self.has_ended:
                     break
         finally:
-            # In this order: if the batch ends in between, both wake a caller, and not neither.
+            # In this order: if the batch ends in between, both threads wake a caller, not neither.
             call.is_abandoned = True
             if self.has_ended:
                 self.wake_next()

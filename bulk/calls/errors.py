@@ -23,9 +23,9 @@ class BulkError(Exception):
         done: the results that the call could not return because of this error. ``get_many()``: the
             entities that were read, None where there is none. ``put_many()``: the entities that
             were written. ``delete_many()``: None for each deleted key. Writes of an iterator leave
-            this empty, for it would grow with the iterator.
-        count: how many keys of this call succeeded so far. Of writes of an iterator, each counts
-            that succeeded.
+            ``done`` empty, because it would grow with the iterator.
+        count: how many keys of this call succeeded so far. For an iterator, each successful write
+            counts.
     """
 
     def __init__(

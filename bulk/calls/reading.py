@@ -61,10 +61,10 @@ def get_many(
 
     Args:
         client: patched, wrapped or stock; its own connection is used.
-        keys: complete keys of the client's project. Of a collection, all entities are returned
-            together. Of an iterator, they are returned as they are asked for: up to ``concurrency``
-            look-ups are ahead, and no more keys and entities are held than these have. Equal keys
-            further apart than 1,000 are looked up again then.
+        keys: complete keys of the client's project. For a collection, all entities are returned
+            together. For an iterator, entities are returned as they are asked for: up to
+            ``concurrency`` look-ups are ahead, and only their keys and entities are held. Equal
+            keys more than 1,000 keys apart are looked up again.
         concurrency: how many look-ups run at a time.
         eventual: whether to read with eventual consistency.
         retry: the policy of each look-up. By default, contention and unavailability are retried
@@ -91,7 +91,7 @@ def get_many(
 
 
 class _Answer(NamedTuple):
-    """The result of a look-up, by serialised key: each is in one of the two."""
+    """The result of a look-up: each serialised key is in one of the two dicts."""
 
     entities: dict[bytes, Entity | None]
     errors: dict[bytes, Exception]
@@ -139,14 +139,14 @@ class _Lookups:
 
         Args:
             asked: the serialised keys.
-            entities: where the results of the others are put. Several threads may do so.
+            entities: gets the results of the other keys. Several threads may fill it.
         """
         errors: dict[bytes, Exception] = {}
         take = None
         if self._is_stock is not None:
             take = functools.partial(convert_found, self._is_stock, entities)
         try:
-            # Each message is converted at once: the garbage collector has fewer of them to visit.
+            # Each message is converted at once: the garbage collector has fewer messages to visit.
             for serialised, message in self._rpcs.look_up(
                 asked, eventual=self._eventual, take=take
             ):
@@ -171,7 +171,7 @@ def _all(lookups: _Lookups, keys: Collection[Key], concurrency: int) -> list[Ent
     window = Window[dict[bytes, Exception]](
         concurrency if len(chunks) != 1 else min(concurrency, 1)
     )
-    # One for all look-ups: joining their results would take longer.
+    # One dict for all look-ups: joining their results would take longer.
     entities: dict[bytes, Entity | None] = {}
     for chunk in chunks:
         window.submit(functools.partial(lookups.answer, chunk, entities))
@@ -195,14 +195,14 @@ def _error(asked: dict[bytes, Key], answer: _Answer, count: int) -> BulkError:
 
 
 class _Chunk(NamedTuple):
-    """Keys of an iterator that are looked up together: each once, and in their order."""
+    """Keys of an iterator that are looked up together: each key once, and all keys in order."""
 
     asked: dict[bytes, Key]
     order: list[bytes]
 
 
 class _Stream:
-    """The entities of an iterator of keys. It is an iterator, and goes on after an error."""
+    """An iterator of the entities of an iterator of keys. It goes on after an error."""
 
     def __init__(self, lookups: _Lookups, keys: Iterator[Key], concurrency: int) -> None:
         self._lookups = lookups

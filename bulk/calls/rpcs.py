@@ -36,8 +36,8 @@ _AllocateIdsRequest: Any = datastore_pb2.AllocateIdsRequest.pb()
 _EVENTUAL = int(datastore_pb2.ReadOptions.ReadConsistency.EVENTUAL)
 _NON_TRANSACTIONAL = int(datastore_pb2.CommitRequest.Mode.NON_TRANSACTIONAL)
 
-# The times are those by which the client retries look-ups. Its own policy has no contention, which
-# is Aborted over gRPC and its base class Conflict over HTTP, and no connection that was refused.
+# The times are those by which the client retries look-ups. The client's own policy covers neither
+# contention (Aborted over gRPC, its base class Conflict over HTTP) nor a refused connection.
 RETRY: Final = Retry(
     predicate=if_exception_type(
         Conflict, GatewayTimeout, ServiceUnavailable, requests.exceptions.ConnectionError
@@ -50,7 +50,7 @@ RETRY: Final = Retry(
 """The policy of a request, unless the caller gives another."""
 
 _MAX_DEFERRALS: Final = 100
-"""Look-ups in a row that answer no key before the rest fails."""
+"""So many look-ups in a row may answer no key; then the remaining keys fail."""
 
 
 def is_partial(key: Key) -> bool:
@@ -65,7 +65,7 @@ def key_message(key: Key) -> Any:
 
 
 def serialised_key(key: Key) -> bytes:
-    """Return a key in its serialised form, always the same of equal keys."""
+    """Return the serialised form of a key, always the same for equal keys."""
     serialised = direct_key_bytes(key) if type(key) is Key and DIRECT else None
     return bytes(_to_protobuf(key)._pb.SerializeToString()) if serialised is None else serialised
 
@@ -77,7 +77,8 @@ def _none(_key: object, _project: str) -> None:
 complete_key_bytes: Final[Callable[[object, str], bytes | None]] = (
     direct_complete_key_bytes if DIRECT else _none
 )
-"""As :func:`serialised_key`, in less time; None for what may not be a complete key of a project."""
+"""As :func:`serialised_key`, in less time; None if the object may not be a complete key of a
+project."""
 
 
 def _key_bytes(message: Any) -> bytes:
@@ -86,10 +87,10 @@ def _key_bytes(message: Any) -> bytes:
 
 
 def _as_asked(serialised: bytes, asked: Collection[bytes]) -> bytes:
-    """Return a key that a server sent in the encoding in which it was asked for.
+    """Return a key that a server sent, in the encoding of the request.
 
     Raises:
-        RuntimeError: it was not asked for.
+        RuntimeError: the key was not asked for.
     """
     key = helpers.key_from_protobuf(messages.Key.FromString(serialised))
     encoded = serialised_key(key)
@@ -106,7 +107,7 @@ It returns the results that it did not take.
 
 
 class Rpcs:
-    """Sends the requests of one bulk call. Any thread may use it.
+    """Sends the requests of one bulk call, from any thread.
 
     Args:
         client: patched, wrapped or stock.
@@ -133,7 +134,7 @@ class Rpcs:
         Args:
             keys: serialised, each once, at most 1,000.
             eventual: whether to read with eventual consistency.
-            take: takes results that are proxies first.
+            take: is called first, and takes results that are proxies.
 
         Yields:
             For each key that was not taken, as it is answered: the serialised key, and the message
@@ -141,8 +142,8 @@ class Rpcs:
 
         Raises:
             google.api_core.exceptions.GoogleAPICallError: the server refused.
-            google.api_core.exceptions.RetryError: it refused until the policy gave up.
-            RuntimeError: it answered without an error, but not for all keys.
+            google.api_core.exceptions.RetryError: the server refused until the policy gave up.
+            RuntimeError: the server answered without an error, but not for all keys.
         """
         pending = dict.fromkeys(keys)
         fruitless = 0
@@ -185,7 +186,7 @@ class Rpcs:
         """Commit mutations outside of a transaction.
 
         Args:
-            fill: adds them to the repeated field of the upb request.
+            fill: adds the mutations to the repeated field of the upb request.
 
         Raises:
             As :meth:`look_up`.

@@ -9,7 +9,7 @@ def refuse_in_transaction(client: datastore.Client, function: str) -> None:
     """Check that the thread is not inside a transaction of the client.
 
     Raises:
-        RuntimeError: if it is.
+        RuntimeError: if the thread is inside one.
     """
     if client.current_transaction is not None:
         raise RuntimeError(
@@ -22,7 +22,7 @@ def refuse_in_batch(client: datastore.Client, function: str) -> None:
     """Check that the thread is inside neither a transaction nor a batch of the client.
 
     Raises:
-        RuntimeError: if it is.
+        RuntimeError: if the thread is inside one.
     """
     refuse_in_transaction(client, function)
     if client.current_batch is not None:

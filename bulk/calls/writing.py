@@ -78,7 +78,7 @@ def put_many(
         if entity.key is None:
             raise ValueError("an entity to be written must have a key")
         _require_own(client, entity.key)
-        # An entity without an id is written once, however often it is among the entities.
+        # An entity without an id is written once, however often the caller passes it.
         key_is_partial = is_partial(entity.key)
         identity = id(entity) if key_is_partial else serialised_key(entity.key)
         try:
@@ -155,7 +155,7 @@ class _Write(NamedTuple):
         identity: the serialised key; the ``id()`` of the entity if its key is partial.
         entity: the entity to write.
         payload: the serialised entity, or the serialised key to delete.
-        error: the reason why it cannot be sent.
+        error: the reason why the mutation cannot be sent.
     """
 
     key: Key
@@ -172,7 +172,7 @@ def _encoder() -> Callable[[Entity], bytes]:
     """Return the function that serialises an entity as the client would send it."""
     if ENCODING.is_own():
         return raw
-    # Somebody else replaced the client's function, and is called as the client calls it.
+    # Somebody else replaced the client's function: the replacement is called, as the client does.
     return lambda entity: helpers.entity_to_protobuf(entity)._pb.SerializeToString()
 
 
@@ -230,7 +230,7 @@ class _Sent(NamedTuple):
 
 
 class _Sending:
-    """Sends the chunks of one call, and gathers how that went."""
+    """Sends the chunks of one call, and gathers their outcomes."""
 
     def __init__(self, client: datastore.Client, rpcs: Rpcs, window: Window[_Sent]) -> None:
         self._rpcs = rpcs
@@ -242,10 +242,10 @@ class _Sending:
         self._keep_done = True
 
     def send(self, chunks: Iterable[_Chunk], *, keep_done: bool) -> None:
-        """Send all chunks, whatever becomes of some.
+        """Send all chunks, even if some fail.
 
         Args:
-            chunks: an error that iterating them raises is raised after those before it were sent.
+            chunks: if iterating them raises an error, the chunks before it are sent first.
             keep_done: whether an error has the entities that were written.
 
         Raises:
@@ -261,7 +261,7 @@ class _Sending:
         while self._window:
             self._take()
         if self._failed:
-            # A key can be in several commits. It failed if one of these did.
+            # A key can be in several commits. The key failed if one of these failed.
             for key in self._failed.keys() & self._done.keys():
                 del self._done[key]
             count = len(self._done) if keep_done else self._count
@@ -284,7 +284,7 @@ class _Sending:
         self._identities.popleft()
         chunk, errors = self._window.take()
         for position, write in enumerate(chunk):
-            # The key of the entity, which was completed if it was partial.
+            # The entity's own key: a partial key was completed there.
             key = write.key if write.entity is None else write.entity.key
             error = errors.get(position)
             if error is not None:
@@ -317,7 +317,7 @@ class _Sending:
 def _fill(
     chunk: _Chunk, sendable: Iterable[int], errors: dict[int, Exception], mutations: Any
 ) -> None:
-    """Add the mutations of a chunk to a request; one that protobuf refuses goes to the errors."""
+    """Add the mutations of a chunk to a request; the errors get those that protobuf refuses."""
     for position in sendable:
         write = chunk[position]
         mutation = mutations.add()

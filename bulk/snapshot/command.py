@@ -55,7 +55,7 @@ def save(file: Path, kind: str | None, **options: str | None) -> None:
         client = datastore.Client(**options)
         query = client.query(kind=kind)
         count = _count(client, query)
-        # More likely a name that is misspelt than a kind to keep.
+        # More likely a misspelt name than a kind to keep.
         if not count:
             raise click.ClickException(f"there is no entity of kind {kind!r}; {file} was not made")
         _fill(file, query, count)
@@ -90,7 +90,7 @@ def refresh(file: Path, replace: bool, kind: str | None, **options: str | None) 
 @main.command()
 @_FILE
 def info(file: Path) -> None:
-    """Show what FILE holds."""
+    """Show the contents of FILE."""
     with _failures():
         information = Snapshot(file).information()
     table = Table("", str(file), show_header=True)
@@ -151,13 +151,13 @@ def _failures() -> Iterator[None]:
     try:
         yield
     except (SnapshotError, GoogleAPICallError, RetryError, GoogleAuthError, OSError) as error:
-        # Without a project (an option or the environment's) the client raises an OSError.
+        # Without a project, from an option or the environment, the client raises an OSError.
         raise click.ClickException(str(error)) from error
 
 
 @contextlib.contextmanager
 def _progress(text: str, total: int | None) -> Iterator[Callable[[int], Any]]:
-    """Show a progress bar on a terminal; gives the function that sets how far it is."""
+    """Show a progress bar on a terminal; gives the function that moves the bar."""
     with progress_bar() as progress:
         task = progress.add_task(text, total=total)
         yield lambda number: progress.update(task, completed=number)

@@ -33,7 +33,7 @@ class Stored(NamedTuple):
 
     Attributes:
         key: the field of the key of a serialised ``Entity``, with its tag and length.
-        content: the other fields as they were received. Both together are the entity.
+        content: the other fields as they were received. Key and content together are the entity.
         hash: of the other fields, in an order of their own.
     """
 
@@ -47,7 +47,7 @@ def split(raw: bytes) -> Stored:
 
     Raises:
         google.protobuf.message.DecodeError: ``raw`` is malformed.
-        ValueError: it has no key, or a partial one.
+        ValueError: the entity has no key, or a partial one.
     """
     parts = shadow.EntityParts.FromString(raw)
     key = messages.Key.FromString(b"".join(parts.key))
@@ -88,14 +88,14 @@ def key_of(stored: Any) -> Key | bytes:
 
 
 def train(samples: Sequence[bytes]) -> bytes | None:
-    """Return a dictionary for contents like these; None if there are too few of them."""
+    """Return a dictionary for contents like ``samples``; None if there are too few samples."""
     if len(samples) < MIN_SAMPLES:
         return None
     size = min(DICTIONARY_BYTES, sum(map(len, samples)) // 8)
     try:
         return zstandard.train_dictionary(size, list(samples), k=256, d=8).as_bytes()
     except zstandard.ZstdError:
-        # So few bytes, or so much alike, that there is nothing to learn.
+        # The samples are so few bytes, or so much alike, that there is nothing to learn.
         return None
 
 
@@ -153,5 +153,5 @@ class Decompressor:
         except KeyError:
             raise ValueError(f"its dictionary {dictionary!r} is missing") from None
         except TypeError as error:
-            # A column that has another type.
+            # A column has another type.
             raise ValueError(str(error)) from error

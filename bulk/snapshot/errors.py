@@ -6,7 +6,7 @@ from google.cloud.datastore.key import Key
 
 
 class SnapshotError(Exception):
-    """A file is not a snapshot that this version can use; the text says why. It was not changed."""
+    """A file is not a snapshot that this version can use; the text says why. It stays unchanged."""
 
 
 class CorruptEntity(SnapshotError):
@@ -17,7 +17,7 @@ class CorruptEntity(SnapshotError):
         reason: what is wrong with the bytes.
 
     Attributes:
-        key: the key of the entity; its stored bytes, if these are damaged themselves.
+        key: the key of the entity; the stored bytes of the key, if these are damaged.
     """
 
     def __init__(self, key: Key | bytes, reason: str) -> None:

@@ -5,7 +5,7 @@ The file is a SQLite database in WAL mode:
 ``settings``
     Values by name, as JSON: the number of entities, the query, the time of the refresh.
 ``dictionaries``
-    Dictionaries of zstd by number. A content keeps the one that it was compressed with.
+    Dictionaries of zstd by number. A content keeps the dictionary that compressed it.
 ``contents``
     The fields of entities without their keys, compressed, each once, by their hash.
 ``entities``
@@ -92,7 +92,7 @@ def _marks(connection: Connection) -> _Marks:
 def require_own(path: Path) -> bool:
     """Look at a file without a lock and without its journal; say whether it has any content.
 
-    SQLite makes files beside a database that it reads, which a foreign one is to be spared.
+    SQLite makes files beside a database that it reads: a foreign database must be spared that.
 
     Raises:
         SnapshotError: it is foreign or newer.
@@ -152,8 +152,8 @@ def has_journal(path: Path) -> bool:
 def _is_unmade(path: Path) -> bool:
     """Whether the database was empty before the transaction in its rollback journal.
 
-    A process that is killed while it makes a file leaves such a journal. SQLite rolls it back, and
-    the file is empty then; but a connection that only reads can do neither that nor go on.
+    A process that is killed while it makes a file leaves such a journal. SQLite rolls the journal
+    back, and then the file is empty. A connection that only reads cannot roll back, and fails.
     """
     try:
         with beside(path, "-journal").open("rb") as file:
@@ -170,7 +170,7 @@ def is_prepared(connection: Connection, path: Path) -> bool:
     """Say whether a database has the schema; False if it has nothing at all.
 
     Raises:
-        SnapshotError: it has another schema.
+        SnapshotError: the database has another schema.
     """
     is_apart = not connection.in_transaction
     if is_apart:
@@ -187,7 +187,7 @@ def is_prepared(connection: Connection, path: Path) -> bool:
 def _use_wal(connection: Connection) -> None:
     """Put the database into WAL mode, which is a change in a new file only.
 
-    SQLite does not wait for other processes that do the same at this moment.
+    SQLite itself does not wait for other processes that do the same at this moment.
     """
     end = time.monotonic() + _WAL_SECONDS
     while True:
@@ -205,7 +205,7 @@ def _use_wal(connection: Connection) -> None:
 def writing(path: Path) -> Iterator[Connection]:
     """Open a transaction that writes; it is committed in the end, unless an error is raised.
 
-    The file is made if it is missing. Another writer is waited for.
+    Makes a missing file, and waits for another writer.
 
     Raises:
         SnapshotError: the file is foreign, newer or damaged, or cannot be written.

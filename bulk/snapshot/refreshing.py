@@ -44,7 +44,7 @@ def refresh(
 
     Args:
         connection: in a transaction that writes.
-        entities: serialised; of entities with one key, the last counts.
+        entities: serialised; of several with the same key, the last counts.
         replace: whether everything is deleted first, the dictionaries too.
         progress: called now and then with the number of entities so far.
 
@@ -57,7 +57,7 @@ def refresh(
         removed = connection.execute("DELETE FROM entities").rowcount
         connection.execute("DELETE FROM contents")
         connection.execute("DELETE FROM dictionaries")
-    # Kept by SQLite outside of the file, and gone with the connection.
+    # SQLite keeps this table outside of the file, until the connection closes.
     connection.execute(
         "CREATE TEMP TABLE received (key BLOB PRIMARY KEY, state INTEGER) WITHOUT ROWID"
     )
@@ -115,7 +115,7 @@ class _Writer:
             ) from error
 
     def trained(self, entities: Iterator[Stored]) -> Iterator[Stored]:
-        """Yield the entities; train a dictionary with the first of them if there is none."""
+        """Yield the entities; train a dictionary with the first entities if there is none."""
         if not self._dictionary:
             sample: list[Stored] = []
             size = 0
@@ -135,7 +135,7 @@ class _Writer:
         yield from entities
 
     def write(self, stored: Stored) -> None:
-        """Write an entity that is not in the file as it is now."""
+        """Write an entity that is new or changed."""
         execute = self._connection.execute
         row = execute("SELECT number FROM contents WHERE hash = ?", (stored.hash,)).fetchone()
         if row is None:

@@ -31,11 +31,11 @@ from lazyentity.snapshot.verifying import damages
 
 
 class Source(NamedTuple):
-    """The query that a snapshot holds the results of.
+    """The query whose results a snapshot holds.
 
     Attributes:
         project, database, namespace, kind: of the query; None if it has none.
-        is_whole_kind: whether it has no filter, ancestor or other restriction.
+        is_whole_kind: whether the query has no filter, ancestor or other restriction.
     """
 
     project: str
@@ -49,8 +49,8 @@ class Information(NamedTuple):
     """A description of a snapshot.
 
     Attributes:
-        entities: how many there are.
-        contents: how many different contents these have.
+        entities: the number of entities.
+        contents: the number of different contents.
         content_bytes: of the compressed contents.
         file_bytes: of the file.
         schema_version: of the file.
@@ -70,14 +70,14 @@ class Information(NamedTuple):
 class Snapshot:
     """The results of a query in one file, read back as lazy entities.
 
-    Any number of processes and threads may read while one refreshes: each read sees the state
-    before or after a refresh. A reader of many entities sees one state from beginning to end.
+    Any number of processes and threads may read during a refresh: each read sees the state before
+    or after the refresh. A reader of many entities sees one state from beginning to end.
 
-    Nothing in the file is executed. Its bytes are decoded like those that a server sends.
+    Nothing in the file is executed. Its bytes are decoded like a server's response.
 
     Args:
-        path: of the file. It is made by the first :meth:`refresh`; beside it are ``-wal`` and
-            ``-shm`` files while it is in use.
+        path: of the file. The first :meth:`refresh` makes it; ``-wal`` and ``-shm`` files are
+            beside it while it is in use.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -100,10 +100,10 @@ class Snapshot:
         leaves the old state. Nothing is written for entities that did not change.
 
         Args:
-            query: of complete entities: without a projection. Its results are read lazily,
-                whatever else is patched. Entities of any other origin are taken, too, with changes.
-            replace: write everything anew, also what seems unchanged: after damage, or to train
-                the compression again. All entities count as added then.
+            query: a query without a projection, whose results are read lazily, patched or not. Or
+                an iterable of entities of any origin, which are stored with their changes.
+            replace: write everything anew, also entities that seem unchanged: after damage, or to
+                train the compression again. All entities count as added then.
             progress: called now and then with the number of entities so far.
 
         Returns:
@@ -169,7 +169,7 @@ class Snapshot:
         """Return the entities of keys in their order, None where there is none, of one state.
 
         Raises:
-            CorruptEntity: the bytes of one are damaged.
+            CorruptEntity: the bytes of an entity are damaged.
             TypeError: ``keys`` has something that is not a key.
         """
         # First: an error of the caller's iterator is none of the file.
@@ -214,7 +214,7 @@ class Snapshot:
             progress: called for each entity with the number of entities so far.
 
         Returns:
-            A CorruptEntity for each damaged entity, after the damages of the file that are in none.
+            The damages of the file outside of entities, then a CorruptEntity for each damaged one.
 
         Raises:
             SnapshotError: the file is damaged so much that it cannot be opened.
@@ -247,7 +247,7 @@ class Snapshot:
             )
 
     def close(self) -> None:
-        """Close the connections that nobody uses. The snapshot can still be read after it."""
+        """Close the unused connections. The snapshot can still be read afterwards."""
         self._readers.close()
 
     def __enter__(self) -> Snapshot:
@@ -290,14 +290,14 @@ def _results(query: Query) -> tuple[Source, Iterable[Entity]]:
     """Return a description of a query, and its results.
 
     Raises:
-        ValueError: it has a projection.
+        ValueError: the query has a projection.
     """
     if query.projection:
         raise ValueError(
             "the results of a projection are incomplete, and putting one back would delete the "
             "other properties; refresh() takes a query without a projection"
         )
-    # As for eager(), whatever the process is.
+    # Lazily, as inside eager() too, whatever the mode of the process.
     results = wrap(query, eager=False).fetch()
     is_restricted = query.filters or query.ancestor or query.distinct_on
     source = Source(
