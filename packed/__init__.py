@@ -4,8 +4,8 @@
 >>> unpack(pack({"lines": [{"price": 2.5}]}))
 {'lines': [{'price': 2.5}]}
 
-``PackedProperty`` is the property of google-cloud-ndb that stores such a value; that of App
-Engine's ndb is in :mod:`lazyentity.packed.appengine`. Both are imported on request.
+``PackedProperty`` is the property of google-cloud-ndb that stores such a value;
+:mod:`lazyentity.packed.appengine` has that of App Engine's ndb. Both are imported on request.
 """
 
 from __future__ import annotations

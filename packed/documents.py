@@ -33,7 +33,7 @@ _MIN_INT, _MAX_INT = -(2**63), 2**64 - 1
 _TAG_DEPTH = 2
 
 Path = tuple[Any, ...]
-"""The path of a value: that of its container, and its key or index there. Empty at the top."""
+"""The path of a value: its container's path, and its key or index there. Empty at the top."""
 
 
 class BadTag(ValueError):
@@ -57,7 +57,7 @@ def serialised(value: Any) -> tuple[bytes, bool]:
 
 
 def tagged(value: Any, path: Path, depth: int) -> Any:
-    """Return a copy of a value in which all that JSON lacks is tagged.
+    """Return a copy of a value in which every value that JSON lacks is tagged.
 
     Args:
         value: any value.

@@ -11,8 +11,8 @@ offset    size  content
 8         rest  the payload
 ========  ====  ============================================================================
 
-A zstd frame states the size of its contents, which has to be that of the header, and has a
-checksum. So a truncated or torn document is an error, and its memory is bounded before anything is
+A zstd frame has a checksum and states the size of its contents, which must equal the size in the
+header. So a truncated or torn document is an error, and its memory is bounded before anything is
 decompressed. :mod:`lazyentity.packed.documents` describes the JSON.
 """
 
@@ -30,7 +30,7 @@ from lazyentity.packed.documents import BadTag, restored, serialised
 from lazyentity.plain import plain_copy
 
 COMPRESS_FROM = 256
-"""Bytes of JSON from which on it is compressed, if that makes it smaller."""
+"""Bytes of JSON from which on a document is compressed, if that makes it smaller."""
 
 MAX_SIZE = 64 * 1024 * 1024
 """Bytes of JSON that a document may have."""
@@ -69,11 +69,11 @@ def pack(value: Any, *, compress_from: int = COMPRESS_FROM, max_size: int = MAX_
         value: of dicts with string keys, lists, strings, integers of 64 bits, finite floats,
             booleans, None, datetimes with a time zone, bytes, sets and frozensets. Embedded
             entities without a key become dicts.
-        compress_from: bytes of JSON from which on it is compressed, if that makes it smaller.
+        compress_from: JSON of so many bytes or more is compressed, if that makes it smaller.
         max_size: bytes of JSON that the document may have.
 
     Raises:
-        TypeError: if there is a value of any other type. The text names it and its path.
+        TypeError: if there is a value of any other type. The text names the value's type and path.
         ValueError: if the document is larger than ``max_size``.
     """
     payload, tagged = serialised(value)
@@ -106,9 +106,9 @@ def unpack(stored: Any, *, max_size: int = MAX_SIZE) -> Any:
         max_size: bytes of JSON to accept. They are compared before anything is decompressed.
 
     Raises:
-        UnpackError: if the bytes are not packed, truncated or damaged, if they are of a version or
-            a codec that this version of lazyentity does not know, or if the document is larger than
-            ``max_size``.
+        UnpackError: if the bytes are not packed, truncated or damaged, if this version of
+            lazyentity does not know their version, codec or flags, or if the document is larger
+            than ``max_size``.
         TypeError: if ``stored`` is of another type.
     """
     if isinstance(stored, (dict, list)):
@@ -144,7 +144,7 @@ def _header(data: memoryview) -> tuple[int, int, int]:
     if data[: len(MAGIC)] != MAGIC:
         raise UnpackError(
             f"these bytes begin with {bytes(data[:4])!r}, and packed documents with {MAGIC!r}; "
-            "they were stored by something else"
+            "check that pack() made the value of this property"
         )
     if len(data) < _HEADER.size:
         raise UnpackError(

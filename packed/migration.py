@@ -27,8 +27,8 @@ class LeftAlone:
 
     Attributes:
         count: how many there are.
-        key: of the first one.
-        detail: the error of the first one; empty, if the reason says all.
+        key: the key of the first entity.
+        detail: the error of the first entity; empty, if the reason says all.
     """
 
     count: int
@@ -43,9 +43,9 @@ class Report:
     Attributes:
         seen: entities that were read.
         packed: entities that were written, or would be.
-        left: the others, by the reason.
-        bytes_before: of the entities that were written, as they were.
-        bytes_after: of the same entities, as they are now.
+        left: the other entities, by the reason.
+        bytes_before: of the written entities, before.
+        bytes_after: of the written entities, after.
         cursor: where to continue, None in the end.
     """
 
@@ -70,7 +70,7 @@ class Report:
 
 @dataclass(frozen=True)
 class _Kept:
-    """An entity stays as it is: why, and the error if there is one."""
+    """The reason why an entity stays as it is, and the error if there is one."""
 
     reason: str
     detail: str = ""
@@ -80,7 +80,7 @@ ALREADY_PACKED = "packed already"
 
 
 def _packed(entity: datastore.Entity, name: str, compress_from: int) -> bytes | _Kept:
-    """Return the packed value of a property, or why it stays as it is."""
+    """Return the packed value of a property, or the reason why it stays as it is."""
     if name not in entity:
         return _Kept("without the property")
     try:
@@ -126,7 +126,7 @@ class Migration:
         """Migrate page by page.
 
         Args:
-            report: to be filled; of the same object that is yielded.
+            report: is filled, and yielded after each page.
             cursor: of the page to start at; None for the first.
             page: entities that are read at a time.
 
@@ -182,8 +182,8 @@ class Migration:
         # Datastore indexes no bytes of that size.
         entity.exclude_from_indexes.add(self.name)
         size = len(lazyentity.raw(entity))
-        # Bytes inside of a document take a little more than before. One such entity would make the
-        # server refuse the whole commit, in every run.
+        # Bytes inside of a document take a little more than before. One entity that is too large
+        # would make the server refuse the whole commit, in every run.
         if size > _ENTITY_BYTES:
             return _Kept("too large when packed", f"{size:,} of at most {_ENTITY_BYTES:,} bytes")
         return size
@@ -194,7 +194,7 @@ class Migration:
                 written, kept = self._write_once(keys)
                 break
             except Conflict:
-                # Another transaction changed one of them. Over gRPC it is Aborted, a subclass.
+                # Another transaction changed an entity. Over gRPC the error is Aborted, a subclass.
                 if attempt == _ATTEMPTS:
                     raise
         for before, after in written:

@@ -8,14 +8,14 @@ from lazyentity.packed.format import COMPRESS_FROM, MAX_SIZE, pack, unpack
 
 
 class PackedValues:
-    """A mixin that makes a class of blob properties one of packed documents.
+    """A mixin that makes a class of blob properties store packed documents.
 
     The document is unpacked when the attribute is read. If it was not read, the bytes are written
     back as they came. An embedded entity that the property held before is read as a dict, and
     written packed once it was read.
 
     Args:
-        name: under which the property is stored; by default that of the attribute.
+        name: under which the property is stored; by default the name of the attribute.
         compress_from: as of :func:`lazyentity.packed.pack`.
         max_size: as of :func:`lazyentity.packed.pack` and :func:`lazyentity.packed.unpack`.
         options: as of the ``BlobProperty``, without ``compressed`` and ``indexed``.
