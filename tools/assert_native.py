@@ -1,7 +1,7 @@
-"""Fail unless the native backend was built and ``import lazyentity`` chose it, and it works.
+"""Fail unless the native backend was built, ``import lazyentity`` chose it, and it works.
 
-Without a compiler the installation goes on with the pure backend; where there is one, as in
-continuous integration, or a wheel, that must not go unnoticed.
+Without a compiler the installation goes on with the pure backend. In continuous integration, which
+has a compiler, and in a wheel, a missing native backend must not go unnoticed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def main() -> None:
     """Say which backend serves, and decode an entity with it.
 
     Raises:
-        SystemExit: it is not the native one, or the entity is not the one that was encoded.
+        SystemExit: another backend serves, or the decoded entity is not the one that was encoded.
     """
     if lazyentity.backend != "native":
         raise SystemExit(f"the backend is {lazyentity.backend!r}: {_backend.obstacle}")

@@ -7,8 +7,8 @@ rounds: another machine changes both times. A figure regressed if the middle hal
 below the middle half of each of the last runs with the same backend, minor version of Python, and
 processor.
 
-A run that regressed is kept apart, so that the next one is not compared with it. ``--accept`` adds
-it to the history, for a change that was worth its cost.
+A run that regressed is kept apart, so that the next run is not compared with it. ``--accept`` adds
+the run to the history, for a change that was worth its cost.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from lazyentity.bench.measure import files, results
 from lazyentity.bench.measure.results import Results
 from lazyentity.bench.measure.stats import Summary
 
-# With fewer earlier runs there is no telling what noise is.
+# Fewer earlier runs do not show the noise.
 FEWEST = 3
 MOST = 10
 
-# The sections whose ratios are stock time over lazy time, and what tells their lines apart.
+# The sections whose ratios are stock time over lazy time, and the fields that tell lines apart.
 SECTIONS = {
     "conversion": ("mix", "properties", "read"),
     "read_modify_write": ("mix", "properties", "changed"),
@@ -53,9 +53,9 @@ def regressions(run: Results, earlier: Sequence[Results]) -> list[str]:
     """Return a sentence for each figure that is worse than noise explains.
 
     Args:
-        run: the new one.
-        earlier: those before it, in the order of their dates; those made under other conditions do
-            not count.
+        run: the new run.
+        earlier: the runs before it, in the order of their dates; runs under other conditions do not
+            count.
     """
     comparable = [one for one in earlier if _conditions(one) == _conditions(run)][-MOST:]
     found = []

@@ -18,8 +18,8 @@ from tools.clients import constant
 
 # Kept in the checkout: one Python generates the C files, the others compile them too.
 GENERATED = "build/cython"
-# Compiling takes less time without what debuggers need, and a wheel less room. They follow Python's
-# own flags: a variable CFLAGS would, with setuptools 84, take the place of these, -O3 among them.
+# Without debugging information, compiling takes less time and a wheel less room. The flag follows
+# Python's own: with setuptools 84, a variable CFLAGS would replace Python's flags, -O3 among them.
 FLAGS = ("-g0",)
 
 
@@ -27,7 +27,7 @@ class BuildNative(build_ext):
     """Compiles the whole native backend, or leaves it out.
 
     A distribution without it is pure Python, and its wheel gets the tag of pure Python. pip keeps
-    the wheels that it builds: one that is tagged for a platform would pass for the native one.
+    the wheels that it builds: a wheel tagged for a platform would pass for one with the backend.
     """
 
     def build_extensions(self) -> None:
@@ -85,7 +85,7 @@ class BuildNative(build_ext):
         self.distribution.ext_modules = []
         wheel: Any = self.distribution.get_command_obj("bdist_wheel", create=False)
         if wheel is not None:
-            # It was determined before anything was compiled.
+            # setuptools determined this before anything was compiled.
             wheel.root_is_pure = True
         self.warn(
             f"lazyentity is built without its native backend: {problem}. The pure backend, which "

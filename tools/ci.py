@@ -1,23 +1,26 @@
 """Everything that has to hold before a change is merged, as steps: see :mod:`tools.steps`.
 
-The environment of the README's two commands is made first, as these make it, with pip. Then the two
-commands are run. Beside the environment and the benchmark, of which the outputs count here and not
-the figures, the other environments are made with uv. Steps without tests, or with few, run beside
-the benchmark and the tests, which leave a core free at times, at a lower priority. The rest
-follows, two steps more at a time than there are cores, each with its tests in one process.
+The order of the steps:
+
+1. The README's two commands run, the first of which makes the environment with pip. The benchmark's
+   outputs count here, not its figures. Beside both, the other environments are made with uv. Steps
+   with few tests or none run at a lower priority beside the benchmark and the tests, which leave a
+   core free at times.
+2. The rest follows, two steps more at a time than there are cores, each with its tests in one
+   process.
 
 Every test of the library runs on each Python, with the newest requirements and with the lowest
 ones, and with each backend. Python, requirements and backend are not combined in all ways:
 
-- The current Python has the newest requirements and the native backend, and so has the newest.
-- On the oldest Python requirements are the lowest. There the newest ones serve the tests of what
-  the lowest ones leave out: the libraries that have adapters or need none.
+- The current and the newest Python have the newest requirements and the native backend.
+- The oldest Python has the lowest requirements. Tests of the libraries that have adapters or need
+  none, which the lowest requirements leave out, run there with the newest.
 - On :data:`PURE_PYTHON` the backend is the pure one, but for the tests of native implementations.
-- Tests of each backend in turn take the native one on each Python, which was compiled for it, and
-  the pure one on the current and the oldest.
+- Tests of each backend in turn take the native backend on each Python, for which it was compiled,
+  and the pure one on the current and the oldest Python.
 - Tests over a loopback server run on the current Python with each server, transport and way to
-  patch; on the pure backend and on the lowest requirements each takes one of these.
-- The own suite of a client apart (``test_own_tests.py``) does not run on the newest Python.
+  patch. On the pure backend and on the lowest requirements each test takes one combination.
+- The own test suite of a client apart (``test_own_tests.py``) does not run on the newest Python.
 """
 
 from __future__ import annotations
@@ -54,14 +57,14 @@ ALL_CORES = 1_000
 PURE = {"LAZYENTITY_BACKEND": "pure"}
 
 WITHOUT_BENCHMARKS = "--ignore-glob=tests/patches/*/test_benchmark.py"
-# The server, the benchmarks and the tools are the project's own; the README, the documentation and
-# the sources, of which imports are read, are text: one Python is enough for them.
+# One Python is enough for the project's own server, benchmarks and tools, and for texts: README,
+# documentation and the imports in the sources.
 ON_TEXTS = ("test_readme.py", "test_imports_between_rooms.py", "test_sizes.py")
 ON_OTHER_REQUIREMENTS = (
     WITHOUT_BENCHMARKS,
     *(f"--ignore=tests/{path}" for path in ("server", "bench", "docs", "tools", *ON_TEXTS)),
 )
-# These depend on the clients' versions, which are those of `make test` on every Python.
+# These depend on the clients' versions, which are the same as in `make test` on every Python.
 ON_ANOTHER_PYTHON = (
     *ON_OTHER_REQUIREMENTS,
     "--ignore=tests/integration",
@@ -82,7 +85,7 @@ ON_SOME_PYTHONS = {
     PURE_PYTHON: ("--after-pure", *NATIVE_IN_TURN),
     OLDEST: OF_THE_EXTRAS,
 }
-# Those that are marked so at their functions, or at one case of them.
+# Files in which a test function, or one of its cases, is marked slow.
 SLOW = tuple(
     sorted(
         str(path)
@@ -95,12 +98,12 @@ QUICK_BENCHMARK = (
     "--benchmark-min-rounds=2",
     "--benchmark-warmup=off",
 )
-# `make bench` takes these, and their code is that of the smaller ones.
+# `make bench` runs the largest cases, which have the same code as the smaller ones.
 NOT_THE_LARGEST = ("-k", "not -500-")
 
 
 def first_steps(pythons: Mapping[str, str]) -> list[Step]:
-    """Return the commands of the README, and beside the second what later steps need."""
+    """Return the commands of the README, and the preparations that run beside the second."""
     native = ".venv/bin/python tools/assert_native.py"
     distributions = [client.distribution for client in clients() if not client.own_environment]
     installed = (
@@ -149,7 +152,7 @@ def first_steps(pythons: Mapping[str, str]) -> list[Step]:
 
 
 def other_steps(pythons: Mapping[str, str]) -> list[Step]:
-    """Return the steps after ``make test``; those that take long are first.
+    """Return the steps after ``make test``, long steps first.
 
     Args:
         pythons: the interpreter of each other Python version.
@@ -290,7 +293,7 @@ def own_environment_steps(client: str, pythons: Mapping[str, str]) -> list[Step]
 
 
 def upstream_steps() -> list[Step]:
-    """Return the client's own tests; the outcomes on the stock client are those of the first."""
+    """Return the client's own tests; the first step records the outcomes on the stock client."""
     run = ("-m", "upstream", "tests/upstream")
     first = "the client's own tests"
     tested = ("make test",)
@@ -316,7 +319,7 @@ def main() -> None:
         for version in PYTHONS
         if version != CURRENT and (python := interpreter(version))
     }
-    # Steps are stopped on the way out, which a mere end would leave running.
+    # Raise an error at SIGTERM: it stops the steps on the way out, which would go on running.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     # uv leaves compiling to the first import, which has to be able to keep the bytecode.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -324,7 +327,7 @@ def main() -> None:
     os.environ.setdefault(
         "UV_DEFAULT_INDEX", os.environ.get("PIP_INDEX_URL", "https://pypi.org/simple")
     )
-    # Tests wait at times: for each other's threads, for servers, for processes that they start.
+    # More steps than cores: tests wait at times for threads, servers and processes.
     runner = Runner((os.cpu_count() or 1) + 2)
     runner.run([*environment_steps(pythons), *first_steps(pythons), *other_steps(pythons)])
     print(runner.summary())

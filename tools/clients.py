@@ -31,7 +31,7 @@ def constant(path: str, name: str) -> Any:
         name: of the constant.
 
     Raises:
-        LookupError: nothing of that name is assigned.
+        LookupError: the module assigns nothing to the name.
         ValueError: its value is not a literal.
     """
     for node in ast.parse((CHECKOUT / path).read_text(encoding="utf-8")).body:
@@ -48,12 +48,12 @@ class SupportedClient(NamedTuple):
     """A supported client.
 
     Attributes:
-        name: that ``patch()`` takes, and that of its extra.
+        name: the name that ``patch()`` takes, also the name of the client's extra.
         distribution: the distribution to install.
         versions: the supported ones, as in a requirement.
         own_environment: whether its requirements exclude those of the other clients, so that its
             tests need an environment of their own.
-        extra: of the distribution, without which it lacks what lazyentity patches; mostly none.
+        extra: the extra of the distribution that installs the patched parts; mostly none.
     """
 
     name: str
@@ -91,7 +91,7 @@ class SupportedClient(NamedTuple):
 
 
 def name_of(package: str) -> str:
-    """Return the name of the client whose package in patches/ this is."""
+    """Return the name of the client that a package in patches/ is for."""
     return package.replace("_", "-")
 
 
@@ -114,7 +114,7 @@ def clients() -> list[SupportedClient]:
 
 
 def _assigned(seams: str, name: str, default: _Literal) -> _Literal:
-    """Return a constant of a module of seams; the default, if it assigns none."""
+    """Return a constant of a module of seams; the default, if the module does not assign it."""
     try:
         return cast(_Literal, constant(seams, name))
     except LookupError:
@@ -122,7 +122,7 @@ def _assigned(seams: str, name: str, default: _Literal) -> _Literal:
 
 
 def extras() -> dict[str, list[str]]:
-    """Return the requirement on each client that lazyentity does not need itself, by its extra."""
+    """Return, by extra, the requirement on each client that lazyentity itself does not need."""
     return {client.name: [client.requirement] for client in clients() if client.name != REQUIRED}
 
 
@@ -161,7 +161,7 @@ def with_table(text: str) -> str:
 
 
 def main() -> None:
-    """Do as the command line says.
+    """Run the command that the command line names.
 
     Raises:
         SystemExit: with ``--check``, the table of the document is not up to date.

@@ -1,4 +1,4 @@
-"""The README as a package index shows it, which has no files beside it to link to."""
+"""The README as a package index shows it, where no other file is there to link to."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Build the wheel that refers to the checkout, with the native backend compiled into the checkout.
 
-Run by :mod:`environment` with the Python that the wheel is for, which has the ``build`` library.
+:mod:`environment` runs this with the Python that the wheel is for, which has the ``build`` library.
 """
 
 from __future__ import annotations

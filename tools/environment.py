@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from tools.clients import clients  # found by the line above
 
 CHECKOUT = Path(__file__).resolve().parent.parent
-STAMP = "lazyentity.json"
+RECORD = "lazyentity.json"
 WHEELS = CHECKOUT / "build" / "wheels"
 
 
@@ -54,7 +54,7 @@ def configuration() -> str:
 
 
 def native() -> str:
-    """Return a digest of the native backend's sources, and of what says how to compile them."""
+    """Return a digest of the native backend's sources, and of the module that compiles them."""
     package = CHECKOUT / "lazyentity"
     sources = sorted([*package.rglob("*.pxd"), *package.rglob("*.pyx")])
     sources.append(CHECKOUT / "tools" / "building.py")
@@ -73,7 +73,7 @@ class Installer:
         self._python = str(environment / "bin" / "python")
         pip = [self._python, "-m", "pip", "--disable-pip-version-check", "install"]
         if not sys.dont_write_bytecode:
-            # The first import compiles and keeps a module, of which few are ever imported.
+            # The first import of a module compiles and keeps it. Few modules are ever imported.
             pip.append("--no-compile")
         self._install = [uv, "pip", "install", "--python", self._python] if uv else pip
         self._uv = uv
@@ -90,15 +90,15 @@ class Installer:
         # Environments may be made at the same time, and building writes into the checkout.
         with (WHEELS / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            stamp = folder / STAMP
-            if not stamp.exists() or stamp.read_text() != wanted:
-                stamp.unlink(missing_ok=True)
+            record = folder / RECORD
+            if not record.exists() or record.read_text() != wanted:
+                record.unlink(missing_ok=True)
                 print("building the native backend", flush=True)
                 self.install("build")
                 script = [self._python, str(CHECKOUT / "tools" / "editable_wheel.py")]
                 options = ["--uv", self._uv] if self._uv else []
                 subprocess.run([*script, *options, str(folder)], check=True)
-                stamp.write_text(wanted)
+                record.write_text(wanted)
         (built,) = folder.glob("*.whl")
         return built
 
@@ -106,7 +106,7 @@ class Installer:
         """Install requirements, which may be among options of both pip and uv.
 
         Raises:
-            subprocess.CalledProcessError: it failed, and has said why on the terminal.
+            subprocess.CalledProcessError: installing failed, and has said why on the terminal.
         """
         subprocess.run([*self._install, "--quiet", *arguments], check=True)
 
@@ -126,8 +126,8 @@ def make(environment: Path) -> None:
     print(f"making {environment} with Python {sys.version.split()[0]}", flush=True)
     shutil.rmtree(environment, ignore_errors=True)
     environment.mkdir(parents=True)
-    # Stamped from the start, as unfinished: an interrupted run is then known as ours and redone.
-    (environment / STAMP).write_text("{}")
+    # Recorded as unfinished from the start: an interrupted run is then known as ours and redone.
+    (environment / RECORD).write_text("{}")
     subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
 
 
@@ -137,15 +137,15 @@ def recorded(environment: Path) -> dict[str, Any]:
     Raises:
         SystemExit: the folder is there and was not made by this script.
     """
-    stamp = environment / STAMP
+    record = environment / RECORD
     if not environment.exists():
         return {}
-    if not stamp.exists():
+    if not record.exists():
         raise SystemExit(
             f"{environment} was not made by this Makefile: remove it, or choose another folder "
             "with VENV="
         )
-    content: dict[str, Any] = json.loads(stamp.read_text())
+    content: dict[str, Any] = json.loads(record.read_text())
     return content
 
 
@@ -184,7 +184,7 @@ def main() -> None:
             installer.install(f"{wheel}[{arguments.extras}]", *arguments.requirements)
     except subprocess.CalledProcessError as failure:
         raise SystemExit(failure.returncode) from None
-    (environment / STAMP).write_text(json.dumps(wanted))
+    (environment / RECORD).write_text(json.dumps(wanted))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Print the lowest supported versions of lazyentity's requirements, as requirements.
 
-Those of the library itself, or of the extra named on the command line.
+The requirements are those of the library itself, or of the extra named on the command line.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from packaging.requirements import Requirement
 
 
 def lowest(extra: str) -> list[str]:
-    """Return a requirement on exactly the lowest version for each one with a lower bound.
+    """Return a requirement on exactly the lowest version for each requirement with a lower bound.
 
     Args:
         extra: the extra; the empty string for the requirements of the library itself.

@@ -1,4 +1,4 @@
-"""Runs commands side by side on the cores there are, and prints each one's output as a whole."""
+"""Runs commands side by side on the available cores, and prints each output as a whole."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class Step:
     """A command.
 
     Attributes:
-        name: says what it is for; no other step has the same.
+        name: the purpose of the step; no other step has the same name.
         command: the executable and its arguments.
-        needs: names of the steps that have to have passed.
+        needs: names of the steps that must have passed before.
         environment: variables that are set for it beside the inherited ones.
-        cores: how many cores it is to have. With 0 it runs beside the others, at a
+        cores: how many cores the step gets. With 0 it runs beside the other steps, at a
             lower priority.
     """
 
@@ -36,7 +36,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a step ended; times are in seconds."""
+    """The end of a step; times are in seconds."""
 
     step: Step
     status: int
@@ -47,7 +47,7 @@ class Outcome:
 
 
 class Runner:
-    """Runs steps, and remembers how they ended.
+    """Runs steps, and remembers their outcomes.
 
     Args:
         cores: how many cores there are for the steps.
@@ -65,7 +65,7 @@ class Runner:
         """Run the steps: in order, but each once the steps it needs have passed and cores are free.
 
         Raises:
-            SystemExit: a step failed. No further one was started; those that ran were stopped.
+            SystemExit: a step failed. No further step was started; running steps were stopped.
         """
         pending = list(steps)
         try:
@@ -101,7 +101,7 @@ class Runner:
     def _start(self, pending: list[Step]) -> None:
         passed = {ended.step.name for ended in self._outcomes}
         for step in list(pending):
-            # A step that asks for more cores than there are gets all of them.
+            # A step that asks for more cores than there are gets all cores.
             if min(step.cores, self._cores) <= self._free and passed.issuperset(step.needs):
                 pending.remove(step)
                 self._free -= min(step.cores, self._cores)

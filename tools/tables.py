@@ -1,7 +1,7 @@
 """The generated parts of the documentation: tables of results, charts, the table of clients.
 
 As a command, ``python tools/tables.py`` writes the parts that are not up to date, and names the
-files; ``--check`` changes nothing and fails if there are any.
+files; ``--check`` changes nothing and fails if a part is not up to date.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 
-# As a command, it is found by its path alone.
+# As a command, this module is found by its path alone.
 sys.path.insert(0, str(CHECKOUT))
 
 from lazyentity.bench.measure import many_results, results  # noqa: E402  # found by the line above
@@ -85,7 +85,7 @@ MANY: tuple[tuple[str, str, str], ...] = (
     ("docs/guide/raw-cache.rst", "cache-table", "cache"),
     *((f"docs/{name}.rst", f"{name}-table", f"{name}-connector") for name in _CONNECTORS),
 )
-"""The same of the results about many entities, all of whose tables are shown."""
+"""As the sections above, of the results files about many entities, all of whose tables are shown."""
 
 LOSSES = "docs/benchmarks/losses.rst"
 """It has a section of every results file: the markers have the name of the file."""
@@ -94,7 +94,7 @@ CLIENTS = "docs/clients/versions.rst"
 
 
 def wanted() -> dict[Path, str]:
-    """Return every file with a generated part, as it has to be.
+    """Return every file with a generated part, with its up-to-date text.
 
     Raises:
         lazyentity.bench.measure.files.ResultsError: a results file cannot be read.
