@@ -11,7 +11,7 @@
 ``seeds``
     writes ``corpus``, the inputs that fuzzing starts from.
 
-The others run on any build, as ``python -m fuzz.operations`` and so on; ``--help`` lists their
+The other fuzzers run on any build, as ``python -m fuzz.operations`` and so on; ``--help`` lists the
 options. Each prints how many cases it ran, and for each finding how to run that case again:
 
 ``operations``

@@ -1,7 +1,7 @@
-"""Hostile calls into all that is native: no call may end the process, or break CPython's rules.
+"""Hostile calls into the native modules: no call may end the process, or break CPython's rules.
 
-The calls are made in a process of their own, thousands in each. If it dies, the case that it died
-of is run alone, and then with more and more of those before it, until it dies again.
+A child process makes thousands of calls. If it dies, the case that it died of is run alone, and
+then with more and more of the cases before it, until the process dies again.
 
     python -m fuzz.calls --seconds 60
 """
@@ -27,7 +27,7 @@ _MOST_FINDINGS = 5
 
 @dataclass(frozen=True)
 class End:
-    """How a process ended.
+    """The end of a process.
 
     Attributes:
         status: as of ``subprocess``; None if it hung.
@@ -69,7 +69,7 @@ def _run(seed: int, first: int, count: int, *, explain: bool = False) -> End:
 
 
 def _reproduced(seed: int, end: End, first: int) -> tuple[int, End]:
-    """Return the first case of the fewest that end like this, and how they end."""
+    """Return the first of the fewest cases that end in the same way, and their end."""
     start = end.case
     while True:
         again = _run(seed, start, end.case - start + 1, explain=True)

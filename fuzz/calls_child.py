@@ -1,4 +1,4 @@
-"""The process that makes hostile calls, and may die of one; :mod:`fuzz.calls` starts it.
+"""The process that makes hostile calls, and may die of a call; :mod:`fuzz.calls` starts it.
 
 The callables come from the native modules: functions, classes, and the attributes of these.
 """
@@ -66,7 +66,7 @@ def _subclasses(kind: type) -> Iterator[Any]:
         yield from _subclasses(found)
 
 
-# The library's own, too: callers get these.
+# The library's own subclasses, too: callers get these.
 derived_type(DetachedEntity, LazyEntity)
 KINDS: list[Any] = sorted(
     {*CLASSES, *(found for kind in CLASSES for found in _subclasses(kind))},
@@ -213,10 +213,10 @@ def _step(pool: list[Any], chance: random.Random, log: Log) -> Any:
             kind = chance.choice(KINDS)
             return _call(kind, chance, log, kind.__name__)
         case 3:
-            # With a receiver of any type.
+            # The receiver has any type.
             log(f"{kind.__name__}.{name} of another object")
             return _call(getattr(kind, name), chance, log, f"{kind.__name__}.{name}")
-        # Not those of classes, which all the other cases share.
+        # Not attributes of classes, which all the other cases share.
         case 4 if not issubclass(type(target), type):
             log(f"{shown} = ...")
             setattr(target, name, hostile.value(chance))
@@ -294,7 +294,7 @@ def run(seed: int, number: int, log: Log) -> None:
 
     Raises:
         SystemError: native code broke the rules of CPython.
-        running.TooSlow: it took too long.
+        running.TooSlow: the case took too long.
     """
     chance = running.chance_of(seed, number)
     pool: list[Any] = []

@@ -51,14 +51,14 @@ class Wire:
 
     def ndb_client(self) -> Any:
         """Return a client of ndb."""
-        # It connects when it is first used.
+        # The client connects at the first use.
         client = make_client("127.0.0.1:1", project=PROJECT)
         client.stub = DatastoreGrpcTransport(channel=_Channel(self))
         return client
 
 
 class _Session:
-    """In place of a session of requests."""
+    """Replaces a session of requests."""
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
@@ -68,7 +68,7 @@ class _Session:
 
 
 class _Call:
-    """In place of one RPC of gRPC, with its serialiser and deserialiser."""
+    """Replaces one RPC of gRPC, with its serialiser and deserialiser."""
 
     def __init__(self, wire: Wire, serialise: Any, deserialise: Any) -> None:
         self._wire = wire
@@ -88,7 +88,7 @@ class _Call:
 
 
 class _Channel(grpc.Channel):
-    """In place of a connection of gRPC."""
+    """Replaces a connection of gRPC."""
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire

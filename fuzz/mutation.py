@@ -28,7 +28,7 @@ _MOST_PADDING = 4
 _MOST_TORN = 9
 
 Mutate = Callable[[bytes, int], bytes]
-"""Takes bytes and how many there may be at most; returns other bytes."""
+"""Takes bytes and the most bytes to return; returns other bytes."""
 
 
 def mutated(raw: bytes, max_size: int, chance: random.Random, mutate: Mutate) -> bytes:
@@ -41,7 +41,7 @@ def mutated(raw: bytes, max_size: int, chance: random.Random, mutate: Mutate) ->
         mutate: changes bytes of no known structure.
     """
     fields = parsed(raw)
-    # Bytes that are no message, and now and then those that are, have no structure to keep.
+    # Bytes that are no message have no structure to keep; now and then, a message loses its own.
     if not fields or chance.random() < 0.2:
         return mutate(raw, max_size)
     changed = wire.encode(_with_change(fields, chance, max_size, mutate))
@@ -123,7 +123,7 @@ def _with_change(
         case 5:
             return chance.sample(fields, len(fields))
         case 6:
-            # Torn off inside of a message whose own length is right.
+            # The field is torn off inside of a message whose own length is right.
             changed = [field._replace(payload=field.payload[: -chance.randint(1, _MOST_TORN)])]
         case _:
             changed = [_with_other_payload(field, chance, max_size, mutate)]

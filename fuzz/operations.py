@@ -1,6 +1,6 @@
 """Sequences of operations: patched and lazy, then the same by the stock client.
 
-Compared are the result or error of each operation, and the entity written in the end: by the
+The fuzzer compares the result or error of each operation, and the entity written in the end: by the
 client's encoder, by its batches over both transports, by :func:`lazyentity.raw`, or by ndb.
 
     python -m fuzz.operations --seconds 60
@@ -46,7 +46,7 @@ class Case:
     Attributes:
         raw: the entity that the steps change.
         steps: in their order.
-        writer: how the entity is written; a name of :data:`WRITERS`.
+        writer: the way to write the entity; a name of :data:`WRITERS`.
         tainted: whether the sentinel is put in before the steps.
     """
 
@@ -75,7 +75,7 @@ def _committed(request: bytes) -> bytes:
     response = _CommitResponse()
     for mutation in _CommitRequest.FromString(request).mutations:
         result = response.mutation_results.add()
-        # ndb sends all as upserts.
+        # ndb sends every write as an upsert.
         put = mutation.insert if mutation.HasField("insert") else mutation.upsert
         if put.key.path and not put.key.path[-1].WhichOneof("id_type"):
             result.key.CopyFrom(put.key)
@@ -114,7 +114,7 @@ def _by_batch(transport: str, second: bool) -> Write:
 
 
 class Anything(ndb.Expando):  # type: ignore[misc]  # ndb announces no types
-    """A model that any entity is one of."""
+    """A model for any entity."""
 
     number = ndb.IntegerProperty()
     text = ndb.StringProperty()
@@ -151,7 +151,7 @@ def made(seed: int, number: int) -> Case:
         for _ in range(chance.randint(0, _MOST_STEPS))
     )
     tainted = chance.random() < 0.03
-    # Without steps: these could assign another value that cannot be written.
+    # Without steps, which could assign another value that cannot be written.
     return Case(raw, () if tainted else steps, chance.choice(list(WRITERS)), tainted)
 
 

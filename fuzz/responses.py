@@ -42,7 +42,7 @@ _REFUSALS = (DecodeError, ValueError, OverflowError)
 
 @dataclass(frozen=True)
 class Case:
-    """A response, and how it is read.
+    """A response, and the way to read it.
 
     Attributes:
         raw: the serialised response.
@@ -56,7 +56,7 @@ class Case:
 
 
 def _result(chance: random.Random, number: int) -> Field:
-    """Make a result with an entity, in one piece mostly, or with none."""
+    """Make a result with an entity, mostly in one piece, or without an entity."""
     raw = material.changed(chance.choice(material.entities()), chance, chance.choice((0, 0, 1, 3)))
     pieces = [raw]
     if chance.random() < 0.08:
@@ -99,7 +99,7 @@ def _query(chance: random.Random) -> bytes:
 
 
 def _arranged(fields: list[Field], chance: random.Random) -> bytes:
-    """Encode fields: in order mostly; or in any, some of them twice, or not at all."""
+    """Encode fields: mostly in order; or in any order, some of them twice or not at all."""
     match chance.randrange(12):
         case 0:
             chance.shuffle(fields)
@@ -214,16 +214,16 @@ def _assert_refused(lazy: Any, expected: Raised, case: Case) -> None:
             assert issubclass(lazy.kind, _REFUSALS), f"{case.read}: {lazy} is not {expected}"
         return
     if case.read == "keys of a query" and not isinstance(lazy, Raised):
-        # The faults can all be in properties, of which none was read.
+        # All faults can be in properties, of which none was read.
         return
-    # Which of several faults comes first, the order of the properties decides.
+    # The order of the properties decides which of several faults comes first.
     failures = [expected, *_faults(message)]
     assert isinstance(lazy, Raised), f"{case.read}: {lazy} in place of {expected}"
     assert lazy in failures, f"{case.read}: {lazy} is not one of {failures}"
 
 
 def _without_results(raw: bytes, response_type: Any) -> bytes:
-    """Return a response with all its results empty; as it is, if its fields cannot be told."""
+    """Return a response with all its results empty; unchanged, if its fields cannot be parsed."""
     fields = parsed(raw)
     if fields is None:
         return raw
@@ -265,14 +265,14 @@ def main(seconds: float, seed: int, case: int | None, first: int) -> None:
     # Read while nothing is patched.
     material.entities()
 
-    # An enum with a value of later versions.
+    # proto-plus warns of an enum with a value of later versions.
     warnings.filterwarnings("ignore", module="proto")
     fuzzer = running.Fuzzer("python -m fuzz.responses", made, read, compare, smallest)
     fuzzer.run(seconds, seed, case, first)
 
 
 def smallest(case: Case, fails: Callable[[Case], bool]) -> Case:
-    """Return a case that fails as well, with fewer fields."""
+    """Return a case with fewer fields that fails as well."""
     return replace(case, raw=shrunk(case.raw, lambda raw: fails(replace(case, raw=raw))))
 
 

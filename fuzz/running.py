@@ -24,7 +24,7 @@ _CPU_SECONDS = 5.0
 
 
 class TooSlow(BaseException):
-    """A case took too much processor time. No ``Exception``, which the code under test catches."""
+    """A case took too much processor time. The code under test catches every ``Exception``."""
 
 
 @contextmanager
@@ -32,7 +32,7 @@ def limited(seconds: float) -> Iterator[None]:
     """Raise :class:`TooSlow` after so many seconds of this process's own processor time."""
 
     def stop(*_: Any) -> None:
-        # The next exception handler may swallow one that is raised only once.
+        # Raised again and again: the next exception handler may swallow a single one.
         signal.setitimer(signal.ITIMER_VIRTUAL, 0.1)
         raise TooSlow(f"more than {seconds} s of processor time")
 
@@ -46,7 +46,7 @@ def limited(seconds: float) -> Iterator[None]:
 
 
 def options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options that all of the fuzzers have."""
+    """Give a command the options that all fuzzers have."""
     for option in (
         click.option("--case", type=int, help="Run this one case and nothing else."),
         click.option("--first", type=int, default=0, help="The number of the first case."),
@@ -147,7 +147,7 @@ def _shown(error: BaseException) -> str:
 
 
 def shortened(text: str) -> str:
-    """Return the start and the end of a text that is long."""
+    """Return the start and the end of a long text; a short one as it is."""
     if len(text) <= _LONGEST:
         return text
     return f"{text[: _LONGEST // 2]}\n...\n{text[-_LONGEST // 2 :]}"

@@ -1,8 +1,8 @@
 """The operations on an entity: each step applies one to a lazy or to a stock entity.
 
-A step takes the side that it is done on, and a source of chance that is the same on both sides.
-Where the two may differ (the order of properties), the lazy side leaves a record for the stock
-side, which runs second.
+A step takes the side that it runs on, and a source of chance that is the same on both sides. Where
+the sides may differ (the order of properties), the lazy side leaves a record for the stock side,
+which runs second.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Side:
         step: the number of the current step.
         entity: the entity or value that the steps change.
         is_lazy: whether ``entity`` is a lazy one of ``raw``; on the stock side, its counterpart.
-        tainted: whether the sentinel is in ``entity`` where dict's own methods put it.
+        tainted: whether dict's own methods put the sentinel into ``entity``.
     """
 
     raw: bytes
@@ -136,7 +136,7 @@ def assign(side: Side, chance: random.Random) -> Any:
 
 
 def assign_again(side: Side, chance: random.Random) -> Any:
-    """Give a property the value that another one, or the same one, has."""
+    """Give a property its own value, or that of another property."""
     entity = side.entity
     entity[side.name(chance)] = entity.get(side.name(chance))
 
@@ -197,7 +197,7 @@ def _put_sentinel(entity: Any, name: Any, sentinel: Any, way: int) -> None:
 
 
 def taint(side: Side, chance: random.Random) -> Any:
-    """Put the sentinel where no assignment puts it: it must not be written."""
+    """Put the sentinel where no assignment puts it: writing must refuse it."""
     side.tainted = True
     match chance.randrange(3):
         case 0:

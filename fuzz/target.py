@@ -20,14 +20,14 @@ _poison.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
 
 # CPython ends every bytes object with a NUL of its own, one byte that may be read but is not data.
 _TERMINATOR_OFFSET = bytes.__basicsize__ - 1
-# Shorter ones are shared by the whole process.
+# The whole process shares shorter bytes objects.
 _SHORTEST_OWNED = 2
 
 
 def _guard(raw: bytes) -> None:
     """Make AddressSanitizer report a read of the first byte behind ``raw``.
 
-    The allocator must be malloc (``PYTHONMALLOC``): only then does it end an allocation.
+    The allocator must be malloc (``PYTHONMALLOC``): only then does an allocation end there.
     """
     if len(raw) >= _SHORTEST_OWNED:
         _poison(id(raw) + _TERMINATOR_OFFSET + len(raw), 1)
