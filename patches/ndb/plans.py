@@ -185,7 +185,7 @@ class _Classes(NamedTuple):
         subclass_version: the version of the subclass, see ``type_version``.
         version: the version of the class itself.
 
-        Where CPython has given a class no version, it is None, which is no class's version.
+    Where CPython has given a class no version, it is None, which is no class's version.
     """
 
     known_count: int
