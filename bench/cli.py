@@ -61,10 +61,10 @@ def _measure(chosen: Sequence[run.Step]) -> tuple[list[run.Part], bool]:
     """Make the measurements under a progress bar, or a line for each section in a log.
 
     Returns:
-        Those that were made, and whether the user interrupted the run before its end.
+        The finished measurements, and whether the user interrupted the run before its end.
 
     Raises:
-        KeyboardInterrupt: the user interrupted the first one.
+        KeyboardInterrupt: the user interrupted the first measurement.
     """
     announced: set[str] = set()
     with progress_bar() as progress:
@@ -95,7 +95,7 @@ def _of_extra(
     """The measurements of a subject that needs an extra.
 
     Raises:
-        click.ClickException: it is not installed.
+        click.ClickException: the extra is not installed.
     """
     try:
         return steps(plan)
@@ -231,7 +231,7 @@ def main(
             if svg and not is_interrupted:
                 files.write(svg, chart.svg(measured))
             elif svg and svg.stat().st_size == 0:
-                # It was made to see whether it can be written.
+                # The file was made to see whether it can be written.
                 svg.unlink()
     except KeyboardInterrupt:
         raise Interrupted("interrupted before anything was measured") from None

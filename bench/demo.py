@@ -45,11 +45,12 @@ def run_worker(grpc_port: int, *, lazy: bool) -> demo_worker.Report:
     """Run the user code in a process of its own.
 
     Raises:
-        subprocess.CalledProcessError: it failed; its error is on stderr.
+        subprocess.CalledProcessError: the process failed; its error is on stderr.
     """
     command = [sys.executable, "-m", "lazyentity.bench.demo_worker", *(["lazy"] if lazy else [])]
     environment = os.environ | {GCD_HOST: f"127.0.0.1:{grpc_port}"}
-    # A session of its own: Ctrl-C in the terminal would make it print a traceback. It is killed.
+    # A session of its own: Ctrl-C in the terminal would make the child print a traceback.
+    # This process kills it.
     child = subprocess.run(
         command, env=environment, check=True, stdout=subprocess.PIPE, start_new_session=True
     )

@@ -1,8 +1,8 @@
 """One of the two processes of the demonstration: ``python -m lazyentity.bench.demo_worker [lazy]``.
 
-It runs the user code below several times against the server that ``DATASTORE_EMULATOR_HOST`` names,
-and prints the times as JSON. Nothing but the first line, ``import lazyentity.auto``, tells the
-two apart.
+The process runs the user code below several times against the server that
+``DATASTORE_EMULATOR_HOST`` names, and prints the times as JSON. The two processes differ only in
+the first line, ``import lazyentity.auto``.
 """
 
 from __future__ import annotations

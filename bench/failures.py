@@ -1,4 +1,4 @@
-"""The ends of a command of the benchmark that are not its outcome."""
+"""The ends of a command of the benchmark without an outcome."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The decode comparison on the user's own entities. It reads, and never writes."""
+"""The decode comparison on the user's own entities, which are only read."""
 
 from __future__ import annotations
 
@@ -25,26 +25,25 @@ DEADLINE_SECONDS = 8
 NOTHING = "0"
 """The read of a call in which nothing is decoded, see `synthetic.READS`."""
 _NO_RETRY = Retry(predicate=if_exception_type())
-# Without a project (an argument or the environment's) the client raises an OSError.
+# Without a project, from an argument or the environment, the client raises an OSError.
 _ERRORS = (GoogleAPICallError, RetryError, GoogleAuthError, OSError)
 
 
 class Unreachable(Exception):
-    """The entities cannot be had; the text says from where and why."""
+    """The entities cannot be read; the text says from where and why."""
 
 
 class UnknownProperty(Exception):
-    """No entity has a property that is to be read."""
+    """No entity has a property that the user named."""
 
 
 def _within(seconds: float, work: Callable[[], Any]) -> Any:
     """The result of ``work``, which is given up (and left to itself) after ``seconds``.
 
-    A thread, because the search for credentials and the lookup of names keep to no deadline of
-    ours.
+    A thread runs it, because the search for credentials and the lookup of names keep no deadline.
 
     Raises:
-        TimeoutError: it took longer.
+        TimeoutError: ``work`` took longer.
         Exception: ``work`` raised it.
     """
     outcome: list[Any] = []
@@ -84,7 +83,7 @@ class Source:
         return f"kind {self.kind!r} from {os.environ.get(GCD_HOST, 'the Datastore service')}"
 
     def _connect(self) -> datastore.Client:
-        """A client that has just had an answer to the smallest query there is."""
+        """A client that has just had an answer to the smallest possible query."""
         client = datastore.Client(
             project=self.project, namespace=self.namespace, database=self.database
         )
@@ -143,8 +142,8 @@ def own_cases(
 ) -> list[decoding.Case]:
     """The decode cases of these entities, one for each of ``reads`` that applies.
 
-    Which of its properties are read is chosen for each entity by itself, evenly spread. With
-    ``names``, nothing, these properties and all properties are read instead.
+    The properties to read are chosen for each entity by itself, evenly spread. With ``names``, the
+    reads are of nothing, of these properties and of all properties.
 
     Raises:
         UnknownProperty: no entity has one of ``names``.

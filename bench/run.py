@@ -53,7 +53,7 @@ from lazyentity.bench.measure.timing import Budget
 
 ENTITIES, PROPERTIES = 300, 100
 
-# Libraries whose adapters are measured. They are an extra of their own, as they are large.
+# Libraries whose adapters are measured. They have their own extra, because they are large.
 _ADAPTED = ("fastapi", "orjson", "pydantic")
 
 _READS_OF_GOALS = (
@@ -245,7 +245,7 @@ def steps(plan: Plan, mixes: Sequence[str], counts: Sequence[int]) -> list[Step]
 
 
 def missing_for_adapters() -> list[str]:
-    """The libraries without which the adapters are not measured, as far as they are missing."""
+    """The missing libraries, without which the adapters are not measured."""
     return [name for name in _ADAPTED if importlib.util.find_spec(name) is None]
 
 
@@ -339,7 +339,7 @@ def collect(
     source: str | None,
     interrupted: bool = False,
 ) -> Results:
-    """Put the parts of a run together with where and when it was made."""
+    """Put the parts of a run together with its place and date."""
 
     def of(kind: type[Any]) -> list[Any]:
         return [part for part in parts if isinstance(part, kind)]

@@ -36,7 +36,7 @@ def entity(mix: synthetic.Mix, properties: int, number: int) -> Any:
     """A stock entity with the values of entity ``number`` of a mix."""
     made = datastore.Entity(synthetic.KIND, id=number + 1, _app=APP, namespace="")
     for name, value in mix.entity(properties, number).items():
-        # Bytes are a string to this client, unless they say what they are.
+        # This client takes plain bytes for a string.
         made[name] = datastore_types.ByteString(value) if isinstance(value, bytes) else value
     return made
 
@@ -92,13 +92,13 @@ def _found(messages: tuple[Any, ...]) -> Answer:
         response.entity.add().entity.CopyFrom(message)
         results[message.key.path.element[-1].id] = response.SerializePartialToString()
     end = datastore_v3_bytes_pb2.GetResponse(in_order=True).SerializePartialToString()
-    # By the request: to put it together is a server's work, which is not measured.
+    # By request: composing a response is a server's work, which is not measured.
     responses: dict[bytes, bytes] = {}
 
     def answer(request: Any) -> bytes:
         raw = request.SerializePartialToString()
         if raw not in responses:
-            # Protobuf merges messages that are joined.
+            # Protobuf merges concatenated messages.
             found = (results[key.path.element[-1].id] for key in request.key)
             responses[raw] = b"".join([*found, end])
         return responses[raw]

@@ -40,7 +40,7 @@ VALUES = _GROUPS * _RECORDS * _VALUES
 
 
 def values_of(records: int) -> int:
-    """The same of a document of so many records."""
+    """The number of such values in a document of ``records`` records."""
     return records * _VALUES
 
 

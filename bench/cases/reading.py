@@ -1,7 +1,7 @@
 """Ways to read the properties of decoded entities.
 
-A reader is called inside the timed section and does nothing but read. `Reader.values` gives the
-values that it read, to compare outputs outside the timed section.
+The timed section calls a reader, which does nothing but read. `Reader.values` gives the values that
+the reader read, to compare outputs outside the timed section.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _walk_through_items(value: Any) -> None:
 class ByName:
     """``entity[name]`` for the names that ``plan`` lists for each entity.
 
-    ``deep`` also reads all that is inside embedded entities and arrays.
+    ``deep`` also reads everything inside embedded entities and arrays.
     """
 
     plan: tuple[tuple[str, ...], ...]

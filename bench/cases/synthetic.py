@@ -24,7 +24,7 @@ READS = ("0", "1", "4", "half", "all", "items", EAGER, MATERIALIZED)
 """How much is read: by name, one property, four, the first half, all; or all by ``items()``.
 
 Eager reads all by name too, of the stock entities that an eager client gives; materialized, of
-those that ``lazyentity.materialize()`` makes of lazy ones.
+the stock entities that ``lazyentity.materialize()`` makes of lazy ones.
 """
 WHOLE = frozenset(("all", "items", EAGER, MATERIALIZED))
 """The reads of all properties."""
@@ -80,8 +80,8 @@ _NESTED: tuple[tuple[str, Make], ...] = (
 class Mix:
     """A kind of entity: its property types, in rotation, and which of them the small reads take.
 
-    ``four`` names the types of the four properties read; the first of them is the one read. Where
-    ``deep`` is true, reading a property means reading everything inside it too.
+    ``four`` names the types of the four properties read; a read of one property takes the first
+    type. Where ``deep`` is true, reading a property means reading everything inside it too.
     """
 
     name: str

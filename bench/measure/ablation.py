@@ -72,12 +72,12 @@ def _contexts() -> dict[str, Context]:
 
 
 def measure(call: str, properties: int, budget: Budget, clock: Clock | None = None) -> Line:
-    """Time one call with every seam, without any, and without each of them in turn.
+    """Time one call with all seams, with none, and without each seam in turn.
 
     Args:
         call: one of `CALLS`.
         properties: of each entity.
-        budget: of all of this together.
+        budget: for all rounds together.
         clock: measures the calls, `time.perf_counter` by default.
     """
     with end_to_end_models.loaded(call, ENTITIES, properties, READ) as loaded:

@@ -25,7 +25,7 @@ ENTITIES, PROPERTIES = 200, 60
 @contextlib.contextmanager
 def _installed() -> Iterator[None]:
     with warnings.catch_warnings():
-        # Of the modules of this package itself.
+        # The warnings are about modules of this package itself.
         warnings.simplefilter("ignore")
         adapters.install()
     try:
@@ -112,7 +112,7 @@ def _validate(_: sides.Side) -> Task:
 
 
 def _dumps() -> Callable[[sides.Side], Task]:
-    # One for both sides: where an equal one lies in memory may cost more than the bound allows.
+    # One document for both sides: an equal one elsewhere in memory may cost more than the bound.
     document = _plain_document()
     return lambda _: lambda: orjson.dumps(document)
 
@@ -128,7 +128,7 @@ NAMES = tuple(_USES)
 
 
 def measure(name: str, budget: Budget) -> Adapted:
-    """Time one of :data:`NAMES` with stock entities and no adapters, and with ours and theirs."""
+    """Time one of :data:`NAMES`: stock entities and no adapters, next to lazy ones and adapters."""
     make = _USES[name]()
     timed = interleave(
         {"stock": make(sides.STOCK), "lazy": make(sides.LAZY)},

@@ -54,7 +54,7 @@ def _get(canned: appengine.Canned) -> Callable[[], list[Any]]:
 
 
 def _from_pb(canned: appengine.Canned) -> Callable[[], list[Any]]:
-    # Looked up now, for the patch replaces the attribute of the class.
+    # Looked up now, because the patch replaces the attribute of the class.
     return lambda: [datastore.Entity._FromPb(message) for message in canned.messages]
 
 
@@ -69,7 +69,7 @@ CALLS: tuple[Call, ...] = (
 
 
 OF_LISTS = Call("Entity._FromPb, lists", _from_pb, operator.getitem, _contents)
-"""Of entities whose properties are lists of eight values."""
+"""The calls for entities whose properties are lists of eight values."""
 
 
 @dataclass(frozen=True)
@@ -128,10 +128,10 @@ def tasks(case: AppCase) -> Iterator[dict[str, Task]]:
 
 
 def check(case: AppCase, stock: Sequence[Any], lazy: Sequence[Any]) -> None:
-    """Compare what the sides read.
+    """Compare the objects that the sides read.
 
     Raises:
-        verify.OutputMismatch: they differ.
+        verify.OutputMismatch: the objects differ.
     """
     contents = case.call.contents
     verify.check_same(list(map(contents, stock)), list(map(contents, lazy)), case.call.name)

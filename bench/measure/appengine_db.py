@@ -27,7 +27,7 @@ def model_class(properties: int) -> type[Any]:
     """Make a ``Model`` of the benchmark's kind, with the properties of its mixed entities."""
     values = cases.MIX.entity(properties, 0)
     made = {name: _PROPERTIES[type(value)]() for name, value in values.items()}
-    # db looks classes up by kind; the last one made is the one it finds.
+    # db looks classes up by kind, and finds the class made last.
     made_class: type[Any] = type(db.Model)(synthetic.KIND, (db.Model,), made)
     return made_class
 

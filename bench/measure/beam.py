@@ -44,9 +44,9 @@ from lazyentity.patches.beam.seams import CLIENT
 
 ENTITIES, PROPERTIES = 300, 100
 SIZES = (1_000, 10_000, 100_000)
-"""How many entities show that the cost of one is the same."""
+"""Numbers of entities, to show that the cost of each stays the same."""
 SMALL = 10
-"""The properties of each of them."""
+"""The properties of each of these entities."""
 BATCH = 1_000
 """The most entities in a response to their query.
 
@@ -55,7 +55,7 @@ collections of garbage, which look at all objects of the process."""
 
 READ, CODER, PIPELINE = "_QueryFn", "coder, encode and decode", "pipeline, filter and count"
 CASES = (READ, CODER, PIPELINE)
-"""One property is read of each entity, but by the coder none."""
+"""Each case reads one property of each entity; the coder reads none."""
 
 _LEAST = {READ: 15, CODER: 6}
 """How many times as long stock takes at least, with the native backend."""
@@ -87,7 +87,7 @@ def serving(entities: int, properties: int, batch_size: int | None = None) -> It
                 numbers = range(start, min(start + 1_000, entities))
                 loopback.store(client, [_MIX.entity(properties, number) for number in numbers])
         host = {GCD_HOST: f"127.0.0.1:{server.grpc_port}"}
-        # It keeps its clients.
+        # The helper keeps its clients.
         helper.get_client.cache_clear()
         with unittest.mock.patch.dict(os.environ, host):
             yield
@@ -101,7 +101,7 @@ def query(limit: int | None = None) -> Any:
 
 def _reading(name: str) -> Task:
     def read() -> list[Any]:
-        # Looked up now, for the patch replaces it.
+        # Looked up now, because the patch replaces it.
         fn = datastoreio.ReadFromDatastore._QueryFn()
         return [element.properties[name] for element in fn.process(query())]
 
@@ -175,8 +175,8 @@ def measure(case: str, entities: int, properties: int, budget: Budget) -> BeamCa
 def cpu_per_entity(entities: int, properties: int, rounds: int = 3) -> BeamCost:
     """Measure the CPU time that this process takes for each entity.
 
-    The garbage collector runs, as in a worker. A server that queries again for each batch takes
-    longer for more entities; it is not measured.
+    The garbage collector runs, as in a worker. The server, which takes longer for more entities
+    because it queries again for each batch, is not measured.
 
     Args:
         entities: their number.
@@ -204,7 +204,7 @@ def cpu_per_entity(entities: int, properties: int, rounds: int = 3) -> BeamCost:
 
 
 def peak_megabytes(entities: int, properties: int) -> dict[str, float]:
-    """Return the most memory that a process held which ran the pipeline once, by side."""
+    """Return, by side, the peak memory of a process that runs the pipeline once."""
     (name,) = synthetic.names_read(_MIX, properties, "1")
     with serving(entities, properties):
         peaks = processes.measure(beam_memory.__name__, CONTEXTS, 1, name)

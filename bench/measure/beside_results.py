@@ -11,10 +11,10 @@ from lazyentity.bench.measure.stats import Summary
 class Packed:
     """A document of ``values`` small values, embedded and packed: milliseconds.
 
-    ``use`` is ``"write"`` and ``"read"`` for the conversion alone, document in and message out and
-    the other way round; ``"put"`` and ``"get"`` for the same end to end. The bytes are those of the
-    stored entity. ``stock`` and ``lazy`` embed the document, ``packed`` packs it with a stock
-    client. ``ratio`` is stock over packed, ``over_lazy`` lazy over packed.
+    ``use`` is ``"write"`` (document in, message out) or ``"read"`` (the reverse) for the conversion
+    alone, ``"put"`` or ``"get"`` end to end. The bytes are those of the stored entity. ``stock`` and
+    ``lazy`` embed the document, ``packed`` packs it with a stock client. ``ratio`` is stock over
+    packed, ``over_lazy`` lazy over packed.
     """
 
     use: str

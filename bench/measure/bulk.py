@@ -45,7 +45,7 @@ WAYS = (ONE_BY_ONE, GET_MULTI, GET_MANY)
 _AT_ONCE = 1_000
 _ROUNDS = Budget(seconds=5, min_rounds=5, max_rounds=9, sample_seconds=0.0)
 _MOST_ONE_BY_ONE = 100
-"""Keys that are read one by one in several rounds; more are read once, by the stock client."""
+"""So many keys are read one by one in several rounds; more keys once, by the stock client."""
 
 _Client = datastore.Client
 _Way = Callable[[_Client, Sequence[datastore.Key]], Any]
@@ -103,7 +103,7 @@ def measure(
     """Time reading all of the keys in each way, with a stock and with a lazy client.
 
     Raises:
-        verify.OutputMismatch: a way gives other entities, or sends more requests than it must.
+        verify.OutputMismatch: a way gives other entities, or sends too many requests.
     """
     sides = {"stock": client, "lazy": lazyentity.wrap(client, eager=False)}
     requests: dict[tuple[str, str], int] = {}
@@ -164,7 +164,7 @@ def _throughput(get: Callable[[datastore.Key], Any], keys: Sequence[datastore.Ke
 def measure_threads(
     client: _Client, keys: Sequence[datastore.Key], rounds: int
 ) -> tuple[Summary, Summary, Summary]:
-    """Gets a second of 200 threads, single and coalesced, and how many times as many these are."""
+    """Gets a second of 200 threads, single and coalesced, and coalesced over single."""
     single, joined = [], []
     coalesced = coalesce(client)
     for _ in range(rounds):
@@ -174,7 +174,7 @@ def measure_threads(
 
 
 def measure_lone(client: _Client, key: datastore.Key, budget: Budget) -> Summary:
-    """How many times as long a coalesced get takes as a single one, in one thread."""
+    """The time of a coalesced get over that of a single one, in one thread."""
     coalesced = coalesce(client)
     tasks: dict[str, Task] = {
         "single": lambda: client.get(key),
@@ -185,7 +185,7 @@ def measure_lone(client: _Client, key: datastore.Key, budget: Budget) -> Summary
 
 
 def goals(measured: Measured) -> list[Outcome]:
-    """Compare a run with the goals: the requests of each line, and what the most keys gain."""
+    """Compare a run with the goals: the requests of each line, and the gain with the most keys."""
     requests = [
         Outcome(
             f"requests of get_many, {line.side} client, {line.keys:,} keys, {line.latency:g} s",

@@ -45,7 +45,7 @@ def _fetching(case: decoding.Case) -> dict[str, Task]:
 
 
 def _storing(case: decoding.Case) -> dict[str, Task]:
-    """Both ways to make of the received entities of ``case`` what the cache keeps."""
+    """Both ways to make the cached form of the received entities of ``case``."""
     stock = [entity for response in case.responses for entity in sides.STOCK.entities(response)]
     lazy = [entity for response in case.responses for entity in sides.LAZY.entities(response)]
     raw = lazyentity.raw

@@ -42,7 +42,7 @@ def peak(count: int) -> float:
     for batch in lazyentity.column_batches(entities(count), names):
         taken += len(batch[names[0]])
     assert taken == count
-    # Linux counts it in kibibytes, macOS in bytes.
+    # Linux counts the peak in kibibytes, macOS in bytes.
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
 

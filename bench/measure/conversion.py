@@ -77,7 +77,7 @@ def tasks(case: Case) -> dict[str, Task]:
 
 
 def check_outputs(case: Case) -> None:
-    """Decode ``case`` on both sides and compare all that there is, read or not.
+    """Decode ``case`` on both sides and compare all properties, read or not.
 
     Raises:
         verify.OutputMismatch: the sides differ.

@@ -25,7 +25,7 @@ READ = "1"
 
 @dataclass(frozen=True)
 class Call:
-    """A read of the client, and how many entities a serialised response of it holds.
+    """A read of the client, and a counter of the entities in its serialised response.
 
     ``eager`` is whether the lazy client gives stock entities, decoded as a whole.
     """
@@ -87,8 +87,8 @@ class Loaded:
 def loaded(call_name: str, entities: int, properties: int) -> Iterator[Loaded]:
     """Start a server, load it, and connect three clients: a stock one, a lazy one and the floor.
 
-    ``check`` takes the results of the stock task and of the lazy one, after the floor ran as well,
-    and raises `verify.OutputMismatch` if they differ or the floor did not carry the whole answer.
+    ``check`` takes the results of the stock and of the lazy task, after the floor ran as well. It
+    raises `verify.OutputMismatch` if the results differ or the floor lacks a part of the answer.
 
     Raises:
         KeyError: there is no such call.

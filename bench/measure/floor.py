@@ -1,7 +1,7 @@
 """The floor of the end-to-end measurement: the lazy client's own path, ending in undecoded bytes.
 
-Everything is that client's own (request building, retries, timeouts, the channel, paging), except
-that the response deserialiser keeps the bytes as they came. Nothing that decodes can be faster.
+Everything is the lazy client's own (request building, retries, timeouts, the channel, paging),
+except that the response deserialiser keeps the bytes as they came. No decoder can be faster.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from google.cloud.datastore_v1.types import query as query_types
 
 from lazyentity.patches.api.transports import LazyDatastoreClient
 
-# The parts of a response that the client reads, as of a complete one that found nothing. The client
-# has to get some answer, or it would stop halfway.
+# The parts of a response that the client reads, as in a complete response that found nothing.
+# Without any answer the client would stop halfway.
 _NOTHING_FOUND = SimpleNamespace(
     found=(),
     missing=(),
@@ -35,7 +35,7 @@ _NOTHING_FOUND = SimpleNamespace(
 
 
 class BytesTransport(DatastoreGrpcTransport):
-    """The client's transport, whose reading calls end in bytes: the last are in ``raw``."""
+    """The client's transport, whose reading calls end in bytes: ``raw`` has the last ones."""
 
     raw: bytes = b""
 
@@ -66,9 +66,9 @@ class BytesTransport(DatastoreGrpcTransport):
 
 
 def answer_in_bytes(client: datastore.Client) -> BytesTransport:
-    """Give ``client``, one of the gRPC transport, a transport that decodes nothing, and return it.
+    """Give ``client``, which uses gRPC, a transport that decodes nothing, and return the transport.
 
-    Its reads go out as those of a patched client do, and find nothing.
+    The client's reads go out as a patched client's do, and find nothing.
     """
     transport = BytesTransport(channel=client._datastore_api.transport.grpc_channel)
     client._datastore_api_internal = LazyDatastoreClient(

@@ -30,7 +30,7 @@ _SIDES = ("stock", "lazy", "upb_message")
 
 
 def resident() -> int:
-    """Resident bytes of this process, after all that was freed went back to the system."""
+    """Resident bytes of this process, after freed memory went back to the system."""
     gc.collect()
     # glibc keeps freed pages until asked; other C libraries have no such function.
     if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):
@@ -61,9 +61,9 @@ def _decoder(side: str, names: tuple[str, ...]) -> Callable[[bytes], list[Any]]:
 
 
 def bytes_per_entity(side: str, path: Path, names: tuple[str, ...]) -> float:
-    """The growth of this process per entity when it holds those of the file, ``names`` read."""
+    """The growth of this process per entity while it holds the file's entities, ``names`` read."""
     decode = _decoder(side, names)
-    # The first response pays for everything that is made once a process, not once an entity.
+    # The first response pays for everything that a process makes once.
     decode(next(_responses(path)))
     before = resident()
     held = [entity for response in _responses(path) for entity in decode(response)]

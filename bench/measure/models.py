@@ -47,7 +47,7 @@ def expando_class(_properties: int) -> type[Any]:
 
 
 def _kind_class(base: type[Any], properties: dict[str, Any]) -> type[Any]:
-    # ndb looks classes up by kind; the last one made is the one it finds.
+    # ndb looks classes up by kind, and finds the class made last.
     return type(synthetic.KIND, (base,), properties)
 
 
@@ -73,7 +73,7 @@ class ModelCase:
 def case(kind_of_class: str, properties: int, read: str) -> ModelCase:
     """The case of ``read`` from models of ``properties`` properties; ndb then knows their class."""
     CLASSES[kind_of_class](properties)
-    # Reading them is ndb's own on both sides, and no faster.
+    # Eager models are plain on both sides: reading them takes the same time.
     names = (
         ()
         if read == synthetic.EAGER
@@ -96,7 +96,7 @@ def _read_task(deserialize: Callable[[bytes], Any], case: ModelCase) -> Task:
     responses, names = case.source.responses, case.names
 
     def convert_and_read() -> list[Any]:
-        # Looked up now, for the patch replaces the attribute of the module.
+        # Looked up now, because the patch replaces the attribute of the module.
         make = ndb_model._entity_from_protobuf
         models = [
             make(result.entity) for response in responses for result in deserialize(response).found
@@ -124,7 +124,7 @@ def check_models(stock: Sequence[Any], lazy: Sequence[Any]) -> None:
     """Compare two lists of models whole.
 
     Raises:
-        verify.OutputMismatch: they differ.
+        verify.OutputMismatch: the models differ.
     """
     for side in (stock, lazy):
         if {type(instance) for instance in side} != {type(stock[0])}:

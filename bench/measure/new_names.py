@@ -1,7 +1,7 @@
-"""Entities of which no two have a name in common: nothing that was learned of names is of use.
+"""Entities of which no two have a name in common, so that learned names are of no use.
 
-Kinds with maps keyed by a user's id are like that. Time is measured after many others were read;
-memory is that of a process in which a stream of them was read and dropped again.
+Kinds with maps keyed by a user's id are like that. Time is measured after many other entities were
+read; memory is that of a process that read and dropped a stream of such entities.
 ``python -m lazyentity.bench.measure.new_names SIDE OF NAMES`` is such a process.
 """
 
@@ -68,7 +68,7 @@ def _read_entities(side: sides.Side, response: bytes) -> list[Any]:
 def _read_models(side: sides.Side, response: bytes) -> list[Any]:
     from google.cloud.ndb import model
 
-    # Looked up now, for the patch replaces the attribute of the module.
+    # Looked up now, because the patch replaces the attribute of the module.
     make = model._entity_from_protobuf
     models = [make(result.entity) for result in side.deserialize(response).found]
     for instance in models:
@@ -93,7 +93,7 @@ def _responses(template: bytes, names: int, names_in_all: int) -> Iterator[bytes
 
 
 def megabytes(side: str, of: str, names: int) -> float:
-    """The memory of this process after a stream, of which it holds the last response."""
+    """The memory of this process after a stream, while it holds the last response."""
     read, contexts = _prepared(of)
     with contexts[side]():
         for response in _responses(_template(names), names, _NAMES_OF_STREAM):

@@ -13,10 +13,10 @@ class Outcome:
     """A bound on a figure, and the median that a run reached.
 
     Attributes:
-        figure: its name.
-        median: None where the run did not measure it.
+        figure: the name of the figure.
+        median: None where the run did not measure the figure.
         bound: of the median.
-        at_least: whether the bound is the least or the most that it may be.
+        at_least: whether the bound is a lower one; else an upper one.
     """
 
     figure: str
@@ -43,7 +43,7 @@ def require_met(outcomes: Sequence[Outcome]) -> None:
     """Return if all goals are met.
 
     Raises:
-        click.ClickException: some are missed; the text names each.
+        click.ClickException: some goals are missed; the text names each.
     """
     if missed := [str(outcome) for outcome in outcomes if not outcome.met]:
         raise click.ClickException("\n  ".join([f"{len(missed)} goals missed:", *missed]))

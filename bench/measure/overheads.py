@@ -30,7 +30,7 @@ _LOOPS = 500
 def import_ms(rounds: int) -> Summary:
     """Milliseconds that ``import lazyentity.auto`` takes after google.cloud.datastore's own import.
 
-    Each round is a fresh interpreter. One more before them writes the bytecode caches, as
+    Each round is a fresh interpreter. One more interpreter before writes the bytecode caches, as
     installing a package does, even where the environment says not to.
 
     Raises:
@@ -56,7 +56,7 @@ def import_ms(rounds: int) -> Summary:
 def access(budget: Budget) -> Access:
     """Time ``entity["name"]`` of a decoded property against the same subscript of a plain dict.
 
-    Long runs of subscripts in one statement, so that the loop around them does not count.
+    One statement has many subscripts, so that the loop around them does not count.
     """
     case = decoding.case("mixed", 20, "1")
     entity = sides.LAZY.entities(case.responses[0])[0]

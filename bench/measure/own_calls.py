@@ -1,7 +1,7 @@
 """The time of a query of the user's own entities, its decoding left out.
 
-It is measured on a lazy query that reads nothing: what remains of its own work is measured as a
-decode case, and subtracted by :mod:`lazyentity.bench.report.own`.
+A lazy query that reads nothing gives that time. A decode case measures the query's remaining work,
+which :mod:`lazyentity.bench.report.own` subtracts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _MILLISECONDS = 1e3
 
 
 def measure(call: Callable[[], None], entities: int, rate: float) -> OwnCall:
-    """Time the query; one more comes first, which finds everything cold.
+    """Time the query; one more query comes first, which finds everything cold.
 
     Args:
         call: sends the query and reads its answer, decoding nothing.

@@ -41,7 +41,7 @@ def _stored(value: Any, side: str) -> datastore.Entity:
 
 
 def _opened(entity: datastore.Entity, side: str) -> Any:
-    """Everything of the document, decoded."""
+    """The whole document, decoded."""
     if side == "packed":
         return unpack(entity[NAME])
     # A stock entity is decoded already.

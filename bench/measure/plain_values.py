@@ -19,7 +19,7 @@ def measure(count: int, budget: Budget) -> PlainValues:
     """Time both ways on entities of ``count`` properties, from their bytes.
 
     Raises:
-        verify.OutputMismatch: a plain dict has not the values of the stock entity.
+        verify.OutputMismatch: a plain dict has other values than the stock entity.
     """
     (response,) = decoding.case("mixed", count, "all").responses
     raw_entities = wire.entities_of(response)

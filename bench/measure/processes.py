@@ -1,4 +1,4 @@
-"""Figures that only a process of its own can give: its memory."""
+"""Figures that need a process of their own: its memory."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def measure(
     for _ in range(rounds):
         for side, printed in numbers.items():
             command = [sys.executable, "-m", module, side, *map(str, arguments)]
-            # A session of its own: Ctrl-C in the terminal would make it print a traceback. It is
-            # killed.
+            # A session of its own: Ctrl-C in the terminal would make the child print a
+            # traceback. This process kills it.
             child = subprocess.run(
                 command, check=True, stdout=subprocess.PIPE, start_new_session=True
             )

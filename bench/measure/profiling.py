@@ -42,7 +42,7 @@ class ProfileCost:
 
 
 def tasks(case: decoding.Case) -> dict[str, Task]:
-    """The reads of a case; that of ``ON`` is to run inside its context of `CONTEXTS`."""
+    """The reads of a case; the read ``ON`` must run inside its context of `CONTEXTS`."""
     return {OFF: conversion.read_task(sides.LAZY, case), ON: conversion.read_task(sides.LAZY, case)}
 
 

@@ -61,7 +61,7 @@ def _server(entities: int, properties: int) -> Iterator[int]:
 
 
 def _body(port: int) -> bytes:
-    """The JSON of all that a server has stored."""
+    """The JSON of all entities that a server has stored."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_TIMEOUT)
     path = f"/v1/projects/{synthetic.PROJECT}:runQuery"
     query = json.dumps({"query": {"kind": [{"name": synthetic.KIND}]}})

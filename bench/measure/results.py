@@ -28,7 +28,7 @@ OWN_BIAS = (
     "with nothing decoded; the CPU time of decoding is taken by itself, on the same bytes, and "
     "added."
 )
-"""The same of a run on the user's own entities."""
+"""The bias of a run on the user's own entities."""
 
 Growing = Literal["properties", "entities"]
 UNITS: dict[Growing, str] = {"properties": "property", "entities": "entity"}
@@ -237,8 +237,8 @@ VALIDATE = "pydantic, validate_python into a model of 3 fields"
 class Adapted:
     """A use of a library with an adapter, no network in it: microseconds.
 
-    ``stock`` has stock entities and no adapter. ``ratio`` is lazy over stock, ``more`` the
-    difference.
+    ``stock`` is the time with stock entities and no adapter. ``ratio`` is lazy over stock, ``more``
+    the difference.
     """
 
     use: str
@@ -264,10 +264,8 @@ class OwnCall:
 class Results:
     """One run. Mode ``own`` is a run on the user's own entities, which ``source`` names.
 
-    An ``interrupted`` run ended early, and lacks some of its measurements.
-
-    Files from before writes, the floor of the document, new names or plain values were measured
-    have none.
+    An ``interrupted`` run ended early, and lacks some of its measurements. Older files lack what was
+    not measured then: writes, the floor of the document, new names, plain values.
     """
 
     schema: Annotated[int, msgspec.Meta(ge=SCHEMA, le=SCHEMA)]

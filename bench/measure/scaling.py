@@ -28,8 +28,8 @@ def measure(growing: Growing, sizes: Sequence[int], with_stock: bool, budget: Bu
     """Time the conversion of one response of each of ``sizes``, ascending, four properties read.
 
     All sizes take turns within ``budget``, so that `ScalingPoint.growth` compares neighbours in
-    time. Outputs are compared with stock's in any case; stock is timed only ``with_stock``, because
-    a call of it takes about a third of a second at 10,000 entities.
+    time. Outputs are always compared with stock's. Stock is timed only ``with_stock``, because a
+    stock call takes about a third of a second at 10,000 entities.
 
     Raises:
         verify.OutputMismatch: the sides differ.

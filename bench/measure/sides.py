@@ -1,8 +1,8 @@
 """The two sides of every comparison: the code of a stock client, and that of a patched one.
 
-For reads both are called side by side, with nothing patched: each side names its own response class
-and its own conversion, and the steps between them are those of ``Client.get_multi``. Writes have no
-such seam: they are the client's own on both sides, and the lazy side runs inside of `patched`.
+For reads both sides run with nothing patched: each names its own response class and its own
+conversion, and the steps between are those of ``Client.get_multi``. Writes have no such seam: both
+sides use the client's own code, and the lazy side runs inside of `patched`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from lazyentity.patches.registry import Patch
 
 @dataclass(frozen=True)
 class Side:
-    """How one side turns a serialised ``LookupResponse`` into entities."""
+    """The conversion of one side: a serialised ``LookupResponse`` becomes entities."""
 
     deserialize: Callable[[bytes], Any]
     from_protobuf: Callable[[Any], Entity]
@@ -95,7 +95,7 @@ def require_unpatched() -> None:
     """Make sure that the stock side is stock.
 
     Raises:
-        PatchedProcess: it is not.
+        PatchedProcess: the stock side would be patched.
     """
     if active := lazyentity.patched():
         raise PatchedProcess(

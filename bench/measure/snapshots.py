@@ -30,11 +30,11 @@ from lazyentity.snapshot import Snapshot
 
 ENTITIES, PROPERTIES = 100_000, 100
 IDENTICAL = 0.3
-"""The part of the entities whose content is that of another one."""
+"""The share of the entities that have the content of another entity."""
 
 SNAPSHOT, PICKLE, JSON, SERVER = "snapshot", "pickle", "json lines", "server"
 FIRST, ALL = "first", "all"
-"""Until the first entity is read, and until 4 properties of all entities are."""
+"""The ends of a read: after the first entity, and after 4 properties of all entities."""
 
 _MODULE = "lazyentity.bench.measure.snapshots"
 _MIX = synthetic.MIXES["mixed"]
@@ -42,7 +42,7 @@ _KEYS_OF_SERVER = 1_000
 
 
 def entities(count: int, properties: int) -> Iterator[Entity]:
-    """Yield stock entities, of which a part has the content of others."""
+    """Yield stock entities, some of which have the content of other entities."""
     different = round(count * (1 - IDENTICAL))
     for number in range(count):
         entity = _MIX.entity(properties, number % different)
@@ -55,7 +55,7 @@ def _key(number: int) -> Key:
 
 
 def _plain(value: Any) -> Any:
-    # orjson does not write these by itself.
+    # orjson itself does not write bytes.
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     raise TypeError(type(value).__name__)
@@ -89,7 +89,7 @@ def _read_server(port: int, count: int) -> Iterator[Any]:
 
 
 def read(side: str, where: str, count: int, properties: int, until: str) -> float:
-    """Seconds until a side has read so much.
+    """Seconds until a side has read up to ``until``.
 
     Args:
         side: one of the above.

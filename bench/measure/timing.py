@@ -79,7 +79,7 @@ class Timed:
     def calls_for(self, seconds: float) -> int:
         """The number of calls that last ``seconds``; the trial calls also warm the task up.
 
-        A call that lasts :data:`_FAR_LONGER` times as long is tried once: noise does not do that.
+        A call that lasts :data:`_FAR_LONGER` times as long is tried once: noise is never so large.
         """
         first = self.sample(1)
         if first >= _FAR_LONGER * seconds:
@@ -101,7 +101,7 @@ def collector_off() -> Iterator[None]:
     try:
         yield
     finally:
-        # Unfreezing would include what the caller froze.
+        # Unfreezing would include objects that the caller froze.
         if not was_frozen:
             gc.unfreeze()
         if was_enabled:
@@ -116,8 +116,8 @@ def interleave(
 ) -> dict[str, Timed]:
     """Time every task of ``tasks`` in turns within ``budget``.
 
-    A task that has one in ``contexts``, under its name, runs inside of it. ``clock`` measures the
-    samples, `time.perf_counter` by default; the budget is of wall time.
+    A task runs inside its context of ``contexts``, if there is one under its name. ``clock``
+    measures the samples, `time.perf_counter` by default; the budget is of wall time.
 
     Returns:
         For every name its samples: the same number for each, sample ``i`` of all taken in one

@@ -15,7 +15,7 @@ from lazyentity.bench.cases.wire import EntityMessage
 
 
 class OutputMismatch(Exception):
-    """The lazy side gave something else than stock: its times mean nothing."""
+    """The lazy side gave other results than stock: its times mean nothing."""
 
 
 def check_same(stock: Any, lazy: Any, where: str) -> None:
@@ -25,7 +25,7 @@ def check_same(stock: Any, lazy: Any, where: str) -> None:
     type. Floats are compared by their bits, so NaN equals NaN and 0.0 differs from -0.0.
 
     Raises:
-        OutputMismatch: they differ; the text names ``where`` and both values.
+        OutputMismatch: the values differ; the text names ``where`` and both values.
     """
     if isinstance(stock, Entity):
         if not isinstance(lazy, Entity):
@@ -86,7 +86,7 @@ def check_messages(stock: Sequence[bytes], lazy: Sequence[bytes]) -> None:
 
 
 def _differing(expected: Any, found: Any) -> str:
-    """Where two entity messages differ: the names of properties, or that it is elsewhere."""
+    """Where two entity messages differ: the names of properties, or outside of them."""
     ours, theirs = (
         {name: value.SerializeToString(deterministic=True) for name, value in pb.properties.items()}
         for pb in (found, expected)

@@ -51,7 +51,7 @@ def rewrite(properties: int, changed: str) -> Rewrite:
     mix = synthetic.MIXES[MIX]
     source = decoding.case(MIX, properties, "1")
     names = synthetic.names_read(mix, properties, changed)
-    # Where entity n gets the values of n + 1, every value is another one than before.
+    # Entity n gets the values of n + 1, so that every value changes.
     donors = [mix.entity(properties, number + 1) for number in range(source.entities)]
     changes = tuple(tuple((name, donor[name]) for name in names) for donor in donors)
     return Rewrite(source, changed, changes)

@@ -1,4 +1,4 @@
-"""The chart of calls through the client: wall time of each, stock above lazy."""
+"""The chart of calls through the client: wall time of each call, stock above lazy."""
 
 from __future__ import annotations
 

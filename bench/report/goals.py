@@ -54,7 +54,7 @@ class Goal:
     at_least: bool
 
     def outcome(self, results: Results) -> Outcome:
-        """Compare a run with it."""
+        """Compare a run with the goal."""
         summary = self.measured(results)
         median = None if summary is None else summary.median
         return Outcome(self.figure, median, self.bound, self.at_least)
@@ -115,7 +115,7 @@ def _names_that_come_once(backend: str, of: str) -> list[Goal]:
 _HELD = "memory held, 100 properties, 4 read: lazy / stock"
 
 # Linear growth is 1, quadratic growth would be 10. Caches lie between: 1,000 fit into those next to
-# the processor and 10,000 do not, for which each may cost as much again, and no more.
+# the processor and 10,000 do not, so each of 10,000 may cost twice as much, and no more.
 _GROWTH = 2
 
 GOALS: tuple[Goal, ...] = (
@@ -293,5 +293,5 @@ COLUMNS_GOALS: tuple[Goal, ...] = (
 
 
 def evaluate(results: Results, goals: Sequence[Goal] = GOALS) -> list[Outcome]:
-    """Compare a run with those of the goals that are of its backend, in their order."""
+    """Compare a run with the goals of its backend, in their order."""
     return [goal.outcome(results) for goal in goals if goal.backend == results.environment.backend]

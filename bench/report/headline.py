@@ -1,4 +1,4 @@
-"""The sentence that says on the first screen how much is gained."""
+"""The sentence on the first screen that says how much lazyentity gains."""
 
 from __future__ import annotations
 

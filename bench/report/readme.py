@@ -19,7 +19,7 @@ _WIDTH = 100
 
 
 class MarkersMissing(Exception):
-    """A file has not both markers, in order."""
+    """A file lacks a marker, or has both in the wrong order."""
 
 
 def prose(text: str) -> str:
@@ -138,7 +138,7 @@ def put_between_markers(document: str, section: str, text: str) -> str:
     """``document`` with ``text`` between the markers of ``section``, in place of the text there.
 
     Raises:
-        MarkersMissing: the document has not both markers, in order.
+        MarkersMissing: the document lacks a marker, or has both in the wrong order.
     """
     start, end = markers(section)
     before, has_start, rest = document.partition(start)

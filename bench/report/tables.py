@@ -59,8 +59,8 @@ class Figure:
 class Pivot:
     """The lines that differ in ``label`` alone, side by side in the documentation.
 
-    ``headers`` are those of the last figure (a ratio), by the text of ``label``. All other figures
-    are those of the line whose text is ``base``.
+    ``headers`` are the headers of the last figure (a ratio), by the text of ``label``. All other
+    figures come from the line whose text is ``base``.
     """
 
     label: Label

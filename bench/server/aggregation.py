@@ -17,7 +17,7 @@ Number = int | float
 
 
 def _numbers(rows: Sequence[Row], name: str) -> list[Number]:
-    """The indexed numbers of a property, one an entity; all that is not a number is left out."""
+    """The indexed numbers of a property, one an entity; other values are left out."""
     numbers: list[Number] = []
     for row in rows:
         values = row.record.index.get(name, ())

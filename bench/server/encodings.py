@@ -26,9 +26,9 @@ HTTP_STATUS = {
 
 
 class Encoding(Protocol):
-    """How messages stand in the bodies of HTTP. Any thread may use it.
+    """An encoding of messages in the bodies of HTTP. Any thread may use it.
 
-    ``content_type`` is that of requests, ``response_type`` the header of responses.
+    ``content_type`` is the header of requests, ``response_type`` the header of responses.
     """
 
     content_type: str
@@ -71,8 +71,8 @@ class Protobuf:
 class Json:
     """Messages in the JSON mapping of protobuf, as the REST interface of Datastore has them.
 
-    The service repeats the very response to a request that repeats. So does this its JSON, so that
-    a benchmark does not measure how slowly it is made.
+    The service gives the same response object to a repeated request. This class then gives the same
+    JSON, so that a benchmark does not measure how slowly JSON is made.
     """
 
     content_type = "application/json"
@@ -82,7 +82,7 @@ class Json:
         self._cache = ResponseCache()
 
     def request(self, method: str, body: bytes) -> bytes:
-        """The message of the body; of none, the empty message.
+        """The message of the body; the empty message, if there is no body.
 
         Raises:
             DatastoreError: when the body is not the JSON of such a message.

@@ -34,7 +34,7 @@ class Explanation:
         self._started = time.perf_counter_ns()
         self.asked = "explain_options" in present(request)
         self.plan_only = self.asked and not request.explain_options.analyze
-        """Whether the query is to be planned and not run."""
+        """Whether to plan the query without running it."""
 
     def add_plan(self, response: Message, query: Query) -> None:
         """Write the plan summary into a response."""

@@ -1,7 +1,7 @@
 """Query filters as alternatives of conditions, and the values that let an entity through.
 
-A filter is kept as Datastore plans it: in disjunctive normal form. That decides what arrays mean:
-within one alternative a single element must satisfy all inequalities on a property together, while
+A filter is kept as Datastore plans it: in disjunctive normal form. This form decides how arrays
+match: within one alternative a single element must satisfy all inequalities on a property, while
 each equality may be satisfied by another element.
 """
 

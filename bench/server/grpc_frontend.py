@@ -11,7 +11,7 @@ from .schema import METHODS
 from .service import DatastoreService
 
 _THREADS = 16
-# Calls that wait for the latency of the service keep a thread, and do nothing with it.
+# Calls that wait for the latency of the service keep an idle thread each.
 _THREADS_THAT_WAIT = 256
 
 
@@ -41,7 +41,7 @@ def start_grpc(
             _THREADS_THAT_WAIT if calls_wait else _THREADS, thread_name_prefix="grpc"
         ),
         options=[
-            # Without this two servers may share a port, each answering some of the calls.
+            # Otherwise two servers may share a port, each answering some of the calls.
             ("grpc.so_reuseport", 0),
             # Commits of 500 large entities are more than the default of 4 MiB.
             ("grpc.max_receive_message_length", -1),

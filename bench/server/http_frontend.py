@@ -29,7 +29,7 @@ class _Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", port), _Handler)
 
     def server_bind(self) -> None:
-        # HTTPServer's own looks the host's name up, which can take seconds and is used by CGI only.
+        # HTTPServer's method looks the host's name up, which can take seconds and serves only CGI.
         socketserver.TCPServer.server_bind(self)
 
 
@@ -47,7 +47,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             status, body = 200, self._call(encoding)
         except DatastoreError as error:
-            # A caller whose encoding is not known gets the one of Google's client.
+            # A caller with an unknown encoding gets that of Google's client.
             encoding = encoding or encodings[Protobuf.content_type]
             status, body = HTTP_STATUS[error.code], encoding.error(error)
         self.send_response(status)

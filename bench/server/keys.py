@@ -7,7 +7,7 @@ from typing import NamedTuple
 from .errors import invalid_argument
 from .schema import Message
 
-# An id sorts before a name; the middle number says which it is, so that the two never compare.
+# An id sorts before a name; the middle number tells ids from names, so that they never compare.
 PathElement = tuple[str, int, int | str]
 Path = tuple[PathElement, ...]
 
@@ -90,5 +90,5 @@ def resolve_key(key: Message, scope: Scope) -> EntityKey:
 
 
 def is_incomplete(key: Message) -> bool:
-    """Whether the last path element has neither id nor name, so that the server is to choose."""
+    """Whether the last path element has neither id nor name, so that the server chooses an id."""
     return bool(key.path) and key.path[-1].WhichOneof("id_type") is None

@@ -15,7 +15,7 @@ from .schema import Message, refuse
 from .store import PendingWrite, Store
 
 MAX_ENTITY_BYTES = 1024 * 1024 - 4
-"""Datastore's limit for one entity. It also keeps any entity deliverable in one response."""
+"""Datastore's limit for one entity. Any such entity fits into one response."""
 
 _FIRST_ID = 1 << 50
 """Allocated ids start far above those that people choose, and stay exact in a double."""
@@ -57,7 +57,7 @@ class Staged(NamedTuple):
 
 
 class Staging:
-    """The writes of one commit; hold the store's lock for as long as it is used."""
+    """The writes of one commit; hold the store's lock while using this object."""
 
     def __init__(self, store: Store, ids: IdAllocator, scope: Scope) -> None:
         self.writes: dict[EntityKey, PendingWrite | None] = {}
@@ -74,7 +74,7 @@ class Staging:
         """Stage one Mutation message on top of those before it.
 
         Raises INVALID_ARGUMENT for a mutation that can never be right, ALREADY_EXISTS for an insert
-        of an entity that exists, NOT_FOUND for an update of one that does not.
+        of an entity that exists, NOT_FOUND for an update of an entity that does not.
         """
         refuse(
             mutation,

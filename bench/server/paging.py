@@ -51,7 +51,7 @@ def make_batch(
 ) -> Batch:
     """The next batch of ``results``: at most ``batch_size`` entities and within a response's bytes.
 
-    ``version`` is that of the state read, ``read_time`` nanoseconds since the epoch.
+    ``version`` is the version of the state read, ``read_time`` nanoseconds since the epoch.
     """
     rows = results.rows
     skipped = min(query.offset, len(rows), batch_size or MAX_SKIPPED)
@@ -71,7 +71,7 @@ def make_batch(
     if skipping or len(encoded) < len(wanted):
         more = _More.NOT_FINISHED
     elif query.limit is not None and len(wanted) == query.limit:
-        # Datastore stops at the limit, and does not look whether anything lies behind it.
+        # Datastore stops at the limit, without a look at further results.
         more = _More.MORE_RESULTS_AFTER_LIMIT
     elif results.more_after_cursor:
         more = _More.MORE_RESULTS_AFTER_CURSOR

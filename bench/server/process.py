@@ -14,7 +14,7 @@ _STOP_SECONDS = 10.0
 class LoopbackServer:
     """A context manager that runs a loopback server, and stops it by its process id.
 
-    The child also ends when this process dies, however it dies: its standard input is then closed.
+    The child also ends when this process dies in any way: its standard input is then closed.
 
     >>> with LoopbackServer() as server:  # doctest: +SKIP
     ...     client_options = {"api_endpoint": f"http://127.0.0.1:{server.grpc_port}"}
@@ -34,7 +34,7 @@ class LoopbackServer:
         """Nothing runs before ``with``.
 
         ``batch_size`` caps the entities in a batch of a query, ``lookup_limit`` the keys that one
-        Lookup answers; ``latency`` is the time before every answer. It and ``start_timeout`` are in
+        Lookup answers. ``latency``, the time before every answer, and ``start_timeout`` are in
         seconds.
         """
         self._options: list[str] = []
@@ -50,14 +50,14 @@ class LoopbackServer:
         """Start the server and wait until it answers.
 
         Raises:
-            RuntimeError: when it ends, or does not answer within the timeout; its own error
-                is on standard error.
+            RuntimeError: when the server ends, or does not answer within the timeout; its own
+                error is on standard error.
         """
         self._process = subprocess.Popen(
             [sys.executable, "-m", f"{__package__}", "--exit-with-parent", *self._options],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            # Ctrl-C in the terminal would end it before this process has ended its calls.
+            # Ctrl-C in the terminal would end the server before this process has ended its calls.
             start_new_session=True,
         )
         try:

@@ -47,7 +47,7 @@ class Row:
 
     @property
     def cursor(self) -> bytes:
-        """Opaque to clients: the row's values, so that it outlives the row's entity."""
+        """Opaque to clients: the row's values, so that the cursor outlives the row's entity."""
         return wire.array(value.wire for value in self.place)
 
 

@@ -96,8 +96,8 @@ class DatastoreService:
             raise DatastoreError(grpc.StatusCode.INTERNAL, repr(error)) from error
 
     def _call(self, method: str, request: bytes, project: str) -> bytes:
-        # Taken before the request is handled: should a commit land meanwhile, the response is
-        # filed under a version that is past, and never found again.
+        # Read before the request is handled: if a commit lands meanwhile, the response is stored
+        # under a past version, and never found again.
         version = self._store.version
         cache_key = (method, project, request)
         cached = self._cache.get(cache_key, version)

@@ -58,8 +58,8 @@ class Record:
 class _Index(dict[str, tuple[IndexedValue, ...]]):
     """The values under which an entity is found, made as they are asked for.
 
-    The entity is parsed for those of its own properties alone: a query of a range of keys asks for
-    none.
+    The entity is parsed only for its own properties, which a query of a range of keys does not ask
+    for.
     """
 
     def __init__(self, record: Record) -> None:

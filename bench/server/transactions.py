@@ -1,8 +1,11 @@
 """Open transactions: the reads of each, and whether they still hold when it commits.
 
-Concurrency is optimistic. Reads inside a transaction see the state in which it began, and never its
-own writes, which travel with the Commit; a commit that writes fails with ABORTED when anything that
-the transaction read has changed since, entities that a query would newly match included.
+Concurrency is optimistic:
+
+- Reads inside a transaction see the state in which it began. They never see its own writes, which
+  travel with the Commit.
+- A commit that writes fails with ABORTED when anything that the transaction read has changed since,
+  entities that a query would newly match included.
 """
 
 from __future__ import annotations
@@ -50,7 +53,7 @@ class Transaction:
         return self.snapshot.read(keys)
 
     def scan(self, partition: Partition, kind: str | None) -> list[Record]:
-        """See :class:`~.store.Reader`; tell :meth:`depend_on` which of them mattered."""
+        """See :class:`~.store.Reader`; tell :meth:`depend_on` which of the records mattered."""
         return self.snapshot.scan(partition, kind)
 
     def depend_on(self, matches: Callable[[Record], bool]) -> None:

@@ -13,10 +13,10 @@ from .schema import Message, Value
 KEY_PROPERTY = "__key__"
 SCATTER_PROPERTY = "__scatter__"
 _SCATTERED_OF = 128
-"""Datastore gives about one entity in so many a value of that property."""
+"""Datastore gives about one entity in so many a value of ``__scatter__``."""
 
 SortKey = tuple[int, Any]
-"""Rank of the value's type, then something that compares within that type."""
+"""Rank of the value's type, then an object that compares within that type."""
 
 
 class IndexedValue(NamedTuple):
@@ -79,9 +79,9 @@ def key_value(identity: EntityKey, key: Message) -> IndexedValue:
 
 
 def scatter_values(identity: EntityKey) -> tuple[IndexedValue, ...]:
-    """The value of ``__scatter__`` for the entity of that key, which most have not.
+    """The value of ``__scatter__`` for the entity of that key; most entities have none.
 
-    Those who split a query sort by it, for a random sample of the keys.
+    Query splitters sort by it to get a random sample of the keys.
     """
     digest = hashlib.blake2b(repr(identity.path).encode(), digest_size=8).digest()
     number = int.from_bytes(digest, "big", signed=True)
@@ -111,7 +111,7 @@ def _walk(name: str, value: Message) -> Iterator[tuple[str, IndexedValue]]:
 def index_properties(entity: Message) -> dict[str, tuple[IndexedValue, ...]]:
     """The values under which ``entity`` is found, by property name.
 
-    Properties excluded from indexes are not there, and of equal array elements only the first.
+    Properties excluded from indexes are left out; of equal array elements, only the first is there.
     """
     found: dict[str, dict[SortKey, IndexedValue]] = {}
     for name, value in entity.properties.items():

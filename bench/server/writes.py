@@ -51,7 +51,7 @@ class Writes:
                     self._transactions.end(message.transaction, scope)
                 )
                 if message.mutations:
-                    # A transaction that only read is as good as one that came before all others.
+                    # A transaction that only read can count as one before all others.
                     transaction.check()
                 read_only = transaction.read_only
             elif selector is not None:

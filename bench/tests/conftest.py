@@ -7,7 +7,7 @@ import pytest
 from lazyentity.bench.measure import sides
 from lazyentity.patches.imports import WhenImported
 
-# These need not be installed.
+# These clients need not be installed.
 _MODULES = {
     "test_models.py": "google.cloud.ndb",
     "test_appengine.py": "google.appengine.api.datastore",
