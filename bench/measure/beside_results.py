@@ -12,9 +12,9 @@ class Packed:
     """A document of ``values`` small values, embedded and packed: milliseconds.
 
     ``use`` is ``"write"`` (document in, message out) or ``"read"`` (the reverse) for the conversion
-    alone, ``"put"`` or ``"get"`` end to end. The bytes are those of the stored entity. ``stock`` and
-    ``lazy`` embed the document, ``packed`` packs it with a stock client. ``ratio`` is stock over
-    packed, ``over_lazy`` lazy over packed.
+    alone, ``"put"`` or ``"get"`` end to end. The bytes are those of the stored entity. ``stock``
+    and ``lazy`` embed the document, ``packed`` packs it with a stock client. ``ratio`` is stock
+    over packed, ``over_lazy`` lazy over packed.
     """
 
     use: str

@@ -264,8 +264,8 @@ class OwnCall:
 class Results:
     """One run. Mode ``own`` is a run on the user's own entities, which ``source`` names.
 
-    An ``interrupted`` run ended early, and lacks some of its measurements. Older files lack what was
-    not measured then: writes, the floor of the document, new names, plain values.
+    An ``interrupted`` run ended early, and lacks some of its measurements. Older files have no
+    writes, floor of the document, new names or plain values.
     """
 
     schema: Annotated[int, msgspec.Meta(ge=SCHEMA, le=SCHEMA)]
