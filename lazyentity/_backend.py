@@ -229,7 +229,7 @@ def _choose(requested: str) -> tuple[str, Backend, _choice.Obstacle | None]:
     # First: if the pure backend fails as well, nothing serves.
     pure = _load("pure")
     if found.is_unexpected:
-        warnings.warn(f"lazyentity: {found}; the pure one serves", RuntimeWarning, stacklevel=2)
+        warnings.warn(f"lazyentity: {found}; the pure backend serves", RuntimeWarning, stacklevel=2)
     return "pure", pure, found
 
 

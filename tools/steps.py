@@ -77,7 +77,7 @@ class Runner:
             self._stop()
         if pending:
             waiting = ", ".join(step.name for step in pending)
-            raise SystemExit(f"these steps need what is not among the steps: {waiting}")
+            raise SystemExit(f"these steps need missing steps: {waiting}")
 
     def summary(self) -> str:
         """Return a table of the steps that have ended."""

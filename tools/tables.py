@@ -140,7 +140,7 @@ def _losses() -> Iterator[tuple[str, str, str]]:
 
 
 def main() -> None:
-    """Do as the command line says.
+    """Write the parts, or check them, as the command line says.
 
     Raises:
         SystemExit: with ``--check``, a file is not up to date.

@@ -10,7 +10,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from proto.datetime_helpers import DatetimeWithNanoseconds
 
 # A datetime can hold the years 1 to 9999. The float number of microseconds that
-# from_timestamp_pb() goes through is exact there, for it is a multiple of 64 below 2**59.
+# from_timestamp_pb() goes through is exact there, as a multiple of 64 below 2**59.
 _FIRST_SECOND = -62_135_596_800
 _LAST_SECOND = 253_402_300_799
 _NANOS_PER_SECOND = 1_000_000_000

@@ -16,7 +16,7 @@ cdef class Originals:
     # The values read from an entity's bytes; they stay as they were read, whatever is assigned later.
     cdef object key
     cdef dict meanings
-    # Attributes that most entities lack are kept here too, for an entity to be small.
+    # Attributes that most entities lack are kept here too, so that an entity is small.
     cdef object policy
     cdef object deleted_attributes
 

@@ -78,7 +78,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class Profile:
-    """What was received and decoded in a part of a program, in all of its threads.
+    """The counts of a part of a program, in all of its threads: what it received and decoded.
 
     >>> with lazyentity.profile() as profile:  # doctest: +SKIP
     ...     handle_requests()

@@ -96,7 +96,7 @@ class _Adapter:
         if self._problem is not None:
             warn(
                 f"lazyentity: {name} {version} cannot be adapted ({self._problem}; tested: "
-                f"{tested}), and it does not see properties that were not read; "
+                f"{tested}), and sees a sentinel for unread properties; "
                 "give it lazyentity.materialize(entity)"
             )
         elif not is_supported(version, tested):

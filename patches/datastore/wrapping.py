@@ -243,7 +243,7 @@ def wrap(
     names = names_of(prefetch)
     if eager and (names or strict):
         raise ValueError(
-            "wrap() takes either eager=True or prefetch= and strict=, for stock entities have "
+            "wrap() takes either eager=True or prefetch= and strict=: stock entities have "
             "everything decoded; leave one of them out"
         )
     is_eager = is_set(EAGER_SWITCH) if eager is None else eager

@@ -1,4 +1,4 @@
-"""The dynamic properties of an ``Expando``: those of the entity that the class does not define.
+"""The dynamic properties of an ``Expando``, which the entity has and the class does not define.
 
 ndb makes a property for each of them when it makes the model; here each is made when it is first
 asked for. Only their names are known at once: a null makes no property.
@@ -34,7 +34,7 @@ _clone_properties = model.Model._clone_properties
 
 
 class LazyProperties(MadeDict):
-    """The properties of one ``Expando``: those that are dynamic are made when asked for."""
+    """The properties of one ``Expando``: dynamic properties are made when asked for."""
 
     __slots__ = ("_dynamic", "_repeated")
 

@@ -79,7 +79,7 @@ class Taken(NamedTuple):
     """The properties that a model takes from an entity.
 
     Attributes:
-        properties: those that the class defines, by stored name.
+        properties: the properties that the class defines, by stored name.
         dynamic_names: of an ``Expando``, the names of all others.
         names: all of these, in the order of the entity.
     """

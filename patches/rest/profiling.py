@@ -34,7 +34,7 @@ class _Counted:
 def count_arrival(entity: Any, book: Book) -> None:
     """Count an entity of a client of the REST API that was just made.
 
-    Its size is that of its serialised properties; 0 where they came parsed.
+    The size of its serialised properties counts; 0, if they came parsed.
     """
     properties = entity.properties
     received = properties._received

@@ -55,7 +55,7 @@ print(json.dumps(state))
 def _expect(state: dict[str, Any], reason: str) -> None:
     (warning,) = state.pop("warnings")
     assert warning.startswith(f"lazyentity: {reason}; to get the native backend, ")
-    assert warning.endswith("; the pure one serves")
+    assert warning.endswith("; the pure backend serves")
     assert state == {
         "backend": "pure",
         "number": 42,

@@ -183,7 +183,7 @@ say(early=early, replaced=replaced(), patched=patched(), texts=Records.texts)
 _IMPORTS = {
     "before": "import_all()\nsys.modules['google.cloud.datastore.version'].__version__ = '2.99'",
     "after": "pretend('google-cloud-datastore', '2.99'); pretend_when_imported()",
-    "otherwise": "pretend_when_imported()",
+    "supported": "pretend_when_imported()",
 }
 
 
@@ -212,7 +212,7 @@ say(warned=warned, early=early, again=again_warned, patched=patched(), replaced=
     (text,) = state.pop("warned")
     assert "google-cloud-datastore 2.99 is not supported" in text
     early = state.pop("early")
-    assert early == ([] if how != "otherwise" else ["ndb"] if "ndb" in call else _JOINED)
+    assert early == ([] if how != "supported" else ["ndb"] if "ndb" in call else _JOINED)
     assert state == {"again": [], "patched": [], "replaced": []}
 
 

@@ -56,7 +56,7 @@ def test_a_failure_stops_everything(tmp_path: Path, capfd: pytest.CaptureFixture
 
 def test_a_need_that_is_no_step() -> None:
     """A misspelt need does not pass unnoticed."""
-    with pytest.raises(SystemExit, match="these steps need what is not among the steps: lonely"):
+    with pytest.raises(SystemExit, match="these steps need missing steps: lonely"):
         Runner(1).run([Step("lonely", python(""), needs=("nosuch",))])
 
 

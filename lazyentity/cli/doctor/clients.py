@@ -78,7 +78,7 @@ def _client(client: Client, may: bool, is_expected: bool) -> Iterator[Finding]:
     elif patches.is_awaited(client):
         state = f"patched on import: {count}"
     elif is_expected and not is_set(DISABLE):
-        state = "stays stock, for the application did not patch it"
+        state = "stays stock, because the application did not patch it"
         is_problem = True
     else:
         state = f"patch() would replace {count}"

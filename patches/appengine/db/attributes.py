@@ -1,4 +1,4 @@
-"""The attributes of a lazy model: those that were not read are missing from its ``__dict__``."""
+"""The attributes of a lazy model: unread attributes are missing from its ``__dict__``."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class Plan:
         attributes: the properties that are made when they are read, by the names of the attributes
             that hold them.
         at_once: the properties whose own ``__set__`` runs when the model is made.
-        timely: those of ``attributes`` whose default depends on the time when the model is made.
+        timely: the ``attributes`` whose default depends on the time when the model is made.
         names: the stored names of all properties.
         by_name: the properties of ``attributes``, by stored name.
         is_expando: whether there may be other properties.

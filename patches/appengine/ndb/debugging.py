@@ -106,7 +106,7 @@ def _is_marked(code: CodeType) -> bool:
 
 
 def func_info(original: Callable[..., Any], is_active: Callable[[], bool]) -> Callable[..., Any]:
-    """Replace ``func_info``, which describes a function: that of a tasklet at each of its calls.
+    """Replace ``func_info``, which describes the function of a tasklet at each of its calls.
 
     Args:
         original: ndb's own.

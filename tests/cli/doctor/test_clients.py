@@ -81,7 +81,7 @@ def test_an_application_that_did_not_patch(monkeypatch: pytest.MonkeyPatch) -> N
     """It is a problem, unless somebody switched lazyentity off."""
     (finding,) = found(is_used=True)
     assert finding.level == "problem"
-    assert finding.text.endswith(": stays stock, for the application did not patch it")
+    assert finding.text.endswith(": stays stock, because the application did not patch it")
     assert finding.advice == f"{_FIRST}lazyentity-run"
     monkeypatch.setenv("LAZYENTITY_DISABLE", "1")
     assert found(is_used=True)[0].level == "ok"
