@@ -2,10 +2,10 @@
 
 The order of the steps:
 
-1. The README's two commands run, the first of which makes the environment with pip. The benchmark's
-   outputs count here, not its figures. Beside both, the other environments are made with uv. Steps
-   with few tests or none run at a lower priority beside the benchmark and the tests, which leave a
-   core free at times.
+1. The environment of the README's two commands is made with pip, as these make it, and then the two
+   commands run. The outputs of the benchmark count here, not its figures. Beside the environment
+   and the benchmark, the other environments are made with uv. Steps with few tests or none run at a
+   lower priority beside the benchmark and the tests, which leave a core free at times.
 2. The rest follows, two steps more at a time than there are cores, each with its tests in one
    process.
 

@@ -143,7 +143,7 @@ def forms_of(prop: Any) -> frozenset[bytes]:
 
 
 def _forms_of_orphans() -> dict[bytes, frozenset[bytes]]:
-    """Return the forms of properties that no class defines, by field and flag of the first entry."""
+    """Return the forms of properties that no class defines, by field and flag of the first one."""
     found = {}
     for is_indexed in (True, False):
         for is_repeated in (True, False):
