@@ -85,7 +85,7 @@ MANY: tuple[tuple[str, str, str], ...] = (
     ("docs/guide/raw-cache.rst", "cache-table", "cache"),
     *((f"docs/{name}.rst", f"{name}-table", f"{name}-connector") for name in _CONNECTORS),
 )
-"""As the sections above, of the results files about many entities, all of whose tables are shown."""
+"""As the sections above, of results files about many entities, all of whose tables are shown."""
 
 LOSSES = "docs/benchmarks/losses.rst"
 """It has a section of every results file: the markers have the name of the file."""
