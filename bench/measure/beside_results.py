@@ -35,8 +35,9 @@ class Columns:
 
     ``source`` says where the entities come from. ``stock`` and ``lazy`` are
     ``DataFrame(list(entities))``, ``columns`` is ``to_pandas(entities, names)`` and ``lists``
-    ``columns(entities, names)``, both of lazy entities. ``ratio`` is stock over columns,
-    ``over_lazy`` lazy over columns.
+    ``columns(entities, names)``, both of lazy entities. ``entities_alone`` is ``list(entities)`` of
+    lazy ones, of which nothing is read. ``ratio`` is stock over columns, ``over_lazy`` lazy over
+    columns.
     """
 
     source: str
@@ -47,6 +48,7 @@ class Columns:
     lazy: Summary
     columns: Summary
     lists: Summary
+    entities_alone: Summary
     ratio: Summary
     over_lazy: Summary
 

@@ -53,6 +53,7 @@ def _tasks(entities: dict[str, Callable[[], _Entities]]) -> dict[str, Task]:
         "lazy": lambda: pandas.DataFrame(list(lazy())),
         "columns": lambda: lazyentity.to_pandas(lazy(), wanted),
         "lists": lambda: lazyentity.columns(lazy(), wanted),
+        "entities_alone": lambda: list(lazy()),
     }
 
 
@@ -71,6 +72,7 @@ def measure(source: str, budget: Budget) -> Columns:
         verify.check_same(column, list(timed["lazy"].last[name]), f"lazy, {name}")
         verify.check_same(column, list(timed["columns"].last[name]), f"to_pandas(), {name}")
         verify.check_same(len(column), len(timed["lists"].last[name]), f"columns(), {name}")
+    verify.check_same(ENTITIES, len(timed["entities_alone"].last), "entities alone")
     seconds = {way: track.seconds for way, track in timed.items()}
     return Columns(
         source=source,

@@ -40,6 +40,7 @@ def tables(results: Results) -> Iterator[Table]:
                 Figure("lazy", "lazy", "ms", digits=2),
                 Figure("to_pandas", "columns", "ms", digits=2),
                 Figure("columns", "lists", "ms", digits=2),
+                Figure("entities alone", "entities_alone", "ms", digits=2),
                 Figure("stock / to_pandas", "ratio"),
                 Figure("lazy / to_pandas", "over_lazy"),
             ),

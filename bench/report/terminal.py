@@ -100,7 +100,9 @@ def _show(shown: Iterable[Table], console: Console) -> None:
     """Print tables."""
     for table in shown:
         for rendered in _renderings(table):
-            console.print(rendered)
+            # A line that is wrapped shows all figures; rich would crop it.
+            least = console.measure(rendered).minimum
+            console.print(rendered, width=max(console.width, least), crop=False)
 
 
 def show_goals(outcomes: Sequence[Outcome], console: Console) -> None:
