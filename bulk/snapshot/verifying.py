@@ -24,25 +24,30 @@ def damages(reader: Reader, progress: Callable[[int], None]) -> list[SnapshotErr
 
     Returns:
         A CorruptEntity for each damaged entity, after the damages of the file that are in none.
-
-    Raises:
-        sqlite3.DatabaseError: the keys cannot be read.
     """
-    found = [SnapshotError(f"{reader.path}: {text}") for text in _of_pages(reader)]
-    for number, (stored,) in enumerate(rows.fetched(reader, rows.KEYS), start=1):
-        try:
-            _verify(reader, stored)
-        except CorruptEntity as error:
-            found.append(error)
-        progress(number)
-    # Snapshots of earlier versions of lazyentity have no digest. Damaged contents differ anyway.
-    is_kept = reader.connection.execute("SELECT 1 FROM settings WHERE name = 'digest'").fetchone()
-    if is_kept and not found:
-        kept = files.setting(reader.connection, "digest", str)
-        if kept != digest(reader.connection):
-            text = "some of its keys, or of their contents, are not those that were written"
-            found.append(SnapshotError(f"{reader.path}: {text}"))
-    return found
+    in_file = list(_of_pages(reader))
+    in_entities: list[SnapshotError] = []
+    try:
+        for number, (stored,) in enumerate(rows.fetched(reader, rows.KEYS), start=1):
+            try:
+                _verify(reader, stored)
+            except CorruptEntity as error:
+                in_entities.append(error)
+            progress(number)
+        # Damaged contents have another digest anyway.
+        if not in_entities and not _has_digest_as_written(reader):
+            in_file.append("some keys, or their contents, are not those that were written")
+    except sqlite3.DatabaseError as error:
+        in_file.append(str(error))
+    return [*(SnapshotError(f"{reader.path}: {text}") for text in in_file), *in_entities]
+
+
+def _has_digest_as_written(reader: Reader) -> bool:
+    connection = reader.connection
+    # Snapshots of earlier versions of lazyentity have none.
+    if connection.execute("SELECT 1 FROM settings WHERE name = 'digest'").fetchone() is None:
+        return True
+    return files.setting(connection, "digest", str) == digest(connection)
 
 
 def _of_pages(reader: Reader) -> Iterator[str]:
