@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -120,6 +122,17 @@ def test_containers_are_new(lazy_type: type[LazyEntity]) -> None:
         assert [type(item) for item in made["inners"][0]] == [dict, dict]
         made["inners"][0].clear()
         assert len(entity["inners"]) == 2
+
+
+def test_batches_keep_no_entity() -> None:
+    """While the caller has a batch, only the iterator can hold an entity of it."""
+    given = [LazyEntity.from_bytes(serialise({"number": number})) for number in range(3)]
+    alive = [weakref.ref(entity) for entity in given]
+    given.reverse()
+    batches = lazyentity.column_batches(iter(given.pop, None), ["number"], 3)
+    assert next(batches) == {"number": [0, 1, 2]}
+    gc.collect()
+    assert [reference() for reference in alive] == [None, None, None]
 
 
 def test_batches() -> None:
