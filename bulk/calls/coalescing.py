@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 import weakref
 from collections import deque
 from typing import Any, Final
@@ -67,8 +68,9 @@ class Coalesced:
     def _begin(self) -> None:
         """Begin with no look-up under way, as a child process does, which has one thread."""
         self._lock = threading.Lock()
-        self._under_way = 0
-        # Gets inside eager() are apart: all gets of a look-up have its mode.
+        # The calls whose look-ups are sent and not over.
+        self._under_way: set[_Call] = set()
+        # Gets inside eager() are apart: the mode is that of the look-up.
         self._gathering: dict[bool, _Batch] = {}
 
     def __copy__(self) -> Coalesced:
@@ -103,29 +105,19 @@ class Coalesced:
         mode = is_eager()
         # Not under the lock, which all threads want at the same time.
         serialised, call = serialised_key(key), _Call()
-        with self._lock:
-            if not self._under_way:
-                self._under_way += 1
-                batch = None
-            else:
-                batch, is_leader = self._join(serialised, call, mode)
-        if batch is None:
-            try:
-                return self._single(key)
-            finally:
-                self._end_look_up()
-        if is_leader:
-            try:
+        # A signal handler may raise at any line, and other threads wait for this one. So what they
+        # need is done twice: where it is due, and in the end.
+        try:
+            batch = self._join(serialised, call, mode)
+            if batch is None:
+                return self._lone(key, call)
+            if batch.leader is call:
                 batch.is_due.wait(WAIT_SECONDS)
                 self._look_up(batch, mode)
-            finally:
-                # A signal handler may raise in this thread, for which others wait. It may raise
-                # again in the calls below; the others then find that the batch has ended.
-                batch.has_ended = True
-                self._withdraw(batch, mode)
-                batch.wake_next()
-        else:
-            batch.wait(call)
+            else:
+                batch.wait(call)
+        finally:
+            self._leave(call, mode)
         if call.is_alone:
             return self._single(key)
         if call.error is not None:
@@ -141,31 +133,39 @@ class Coalesced:
             return False
         return self._client.current_transaction is None
 
-    def _join(self, serialised: bytes, call: _Call, mode: bool) -> tuple[_Batch, bool]:
-        """Add a get to the batch that is being gathered; the thread that begins one leads it."""
-        batch = self._gathering.get(mode)
-        is_leader = batch is None or batch.has_ended
-        if batch is None or is_leader:
-            batch = self._gathering[mode] = _Batch()
-        else:
-            batch.waiting.append(call)
-        batch.calls.setdefault(serialised, []).append(call)
-        if len(batch.calls) == MAX_KEYS:
-            del self._gathering[mode]
-            batch.is_due.set()
-        return batch, is_leader
+    def _join(self, serialised: bytes, call: _Call, mode: bool) -> _Batch | None:
+        """Add a get to the batch that is being gathered; the call that begins one leads it.
 
-    def _end_look_up(self) -> None:
+        Returns:
+            The batch, None if the get is to be sent at once.
+        """
         with self._lock:
-            self._under_way -= 1
             if not self._under_way:
-                for batch in self._gathering.values():
-                    batch.is_due.set()
+                self._under_way.add(call)
+                return None
+            batch = self._gathering.get(mode)
+            if batch is None or batch.has_ended:
+                batch = call.batch = _Batch(call)
+                self._gathering[mode] = batch
+            else:
+                call.batch = batch
+                batch.waiting.append(call)
+            batch.calls.setdefault(serialised, []).append(call)
+            if len(batch.calls) == MAX_KEYS:
+                del self._gathering[mode]
+                batch.is_due.set()
+        return batch
+
+    def _lone(self, key: Key, call: _Call) -> Entity | None:
+        try:
+            return self._single(key)
+        finally:
+            self._end_look_up(call)
 
     def _look_up(self, batch: _Batch, mode: bool) -> None:
-        with self._lock:
-            self._under_way += 1
+        batch.is_under_way = True
         try:
+            self._under_way.add(batch.leader)
             self._withdraw(batch, mode)
             token = EAGER.set(mode)
             try:
@@ -173,7 +173,37 @@ class Coalesced:
             finally:
                 EAGER.reset(token)
         finally:
-            self._end_look_up()
+            batch.is_under_way = False
+            self._end_look_up(batch.leader)
+
+    def _end_look_up(self, call: _Call) -> None:
+        """Say that the look-up of a get is over, if that was not said before."""
+        if call not in self._under_way:
+            return
+        self._under_way.discard(call)
+        with self._lock:
+            if not self._under_way:
+                for batch in self._gathering.values():
+                    batch.is_due.set()
+
+    def _leave(self, call: _Call, mode: bool) -> None:
+        """End all that others wait for; a call that was interrupted ends it here."""
+        batch = call.batch
+        if batch is None:
+            self._end_look_up(call)
+            return
+        is_leader = batch.leader is call
+        if is_leader:
+            # First, because a second signal may end the rest. The others find this then.
+            batch.has_ended = True
+            self._end_look_up(call)
+            self._withdraw(batch, mode)
+        # In this order: if the batch ends in between, both wake a caller, and not neither.
+        call.is_abandoned = True
+        if batch.has_ended:
+            batch.wake_next()
+        # The batch has the calls: without this, the garbage collector would have to free them.
+        call.batch = None
 
     def _withdraw(self, batch: _Batch, mode: bool) -> None:
         """Let no more gets join a batch."""
@@ -186,6 +216,7 @@ class _Call:
     """One get that waits for its batch.
 
     Attributes:
+        batch: the batch that it joined.
         is_over: a lock that is released when the caller may go on.
         is_abandoned: whether the caller was interrupted and does not wait any more.
         entity: the result.
@@ -193,9 +224,10 @@ class _Call:
         is_alone: whether the caller has to send the get by itself.
     """
 
-    __slots__ = ("entity", "error", "is_abandoned", "is_alone", "is_over")
+    __slots__ = ("batch", "entity", "error", "is_abandoned", "is_alone", "is_over")
 
     def __init__(self) -> None:
+        self.batch: _Batch | None = None
         self.entity: Entity | None = None
         self.error: Exception | None = None
         self.is_alone = True
@@ -214,18 +246,26 @@ class _Batch:
     Each caller wakes the next one. If all were woken at once, each would wake only to wait again,
     for the interpreter's lock.
 
+    Args:
+        leader: see below.
+
     Attributes:
+        leader: the call whose thread makes the look-up.
         calls: by serialised key, all calls that ask for the key.
         waiting: the calls of the threads that have to be woken, in the order of their coming.
         is_due: set when there is no more reason to wait for further gets.
+        is_under_way: whether the look-up was sent and is not over.
         has_ended: whether the calls have their answers. Callers send the calls without an answer.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, leader: _Call) -> None:
+        self.leader = leader
         self.calls: dict[bytes, list[_Call]] = {}
         self.waiting: deque[_Call] = deque()
         self.is_due = threading.Event()
+        self.is_under_way = False
         self.has_ended = False
+        self._begins_by = time.monotonic() + WAIT_SECONDS + _CHECK_SECONDS
 
     def look_up(self, client: datastore.Client) -> None:
         """Answer the calls, unless one of them may be the cause of an error for all."""
@@ -254,17 +294,14 @@ class _Batch:
                     call.answer(None, error)
 
     def wait(self, call: _Call) -> None:
-        """Wait until the batch has ended, in the thread of a caller, and wake the next caller."""
-        try:
-            while not call.is_over.acquire(timeout=_CHECK_SECONDS):
-                # A caller that was interrupted twice wakes nobody.
-                if self.has_ended:
-                    break
-        finally:
-            # In this order: if the batch ends in between, both threads wake a caller, not neither.
-            call.is_abandoned = True
+        """Wait until the batch has ended, in the thread of a caller that does not lead it."""
+        while not call.is_over.acquire(timeout=_CHECK_SECONDS):
+            # A leader that was interrupted may not have said so, and one that was interrupted twice
+            # wakes nobody.
+            if not self.is_under_way and time.monotonic() > self._begins_by:
+                self.has_ended = True
             if self.has_ended:
-                self.wake_next()
+                break
 
     def wake_next(self) -> None:
         """Let one caller go on, which then wakes the next one; after the batch has ended."""

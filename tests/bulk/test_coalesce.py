@@ -233,7 +233,7 @@ def test_a_leader_that_is_interrupted(
     assert sum(isinstance(result, KeyboardInterrupt) for result in results) == 1
     assert {result for result in results if isinstance(result, int)} < {1, 2, 3}
     assert coalesced._gathering == {}
-    assert coalesced._under_way == 0
+    assert coalesced._under_way == set()
 
 
 class _Interrupted:
@@ -321,7 +321,7 @@ class Client:
         return key.id
 
 coalesced = copy.copy(coalesce(Client()))
-coalesced._under_way = 1
+coalesced._under_way.add(coalescing._Call())
 coalesced._join(b"another", coalescing._Call(), False)
 coalesced._lock.acquire()
 child = os.fork()
