@@ -93,9 +93,9 @@ def put_many(
         unsendable = {one.key: one.error for one in writes if one.error is not None}
         if unsendable:
             raise BulkError(unsendable, {}, 0)
-        sending.send(_put_chunks(writes), keep_done=True)
+        sending.send(writes, _put_chunks, keep_done=True)
     else:
-        sending.send(_put_chunks(map(write, entities)), keep_done=False)
+        sending.send(map(write, entities), _put_chunks, keep_done=False)
 
 
 def delete_many(
@@ -142,9 +142,9 @@ def delete_many(
     sending = _Sending(client, Rpcs(client, retry, timeout), Window(concurrency))
     if isinstance(keys, Collection):
         unique = {one.identity: one for one in map(delete, keys)}
-        sending.send(_delete_chunks(unique.values()), keep_done=True)
+        sending.send(unique.values(), _delete_chunks, keep_done=True)
     else:
-        sending.send(_delete_chunks(map(delete, keys)), keep_done=False)
+        sending.send(map(delete, keys), _delete_chunks, keep_done=False)
 
 
 class _Write(NamedTuple):
@@ -240,24 +240,28 @@ class _Sending:
         self._done: dict[Key, Entity | None] = {}
         self._count = 0
         self._keep_done = True
+        self._end: Exception | None = None
 
-    def send(self, chunks: Iterable[_Chunk], *, keep_done: bool) -> None:
-        """Send all chunks, even if some fail.
+    def send(
+        self,
+        writes: Iterable[_Write],
+        into_chunks: Callable[[Iterable[_Write]], Iterable[_Chunk]],
+        *,
+        keep_done: bool,
+    ) -> None:
+        """Send all writes, even if some fail.
 
         Args:
-            chunks: if iterating them raises an error, the chunks before it are sent first.
+            writes: an error that iterating them raises is raised after those before it were sent.
+            into_chunks: groups writes into commits.
             keep_done: whether an error has the entities that were written.
 
         Raises:
             BulkError: some writes failed.
         """
         self._keep_done = keep_done
-        interruption: Exception | None = None
-        try:
-            for chunk in chunks:
-                self._submit(chunk)
-        except Exception as error:  # noqa: BLE001  # raised once the writes before it are done
-            interruption = error
+        for chunk in into_chunks(self._until_error(writes)):
+            self._submit(chunk)
         while self._window:
             self._take()
         if self._failed:
@@ -266,10 +270,17 @@ class _Sending:
                 del self._done[key]
             count = len(self._done) if keep_done else self._count
             raise BulkError(self._failed, self._done, count) from (
-                interruption or next(iter(self._failed.values()))
+                self._end or next(iter(self._failed.values()))
             )
-        if interruption is not None:
-            raise interruption
+        if self._end is not None:
+            raise self._end
+
+    def _until_error(self, writes: Iterable[_Write]) -> Iterator[_Write]:
+        """Give writes up to an error, which is kept."""
+        try:
+            yield from writes
+        except Exception as error:  # noqa: BLE001  # raised once the writes before it are done
+            self._end = error
 
     def _submit(self, chunk: _Chunk) -> None:
         identities = {write.identity for write in chunk}
