@@ -173,11 +173,16 @@ def _all(lookups: _Lookups, keys: Collection[Key], concurrency: int) -> list[Ent
     )
     # One dict for all look-ups: joining their results would take longer.
     entities: dict[bytes, Entity | None] = {}
-    for chunk in chunks:
-        window.submit(functools.partial(lookups.answer, chunk, entities))
     errors: dict[bytes, Exception] = {}
-    while window:
-        errors.update(window.take())
+    try:
+        for chunk in chunks:
+            window.submit(functools.partial(lookups.answer, chunk, entities))
+        while window:
+            errors.update(window.take())
+    except BaseException:
+        # The interpreter waits for all calls that threads have to begin before it ends.
+        window.cancel()
+        raise
     if errors:
         asked = dict(zip(order, keys, strict=True))
         # Look-ups are answered in any order.
@@ -207,6 +212,7 @@ class _Stream:
     def __init__(self, lookups: _Lookups, keys: Iterator[Key], concurrency: int) -> None:
         self._lookups = lookups
         self._keys = keys
+        self._chunk = _Chunk({}, [])
         self._window = Window[tuple[_Chunk, _Answer]](concurrency)
         self._ready: deque[Entity | None] = deque()
         self._end: Exception | None = None
@@ -222,18 +228,19 @@ class _Stream:
                 end, self._end = self._end, StopIteration()
                 raise end or StopIteration
             chunk, answer = self._window.take()
-            # Further requests are sent before the caller works on these.
-            self._fill()
             self._count += len(answer.entities)
             if answer.errors:
                 error = _error(chunk.asked, answer, self._count)
                 raise error from next(iter(answer.errors.values()))
             self._ready.extend(answer.entities[serialised] for serialised in chunk.order)
+            # Further requests are sent before the caller works on these.
+            self._fill()
         return self._ready.popleft()
 
     def _fill(self) -> None:
         while self._end is None and not self._window.is_full:
-            chunk = _Chunk({}, [])
+            # Kept by the stream: an interruption loses no keys that were taken before it.
+            chunk = self._chunk
             try:
                 while len(chunk.order) < MAX_KEYS:
                     key = next(self._keys)
@@ -244,6 +251,7 @@ class _Stream:
                 self._end = end
             if chunk.order:
                 self._window.submit(functools.partial(self._answer, chunk))
+                self._chunk = _Chunk({}, [])
 
     def _answer(self, chunk: _Chunk) -> tuple[_Chunk, _Answer]:
         entities: dict[bytes, Entity | None] = {}

@@ -61,8 +61,18 @@ class Window(Generic[_Result]):
     def take(self) -> _Result:
         """Wait for the oldest call, and return its result.
 
+        A wait that a signal handler interrupts loses no result: the next one is for the same call,
+        which runs again if there are no threads.
+
         Raises:
             Exception: the call raised it.
             IndexError: there is no call.
         """
-        return self._started.popleft()()
+        result = self._started[0]()
+        self._started.popleft()
+        return result
+
+    def cancel(self) -> None:
+        """Leave out the calls that no thread has begun yet; no result may be taken after this."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)

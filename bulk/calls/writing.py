@@ -292,8 +292,8 @@ class _Sending:
         self._identities.append(identities)
 
     def _take(self) -> None:
-        self._identities.popleft()
         chunk, errors = self._window.take()
+        self._identities.popleft()
         for position, write in enumerate(chunk):
             # The entity's own key: a partial key was completed there.
             key = write.key if write.entity is None else write.entity.key
