@@ -26,6 +26,9 @@ _CHECK_SECONDS: Final = 1.0
 """How often a get checks whether its look-up has ended without a notice."""
 
 
+_OWN: Final = frozenset({"_client", "_gathering", "_lock", "_under_way"})
+"""The attributes of a proxy that are not those of its client."""
+
 _made: weakref.WeakSet[Coalesced] = weakref.WeakSet()
 
 
@@ -51,8 +54,15 @@ def coalesce(client: datastore.Client) -> Coalesced:
     return Coalesced(client)
 
 
+def uncoalesced(client: datastore.Client) -> datastore.Client:
+    """Return the client of a proxy by :func:`coalesce`; any other client as it is."""
+    return client._client if isinstance(client, Coalesced) else client
+
+
 class Coalesced:
     """A proxy of a client; everything but :meth:`get` is the client's own.
+
+    Attributes that are set on it are set on the client.
 
     Any thread may use the proxy. It has no threads of its own, and nothing to close.
 
@@ -61,7 +71,7 @@ class Coalesced:
     """
 
     def __init__(self, client: datastore.Client) -> None:
-        self._client = client
+        self._client = uncoalesced(client)
         self._begin()
         _made.add(self)
 
@@ -81,6 +91,18 @@ class Coalesced:
             # A copy that is being made has no client yet, and clients refuse to be copied.
             raise AttributeError(name)
         return getattr(self._client, name)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name in _OWN or hasattr(type(self), name):
+            super().__setattr__(name, value)
+        else:
+            setattr(self._client, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        if name in self.__dict__:
+            super().__delattr__(name)
+        else:
+            delattr(self._client, name)
 
     def get(self, key: Key, *arguments: Any, **options: Any) -> Entity | None:
         """Read one entity, as ``client.get()``; each caller gets an entity object of its own.
@@ -121,7 +143,7 @@ class Coalesced:
         if call.is_alone:
             return self._single(key)
         if call.error is not None:
-            raise call.error
+            raise _own(call.error)
         return call.entity
 
     def _single(self, key: Key, *arguments: Any, **options: Any) -> Entity | None:
@@ -210,6 +232,19 @@ class Coalesced:
         with self._lock:
             if self._gathering.get(mode) is batch:
                 del self._gathering[mode]
+
+
+def _own(error: Exception) -> Exception:
+    """Return a copy of an error that several threads raise, each of which adds to its traceback."""
+    kind = type(error)
+    try:
+        copied = kind.__new__(kind, *error.args)
+    except TypeError:
+        return error
+    copied.__dict__.update(error.__dict__)
+    copied.args = error.args
+    copied.__cause__ = error.__cause__
+    return copied
 
 
 class _Call:

@@ -15,6 +15,7 @@ from google.cloud.datastore.key import Key
 
 from lazyentity._backend import convert_found
 from lazyentity._types import describe_type, require_keys
+from lazyentity.bulk.coalescing import uncoalesced
 from lazyentity.bulk.errors import BulkError
 from lazyentity.bulk.limits import CONCURRENCY, MAX_KEYS
 from lazyentity.bulk.rpcs import Rpcs, complete_key_bytes, is_partial, serialised_key
@@ -84,7 +85,7 @@ def get_many(
     """
     refuse_in_transaction(client, "get_many")
     require_keys("get_many", keys)
-    lookups = _Lookups(client, eventual, retry, timeout)
+    lookups = _Lookups(uncoalesced(client), eventual, retry, timeout)
     if isinstance(keys, Collection):
         return _all(lookups, keys, concurrency)
     return _Stream(lookups, iter(keys), concurrency)

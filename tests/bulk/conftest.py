@@ -8,6 +8,7 @@ import pytest
 from google.cloud import datastore
 
 import lazyentity
+from tests.bulk.gathering import Gathered
 from tests.bulk.services import RecordingService, Served, connected, served
 
 
@@ -48,3 +49,8 @@ def any_client(
             lazyentity.patch(strict=True)
         yield stock
         lazyentity.unpatch()
+
+
+@pytest.fixture
+def gathered(service: RecordingService, monkeypatch: pytest.MonkeyPatch) -> Gathered:
+    return Gathered(service, monkeypatch)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextvars
 import copy
 import functools
 import itertools
 import os
 import threading
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import grpc
@@ -20,6 +19,7 @@ from google.cloud import datastore
 import lazyentity
 from lazyentity.bench.server.schema import METHODS
 from lazyentity.bulk import Coalesced, coalesce, coalescing, get_many
+from tests.bulk.gathering import Gathered
 from tests.bulk.services import Call, RecordingService, refusal, stored
 from tests.support.concurrency import together
 from tests.support.describing import entity_types
@@ -35,56 +35,8 @@ def _gets(coalesced: Coalesced, keys: Iterable[Key]) -> list[Callable[[], Any]]:
     return [functools.partial(coalesced.get, key) for key in keys]
 
 
-class _Gathered:
-    """Gets that come while a look-up is held up, so that they go together.
-
-    Args:
-        service: holds up the look-up of the first key until all others wait for it.
-        monkeypatch: makes gets wait as long as the look-up before them takes.
-    """
-
-    def __init__(self, service: RecordingService, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(coalescing, "WAIT_SECONDS", 20)
-        self._service = service
-        self._is_held, self._may_go = threading.Event(), threading.Event()
-
-    def run(self, coalesced: Coalesced, first: Key, gets: list[Callable[[], Any]]) -> list[Any]:
-        """Return the futures of ``gets``, which run while the look-up of ``first`` is held up."""
-
-        def hold_up(call: Call) -> None:
-            if call.method == "Lookup" and not self._is_held.is_set():
-                self._is_held.set()
-                self._may_go.wait(20)
-
-        self._service.calls.clear()
-        refuse, self._service.before = self._service.before, hold_up
-        with ThreadPoolExecutor(len(gets) + 1) as pool:
-            held = pool.submit(coalesced.get, first)
-            self._is_held.wait(20)
-            self._service.before = refuse
-            futures: list[Future[Any]] = [
-                pool.submit(contextvars.copy_context().run, get) for get in gets
-            ]
-            while self._waiting(coalesced) < len(gets):
-                threading.Event().wait(0.001)
-            self._may_go.set()
-            held.result(20)
-            for future in futures:
-                future.exception(20)
-        return futures
-
-    def _waiting(self, coalesced: Coalesced) -> int:
-        batches = list(coalesced._gathering.values())
-        return sum(len(calls) for batch in batches for calls in list(batch.calls.values()))
-
-
-@pytest.fixture
-def gathered(service: RecordingService, monkeypatch: pytest.MonkeyPatch) -> _Gathered:
-    return _Gathered(service, monkeypatch)
-
-
 def test_gets_go_together(
-    any_client: Client, service: RecordingService, gathered: _Gathered
+    any_client: Client, service: RecordingService, gathered: Gathered
 ) -> None:
     """Found and missing keys, and keys that several ask for, which get entities of their own."""
     keys = stored(any_client, _KIND, 4)
@@ -126,7 +78,7 @@ def test_many_threads(any_client: Client, service: RecordingService) -> None:
 def test_a_full_batch_goes_at_once(
     client: Client,
     service: RecordingService,
-    gathered: _Gathered,
+    gathered: Gathered,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(coalescing, "MAX_KEYS", 3)
@@ -161,7 +113,7 @@ def test_a_full_batch_goes_at_once(
 
 
 def test_an_error_that_one_key_may_have_caused(
-    client: Client, service: RecordingService, gathered: _Gathered
+    client: Client, service: RecordingService, gathered: Gathered
 ) -> None:
     """Each get is sent again by itself, so that the error goes to the one that is to blame."""
     keys = stored(client, _KIND, 4)
@@ -179,7 +131,7 @@ def test_an_error_that_one_key_may_have_caused(
     assert service.sizes("Lookup") == [1, 3, 1, 1, 1]
 
 
-def test_an_error_of_all(client: Client, service: RecordingService, gathered: _Gathered) -> None:
+def test_an_error_of_all(client: Client, service: RecordingService, gathered: Gathered) -> None:
     """It is raised by each, and the look-up is not repeated for each."""
     keys = stored(client, _KIND, 4)
     coalesced: Any = coalesce(client)
@@ -192,7 +144,7 @@ def test_an_error_of_all(client: Client, service: RecordingService, gathered: _G
 
 
 def test_an_entity_that_cannot_be_converted(
-    client: Client, service: RecordingService, gathered: _Gathered
+    client: Client, service: RecordingService, gathered: Gathered
 ) -> None:
     """Its error goes to who asked for it."""
     keys = stored(client, _KIND, 3)
@@ -219,7 +171,7 @@ def _interrupt(*_: object) -> None:
 def test_a_leader_that_is_interrupted(
     client: Client,
     service: RecordingService,
-    gathered: _Gathered,
+    gathered: Gathered,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The gets that wait for it are sent by themselves, and later ones go together again."""
@@ -252,7 +204,7 @@ class _Interrupted:
 
 @pytest.mark.parametrize("is_woken", [False, True])
 def test_a_caller_that_is_interrupted(
-    client: Client, gathered: _Gathered, monkeypatch: pytest.MonkeyPatch, *, is_woken: bool
+    client: Client, gathered: Gathered, monkeypatch: pytest.MonkeyPatch, *, is_woken: bool
 ) -> None:
     """The others get their entities, although each is woken by the one before it."""
     # So that nobody is helped by looking whether the batch has ended: futures are waited for less.
@@ -279,7 +231,7 @@ def test_a_caller_that_is_interrupted(
 
 
 def test_callers_that_nobody_wakes(
-    client: Client, gathered: _Gathered, monkeypatch: pytest.MonkeyPatch
+    client: Client, gathered: Gathered, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A second signal may end the waking of callers. They look themselves, after a while."""
     monkeypatch.setattr(coalescing, "_CHECK_SECONDS", 0.01)
@@ -291,7 +243,7 @@ def test_callers_that_nobody_wakes(
 
 
 def test_a_leader_that_is_interrupted_twice(
-    client: Client, gathered: _Gathered, monkeypatch: pytest.MonkeyPatch
+    client: Client, gathered: Gathered, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its batch, from which it is not withdrawn, takes no more gets."""
     monkeypatch.setattr(coalescing, "_CHECK_SECONDS", 0.01)
@@ -339,7 +291,7 @@ def test_a_fork_while_others_wait() -> None:
     assert answer("-c", _FORK) == 7
 
 
-def test_inside_eager(client: Client, gathered: _Gathered) -> None:
+def test_inside_eager(client: Client, gathered: Gathered) -> None:
     """Callers inside eager() get stock entities, whoever asks at the same time."""
     keys = stored(client, _KIND, 3)
     coalesced: Any = coalesce(lazyentity.wrap(client))
@@ -361,7 +313,7 @@ def test_inside_eager(client: Client, gathered: _Gathered) -> None:
 
 
 def test_gets_that_are_the_clients_own(
-    client: Client, service: RecordingService, gathered: _Gathered
+    client: Client, service: RecordingService, gathered: Gathered
 ) -> None:
     """With options, in a transaction, or with keys that the client refuses."""
     (key,) = stored(client, _KIND, 1)
