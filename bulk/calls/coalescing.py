@@ -151,9 +151,13 @@ class Coalesced:
         return entity
 
     def _is_suitable(self, key: Any) -> bool:
-        if type(key) is not Key or key.project != self._client.project or is_partial(key):
+        client = self._client
+        if type(key) is not Key or key.project != client.project or is_partial(key):
             return False
-        return self._client.current_transaction is None
+        # A key of another database would fail, and all others of its look-up with it.
+        if (key.database or None) != (client.database or None):
+            return False
+        return client.current_transaction is None
 
     def _join(self, serialised: bytes, call: _Call, mode: bool) -> _Batch | None:
         """Add a get to the batch that is being gathered; the call that begins one leads it.

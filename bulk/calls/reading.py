@@ -62,7 +62,7 @@ def get_many(
 
     Args:
         client: patched, wrapped or stock; its own connection is used.
-        keys: complete keys of the client's project. For a collection, all entities are returned
+        keys: complete keys of the client's project and database. For a collection, all are returned
             together. For an iterator, entities are returned as they are asked for: up to
             ``concurrency`` look-ups are ahead, and only their keys and entities are held. Equal
             keys more than 1,000 keys apart are looked up again.
@@ -81,7 +81,8 @@ def get_many(
             one look-up.
         RuntimeError: inside a transaction.
         TypeError: ``keys`` has something that is not a key, or is a key, an entity or text itself.
-        ValueError: a key is partial or of another project; or ``concurrency`` is less than 1.
+        ValueError: a key is partial, or of another project or database; or ``concurrency`` is less
+            than 1.
     """
     refuse_in_transaction(client, "get_many")
     require_keys("get_many", keys)
@@ -110,6 +111,7 @@ class _Lookups:
     ) -> None:
         client = reading(client)
         self._project = client.project
+        self._database = client.database or ""
         self._rpcs = Rpcs(client, retry, timeout)
         self._eventual = eventual
         self._convert: Callable[[Any], Entity] = conversion_of(client)
@@ -121,14 +123,18 @@ class _Lookups:
         Raises:
             TypeError, ValueError: as :func:`get_many`.
         """
-        project, other = self._project, self._serialised
-        return [complete_key_bytes(key, project) or other(key) for key in keys]
+        project, database, other = self._project, self._database, self._serialised
+        return [complete_key_bytes(key, project, database) or other(key) for key in keys]
 
     def _serialised(self, key: Key) -> bytes:
         if not isinstance(key, Key):
             raise TypeError(f"get_many() takes keys, not {describe_type(key)}")
         if key.project != self._project:
             raise ValueError(f"{key!r} is not of the client's project {self._project!r}")
+        if (key.database or "") != self._database:
+            raise ValueError(
+                f"{key!r} is of the database {key.database!r}, and the client of {self._database!r}"
+            )
         if is_partial(key):
             raise ValueError(f"{key!r} has neither an id nor a name, so no entity can have it")
         return serialised_key(key)

@@ -70,15 +70,14 @@ def serialised_key(key: Key) -> bytes:
     return bytes(_to_protobuf(key)._pb.SerializeToString()) if serialised is None else serialised
 
 
-def _none(_key: object, _project: str) -> None:
+def _none(_key: object, _project: str, _database: str) -> None:
     """Leave each key to :func:`serialised_key`."""
 
 
-complete_key_bytes: Final[Callable[[object, str], bytes | None]] = (
+complete_key_bytes: Final[Callable[[object, str, str], bytes | None]] = (
     direct_complete_key_bytes if DIRECT else _none
 )
-"""As :func:`serialised_key`, in less time; None if the object may not be a complete key of a
-project."""
+"""As :func:`serialised_key`, in less time; None for all but complete keys of a database."""
 
 
 def _key_bytes(message: Any) -> bytes:

@@ -133,9 +133,9 @@ cdef bint put_key(Writer* writer, dict fields) except -1:
     return 1
 
 
-cdef bytes serialised(key, project=None):
-    # None, if the client has to make the message. With a project, None also for a partial key and for a
-    # key of another project.
+cdef bytes serialised(key, project=None, database=None):
+    # None, if the client has to make the message; given a project and a database, for a partial key
+    # and for one of another project or database, too.
     cdef uint8_t buffer[CAPACITY]
     cdef Writer writer
     cdef dict fields
@@ -146,7 +146,11 @@ cdef bytes serialised(key, project=None):
         fields = <dict?>key.__dict__
         if not put_key(&writer, fields):
             return None
-        if project is not None and not (writer.is_complete and fields["_project"] == project):
+        if project is not None and not (
+            writer.is_complete
+            and fields["_project"] == project
+            and (fields["_database"] or "") == database
+        ):
             return None
     except (KeyError, OverflowError, TypeError, UnicodeEncodeError):
         # Not a key as the constructor makes it, or a key without a message.
@@ -159,9 +163,9 @@ def key_bytes(key):
     return serialised(key)
 
 
-def complete_key_bytes(key, project not None):
+def complete_key_bytes(key, project not None, database not None):
     """As :func:`lazyentity.pure.keys.complete_key_bytes`."""
-    return serialised(key, project) if type(key) is Key else None
+    return serialised(key, project, database) if type(key) is Key else None
 
 
 def key_message(key):

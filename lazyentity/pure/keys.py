@@ -21,14 +21,15 @@ def key_bytes(key: Key) -> bytes | None:
     return None if message is None else bytes(message.SerializeToString())
 
 
-def complete_key_bytes(key: object, project: str) -> bytes | None:
-    """As :func:`key_bytes`, for any object; None unless it is a complete key of a project.
+def complete_key_bytes(key: object, project: str, database: str) -> bytes | None:
+    """As :func:`key_bytes`, for any object; None unless it is a complete key of a database.
 
     Args:
         key: as for :func:`key_message`, or an object of another class.
         project: not empty.
+        database: empty for the default one.
     """
-    if type(key) is not Key or key.project != project:
+    if type(key) is not Key or key.project != project or (key.database or "") != database:
         return None
     try:
         last = key._path[-1]

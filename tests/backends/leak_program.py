@@ -167,7 +167,7 @@ def _keys(_: bytes) -> None:
     for key in _KEYS:
         _key_message(key)
         _key_bytes(key)
-        _complete_key_bytes(key, "p")
+        _complete_key_bytes(key, "p", "")
 
 
 def _wrong_types(raw: bytes) -> None:

@@ -39,15 +39,22 @@ def _parsed(serialised: bytes | None) -> Any:
     return None if serialised is None else messages.Key.FromString(serialised)
 
 
-@given(key=_keys(), project=st.sampled_from(["p", "another"]))
-def test_complete_keys(key: Key, project: str) -> None:
-    """Both backends serialise complete keys of the project, and leave the others to the caller."""
-    serialised = native.complete_key_bytes(key, project)
-    assert _parsed(serialised) == _parsed(pure.complete_key_bytes(key, project))
+@given(
+    key=_keys(),
+    project=st.sampled_from(["p", "another"]),
+    database=st.none() | st.just("") | st.just("another"),
+)
+def test_complete_keys(key: Key, project: str, database: str | None) -> None:
+    """Both backends serialise complete keys of the database, and leave the others to the caller."""
+    # None is that of the key.
+    asked = (key.database or "") if database is None else database
+    serialised = native.complete_key_bytes(key, project, asked)
+    assert _parsed(serialised) == _parsed(pure.complete_key_bytes(key, project, asked))
+    is_own = project == "p" and asked == (key.database or "")
     last = key._path[-1]
     is_partial = last.get("id") is None and last.get("name") is None
     whole = native.key_bytes(key)
-    assert serialised == (None if is_partial or project != "p" else whole)
+    assert serialised == (None if is_partial or not is_own else whole)
 
 
 class _OtherKey(Key):
@@ -65,7 +72,7 @@ class _OtherKey(Key):
 def test_other_classes_than_keys(other: Any) -> None:
     """A subclass may have its own idea of its message."""
     for module in (native, pure):
-        assert module.complete_key_bytes(other, "p") is None
+        assert module.complete_key_bytes(other, "p", "") is None
 
 
 @pytest.mark.parametrize("path", [[], (), [None], [[]], None, [{}], [{"kind": None}], [{1: 2}]])
@@ -74,4 +81,4 @@ def test_paths_that_no_constructor_makes(path: Any) -> None:
     key = Key("Kind", 1, project="p")
     key._path = path
     for module in (native, pure):
-        assert module.complete_key_bytes(key, "p") is None
+        assert module.complete_key_bytes(key, "p", "") is None

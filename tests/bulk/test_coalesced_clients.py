@@ -7,13 +7,13 @@ import traceback
 from typing import Any
 
 import pytest
-from google.api_core.exceptions import Forbidden, RetryError
+from google.api_core.exceptions import BadRequest, Forbidden, RetryError
 from google.cloud import datastore
 
 import lazyentity
 from lazyentity.bulk import coalesce, coalescing, delete_many, get_many, put_many
 from tests.bulk.gathering import Gathered
-from tests.bulk.services import stored
+from tests.bulk.services import RecordingService, stored
 
 pytestmark = pytest.mark.any_backend
 
@@ -89,3 +89,22 @@ def test_errors_of_a_look_up_are_each_callers_own(
         assert error.__dict__ == given.__dict__
         frames = [frame.name for frame in traceback.extract_tb(error.__traceback__)]
         assert frames[-1] == "get"
+
+
+def test_a_key_of_another_database(
+    client: Client, service: RecordingService, gathered: Gathered
+) -> None:
+    """Its get is sent alone, so that the look-up of others does not fail with it."""
+    keys = stored(client, _KIND, 3)
+    other = datastore.Key(_KIND, 1, project=client.project, database="another")
+    coalesced: Any = coalesce(client)
+
+    def get_both() -> Any:
+        with pytest.raises(BadRequest):
+            coalesced.get(other)
+        return coalesced.get(keys[1])
+
+    gets = [get_both, functools.partial(coalesced.get, keys[2])]
+    futures = gathered.run(coalesced, keys[0], gets)
+    assert [future.result()["number"] for future in futures] == [1, 2]
+    assert service.sizes("Lookup") == [1, 1, 2]

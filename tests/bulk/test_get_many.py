@@ -335,6 +335,11 @@ def test_refused_keys(client: Client, service: RecordingService, is_iterator: bo
     for wrong, kind, text in (
         (client.key(_KIND), ValueError, "neither an id nor a name"),
         (Key(_KIND, 1, project="another"), ValueError, "not of the client's project"),
+        (
+            Key(_KIND, 1, project=client.project, database="another"),
+            ValueError,
+            "of the database 'another', and the client of ''",
+        ),
         ((_KIND, 1), TypeError, "takes keys, not tuple"),
     ):
         keys = [client.key(_KIND, 1), wrong]
