@@ -9,3 +9,5 @@ from lazyentity.packed.properties import PackedValues
 
 class PackedProperty(PackedValues, ndb.BlobProperty):  # type: ignore[misc]  # ndb is untyped
     """A property of App Engine's ndb models that holds a document, see :class:`PackedValues`."""
+
+    _base_value = ndb.model._BaseValue

@@ -6,13 +6,16 @@ from typing import Any
 
 from lazyentity.packed.format import COMPRESS_FROM, MAX_SIZE, pack, unpack
 
+_NULL = pack(None)
+
 
 class PackedValues:
     """A mixin that makes a class of blob properties store packed documents.
 
     The document is unpacked when the attribute is read. If it was not read, the bytes are written
     back as they came. An embedded entity that the property held before is read as a dict, and
-    written packed once it was read.
+    written packed once it was read. A list that it held has to be migrated before: google-cloud-ndb
+    reads no entity with a list where the model has one value.
 
     Args:
         name: under which the property is stored; by default the name of the attribute.
@@ -25,6 +28,9 @@ class PackedValues:
             value that cannot be packed.
         UnpackError: when the attribute is read, as :func:`lazyentity.packed.unpack`.
     """
+
+    _base_value: type
+    """ndb's class around a stored value."""
 
     def __init__(
         self,
@@ -49,3 +55,13 @@ class PackedValues:
 
     def _from_base_type(self, value: Any) -> Any:
         return unpack(value, max_size=self._max_size)
+
+    # To ndb, a conversion that returns None leaves its value as it is: the attribute would be the
+    # bytes of a packed None.
+
+    def _call_from_base_type(self, value: Any) -> Any:
+        return None if value == _NULL else super()._call_from_base_type(value)  # type: ignore[misc]
+
+    def _get_user_value(self, entity: Any) -> Any:
+        value = super()._get_user_value(entity)  # type: ignore[misc]  # as above
+        return None if isinstance(value, self._base_value) else value

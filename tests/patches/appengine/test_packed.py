@@ -9,7 +9,7 @@ import pytest
 from google.appengine.ext import ndb
 
 import lazyentity
-from lazyentity.packed import UnpackError, is_packed, unpack
+from lazyentity.packed import UnpackError, is_packed, pack, unpack
 from lazyentity.packed import properties as packed_properties
 from lazyentity.packed.appengine import PackedProperty
 
@@ -72,6 +72,23 @@ def test_round_trip(monkeypatch: pytest.MonkeyPatch) -> None:
     order.result["lines"].append({"price": 3})
     order.put()
     assert key.get().result["lines"] == [{"price": 2.5}, {"price": 3}]
+
+
+def test_documents_that_are_none() -> None:
+    """A packed None, as `pack()` and lists have it, is read as None, and written as it came."""
+    key = OldOrder(result=pack(None)).put()
+    ndb.Model._kind_map["PackedOrder"] = PackedOrder
+    order = key.get()
+    assert order.result is order.result is None
+    order.put()
+    assert key.get().result is None
+    key = PackedOrder(many=[{"a": 1}, None], result=pack(None)).put()
+    for _ in range(2):
+        order = key.get()
+        assert order.many == [{"a": 1}, None]
+        # Bytes are a document, too, even these.
+        assert order.result == pack(None)
+        order.put()
 
 
 def test_foreign_bytes() -> None:

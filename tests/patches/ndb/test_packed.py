@@ -123,6 +123,31 @@ def test_embedded_entities_of_before(client: Any, other_client: datastore.Client
 
 
 @pytest.mark.usefixtures("reads")
+def test_documents_that_are_none(client: Any, other_client: datastore.Client) -> None:
+    """A packed None, as `pack()` and lists have it, is read as None, and written as it came."""
+    key = _store_as_before(client, other_client, packed.pack(None))
+    with _context(client):
+        order = key.get()
+        order.number = 2
+        order.put()
+        assert key.get().result is None
+        assert key.get().to_dict()["result"] is None
+        order = key.get()
+        assert order.result is order.result is None
+        order.put()
+    assert unpack(other_client.get(key._key)["result"]) is None
+    with _context(client):
+        key = PackedOrder(many=[{"a": 1}, None], result=packed.pack(None)).put()
+    for _ in range(2):
+        with _context(client):
+            order = key.get()
+            assert order.many == [{"a": 1}, None]
+            # Bytes are a document, too, even these.
+            assert order.result == packed.pack(None)
+            order.put()
+
+
+@pytest.mark.usefixtures("reads")
 def test_foreign_bytes(client: Any, other_client: datastore.Client) -> None:
     """A value that is no document is an error when the attribute is read, and only then."""
     key = _store_as_before(client, other_client, b"foreign")
