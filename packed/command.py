@@ -66,7 +66,8 @@ def main(
         try:
             client = datastore.Client(project=project, namespace=namespace, database=database)
             migration = Migration(client, kind, name, compress_from, dry_run)
-            _show_progress(migration, report, _cursor(start_cursor), count_of(client, kind))
+            cursor = _cursor(start_cursor)
+            _show_progress(migration, report, cursor, _total(client, kind, cursor))
         except (GoogleAPICallError, RetryError, GoogleAuthError, OSError) as error:
             # Without a project the client raises an OSError.
             _show(report, dry_run)
@@ -108,10 +109,23 @@ def _cursor(text: str | None) -> bytes | None:
         raise click.UsageError(f"--start-cursor is no cursor: {error}") from error
 
 
-def _show_progress(migration: Migration, report: Report, cursor: bytes | None, total: int) -> None:
+def _total(client: datastore.Client, kind: str, cursor: bytes | None) -> int | None:
+    """Return the number of entities for the progress bar, None where it is not known."""
+    if cursor is not None:
+        # How many come before it is not known.
+        return None
+    try:
+        return count_of(client, kind)
+    except (GoogleAPICallError, RetryError):
+        # Not every server counts, nor every kind within its time. The migration needs no count.
+        return None
+
+
+def _show_progress(
+    migration: Migration, report: Report, cursor: bytes | None, total: int | None
+) -> None:
     with progress_bar() as progress:
-        # How many come before a cursor is not known.
-        task = progress.add_task(migration.kind, total=None if cursor else total)
+        task = progress.add_task(migration.kind, total=total)
         for state in migration.run(report, cursor):
             progress.update(task, completed=state.seen, description=f"{state.packed:,} packed")
 

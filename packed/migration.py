@@ -165,6 +165,8 @@ class Migration:
             elif self.dry_run:
                 report.write(size, outcome)
             else:
+                # A packed value that is not compressed can take more bytes than before.
+                size = max(size, outcome)
                 if group and total + size > _TRANSACTION_BYTES:
                     yield group
                     group, total = [], 0

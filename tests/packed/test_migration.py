@@ -9,14 +9,21 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from google.api_core.exceptions import Aborted, Conflict, RetryError, ServiceUnavailable
+from google.api_core.exceptions import (
+    Aborted,
+    Conflict,
+    MethodNotImplemented,
+    RetryError,
+    ServiceUnavailable,
+)
 from google.cloud import datastore
 from google.cloud.datastore.helpers import GeoPoint
+from google.cloud.datastore_v1.types.datastore import CommitRequest
 from google.cloud.environment_vars import GCD_HOST
 
 import lazyentity
 from lazyentity.bench.server.process import LoopbackServer
-from lazyentity.packed import is_packed, pack, unpack
+from lazyentity.packed import command, is_packed, pack, unpack
 from lazyentity.packed import migration as migrations
 from lazyentity.packed.command import main
 from lazyentity.packed.migration import Migration, Report
@@ -145,6 +152,32 @@ def test_pages_and_restart(client: datastore.Client) -> None:
     assert "9 entities read, 0 packed\n" in outcome.output
 
 
+@pytest.mark.parametrize("error", [MethodNotImplemented("no counts"), RetryError("for long", None)])
+def test_a_count_that_is_refused(
+    client: datastore.Client, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """The progress bar alone needs it."""
+    fill(client)
+
+    def refuse(*_: object) -> int:
+        raise error
+
+    monkeypatch.setattr(command, "count_of", refuse)
+    outcome = run(client)
+    assert outcome.exit_code == 0, outcome.output
+    assert "13 entities read, 6 packed, " in outcome.output
+
+
+def test_a_cursor_needs_no_count(client: datastore.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(client)
+    report = Report()
+    next(migration(client).run(report, page=4))
+    assert report.cursor is not None
+    monkeypatch.setattr(command, "count_of", None)
+    outcome = run(client, "--start-cursor", report.cursor.decode())
+    assert "9 entities read, 2 packed, " in outcome.output
+
+
 @pytest.mark.parametrize(
     ("error", "status", "text"),
     [
@@ -270,6 +303,28 @@ def test_large_entities_are_written_in_several_commits(
     assert report.packed == 12
     assert len(commits) == 2
     assert report.bytes_before > 10_000_000 > 10_000 > report.bytes_after
+
+
+def test_commits_of_values_that_become_larger(
+    client: datastore.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their size is that of the packed entities: bytes inside of a document take a third more."""
+    monkeypatch.setattr(migrations, "_TRANSACTION_BYTES", 100_000)
+    for number in range(9):
+        put(client, f"a{number}", result={"blob": random.Random(number).randbytes(10_900)})
+    sizes: list[int] = []
+    original: Any = client._datastore_api.commit
+
+    def sized(request: Any, **options: Any) -> Any:
+        sizes.append(CommitRequest.pb(CommitRequest(request)).ByteSize())
+        return original(request=request, **options)
+
+    monkeypatch.setattr(client._datastore_api, "commit", sized)
+    (report,) = Migration(client, "Order", "result", 1_000_000).run(Report())
+    assert report.packed == 9
+    assert report.bytes_before < 100_000 < report.bytes_after
+    assert len(sizes) == 2
+    assert max(sizes) <= 102_000
 
 
 @pytest.mark.parametrize("dry_run", [False, True])
