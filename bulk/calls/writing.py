@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import Any, NamedTuple
 
 from google.api_core.retry import Retry
 from google.cloud import datastore
@@ -21,7 +18,8 @@ from lazyentity.bulk.limits import (
     MAX_MUTATIONS,
     MAX_REQUEST_BYTES,
 )
-from lazyentity.bulk.rpcs import Rpcs, is_partial, key_message, serialised_key
+from lazyentity.bulk.rpcs import Rpcs, is_partial, serialised_key
+from lazyentity.bulk.sending import Chunk, Sending, Write, by_key
 from lazyentity.bulk.transactions import refuse_in_batch
 from lazyentity.bulk.windows import Window
 from lazyentity.operations import raw
@@ -29,6 +27,9 @@ from lazyentity.patches.datastore.seams import ENCODING
 
 # The tags and lengths around an entity in a mutation in a request, and the id of a partial key.
 _BYTES_AROUND = 32
+# An id in a key takes up to 10 bytes, with its tag, and the lengths of the key and of its path
+# element may take one byte more each. The id of an entity is not known before something is sent.
+_MAX_ID_BYTES = 12
 # The other fields of a request.
 _BYTES_BESIDE = 4 * 1024
 
@@ -62,9 +63,10 @@ def put_many(
 
     Raises:
         BulkError: some entities could not be written. If entities of a collection are larger than
-            1,048,572 bytes or cannot be encoded, nothing was sent, and ``failed`` names all of
-            them. In an iterator such entities are left out and the others are written.
-        RuntimeError: inside a transaction or a batch.
+            1,048,572 bytes, of which one without an id needs 12 for it, or cannot be encoded,
+            nothing was sent, and ``failed`` names all of them. In an iterator such entities are
+            left out and the others are written.
+        RuntimeError: inside a transaction or a batch, also one that an iterator begins.
         TypeError: ``entities`` has something that is not an entity, or is an entity itself or text.
         ValueError: an entity has no key, or one of another project or database; or ``concurrency``
             is less than 1. Nothing of a collection was sent.
@@ -73,7 +75,7 @@ def put_many(
     require_several("put_many", entities)
     encode = _encoder()
 
-    def write(entity: Entity) -> _Write:
+    def write(entity: Entity) -> Write:
         require_entity("put_many", entity)
         if entity.key is None:
             raise ValueError("an entity to be written must have a key")
@@ -84,15 +86,17 @@ def put_many(
         try:
             payload = encode(entity)
         except Exception as error:  # noqa: BLE001  # reported with the entity that it concerns
-            return _Write(entity.key, identity, entity, b"", error)
-        return _Write(entity.key, identity, entity, payload, _too_large(entity.key, payload))
+            return Write(entity.key, identity, entity, b"", error)
+        size = len(payload) + (_MAX_ID_BYTES if key_is_partial else 0)
+        return Write(entity.key, identity, entity, payload, _too_large(entity.key, size))
 
-    sending = _Sending(client, Rpcs(client, retry, timeout), Window(concurrency))
+    sending = Sending(client, "put_many", Rpcs(client, retry, timeout), Window(concurrency))
     if isinstance(entities, Collection):
         writes = [write(entity) for entity in entities]
-        unsendable = {one.key: one.error for one in writes if one.error is not None}
+        # Each entity once, however often it is among them.
+        unsendable = {one.identity: (one.key, one.error) for one in writes if one.error is not None}
         if unsendable:
-            raise BulkError(unsendable, {}, 0)
+            raise BulkError(by_key(unsendable.values()), {}, 0)
         sending.send(writes, _put_chunks, keep_done=True)
     else:
         sending.send(map(write, entities), _put_chunks, keep_done=False)
@@ -120,52 +124,33 @@ def delete_many(
 
     Raises:
         BulkError: some entities could not be deleted.
-        RuntimeError: inside a transaction or a batch.
+        RuntimeError: inside a transaction or a batch, also one that an iterator begins.
         TypeError: ``keys`` has something that is neither a key nor an entity, or is an entity
             itself or text.
-        ValueError: a key is partial, or of another project or database; or ``concurrency`` is less
-            than 1. Nothing of a collection was sent.
+        ValueError: a key is partial, or of another project or database; an entity has no key; or
+            ``concurrency`` is less than 1. Nothing of a collection was sent.
     """
     refuse_in_batch(client, "delete_many")
     require_several("delete_many", keys, "keys and entities")
 
-    def delete(given: Key | Entity) -> _Write:
+    def delete(given: Key | Entity) -> Write:
         key = given.key if isinstance(given, Entity) else given
+        if key is None and isinstance(given, Entity):
+            raise ValueError("an entity to be deleted must have a key")
         if not isinstance(key, Key):
             raise TypeError(f"delete_many() takes keys and entities, not {describe_type(given)}")
         _require_own(client, key)
         if is_partial(key):
             raise ValueError(f"{key!r} has neither an id nor a name, so no entity can have it")
         serialised = serialised_key(key)
-        return _Write(key, serialised, None, serialised, None)
+        return Write(key, serialised, None, serialised, None)
 
-    sending = _Sending(client, Rpcs(client, retry, timeout), Window(concurrency))
+    sending = Sending(client, "delete_many", Rpcs(client, retry, timeout), Window(concurrency))
     if isinstance(keys, Collection):
         unique = {one.identity: one for one in map(delete, keys)}
         sending.send(unique.values(), _delete_chunks, keep_done=True)
     else:
         sending.send(map(delete, keys), _delete_chunks, keep_done=False)
-
-
-class _Write(NamedTuple):
-    """One mutation: an upsert if there is an entity, else a deletion.
-
-    Attributes:
-        key: the key, which may be partial.
-        identity: the serialised key; the ``id()`` of the entity if its key is partial.
-        entity: the entity to write.
-        payload: the serialised entity, or the serialised key to delete.
-        error: the reason why the mutation cannot be sent.
-    """
-
-    key: Key
-    identity: bytes | int
-    entity: Entity | None
-    payload: bytes
-    error: Exception | None
-
-
-_Chunk = list[_Write]
 
 
 def _encoder() -> Callable[[Entity], bytes]:
@@ -183,18 +168,19 @@ def _require_own(client: datastore.Client, key: Key) -> None:
             raise ValueError(f"{key!r} is of the {name} {theirs!r}, and the client of {ours!r}")
 
 
-def _too_large(key: Key, payload: bytes) -> ValueError | None:
-    if len(payload) <= MAX_ENTITY_BYTES:
+def _too_large(key: Key, size: int) -> ValueError | None:
+    if size <= MAX_ENTITY_BYTES:
         return None
+    with_id = ", with its id," if is_partial(key) else ""
     return ValueError(
-        f"the entity {key!r} has {len(payload)} bytes, more than the {MAX_ENTITY_BYTES} that "
+        f"the entity {key!r} has{with_id} {size} bytes, more than the {MAX_ENTITY_BYTES} that "
         "Datastore stores; split it, or store the largest properties elsewhere"
     )
 
 
-def _put_chunks(writes: Iterable[_Write]) -> Iterator[_Chunk]:
+def _put_chunks(writes: Iterable[Write]) -> Iterator[Chunk]:
     """Group writes into commits, each with one entity of a key at most."""
-    chunk: _Chunk = []
+    chunk: Chunk = []
     size = _BYTES_BESIDE
     seen: set[bytes | int] = set()
     for write in writes:
@@ -210,9 +196,9 @@ def _put_chunks(writes: Iterable[_Write]) -> Iterator[_Chunk]:
         yield chunk
 
 
-def _delete_chunks(deletes: Iterable[_Write]) -> Iterator[_Chunk]:
+def _delete_chunks(deletes: Iterable[Write]) -> Iterator[Chunk]:
     """Group deletions into commits, each with a key once. A key has at most a few kilobytes."""
-    chunk: dict[bytes | int, _Write] = {}
+    chunk: dict[bytes | int, Write] = {}
     for delete in deletes:
         chunk[delete.identity] = delete
         if len(chunk) == MAX_MUTATIONS:
@@ -220,125 +206,3 @@ def _delete_chunks(deletes: Iterable[_Write]) -> Iterator[_Chunk]:
             chunk = {}
     if chunk:
         yield list(chunk.values())
-
-
-class _Sent(NamedTuple):
-    """A chunk after its commit, and the errors of its writes by position."""
-
-    chunk: _Chunk
-    errors: dict[int, Exception]
-
-
-class _Sending:
-    """Sends the chunks of one call, and gathers their outcomes."""
-
-    def __init__(self, client: datastore.Client, rpcs: Rpcs, window: Window[_Sent]) -> None:
-        self._rpcs = rpcs
-        self._window = window
-        self._identities: deque[set[bytes | int]] = deque()
-        self._failed: dict[Key, Exception] = {}
-        self._done: dict[Key, Entity | None] = {}
-        self._count = 0
-        self._keep_done = True
-        self._end: Exception | None = None
-
-    def send(
-        self,
-        writes: Iterable[_Write],
-        into_chunks: Callable[[Iterable[_Write]], Iterable[_Chunk]],
-        *,
-        keep_done: bool,
-    ) -> None:
-        """Send all writes, even if some fail.
-
-        Args:
-            writes: an error that iterating them raises is raised after those before it were sent.
-            into_chunks: groups writes into commits.
-            keep_done: whether an error has the entities that were written.
-
-        Raises:
-            BulkError: some writes failed.
-        """
-        self._keep_done = keep_done
-        for chunk in into_chunks(self._until_error(writes)):
-            self._submit(chunk)
-        while self._window:
-            self._take()
-        if self._failed:
-            # A key can be in several commits. The key failed if one of these failed.
-            for key in self._failed.keys() & self._done.keys():
-                del self._done[key]
-            count = len(self._done) if keep_done else self._count
-            raise BulkError(self._failed, self._done, count) from (
-                self._end or next(iter(self._failed.values()))
-            )
-        if self._end is not None:
-            raise self._end
-
-    def _until_error(self, writes: Iterable[_Write]) -> Iterator[_Write]:
-        """Give writes up to an error, which is kept."""
-        try:
-            yield from writes
-        except Exception as error:  # noqa: BLE001  # raised once the writes before it are done
-            self._end = error
-
-    def _submit(self, chunk: _Chunk) -> None:
-        identities = {write.identity for write in chunk}
-        # An entity of an iterator can come again with the key that an earlier commit gave it.
-        identities.update(id(write.entity) for write in chunk if write.entity is not None)
-        while self._window.is_full or not all(map(identities.isdisjoint, self._identities)):
-            self._take()
-        self._window.submit(functools.partial(self._commit, chunk))
-        self._identities.append(identities)
-
-    def _take(self) -> None:
-        chunk, errors = self._window.take()
-        self._identities.popleft()
-        for position, write in enumerate(chunk):
-            # The entity's own key: a partial key was completed there.
-            key = write.key if write.entity is None else write.entity.key
-            error = errors.get(position)
-            if error is not None:
-                self._failed[key] = error
-                continue
-            self._count += 1
-            if self._keep_done:
-                self._done[key] = write.entity
-
-    def _commit(self, chunk: _Chunk) -> _Sent:
-        errors = {at: write.error for at, write in enumerate(chunk) if write.error is not None}
-        sendable = [at for at in range(len(chunk)) if at not in errors]
-        try:
-            self._complete([chunk[at] for at in sendable])
-            if sendable:
-                self._rpcs.commit(functools.partial(_fill, chunk, sendable, errors))
-        except Exception as error:  # noqa: BLE001  # reported with the keys that it concerns
-            errors |= {at: error for at in sendable if at not in errors}
-        return _Sent(chunk, errors)
-
-    def _complete(self, writes: Iterable[_Write]) -> None:
-        entities = (write.entity for write in writes if write.entity is not None)
-        partial = [entity for entity in entities if is_partial(entity.key)]
-        if partial:
-            keys = self._rpcs.complete(entity.key for entity in partial)
-            for entity, key in zip(partial, keys, strict=True):
-                entity.key = key
-
-
-def _fill(
-    chunk: _Chunk, sendable: Iterable[int], errors: dict[int, Exception], mutations: Any
-) -> None:
-    """Add the mutations of a chunk to a request; the errors get those that protobuf refuses."""
-    for position in sendable:
-        write = chunk[position]
-        mutation = mutations.add()
-        try:
-            if write.entity is None:
-                mutation.delete.MergeFromString(write.payload)
-            else:
-                mutation.upsert.MergeFromString(write.payload)
-                if isinstance(write.identity, int):
-                    mutation.upsert.key.CopyFrom(key_message(write.entity.key))
-        except Exception as error:  # noqa: BLE001  # as in _commit
-            errors[position] = error
-            del mutations[-1]

@@ -72,7 +72,8 @@ def test_refused_keys(client: Client, service: RecordingService) -> None:
     refused: list[tuple[Any, type[Exception], str]] = [
         (client.key(_KIND), ValueError, "neither an id nor a name"),
         (Key(_KIND, 1, project="another"), ValueError, "of the project 'another'"),
-        (datastore.Entity(), TypeError, "takes keys and entities, not"),
+        (datastore.Entity(), ValueError, "an entity to be deleted must have a key"),
+        (None, TypeError, "takes keys and entities, not NoneType"),
         (1, TypeError, "takes keys and entities, not int"),
     ]
     for wrong, kind, text in refused:

@@ -1,9 +1,10 @@
-"""put_many() and delete_many() of an iterator that ends with an error."""
+"""put_many() and delete_many() of an iterator that ends with an error, or begins a transaction."""
 
 from __future__ import annotations
 
+import contextlib
 import itertools
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import pytest
@@ -69,3 +70,30 @@ def test_all_before_a_refused_one_are_written(
     with pytest.raises((ValueError, TypeError)):
         delete_many(client, itertools.chain([entities[0].key, refused, entities[1].key]))
     assert _ids(client) == [2, 3]
+
+
+def test_an_iterator_that_begins_a_transaction(client: Client, service: RecordingService) -> None:
+    """Nothing that it gives inside of it is written: its own commit would not have that."""
+    keys = stored(client, _KIND, 6)
+    entities = [Entity(key) for key in keys]
+
+    def with_transaction(things: list[Any], context: Any) -> Generator[Any, None, None]:
+        yield from things[:2]
+        with context:
+            yield from things[2:4]
+        yield from things[4:]
+
+    for context, word in ((client.transaction(), "transaction"), (client.batch(), "batch")):
+        service.forget()
+        with (
+            contextlib.closing(with_transaction(entities, context)) as given,
+            pytest.raises(RuntimeError, match=rf"put_many\(\) .* outside of the {word}"),
+        ):
+            put_many(client, given)
+        assert service.sizes("Commit") == [2]
+    with (
+        contextlib.closing(with_transaction(keys, client.transaction())) as given,
+        pytest.raises(RuntimeError, match=r"delete_many\(\) .* outside of the transaction"),
+    ):
+        delete_many(client, given)
+    assert _ids(client) == [3, 4, 5, 6]

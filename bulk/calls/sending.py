@@ -1,0 +1,202 @@
+"""Sending the commits of one bulk call, and gathering how that went."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from google.cloud import datastore
+from google.cloud.datastore.entity import Entity
+from google.cloud.datastore.key import Key
+
+from lazyentity.bulk.errors import BulkError
+from lazyentity.bulk.rpcs import Rpcs, is_partial, key_message
+from lazyentity.bulk.transactions import refuse_in_batch
+from lazyentity.bulk.windows import Window
+
+
+class Write(NamedTuple):
+    """One mutation: an upsert if there is an entity, else a deletion.
+
+    Attributes:
+        key: the key, which may be partial.
+        identity: the serialised key; the ``id()`` of the entity if its key is partial.
+        entity: the entity to write.
+        payload: the serialised entity, or the serialised key to delete.
+        error: the reason why it cannot be sent.
+    """
+
+    key: Key
+    identity: bytes | int
+    entity: Entity | None
+    payload: bytes
+    error: Exception | None
+
+
+Chunk = list[Write]
+"""The writes of one commit."""
+
+
+class Sent(NamedTuple):
+    """A chunk after its commit, and the errors of its writes by position."""
+
+    chunk: Chunk
+    errors: dict[int, Exception]
+
+
+class _Failure(NamedTuple):
+    """A write that failed: its key, that of the entity if there is one."""
+
+    key: Key
+    entity: Entity | None
+    error: Exception
+
+
+def by_key(failures: Iterable[tuple[Key, Exception]]) -> dict[Key, Exception]:
+    """Return errors by key, one for each entity.
+
+    Partial keys are never equal, but a dict takes an object for itself. So the second entity that
+    has the same partial key is there with a copy of it.
+    """
+    errors: dict[Key, Exception] = {}
+    for key, error in failures:
+        errors[copy.copy(key) if is_partial(key) and key in errors else key] = error
+    return errors
+
+
+class Sending:
+    """Sends the chunks of one call, and gathers how that went."""
+
+    def __init__(
+        self, client: datastore.Client, function: str, rpcs: Rpcs, window: Window[Sent]
+    ) -> None:
+        self._client = client
+        self._function = function
+        self._rpcs = rpcs
+        self._window = window
+        self._identities: deque[set[bytes | int]] = deque()
+        self._failed: dict[object, _Failure] = {}
+        self._done: dict[Key, Entity | None] = {}
+        self._count = 0
+        self._keep_done = True
+        self._end: Exception | None = None
+
+    def send(
+        self,
+        writes: Iterable[Write],
+        into_chunks: Callable[[Iterable[Write]], Iterable[Chunk]],
+        *,
+        keep_done: bool,
+    ) -> None:
+        """Send all writes, whatever becomes of some.
+
+        Args:
+            writes: an error that iterating them raises is raised after those before it were sent.
+            into_chunks: groups writes into commits.
+            keep_done: whether an error has the entities that were written.
+
+        Raises:
+            BulkError: some writes failed.
+        """
+        self._keep_done = keep_done
+        for chunk in into_chunks(self._until_error(writes)):
+            self._submit(chunk)
+        while self._window:
+            self._take()
+        if self._failed:
+            failed = by_key(
+                (one.key if one.entity is None else one.entity.key, one.error)
+                for one in self._failed.values()
+            )
+            # A key can be in several commits. It failed if one of these did.
+            for key in failed.keys() & self._done.keys():
+                del self._done[key]
+            count = len(self._done) if keep_done else self._count
+            raise BulkError(failed, self._done, count) from (
+                self._end or next(iter(failed.values()))
+            )
+        if self._end is not None:
+            raise self._end
+
+    def _until_error(self, writes: Iterable[Write]) -> Iterator[Write]:
+        """Give writes up to an error, which is kept."""
+        try:
+            for write in writes:
+                # An iterator may begin a transaction around the entities that it gives.
+                refuse_in_batch(self._client, self._function)
+                yield write
+        except Exception as error:  # noqa: BLE001  # raised once the writes before it are done
+            self._end = error
+
+    def _submit(self, chunk: Chunk) -> None:
+        identities = {write.identity for write in chunk}
+        # An entity of an iterator can come again with the key that an earlier commit gave it.
+        identities.update(id(write.entity) for write in chunk if write.entity is not None)
+        while self._window.is_full or not all(map(identities.isdisjoint, self._identities)):
+            self._take()
+        self._window.submit(functools.partial(self._commit, chunk))
+        self._identities.append(identities)
+
+    def _take(self) -> None:
+        chunk, errors = self._window.take()
+        self._identities.popleft()
+        for position, write in enumerate(chunk):
+            # The key of the entity, which was completed if it was partial.
+            key = write.key if write.entity is None else write.entity.key
+            error = errors.get(position)
+            if error is not None:
+                self._fail(write, key, error)
+                continue
+            self._count += 1
+            if self._keep_done:
+                self._done[key] = write.entity
+
+    def _fail(self, write: Write, key: Key, error: Exception) -> None:
+        if self._keep_done:
+            # A later write of the entity may complete its key.
+            self._failed[write.identity] = _Failure(key, write.entity, error)
+            return
+        # The entities of an iterator are not held. Another one may have the id() of this one later.
+        identity = object() if isinstance(write.identity, int) else write.identity
+        self._failed[identity] = _Failure(key, None, error)
+
+    def _commit(self, chunk: Chunk) -> Sent:
+        errors = {at: write.error for at, write in enumerate(chunk) if write.error is not None}
+        sendable = [at for at in range(len(chunk)) if at not in errors]
+        try:
+            self._complete([chunk[at] for at in sendable])
+            if sendable:
+                self._rpcs.commit(functools.partial(_fill, chunk, sendable, errors))
+        except Exception as error:  # noqa: BLE001  # reported with the keys that it concerns
+            errors |= {at: error for at in sendable if at not in errors}
+        return Sent(chunk, errors)
+
+    def _complete(self, writes: Iterable[Write]) -> None:
+        entities = (write.entity for write in writes if write.entity is not None)
+        partial = [entity for entity in entities if is_partial(entity.key)]
+        if partial:
+            keys = self._rpcs.complete(entity.key for entity in partial)
+            for entity, key in zip(partial, keys, strict=True):
+                entity.key = key
+
+
+def _fill(
+    chunk: Chunk, sendable: Iterable[int], errors: dict[int, Exception], mutations: Any
+) -> None:
+    """Add the mutations of a chunk to a request; one that protobuf refuses goes to the errors."""
+    for position in sendable:
+        write = chunk[position]
+        mutation = mutations.add()
+        try:
+            if write.entity is None:
+                mutation.delete.MergeFromString(write.payload)
+            else:
+                mutation.upsert.MergeFromString(write.payload)
+                if isinstance(write.identity, int):
+                    mutation.upsert.key.CopyFrom(key_message(write.entity.key))
+        except Exception as error:  # noqa: BLE001  # as in _commit
+            errors[position] = error
+            del mutations[-1]
