@@ -79,7 +79,8 @@ def get_many(
     Raises:
         BulkError: some keys could not be read. An iterator raises it in place of the entities of
             one look-up.
-        RuntimeError: inside a transaction.
+        RuntimeError: inside a transaction. An iterator raises it when it would read keys there, and
+            goes on after the transaction.
         TypeError: ``keys`` has something that is not a key, or is a key, an entity or text itself.
         ValueError: a key is partial, or of another project or database; or ``concurrency`` is less
             than 1.
@@ -110,6 +111,7 @@ class _Lookups:
         timeout: float | None,
     ) -> None:
         client = reading(client)
+        self._client = client
         self._project = client.project
         self._database = client.database or ""
         self._rpcs = Rpcs(client, retry, timeout)
@@ -138,6 +140,14 @@ class _Lookups:
         if is_partial(key):
             raise ValueError(f"{key!r} has neither an id nor a name, so no entity can have it")
         return serialised_key(key)
+
+    def refuse_in_transaction(self) -> None:
+        """Check again that the thread is not inside a transaction.
+
+        Raises:
+            RuntimeError: if it is.
+        """
+        refuse_in_transaction(self._client, "get_many")
 
     def answer(
         self, asked: Collection[bytes], entities: dict[bytes, Entity | None]
@@ -246,6 +256,7 @@ class _Stream:
 
     def _fill(self) -> None:
         while self._end is None and not self._window.is_full:
+            self._lookups.refuse_in_transaction()
             # Kept by the stream: an interruption loses no keys that were taken before it.
             chunk = self._chunk
             try:
@@ -256,6 +267,8 @@ class _Stream:
                     chunk.order.append(serialised)
             except Exception as end:  # noqa: BLE001  # raised once the keys before it are answered
                 self._end = end
+            # The iterator may have begun one around the keys.
+            self._lookups.refuse_in_transaction()
             if chunk.order:
                 self._window.submit(functools.partial(self._answer, chunk))
                 self._chunk = _Chunk({}, [])
