@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Mapping
 
+from google.api_core.exceptions import GoogleAPICallError, RetryError
 from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 
@@ -41,5 +43,37 @@ class BulkError(Exception):
             "that were not returned."
         )
 
+    def __copy__(self) -> BulkError:
+        return type(self)(self.failed, self.done, self.count)
+
     def __reduce__(self) -> tuple[type[BulkError], tuple[object, ...]]:
-        return type(self), (self.failed, self.done, self.count)
+        # Keys that failed in one request share an error after this, too.
+        portable = {id(error): _portable(error) for error in self.failed.values()}
+        failed = {key: portable[id(error)] for key, error in self.failed.items()}
+        return type(self), (failed, self.done, self.count)
+
+
+def _portable(error: Exception) -> Exception:
+    """Return an error that can be pickled: itself, one of its class, or one with its text."""
+    if _is_picklable(error):
+        return error
+    made: Exception | None = None
+    if isinstance(error, RetryError):
+        cause = error.cause
+        made = RetryError(
+            error.message, _portable(cause) if isinstance(cause, Exception) else cause
+        )
+    elif isinstance(error, GoogleAPICallError):
+        # Without the call of gRPC, which has locks.
+        made = type(error)(error.message, details=error.details)
+    if made is not None and _is_picklable(made):
+        return made
+    return RuntimeError(f"{type(error).__name__}: {error}")
+
+
+def _is_picklable(error: Exception) -> bool:
+    try:
+        pickle.loads(pickle.dumps(error))  # noqa: S301  # made here
+    except Exception:  # noqa: BLE001  # of any class
+        return False
+    return True

@@ -37,10 +37,16 @@ _EVENTUAL = int(datastore_pb2.ReadOptions.ReadConsistency.EVENTUAL)
 _NON_TRANSACTIONAL = int(datastore_pb2.CommitRequest.Mode.NON_TRANSACTIONAL)
 
 # The times are those by which the client retries look-ups. The client's own policy covers neither
-# contention (Aborted over gRPC, its base class Conflict over HTTP) nor a refused connection.
+# contention (Aborted over gRPC, its base class Conflict over HTTP) nor a connection over HTTP that
+# was refused, cut or silent. Each request can be sent again: it writes the same once more.
 RETRY: Final = Retry(
     predicate=if_exception_type(
-        Conflict, GatewayTimeout, ServiceUnavailable, requests.exceptions.ConnectionError
+        Conflict,
+        GatewayTimeout,
+        ServiceUnavailable,
+        requests.exceptions.ChunkedEncodingError,
+        requests.exceptions.ConnectionError,
+        requests.exceptions.Timeout,
     ),
     initial=0.1,
     maximum=60.0,
