@@ -118,7 +118,8 @@ def _text(value: str, path: Path) -> str:
 
 
 def _tag(value: Any, path: Path, depth: int) -> tuple[str, Any]:
-    if isinstance(value, datetime.datetime):
+    # The missing timestamp of pandas, which is equal to nothing, is a datetime by its class alone.
+    if isinstance(value, datetime.datetime) and value == value:
         offset = value.utcoffset()
         if offset is None:
             _refuse(path, "a datetime without a time zone")

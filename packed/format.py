@@ -107,8 +107,8 @@ def unpack(stored: Any, *, max_size: int = MAX_SIZE) -> Any:
 
     Raises:
         UnpackError: if the bytes are not packed, truncated or damaged, if this version of
-            lazyentity does not know their version, codec or flags, or if the document is larger
-            than ``max_size``.
+            lazyentity does not know their version, codec or flags, if the document is larger than
+            ``max_size``, or if it is deeper than the stack has room for.
         TypeError: if ``stored`` is of another type.
     """
     if isinstance(stored, (dict, list)):
@@ -128,10 +128,16 @@ def unpack(stored: Any, *, max_size: int = MAX_SIZE) -> Any:
     payload = data[_HEADER.size :]
     try:
         return _document(payload if codec == JSON else _decompressed(payload, size), size, flags)
-    except (orjson.JSONDecodeError, zstandard.ZstdError, BadTag, RecursionError) as error:
+    except (orjson.JSONDecodeError, zstandard.ZstdError, BadTag) as error:
         raise UnpackError(
             f"the packed document of {len(data):,} bytes is truncated or damaged ({error}); "
             "restore it from a copy"
+        ) from error
+    except RecursionError as error:
+        # It may be in order: pack() writes as many levels as orjson does, and each takes two calls.
+        raise UnpackError(
+            "the packed document has more containers inside each other than the stack has room for "
+            f"({error}); unpack it where fewer calls are under way"
         ) from error
 
 
@@ -141,7 +147,7 @@ def _header(data: memoryview) -> tuple[int, int, int]:
     Raises:
         UnpackError: if these bytes have no header, or one of another version, codec or flag.
     """
-    if data[: len(MAGIC)] != MAGIC:
+    if data[: len(MAGIC)] != MAGIC[: len(data)]:
         raise UnpackError(
             f"these bytes begin with {bytes(data[:4])!r}, and packed documents with {MAGIC!r}; "
             "check that pack() made the value of this property"

@@ -53,7 +53,21 @@ CYCLE.append(CYCLE)
 BRANCHES: list[Any] = []
 BRANCHES.extend((BRANCHES, BRANCHES))
 
+
+class _Missing(datetime.datetime):
+    """As the missing timestamp of pandas: equal to nothing, and without a time."""
+
+    __hash__ = None
+
+    def __eq__(self, other: object) -> bool:
+        return False
+
+    def utcoffset(self) -> Any:
+        raise ValueError("Missing does not support utcoffset")
+
+
 REFUSED: dict[str, tuple[Any, str]] = {
+    "missing timestamp": ({"a": [_Missing(1, 1, 1)]}, "value['a'][0] cannot be packed: it is a"),
     "decimal": (decimal.Decimal(1), "value cannot be packed: it is a value of type decimal.Dec"),
     "nested": ({"a": [1, {"b": 2j}]}, "value['a'][1]['b'] cannot be packed"),
     "beside a tag": ([b"", {"x": 2j}], "value[1]['x'] cannot be packed"),
@@ -169,3 +183,9 @@ def test_documents_that_nest_without_end() -> None:
     header = b"\xf5L\x01\x10" + len(payload).to_bytes(4, "little")
     found = outcome(unpack, header + payload)
     assert not isinstance(found, Raised) or found.kind is UnpackError
+
+
+def test_the_missing_timestamp_of_pandas() -> None:
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(TypeError, match=r"value\['a'\]\[0\] cannot .* of type .*NaTType"):
+        pack({"a": [pandas.NaT]})

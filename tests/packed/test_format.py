@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import struct
+import sys
 import threading
 from typing import Any
 
@@ -113,7 +115,10 @@ def test_any_bytes(raw: bytes) -> None:
         (b"\xf5L\x01\x20\x01\x00\x00\x001", "unknown flags 0x2"),
         (b"\xf5L\x01", "truncated: 3 bytes, and a header has 8"),
         (b'{"a":1}', "begin with b'{\"a\"', and packed documents with"),
-        (b"", "something else"),
+        (b"", "truncated: 0 bytes, and a header has 8"),
+        (b"\xf5", "truncated: 1 bytes, and a header has 8"),
+        (b"\xf5M", "something else"),
+        (b"L", "something else"),
     ],
 )
 def test_unknown_headers(header: bytes, text: str) -> None:
@@ -121,6 +126,23 @@ def test_unknown_headers(header: bytes, text: str) -> None:
     with pytest.raises(UnpackError) as raised:
         unpack(header)
     assert text in str(raised.value)
+
+
+def test_a_deep_stack() -> None:
+    """A document that is in order is not called damaged where there is no room to unpack it."""
+    document: Any = b""
+    for _ in range(100):
+        document = [document]
+    made = pack(document)
+
+    def unpack_below(calls: int) -> Any:
+        return unpack_below(calls - 1) if calls else unpack(made)
+
+    assert unpack_below(10) == document
+    limit = sys.getrecursionlimit()
+    depth = len(inspect.stack(0))
+    with pytest.raises(UnpackError, match="unpack it where fewer calls are under way"):
+        unpack_below(limit - depth - 60)
 
 
 def test_bounds_before_decompressing(monkeypatch: pytest.MonkeyPatch) -> None:
