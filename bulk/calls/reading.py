@@ -80,7 +80,8 @@ def get_many(
         BulkError: some keys could not be read. An iterator raises it in place of the entities of
             one look-up.
         RuntimeError: inside a transaction. An iterator raises it when it would read keys there, and
-            goes on after the transaction.
+            goes on after the transaction. An iterator also raises it in a child process, if it was
+            begun before the fork.
         TypeError: ``keys`` has something that is not a key, or is a key, an entity or text itself.
         ValueError: a key is partial, or of another project or database; or ``concurrency`` is less
             than 1.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import functools
+import os
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -33,6 +34,7 @@ class Window(Generic[_Result]):
             raise ValueError(f"concurrency must be at least 1, not {concurrency}")
         self._concurrency = concurrency
         self._pool: ThreadPoolExecutor | None = None
+        self._process = 0
         self._started: deque[Callable[[], _Result]] = deque()
 
     def __len__(self) -> int:
@@ -44,7 +46,12 @@ class Window(Generic[_Result]):
         return len(self._started) >= self._concurrency
 
     def submit(self, call: Callable[[], _Result]) -> None:
-        """Start a call as soon as a thread is free."""
+        """Start a call as soon as a thread is free.
+
+        Raises:
+            RuntimeError: as :meth:`take`.
+        """
+        self._require_threads()
         context = contextvars.copy_context()
         if is_eager():
             # The caller may be eager by its frame, which another thread does not have.
@@ -55,6 +62,7 @@ class Window(Generic[_Result]):
             return
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._concurrency, "lazyentity-bulk")
+            self._process = os.getpid()
         future: Future[_Result] = self._pool.submit(in_context)
         self._started.append(future.result)
 
@@ -67,10 +75,19 @@ class Window(Generic[_Result]):
         Raises:
             Exception: the call raised it.
             IndexError: there is no call.
+            RuntimeError: the process was forked since threads were started, which the child lacks.
         """
+        self._require_threads()
         result = self._started[0]()
         self._started.popleft()
         return result
+
+    def _require_threads(self) -> None:
+        if self._pool is not None and self._process != os.getpid():
+            raise RuntimeError(
+                "an iterator of get_many() whose look-ups were sent by another process cannot go "
+                "on in a process that was forked from it; call get_many() again here"
+            )
 
     def cancel(self) -> None:
         """Leave out the calls that no thread has begun yet; no result may be taken after this."""
