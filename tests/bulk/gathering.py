@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -28,7 +28,7 @@ class Gathered:
         self._service = service
         self._is_held, self._may_go = threading.Event(), threading.Event()
 
-    def run(self, coalesced: Coalesced, first: Key, gets: list[Callable[[], Any]]) -> list[Any]:
+    def run(self, coalesced: Coalesced, first: Key, gets: Sequence[Callable[[], Any]]) -> list[Any]:
         """Return the futures of ``gets``, which run while the look-up of ``first`` is held up."""
 
         def hold_up(call: Call) -> None:

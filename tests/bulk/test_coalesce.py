@@ -268,7 +268,7 @@ from google.cloud.datastore.key import Key
 from lazyentity.bulk import coalesce, coalescing
 
 class Client:
-    project, current_transaction = "p", None
+    project, database, current_transaction = "p", None, None
     def get(self, key):
         return key.id
 

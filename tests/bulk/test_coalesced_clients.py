@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import traceback
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from google.api_core.exceptions import BadRequest, Forbidden, RetryError
 from google.cloud import datastore
 
 import lazyentity
-from lazyentity.bulk import coalesce, coalescing, delete_many, get_many, put_many
+from lazyentity.bulk import coalesce, delete_many, get_many, put_many, rpcs
 from tests.bulk.gathering import Gathered
 from tests.bulk.services import RecordingService, stored
 
@@ -79,7 +80,7 @@ def test_errors_of_a_look_up_are_each_callers_own(
     def refuse(*_: object, **__: object) -> Any:
         raise given
 
-    monkeypatch.setattr(coalescing.Rpcs, "look_up", refuse)
+    monkeypatch.setattr(rpcs.Rpcs, "look_up", refuse)
     gets = [functools.partial(coalesced.get, key) for key in keys[1:]]
     errors = [future.exception() for future in gathered.run(coalesced, keys[0], gets)]
     assert len(set(map(id, [given, *errors]))) == 4
@@ -104,7 +105,7 @@ def test_a_key_of_another_database(
             coalesced.get(other)
         return coalesced.get(keys[1])
 
-    gets = [get_both, functools.partial(coalesced.get, keys[2])]
+    gets: list[Callable[[], Any]] = [get_both, functools.partial(coalesced.get, keys[2])]
     futures = gathered.run(coalesced, keys[0], gets)
     assert [future.result()["number"] for future in futures] == [1, 2]
     assert service.sizes("Lookup") == [1, 1, 2]

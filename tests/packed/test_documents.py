@@ -57,7 +57,7 @@ BRANCHES.extend((BRANCHES, BRANCHES))
 class _Missing(datetime.datetime):
     """As the missing timestamp of pandas: equal to nothing, and without a time."""
 
-    __hash__ = None
+    __hash__ = datetime.datetime.__hash__
 
     def __eq__(self, other: object) -> bool:
         return False
