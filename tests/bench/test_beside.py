@@ -78,22 +78,14 @@ def test_documents_of_other_sizes() -> None:
 def _parts() -> list[Any]:
     summary = Summary(median=100, q1=90, q3=120, rounds=9)
     compared = {"stock": summary, "lazy": summary, "ratio": summary, "over_lazy": summary}
+    ways = dict.fromkeys(("columns", "lists", "entities_alone"), summary)
     return [
         *(
             Packed(use, size, 1, 2, 3, packed=summary, **compared)
             for use in packed.USES
             for size in packed.SIZES
         ),
-        *(
-            Columns(
-                *(source, 200, 60, 6),
-                columns=summary,
-                lists=summary,
-                entities_alone=summary,
-                **compared,
-            )
-            for source in columnar.SOURCES
-        ),
+        *(Columns(source, 200, 60, 6, **ways, **compared) for source in columnar.SOURCES),
         ColumnsMemory(
             1_000_000, 10, few=summary, all=summary, ratio=dataclasses.replace(summary, median=1)
         ),
