@@ -96,7 +96,7 @@ def test_foreign_bytes() -> None:
     key = OldOrder(result=b"foreign").put()
     ndb.Model._kind_map["PackedOrder"] = PackedOrder
     order = key.get()
-    with pytest.raises(UnpackError, match="something else"):
+    with pytest.raises(UnpackError, match="and packed documents with"):
         _ = order.result
 
 

@@ -154,7 +154,7 @@ def test_foreign_bytes(client: Any, other_client: datastore.Client) -> None:
     with _context(client):
         order = key.get()
         assert order.number == 1
-        with pytest.raises(UnpackError, match="something else"):
+        with pytest.raises(UnpackError, match="and packed documents with"):
             _ = order.result
 
 
