@@ -48,6 +48,11 @@ class Connection(sqlite3.Connection):
             super().close()
             _open.discard(self)
 
+    def rollback(self) -> None:
+        """Roll back; in a forked process this does nothing."""
+        if self.process == os.getpid():
+            super().rollback()
+
 
 _open: weakref.WeakSet[Connection] = weakref.WeakSet()
 # Kept for ever: not even their end may close them.
@@ -119,8 +124,8 @@ def require_this_process(connection: Connection, path: Path) -> None:
     """
     if connection.process != os.getpid():
         raise SnapshotError(
-            f"an iteration of {path} cannot go on in a process that was forked during it; begin "
-            "it in the new process"
+            f"an iteration or refresh of {path} cannot go on in a process that was forked during "
+            "it; end it before the fork"
         )
 
 

@@ -82,12 +82,15 @@ class Reader:
         return self._file == identity(self.path)
 
 
-_all_readers: weakref.WeakSet[Readers] = weakref.WeakSet()
+_all_readers: weakref.WeakValueDictionary[int, Readers] = weakref.WeakValueDictionary()
+"""By their ids: a set cannot be copied while another thread adds to it."""
 
 
 def _close_unused() -> None:
-    for readers in list(_all_readers):
-        readers.close()
+    for reference in _all_readers.valuerefs():
+        readers = reference()
+        if readers is not None:
+            readers.close()
 
 
 # Windows has no fork.
@@ -106,7 +109,7 @@ class Readers:
         self._path = path
         # Without a lock, which a fork could leave locked for ever: its methods are atomic.
         self._free: list[Reader] = []
-        _all_readers.add(self)
+        _all_readers[id(self)] = self
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[Reader]:

@@ -22,6 +22,7 @@ from lazyentity.entity import LazyEntity
 from lazyentity.operations import raw
 from lazyentity.patches.datastore.wrapping import wrap
 from lazyentity.snapshot import files, rows
+from lazyentity.snapshot.connections import Connection, require_this_process
 from lazyentity.snapshot.contents import key_of, stored_key
 from lazyentity.snapshot.errors import CorruptEntity, SnapshotError
 from lazyentity.snapshot.files import Refreshed
@@ -127,7 +128,7 @@ class Snapshot:
             with files.writing(self.path) as connection, context:
                 refreshed = refresh(
                     connection,
-                    map(_serialised, _of_caller(entities)),
+                    map(_serialised, self._of_caller(connection, entities)),
                     replace=replace,
                     progress=progress or (lambda number: None),
                 )
@@ -139,6 +140,20 @@ class Snapshot:
         except _CallersError as error:
             raise error.error from error.error.__cause__
         return refreshed
+
+    def _of_caller(self, connection: Connection, entities: Iterable[Entity]) -> Iterator[Entity]:
+        given = iter(entities)
+        while True:
+            try:
+                entity = next(given)
+            except StopIteration:
+                return
+            except sqlite3.Error as error:
+                raise _CallersError(error) from error
+            finally:
+                # The caller's iterator can fork, and go on in both processes.
+                require_this_process(connection, self.path)
+            yield entity
 
     def __len__(self) -> int:
         with self._readers.transaction() as reader:
@@ -262,13 +277,6 @@ class _CallersError(Exception):
 
     def __init__(self, error: sqlite3.Error) -> None:
         self.error = error
-
-
-def _of_caller(entities: Iterable[Entity]) -> Iterator[Entity]:
-    try:
-        yield from entities
-    except sqlite3.Error as error:
-        raise _CallersError(error) from error
 
 
 @contextlib.contextmanager

@@ -120,14 +120,14 @@ _FORKED = (
 )
 
 
-def _is_zero_in_a_fork(program: str, path: Path) -> None:
+def _run_in_a_process(program: str, path: Path) -> None:
     program = f"{_FORKED}{program}print(1)\n"
     assert forks.answer("-c", program, str(path)) == 1
 
 
 def test_a_process_that_is_forked_between_reads(path: Path) -> None:
     """Its locks are its own: it sees one state, and the next one, after its parent has ended."""
-    _is_zero_in_a_fork(
+    _run_in_a_process(
         "len(saved)\n"
         "began, told = os.pipe(), os.pipe()\n"
         "if not os.fork():\n"
@@ -155,7 +155,7 @@ def test_a_process_that_is_forked_between_reads(path: Path) -> None:
 
 def test_a_process_that_is_forked_during_an_iteration(path: Path) -> None:
     """It refuses the file, of whose locks SQLite has a wrong record; its parent goes on."""
-    _is_zero_in_a_fork(
+    _run_in_a_process(
         "entities = iter(saved)\n"
         "next(entities)\n"
         "child = os.fork()\n"
@@ -171,6 +171,51 @@ def test_a_process_that_is_forked_during_an_iteration(path: Path) -> None:
         "_refresh_elsewhere(saved.path, 'new')\n"
         "assert _states(entities) == {'old': _COUNT - 1}\n"
         "assert _states(saved) == {'new': _COUNT}\n",
+        path,
+    )
+
+
+def test_a_process_that_is_forked_by_the_iterator_of_a_refresh(path: Path) -> None:
+    """Only the process that began the refresh writes, whether the child goes on or fails."""
+    _run_in_a_process(
+        "def forking(fails):\n"
+        "    for number, entity in enumerate(_entities('new')):\n"
+        "        if number == _COUNT // 2:\n"
+        "            child = os.fork()\n"
+        "            if child: assert os.waitpid(child, 0)[1] == 0\n"
+        "            elif fails: raise ValueError\n"
+        "        yield entity\n"
+        "parent = os.getpid()\n"
+        "for fails in False, True:\n"
+        "    try: saved.refresh(forking(fails))\n"
+        "    except SnapshotError as error:\n"
+        "        assert os.getpid() != parent and 'forked during' in str(error)\n"
+        "        os._exit(0)\n"
+        "    assert os.getpid() == parent\n"
+        "    assert (_states(saved), saved.verify()) == ({'new': _COUNT}, [])\n",
+        path,
+    )
+
+
+def test_forks_while_another_thread_makes_snapshots(path: Path) -> None:
+    _run_in_a_process(
+        "import threading\n"
+        "is_over = threading.Event()\n"
+        "def make():\n"
+        "    while not is_over.is_set(): made = [Snapshot('other') for _ in range(2_000)]\n"
+        "thread = threading.Thread(target=make)\n"
+        "thread.start()\n"
+        "ended = []\n"
+        "for _ in range(40):\n"
+        "    len(saved)\n"
+        "    child = os.fork()\n"
+        "    if not child:\n"
+        "        len(saved)\n"
+        "        os._exit(0)\n"
+        "    ended.append(os.waitpid(child, 0)[1])\n"
+        "is_over.set()\n"
+        "thread.join()\n"
+        "assert ended == [0] * 40, ended\n",
         path,
     )
 
