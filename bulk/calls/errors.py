@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from google.api_core.exceptions import GoogleAPICallError, RetryError
 from google.cloud.datastore.entity import Entity
@@ -46,28 +47,54 @@ class BulkError(Exception):
     def __copy__(self) -> BulkError:
         return type(self)(self.failed, self.done, self.count)
 
-    def __reduce__(self) -> tuple[type[BulkError], tuple[object, ...]]:
+    def __reduce__(self) -> tuple[object, ...]:
         # Keys that failed in one request share an error after this, too.
         portable = {id(error): _portable(error) for error in self.failed.values()}
         failed = {key: portable[id(error)] for key, error in self.failed.items()}
-        return type(self), (failed, self.done, self.count)
+        return _restored, (type(self), failed, self.done, self.count)
 
 
-def _portable(error: Exception) -> Exception:
-    """Return an error that can be pickled: itself, one of its class, or one with its text."""
-    if _is_picklable(error):
-        return error
-    made: Exception | None = None
+class _Retried(NamedTuple):
+    """A ``RetryError``, whose pickles some versions of google-api-core cannot load.
+
+    Attributes:
+        message: its text, without the cause.
+        cause: the last error, or None.
+    """
+
+    message: str
+    cause: Exception | None
+
+
+def _restored(
+    kind: type[BulkError],
+    failed: Mapping[Key, Exception | _Retried],
+    done: Mapping[Key, Entity | None],
+    count: int,
+) -> BulkError:
+    made: dict[int, Any] = {id(error): error for error in failed.values()}
+    for at, error in made.items():
+        if isinstance(error, _Retried):
+            made[at] = RetryError(error.message, error.cause)
+    return kind({key: made[id(error)] for key, error in failed.items()}, done, count)
+
+
+def _portable(error: Exception) -> Exception | _Retried:
+    """Return what can be pickled of an error: itself, one of its class, or one with its text."""
     if isinstance(error, RetryError):
         cause = error.cause
-        made = RetryError(
-            error.message, _portable(cause) if isinstance(cause, Exception) else cause
-        )
-    elif isinstance(error, GoogleAPICallError):
+        return _Retried(error.message, _of_call(cause) if isinstance(cause, Exception) else None)
+    return _of_call(error)
+
+
+def _of_call(error: Exception) -> Exception:
+    if _is_picklable(error):
+        return error
+    if isinstance(error, GoogleAPICallError):
         # Without the call of gRPC, which has locks.
         made = type(error)(error.message, details=error.details)
-    if made is not None and _is_picklable(made):
-        return made
+        if _is_picklable(made):
+            return made
     return RuntimeError(f"{type(error).__name__}: {error}")
 
 

@@ -247,7 +247,8 @@ def test_a_foreign_database_in_wal_mode_is_not_touched(tmp_path: Path) -> None:
 
 def _failing() -> Iterator[Entity]:
     yield Entity(_key(1))
-    sqlite3.connect(":memory:").execute("SELECT * FROM mine")
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("SELECT * FROM mine")
 
 
 @pytest.mark.parametrize("use", [Snapshot.refresh, Snapshot.get_many])
