@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import importlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from google.cloud.datastore.entity import Entity
 
+from lazyentity._backend import fixed_width
 from lazyentity._types import describe_type
 from lazyentity.columnar import column_batches, columns
 
@@ -16,8 +18,8 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
-_PANDAS = {bool: "bool", int: "int64", float: "float64"}
-_PANDAS_WITH_NULLS = {bool: "boolean", int: "Int64"}
+_NUMPY = {bool: "bool", int: "int64", float: "float64", datetime.datetime: "datetime64[us]"}
+_MASKED = {bool: "BooleanArray", int: "IntegerArray", float: "FloatingArray"}
 
 
 def to_pandas(
@@ -35,7 +37,8 @@ def to_pandas(
         (``Int64``) where a value is missing. All other values are objects.
 
     Raises:
-        As :func:`columns`. TypeError, if a property has values of several types.
+        As :func:`columns`. TypeError, if a property has values of several types. OverflowError, if
+            an assigned integer has more than 64 bits.
         ImportError: if pandas is not installed.
     """
     library = _imported("pandas")
@@ -49,26 +52,34 @@ def to_pandas(
 
 
 def _pandas_array(library: Any, name: str, values: list[Any], objects: bool) -> Any:
+    numpy = _imported("numpy")
+    fixed = fixed_width(values)
+    if fixed is not None:
+        width, buffer = fixed
+        made = numpy.frombuffer(buffer, _NUMPY[width])
+        return library.array(made, _timestamps(library)) if width is datetime.datetime else made
     kind = _one_kind(name, _kinds(values), objects)
-    if kind in _PANDAS and None not in values:
-        return _imported("numpy").array(values, _PANDAS[kind])
-    if kind is float:
-        # library.array() would make nulls of the floats that are no numbers.
-        numpy = _imported("numpy")
+    if kind in _MASKED:
+        # Not library.array(), which makes nulls of the floats that are no numbers.
+        filled = [kind() if value is None else value for value in values]
         is_null = numpy.array([value is None for value in values])
-        return library.arrays.FloatingArray(numpy.array(values, _PANDAS[float]), is_null)
-    if kind in _PANDAS_WITH_NULLS:
-        return library.array(values, _PANDAS_WITH_NULLS[kind])
+        with _integers_of(name):
+            return getattr(library.arrays, _MASKED[kind])(
+                numpy.array(filled, _NUMPY[kind]), is_null
+            )
     if kind is datetime.datetime:
-        return library.array(values, library.DatetimeTZDtype("us", "UTC"))
+        return library.array(values, _timestamps(library))
     if kind is str:
         # The dtype depends on the version and the options of pandas, which a DataFrame looks up.
         return values
-    numpy = _imported("numpy")
     made = numpy.empty(len(values), object)
     # Not numpy.array(), which would turn arrays of one length into dimensions.
     made[:] = values
     return library.arrays.NumpyExtensionArray(made)
+
+
+def _timestamps(library: Any) -> Any:
+    return library.DatetimeTZDtype("us", "UTC")
 
 
 def to_arrow(
@@ -90,7 +101,7 @@ def to_arrow(
     Raises:
         As :func:`columns`. TypeError, if a property has values of several types, or of a type that
             Arrow lacks: keys, geographical points, and arrays and embedded entities with several
-            types in one place.
+            types in one place. OverflowError, if an assigned integer has more than 64 bits.
         ImportError: if pyarrow is not installed.
     """
     library = _imported("pyarrow")
@@ -123,7 +134,8 @@ class _ArrowColumn:
         scalar = None if kind is None else _arrow_type(self._arrow, kind)
         # Until there is a value, the column has the type of nulls.
         is_scalar = scalar is not None or not self._kinds
-        self._chunks.append(self._arrow.array(values, scalar) if is_scalar else values)
+        with _integers_of(self._name):
+            self._chunks.append(self._arrow.array(values, scalar) if is_scalar else values)
 
     def finish(self) -> Any:
         """Return the chunked array."""
@@ -234,6 +246,22 @@ def _one_kind(name: str, kinds: set[type], objects: bool) -> type | None:
             "them as they are"
         )
     return next(iter(kinds)) if len(kinds) == 1 else None
+
+
+@contextlib.contextmanager
+def _integers_of(name: str) -> Iterator[None]:
+    """Name the property whose integers are too large.
+
+    Raises:
+        OverflowError: the code inside raised one.
+    """
+    try:
+        yield
+    except OverflowError as error:
+        raise OverflowError(
+            f"property {name!r} has an integer of more than 64 bits, and a typed column has no "
+            "room for it; leave the property out"
+        ) from error
 
 
 def _imported(library: str) -> Any:

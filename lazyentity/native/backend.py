@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lazyentity.native.columns import append_columns
+from lazyentity.native.columns import append_columns, fixed_width
 from lazyentity.native.decoding import Walk
 from lazyentity.native.eager import stock_from_raw
 from lazyentity.native.encoder import write_entity
@@ -34,6 +34,7 @@ __all__ = [
     "complete_key_bytes",
     "convert_found",
     "count_arrival",
+    "fixed_width",
     "is_json",
     "key_bytes",
     "key_message",

@@ -1,12 +1,19 @@
 # cython: language_level=3, binding=True, auto_pickle=False
 """The native backend's columns: properties of many entities, decoded from their bytes."""
 
+from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_FromStringAndSize
 from cpython.dict cimport PyDict_GetItemWithError
+from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_CheckExact
+from cpython.long cimport PyLong_AsLongLong, PyLong_CheckExact
 from cpython.object cimport PyObject
+from libc.stdint cimport int64_t
 
 from lazyentity.native.eager cimport plain_property
 from lazyentity.native.received cimport Received, is_restricted, ordinal_of, read_slowly
+from lazyentity.native.timestamps cimport read_microseconds
 from lazyentity.native.undecoded cimport UNDECODED
+
+import datetime
 
 from lazyentity.codec.values import plain_value
 
@@ -40,3 +47,44 @@ def append_columns(entities, tuple names not None, list columns not None, copy, 
         else:
             for column, value in zip(columns, other(entity), strict=True):
                 column.append(value)
+
+
+cdef bint _write(object value, object kind, char* target) except -1:
+    # Answers 0 if the value has another type.
+    if kind is bool:
+        target[0] = value is True
+        return value is True or value is False
+    if kind is int:
+        if not PyLong_CheckExact(value):
+            return 0
+        (<int64_t*>target)[0] = PyLong_AsLongLong(value)
+        return 1
+    if kind is float:
+        if not PyFloat_CheckExact(value):
+            return 0
+        (<double*>target)[0] = PyFloat_AS_DOUBLE(value)
+        return 1
+    return read_microseconds(value, <int64_t*>target)
+
+
+def fixed_width(list values not None):
+    """As :func:`lazyentity.pure.columns.fixed_width`."""
+    cdef Py_ssize_t count = len(values)
+    cdef Py_ssize_t size
+    cdef Py_ssize_t index
+    cdef char* target
+    if not count:
+        return None
+    kind = type(values[0])
+    if kind not in (bool, int, float):
+        kind = datetime.datetime
+    size = 1 if kind is bool else 8
+    made = PyByteArray_FromStringAndSize(NULL, count * size)
+    target = PyByteArray_AS_STRING(made)
+    try:
+        for index in range(count):
+            if not _write(values[index], kind, target + index * size):
+                return None
+    except OverflowError:
+        return None
+    return kind, made

@@ -1,6 +1,9 @@
-# The decoder of timestamps: see timestamps.pyx.
+# The decoder of timestamps, and their microseconds: see timestamps.pyx.
+
+from libc.stdint cimport int64_t
 
 from lazyentity.native.wire cimport Bytes
 
 
 cdef object decode_timestamp(Bytes at, Bytes end)
+cdef bint read_microseconds(object value, int64_t* microseconds)

@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=True
 """The native backend's decoder of timestamps; unusual ones are left to ``lazyentity.codec.timestamps``."""
 
-from cpython.object cimport PyTypeObject
+from cpython.object cimport PyObject, PyTypeObject
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 from lazyentity.native.tags cimport TIMESTAMP_NANOS, TIMESTAMP_SECONDS
@@ -21,6 +21,15 @@ cdef extern from "datetime.h":
         )
     PyDateTime_CAPI* PyDateTimeAPI
     void PyDateTime_IMPORT()
+    bint PyDateTime_Check(object)
+    PyObject* PyDateTime_DATE_GET_TZINFO(object)
+    int PyDateTime_GET_YEAR(object)
+    int PyDateTime_GET_MONTH(object)
+    int PyDateTime_GET_DAY(object)
+    int PyDateTime_DATE_GET_HOUR(object)
+    int PyDateTime_DATE_GET_MINUTE(object)
+    int PyDateTime_DATE_GET_SECOND(object)
+    int PyDateTime_DATE_GET_MICROSECOND(object)
 
 PyDateTime_IMPORT
 
@@ -98,3 +107,35 @@ cdef inline void _civil_from_days(int64_t days, int* year, int* month, int* day)
     day[0] = <int>(day_of_year - (153 * shifted_month + 2) // 5 + 1)
     month[0] = <int>(shifted_month + 3 if shifted_month < 10 else shifted_month - 9)
     year[0] = <int>(year_of_era + era * 400 + (1 if month[0] <= 2 else 0))
+
+
+cdef bint read_microseconds(object value, int64_t* microseconds):
+    # From 1970-01-01 to a datetime in UTC. Answers 0 for everything else.
+    cdef int64_t seconds
+    if not PyDateTime_Check(value) or PyDateTime_DATE_GET_TZINFO(value) != <PyObject*>UTC:
+        return 0
+    seconds = _days_from_civil(
+        PyDateTime_GET_YEAR(value), PyDateTime_GET_MONTH(value), PyDateTime_GET_DAY(value)
+    )
+    seconds = seconds * 24 + PyDateTime_DATE_GET_HOUR(value)
+    seconds = seconds * 60 + PyDateTime_DATE_GET_MINUTE(value)
+    seconds = seconds * 60 + PyDateTime_DATE_GET_SECOND(value)
+    microseconds[0] = seconds * 1_000_000 + PyDateTime_DATE_GET_MICROSECOND(value)
+    return 1
+
+
+cdef inline int64_t _days_from_civil(int year, int month, int day) noexcept nogil:
+    # The inverse of _civil_from_days(), by the same author. A datetime has no years before 1.
+    cdef int shifted_year = year - (month <= 2)
+    cdef int era = shifted_year // 400
+    cdef int year_of_era = shifted_year - era * 400
+    cdef int shifted_month = month - 3 if month > 2 else month + 9
+    cdef int day_of_year = (153 * shifted_month + 2) // 5 + day - 1
+    return (
+        <int64_t>era * 146097
+        + year_of_era * 365
+        + year_of_era // 4
+        - year_of_era // 100
+        + day_of_year
+        - 719468
+    )

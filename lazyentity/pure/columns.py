@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import array
+import datetime
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -12,6 +14,9 @@ from lazyentity.pure.index import split_again
 from lazyentity.pure.mapping import LazyMapping
 
 _stored = dict.get
+
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+_MICROSECOND = datetime.timedelta(microseconds=1)
 
 
 def append_columns(
@@ -68,3 +73,34 @@ def _values(entity: Any, names: tuple[str, ...], copy: Callable[[Any], Any]) -> 
         values[index] = plain_value(value)
     entity._give_back(parsed)
     return values
+
+
+def fixed_width(values: list[Any]) -> tuple[type, bytearray] | None:
+    """Return the values as a buffer in the machine's byte order, if they have one type.
+
+    Args:
+        values: of a column.
+
+    Returns:
+        The type: bool, in one byte for each value; int, float, or datetime.datetime, in eight. The
+        eight are a signed integer, a double, or the signed microseconds since 1970. None for other
+        types, a missing value, an integer of more bits, a timezone but UTC, and no values.
+    """
+    kinds = set(map(type, values))
+    if kinds == {bool}:
+        return bool, bytearray(values)
+    if kinds == {float}:
+        return float, bytearray(array.array("d", values))
+    if kinds == {int}:
+        try:
+            return int, bytearray(array.array("q", values))
+        except OverflowError:
+            return None
+    if not kinds or not all(map(_is_in_utc, values)):
+        return None
+    microseconds = [(value - _EPOCH) // _MICROSECOND for value in values]
+    return datetime.datetime, bytearray(array.array("q", microseconds))
+
+
+def _is_in_utc(value: Any) -> bool:
+    return isinstance(value, datetime.datetime) and value.tzinfo is datetime.timezone.utc

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import array
+import calendar
+import datetime
 import gc
+import http
 import importlib
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from google.cloud.datastore.entity import Entity
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from proto.datetime_helpers import DatetimeWithNanoseconds
 
 import lazyentity
 from lazyentity import LazyEntity
@@ -28,15 +33,33 @@ from tests.support.strategies.samples import PLAIN, RICH, serialise
 SEVERAL = st.lists(entities(Grammar(properties=5, depth=1)), max_size=4)
 FAULTY = entities(Grammar(faulty=True))
 
-Append = Callable[..., None]
-APPENDERS: dict[str, Append] = {
-    name: importlib.import_module(f"lazyentity.{name}.columns").append_columns
+COLUMNS: dict[str, Any] = {
+    name: importlib.import_module(f"lazyentity.{name}.columns")
     for name, module in MAPPINGS.items()
     if is_built(module)
 }
 
+IN_UTC = st.datetimes(timezones=st.just(datetime.timezone.utc)) | st.builds(
+    DatetimeWithNanoseconds,
+    *(st.integers(1, last) for last in (9999, 12, 28)),
+    nanosecond=st.integers(0, 999_999_999),
+    tzinfo=st.just(datetime.timezone.utc),
+)
+FIXED_WIDTH: dict[type, st.SearchStrategy[Any]] = {
+    bool: st.booleans(),
+    int: st.integers(-(2**63), 2**63 - 1),
+    float: st.floats(),
+    datetime.datetime: IN_UTC,
+}
+NOT_FIXED = (
+    st.none()
+    | st.sampled_from([2**63, -(2**63) - 1, "a", b"a", http.HTTPStatus.OK, [1]])
+    | st.datetimes()
+    | st.datetimes(timezones=st.just(datetime.timezone(datetime.timedelta(hours=2))))
+)
 
-@pytest.fixture(scope="session", params=list(APPENDERS))
+
+@pytest.fixture(scope="session", params=list(COLUMNS))
 def backend(request: pytest.FixtureRequest) -> str:
     """Each backend in turn. Session scope, as hypothesis requires of a fixture."""
     name: str = request.param
@@ -49,7 +72,7 @@ def _of_backend(backend: str, given: list[Any], names: tuple[str, ...]) -> dict[
     def refuse(entity: Any) -> list[Any]:
         raise AssertionError(f"{entity!r} is of this backend")
 
-    APPENDERS[backend](iter(given), names, made, plain_copy, refuse)
+    COLUMNS[backend].append_columns(iter(given), names, made, plain_copy, refuse)
     return dict(zip(names, made, strict=True))
 
 
@@ -205,6 +228,34 @@ def test_calls_of_the_backend(backend: str) -> None:
     several: list[list[list[Any]]] = [[], [[], []]]
     for made in several:
         with pytest.raises(ValueError, match="columns for 1 names"):
-            APPENDERS[backend]([entity], ("text",), made, plain_copy, list)
+            COLUMNS[backend].append_columns([entity], ("text",), made, plain_copy, list)
     with pytest.raises(ValueError, match="zip"):
-        APPENDERS[backend]([Entity()], ("text",), [[]], plain_copy, lambda _: [])
+        COLUMNS[backend].append_columns([Entity()], ("text",), [[]], plain_copy, lambda _: [])
+
+
+def _words(kind: type, values: list[Any]) -> bytes:
+    if kind is bool:
+        return array.array("b", values).tobytes()
+    if kind is datetime.datetime:
+        values = [
+            calendar.timegm(value.utctimetuple()) * 1_000_000 + value.microsecond
+            for value in values
+        ]
+    return array.array("d" if kind is float else "q", values).tobytes()
+
+
+@pytest.mark.parametrize("kind", FIXED_WIDTH)
+@given(data=st.data())
+def test_values_of_fixed_width(backend: str, kind: type, data: st.DataObject) -> None:
+    values = data.draw(st.lists(FIXED_WIDTH[kind], min_size=1, max_size=5))
+    assert COLUMNS[backend].fixed_width(values) == (kind, _words(kind, values))
+
+
+@given(data=st.data())
+def test_values_of_other_widths(backend: str, data: st.DataObject) -> None:
+    """Several types, integers that are too large and other timezones are left to the caller."""
+    kinds = data.draw(st.lists(st.sampled_from([*FIXED_WIDTH]), unique=True))
+    values = [data.draw(FIXED_WIDTH[kind]) for kind in kinds]
+    if len(kinds) == 1:
+        values.insert(data.draw(st.integers(0, 1)), data.draw(NOT_FIXED))
+    assert COLUMNS[backend].fixed_width(values) is None

@@ -144,6 +144,27 @@ def test_types() -> None:
         ]
 
 
+def test_a_column_can_be_changed() -> None:
+    """A DataFrame owns its memory."""
+    lazy, _ = _rows([FULL, FULL])
+    frame = lazyentity.to_pandas(lazy, FULL)
+    frame["number"] += 6
+    frame.loc[frame.index[:1], "ratio"] = 2.5
+    assert frame["number"].tolist() == [7, 7]
+    assert frame["ratio"].tolist() == [2.5, 1.5]
+    assert dict(lazy[0]) == FULL
+
+
+@pytest.mark.parametrize("to_table", [lazyentity.to_pandas, lazyentity.to_arrow])
+@pytest.mark.parametrize("other", [1, None])
+def test_integers_that_are_too_large(to_table: Any, other: int | None) -> None:
+    """Datastore has none, but an application can assign one."""
+    lazy, _ = _rows([FULL, FULL])
+    lazy[0]["number"], lazy[1]["number"] = 2**63, other
+    with pytest.raises(OverflowError, match="'number' has an integer of more than 64 bits"):
+        to_table(lazy, FULL)
+
+
 SEVERAL: list[dict[str, Any]] = [{"a": 1}, {"a": "text"}, {}, {"a": [1, 2]}, {"a": None}, {"a": 2}]
 
 
