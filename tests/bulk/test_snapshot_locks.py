@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import os
 import subprocess
 import sys
@@ -10,49 +9,20 @@ import threading
 from pathlib import Path
 
 import pytest
-from google.cloud.datastore.entity import Entity
-from google.cloud.datastore.key import Key
 
 from lazyentity.snapshot import Snapshot, SnapshotError
+from tests.bulk.refreshing import COUNT, entities_in, refresh_elsewhere, states
 from tests.support import forks
 
 pytestmark = pytest.mark.any_backend
-
-_COUNT = 1_000
-
-
-def _entities(state: str, count: int = _COUNT) -> list[Entity]:
-    made = [Entity(Key("Item", number + 1, project="p")) for number in range(count)]
-    for entity in made:
-        entity["state"] = state
-        entity["text"] = f"the text of entity {entity.key.id} in the state {state}"
-    return made
-
-
-def _states(entities: object) -> dict[str, int]:
-    return dict(collections.Counter(entity["state"] for entity in entities))  # type: ignore[attr-defined]  # an iterable of entities
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     path = tmp_path / "snapshot"
     with Snapshot(path) as saved:
-        saved.refresh(_entities("old"))
+        saved.refresh(entities_in("old"))
     return path
-
-
-_REFRESH = (
-    "import sys\n"
-    "from lazyentity.snapshot import Snapshot\n"
-    "from tests.bulk.test_snapshot_locks import _entities\n"
-    "Snapshot(sys.argv[1]).refresh(_entities(sys.argv[2], int(sys.argv[3])))\n"
-)
-
-
-def _refresh_elsewhere(path: Path, state: str, count: int = _COUNT) -> None:
-    """Refresh in another process, which ends, and so closes the file for itself."""
-    arguments = "-W", "ignore", "-c", _REFRESH, str(path), state, str(count)
-    subprocess.run([sys.executable, *arguments], check=True, timeout=60)
 
 
 @pytest.mark.parametrize("use", [len, list, Snapshot.verify, Snapshot.information])
@@ -62,22 +32,22 @@ def test_an_iteration_beside_other_reads(path: Path, use: object) -> None:
     entities = iter(saved)
     next(entities)
     use(saved)  # type: ignore[operator]  # any of the functions above
-    _refresh_elsewhere(path, "new")
-    assert _states(entities) == {"old": _COUNT - 1}
-    assert _states(saved) == {"new": _COUNT}
-    _refresh_elsewhere(path, "newer", 500)
-    assert (_states(saved), len(saved), saved.verify()) == ({"newer": 500}, 500, [])
+    refresh_elsewhere(path, "new")
+    assert states(entities) == {"old": COUNT - 1}
+    assert states(saved) == {"new": COUNT}
+    refresh_elsewhere(path, "newer", 200)
+    assert (states(saved), len(saved), saved.verify()) == ({"newer": 200}, 200, [])
 
 
 def test_an_iteration_beside_a_refresh_of_its_own_process(path: Path) -> None:
     saved = Snapshot(path)
     entities = iter(saved)
     next(entities)
-    saved.refresh(_entities("own"))
-    _refresh_elsewhere(path, "new")
-    saved.refresh(_entities("own again", 200))
-    assert _states(entities) == {"old": _COUNT - 1}
-    assert (_states(saved), saved.verify()) == ({"own again": 200}, [])
+    saved.refresh(entities_in("own"))
+    refresh_elsewhere(path, "new")
+    saved.refresh(entities_in("own again", 200))
+    assert states(entities) == {"old": COUNT - 1}
+    assert (states(saved), saved.verify()) == ({"own again": 200}, [])
 
 
 def test_threads_read_while_another_process_refreshes(path: Path) -> None:
@@ -89,8 +59,8 @@ def test_threads_read_while_another_process_refreshes(path: Path) -> None:
     def read() -> None:
         while not is_over.is_set():
             try:
-                states = _states(saved)
-                problems.extend([states] if len(states) != 1 else [])
+                seen = states(saved)
+                problems.extend([seen] if len(seen) != 1 else [])
                 len(saved)
             except Exception as error:  # noqa: BLE001  # whatever it is, the test names it
                 problems.append(error)
@@ -99,19 +69,20 @@ def test_threads_read_while_another_process_refreshes(path: Path) -> None:
     for thread in threads:
         thread.start()
     for turn in range(4):
-        _refresh_elsewhere(path, f"turn {turn}")
+        refresh_elsewhere(path, f"turn {turn}")
     is_over.set()
     for thread in threads:
         thread.join()
     assert problems == []
-    assert (_states(saved), saved.verify()) == ({"turn 3": _COUNT}, [])
+    assert (states(saved), saved.verify()) == ({"turn 3": COUNT}, [])
 
 
 _FORKED = (
     "import os, sys\n"
     "from pathlib import Path\n"
     "from lazyentity.snapshot import Snapshot, SnapshotError\n"
-    "from tests.bulk.test_snapshot_locks import _COUNT, _entities, _refresh_elsewhere, _states\n"
+    "from tests.bulk.refreshing import COUNT, entities_in, refresh_elsewhere, states\n"
+    "from tests.support import subprocesses\n"
     "def refused(read):\n"
     "    try: read()\n"
     "    except SnapshotError as error: assert 'fork' in str(error), error\n"
@@ -135,19 +106,19 @@ def test_a_process_that_is_forked_between_reads(path: Path) -> None:
         "        os.read(began[0], 1)\n"
         "        entities = iter(saved)\n"
         "        next(entities)\n"
-        "        _refresh_elsewhere(saved.path, 'new')\n"
-        "        seen = [_states(entities), _states(saved)]\n"
-        "        _refresh_elsewhere(saved.path, 'newer')\n"
-        "        seen += [_states(saved), saved.verify()]\n"
+        "        refresh_elsewhere(saved.path, 'new', run=subprocesses.run)\n"
+        "        seen = [states(entities), states(saved)]\n"
+        "        refresh_elsewhere(saved.path, 'newer', run=subprocesses.run)\n"
+        "        seen += [states(saved), saved.verify()]\n"
         "        os.write(told[1], repr(seen).encode())\n"
         "        os._exit(0)\n"
         "    os._exit(0)\n"
         "os.wait()\n"
-        "assert _states(saved) == {'old': _COUNT}\n"
+        "assert states(saved) == {'old': COUNT}\n"
         "saved.close()\n"
         "os.write(began[1], b'!')\n"
         "assert eval(os.read(told[0], 1000)) == [\n"
-        "    {'old': _COUNT - 1}, {'new': _COUNT}, {'newer': _COUNT}, []\n"
+        "    {'old': COUNT - 1}, {'new': COUNT}, {'newer': COUNT}, []\n"
         "]\n",
         path,
     )
@@ -164,13 +135,13 @@ def test_a_process_that_is_forked_during_an_iteration(path: Path) -> None:
         "    refused(lambda: len(saved))\n"
         "    refused(lambda: Snapshot(saved.path).refresh([]))\n"
         "    other = Snapshot(f'{saved.path}-2')\n"
-        "    other.refresh(_entities('other', 3))\n"
+        "    other.refresh(entities_in('other', 3))\n"
         "    assert len(list(other)) == len(other) == 3\n"
         "    os._exit(0)\n"
         "assert os.waitpid(child, 0)[1] == 0\n"
-        "_refresh_elsewhere(saved.path, 'new')\n"
-        "assert _states(entities) == {'old': _COUNT - 1}\n"
-        "assert _states(saved) == {'new': _COUNT}\n",
+        "refresh_elsewhere(saved.path, 'new', run=subprocesses.run)\n"
+        "assert states(entities) == {'old': COUNT - 1}\n"
+        "assert states(saved) == {'new': COUNT}\n",
         path,
     )
 
@@ -179,8 +150,8 @@ def test_a_process_that_is_forked_by_the_iterator_of_a_refresh(path: Path) -> No
     """Only the process that began the refresh writes, whether the child goes on or fails."""
     _run_in_a_process(
         "def forking(fails):\n"
-        "    for number, entity in enumerate(_entities('new')):\n"
-        "        if number == _COUNT // 2:\n"
+        "    for number, entity in enumerate(entities_in('new')):\n"
+        "        if number == COUNT // 2:\n"
         "            child = os.fork()\n"
         "            if child: assert os.waitpid(child, 0)[1] == 0\n"
         "            elif fails: raise ValueError\n"
@@ -192,7 +163,7 @@ def test_a_process_that_is_forked_by_the_iterator_of_a_refresh(path: Path) -> No
         "        assert os.getpid() != parent and 'forked during' in str(error)\n"
         "        os._exit(0)\n"
         "    assert os.getpid() == parent\n"
-        "    assert (_states(saved), saved.verify()) == ({'new': _COUNT}, [])\n",
+        "    assert (states(saved), saved.verify()) == ({'new': COUNT}, [])\n",
         path,
     )
 
@@ -200,6 +171,8 @@ def test_a_process_that_is_forked_by_the_iterator_of_a_refresh(path: Path) -> No
 def test_forks_while_another_thread_makes_snapshots(path: Path) -> None:
     _run_in_a_process(
         "import threading\n"
+        # SQLite's module gives up the interpreter at each call, and would wait for it 5 ms.
+        "sys.setswitchinterval(1e-4)\n"
         "is_over = threading.Event()\n"
         "def make():\n"
         "    while not is_over.is_set(): made = [Snapshot('other') for _ in range(2_000)]\n"
@@ -225,15 +198,15 @@ def test_the_file_is_whole_after_a_refresh_beside_an_idle_reader(
 ) -> None:
     """Idle readers leave nothing in the journal: a copy of the file alone has the new state."""
     saved = Snapshot(path)
-    assert len(saved) == _COUNT
-    _refresh_elsewhere(path, "new")
+    assert len(saved) == COUNT
+    refresh_elsewhere(path, "new")
     copied = tmp_path / "copy"
     # To open the file in this process would end its locks.
     copying = "import shutil, sys; shutil.copy(*sys.argv[1:])"
     subprocess.run([sys.executable, "-c", copying, path, copied], check=True)
-    assert _states(Snapshot(copied)) == {"new": _COUNT}
+    assert states(Snapshot(copied)) == {"new": COUNT}
     assert Path(f"{path}-wal").stat().st_size == 0
-    assert _states(saved) == {"new": _COUNT}
+    assert states(saved) == {"new": COUNT}
 
 
 def test_links(path: Path, tmp_path: Path) -> None:
@@ -242,8 +215,8 @@ def test_links(path: Path, tmp_path: Path) -> None:
     link.parent.mkdir()
     link.symlink_to(path)
     saved = Snapshot(link)
-    assert _states(saved) == {"old": _COUNT}
-    assert saved.refresh(_entities("new")).changed == _COUNT
+    assert states(saved) == {"old": COUNT}
+    assert saved.refresh(entities_in("new")).changed == COUNT
     assert [other.name for other in link.parent.iterdir()] == ["link"]
 
 
@@ -251,7 +224,7 @@ def test_links(path: Path, tmp_path: Path) -> None:
 def test_names_of_files(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are names, and nothing else, relative ones too."""
     monkeypatch.chdir(tmp_path)
-    assert Snapshot(name).refresh(_entities("new", 3)).added == 3
+    assert Snapshot(name).refresh(entities_in("new", 3)).added == 3
     assert (tmp_path / name).stat().st_size
     assert len(Snapshot(f"/{tmp_path}/{name}")) == 3
 

@@ -1,0 +1,57 @@
+"""Snapshots that tell their states apart, and processes that refresh them.
+
+Run as ``python -m tests.bulk.refreshing PATH STATE COUNT``, it refreshes a snapshot, and ends.
+"""
+
+from __future__ import annotations
+
+import collections
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from google.cloud.datastore.entity import Entity
+from google.cloud.datastore.key import Key
+
+from lazyentity.snapshot import Snapshot
+from tests.support import forks
+
+COUNT = 300
+"""Entities of a snapshot: several times as many as a reader takes from SQLite at once."""
+
+
+def entities_in(state: str, count: int = COUNT) -> list[Entity]:
+    """Return entities that name a state."""
+    made = [Entity(Key("Item", number + 1, project="p")) for number in range(count)]
+    for entity in made:
+        entity["state"] = state
+        entity["text"] = f"the text of entity {entity.key.id} in the state {state}"
+    return made
+
+
+def states(entities: Iterable[Entity]) -> dict[str, int]:
+    """Count the entities of each state."""
+    return dict(collections.Counter(entity["state"] for entity in entities))
+
+
+def refresh_elsewhere(
+    path: Path,
+    state: str,
+    count: int = COUNT,
+    run: Callable[..., subprocess.CompletedProcess[str]] = forks.run,
+) -> None:
+    """Refresh in another process, which ends, and so closes the file for itself.
+
+    Args:
+        path: of the snapshot.
+        state: the new one of all entities.
+        count: how many there are then.
+        run: starts the process.
+    """
+    finished = run("-m", __name__, str(path), state, str(count))
+    assert finished.returncode == 0, finished.stderr
+
+
+if __name__ == "__main__":
+    Snapshot(sys.argv[1]).refresh(entities_in(sys.argv[2], int(sys.argv[3])))
