@@ -33,7 +33,16 @@ _OF_EACH_BACKEND = ("lazy_type", "make", "encoder", "backend")
 
 # Fixtures that start a server.
 _SERVERS = frozenset(
-    {"beam_port", "endpoint", "loopback", "ports", "server", "small_batches", "stored"}
+    {
+        "_many_entities",
+        "beam_port",
+        "endpoint",
+        "loopback",
+        "ports",
+        "server",
+        "small_batches",
+        "stored",
+    }
 )
 
 # Fixtures of each server, each transport and each way to patch.
