@@ -21,7 +21,7 @@ cdef extern from "datetime.h":
         )
     PyDateTime_CAPI* PyDateTimeAPI
     void PyDateTime_IMPORT()
-    bint PyDateTime_Check(object)
+    bint PyDateTime_CheckExact(object)
     PyObject* PyDateTime_DATE_GET_TZINFO(object)
     int PyDateTime_GET_YEAR(object)
     int PyDateTime_GET_MONTH(object)
@@ -110,9 +110,13 @@ cdef inline void _civil_from_days(int64_t days, int* year, int* month, int* day)
 
 
 cdef bint read_microseconds(object value, int64_t* microseconds):
-    # From 1970-01-01 to a datetime in UTC. Answers 0 for everything else.
+    # From 1970-01-01 to a datetime in UTC. Answers 0 for everything else, other subclasses included: a
+    # pandas.Timestamp has another date in its fields if its year is beyond 9999.
     cdef int64_t seconds
-    if not PyDateTime_Check(value) or PyDateTime_DATE_GET_TZINFO(value) != <PyObject*>UTC:
+    kind = type(value)
+    if not PyDateTime_CheckExact(value) and <PyTypeObject*>kind != TYPE:
+        return 0
+    if PyDateTime_DATE_GET_TZINFO(value) != <PyObject*>UTC:
         return 0
     seconds = _days_from_civil(
         PyDateTime_GET_YEAR(value), PyDateTime_GET_MONTH(value), PyDateTime_GET_DAY(value)

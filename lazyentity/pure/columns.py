@@ -7,6 +7,8 @@ import datetime
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from proto.datetime_helpers import DatetimeWithNanoseconds
+
 from lazyentity.codec import fallback
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.codec.values import plain_value
@@ -17,6 +19,8 @@ _stored = dict.get
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 _MICROSECOND = datetime.timedelta(microseconds=1)
+# Other subclasses need not keep the date in the fields that the native backend reads.
+_TIMESTAMPS = (datetime.datetime, DatetimeWithNanoseconds)
 
 
 def append_columns(
@@ -84,7 +88,8 @@ def fixed_width(values: list[Any]) -> tuple[type, bytearray] | None:
     Returns:
         The type: bool, in one byte for each value; int, float, or datetime.datetime, in eight. The
         eight are a signed integer, a double, or the signed microseconds since 1970. None for other
-        types, a missing value, an integer of more bits, a timezone but UTC, and no values.
+        types, subclasses of these, a missing value, an integer of more bits, a timezone but UTC,
+        and no values. DatetimeWithNanoseconds counts as datetime.datetime.
     """
     kinds = set(map(type, values))
     if kinds == {bool}:
@@ -103,4 +108,4 @@ def fixed_width(values: list[Any]) -> tuple[type, bytearray] | None:
 
 
 def _is_in_utc(value: Any) -> bool:
-    return isinstance(value, datetime.datetime) and value.tzinfo is datetime.timezone.utc
+    return type(value) in _TIMESTAMPS and value.tzinfo is datetime.timezone.utc

@@ -51,9 +51,16 @@ FIXED_WIDTH: dict[type, st.SearchStrategy[Any]] = {
     float: st.floats(),
     datetime.datetime: IN_UTC,
 }
+
+
+class OwnDatetime(datetime.datetime):
+    """Of an application."""
+
+
 NOT_FIXED = (
     st.none()
     | st.sampled_from([2**63, -(2**63) - 1, "a", b"a", http.HTTPStatus.OK, [1]])
+    | st.just(OwnDatetime(2024, 5, 6, tzinfo=datetime.timezone.utc))
     | st.datetimes()
     | st.datetimes(timezones=st.just(datetime.timezone(datetime.timedelta(hours=2))))
 )
