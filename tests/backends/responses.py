@@ -11,9 +11,10 @@ from typing import Any
 from google.protobuf.message import DecodeError
 
 import lazyentity
-from lazyentity import LazyEntity, materialize
+from lazyentity import materialize
 from lazyentity.codec import shadow
 from lazyentity.pure import responses
+from tests.backends.backends import NATIVE, PURE
 from tests.support.snapshots import Raised, outcome
 from tests.support.stock import comparable
 
@@ -35,9 +36,13 @@ def _result_type(module: Any) -> Any:
     return type("Result", (module.ResultBytes,), namespace)
 
 
+def _conversion(module: Any) -> Any:
+    # A backend makes entities of its own class alone, whichever the default is.
+    return module.Conversion(NATIVE if module is native_results else PURE, materialize)
+
+
 def _split(module: Any, name: str, message_type: Any, raw: bytes) -> Split:
-    conversion = module.Conversion(LazyEntity, materialize)
-    rest, *found = getattr(module, name)(raw, conversion, _result_type(module))
+    rest, *found = getattr(module, name)(raw, _conversion(module), _result_type(module))
     return Split(
         _parsed(message_type, rest), [[_result(result) for result in part] for part in found]
     )
@@ -95,8 +100,7 @@ def converted(module: Any, raw: bytes, asked: Iterable[bytes] | None = None) -> 
         raw: the serialised response.
         asked: the keys; all that it has by default.
     """
-    conversion = module.Conversion(LazyEntity, materialize)
-    _, found, _ = module.split_lookup(raw, conversion, _result_type(module))
+    _, found, _ = module.split_lookup(raw, _conversion(module), _result_type(module))
     if asked is None:
         asked = [key for result in found if (key := result.entity.serialised_key) is not None]
     entities: dict[bytes, Any] = {}
