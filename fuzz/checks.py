@@ -12,6 +12,7 @@ from typing import Any
 from google.protobuf.message import DecodeError
 
 from tests.backends.backends import NATIVE, assert_same_access, assert_same_written
+from tests.backends.columns import assert_same_column
 from tests.backends.indexes import assert_same_index
 from tests.backends.responses import assert_same_split
 from tests.support.parts import assert_same_parts
@@ -36,6 +37,8 @@ def check_entity(raw: bytes) -> None:
     """Check ``raw``, taken for an entity; raises as :func:`check` does."""
     stock = outcome(lambda: whole(stock_entity(raw)))
     assert outcome(lambda: whole(_stock_from_raw(raw))) == stock
+    names = outcome(lambda: tuple(NATIVE.from_bytes(raw)))
+    assert_same_column("native", raw, () if isinstance(names, Raised) else names)
     message = outcome(lambda: EntityMessage.FromString(raw))
     if isinstance(message, Raised):
         assert message.kind is DecodeError

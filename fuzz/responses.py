@@ -139,6 +139,13 @@ def _keys_of_query(client: datastore.Client) -> Any:
     return [snapshot(entity.key) for entity in client.query(kind="Kind").fetch(limit=2)]
 
 
+def _columns(client: datastore.Client) -> Any:
+    names = ["text", "number", "inner", "inners", "missing"]
+    results = client.query(kind="Kind").fetch()
+    made = lazyentity.columns(results, names)
+    return [snapshot(made), results.next_page_token, results.num_results]
+
+
 def _lookup_message(client: datastore.Client) -> Any:
     key = client.key("Kind", 1).to_protobuf()
     message = client._datastore_api.lookup(request={"project_id": PROJECT, "keys": [key]})
@@ -161,6 +168,7 @@ READS: dict[str, tuple[Any, Callable[[datastore.Client], Any]]] = {
     "lookup": (_LookupResponse, _lookup_message),
     "fetch": (_QueryResponse, _fetch),
     "keys of a query": (_QueryResponse, _keys_of_query),
+    "columns of a query": (_QueryResponse, _columns),
     "run_query": (_QueryResponse, _query_message),
 }
 
@@ -213,8 +221,8 @@ def _assert_refused(lazy: Any, expected: Raised, case: Case) -> None:
         elif isinstance(lazy, Raised):
             assert issubclass(lazy.kind, _REFUSALS), f"{case.read}: {lazy} is not {expected}"
         return
-    if case.read == "keys of a query" and not isinstance(lazy, Raised):
-        # All faults can be in properties, of which none was read.
+    if case.read in ("keys of a query", "columns of a query") and not isinstance(lazy, Raised):
+        # All faults can be in properties that were not read.
         return
     # The order of the properties decides which of several faults comes first.
     failures = [expected, *_faults(message)]

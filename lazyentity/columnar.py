@@ -13,6 +13,7 @@ from google.cloud.datastore.entity import Entity
 
 from lazyentity._backend import append_columns
 from lazyentity._kinds import operations_of
+from lazyentity._rows import rows_of
 from lazyentity._types import describe_type, require_entity, require_several
 from lazyentity.plain import plain_copy, to_dict
 
@@ -52,7 +53,7 @@ def columns(entities: Iterable[Entity], names: Iterable[str]) -> dict[str, list[
         values = to_dict(entity, *present) if present else {}
         return [values.get(name) for name in known]
 
-    append_columns(entities, known, made, plain_copy, values_of_other)
+    append_columns(rows_of(entities), known, made, plain_copy, values_of_other)
     return dict(zip(known, made, strict=True))
 
 
@@ -73,7 +74,7 @@ def column_batches(
     known = _names(names)
     if size < 1:
         raise ValueError(f"a batch must have at least one entity, not {size}; pass a positive size")
-    return _batches(iter(entities), known, size)
+    return _batches(rows_of(entities), known, size)
 
 
 def _batches(

@@ -1,5 +1,8 @@
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, final
+
+@final
+class Row: ...
 
 def append_columns(
     entities: Iterable[Any],

@@ -1,6 +1,7 @@
 # cython: language_level=3, binding=True, auto_pickle=False
 """The native backend's columns: properties of many entities, decoded from their bytes."""
 
+cimport cython
 from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_FromStringAndSize
 from cpython.dict cimport PyDict_GetItemWithError
 from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_CheckExact
@@ -9,7 +10,15 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 
 from lazyentity.native.eager cimport plain_property
-from lazyentity.native.received cimport Received, is_restricted, ordinal_of, read_slowly
+from lazyentity.native.index cimport Offsets, free_offsets, index_entity
+from lazyentity.native.received cimport (
+    Received,
+    is_restricted,
+    ordinal_of,
+    read_slowly,
+    received_from_raw,
+)
+from lazyentity.native.shapes cimport EMPTY, Shape
 from lazyentity.native.timestamps cimport read_microseconds
 from lazyentity.native.undecoded cimport UNDECODED
 
@@ -35,13 +44,60 @@ cdef object _value(Received entity, object name, object copy):
     return value
 
 
+@cython.final
+@cython.no_gc  # No instance is part of a cycle: what it refers to never refers back.
+cdef class Row:
+    """An entity of a response without storage: its properties are found, and decoded for columns."""
+
+    cdef type _lazy_type
+    cdef bytes _response
+    cdef Shape _shape
+    cdef Offsets _offsets
+
+    def __cinit__(self):
+        self._response = b""
+        self._shape = EMPTY
+
+    def __dealloc__(self):
+        free_offsets(&self._offsets)
+
+
+cdef object row_of(type lazy_type, bytes response, Py_ssize_t start, Py_ssize_t end):
+    # None, if the entity is not in the canonical encoding.
+    cdef Row row = Row.__new__(Row)
+    cdef Shape shape = index_entity(response, start, end, &row._offsets)
+    if shape is None:
+        return None
+    row._shape = shape
+    row._lazy_type = lazy_type
+    row._response = response
+    return row
+
+
+cdef object _value_of_row(Row row, object name, object copy):
+    cdef PyObject* ordinal = PyDict_GetItemWithError(row._shape._ordinals, name)
+    if ordinal == NULL:
+        return None
+    value = plain_property(
+        row._response, row._shape, &row._offsets, <Py_ssize_t><object>ordinal
+    )
+    if value is UNDECODED:
+        # The entity has protobuf decode it, and names itself in errors.
+        raw = row._response[row._offsets.start : row._offsets.end]
+        return _value(<Received>received_from_raw(row._lazy_type, raw), name, copy)
+    return value
+
+
 def append_columns(entities, tuple names not None, list columns not None, copy, other):
     """As :func:`lazyentity.pure.columns.append_columns`."""
     cdef Py_ssize_t index
     if len(columns) != len(names):
         raise ValueError(f"{len(columns)} columns for {len(names)} names")
     for entity in entities:
-        if isinstance(entity, Received):
+        if isinstance(entity, Row):
+            for index, name in enumerate(names):
+                columns[index].append(_value_of_row(<Row>entity, name, copy))
+        elif isinstance(entity, Received):
             for index, name in enumerate(names):
                 columns[index].append(_value(<Received>entity, name, copy))
         else:

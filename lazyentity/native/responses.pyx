@@ -10,6 +10,7 @@ cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint64_t
 
+from lazyentity.native.columns cimport row_of
 from lazyentity.native.cpython cimport new
 from lazyentity.native.profiling cimport BOOK, arrive, arrive_eagerly
 from lazyentity.native.received cimport Received, received_from_raw
@@ -77,6 +78,14 @@ cdef class EntityBytes:
     def to_entity(self):
         """As :meth:`lazyentity.pure.responses.EntityBytes.to_entity`."""
         return _make_entity(self.conversion, _span(self._response, self._start, self._end), 0)
+
+    def to_row(self):
+        """As :meth:`lazyentity.pure.responses.EntityBytes.to_row`."""
+        row = None
+        # A profile counts entities; stock ones are decoded as a whole.
+        if BOOK is None and self.conversion is not None and not self.conversion.eager:
+            row = row_of(self.conversion.lazy_type, self._response, self._start, self._end)
+        return self.to_entity() if row is None else row
 
     def to_stock_entity(self):
         """As :meth:`lazyentity.pure.responses.EntityBytes.to_stock_entity`."""
@@ -291,18 +300,11 @@ cdef class _Splitter:
     cdef tuple lookup(self):
         # None, if the response is not in the canonical encoding.
         cdef Bytes at = <Bytes>PyBytes_AS_STRING(self._response)
+        cdef Bytes end = at + PyBytes_GET_SIZE(self._response)
         cdef list found = []
         cdef list missing = []
         cdef list rest = []
-        if not self._take(
-            at,
-            at + PyBytes_GET_SIZE(self._response),
-            LOOKUP_FOUND,
-            found,
-            LOOKUP_MISSING,
-            missing,
-            rest,
-        ):
+        if not self._take(at, end, LOOKUP_FOUND, found, LOOKUP_MISSING, missing, rest):
             return None
         return b"".join(rest), tuple(found), tuple(missing)
 

@@ -33,7 +33,7 @@ def append_columns(
     """Append the values of properties to columns, and leave the entities as they are.
 
     Args:
-        entities: lazy entities of this backend, and any others.
+        entities: lazy entities of this backend, rows of it, and any other entities.
         names: of the properties.
         columns: a list for each of ``names``. None is appended where an entity lacks the property.
         copy: makes a plain value of a dict or list that was decoded or assigned.

@@ -81,6 +81,17 @@ class EntityBytes:
         make = conversion._stock_entity if conversion.eager else conversion._lazy_entity
         return make(self.raw)
 
+    def to_row(self) -> Any:
+        """Convert for :func:`~lazyentity.pure.columns.append_columns`: to a row, or to an entity.
+
+        The pure backend has no rows. Those of the native one give the values and errors of the
+        entities that they take the place of.
+
+        Raises:
+            As :meth:`to_entity`.
+        """
+        return self.to_entity()
+
     def to_stock_entity(self) -> Any:
         """Convert to a stock entity, whatever the mode of the RPC.
 

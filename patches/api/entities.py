@@ -130,6 +130,10 @@ class OpenedEntityHandle(EntityHandle):
         self._receive(self._pb.SerializeToString(), self.conversion)
         return super().to_entity()
 
+    def to_row(self) -> Any:
+        """As :meth:`EntityBytes.to_row`: the entity, of the message as it is now."""
+        return self.to_entity()
+
     def to_stock_entity(self) -> Any:
         """As :meth:`EntityBytes.to_stock_entity`, of the message as it is now."""
         return stock_entity(self._pb)

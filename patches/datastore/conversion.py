@@ -14,6 +14,7 @@ from google.cloud.datastore import helpers
 from google.cloud.datastore import key as key_module
 from google.cloud.datastore.query import Iterator
 
+from lazyentity._rows import register
 from lazyentity.patches.api.entities import HANDLES
 from lazyentity.patches.datastore.apis import lazy_api
 from lazyentity.patches.datastore.batches import add_mutation
@@ -21,8 +22,12 @@ from lazyentity.patches.datastore.delivery import convert, convert_eagerly
 from lazyentity.patches.datastore.encoding import assign_entity_to_pb, entity_to_protobuf
 from lazyentity.patches.datastore.keys import key_is_partial, key_to_protobuf
 from lazyentity.patches.datastore.pages import lazy_page
+from lazyentity.patches.datastore.rows import rows_of_query
 from lazyentity.patches.datastore.seams import CLIENT, ENCODING, converts_parts_by_own
 from lazyentity.patches.registry import is_of
+
+# Iterators of wrapped queries are of another class.
+register(Iterator, rows_of_query)
 
 
 def replace_conversion(

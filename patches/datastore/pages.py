@@ -12,10 +12,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from google.api_core import page_iterator
+from google.cloud.datastore import helpers
+from google.cloud.datastore import query as query_module
 
 from lazyentity._backend import EntityBytes
-from lazyentity.patches.api.entities import EntityHandle
+from lazyentity.patches.api.entities import EntityHandle, OpenedEntityHandle
 from lazyentity.patches.datastore.delivery import UNTOUCHED
+from lazyentity.patches.datastore.seams import CLIENT, CONVERSION
+from lazyentity.patches.registry import is_of
 
 # Bound now: LazyPage is made for these methods, and somebody may replace them.
 _Page: Any = page_iterator.Page
@@ -28,6 +32,8 @@ _ATTRIBUTES = frozenset(
 
 _list_iterator: type = type(iter([]))
 _UNOPENED = {EntityHandle}
+_HANDLES = {EntityHandle, OpenedEntityHandle}
+_to_row = operator.methodcaller("to_row")
 
 
 class LazyPage(page_iterator.Page):
@@ -44,6 +50,22 @@ class LazyPage(page_iterator.Page):
             # The method of the backend itself: finding it for each entity takes a third longer.
             return map(EntityBytes.to_entity, self._item_iter)
         return map(functools.partial(self._item_to_value, self._parent), self._item_iter)
+
+    def rows(self) -> Iterator[Any]:
+        """As ``iter(page)``, with rows in place of entities that only the page's reader sees."""
+        if self._converts_as_known() and set(map(type, copy.copy(self._item_iter))) <= _HANDLES:
+            return map(_to_row, self._item_iter)
+        return iter(self)
+
+    def _converts_as_known(self) -> bool:
+        convert = self._item_to_value
+        return convert is UNTOUCHED.item_to_entity or (
+            is_of(query_module, convert)
+            and CLIENT.patch.active
+            and not CLIENT.patch.eager
+            # Somebody else may have replaced the conversion after us.
+            and CONVERSION.stands(helpers.entity_from_protobuf)
+        )
 
     @property
     def remaining(self) -> int:

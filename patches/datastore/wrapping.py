@@ -12,12 +12,14 @@ from google.cloud.datastore.query import Iterator, Query
 
 from lazyentity._environment import EAGER as EAGER_SWITCH
 from lazyentity._environment import is_set
+from lazyentity._rows import register
 from lazyentity._types import describe_type
 from lazyentity.patches import adapters
 from lazyentity.patches.datastore.apis import lazy_api
 from lazyentity.patches.datastore.delivery import EAGER, Delivery, delivery_of, names_of
 from lazyentity.patches.datastore.keys import key_to_protobuf
 from lazyentity.patches.datastore.pages import lazy_page
+from lazyentity.patches.datastore.rows import rows_of_query
 from lazyentity.patches.datastore.seams import CLIENT, CONVERSION
 
 _stock_to_protobuf = operator.methodcaller("to_protobuf")
@@ -173,6 +175,7 @@ def _subclass(kind: type, lazy: type, stock: type) -> type:
 
 
 _wrapped_iterator = _subclass(Iterator, _LazyIterator, Iterator)
+register(_wrapped_iterator, rows_of_query)
 _subclasses: dict[type, type] = {}
 
 

@@ -37,6 +37,7 @@ from fuzz.seeds import RESPONSES
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.encoding import _contents_of
 from tests.backends.backends import NATIVE, REFUSALS
+from tests.backends.columns import columns_of, row
 from tests.backends.indexes import NATIVE as PROPERTY_INDEX
 from tests.backends.indexes import SAMPLE
 from tests.backends.indexes import described as everything_about
@@ -181,6 +182,12 @@ def _split(raw: bytes) -> None:
     _refusable(converted, native_results, raw)
 
 
+def _columns(raw: bytes) -> None:
+    names = (*_made(raw), "missing")
+    for entity in (_made(raw), row("native", raw)):
+        _refusable(columns_of, "native", [entity], names)
+
+
 def _indexed(raw: bytes) -> None:
     index = PROPERTY_INDEX.of(raw)
     if index is not None:
@@ -244,6 +251,10 @@ PATHS: dict[str, tuple[Use, bytes]] = {
     "lookup": (_split, RESPONSES[0]),
     "query": (_split, RESPONSES[1]),
     "torn response": (_split, RESPONSES[0][:-1]),
+    "columns": (_columns, RICH),
+    "columns, wide": (_columns, _WIDE),
+    "columns, odd encoding": (_columns, _ODD),
+    "columns, timestamp out of range": (_columns, entity_of("a", _LATE)),
     "index": (_indexed, SAMPLE),
     "torn index": (_indexed, SAMPLE[:-1]),
     **{name: (lambda raw: _refusable(_everything, raw), raw) for name, raw in MALFORMED.items()},

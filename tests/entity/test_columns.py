@@ -7,13 +7,13 @@ import calendar
 import datetime
 import gc
 import http
-import importlib
 import weakref
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from google.cloud.datastore.entity import Entity
+from google.protobuf.message import DecodeError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from proto.datetime_helpers import DatetimeWithNanoseconds
@@ -23,7 +23,8 @@ from lazyentity import LazyEntity
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.plain import plain_copy
 from lazyentity.strict import make_strict
-from tests.conftest import IMPLEMENTATIONS, MAPPINGS, is_built
+from tests.backends.columns import COLUMNS, assert_same_column, columns_of, row
+from tests.conftest import IMPLEMENTATIONS
 from tests.entity.test_plain import DRAWN, change, plain
 from tests.support.snapshots import Raised, outcome, snapshot
 from tests.support.stock import stock_entity
@@ -32,12 +33,6 @@ from tests.support.strategies.samples import PLAIN, RICH, serialise
 
 SEVERAL = st.lists(entities(Grammar(properties=5, depth=1)), max_size=4)
 FAULTY = entities(Grammar(faulty=True))
-
-COLUMNS: dict[str, Any] = {
-    name: importlib.import_module(f"lazyentity.{name}.columns")
-    for name, module in MAPPINGS.items()
-    if is_built(module)
-}
 
 IN_UTC = st.datetimes(timezones=st.just(datetime.timezone.utc)) | st.builds(
     DatetimeWithNanoseconds,
@@ -73,16 +68,6 @@ def backend(request: pytest.FixtureRequest) -> str:
     return name
 
 
-def _of_backend(backend: str, given: list[Any], names: tuple[str, ...]) -> dict[str, list[Any]]:
-    made: list[list[Any]] = [[] for _ in names]
-
-    def refuse(entity: Any) -> list[Any]:
-        raise AssertionError(f"{entity!r} is of this backend")
-
-    COLUMNS[backend].append_columns(iter(given), names, made, plain_copy, refuse)
-    return dict(zip(names, made, strict=True))
-
-
 @settings(max_examples=40)
 @given(raws=SEVERAL, changes=DRAWN, data=st.data())
 def test_values_of_stock_entities(
@@ -98,13 +83,41 @@ def test_values_of_stock_entities(
     names = tuple(data.draw(st.lists(st.sampled_from(known), unique=True)))
     expected = {name: [plain(entity.get(name)) for entity in stock] for name in names}
     for made in (
-        _of_backend(backend, lazy, names),
+        columns_of(backend, lazy, names),
         lazyentity.columns(lazy, names),
         lazyentity.columns(iter(stock), list(names)),
     ):
         assert snapshot(made) == snapshot(expected)
         assert list(made) == list(names)
     assert [lazyentity.decoded(entity) for entity in lazy] == before
+
+
+@settings(max_examples=40)
+@given(raws=SEVERAL, data=st.data())
+def test_rows(backend: str, raws: list[bytes], data: st.DataObject) -> None:
+    """They have the values of the entities whose place they take."""
+    known = sorted({name for raw in raws for name in stock_entity(raw)} | {"missing"})
+    names = tuple(data.draw(st.lists(st.sampled_from(known), unique=True)))
+    lazy = [IMPLEMENTATIONS[backend].from_bytes(raw) for raw in raws]
+    made = columns_of(backend, [row(backend, raw) for raw in raws], names)
+    assert snapshot(made) == snapshot(lazyentity.columns(lazy, names))
+    eager = [row(backend, raw, eager=True) for raw in raws]
+    stock = [stock_entity(raw) for raw in raws]
+
+    def plain_values(entity: Any) -> list[Any]:
+        assert snapshot(entity) == snapshot(stock.pop(0))
+        return [plain(entity.get(name)) for name in names]
+
+    assert snapshot(columns_of(backend, eager, names, plain_values)) == snapshot(made)
+    assert stock == []
+
+
+@settings(max_examples=50)
+@given(raw=FAULTY)
+def test_rows_that_cannot_be_decoded(backend: str, raw: bytes) -> None:
+    """They raise as the entities whose place they take do."""
+    for names in (*((name,) for name in IMPLEMENTATIONS[backend].from_bytes(raw)), ()):
+        assert_same_column(backend, raw, names)
 
 
 @settings(max_examples=50)
@@ -117,7 +130,7 @@ def test_what_cannot_be_decoded(backend: str, raw: bytes) -> None:
             return [plain(IMPLEMENTATIONS[backend].from_bytes(raw)[name])]
 
         def column(name: str = name) -> Any:
-            return _of_backend(backend, [IMPLEMENTATIONS[backend].from_bytes(raw)], (name,))[name]
+            return columns_of(backend, [IMPLEMENTATIONS[backend].from_bytes(raw)], (name,))[name]
 
         expected, found = outcome(read), outcome(column)
         # Of several faults in an embedded entity, the order of its properties decides which is met.
@@ -194,6 +207,12 @@ def test_strict_entities(lazy_type: type[LazyEntity]) -> None:
     }
     with pytest.raises(RuntimeError, match=r"property 'text' .* was not prefetched"):
         lazyentity.columns([entity], ["text"])
+
+
+def test_rows_of_malformed_entities(backend: str) -> None:
+    """The error comes when the row is made, as it does when an entity is."""
+    with pytest.raises(DecodeError):
+        row(backend, PLAIN[:-1])
 
 
 def test_sentinel(lazy_type: type[LazyEntity]) -> None:

@@ -1,0 +1,41 @@
+"""Queries that are read for columns: a row takes the place of an entity that nobody sees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from google.api_core import page_iterator
+
+from lazyentity.patches.datastore.pages import LazyPage
+from lazyentity.patches.registry import is_of
+
+_ITERATION = ("__iter__", "_items_iter", "_page_iter")
+
+
+def rows_of_query(iterator: Any) -> Iterator[Any]:
+    """Return an iterator over the entities of a query that gives rows in place of most of them.
+
+    Args:
+        iterator: of the client, or of a wrapped query.
+
+    Raises:
+        ValueError: if it was started already, as ``iter(iterator)`` raises it.
+    """
+    items: Iterator[Any] = iter(iterator)
+    return _rows(iterator) if _iterates_as_known(iterator) else items
+
+
+def _iterates_as_known(iterator: Any) -> bool:
+    # Code that somebody puts around the iteration is to see entities.
+    return vars(iterator).keys().isdisjoint(_ITERATION) and all(
+        is_of(page_iterator, getattr(type(iterator), name, None)) for name in _ITERATION
+    )
+
+
+def _rows(iterator: Any) -> Iterator[Any]:
+    # As Iterator._items_iter() upstream, which counts an entity once it was converted.
+    for page in iterator._page_iter(increment=False):
+        for row in page.rows() if type(page) is LazyPage else page:
+            iterator.num_results += 1
+            yield row

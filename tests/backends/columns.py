@@ -1,0 +1,61 @@
+"""Columns of one backend, of entities and of rows."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from lazyentity.plain import plain_copy
+from tests.conftest import IMPLEMENTATIONS, MAPPINGS, is_built
+from tests.support.snapshots import snapshot_outcome
+from tests.support.stock import stock_entity
+
+
+def _modules(module: str) -> dict[str, Any]:
+    return {
+        name: importlib.import_module(f"lazyentity.{name}.{module}")
+        for name, mapping in MAPPINGS.items()
+        if is_built(mapping)
+    }
+
+
+COLUMNS = _modules("columns")
+"""The module of columns of each backend."""
+
+_RESPONSES = _modules("responses")
+
+
+def refuse(entity: Any) -> list[Any]:
+    """Stand for the values of an entity of another backend, where there is none."""
+    raise AssertionError(f"{entity!r} is of this backend")
+
+
+def columns_of(
+    backend: str, given: Iterable[Any], names: tuple[str, ...], other: Any = refuse
+) -> dict[str, list[Any]]:
+    """Return the columns that a backend makes."""
+    made: list[list[Any]] = [[] for _ in names]
+    COLUMNS[backend].append_columns(iter(given), names, made, plain_copy, other)
+    return dict(zip(names, made, strict=True))
+
+
+def row(backend: str, raw: bytes, eager: bool = False) -> Any:
+    """Return what a response gives for columns in place of an entity."""
+    module = _RESPONSES[backend]
+    conversion = module.Conversion(IMPLEMENTATIONS[backend], stock_entity)
+    conversion.eager = eager
+    entity = module.EntityBytes()
+    entity._receive(raw, conversion)
+    return entity.to_row()
+
+
+def assert_same_column(backend: str, raw: bytes, names: tuple[str, ...]) -> None:
+    """Check that a row has the values or the error of the entity that it takes the place of."""
+
+    def column(make: Callable[[], Any]) -> Any:
+        return snapshot_outcome(lambda: columns_of(backend, [make()], names))
+
+    expected = column(lambda: IMPLEMENTATIONS[backend].from_bytes(raw))
+    found = column(lambda: row(backend, raw))
+    assert found == expected, (backend, names, found, expected)

@@ -1,0 +1,257 @@
+"""Columns of a query: a row takes the place of each entity that nobody would see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from google.api_core import page_iterator
+from google.cloud import datastore
+from google.cloud.datastore import helpers
+from google.cloud.datastore import query as query_module
+from google.protobuf.message import DecodeError
+
+import lazyentity
+from lazyentity._rows import rows_of
+from tests.patches.order_program import COUNT, KIND
+from tests.support.snapshots import snapshot
+
+NAMES = ["number", "text", "list", "embedded", "missing"]
+COUNTS = ("num_results", "page_number", "next_page_token", "_started", "_more_results")
+
+
+def _fetch(client: datastore.Client) -> Any:
+    query: Any = client.query(kind=KIND, order=("__key__",))
+    return query.fetch()
+
+
+def _columns(entities: list[Any]) -> dict[str, list[Any]]:
+    values = [lazyentity.to_dict(entity) for entity in entities]
+    return {name: [value.get(name) for value in values] for name in NAMES}
+
+
+@pytest.fixture
+def stock(client: datastore.Client) -> dict[str, list[Any]]:
+    """The columns of stock entities."""
+    return _columns(list(_fetch(client)))
+
+
+def _patched(client: datastore.Client) -> datastore.Client:
+    lazyentity.patch()
+    return client
+
+
+def _patched_eagerly(client: datastore.Client) -> datastore.Client:
+    lazyentity.patch(eager=True)
+    return client
+
+
+Reading = Callable[[datastore.Client], datastore.Client]
+
+IN_ROWS: dict[str, Reading] = {
+    "patched": _patched,
+    "wrapped": lazyentity.wrap,
+    "both": lambda client: lazyentity.wrap(_patched(client)),
+}
+IN_ENTITIES: dict[str, Reading] = {
+    "stock": lambda client: client,
+    "patched eagerly": _patched_eagerly,
+    "wrapped eagerly": lambda client: lazyentity.wrap(client, eager=True),
+    "prefetched": lambda client: lazyentity.wrap(client, prefetch=["number"]),
+}
+WAYS = IN_ROWS | IN_ENTITIES
+
+
+@pytest.fixture(params=IN_ROWS)
+def lazily(
+    request: pytest.FixtureRequest, client: datastore.Client, stock: Any
+) -> datastore.Client:
+    return IN_ROWS[request.param](client)
+
+
+def _gives_rows(iterator: Any) -> bool:
+    """Whether the items are rows, and no entities."""
+    (are_entities,) = {isinstance(item, datastore.Entity) for item in rows_of(iterator)}
+    return not are_entities
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_values_of_stock_entities(client: datastore.Client, stock: Any, way: str) -> None:
+    """The values, and the counts of the iterator afterwards, are those of its entities."""
+    reading = WAYS[way](client)
+    iterator, listed = _fetch(reading), _fetch(reading)
+    assert snapshot(lazyentity.columns(iterator, NAMES)) == snapshot(stock)
+    assert len(list(listed)) == COUNT
+    for count in COUNTS:
+        assert getattr(iterator, count) == getattr(listed, count)
+    assert _gives_rows(_fetch(reading)) is (way in IN_ROWS and lazyentity.backend == "native")
+
+
+def test_batches(lazily: datastore.Client, stock: Any) -> None:
+    """Batches have the values too; the iterator counts what was taken."""
+    iterator = _fetch(lazily)
+    batches = lazyentity.column_batches(iterator, NAMES, 2)
+    assert next(batches)["number"] == stock["number"][:2]
+    assert iterator.num_results == 2
+    assert next(batches)["number"] == stock["number"][2:]
+    assert iterator.num_results == COUNT
+
+
+def test_inside_eager(lazily: datastore.Client, stock: Any) -> None:
+    """Responses to calls inside of eager() are converted to stock entities."""
+    with lazyentity.eager():
+        assert snapshot(lazyentity.columns(_fetch(lazily), NAMES)) == snapshot(stock)
+
+
+def test_while_a_profile_runs(lazily: datastore.Client, stock: Any) -> None:
+    """A profile counts the entities."""
+    with lazyentity.profile() as counts:
+        assert snapshot(lazyentity.columns(_fetch(lazily), NAMES)) == snapshot(stock)
+    assert sum(kind.entities for kind in counts.report().kinds) == COUNT
+
+
+def test_strict_queries(client: datastore.Client) -> None:
+    """What was not prefetched is refused."""
+    strict = lazyentity.wrap(client, prefetch=["number"], strict=True)
+    assert lazyentity.columns(_fetch(strict), ["number"]) == {"number": [1, 2, 3]}
+    with pytest.raises(RuntimeError, match="was not prefetched"):
+        lazyentity.columns(_fetch(strict), ["text"])
+
+
+@pytest.mark.parametrize("function", [lazyentity.columns, lazyentity.column_batches])
+def test_iterators_that_were_started(lazily: datastore.Client, function: Any) -> None:
+    """The error is that of the client, and comes at once."""
+    iterator = _fetch(lazily)
+    next(iterator)
+    with pytest.raises(ValueError, match="already started"):
+        function(iterator, NAMES)
+
+
+@pytest.fixture
+def messages(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The messages of entities that the client made pages of."""
+    process: Any = query_module.Iterator._process_query_results
+    seen: list[Any] = []
+
+    def processed(iterator: Any, response: Any) -> Any:
+        results = process(iterator, response)
+        seen.extend(results)
+        return results
+
+    monkeypatch.setattr(query_module.Iterator, "_process_query_results", processed)
+    return seen
+
+
+def test_an_entity_that_was_changed(lazily: datastore.Client, messages: list[Any]) -> None:
+    """Somebody may change a message before its entity is asked for."""
+    batches = lazyentity.column_batches(_fetch(lazily), ["text", "number"], 1)
+    assert next(batches)["number"] == [1]
+    messages[1]._pb.properties["text"].string_value = "changed"
+    assert next(batches) == {"text": ["changed"], "number": [2]}
+
+
+def test_a_malformed_entity(lazily: datastore.Client, messages: list[Any]) -> None:
+    """It is not counted."""
+    iterator = _fetch(lazily)
+    batches = lazyentity.column_batches(iterator, ["number"], 1)
+    next(batches)
+    messages[1]._receive(messages[1].raw[:-1], messages[1].conversion)
+    with pytest.raises(DecodeError):
+        next(batches)
+    assert iterator.num_results == 1
+
+
+def test_messages_are_no_entities(lazily: datastore.Client, messages: list[Any]) -> None:
+    """Only the iterators of queries give rows."""
+    lazyentity.columns(_fetch(lazily), ["number"])
+    with pytest.raises(TypeError, match=r"columns\(\) takes a google.cloud.datastore.Entity"):
+        lazyentity.columns(messages, ["number"])
+
+
+def _around_conversion(seen: list[Any]) -> tuple[Any, str, Any]:
+    original: Any = helpers.entity_from_protobuf
+
+    def convert(message: Any) -> Any:
+        seen.append(original(message))
+        return seen[-1]
+
+    return helpers, "entity_from_protobuf", convert
+
+
+def _around_item(seen: list[Any]) -> tuple[Any, str, Any]:
+    original: Any = query_module._item_to_entity
+
+    def convert(iterator: Any, message: Any) -> Any:
+        seen.append(original(iterator, message))
+        return seen[-1]
+
+    return query_module, "_item_to_entity", convert
+
+
+def _around_items(kind: Any) -> Callable[[list[Any]], tuple[Any, str, Any]]:
+    def around(seen: list[Any]) -> tuple[Any, str, Any]:
+        original = kind._items_iter
+
+        def items(iterator: Any) -> Iterator[Any]:
+            for item in original(iterator):
+                seen.append(item)
+                yield item
+
+        return kind, "_items_iter", items
+
+    return around
+
+
+def _around_pages(seen: list[Any]) -> tuple[Any, str, Any]:
+    original: Any = page_iterator.Page.__next__
+
+    def step(page: Any) -> Any:
+        seen.append(original(page))
+        return seen[-1]
+
+    return page_iterator.Page, "__next__", step
+
+
+def _around_next_page(seen: list[Any]) -> tuple[Any, str, Any]:
+    original: Any = query_module.Iterator._next_page
+
+    def next_page(iterator: Any) -> Any:
+        page = original(iterator)
+        if page is None:
+            return None
+        seen.extend(page)
+        return page_iterator.Page(iterator, seen, lambda _, item: item)
+
+    return query_module.Iterator, "_next_page", next_page
+
+
+REPLACED: dict[str, Callable[[list[Any]], tuple[Any, str, Any]]] = {
+    "conversion": _around_conversion,
+    "conversion of items": _around_item,
+    "items of all clients": _around_items(page_iterator.Iterator),
+    "items of the client": _around_items(query_module.Iterator),
+    "pages": _around_pages,
+    "making pages": _around_next_page,
+}
+
+
+@pytest.mark.parametrize("replaced", REPLACED)
+def test_code_of_others_sees_entities(
+    client: datastore.Client, stock: Any, monkeypatch: pytest.MonkeyPatch, replaced: str
+) -> None:
+    """Whatever somebody put around the steps of an iteration is called with each entity."""
+    lazyentity.patch()
+    seen: list[Any] = []
+    with monkeypatch.context() as patching:
+        patching.setattr(*REPLACED[replaced](seen))
+        assert snapshot(lazyentity.columns(_fetch(client), NAMES)) == snapshot(stock)
+    assert [type(entity) for entity in seen] == [lazyentity.LazyEntity] * COUNT
+
+
+def test_an_iterator_with_a_method_of_its_own(client: datastore.Client) -> None:
+    """The same, of one iterator alone."""
+    iterator = _fetch(lazyentity.wrap(client))
+    original = iterator._items_iter
+    iterator._items_iter = lambda: (item for item in original() if item["number"] != 2)
+    assert lazyentity.columns(iterator, ["number"]) == {"number": [1, 3]}
