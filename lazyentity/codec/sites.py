@@ -120,7 +120,9 @@ def _application_frame(
     return innermost, called_by_innermost
 
 
-_sites: dict[tuple[int, int], tuple[CodeType, Site]] = {}
+_Codes = tuple[CodeType, CodeType | None]
+
+_sites: dict[tuple[int, int, int], tuple[_Codes, Site]] = {}
 
 
 def find() -> Site:
@@ -128,11 +130,12 @@ def find() -> Site:
     frame, called = _application_frame(sys._getframe(1), _FAR)
     if frame is None:
         return NOWHERE
-    code = frame.f_code
-    place = id(code), frame.f_lasti
+    # The same line calls the client or lazyentity, if it has a stock client once and a wrapped one.
+    code, called_code = codes = frame.f_code, None if called is None else called.f_code
+    place = id(code), frame.f_lasti, id(called_code)
     # With the code itself: the id of one that is gone can become that of another.
     known = _sites.get(place)
-    if known is not None and known[0] is code:
+    if known is not None and known[0][0] is code and known[0][1] is called_code:
         return known[1]
     if len(_sites) >= _MAX_SITES:
         return OTHERS
@@ -140,7 +143,7 @@ def find() -> Site:
     if called is not None and not _is_own(called):
         via = str(called.f_globals.get("__name__", ""))
     found = Site(code.co_filename, frame.f_lineno or 0, code.co_name, via)
-    _sites[place] = code, found
+    _sites[place] = codes, found
     return found
 
 
