@@ -83,6 +83,10 @@ class OpenedEntityMessage(EntityMessage):
         self._receive(self.SerializeToString(), self.conversion)
         return super().to_entity()
 
+    def to_row(self) -> Any:
+        """As :meth:`EntityBytes.to_row`: the entity, of the message as it is now."""
+        return self.to_entity()
+
     def to_stock_entity(self) -> Any:
         """As :meth:`EntityBytes.to_stock_entity`, of the message as it is now."""
         # Serialising the message might change the order of its properties.

@@ -16,7 +16,7 @@ from google.cloud.datastore import helpers
 from google.cloud.datastore import query as query_module
 
 from lazyentity._backend import EntityBytes
-from lazyentity.patches.api.entities import EntityHandle, OpenedEntityHandle
+from lazyentity.patches.api.entities import HANDLES, EntityHandle
 from lazyentity.patches.datastore.delivery import UNTOUCHED
 from lazyentity.patches.datastore.seams import CLIENT, CONVERSION
 from lazyentity.patches.registry import is_of
@@ -32,7 +32,6 @@ _ATTRIBUTES = frozenset(
 
 _list_iterator: type = type(iter([]))
 _UNOPENED = {EntityHandle}
-_HANDLES = {EntityHandle, OpenedEntityHandle}
 _to_row = operator.methodcaller("to_row")
 
 
@@ -53,7 +52,7 @@ class LazyPage(page_iterator.Page):
 
     def rows(self) -> Iterator[Any]:
         """As ``iter(page)``, with rows in place of entities that only the page's reader sees."""
-        if self._converts_as_known() and set(map(type, copy.copy(self._item_iter))) <= _HANDLES:
+        if self._converts_as_known() and set(map(type, copy.copy(self._item_iter))) <= HANDLES:
             return map(_to_row, self._item_iter)
         return iter(self)
 

@@ -112,7 +112,7 @@ def test_while_a_profile_runs(lazily: datastore.Client, stock: Any) -> None:
 
 
 def test_strict_queries(client: datastore.Client) -> None:
-    """What was not prefetched is refused."""
+    """A property that was not prefetched is refused."""
     strict = lazyentity.wrap(client, prefetch=["number"], strict=True)
     assert lazyentity.columns(_fetch(strict), ["number"]) == {"number": [1, 2, 3]}
     with pytest.raises(RuntimeError, match="was not prefetched"):
@@ -149,6 +149,21 @@ def test_an_entity_that_was_changed(lazily: datastore.Client, messages: list[Any
     assert next(batches)["number"] == [1]
     messages[1]._pb.properties["text"].string_value = "changed"
     assert next(batches) == {"text": ["changed"], "number": [2]}
+
+
+def test_pages_of_upb_messages(lazily: datastore.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code of others may put the upb messages into a page, and change one before."""
+    process: Any = query_module.Iterator._process_query_results
+
+    def processed(iterator: Any, response: Any) -> Any:
+        results = [result._pb for result in process(iterator, response)]
+        results[0].properties["text"].string_value = "changed"
+        return results
+
+    monkeypatch.setattr(query_module.Iterator, "_process_query_results", processed)
+    made = lazyentity.columns(_fetch(lazily), ["text", "number"])
+    assert made["number"] == [1, 2, 3]
+    assert made["text"][0] == "changed"
 
 
 def test_a_malformed_entity(lazily: datastore.Client, messages: list[Any]) -> None:
@@ -240,7 +255,7 @@ REPLACED: dict[str, Callable[[list[Any]], tuple[Any, str, Any]]] = {
 def test_code_of_others_sees_entities(
     client: datastore.Client, stock: Any, monkeypatch: pytest.MonkeyPatch, replaced: str
 ) -> None:
-    """Whatever somebody put around the steps of an iteration is called with each entity."""
+    """Each step of an iteration can have code of others around it, which gets every entity."""
     lazyentity.patch()
     seen: list[Any] = []
     with monkeypatch.context() as patching:
