@@ -5,13 +5,7 @@ from __future__ import annotations
 from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 
-
-def describe_type(given: object) -> str:
-    """Return the qualified name of the type of ``given``, without ``builtins``."""
-    kind = type(given)
-    if kind.__module__ == "builtins":
-        return kind.__qualname__
-    return f"{kind.__module__}.{kind.__qualname__}"
+from lazyentity.codec.describing import describe_type as describe_type
 
 
 def require_entity(function: str, given: object) -> None:

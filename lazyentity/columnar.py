@@ -15,6 +15,7 @@ from lazyentity._backend import append_columns
 from lazyentity._kinds import operations_of
 from lazyentity._rows import rows_of
 from lazyentity._types import describe_type, require_entity, require_several
+from lazyentity.codec.describing import safe_repr
 from lazyentity.plain import plain_copy, to_dict
 
 BATCH = 10_000
@@ -89,9 +90,11 @@ def _batches(
 
 def _names(names: Iterable[str]) -> tuple[str, ...]:
     if isinstance(names, str):
-        raise TypeError(f"names must be several names, not the string {names!r}; pass a list")
+        raise TypeError(
+            f"names must be several names, not the string {safe_repr(names)}; pass a list"
+        )
     known = tuple(dict.fromkeys(names))
     for name in known:
         if not isinstance(name, str):
-            raise TypeError(f"names must be strings; {name!r} is a {describe_type(name)}")
+            raise TypeError(f"names must be strings; {safe_repr(name)} is a {describe_type(name)}")
     return known

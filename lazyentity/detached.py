@@ -11,7 +11,7 @@ from lazyentity._encoder import called_by_encoder
 from lazyentity._kinds import operations_of
 from lazyentity._types import describe_type, require_entity
 from lazyentity.codec import shadow
-from lazyentity.codec.errors import describe_entity
+from lazyentity.codec.describing import describe_entity
 from lazyentity.entity import (
     LazyEntity,
     LazyEntityBase,

@@ -11,6 +11,7 @@ from google.cloud.datastore.entity import Entity
 from lazyentity._kinds import operations_of
 from lazyentity._types import require_entity
 from lazyentity.codec import errors
+from lazyentity.codec.describing import describe_entity
 from lazyentity.codec.profiled import while_running
 from lazyentity.codec.undecoded import holds_undecoded
 from lazyentity.entity import LazyEntityBase, touched_attributes
@@ -74,7 +75,7 @@ def to_dict(entity: Entity, *names: str) -> dict[str, Any]:
     for name in names or entity:
         value = entity[name]
         if holds_undecoded(value):
-            raise errors.undecoded_value(name, errors.describe_entity(lambda: entity.key))
+            raise errors.undecoded_value(name, describe_entity(lambda: entity.key))
         plain[name] = plain_copy(value)
     return plain
 

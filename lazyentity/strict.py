@@ -6,7 +6,7 @@ from collections.abc import ItemsView
 from typing import Any, NoReturn
 
 from lazyentity._encoder import called_by_encoder
-from lazyentity.codec.errors import describe_entity
+from lazyentity.codec.describing import describe_entity, property_name
 from lazyentity.entity import LazyEntityBase
 
 _stored = dict.__getitem__
@@ -36,8 +36,8 @@ class Strict:
     def refuse(self, entity: Any, name: str) -> NoReturn:
         """Refuse to read the undecoded property ``name``."""
         raise RuntimeError(
-            f"property {name!r} of {_describe(entity)} was not prefetched, and the query or client "
-            "is strict; name the property in prefetch=, or decode it by "
+            f"property {property_name(name)} of {_describe(entity)} was not prefetched, and the "
+            "query or client is strict; name the property in prefetch=, or decode it by "
             "lazyentity.prefetch(entity, name)"
         )
 

@@ -12,6 +12,7 @@ from google.cloud.datastore.entity import Entity
 
 from lazyentity._backend import fixed_width
 from lazyentity._types import describe_type
+from lazyentity.codec.describing import safe_repr, safe_str
 from lazyentity.columnar import column_batches, columns
 
 if TYPE_CHECKING:
@@ -158,8 +159,8 @@ class _ArrowColumn:
             return self._arrow.array(values)
         except (self._arrow.ArrowInvalid, self._arrow.ArrowTypeError) as error:
             raise TypeError(
-                f"Arrow has no type for all values of property {self._name!r} ({error}); use "
-                "to_pandas(), or leave the property out"
+                f"Arrow has no type for all values of property {safe_repr(self._name)} "
+                f"({safe_str(error)}); use to_pandas(), or leave the property out"
             ) from error
 
     def _require_one_type(self, values: list[Any]) -> None:
@@ -172,9 +173,9 @@ class _ArrowColumn:
         if len(kinds) > 1:
             names = ", ".join(sorted(kind.__name__ for kind in kinds))
             raise TypeError(
-                f"Arrow has no type for all values of property {self._name!r}: there are several "
-                f"types in its arrays or embedded entities ({names}); use to_pandas(), or leave "
-                "the property out"
+                f"Arrow has no type for all values of property {safe_repr(self._name)}: there are "
+                f"several types in its arrays or embedded entities ({names}); use to_pandas(), or "
+                "leave the property out"
             )
         present = [value for value in values if value is not None]
         if kinds == {list}:
@@ -188,8 +189,8 @@ class _ArrowColumn:
                 self._require_one_type(items)
         elif present and _arrow_type(self._arrow, *kinds) is None:
             raise TypeError(
-                f"property {self._name!r} has values of type {describe_type(present[0])}, which "
-                "Arrow lacks; use to_pandas(), or leave the property out"
+                f"property {safe_repr(self._name)} has values of type {describe_type(present[0])}, "
+                "which Arrow lacks; use to_pandas(), or leave the property out"
             )
 
     def _union(self, values: list[Any]) -> Any:
@@ -242,8 +243,8 @@ def _one_kind(name: str, kinds: set[type], objects: bool) -> type | None:
     if len(kinds) > 1 and not objects:
         names = ", ".join(sorted(kind.__name__ for kind in kinds))
         raise TypeError(
-            f"property {name!r} has values of several types ({names}); pass objects=True to keep "
-            "them as they are"
+            f"property {safe_repr(name)} has values of several types ({names}); pass objects=True "
+            "to keep them as they are"
         )
     return next(iter(kinds)) if len(kinds) == 1 else None
 
@@ -259,8 +260,8 @@ def _integers_of(name: str) -> Iterator[None]:
         yield
     except OverflowError as error:
         raise OverflowError(
-            f"property {name!r} has an integer of more than 64 bits, and a typed column has no "
-            "room for it; leave the property out"
+            f"property {safe_repr(name)} has an integer of more than 64 bits, and a typed column "
+            "has no room for it; leave the property out"
         ) from error
 
 

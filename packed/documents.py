@@ -26,6 +26,7 @@ from google.cloud.datastore.entity import Entity
 
 from lazyentity._backend import is_json
 from lazyentity._types import describe_type
+from lazyentity.codec.describing import safe_repr, safe_str
 from lazyentity.codec.jsontypes import MAX_CONTAINERS, RESERVED
 
 _MIN_INT, _MAX_INT = -(2**63), 2**64 - 1
@@ -143,7 +144,7 @@ def _refuse(path: Path, described: str) -> NoReturn:
     while path:
         path, key = path
         keys.append(key)
-    where = "".join(f"[{key!r}]" for key in reversed(keys))
+    where = "".join(f"[{safe_repr(key)}]" for key in reversed(keys))
     raise TypeError(
         f"value{where} cannot be packed: it is {described}; pack() takes JSON types, datetimes "
         "with a time zone, bytes and sets"
@@ -207,4 +208,4 @@ def _untagged(tag: Any) -> Any:
     except (TypeError, ValueError, KeyError, AttributeError) as error:
         if isinstance(error, BadTag):
             raise
-        raise BadTag(f"the tag {str(tag)[:80]} is unknown or malformed") from error
+        raise BadTag(f"the tag {safe_str(tag)[:80]} is unknown or malformed") from error

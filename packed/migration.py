@@ -11,6 +11,7 @@ from google.protobuf.message import DecodeError
 
 import lazyentity
 from lazyentity._types import describe_type
+from lazyentity.codec.describing import safe_str
 from lazyentity.packed.format import is_packed, pack
 
 PAGE = 100
@@ -93,9 +94,9 @@ def _packed(entity: datastore.Entity, name: str, compress_from: int) -> bytes | 
             return _Kept(f"a value of type {describe_type(value)}")
         return pack(value, compress_from=compress_from)
     except (TypeError, ValueError, OverflowError) as error:
-        return _Kept("cannot be packed", str(error))
+        return _Kept("cannot be packed", safe_str(error))
     except DecodeError as error:
-        return _Kept("cannot be read", str(error))
+        return _Kept("cannot be read", safe_str(error))
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from lazyentity._choice import expected_backend, obstacle, requested_backend
 from lazyentity._environment import DISABLE, EAGER, is_set
 from lazyentity._version import __version__
 from lazyentity.codec import profiled
+from lazyentity.codec.describing import safe_repr
 from lazyentity.patches import adapters
 from lazyentity.patches.client import Client
 from lazyentity.patches.clients import CLIENTS
@@ -51,7 +52,9 @@ def _import_of(client: Client) -> WhenImported:
 def _selected(names: tuple[str, ...]) -> list[Client]:
     for name in names:
         if name not in CLIENTS:
-            raise ValueError(f"unknown client {name!r}; known are {', '.join(map(repr, CLIENTS))}")
+            raise ValueError(
+                f"unknown client {safe_repr(name)}; known are {', '.join(map(repr, CLIENTS))}"
+            )
     return [part for name in names or CLIENTS for part in CLIENTS[name].with_parts()]
 
 

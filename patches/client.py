@@ -12,6 +12,7 @@ from typing import Any
 import wrapt
 from packaging.version import InvalidVersion, Version
 
+from lazyentity.codec.describing import safe_repr, safe_str
 from lazyentity.patches.registry import Patch, Place, Seam
 
 
@@ -139,7 +140,7 @@ class Client:
 
     def failure(self, error: Exception) -> str:
         """Return the reason to report for an error while patching."""
-        return f"{self.distribution} {self.version()} cannot be patched ({error})"
+        return f"{self.distribution} {self.version()} cannot be patched ({safe_str(error)})"
 
     def reads_by_own(self) -> bool:
         """Whether all conversions of a read, those underneath included, are the clients' own.
@@ -173,5 +174,5 @@ def _name(function: Any) -> str:
     if issubclass(type(function), wrapt.FunctionWrapper):
         return _name(function._self_wrapper)
     if type(function) is FunctionType:
-        return f"{function.__globals__.get('__name__')}.{function.__code__.co_name}"
-    return repr(function)
+        return f"{safe_str(function.__globals__.get('__name__'))}.{function.__code__.co_name}"
+    return safe_repr(function)

@@ -6,6 +6,8 @@ import sys
 import warnings
 from types import FrameType
 
+from lazyentity.codec.describing import module_of
+
 
 def warn(message: str) -> None:
     """Warn at the line that called into lazyentity, ``import lazyentity.auto`` included."""
@@ -20,5 +22,4 @@ def warn(message: str) -> None:
 
 
 def _package(frame: FrameType) -> str:
-    name: str = frame.f_globals.get("__name__", "")
-    return name.partition(".")[0]
+    return module_of(frame).partition(".")[0]

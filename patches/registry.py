@@ -18,6 +18,8 @@ from typing import Any
 
 import wrapt
 
+from lazyentity.codec.describing import safe_repr
+
 
 class Place:
     """One attribute of a client.
@@ -113,7 +115,7 @@ class Seam(Place):
         """
         parent, attribute, current = wrapt.resolve_path(self.module, self.path)
         if attribute not in vars(parent):
-            raise AttributeError(f"{parent!r} has no attribute {attribute!r} of its own")
+            raise AttributeError(f"{safe_repr(parent)} has no attribute {attribute!r} of its own")
         return current
 
     def install(self, is_active: Callable[[], bool]) -> None:

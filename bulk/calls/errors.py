@@ -10,6 +10,8 @@ from google.api_core.exceptions import GoogleAPICallError, RetryError
 from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 
+from lazyentity.codec.describing import safe_repr, safe_str
+
 
 class BulkError(Exception):
     """Some keys of a bulk call failed; the others did not.
@@ -39,9 +41,9 @@ class BulkError(Exception):
         self.count = count
         key, error = next(iter(self.failed.items()))
         super().__init__(
-            f"{len(failed)} keys failed and {count} succeeded; the first to fail was {key!r} with "
-            f"{type(error).__name__}: {error}. `failed` has the error of each, `done` the results "
-            "that were not returned."
+            f"{len(failed)} keys failed and {count} succeeded; the first to fail was "
+            f"{safe_repr(key)} with {type(error).__name__}: {safe_str(error)}. `failed` has the "
+            "error of each, `done` the results that were not returned."
         )
 
     def __copy__(self) -> BulkError:
@@ -95,7 +97,7 @@ def _of_call(error: Exception) -> Exception:
         made = type(error)(error.message, details=error.details)
         if _is_picklable(made):
             return made
-    return RuntimeError(f"{type(error).__name__}: {error}")
+    return RuntimeError(f"{type(error).__name__}: {safe_str(error)}")
 
 
 def _is_picklable(error: Exception) -> bool:

@@ -21,6 +21,7 @@ from lazyentity.bulk.limits import CONCURRENCY, MAX_KEYS
 from lazyentity.bulk.rpcs import Rpcs, complete_key_bytes, is_partial, serialised_key
 from lazyentity.bulk.transactions import refuse_in_transaction
 from lazyentity.bulk.windows import Window
+from lazyentity.codec.describing import safe_repr
 from lazyentity.patches.datastore.wrapping import conversion_of, reading, stock_of
 
 
@@ -133,13 +134,16 @@ class _Lookups:
         if not isinstance(key, Key):
             raise TypeError(f"get_many() takes keys, not {describe_type(key)}")
         if key.project != self._project:
-            raise ValueError(f"{key!r} is not of the client's project {self._project!r}")
+            raise ValueError(f"{safe_repr(key)} is not of the client's project {self._project!r}")
         if (key.database or "") != self._database:
             raise ValueError(
-                f"{key!r} is of the database {key.database!r}, and the client of {self._database!r}"
+                f"{safe_repr(key)} is of the database {key.database!r}, and the client of "
+                f"{self._database!r}"
             )
         if is_partial(key):
-            raise ValueError(f"{key!r} has neither an id nor a name, so no entity can have it")
+            raise ValueError(
+                f"{safe_repr(key)} has neither an id nor a name, so no entity can have it"
+            )
         return serialised_key(key)
 
     def refuse_in_transaction(self) -> None:

@@ -21,6 +21,7 @@ from lazyentity._backend import complete_key_bytes as direct_complete_key_bytes
 from lazyentity._backend import key_bytes as direct_key_bytes
 from lazyentity._backend import key_message as direct_key_message
 from lazyentity.codec import messages, shadow
+from lazyentity.codec.describing import safe_repr
 from lazyentity.codec.keys import DIRECT
 from lazyentity.patches.api.entities import HANDLES
 from lazyentity.patches.api.protoplus import wrapped
@@ -100,7 +101,7 @@ def _as_asked(serialised: bytes, asked: Collection[bytes]) -> bytes:
     key = helpers.key_from_protobuf(messages.Key.FromString(serialised))
     encoded = serialised_key(key)
     if encoded not in asked:
-        raise RuntimeError(f"the server answered for {key!r}, which was not asked for")
+        raise RuntimeError(f"the server answered for {safe_repr(key)}, which was not asked for")
     return encoded
 
 

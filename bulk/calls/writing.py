@@ -22,6 +22,7 @@ from lazyentity.bulk.rpcs import Rpcs, is_partial, serialised_key
 from lazyentity.bulk.sending import Chunk, Sending, Write, by_key
 from lazyentity.bulk.transactions import refuse_in_batch
 from lazyentity.bulk.windows import Window
+from lazyentity.codec.describing import safe_repr
 from lazyentity.operations import raw
 from lazyentity.patches.datastore.seams import ENCODING
 
@@ -141,7 +142,9 @@ def delete_many(
             raise TypeError(f"delete_many() takes keys and entities, not {describe_type(given)}")
         _require_own(client, key)
         if is_partial(key):
-            raise ValueError(f"{key!r} has neither an id nor a name, so no entity can have it")
+            raise ValueError(
+                f"{safe_repr(key)} has neither an id nor a name, so no entity can have it"
+            )
         serialised = serialised_key(key)
         return Write(key, serialised, None, serialised, None)
 
@@ -165,7 +168,9 @@ def _require_own(client: datastore.Client, key: Key) -> None:
     for name in ("project", "database"):
         theirs, ours = getattr(key, name), getattr(client, name)
         if (theirs or None) != (ours or None):
-            raise ValueError(f"{key!r} is of the {name} {theirs!r}, and the client of {ours!r}")
+            raise ValueError(
+                f"{safe_repr(key)} is of the {name} {theirs!r}, and the client of {ours!r}"
+            )
 
 
 def _too_large(key: Key, size: int) -> ValueError | None:
@@ -173,8 +178,8 @@ def _too_large(key: Key, size: int) -> ValueError | None:
         return None
     with_id = ", with its id," if is_partial(key) else ""
     return ValueError(
-        f"the entity {key!r} has{with_id} {size} bytes, more than the {MAX_ENTITY_BYTES} that "
-        "Datastore stores; split it, or store the largest properties elsewhere"
+        f"the entity {safe_repr(key)} has{with_id} {size} bytes, more than the {MAX_ENTITY_BYTES} "
+        "that Datastore stores; split it, or store the largest properties elsewhere"
     )
 
 

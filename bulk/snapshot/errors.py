@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from google.cloud.datastore.key import Key
 
+from lazyentity.codec.describing import safe_repr
+
 
 class SnapshotError(Exception):
     """A file is not a snapshot that this version can use; the text says why. It stays unchanged."""
@@ -24,7 +26,7 @@ class CorruptEntity(SnapshotError):
         self.key = key
         self.reason = reason
         super().__init__(
-            f"the stored entity {key!r} is damaged: {reason}. Write the file anew by "
+            f"the stored entity {safe_repr(key)} is damaged: {reason}. Write the file anew by "
             "refresh(query, replace=True)."
         )
 

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
-from google.cloud.datastore.key import Key
 from google.protobuf.message import DecodeError
 
 from lazyentity.codec import profiled
+from lazyentity.codec.describing import add_note, describe_entity, property_name, safe_str
 from lazyentity.codec.keys import key_from_raw
 from lazyentity.codec.undecoded import UNDECODED, UndecodedType, holds_undecoded, keeps_undecoded
-
-
-def describe_entity(read_key: Callable[[], Key | None]) -> str:
-    """Name an entity by its key, which may be unreadable."""
-    try:
-        key = read_key()
-    except (DecodeError, ValueError):
-        return "an entity whose key cannot be read"
-    return "an entity without a key" if key is None else f"the entity {key!r}"
 
 
 def _describe(raw: bytes) -> str:
@@ -29,7 +19,7 @@ def _describe(raw: bytes) -> str:
 
 def undecodable_entity(error: DecodeError, raw: bytes) -> DecodeError:
     """Return a DecodeError that says which entity the malformed bytes ``raw`` belong to."""
-    return DecodeError(f"{_describe(raw)} could not be decoded: {error}")
+    return DecodeError(f"{_describe(raw)} could not be decoded: {safe_str(error)}")
 
 
 def undecodable_property(error: DecodeError, name: str, raw: bytes) -> DecodeError:
@@ -39,7 +29,9 @@ def undecodable_property(error: DecodeError, name: str, raw: bytes) -> DecodeErr
 
 def undecodable_value(error: DecodeError, name: object, entity: str) -> DecodeError:
     """Return a DecodeError that says that a property is malformed; arguments as below."""
-    return DecodeError(f"property {name!r} of {entity} could not be decoded: {error}")
+    return DecodeError(
+        f"property {property_name(name)} of {entity} could not be decoded: {safe_str(error)}"
+    )
 
 
 def undecoded_property(name: object, raw: bytes) -> TypeError:
@@ -52,12 +44,13 @@ def undecoded_value(name: object, entity: str) -> TypeError:
 
     Args:
         name: of the property.
-        entity: as :func:`describe_entity` names it.
+        entity: as :func:`~lazyentity.codec.describing.describe_entity` names it.
     """
     profiled.count_sentinel("written or read again")
     return TypeError(
-        f"property {name!r} of {entity} is, or holds, an undecoded property that was read past the "
-        "dict methods of a LazyEntity; take it from lazyentity.materialize(entity) instead"
+        f"property {property_name(name)} of {entity} is, or holds, an undecoded property that was "
+        "read past the dict methods of a LazyEntity; take it from lazyentity.materialize(entity) "
+        "instead"
     )
 
 
@@ -71,7 +64,8 @@ def refuse_undecoded(entity: Any, error: ValueError) -> None:
     Raises:
         TypeError: if ``error`` is about the sentinel.
     """
-    if error.args[1:] != (UndecodedType,):
+    # By identity: the client puts the type of any value there, and types may compare in any way.
+    if len(error.args) != 2 or error.args[1] is not UndecodedType:
         return
     is_kept = keeps_undecoded(entity)
     for name, value in dict.items(entity):
@@ -80,14 +74,10 @@ def refuse_undecoded(entity: Any, error: ValueError) -> None:
 
 
 def note_property(error: Exception, name: str, raw: bytes) -> None:
-    """Note on ``error``, whose text stays as it is, that it is about property ``name``.
-
-    Python 3.10 has no notes; there the error stays without one.
-    """
+    """Note on ``error``, whose text stays as it is, that it is about property ``name``."""
     note_value(error, name, lambda: _describe(raw))
 
 
 def note_value(error: Exception, name: object, describe: Callable[[], str]) -> None:
     """As :func:`note_property`, of an entity that ``describe()`` names."""
-    if sys.version_info >= (3, 11):
-        error.add_note(f"while decoding property {name!r} of {describe()}")
+    add_note(error, lambda: f"while decoding property {property_name(name)} of {describe()}")

@@ -9,6 +9,8 @@ import sysconfig
 from types import CodeType, FrameType
 from typing import Final, NamedTuple
 
+from lazyentity.codec.describing import module_of
+
 OWN: Final = 0
 LIBRARY: Final = 1
 APPLICATION: Final = 2
@@ -69,7 +71,7 @@ _PARTS = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 
 
 def _is_own(frame: FrameType) -> bool:
-    packages = str(frame.f_globals.get("__name__", "")).split(".")
+    packages = module_of(frame).split(".")
     return packages[0] == "lazyentity" and ".".join(packages[:2]) not in APPLICATIONS
 
 
@@ -78,7 +80,7 @@ def role_of(frame: FrameType) -> int:
     file = frame.f_code.co_filename
     if _is_own(frame):
         role = OWN
-    elif frame.f_globals.get("__name__") in _LOOPS:
+    elif module_of(frame) in _LOOPS:
         role = LOOP
     elif file.startswith("<"):
         role = APPLICATION if file.startswith(_INTERACTIVE) else LIBRARY
@@ -141,7 +143,7 @@ def find() -> Site:
         return OTHERS
     via = ""
     if called is not None and not _is_own(called):
-        via = str(called.f_globals.get("__name__", ""))
+        via = module_of(called)
     found = Site(code.co_filename, frame.f_lineno or 0, code.co_name, via)
     _sites[place] = codes, found
     return found

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any, NoReturn, TypeVar
 
 from lazyentity.codec import profiled
+from lazyentity.codec.describing import property_name
 
 _Name = TypeVar("_Name", str, bytes)
 
@@ -130,6 +131,7 @@ def assigned(name: object) -> TypeError:
     """Return the error of assigning the sentinel."""
     profiled.count_sentinel("assigned")
     return TypeError(
-        f"the value for property {name!r} is, or holds, an undecoded property that was read past "
-        "the dict methods of a LazyEntity; take it from lazyentity.materialize(entity) instead"
+        f"the value for property {property_name(name)} is, or holds, an undecoded property that "
+        "was read past the dict methods of a LazyEntity; take it from "
+        "lazyentity.materialize(entity) instead"
     )

@@ -15,6 +15,7 @@ from importlib import metadata
 from importlib.machinery import BuiltinImporter, ExtensionFileLoader
 
 from lazyentity._environment import ADAPTERS, is_off
+from lazyentity.codec.describing import safe_str
 from lazyentity.patches.adapters.libraries import LIBRARIES, Library
 from lazyentity.patches.client import is_supported
 from lazyentity.patches.imports import WhenImported
@@ -81,7 +82,7 @@ class _Adapter:
                 self._patches[module].apply()
         except (AttributeError, ImportError) as error:
             # A partly installed adapter would miss calls.
-            self._problem = str(error)
+            self._problem = safe_str(error)
             self.remove()
         if not self._is_checked or self._problem is not None:
             self._is_checked = True

@@ -11,6 +11,7 @@ from google.protobuf.message import DecodeError
 
 from lazyentity._backend import PropertyIndex, backend
 from lazyentity.codec import errors
+from lazyentity.codec.describing import describe_entity
 from lazyentity.codec.madedict import MadeDict
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.entity import GetState, WireAttribute, reconstruct
@@ -206,7 +207,7 @@ class LazyEntity(MadeDict, Entity):  # type: ignore[misc]  # upstream is untyped
             raise
 
     def _described(self) -> str:
-        return errors.describe_entity(self._wire_key)
+        return describe_entity(self._wire_key)
 
     # Operations that Entity defines differently from dict.
 

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 from google.appengine.api import datastore
 
 from lazyentity.codec import errors
+from lazyentity.codec.describing import describe_entity
 from lazyentity.codec.entityproto import Parts
 from lazyentity.codec.undecoded import UNDECODED, holds_undecoded
 from lazyentity.patches.appengine.entities import LazyEntity, stock_entity
@@ -67,7 +68,7 @@ def to_dict(entity: Any, *names: str) -> dict[str, Any]:
         if value is UNDECODED and isinstance(entity, LazyEntity):
             value = entity._made(name)
         if holds_undecoded(value):
-            raise errors.undecoded_value(name, errors.describe_entity(entity.key))
+            raise errors.undecoded_value(name, describe_entity(entity.key))
         plain[name] = value
     return dict(_copies(plain.items()))
 
@@ -98,7 +99,7 @@ class _NotWritable(datastore.Entity):  # type: ignore[misc]  # upstream is untyp
 
     def _ToPb(self, mark_key_as_saved: Any = True) -> NoReturn:  # noqa: N802  # its name
         raise RuntimeError(
-            f"{errors.describe_entity(self.key)} was detached with only the properties that had "
+            f"{describe_entity(self.key)} was detached with only the properties that had "
             "been read, and writing it would delete the others; to write only these properties, "
             "call detach(entities, partial=True)"
         )

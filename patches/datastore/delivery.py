@@ -11,6 +11,7 @@ from google.cloud.datastore_v1.types import entity as entity_pb2
 from lazyentity._backend import count_arrival
 from lazyentity._types import describe_type
 from lazyentity.codec import messages, profiled
+from lazyentity.codec.describing import safe_repr
 from lazyentity.codec.mode import is_eager
 from lazyentity.codec.values import stock_entity
 from lazyentity.entity import LazyEntity, LazyEntityBase
@@ -125,11 +126,13 @@ def names_of(prefetch: Any) -> tuple[str, ...]:
         TypeError: if it is no iterable of names.
     """
     if isinstance(prefetch, str):
-        raise TypeError(f"wrap() takes prefetch= as a list of names, not one: [{prefetch!r}]")
+        raise TypeError(
+            f"wrap() takes prefetch= as a list of names, not one: [{safe_repr(prefetch)}]"
+        )
     if not isinstance(prefetch, Iterable):
         raise TypeError(f"wrap() takes prefetch= as a list of names, not {describe_type(prefetch)}")
     names = tuple(prefetch)
     for name in names:
         if not isinstance(name, str):
-            raise TypeError(f"wrap() takes names of type str in prefetch=, not {name!r}")
+            raise TypeError(f"wrap() takes names of type str in prefetch=, not {safe_repr(name)}")
     return names

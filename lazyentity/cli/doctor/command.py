@@ -14,6 +14,7 @@ from pathlib import Path
 from lazyentity.cli import dispatch
 from lazyentity.cli.doctor import report
 from lazyentity.cli.failures import Failure
+from lazyentity.codec.describing import safe_str
 
 _WIDTH = 100
 
@@ -76,7 +77,7 @@ def _import(application: str) -> None:
         raise
     except BaseException as error:
         # Some libraries raise other exceptions than those of Python's hierarchy of errors.
-        text = " ".join(str(error).split())
+        text = " ".join(safe_str(error).split())
         raise Failure(
             f"the application {module!r} cannot be imported{_where(error)}: "
             f"{type(error).__name__}{text and ': '}{text}"

@@ -7,6 +7,7 @@ from typing import Any
 
 import wrapt
 
+from lazyentity.codec.describing import safe_str
 from lazyentity.patches.registry import Place
 
 
@@ -31,11 +32,11 @@ def definer(value: Any) -> str:
     """
     function = _function(value)
     if type(function) is FunctionType:
-        return str(function.__globals__.get("__name__", "?"))
+        return safe_str(function.__globals__.get("__name__", "?"))
     if type(function) is ModuleType:
         return function.__name__
     kind = type(function)
-    return str(function.__module__ if issubclass(kind, type) else kind.__module__)
+    return safe_str(function.__module__ if issubclass(kind, type) else kind.__module__)
 
 
 def who(value: Any) -> str:

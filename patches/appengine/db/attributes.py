@@ -8,6 +8,7 @@ from typing import Any
 
 from google.appengine.ext import db
 
+from lazyentity.codec.describing import property_name, safe_str
 from lazyentity.codec.errors import note_value
 from lazyentity.codec.madedict import MadeDict
 from lazyentity.codec.undecoded import UNDECODED
@@ -83,8 +84,8 @@ class LazyAttributes(dict[str, Any]):
             return self.make(prop)
         except AttributeError as error:
             raise RuntimeError(
-                f"property {prop.name!r} cannot be read: its value was refused with an "
-                f"AttributeError ({error})"
+                f"property {property_name(prop.name)} cannot be read: its value was refused with "
+                f"an AttributeError ({safe_str(error)})"
             ) from error
 
     def make(self, prop: Any) -> bool:

@@ -23,6 +23,7 @@ from lazyentity.patches.appengine.ndb.contexts import adds_by_own, enqueue
 from lazyentity.patches.appengine.ndb.debugging import Text
 from lazyentity.patches.appengine.ndb.originals import ORIGINALS, is_own
 from lazyentity.patches.appengine.ndb.resuming import enter, thread_state
+from lazyentity.patches.appengine.ndb.values import LazyValues
 from lazyentity.patches.appengine.ndb.writing import serialised
 from lazyentity.patches.registry import is_of
 
@@ -206,6 +207,9 @@ class Get(tasklets.Future):  # type: ignore[misc]  # as above
             return
         found = chosen._from_pb(message)
         found._key = key
+        values = found._values
+        if type(values) is LazyValues:
+            values._key = key
         if self._use_cache:
             ctx._cache[key] = found
         self._end_later(found)

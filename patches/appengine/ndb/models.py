@@ -220,6 +220,7 @@ def _model(
     else:
         ent = _new(cls)
     values._index = index
+    values._key = None
     values._plan = plan
     values._model_class = chosen
     values._orphans = None

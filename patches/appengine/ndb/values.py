@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from google.appengine.datastore.entity_bytes_pb2 import EntityProto, Property
+from google.appengine.datastore.entity_bytes_pb2 import EntityProto, Property, Reference
 from google.appengine.ext.ndb import model
 from google.appengine.ext.ndb.key import Key
 
 from lazyentity.codec import errors
+from lazyentity.codec.describing import describe_entity
 from lazyentity.codec.madedict import MadeDict
 
 _BaseValue = model._BaseValue
@@ -24,10 +25,12 @@ class LazyValues(MadeDict):
     that one property.
     """
 
-    __slots__ = ("_index", "_model_class", "_orphans", "_plan")
+    __slots__ = ("_index", "_key", "_model_class", "_orphans", "_plan")
 
     _index: Any
     """The index of the entity."""
+    _key: Any
+    """The key, if the entity lacks it: memcache has entities without keys. Errors name it."""
     _plan: Any
     """The plan by which the model was made."""
     _model_class: Any
@@ -38,11 +41,17 @@ class LazyValues(MadeDict):
         try:
             return self._base_value(name)
         except Exception as error:
-            errors.note_value(error, name.decode(), self._described)
+            errors.note_value(error, name, self._described)
             raise
 
     def _described(self) -> str:
-        return errors.describe_entity(lambda: Key(serialized=self._index.key()))
+        return describe_entity(self._known_key)
+
+    def _known_key(self) -> Any:
+        if self._key is not None:
+            return self._key
+        reference = Reference.FromString(self._index.key() or b"")
+        return Key(reference=reference) if reference.path.element else None
 
     def _base_value(self, name: bytes) -> Any:
         plan = self._plan
