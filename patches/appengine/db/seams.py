@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from lazyentity.patches.appengine.db.lasting import LastingSeam
+from lazyentity.patches.appengine.lasting import LastingSeam
 from lazyentity.patches.client import Client
 from lazyentity.patches.registry import Place, Seam, calling, replacing
 

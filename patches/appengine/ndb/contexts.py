@@ -10,7 +10,7 @@ from typing import Any
 from google.appengine.datastore.datastore_rpc import BaseConfiguration
 from google.appengine.ext.ndb import context, eventloop, key, model, tasklets, utils
 
-from lazyentity.patches.appengine.ndb.debugging import Text
+from lazyentity.patches.appengine.ndb.debugging import describe_call
 from lazyentity.patches.appengine.ndb.originals import is_own
 from lazyentity.patches.registry import is_of
 
@@ -32,7 +32,9 @@ def add(original: Callable[..., Any], is_active: Callable[[], bool]) -> Callable
     def add(self: Any, arg: Any, options: Any = None) -> Any:
         if not is_active():
             return original(self, arg, options)
-        future = tasklets.Future(Text("{}.add({}, {})".format, self, arg, options))
+        future = tasklets.Future()
+        del future._info
+        describe_call(future, self, arg, options)
         return enqueue(self, future, arg, options)
 
     return add

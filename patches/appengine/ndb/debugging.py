@@ -1,67 +1,46 @@
 """Texts that ndb makes for debugging, of every future and of every step of a tasklet.
 
-Few of these texts are ever shown. The replacements record the facts at once and make a text when
-it is shown.
+ndb makes the same few lines again and again: one for each instruction that calls it. The
+replacements keep the lines, and give ndb's own strings and lists. The text of a call of a batch,
+which can contain a whole model, is made when somebody looks at it.
 """
 
 from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Iterator
-from types import CodeType, FunctionType
-from typing import Any
+from collections.abc import Callable
+from types import CodeType, FrameType, FunctionType
+from typing import Any, NamedTuple
 
 from google.appengine.ext.ndb import utils
+
+from lazyentity.codec.describing import safe_str
+from lazyentity.patches.appengine.ndb.originals import is_own
 
 _MARK = "__ndb_debug__"
 _SKIP = "SKIP"
 
-# By the identity of a code: the code, and whether it has a variable of that name.
-_KNOWN: dict[int, tuple[CodeType, bool]] = {}
+
+class _Code(NamedTuple):
+    """What is known of a code.
+
+    Attributes:
+        code: itself: its id may not be reused.
+        is_marked: whether it has a variable that ndb looks for.
+        lines: by the index of an instruction, ndb's line for it.
+    """
+
+    code: CodeType
+    is_marked: bool
+    lines: dict[int, str]
+
+
+# By the identity of a code.
+_CODES: dict[int, _Code] = {}
 # By the identity of a function's code: the code and the text of the function.
 _DESCRIBED: dict[int, tuple[CodeType, str]] = {}
 _MOST_KNOWN = 4096
-
-
-class Text:
-    """A text that is made when it is shown.
-
-    Args:
-        make: a function that makes it.
-        arguments: its arguments.
-    """
-
-    __slots__ = ("_arguments", "_make")
-
-    def __init__(self, make: Callable[..., str], *arguments: Any) -> None:
-        self._make = make
-        self._arguments = arguments
-
-    def __str__(self) -> str:
-        return self._make(*self._arguments)
-
-
-class _Stack:
-    """The lines of :func:`get_stack`.
-
-    Args:
-        found: for each function its code, the index of its instruction and its debugging variable.
-    """
-
-    __slots__ = ("_found",)
-
-    def __init__(self, found: list[Any]) -> None:
-        self._found = found
-
-    def __iter__(self) -> Iterator[str]:
-        each = iter(self._found)
-        for code, instruction, debug in zip(each, each, each, strict=True):
-            line = _code_info(code, instruction)
-            yield line if debug is None else f"{line} # {debug}"
-
-    def __repr__(self) -> str:
-        return repr(list(self))
 
 
 def get_stack(original: Callable[..., Any], is_active: Callable[[], bool]) -> Callable[..., Any]:
@@ -71,38 +50,47 @@ def get_stack(original: Callable[..., Any], is_active: Callable[[], bool]) -> Ca
         original: ndb's own.
         is_active: says whether ndb is patched.
     """
+    if not is_own(original):
+        return original
 
     @functools.wraps(original)
     def get_stack(limit: int = 10) -> Any:
         __ndb_debug__ = _SKIP  # noqa: F841  # the original reads it: this function is no part of it
         if not utils.DEBUG or not is_active():
             return original(limit)
-        found: list[Any] = []
+        lines: list[str] = []
         frame: Any = sys._getframe(1)
-        while limit > 0 and frame is not None:
+        while len(lines) < limit and frame is not None:
             code = frame.f_code
-            known = _KNOWN.get(id(code))
-            if not (_is_marked(code) if known is None else known[1]):
-                found += code, frame.f_lasti, None
-                limit -= 1
+            known = _CODES.get(id(code)) or _code(code)
+            line = known[2].get(frame.f_lasti) or _line(known, frame)
+            if not known[1]:
+                lines.append(line)
             else:
                 debug = frame.f_locals.get(_MARK)
-                if debug is None or debug != _SKIP:
-                    found += code, frame.f_lasti, debug
-                    limit -= 1
+                if debug is None:
+                    lines.append(line)
+                elif debug != _SKIP:
+                    lines.append(line + " # " + str(debug))
             frame = frame.f_back
-        return _Stack(found)
+        return lines
 
     return get_stack
 
 
-def _is_marked(code: CodeType) -> bool:
+def _code(code: CodeType) -> _Code:
     # The code of a module has its variables among its names.
     variables = (*code.co_varnames, *code.co_cellvars, *code.co_freevars, *code.co_names)
-    if len(_KNOWN) >= _MOST_KNOWN:
-        _KNOWN.clear()
-    _, is_marked = _KNOWN[id(code)] = code, _MARK in variables
-    return is_marked
+    if len(_CODES) >= _MOST_KNOWN:
+        _CODES.clear()
+    known = _CODES[id(code)] = _Code(code, _MARK in variables, {})
+    return known
+
+
+def _line(known: _Code, frame: FrameType) -> str:
+    line: str = utils.frame_info(frame)
+    known.lines[frame.f_lasti] = line
+    return line
 
 
 def func_info(original: Callable[..., Any], is_active: Callable[[], bool]) -> Callable[..., Any]:
@@ -112,6 +100,8 @@ def func_info(original: Callable[..., Any], is_active: Callable[[], bool]) -> Ca
         original: ndb's own.
         is_active: says whether ndb is patched.
     """
+    if not is_own(original):
+        return original
 
     @functools.wraps(original)
     def func_info(func: Any, lineno: Any = None) -> Any:
@@ -136,23 +126,61 @@ def gen_info(original: Callable[..., Any], is_active: Callable[[], bool]) -> Cal
         original: ndb's own.
         is_active: says whether ndb is patched.
     """
+    if not is_own(original):
+        return original
 
     @functools.wraps(original)
     def gen_info(gen: Any) -> Any:
-        frame = gen.gi_frame
-        if frame is None or not utils.DEBUG or not is_active():
+        frame = gen.gi_frame if utils.DEBUG and is_active() else None
+        if frame is None:
             return original(gen)
-        instruction = frame.f_lasti
-        state = "initial" if instruction < 0 else "suspended"
-        return Text(_describe, "running" if gen.gi_running else state, frame.f_code, instruction)
+        code = frame.f_code
+        known = _CODES.get(id(code)) or _code(code)
+        line = known[2].get(frame.f_lasti) or _line(known, frame)
+        if gen.gi_running:
+            return f"running generator {line}"
+        state = "initial" if frame.f_lasti < 0 else "suspended"
+        return f"{state} generator {line}"
 
     return gen_info
 
 
-def _describe(state: str, code: CodeType, instruction: int) -> str:
-    return f"{state} generator {_code_info(code, instruction)}"
+_CALL = "_lazyentity_call"
 
 
-def _code_info(code: CodeType, instruction: int) -> Any:
-    lines = (line for start, end, line in code.co_lines() if start <= instruction < end)
-    return utils.code_info(code, next(lines, None))
+def describe_call(future: Any, batcher: Any, arg: Any, options: Any) -> None:
+    """Give a future the text of a call of a batch, made when somebody looks at it.
+
+    Args:
+        future: of the call; it has no text yet.
+        batcher: an ``AutoBatcher``.
+        arg: the argument of the call.
+        options: the options of the batch.
+    """
+    vars(future)[_CALL] = batcher, arg, options
+
+
+class _InfoOfCall:
+    """The attribute ``_info`` of a future that :func:`describe_call` got.
+
+    Python calls this descriptor only if the future itself has no such attribute.
+    """
+
+    def __get__(self, future: Any, owner: type) -> str:
+        call = None if future is None else vars(future).get(_CALL)
+        if call is None:
+            name = owner.__name__
+            shown = f"type object {name!r}" if future is None else f"{name!r} object"
+            raise AttributeError(f"{shown} has no attribute '_info'")
+        try:
+            batcher, arg, options = call
+            info = f"{batcher!s}.add({arg!s}, {options!s})"
+        except Exception:  # noqa: BLE001  # ndb asks for it to describe an error
+            info = "{}.add({}, {})".format(*map(safe_str, call))
+        vars(future)["_info"] = info
+        return info
+
+
+def info_of_call(_original: None, _is_active: Callable[[], bool]) -> Any:
+    """Return the attribute ``_info`` of the class ``Future``, which has none of its own."""
+    return _InfoOfCall()

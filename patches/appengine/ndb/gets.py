@@ -20,7 +20,7 @@ from google.protobuf.message import DecodeError
 
 from lazyentity.patches.appengine.messages import EntityProto
 from lazyentity.patches.appengine.ndb.contexts import adds_by_own, enqueue
-from lazyentity.patches.appengine.ndb.debugging import Text
+from lazyentity.patches.appengine.ndb.debugging import describe_call
 from lazyentity.patches.appengine.ndb.originals import ORIGINALS, is_own
 from lazyentity.patches.appengine.ndb.resuming import enter, thread_state
 from lazyentity.patches.appengine.ndb.values import LazyValues
@@ -91,7 +91,6 @@ class _Call(tasklets.Future):  # type: ignore[misc]  # ndb has no types
 
     Args:
         where: the functions that were being called when the key was asked for.
-        info: a text that tells the call.
     """
 
     _context = None
@@ -101,9 +100,8 @@ class _Call(tasklets.Future):  # type: ignore[misc]  # ndb has no types
     _result = None
     _traceback = None
 
-    def __init__(self, where: Any, info: Any) -> None:
+    def __init__(self, where: Any) -> None:
         # As Future itself, without its look at the call stack.
-        self._info = info
         self._where = where
         self._callbacks: list[Any] = []
         self._immediate_callbacks: list[Any] = []
@@ -311,8 +309,9 @@ class Get(tasklets.Future):  # type: ignore[misc]  # as above
         self._go_on_after(self._call(batcher, arg, options), step)
 
     def _call(self, batcher: Any, arg: Any, options: Any) -> Any:
-        info = Text("{}.add({}, {})".format, batcher, arg, options)
-        return enqueue(batcher, _Call(self._where, info), arg, options)
+        call = _Call(self._where)
+        describe_call(call, batcher, arg, options)
+        return enqueue(batcher, call, arg, options)
 
     def _go_on_after(self, call: Any, step: _Function) -> None:
         self._next = call

@@ -26,7 +26,7 @@ from lazyentity.patches.appengine.messages import (
 from lazyentity.patches.appengine.ndb.keys import key_of
 from lazyentity.patches.appengine.ndb.originals import is_own
 from lazyentity.patches.appengine.ndb.orphans import properties_of
-from lazyentity.patches.appengine.ndb.plans import plan_for
+from lazyentity.patches.appengine.ndb.plans import counter_of, plan_for
 from lazyentity.patches.appengine.ndb.seams import PART
 from lazyentity.patches.appengine.ndb.values import LazyValues, user_value
 from lazyentity.patches.models.originals import is_method_of
@@ -236,6 +236,8 @@ def _model(
             ent._key = key
     if plan.properties is not None:
         attributes["_properties"] = values._orphans = properties_of(index, plan.properties)
+    if plan.counted:
+        attributes["_subentity_counter"] = counter_of(plan.counted)
     attributes["_projection"] = ()
     return ent
 

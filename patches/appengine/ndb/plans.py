@@ -7,7 +7,8 @@ properties ndb's own methods alone read the value; these may be bypassed.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, NamedTuple
@@ -141,6 +142,7 @@ class Plan:
     Args:
         model_class: a subclass of ``ndb.Model``.
         taken: what a model takes from such an entity; None, if ndb has to make the model.
+        names: the names of the properties of such an entity, each as often as it is there.
 
     Attributes:
         is_lazy: whether a model can be made lazily at all.
@@ -150,6 +152,8 @@ class Plan:
         properties: the template of the properties of a model; None, if they are those of the class.
         readings: by stored name, of the properties whose values ndb's own methods read.
         reading_of: the readings by the identity of the property.
+        counted: how often an entity has each part of a repeated structured property, by the path
+            of the part.
         constructs_plainly: whether all that the constructor does is to make ``_values``.
         kind: the kind that a key must have; None, if a key must satisfy more than that.
         known, known_count, version: the state of the class.
@@ -158,6 +162,7 @@ class Plan:
 
     __slots__ = (
         "constructs_plainly",
+        "counted",
         "declared",
         "is_lazy",
         "kind",
@@ -172,7 +177,7 @@ class Plan:
         "writing",
     )
 
-    def __init__(self, model_class: Any, taken: Taken | None) -> None:
+    def __init__(self, model_class: Any, taken: Taken | None, names: Collection[str]) -> None:
         self.version = _version_of(model_class)
         self.known = model_class._properties
         self.known_count = len(self.known)
@@ -191,6 +196,7 @@ class Plan:
         }
         # The readings keep the properties alive, so that no id is reused.
         self.reading_of = {id(reading.prop): reading for reading in self.readings.values()}
+        self.counted = _counted(self.declared, self.names, names)
         self.constructs_plainly = _constructs_plainly(model_class)
         self.kind = _kind_of_keys(model_class)
         self.writing: Any = None
@@ -273,6 +279,36 @@ def _take(model_class: Any, names: Iterable[str]) -> Taken | None:
     return Taken(taken, tuple(orphans))
 
 
+def _counted(
+    declared: dict[bytes, Any], taken: dict[bytes, tuple[str, ...]], names: Collection[str]
+) -> tuple[tuple[list[str], int], ...]:
+    parts = {
+        name
+        for stored, prop in declared.items()
+        if prop._repeated and isinstance(prop, _Structured)
+        for name in taken[stored]
+        if "." in name
+    }
+    found = Counter(name for name in names if name in parts)
+    return tuple((name.split("."), count) for name, count in found.items())
+
+
+def counter_of(counted: tuple[tuple[list[str], int], ...]) -> Any:
+    """Return the counter that ndb leaves in a model, as it is when the model is made.
+
+    Args:
+        counted: as of :class:`Plan`.
+    """
+    counter = model._NestedCounter()
+    for path, count in counted:
+        counter.increment(path)
+        leaf = counter
+        for part in path:
+            leaf = leaf._NestedCounter__sub_counters[part]
+        leaf._set(count)
+    return counter
+
+
 def _may_be_skipped(prop: Any, rest: str) -> bool:
     """Say whether ndb may ignore a part of a repeated structured property, with a warning."""
     return prop._repeated and "." in rest and isinstance(prop, _Structured)
@@ -297,7 +333,7 @@ def plan_for(model_class: Any, index: Any) -> Plan:
     plan = _known_plan((model_class, shape)) if is_kept else None
     if plan is not None and plan.serves(model_class):
         return plan
-    plan = Plan(model_class, _take(model_class, index.names))
+    plan = Plan(model_class, _take(model_class, index.names), index.entry_names())
     if is_kept:
         # The shape is in the key. A plan itself has as many dicts and tuples of the same names.
         PLANS.keep((model_class, shape), plan, 4 * learned_bytes(None, shape.template))

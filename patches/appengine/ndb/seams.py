@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from lazyentity.patches.appengine.lasting import LastingSeam
 from lazyentity.patches.client import Client
 from lazyentity.patches.registry import Seam, calling, replacing
 
@@ -28,6 +29,9 @@ PART: Final = Client(
         Seam(_MODEL, "Property.__get__", replacing("appengine.ndb.models", "property_get")),
         Seam(_MODEL, "Model._to_pb", calling("appengine.ndb.writing", "to_pb")),
         Seam(_MODEL, "Model._prepare_for_put", calling("appengine.ndb.writing", "prepare_for_put")),
+        LastingSeam(
+            _TASKLETS, "Future._info", replacing("appengine.ndb.debugging", "info_of_call")
+        ),
         Seam(_CONTEXT, "AutoBatcher.add", replacing("appengine.ndb.contexts", "add")),
         *(
             Seam(_CONTEXT, f"Context._use_{service}", replacing("appengine.ndb.contexts", "uses"))
@@ -84,6 +88,9 @@ PART: Final = Client(
             "_BaseValue",
             "_EPOCH",
             "_MEANING_URI_COMPRESSED",
+            "_NestedCounter._NestedCounter__sub_counters",
+            "_NestedCounter._set",
+            "_NestedCounter.increment",
             "Model._check_initialized",
             "Model._class_name",
             "Model._entity_key",

@@ -36,9 +36,9 @@ def services(*, datastore: bool) -> Iterator[Any]:
 
 
 @contextmanager
-def lazily() -> Iterator[None]:
-    """Have reads lazy inside."""
-    lazyentity.patch("appengine", strict=True)
+def lazily(*, eager: bool = False) -> Iterator[None]:
+    """Have reads lazy inside; eager ones, if asked for."""
+    lazyentity.patch("appengine", strict=True, eager=eager)
     try:
         yield
     finally:

@@ -73,8 +73,6 @@ class ModelCases:
     """The two models of an entity."""
     stored: ClassVar[st.SearchStrategy[Stored]]
     changed: ClassVar[st.SearchStrategy[Stored]]
-    left_out: ClassVar[frozenset[str]] = frozenset()
-    """Names of attributes that need not be there on both sides."""
 
     @staticmethod
     def in_values(name: str) -> Any:
@@ -212,7 +210,7 @@ class ModelCases:
         """Which properties there are, which have values, and the key."""
         pair = self.pair.assumed(stored.raw)
         pair.both(lambda entity: sorted(entity._properties))
-        pair.both(lambda entity: sorted(vars(entity).keys() - self.left_out))
+        pair.both(lambda entity: sorted(vars(entity)))
         pair.both(lambda entity: (entity.key, entity._has_complete_key(), entity._projection))
         for prop in list(pair.stock._properties):
             pair.both(partial(state_of, prop))

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any
 
 _DESCRIBED_APART = ("_values", "_properties")
 
 
-def model_form(
-    entity: Any,
-    snapshot: Callable[[Any], Any],
-    described: Callable[[Any], Any],
-    left_out: Collection[str] = (),
-) -> Any:
+def model_form(entity: Any, snapshot: Callable[[Any], Any], described: Callable[[Any], Any]) -> Any:
     """Return a model in a form that is equal only to that of an indistinguishable model.
 
     Args:
         entity: the model.
         snapshot: gives that form of the values it has.
         described: gives that form of the properties of a model that has others than its class.
-        left_out: names of attributes that do not count.
     """
     kind = type(entity)
     return {
@@ -30,6 +24,6 @@ def model_form(
         "attributes": {
             name: snapshot(value)
             for name, value in vars(entity).items()
-            if name not in (*_DESCRIBED_APART, *left_out)
+            if name not in _DESCRIBED_APART
         },
     }

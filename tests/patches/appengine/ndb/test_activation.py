@@ -13,6 +13,7 @@ from google.appengine.ext import ndb
 from google.appengine.ext.ndb import model, polymodel
 
 import lazyentity
+from lazyentity.patches.appengine.lasting import LastingSeam
 from lazyentity.patches.appengine.ndb.seams import PART
 from tests.patches.appengine.ndb.handmade import Cat, Everything, everything
 from tests.patches.appengine.ndb.pairs import converted, lazy_model, patched, stock_model
@@ -51,16 +52,19 @@ def test_orders(before: str, expected: str) -> None:
 
 
 def test_is_taken_back() -> None:
-    """Every function is the one that was there, and a lazy model goes on being read."""
-    before = [seam.resolve() for seam in PART.seams]
+    """Every function is the one that was there, and a lazy model goes on being read.
+
+    One attribute stays, for futures that exist: see test_debugging.py.
+    """
+    seams = [seam for seam in PART.seams if type(seam) is not LastingSeam]
+    assert {seam.path for seam in PART.seams} - {seam.path for seam in seams} == {"Future._info"}
+    before = [seam.resolve() for seam in seams]
     raw = serialised(everything())
     lazyentity.patch("appengine", strict=True)
-    assert not any(
-        seam.resolve() is original for seam, original in zip(PART.seams, before, strict=True)
-    )
+    assert not any(seam.resolve() is original for seam, original in zip(seams, before, strict=True))
     lazy = converted(raw)
     lazyentity.unpatch("appengine")
-    assert [seam.resolve() for seam in PART.seams] == before
+    assert [seam.resolve() for seam in seams] == before
     assert is_lazy(lazy)
     assert snapshot(lazy) == snapshot(stock_model(raw))
 

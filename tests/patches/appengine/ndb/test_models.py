@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
+import pytest
 from hypothesis import given
 
-from tests.patches.appengine.ndb.pairs import Pair
-from tests.patches.appengine.ndb.snapshots import LEFT_OUT, described
-from tests.patches.appengine.ndb.strategies import changed_entities, stored_entities
+from tests.patches.appengine.ndb.handmade import Address, Family
+from tests.patches.appengine.ndb.pairs import Pair, lazy_model, stock_model
+from tests.patches.appengine.ndb.snapshots import described, snapshot
+from tests.patches.appengine.ndb.strategies import (
+    changed_entities,
+    serialised,
+    stored_entities,
+)
 from tests.patches.models.cases import ENTITIES, ModelCases, Operation
-from tests.patches.models.pairs import FEWER
+from tests.patches.models.pairs import FEWER, is_lazy
 from tests.patches.models.shapes import Stored
 
 
@@ -18,7 +25,6 @@ class TestModels(ModelCases):
     pair = Pair
     stored = stored_entities()
     changed = changed_entities()
-    left_out = LEFT_OUT
 
     @staticmethod
     def in_values(name: str) -> bytes:
@@ -48,3 +54,19 @@ class TestModels(ModelCases):
         pair.both(lambda entity: entity._to_pb(allow_partial=True))
         pair.agree()
         pair.both(lambda entity: entity._to_pb(set_key=False))
+
+
+@pytest.mark.parametrize("streets", [[], ["a"], ["a", None, "b"]])
+def test_the_counter_of_structured_properties(streets: list[str | None]) -> None:
+    """It counts each part of a repeated structured property, and ndb leaves it in the model."""
+    homes = [Address(street=street) for street in streets]
+    raw = serialised(Family(id=1, homes=homes, count=3))
+    stock, lazy = stock_model(raw), lazy_model(raw)
+    assert is_lazy(lazy)
+    assert lazy._values._undecoded() == list(lazy._values)
+    assert hasattr(lazy, "_subentity_counter") is bool(streets)
+    assert vars(lazy).keys() == vars(stock).keys()
+    assert dir(lazy) == dir(stock)
+    assert snapshot(lazy) == snapshot(stock)
+    copied = copy.copy(lazy)
+    assert vars(copied).keys() == vars(copy.copy(stock)).keys()

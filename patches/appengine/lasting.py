@@ -12,14 +12,14 @@ from lazyentity.patches.registry import Seam
 
 
 class LastingSeam(Seam):
-    """The seam of a method without which lazy models that exist cannot be read.
+    """The seam of a method or descriptor without which objects that exist cannot be read.
 
     Reverting the patch leaves it in place: the replacement does what the original does for all
-    other objects. The class need not have had the method.
+    other objects. The class need not have had the attribute.
     """
 
     def resolve(self) -> Any:
-        """As :meth:`Seam.resolve`; None, if the class has no such method of its own."""
+        """As :meth:`Seam.resolve`; None, if the class has no such attribute of its own."""
         with contextlib.suppress(AttributeError):
             return super().resolve()
         return None

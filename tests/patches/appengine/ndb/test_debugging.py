@@ -1,0 +1,230 @@
+"""The texts that ndb makes for debugging are ndb's own: strings, and lists of strings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import Any
+
+import pytest
+from google.appengine.api import datastore, datastore_types
+from google.appengine.ext import ndb
+from google.appengine.ext.ndb import model, tasklets, utils
+
+from tests.patches.appengine.ndb.services import fresh
+from tests.patches.appengine.services import lazily
+from tests.support import hostile
+from tests.support.snapshots import Raised, outcome
+
+pytestmark = pytest.mark.usefixtures("bed")
+
+MODES: dict[str, Callable[[], AbstractContextManager[None]]] = {
+    "lazy": lazily,
+    "eager": partial(lazily, eager=True),
+}
+
+
+@pytest.fixture(params=MODES)
+def mode(request: pytest.FixtureRequest) -> Iterator[Callable[[], AbstractContextManager[None]]]:
+    """How ndb is patched."""
+    assert utils.DEBUG
+    return MODES[request.param]  # type: ignore[return-value]  # no generator
+
+
+@pytest.fixture
+def patched(mode: Callable[[], AbstractContextManager[None]]) -> Iterator[None]:
+    """Lazy or eager reads."""
+    with mode():
+        yield
+
+
+def is_text(text: Any) -> bool:
+    """Say whether a text does all that texts do."""
+    return type(text) is str and text + "" == text and json.loads(json.dumps(text)) == text
+
+
+def is_stack(stack: Any) -> bool:
+    """Say whether a stack does all that lists of texts do."""
+    return (
+        type(stack) is list
+        and len(stack) > 0
+        and all(map(is_text, [*stack, stack[0], stack[-1]]))
+        and json.loads(json.dumps(stack)) == [*stack]
+    )
+
+
+def _stock(function: Any) -> Any:
+    return function.__wrapped__
+
+
+@pytest.mark.usefixtures("patched")
+def test_generators() -> None:
+    """In each of the states of a generator, at each of its instructions."""
+    seen = []
+
+    def look() -> None:
+        text = utils.gen_info(generator)
+        assert is_text(text)
+        assert text == _stock(utils.gen_info)(generator)
+        seen.append(text.partition(" ")[0])
+
+    def generate() -> Any:
+        look()
+        yield 1
+        yield 2
+
+    for _ in range(2):
+        generator = generate()
+        look()
+        for _ in generator:
+            look()
+        look()
+    assert set(seen) >= {"running", "suspended", "terminated"}
+
+
+@pytest.mark.usefixtures("patched")
+def test_stacks() -> None:
+    """Of functions with and without a mark, as long as asked for."""
+
+    def marked(mark: Any, limit: int) -> Any:
+        __ndb_debug__ = mark  # noqa: F841  # ndb reads it
+        return utils.get_stack(limit), _stock(utils.get_stack)(limit)
+
+    for _ in range(2):
+        for mark in ("SKIP", "a mark", 5, None):
+            for limit in (1, 3, 10, 1000):
+                ours, stock = marked(mark, limit)
+                assert is_stack(ours)
+                assert ours == stock
+        ours, stock = utils.get_stack(), _stock(utils.get_stack)()
+        assert ours == stock
+        assert utils.get_stack(0) == []
+
+
+@pytest.mark.usefixtures("patched")
+def test_functions() -> None:
+    for function in (test_functions, partial(test_functions), fresh):
+        assert outcome(utils.func_info, function) == outcome(_stock(utils.func_info), function)
+    assert is_text(utils.func_info(test_functions))
+
+
+@pytest.mark.usefixtures("patched")
+def test_without_debugging(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(utils, "DEBUG", False)
+    assert utils.get_stack() == ()
+    assert utils.gen_info(iter(())) is None
+    assert utils.func_info(fresh) is None
+
+
+@pytest.mark.usefixtures("patched")
+def test_futures() -> None:
+    """All texts that a future has, of a tasklet, a look-up and the calls that they wait for."""
+
+    @ndb.tasklet
+    def wait() -> Any:
+        yield ndb.Key("Any", 1).get_async()
+        yield ndb.Key("Any", 2).get_async(), model.Model(id=1).put_async()
+
+    ctx = fresh()
+    futures: list[Any] = [wait(), ctx.get(ndb.Key("Any", 3))]
+    futures.append(ctx._memcache_get_batcher.add("key", (False, "", None)))
+    loop = ndb.eventloop.get_event_loop()
+    seen = set()
+    while loop.run1():
+        for future in futures:
+            waiting = future
+            while waiting is not None:
+                assert is_stack(waiting._where)
+                for text in (waiting._info, waiting._geninfo):
+                    assert text is None or is_text(text)
+                    seen.add(None if text is None else text.partition("(")[0])
+                assert is_text(waiting.dump())
+                waiting = waiting._next
+    assert {"suspended generator wait", "tasklet wait", "tasklet get"} <= seen
+    assert any(text.startswith("AutoBatcher") for text in seen if text is not None)
+
+
+def test_of_a_call(mode: Callable[[], AbstractContextManager[None]]) -> None:
+    """The text is stock's, also if somebody looks at it when ndb is no longer patched."""
+
+    def calls() -> list[Any]:
+        ctx = fresh()
+        return [
+            ctx._get_batcher.add(ndb.Key("Any", 1), None),
+            ctx._put_batcher.add(model.Model(id=1), None),
+            ctx._memcache_set_batcher.add(("key", b"value"), ("set", 0, "", None)),
+        ]
+
+    stock = calls()
+    with mode():
+        ours = calls()
+        assert list(map(type, ours)) == list(map(type, stock)) == [tasklets.Future] * 3
+        assert ours[1]._info.partition(".add")[2] == stock[1]._info.partition(".add")[2]
+    for our, other in zip(ours, stock, strict=True):
+        assert is_text(our._info)
+        assert our._info is our._info
+        assert our._info.partition(".add")[1:] == other._info.partition(".add")[1:]
+        our._info = "another"
+        assert repr(our).partition(" for ")[2] == "another; pending>"
+
+
+def test_a_future_without_a_text(mode: Callable[[], AbstractContextManager[None]]) -> None:
+    """It raises as in stock, and so does the class."""
+
+    def looked_at() -> Any:
+        future = tasklets.Future()
+        del future._info
+        return outcome(lambda: future._info), outcome(lambda: tasklets.Future._info)
+
+    stock = looked_at()
+    with mode():
+        assert looked_at() == stock
+    assert looked_at() == stock
+
+
+@pytest.mark.usefixtures("patched")
+@pytest.mark.parametrize("sort", hostile.VALUES)
+def test_a_call_of_anything(sort: str) -> None:
+    """A text that cannot be made takes the place of no error and of no result."""
+    value = hostile.VALUES[sort]()
+    future = fresh()._memcache_set_batcher.add(("key", value), ("set", 0, "", None))
+    future.set_exception(ValueError("the error"))
+    assert is_text(future._info)
+    assert "the error" in repr(future)
+    with pytest.raises(ValueError, match="the error"):
+        future.get_result()
+
+
+class Parsed(ndb.Model):
+    document = ndb.JsonProperty()
+    count = ndb.IntegerProperty()
+
+
+MALFORMED = b"{not JSON"
+
+
+def _put_again() -> tuple[Any, bytes, int]:
+    """Put a model whose document cannot be parsed; return the outcome and the stored values."""
+    stored = datastore.Entity("Parsed", id=1)
+    stored.update({"document": datastore_types.Blob(MALFORMED), "count": 1})
+    datastore.Put(stored)
+    fresh()
+    found = Parsed.get_by_id(1, use_memcache=False)
+    found.count = 2
+    result = outcome(found.put)
+    stored = datastore.Get(stored.key())
+    return result, stored["document"], stored["count"]
+
+
+def test_put_of_a_value_that_cannot_be_converted(
+    mode: Callable[[], AbstractContextManager[None]],
+) -> None:
+    """It succeeds with the bytes that came. Stock raises: its text of the call shows the model."""
+    stock, *stored = _put_again()
+    assert isinstance(stock, Raised)
+    assert stock.kind is json.JSONDecodeError
+    assert stored == [MALFORMED, 1]
+    with mode():
+        assert _put_again() == (ndb.Key("Parsed", 1), MALFORMED, 2)
