@@ -63,12 +63,14 @@ def describe_type(given: object) -> str:
 
 
 def property_name(name: object) -> str:
-    """Return the name of a property as :func:`safe_repr` shows the text.
+    """Return the name of a property as :func:`safe_repr` shows a plain string.
 
     Args:
         name: a string, or its bytes, which some models have for names.
     """
-    return safe_repr(name.decode(errors="backslashreplace") if type(name) is bytes else name)
+    if type(name) is bytes:
+        name = name.decode(errors="backslashreplace")
+    return safe_repr(plain_name(name) if issubclass(type(name), str) else name)
 
 
 def plain_name(name: object) -> str:

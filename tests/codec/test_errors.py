@@ -37,7 +37,7 @@ BAD_KEY = wire.delimited(ENTITY.key, b"\x0a\x05")
 EMPTY_KEY = wire.message(ENTITY.key)
 
 
-def _property(name: str, value: bytes) -> Field:
+def property_field(name: str, value: bytes) -> Field:
     return wire.message(
         ENTITY.properties, wire.delimited(ENTRY.key, name), wire.delimited(ENTRY.value, value)
     )
@@ -56,7 +56,7 @@ def make(lazy_type: type[LazyEntity], request: pytest.FixtureRequest) -> MakeEnt
     return make_entity
 
 
-GOOD = _property("good", wire.integer(VALUE.integer_value, 1).encode())
+GOOD = property_field("good", wire.integer(VALUE.integer_value, 1).encode())
 CUT_OFF = wire.delimited(VALUE.string_value, "words").encode()[:-1]
 NOT_UTF8 = wire.delimited(VALUE.string_value, b"\xff").encode()
 UNSET = wire.integer(VALUE.meaning, 9).encode()
@@ -91,7 +91,7 @@ READS: dict[str, Callable[[Any], object]] = {
 @pytest.mark.parametrize("value", [CUT_OFF, NOT_UTF8], ids=["cut off", "not UTF-8"])
 def test_malformed_value(make: MakeEntity, read: Callable[[Any], object], value: bytes) -> None:
     """A DecodeError names property and key; the entity stays as it was."""
-    lazy = make(GOOD_KEY, GOOD, _property("bad", value))
+    lazy = make(GOOD_KEY, GOOD, property_field("bad", value))
     for _ in range(2):
         with pytest.raises(DecodeError, match=r"'bad'.*Kind.*'n'"):
             read(lazy)
@@ -118,7 +118,7 @@ def test_refused_value(
     make: MakeEntity, read: Callable[[Any], object], value: bytes, text: str
 ) -> None:
     """A ValueError has stock's text alone, and a note that names property and key."""
-    lazy = make(GOOD_KEY, GOOD, _property("bad", value))
+    lazy = make(GOOD_KEY, GOOD, property_field("bad", value))
     for _ in range(2):
         with pytest.raises(ValueError, match="value") as caught:
             read(lazy)
@@ -135,7 +135,7 @@ def test_refused_value(
 
 def test_popitem_of_what_cannot_be_read(make: MakeEntity) -> None:
     """It raises as reading does, and the entity stays as it was."""
-    lazy = make(GOOD_KEY, GOOD, _property("bad", CUT_OFF))
+    lazy = make(GOOD_KEY, GOOD, property_field("bad", CUT_OFF))
     for _ in range(2):
         with pytest.raises(DecodeError, match="'bad' of the entity"):
             lazy.popitem()
@@ -148,7 +148,7 @@ def test_popitem_of_what_cannot_be_read(make: MakeEntity) -> None:
 @pytest.mark.parametrize("key", [BAD_KEY, EMPTY_KEY], ids=["malformed", "empty"])
 def test_key_that_cannot_be_read(make: MakeEntity, key: Field) -> None:
     """Errors say that the key cannot be read either, and do not fail over that."""
-    lazy = make(key, GOOD, _property("bad", CUT_OFF))
+    lazy = make(key, GOOD, property_field("bad", CUT_OFF))
     with pytest.raises(DecodeError, match="'bad' of an entity whose key cannot be read"):
         lazy["bad"]
     with pytest.raises(DecodeError if key is BAD_KEY else ValueError):
@@ -158,7 +158,7 @@ def test_key_that_cannot_be_read(make: MakeEntity, key: Field) -> None:
 
 def test_no_key(make: MakeEntity) -> None:
     """Errors say that there is no key."""
-    lazy = make(_property("bad", CUT_OFF))
+    lazy = make(property_field("bad", CUT_OFF))
     with pytest.raises(DecodeError, match="'bad' of an entity without a key"):
         lazy["bad"]
 
@@ -174,7 +174,7 @@ def test_names_that_cannot_be_read(make: MakeEntity) -> None:
 @pytest.mark.parametrize("value", [CUT_OFF, DISAGREEING], ids=["cut off", "flags disagree"])
 def test_flags_and_meanings(make: MakeEntity, attribute: str, value: bytes) -> None:
     """Where flags or meanings cannot be had, the error names the property; the rest can be read."""
-    lazy = make(GOOD_KEY, GOOD, _property("bad", value))
+    lazy = make(GOOD_KEY, GOOD, property_field("bad", value))
     for _ in range(2):
         if attribute == "_meanings" and value is DISAGREEING:
             assert lazy._meanings == {}
@@ -189,9 +189,9 @@ def test_flags_and_meanings(make: MakeEntity, attribute: str, value: bytes) -> N
 
 def test_embedded_entity(make: MakeEntity) -> None:
     """A fault inside of an embedded entity is met when that property of that entity is read."""
-    inner = wire.encode([GOOD, _property("bad", UNSET)])
+    inner = wire.encode([GOOD, property_field("bad", UNSET)])
     value = wire.delimited(VALUE.entity_value, inner).encode()
-    lazy = make(GOOD_KEY, _property("inner", value))
+    lazy = make(GOOD_KEY, property_field("inner", value))
     assert lazy["inner"]["good"] == 1
     with pytest.raises(ValueError, match="did not have any value set"):
         lazy["inner"]["bad"]
@@ -200,10 +200,10 @@ def test_embedded_entity(make: MakeEntity) -> None:
 
 def test_a_bad_property_can_be_replaced_or_deleted(make: MakeEntity) -> None:
     """A property that cannot be read can be replaced or deleted."""
-    lazy = make(GOOD_KEY, GOOD, _property("bad", CUT_OFF))
+    lazy = make(GOOD_KEY, GOOD, property_field("bad", CUT_OFF))
     lazy["bad"] = "replaced"
     assert dict(lazy) == {"good": 1, "bad": "replaced"}
-    lazy = make(GOOD_KEY, GOOD, _property("bad", CUT_OFF))
+    lazy = make(GOOD_KEY, GOOD, property_field("bad", CUT_OFF))
     del lazy["bad"]
     assert dict(lazy) == {"good": 1}
 
