@@ -16,8 +16,9 @@ import requests
 from google.api_core.exceptions import Forbidden, GoogleAPICallError, RetryError
 from google.cloud import datastore
 
-from lazyentity.bulk import BulkError, get_many, put_many
+from lazyentity.bulk import BulkError, delete_many, get_many, put_many
 from tests.bulk.services import FAST, GIVES_UP, Call, RecordingService, Served, connected, stored
+from tests.support import hostile
 
 pytestmark = pytest.mark.any_backend
 
@@ -149,3 +150,36 @@ def test_cut_connections_are_retried(running: Served, client: Client) -> None:
             entities: list[Any] = get_many(made, keys, retry=FAST)
     assert [entity["number"] for entity in entities] == [0, 1]
     assert len(cut) == 1
+
+
+class _Key(datastore.Key):
+    """A key without a text."""
+
+    __repr__ = hostile.Unprintable.__repr__
+
+
+@pytest.mark.parametrize("sort", hostile.ERRORS)
+def test_a_key_and_an_error_without_a_text(sort: str) -> None:
+    """They are in the error, and can be pickled with it."""
+    make: Any = _Key
+    key = make("Item", 1, project="p")
+    error = BulkError({key: hostile.ERRORS[sort]()}, {}, 5)
+    assert str(error).startswith("1 keys failed and 5 succeeded; the first to fail was <tests.")
+    assert type(error.failed[key]).__name__ in str(error)
+    made = pickle.loads(pickle.dumps(error))
+    assert (list(made.failed), made.count) == ([key], 5)
+    assert type(made.failed[key]) in (type(error.failed[key]), RuntimeError)
+
+
+def test_refused_keys_without_a_text(any_client: Client) -> None:
+    """The error says what is wrong with the key."""
+    make: Any = _Key
+    for call in (get_many, delete_many):
+        with pytest.raises(ValueError, match="has neither an id nor a name"):
+            call(any_client, [make("Item", project=any_client.project)])
+        with pytest.raises(ValueError, match=r"is (not )?of the "):
+            call(any_client, [make("Item", 1, project="another")])
+    large = datastore.Entity(make("Item", 1, project=any_client.project), ("text",))
+    large["text"] = "x" * 1_100_000
+    with pytest.raises(BulkError, match=r"1048572"):
+        put_many(any_client, [large])

@@ -82,19 +82,19 @@ def test_an_assigned_key_without_a_text(lazy_type: type[LazyEntity], sort: str) 
     lazy.key = hostile.VALUES[sort]()
     make_strict(lazy)
     for name in ("good", hostile.Name("good")):
-        with pytest.raises(RuntimeError, match="property 'good' of the entity .* not prefetched"):
+        with pytest.raises(RuntimeError, match=r"property 'good' of the entity .* not prefetched"):
             lazy[name]
     with pytest.raises(RuntimeError, match="reads all properties of the entity "):
         lazy.copy()
     with pytest.raises(TypeError, match="the value for property 'new' is, or holds, an undecoded"):
         lazy[hostile.Name("new")] = UNDECODED
     partly = lazyentity.detach([lazy])[0]
-    with pytest.raises(RuntimeError, match="the entity .* was detached with only"):
+    with pytest.raises(RuntimeError, match=r"the entity .* was detached with only"):
         lazyentity.raw(partly)
     leaked = Entity()
     leaked.key = hostile.VALUES[sort]()
     leaked[hostile.Name("leaked")] = [UNDECODED]
-    with pytest.raises(TypeError, match="property 'leaked' of the entity .* undecoded property"):
+    with pytest.raises(TypeError, match=r"property 'leaked' of the entity .* undecoded property"):
         lazyentity.to_dict(leaked)
 
 

@@ -26,6 +26,7 @@ from lazyentity.strict import make_strict
 from tests.backends.columns import COLUMNS, assert_same_column, columns_of, row
 from tests.conftest import IMPLEMENTATIONS
 from tests.entity.test_plain import DRAWN, change, plain
+from tests.support import hostile
 from tests.support.snapshots import Raised, outcome, snapshot
 from tests.support.stock import stock_entity
 from tests.support.strategies import Grammar, entities
@@ -285,3 +286,12 @@ def test_values_of_other_widths(backend: str, data: st.DataObject) -> None:
     if len(kinds) == 1:
         values.insert(data.draw(st.integers(0, 1)), data.draw(NOT_FIXED))
     assert COLUMNS[backend].fixed_width(values) is None
+
+
+@pytest.mark.parametrize("sort", hostile.TEXTLESS)
+def test_the_error_of_a_name_without_a_text(sort: str) -> None:
+    """It says that names are strings."""
+    with pytest.raises(TypeError, match=r"names must be strings; .* is a "):
+        lazyentity.columns([], [hostile.VALUES[sort]()])
+    with pytest.raises(TypeError, match="names must be several names, not the string"):
+        lazyentity.columns([], hostile.Name("a"))

@@ -19,6 +19,7 @@ from lazyentity._backend import is_json as chosen_is_json
 from lazyentity.codec.jsontypes import MAX_CONTAINERS
 from lazyentity.packed import UnpackError, pack, unpack
 from lazyentity.pure.jsontypes import is_json
+from tests.support import hostile
 from tests.support.snapshots import Raised, outcome
 
 UTC = datetime.timezone.utc
@@ -189,3 +190,13 @@ def test_the_missing_timestamp_of_pandas() -> None:
     pandas = pytest.importorskip("pandas")
     with pytest.raises(TypeError, match=r"value\['a'\]\[0\] cannot .* of type .*NaTType"):
         pack({"a": [pandas.NaT]})
+
+
+@pytest.mark.parametrize("sort", hostile.TEXTLESS)
+def test_the_error_of_a_value_without_a_text(sort: str) -> None:
+    """It names the place and the type, also under a key without a text."""
+    value = hostile.VALUES[sort]()
+    with pytest.raises(TypeError, match=r"value\['a'\] cannot be packed: it is a value of type"):
+        pack({"a": value})
+    with pytest.raises(TypeError, match=r"value\[.*\] cannot be packed: it is under a key of type"):
+        pack({value: 1})

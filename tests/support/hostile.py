@@ -87,6 +87,10 @@ VALUES: dict[str, Callable[[], Any]] = {
 }
 
 
+TEXTLESS = ("repr raises", "endless", "no text", "text refuses")
+"""The values that refuse nothing but a text."""
+
+
 class Unsayable(Exception):
     """An error without a text."""
 

@@ -157,6 +157,9 @@ class TestApplication:
         (tmp_path / "made_exit.py").write_text(
             "class Exit(BaseException):\n    pass\n\n\nraise Exit\n"
         )
+        (tmp_path / "made_silent.py").write_text(
+            "class Silent(Exception):\n    def __str__(self): raise KeyError\n\nraise Silent\n"
+        )
         (tmp_path / "made_parser.py").write_text(
             "import argparse\n\nargparse.ArgumentParser().parse_args()\n"
         )
@@ -179,6 +182,7 @@ class TestApplication:
             ("made_mistake", "ModuleNotFoundError: No module named 'lazyentity.missing'", 1),
             ("made_lines", "made_lines.py:1: RuntimeError: one two", 1),
             ("made_exit", "made_exit.py:5: Exit", 1),
+            ("made_silent", "Silent: <made_silent.Silent whose text raised KeyError>", 1),
             ("", "takes the name of a module, as package.module; '' is none", 2),
             (".made", "takes the name of a module, as package.module; '.made' is none", 2),
             ("made_end.py", "takes the name of a module, not a file: --app made_end", 2),

@@ -15,6 +15,7 @@ from google.cloud import datastore
 from google.cloud.datastore import helpers
 
 import lazyentity
+from tests.support import hostile
 from tests.support.describing import describe
 from tests.support.entities import fill
 
@@ -185,3 +186,32 @@ class TestReplaced:
             with pytest.raises(RuntimeError, match=f"{names[0]} was replaced by"):
                 lazyentity.patch("datastore", strict=True)
             assert lazyentity.patched() == ()
+
+
+class _Silent(hostile.Unprintable):
+    """A replacement without a text."""
+
+    def __call__(self, message: Any) -> Any:
+        return _STOCK["entity_from_protobuf"](message)
+
+
+def test_a_replacement_without_a_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The warning that it stays in charge, and the error of strict, are given all the same."""
+    monkeypatch.setattr(helpers, "entity_from_protobuf", _Silent())
+    told = "helpers.entity_from_protobuf was replaced by <tests.* whose text raised"
+    with pytest.raises(RuntimeError, match=told):
+        lazyentity.patch("datastore", strict=True)
+    with pytest.warns(RuntimeWarning, match=told):
+        lazyentity.patch("datastore")
+
+
+@pytest.mark.parametrize("sort", hostile.TEXTLESS)
+def test_arguments_without_a_text(client: Client, sort: str) -> None:
+    """Their errors are those of any other wrong argument."""
+    value = hostile.VALUES[sort]()
+    with pytest.raises(ValueError, match=r"unknown client .*; known are"):
+        lazyentity.patch(value)
+    with pytest.raises(TypeError, match=r"wrap\(\) takes prefetch= as a list of names"):
+        lazyentity.wrap(client, prefetch=value)
+    with pytest.raises(TypeError, match=r"wrap\(\) takes names of type str in prefetch="):
+        lazyentity.wrap(client, prefetch=[value])
