@@ -24,6 +24,7 @@ from tests.patches.appengine.strategies import (
     malformed,
     reference,
 )
+from tests.support import hostile
 
 
 def entity_proto(*properties: Any, raw: Any = ()) -> Any:
@@ -284,3 +285,17 @@ def test_too_many_indexed_properties(index_type: Any, monkeypatch: pytest.Monkey
         *(Property(name=name, multiple=False, value=Value(int64Value=7)) for name in "ab")
     )
     assert outcome(lazy(message, index_type).ToPb) == outcome(stock(message).ToPb)
+
+
+@pytest.mark.parametrize("sort", hostile.VALUES)
+def test_the_error_of_a_property_with_a_hostile_key(
+    index_type: Any, sort: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The error is the client's, whatever texts keys and names have."""
+    value = Value(stringValue=b"\xff")
+    message = entity_proto(Property(name="bad", multiple=False, value=value))
+    expected = outcome(lambda: stock(message))
+    assert issubclass(expected[0], Exception)
+    monkeypatch.setattr(datastore_types.Key, "__repr__", lambda _: repr(hostile.VALUES[sort]()))
+    for name in ("bad", hostile.Name("bad")):
+        assert outcome(lambda name=name: lazy(message, index_type)[name]) == expected

@@ -11,6 +11,7 @@ import pytest
 from apache_beam.io.gcp.datastore.v1new import types
 from google.cloud.datastore import helpers
 from google.cloud.datastore.entity import Entity
+from google.cloud.datastore.key import Key
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,8 +20,9 @@ from lazyentity.entity import LazyEntity
 from lazyentity.patches.beam.coders import ElementCoder
 from lazyentity.patches.beam.elements import LazyElement, of_bytes
 from tests.patches.beam.forms import client_form, form, stock_element
+from tests.support import hostile
 from tests.support.snapshots import Raised, geo_points_without_address, outcome
-from tests.support.stock import content, stock_entity
+from tests.support.stock import EntityMessage, content, stock_entity
 from tests.support.strategies import Grammar, entities
 from tests.support.strategies.samples import PLAIN, serialise
 
@@ -279,3 +281,24 @@ def test_a_malformed_property_raises_when_it_is_read() -> None:
     with pytest.raises(ValueError, match="did not have any value set"):
         element.properties["bad"]
     assert element.properties["good"] == 1
+
+
+@pytest.mark.parametrize("sort", hostile.VALUES)
+def test_the_error_of_a_property_with_a_hostile_key(
+    sort: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is the client's, whatever texts keys and names have."""
+    message = EntityMessage()
+    message.key.partition_id.project_id = "p"
+    message.key.path.add(kind="Kind", id=1)
+    message.properties["bad"].meaning = 9
+    message.properties["good"].integer_value = 1
+    raw = message.SerializeToString()
+    expected = outcome(stock_element, raw)
+    assert isinstance(expected, Raised)
+    element = of_bytes(raw)
+    monkeypatch.setattr(Key, "__repr__", lambda self: repr(hostile.VALUES[sort]()))
+    with lazyentity.profile():
+        for name in ("bad", hostile.Name("bad")):
+            assert outcome(element.properties.__getitem__, name) == expected
+        assert element.properties[hostile.Name("good")] == 1

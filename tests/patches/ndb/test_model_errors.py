@@ -8,15 +8,18 @@ from typing import Any
 
 import pytest
 from google.cloud import ndb
+from google.cloud.datastore.key import Key
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from lazyentity.codec.undecoded import UNDECODED
 from tests.patches.models.pairs import FEWER, is_lazy
 from tests.patches.models.shapes import Stored
 from tests.patches.ndb import raw_entities
 from tests.patches.ndb.model_strategies import changed_entities
 from tests.patches.ndb.pairs import lazy_model, patched, seen, stock_model, without_class
 from tests.patches.ndb.raw_entities import FAULTS
+from tests.support import hostile
 from tests.support.snapshots import Raised, outcome
 from tests.support.stock import EntityMessage
 
@@ -110,3 +113,64 @@ def test_nothing_is_refused_that_stock_makes(stored: Stored) -> None:
     made = outcome(lazy_model, stored.raw)
     if isinstance(made, Raised):
         assert isinstance(outcome(stock_model, stored.raw), Raised)
+
+
+class Refusing(ndb.JsonProperty):
+    """A property whose conversion from the entity raises any error."""
+
+    _sort = ""
+
+    def _from_datastore(self, ds_entity: Any, value: Any) -> Any:
+        if self._sort:
+            raise hostile.ERRORS[self._sort]()
+        return super()._from_datastore(ds_entity, value)
+
+
+class Refused(ndb.Model):
+    refused = Refusing()
+    plain = ndb.StringProperty()
+
+
+def _refused() -> bytes:
+    message = EntityMessage()
+    message.key.partition_id.project_id = "p"
+    message.key.path.add(kind="Refused", id=5)
+    message.properties["refused"].blob_value = b"[1]"
+    message.properties["plain"].string_value = "p"
+    return message.SerializeToString()
+
+
+@pytest.mark.parametrize("sort", hostile.ERRORS)
+def test_errors_of_any_class(sort: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are raised as they are, whether they take notes and have a text or not."""
+    monkeypatch.setattr(hostile.Unsayable, "__str__", lambda self: "said")
+    monkeypatch.setattr(Refusing, "_sort", sort)
+    expected = outcome(stock_model, _refused())
+    assert isinstance(expected, Raised)
+    lazy = lazy_model(_refused())
+    assert is_lazy(lazy)
+    with patched():
+        for _ in range(2):
+            assert outcome(lambda: lazy._values["refused"]) == expected
+        assert lazy.plain == "p"
+
+
+@pytest.mark.parametrize("sort", hostile.VALUES)
+def test_keys_without_a_text(sort: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An application may give keys any text, or none."""
+    monkeypatch.setattr(Refusing, "_sort", "immutable")
+    expected = outcome(stock_model, _refused())
+    lazy = lazy_model(_refused())
+    monkeypatch.setattr(Key, "__repr__", lambda self: repr(hostile.VALUES[sort]()))
+    with patched():
+        for name in ("refused", hostile.Name("refused")):
+            assert outcome(lazy._values.__getitem__, name) == expected
+
+
+def test_names_that_are_none() -> None:
+    """Code that bypasses the methods can put the sentinel under any name."""
+    lazy = lazy_model(_refused())
+    for name in (5, b"\xff", "text", hostile.Name("x"), hostile.Unprintable()):
+        dict.__setitem__(lazy._values, name, UNDECODED)
+        with patched(), pytest.raises(TypeError, match="is, or holds, an undecoded property"):
+            lazy._values[name]

@@ -18,6 +18,7 @@ from lazyentity.patches.clients import CLIENTS
 from lazyentity.patches.rest.properties import LazyProperties, mark_response
 from tests.patches.rest.clients import RestClient, form
 from tests.patches.rest.received import broken_responses, lookup_responses, query_responses
+from tests.support import hostile
 from tests.support.snapshots import Raised, outcome
 
 Parse = Callable[[bytes], Any]
@@ -192,3 +193,24 @@ class ConversionCases:
         data = parse(_body({"found": [{"entity": {"properties": {"a": {"stringValue": "1"}}}}]}))
         entity = self.client.package.Entity.from_repr(data["found"][0]["entity"])
         assert (type(entity.properties), entity.properties) == (dict, {"a": "1"})
+
+    @with_both
+    @pytest.mark.parametrize("sort", hostile.ERRORS)
+    def test_errors_of_any_class(
+        self, parse: Parse, sort: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """They come as the client raises them, under a name without a text, too."""
+        entity = self._one(parse, a="1", b="2")
+        error = hostile.ERRORS[sort]()
+
+        def convert(cls: Any, data: Any) -> Any:
+            raise error
+
+        monkeypatch.setattr(self.client.package.Value, "from_repr", classmethod(convert))
+        with lazyentity.profile():
+            for name in ("a", hostile.Name("a")):
+                with pytest.raises(type(error)) as caught:
+                    entity.properties[name]
+                assert caught.value is error
+        monkeypatch.undo()
+        assert entity.properties[hostile.Name("a")] == "1"

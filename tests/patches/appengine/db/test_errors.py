@@ -6,10 +6,10 @@ import copy
 import pickle
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
-from google.appengine.api import datastore_errors
+from google.appengine.api import datastore_errors, datastore_types
 from google.appengine.datastore import entity_bytes_pb2 as entity_pb2
 from google.appengine.ext import db
 
@@ -22,6 +22,7 @@ from tests.patches.appengine.db.pairs import (
     stock_model,
     written,
 )
+from tests.support import hostile
 
 GOOD = {"required": "r", "number": 1, "checked": "c", "plain": "p"}
 BAD: dict[str, dict[str, Any]] = {
@@ -144,3 +145,53 @@ def test_an_attribute_error_is_not_taken_for_a_missing_attribute() -> None:
         with pytest.raises(RuntimeError, match="checked") as caught:
             read()
         assert isinstance(caught.value.__cause__, AttributeError)
+
+
+class _Failing(db.StringProperty):
+    """A property whose validation raises any error."""
+
+    to_raise: ClassVar[list[str]] = []
+
+    def validate(self, value: Any) -> Any:
+        if self.to_raise:
+            raise hostile.ERRORS[self.to_raise[0]]()
+        return super().validate(value)
+
+
+class Refusing(db.Model):
+    failing = _Failing()
+    plain = db.StringProperty()
+
+
+@pytest.mark.parametrize("sort", hostile.ERRORS)
+def test_errors_of_any_class(sort: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are raised as they are, whether they take notes and have a text or not."""
+    model = lazy_model(raw_entity("Refusing", failing="f", plain="p"))
+    assert is_lazy(model)
+    monkeypatch.setattr(_Failing, "to_raise", [sort])
+    for _ in range(2):
+        with pytest.raises(type(hostile.ERRORS[sort]())):
+            _ = model.failing
+        assert model.plain == "p"
+
+
+class _Missing(AttributeError):
+    __str__ = hostile.Unsayable.__str__
+
+
+def test_an_attribute_error_without_a_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = lazy_model(raw_entity("Refusing", failing="f", plain="p"))
+    monkeypatch.setattr(_Failing, "to_raise", ["missing"])
+    monkeypatch.setitem(hostile.ERRORS, "missing", _Missing)
+    with pytest.raises(RuntimeError, match="property 'failing' cannot be read") as caught:
+        _ = model.failing
+    assert type(caught.value.__cause__) is _Missing
+
+
+@pytest.mark.parametrize("sort", hostile.VALUES)
+def test_keys_without_a_text(sort: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An application may give keys any text, or none."""
+    model = lazy_model(CASES["number"])
+    monkeypatch.setattr(datastore_types.Key, "__repr__", lambda _: repr(hostile.VALUES[sort]()))
+    with pytest.raises(datastore_errors.BadValueError, match="number"):
+        _ = model.number
