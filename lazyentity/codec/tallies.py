@@ -15,6 +15,7 @@ from typing import Any, Final, Protocol
 
 from lazyentity.codec import sites
 from lazyentity.codec.counts import Counts, add, add_names
+from lazyentity.codec.describing import plain_name
 from lazyentity.codec.sites import APPLICATION, OTHERS, ROLES, Site
 
 MAX_NAMES: Final = 1000
@@ -137,6 +138,9 @@ _EPOCH = monotonic()
 
 
 def _count(counts: dict[str, int], name: str) -> None:
+    if type(name) is not str:
+        # It would be kept, and be shown by its own methods.
+        name = plain_name(name)
     try:
         counts[name] += 1
     except KeyError:

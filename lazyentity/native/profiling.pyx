@@ -20,7 +20,7 @@ from lazyentity.native.shapes cimport Shape
 from lazyentity.native.tags cimport KEY_PATH, PATH_KIND
 from lazyentity.native.wire cimport Bytes, read_length, skip_any_field
 
-from lazyentity.codec import describing, profiled
+from lazyentity.codec import profiled
 from lazyentity.codec.undecoded import UNDECODED as _UNDECODED
 
 cdef object UNDECODED = _UNDECODED
@@ -152,7 +152,7 @@ cdef class Arrival(Originals):
     cdef int read(self, object name, Py_ssize_t ordinal) except -1:
         cdef Place place
         if self.tally is None:
-            self.apart.read(name if type(name) is str else describing.plain_name(name))
+            self.apart.read(name)
             return 0
         self.tally.reads[ordinal] += 1
         if self.left == 0:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from google.protobuf.message import DecodeError
 
 from lazyentity.codec import messages, profiled
-from lazyentity.codec.describing import plain_name
 from lazyentity.codec.keys import key_message_from_raw
 from lazyentity.codec.profiled import ARRIVAL, while_running
 from lazyentity.codec.undecoded import UNDECODED
@@ -135,7 +134,7 @@ def _reading(original: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         value = original(self, name)
         arrival = self._state[3].get(ARRIVAL)
         if arrival is not None:
-            arrival.read(name if type(name) is str else plain_name(name), sys._getframe(1))
+            arrival.read(name, sys._getframe(1))
         return value
 
     return __getitem__

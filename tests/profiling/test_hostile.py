@@ -32,6 +32,8 @@ def test_names_without_a_text(backend: str, is_learned: bool) -> None:
         assert first[hostile.Name("a")] == 1
         assert second[Names.A] == 1
         assert second.get(hostile.Name("b")) == "two"
+    assert ">a<" in profile.html()
+    assert profile.table()
     (kind,) = profile.report().kinds
     assert {each.name: each.decoded for each in kind.properties if each.decoded} == {
         "a": 2,

@@ -8,6 +8,7 @@ from apache_beam.io.gcp.datastore.v1new import types
 
 import lazyentity
 from tests.profiling.receiving import FIVE, Response
+from tests.support import hostile
 
 
 def test_elements() -> None:
@@ -17,10 +18,12 @@ def test_elements() -> None:
         entities = Response(lazyentity.backend, [FIVE] * 3).entities()
         elements = [types.Entity.from_client_entity(entity) for entity in entities]
         del entities
-        assert [element.properties["a"] for element in elements * 2] == [1] * 6
+        names = hostile.Name("a"), "a"
+        assert [each.properties[name] for name in names for each in elements] == [1] * 6
         assert elements[0].properties.get("b") == elements[0].properties["b"]
         assert len(dict(elements[2].properties.items())) == 5
     report = profile.report()
+    assert "a" in profile.table()
     (reads,) = report.sites
     assert reads.entities == 3
     assert not reads.suggestion.options

@@ -9,6 +9,7 @@ from lazyentity.codec.tallies import EVERY_PROPERTY
 from tests.patches.conftest import Ports
 from tests.patches.order_program import COUNT, KIND
 from tests.patches.rest.clients import RestClient
+from tests.support import hostile
 
 
 class ProfileCases:
@@ -24,7 +25,7 @@ class ProfileCases:
                 result.entity.properties for result in results.result_batch.entity_results
             ]
             for each in properties:
-                each["number"], each["number"], each["parity"]
+                each[hostile.Name("number")], each["number"], each["parity"]
             properties[0].items()
         report = profile.report()
         (kind,) = report.kinds
@@ -34,3 +35,5 @@ class ProfileCases:
         (whole,) = report.wholes
         assert (whole.operation, whole.properties) == (EVERY_PROPERTY, len(properties[0]) - 2)
         assert whole.site.file == __file__
+        assert "number" in profile.html()
+        assert "number" in profile.table()
