@@ -75,7 +75,7 @@ def property_name(name: object) -> str:
 
 def plain_name(name: object) -> str:
     """Return the text of a name, which may be of a subclass of ``str`` with another ``str()``."""
-    return str.__str__(name) if issubclass(type(name), str) else safe_str(name)  # type: ignore[arg-type]  # tested
+    return str.__str__(name) if issubclass(type(name), str) else safe_str(name)
 
 
 def describe_entity(read_key: Callable[[], object]) -> str:

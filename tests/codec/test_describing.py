@@ -136,8 +136,8 @@ def test_notes() -> None:
     refusing = hostile.WithoutNotes()
     add_note(refusing, lambda: "a note")
     assert refusing.__notes__ == ["a note"]
-    other = ValueError()
-    other.__notes__ = 5  # type: ignore[assignment]  # as anybody can
+    other: Any = ValueError()
+    other.__notes__ = 5
     add_note(other, lambda: "a note")
     assert other.__notes__ == 5
 

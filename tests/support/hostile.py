@@ -37,7 +37,7 @@ class OfUnprintableType(metaclass=_UnprintableType):
 class Pretender(Unprintable):
     """An object without a text that hides its class."""
 
-    __class__ = property(_refuse)  # type: ignore[assignment]
+    __class__ = property(_refuse)
 
 
 class Endless:
@@ -58,7 +58,7 @@ class Text(str):
     """A text that does nothing but refuse."""
 
     __slots__ = ()
-    __repr__ = __str__ = __format__ = __len__ = __getitem__ = __add__ = _refuse  # type: ignore[assignment]
+    __repr__ = __str__ = __format__ = __len__ = __getitem__ = __add__ = _refuse
 
 
 class Speaker:
@@ -72,7 +72,7 @@ class Name(str):
     """A name that is found in a dict, and has no text."""
 
     __slots__ = ()
-    __repr__ = __str__ = __format__ = _refuse  # type: ignore[assignment]
+    __repr__ = __str__ = __format__ = _refuse
 
 
 VALUES: dict[str, Callable[[], Any]] = {

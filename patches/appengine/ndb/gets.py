@@ -18,6 +18,7 @@ from google.appengine.datastore import datastore_rpc
 from google.appengine.ext.ndb import context, eventloop, model, tasklets, utils
 from google.protobuf.message import DecodeError
 
+from lazyentity.codec.describing import safe_repr
 from lazyentity.patches.appengine.messages import EntityProto
 from lazyentity.patches.appengine.ndb.contexts import adds_by_own, enqueue
 from lazyentity.patches.appengine.ndb.debugging import describe_call
@@ -256,7 +257,7 @@ class Get(tasklets.Future):  # type: ignore[misc]  # as above
             return
         time = self._of._get_memcache_timeout(self._key, self._options)
         if not isinstance(time, int):
-            raise TypeError(f"time must be a number; received {time!r}")
+            raise TypeError(f"time must be a number; received {safe_repr(time)}")
         self._found = found
         self._wait(
             self._of._memcache_set_batcher,

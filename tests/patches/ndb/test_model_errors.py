@@ -137,7 +137,8 @@ def _refused() -> bytes:
     message.key.path.add(kind="Refused", id=5)
     message.properties["refused"].blob_value = b"[1]"
     message.properties["plain"].string_value = "p"
-    return message.SerializeToString()
+    raw: bytes = message.SerializeToString()
+    return raw
 
 
 @pytest.mark.parametrize("sort", hostile.ERRORS)

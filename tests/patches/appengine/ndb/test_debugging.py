@@ -62,7 +62,7 @@ def _stock(function: Any) -> Any:
 @pytest.mark.usefixtures("patched")
 def test_generators() -> None:
     """In each of the states of a generator, at each of its instructions."""
-    seen = []
+    seen: list[str] = []
 
     def look() -> None:
         text = utils.gen_info(generator)

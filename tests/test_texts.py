@@ -1,0 +1,70 @@
+"""Values of a caller get into texts by the functions of one module, which cannot fail."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.any_backend
+
+ROOT = Path(__file__).parents[1]
+# The command line has strings from its arguments and from the environment.
+FOLDERS = ("lazyentity", "patches", "bulk/calls", "packed")
+COMMANDS = "lazyentity/cli"
+
+STRINGS = {
+    ("bulk/calls/reading.py", "key.database"),
+    ("bulk/calls/reading.py", "self._database"),
+    ("bulk/calls/reading.py", "self._project"),
+    ("bulk/calls/writing.py", "ours"),
+    ("bulk/calls/writing.py", "theirs"),
+    ("lazyentity/__init__.py", "__name__"),
+    ("lazyentity/__init__.py", "name"),
+    ("lazyentity/_choice.py", "requested"),
+    ("lazyentity/entity.py", "owner.__name__"),
+    ("lazyentity/entity.py", "self._name"),
+    ("lazyentity/profiling/environment.py", "value"),
+    ("lazyentity/profiling/findings.py", "list(usual)"),
+    ("packed/__init__.py", "__name__"),
+    ("packed/__init__.py", "name"),
+    ("packed/format.py", "MAGIC"),
+    ("packed/format.py", "bytes(data[:4])"),
+    ("packed/properties.py", "option"),
+    ("patches/adapters/calls.py", "name"),
+    ("patches/appengine/ndb/debugging.py", "name"),
+    ("patches/beam/elements.py", "owner.__name__"),
+    ("patches/beam/elements.py", "self._name"),
+    ("patches/clients.py", "client.name"),
+    ("patches/clients.py", "unknown[0]"),
+    ("patches/datastore/wrapping.py", "slots[0]"),
+    ("patches/registry.py", "attribute"),
+}
+"""Expressions that have strings and bytes of lazyentity, of an import statement or of a class."""
+
+CLIENTS = {
+    # As the client does, with an object of the client.
+    ("patches/appengine/ndb/resuming.py", "future._next"),
+    ("patches/appengine/ndb/resuming.py", "value"),
+}
+
+
+def _formatted(path: Path) -> Iterator[str]:
+    """Yield the expressions whose ``repr()`` a module puts into a text."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FormattedValue) and node.conversion in (ord("r"), ord("a")):
+            yield ast.unparse(node.value)
+
+
+def test_representations_are_made_by_the_module_that_describes() -> None:
+    """Of any value that may be a caller's, use ``safe_repr()`` or another function of it."""
+    found = {
+        (str(path.relative_to(ROOT)), expression)
+        for folder in FOLDERS
+        for path in (ROOT / folder).rglob("*.py")
+        if not str(path.relative_to(ROOT)).startswith(COMMANDS)
+        for expression in _formatted(path)
+    }
+    assert found == STRINGS | CLIENTS
