@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ from lazyentity._options import named
 from lazyentity._progress import progress_bar
 from lazyentity.snapshot.errors import SnapshotError
 from lazyentity.snapshot.snapshots import Snapshot, Source
+
+_logger = logging.getLogger("lazyentity.snapshot")
 
 _FILE = click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 
@@ -55,8 +58,9 @@ def save(file: Path, kind: str | None, **options: str | None) -> None:
         client = datastore.Client(**options)
         query = client.query(kind=kind)
         count = _count(client, query)
+        is_empty = count == 0 if count is not None else not _has_results(query)
         # More likely a misspelt name than a kind to keep.
-        if not count:
+        if is_empty:
             raise click.ClickException(f"there is no entity of kind {kind!r}; {file} was not made")
         _fill(file, query, count)
 
@@ -64,8 +68,11 @@ def save(file: Path, kind: str | None, **options: str | None) -> None:
 @main.command()
 @_FILE
 @_of_the_query
-@click.option("--replace", is_flag=True, help="Write everything anew.")
-def refresh(file: Path, replace: bool, kind: str | None, **options: str | None) -> None:
+@click.option("--replace", is_flag=True, help="Write everything anew, as after damage.")
+@click.option("--allow-empty", is_flag=True, help="Accept a kind without entities.")
+def refresh(
+    file: Path, replace: bool, allow_empty: bool, kind: str | None, **options: str | None
+) -> None:
     """Bring FILE up to date; the kind is that of the last time unless it is given.
 
     If saving FILE was interrupted, give the kind and the other options again.
@@ -84,7 +91,8 @@ def refresh(file: Path, replace: bool, kind: str | None, **options: str | None) 
             raise click.UsageError(f"there is no snapshot {file}; use `save` to make it")
         client = datastore.Client(**options)
         query = client.query(kind=kind)
-        _fill(file, query, _count(client, query), replace=replace)
+        count = _count(client, query)
+        _fill(file, query, count, replace=replace, allow_empty=allow_empty)
 
 
 @main.command()
@@ -110,7 +118,13 @@ def verify(file: Path) -> None:
     """Read all of FILE and compare it with its hashes; the exit status is 1 if it is damaged."""
     with _failures():
         snapshot = Snapshot(file)
-        with _progress("verifying", len(snapshot)) as progress:
+        try:
+            count = len(snapshot)
+        except SnapshotError as error:
+            # It is one of the damages, if the file can be read at all.
+            _logger.debug("the entities of %s cannot be counted", file, exc_info=error)
+            count = None
+        with _progress("verifying", count) as progress:
             damages = snapshot.verify(progress)
     for damage in damages:
         click.echo(str(damage), err=True)
@@ -119,17 +133,28 @@ def verify(file: Path) -> None:
     click.echo(f"{file} is sound")
 
 
-def _fill(file: Path, query: Query, count: int, *, replace: bool = False) -> None:
+def _fill(file: Path, query: Query, count: int | None, **options: bool) -> None:
     with _progress(query.kind, count) as progress:
-        refreshed = Snapshot(file).refresh(query, replace=replace, progress=progress)
+        refreshed = Snapshot(file).refresh(query, progress=progress, **options)
     counts = ", ".join(f"{count:,} {name}" for name, count in refreshed._asdict().items())
     click.echo(f"{file}: {counts}")
 
 
-def _count(client: datastore.Client, query: Query) -> int:
-    """Return how many results a query has."""
-    ((result,),) = client.aggregation_query(query).count().fetch()
+def _count(client: datastore.Client, query: Query) -> int | None:
+    """Return how many results a query has; None if the server does not say.
+
+    The count is for the progress bar alone, and some servers cannot count.
+    """
+    try:
+        ((result,),) = client.aggregation_query(query).count().fetch()
+    except (GoogleAPICallError, RetryError) as error:
+        _logger.debug("the entities of kind %s cannot be counted", query.kind, exc_info=error)
+        return None
     return int(result.value)
+
+
+def _has_results(query: Query) -> bool:
+    return any(True for _ in query.fetch(limit=1))
 
 
 def _described(source: Source | None) -> str:

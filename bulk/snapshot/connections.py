@@ -13,6 +13,8 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+import sys
+import tempfile
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +23,11 @@ from typing import Any, Final
 from lazyentity.snapshot.errors import SnapshotError
 
 _BUSY_SECONDS: Final = 60.0
+MAX_CELL_BYTES: Final = 32 * 1024 * 1024
+"""Bytes of the largest row that is read; a damaged or hostile file can claim to have any."""
+REFUSED: Final = (sqlite3.Error, UnicodeDecodeError)
+"""Errors of reading a damaged database. Python decodes SQLite's error texts, and these can quote
+damaged bytes: https://github.com/python/cpython/blob/3.11/Modules/_sqlite/util.c."""
 
 _Identity = tuple[int, int]
 
@@ -31,15 +38,20 @@ class Connection(sqlite3.Connection):
     Attributes:
         identity: device and inode of the file.
         process: the id of the process.
+        version: of the schema; 0 until it was read.
     """
 
     identity: _Identity | None = None
+    version: int = 0
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.process = os.getpid()
         # Damaged columns of text can hold anything.
         self.text_factory = bytes
+        # Python 3.10 lacks it; there the queries alone bound the cells that they read.
+        if sys.version_info >= (3, 11):
+            self.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_CELL_BYTES)
         _open.add(self)
 
     def close(self) -> None:
@@ -86,6 +98,24 @@ def beside(path: Path, suffix: str) -> Path:
     return Path(os.path.realpath(path) + suffix)
 
 
+def make(path: Path) -> None:
+    """Make a missing file for its owner alone. SQLite gives the files beside it the same mode.
+
+    If that fails, as without hard links, opening the database makes the file, or raises the error.
+    """
+    real = beside(path, "")
+    if real.exists():
+        return
+    with contextlib.suppress(OSError):
+        descriptor, name = tempfile.mkstemp(dir=real.parent, prefix="snapshot-")
+        # Before the file has its path: closing it later could end locks of another thread.
+        os.close(descriptor)
+        try:
+            os.link(name, real)
+        finally:
+            Path(name).unlink()
+
+
 def connect(path: Path, options: str) -> Connection:
     """Open a database.
 
@@ -97,23 +127,32 @@ def connect(path: Path, options: str) -> Connection:
         SnapshotError: the process was forked while its parent used the file.
         sqlite3.Error: it cannot be opened.
     """
-    file = identity(path)
-    if file in _refused and file is not None:
-        raise SnapshotError(
-            f"{path} was in use when this process was forked, which SQLite does not survive; end "
-            "iterations and refreshes before a fork, or start processes by spawn"
+    while True:
+        file = identity(path)
+        if file in _refused and file is not None:
+            raise SnapshotError(
+                f"{path} was in use when this process was forked, which SQLite does not survive; "
+                "end iterations and refreshes before a fork, or start processes by spawn"
+            )
+        connection = sqlite3.connect(
+            f"{Path(os.path.realpath(path)).as_uri()}?{options}",
+            uri=True,
+            timeout=_BUSY_SECONDS,
+            isolation_level=None,
+            # Used by one thread at a time, but not always by the same.
+            check_same_thread=False,
+            factory=Connection,
         )
-    connection = sqlite3.connect(
-        f"{Path(os.path.realpath(path)).as_uri()}?{options}",
-        uri=True,
-        timeout=_BUSY_SECONDS,
-        isolation_level=None,
-        # Used by one thread at a time, but not always by the same.
-        check_same_thread=False,
-        factory=Connection,
-    )
-    connection.identity = identity(path)
-    return connection
+        connection.identity = identity(path)
+        if file in (None, connection.identity):
+            return connection
+        # A refresh swapped in another file meanwhile.
+        connection.close()
+
+
+def is_in_use(file: _Identity | None) -> bool:
+    """Whether a connection of this process has a file open."""
+    return any(connection.identity == file for connection in list(_open))
 
 
 def require_this_process(connection: Connection, path: Path) -> None:
@@ -138,11 +177,13 @@ def clear_errors(path: Path) -> Iterator[None]:
     """
     try:
         yield
-    except sqlite3.Error as error:
+    except REFUSED as error:
         reason = str(error)
         if "locked" in reason:
             reason = (
                 f"{reason} for more than {_BUSY_SECONDS:.0f} seconds, as by another refresh; try "
                 "again when it has ended"
             )
+        elif isinstance(error, UnicodeDecodeError) or "malformed" in reason:
+            reason = f"{reason}; write the file anew by refresh(query, replace=True)"
         raise SnapshotError(f"{path} cannot be used: {reason}") from error

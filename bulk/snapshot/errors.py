@@ -8,7 +8,7 @@ from lazyentity.codec.describing import safe_repr
 
 
 class SnapshotError(Exception):
-    """A file is not a snapshot that this version can use; the text says why. It stays unchanged."""
+    """A snapshot cannot be used, or not be refreshed so; the text says why. It stays unchanged."""
 
 
 class CorruptEntity(SnapshotError):

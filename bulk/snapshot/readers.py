@@ -8,11 +8,24 @@ import sqlite3
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
-from lazyentity.snapshot.connections import Connection, beside, clear_errors, connect, identity
+from lazyentity.snapshot.connections import (
+    REFUSED,
+    Connection,
+    beside,
+    clear_errors,
+    connect,
+    identity,
+)
 from lazyentity.snapshot.contents import Decompressor
 from lazyentity.snapshot.errors import SnapshotError
-from lazyentity.snapshot.files import CACHE, has_journal, is_prepared, require_own
+from lazyentity.snapshot.files import CACHE, is_prepared, require_own
+from lazyentity.snapshot.journals import has_journal, require_own_journal
+from lazyentity.snapshot.schema import bounded
+
+_DICTIONARY_BYTES: Final = 1024 * 1024
+_DICTIONARIES: Final = f"SELECT number, {bounded('data', _DICTIONARY_BYTES)} FROM dictionaries"  # noqa: S608  # constants
 
 
 class Reader:
@@ -22,6 +35,7 @@ class Reader:
         path: of the file.
         connection: the connection.
         decompressor: knows the dictionaries of the file.
+        damaged: how many damaged entities were met.
         close: closes the connection; called in the end, if nobody calls it before.
 
     Raises:
@@ -32,25 +46,43 @@ class Reader:
         self.path = path
         self._is_immutable = False
         self.decompressor = Decompressor({})
+        self.damaged = 0
+        self._changes: int | None = None
         with clear_errors(path):
             try:
                 has_content = require_own(path)
             except FileNotFoundError:
                 raise SnapshotError(f"there is no snapshot {path}; save one first") from None
-            empty = SnapshotError(
-                f"{path} is empty: its first refresh has not ended; wait for it, or refresh again"
-            )
             if not has_content:
-                raise empty
-            self._file = identity(path)
-            self.connection = self._opened()
-            try:
-                if not is_prepared(self.connection, path):
-                    raise empty
-            except BaseException:
-                self.connection.close()
-                raise
+                raise self._empty()
+            self.connection = self._current()
         self.close = weakref.finalize(self, self.connection.close)
+
+    def _empty(self) -> SnapshotError:
+        return SnapshotError(
+            f"{self.path} is empty: its first refresh has not ended; wait for it, or refresh again"
+        )
+
+    def _current(self) -> Connection:
+        """Open the file that has the path, also if a refresh swaps in another one meanwhile."""
+        while True:
+            self._file = identity(self.path)
+            connection = self._opened()
+            try:
+                require_own_journal(self.path, connection)
+                if not is_prepared(connection, self.path):
+                    raise self._empty()
+            except (SnapshotError, *REFUSED):
+                connection.close()
+                if identity(self.path) == self._file:
+                    raise
+                continue
+            except BaseException:
+                connection.close()
+                raise
+            if identity(self.path) == self._file:
+                return connection
+            connection.close()
 
     def _opened(self) -> Connection:
         connection = connect(self.path, "mode=ro")
@@ -68,12 +100,14 @@ class Reader:
             connection = connect(self.path, "mode=ro&immutable=1")
         return connection
 
-    def load_dictionaries(self) -> None:
-        """Learn the dictionaries that a refresh added. Called inside a transaction."""
-        numbers = [row[0] for row in self.connection.execute("SELECT number FROM dictionaries")]
-        if self.decompressor.dictionaries.keys() != set(numbers):
-            rows = self.connection.execute("SELECT * FROM dictionaries")
-            self.decompressor = Decompressor(dict(rows))
+    def load(self) -> None:
+        """Learn the version and the dictionaries, if a refresh wrote. Called in a transaction."""
+        ((changes,),) = self.connection.execute("PRAGMA data_version")
+        if changes != self._changes:
+            # A refresh may have written the file anew: dictionaries of the same numbers, too.
+            is_prepared(self.connection, self.path)
+            self.decompressor = Decompressor(dict(self.connection.execute(_DICTIONARIES)))
+            self._changes = changes
 
     def is_current(self) -> bool:
         """Whether the connection is of this process, and of the file that has the path now."""
@@ -122,7 +156,7 @@ class Readers:
         try:
             with clear_errors(self._path):
                 reader.connection.execute("BEGIN")
-                reader.load_dictionaries()
+                reader.load()
                 yield reader
                 reader.connection.execute("ROLLBACK")
         except BaseException:

@@ -8,16 +8,22 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
+from google.protobuf.message import DecodeError
+
+from lazyentity.snapshot import proofs
+from lazyentity.snapshot.connections import Connection
 from lazyentity.snapshot.contents import (
     HASH_BYTES,
     MAX_SAMPLES,
     SAMPLE_BYTES,
+    Decompressor,
     Stored,
     compressor,
     split,
     train,
 )
 from lazyentity.snapshot.files import Refreshed
+from lazyentity.snapshot.schema import set_setting
 
 _REPORT_EVERY: Final = 1_000
 
@@ -32,31 +38,29 @@ _RECEIVE: Final = (
     "ON CONFLICT (key) DO UPDATE SET state = min(state, excluded.state)"
 )
 
+# Only those that change are written. A refresh leaves most keys, and their order, as they are.
+_NEXT: Final = (
+    "link(key, (SELECT key FROM entities AS others WHERE others.key > entities.key "
+    "ORDER BY others.key LIMIT 1))"
+)
+_LINK: Final = f"UPDATE entities SET successor = {_NEXT} WHERE successor IS NOT {_NEXT}"  # noqa: S608  # constants
+
 
 def refresh(
-    connection: sqlite3.Connection,
-    entities: Iterable[bytes],
-    *,
-    replace: bool,
-    progress: Callable[[int], None],
+    connection: Connection, entities: Iterable[bytes], *, progress: Callable[[int], None]
 ) -> Refreshed:
     """Make the file hold these entities and no others, in the transaction of the connection.
 
     Args:
         connection: in a transaction that writes.
         entities: serialised; of several with the same key, the last counts.
-        replace: whether everything is deleted first, the dictionaries too.
         progress: called now and then with the number of entities so far.
 
     Raises:
         ValueError, google.protobuf.message.DecodeError: as
             :func:`~lazyentity.snapshot.contents.split`.
+        sqlite3.DatabaseError: the file is damaged.
     """
-    removed = 0
-    if replace:
-        removed = connection.execute("DELETE FROM entities").rowcount
-        connection.execute("DELETE FROM contents")
-        connection.execute("DELETE FROM dictionaries")
     # SQLite keeps this table outside of the file, until the connection closes.
     connection.execute(
         "CREATE TEMP TABLE received (key BLOB PRIMARY KEY, state INTEGER) WITHOUT ROWID"
@@ -72,16 +76,29 @@ def refresh(
         connection.execute(_RECEIVE, (stored.key, state))
         if number % _REPORT_EVERY == 0:
             progress(number)
-    removed += connection.execute(
+    removed = connection.execute(
         "DELETE FROM entities WHERE key NOT IN (SELECT key FROM received)"
     ).rowcount
     connection.execute("DELETE FROM contents WHERE number NOT IN (SELECT content FROM entities)")
+    _link(connection)
     states: dict[int, int] = dict(
         connection.execute("SELECT state, count(*) FROM received GROUP BY state")
     )
     progress(sum(states.values()))
     added, changed, unchanged = (states.get(state, 0) for state in range(3))
     return Refreshed(added, changed, unchanged, removed)
+
+
+def _link(connection: Connection) -> None:
+    """Link each key to the next one."""
+
+    def link(key: bytes, following: bytes | None) -> int:
+        return proofs.link(key, proofs.END if following is None else following)
+
+    connection.create_function("link", 2, link, deterministic=True)
+    connection.execute(_LINK)
+    ((first,),) = connection.execute("SELECT min(key) FROM entities")
+    set_setting(connection, "first", link(proofs.END, first))
 
 
 def digest(connection: sqlite3.Connection) -> str:
@@ -100,6 +117,10 @@ class _Writer:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
+        ((self._last_before,),) = connection.execute("SELECT ifnull(max(number), 0) FROM contents")
+        self._decompressor = Decompressor(
+            dict(connection.execute("SELECT number, data FROM dictionaries"))
+        )
         newest = connection.execute(
             "SELECT number, data FROM dictionaries ORDER BY number DESC LIMIT 1"
         ).fetchone()
@@ -135,9 +156,15 @@ class _Writer:
         yield from entities
 
     def write(self, stored: Stored) -> None:
-        """Write an entity that is new or changed."""
+        """Write an entity that is new or changed.
+
+        Raises:
+            sqlite3.DatabaseError: the file has its content already, and that is damaged.
+        """
         execute = self._connection.execute
-        row = execute("SELECT number FROM contents WHERE hash = ?", (stored.hash,)).fetchone()
+        row = execute(
+            "SELECT number, dictionary, data FROM contents WHERE hash = ?", (stored.hash,)
+        ).fetchone()
         if row is None:
             data = self._compressor.compress(stored.content)
             content = execute(
@@ -145,5 +172,24 @@ class _Writer:
                 (stored.hash, self._dictionary, data),
             ).lastrowid
         else:
-            (content,) = row
-        execute("INSERT OR REPLACE INTO entities VALUES (?, ?)", (stored.key, content))
+            content, dictionary, data = row
+            self._require_sound(stored, content, dictionary, data)
+        execute(
+            "INSERT OR REPLACE INTO entities VALUES (?, ?, ?, 0)",
+            (stored.key, content, proofs.checksum(stored.key, data)),
+        )
+
+    def _require_sound(self, stored: Stored, content: int, dictionary: int, data: bytes) -> None:
+        """Check a content that was there before: the checksum of the entity would vouch for it."""
+        if content > self._last_before:
+            return
+        try:
+            found = split(stored.key + self._decompressor.content(dictionary, data))
+            is_sound = found.hash == stored.hash
+        except (TypeError, ValueError, DecodeError):
+            is_sound = False
+        if not is_sound:
+            raise sqlite3.DatabaseError(
+                f"its content {content} is damaged; write the file anew by "
+                "refresh(query, replace=True)"
+            )

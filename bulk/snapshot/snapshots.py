@@ -6,7 +6,6 @@ import contextlib
 import datetime
 import itertools
 import os
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,14 +20,22 @@ from lazyentity.codec.mode import EAGER
 from lazyentity.entity import LazyEntity
 from lazyentity.operations import raw
 from lazyentity.patches.datastore.wrapping import wrap
-from lazyentity.snapshot import files, rows
-from lazyentity.snapshot.connections import Connection, require_this_process
-from lazyentity.snapshot.contents import key_of, stored_key
-from lazyentity.snapshot.errors import CorruptEntity, SnapshotError
-from lazyentity.snapshot.files import Refreshed
+from lazyentity.snapshot import rows, schema
+from lazyentity.snapshot.connections import (
+    MAX_CELL_BYTES,
+    REFUSED,
+    Connection,
+    require_this_process,
+)
+from lazyentity.snapshot.contents import stored_key
+from lazyentity.snapshot.errors import SnapshotError
+from lazyentity.snapshot.files import Refreshed, version_of, writing
 from lazyentity.snapshot.readers import Reader, Readers
 from lazyentity.snapshot.refreshing import digest, refresh
+from lazyentity.snapshot.replacing import replacing
 from lazyentity.snapshot.verifying import damages
+
+_DATA = schema.bounded("data", MAX_CELL_BYTES)
 
 
 class Source(NamedTuple):
@@ -93,6 +100,7 @@ class Snapshot:
         query: Query | Iterable[Entity],
         *,
         replace: bool = False,
+        allow_empty: bool = False,
         progress: Callable[[int], None] | None = None,
     ) -> Refreshed:
         """Make the snapshot hold the results of a query, all at once when they are complete.
@@ -103,15 +111,19 @@ class Snapshot:
         Args:
             query: a query without a projection, whose results are read lazily, patched or not. Or
                 an iterable of entities of any origin, which are stored with their changes.
-            replace: write everything anew, also entities that seem unchanged: after damage, or to
-                train the compression again. All entities count as added then.
+            replace: write everything anew, in a new file that takes the place of the old one: after
+                damage, or to train the compression again. All entities count as added then, and
+                those that the old file says it had as removed. A file of an earlier version is
+                always written anew.
+            allow_empty: whether there may be no entity at all.
             progress: called now and then with the number of entities so far.
 
         Returns:
             How many entities were added, changed, unchanged and removed.
 
         Raises:
-            SnapshotError: the file is foreign, newer or damaged, or cannot be written.
+            SnapshotError: the file is foreign, newer or damaged, or cannot be written; or ``query``
+                gives nothing.
             TypeError: ``query`` gives something that is not an entity.
             ValueError: the query has a projection, or an entity has no complete key.
         """
@@ -124,22 +136,37 @@ class Snapshot:
             entities = query
         # A query is read lazily inside eager(), too: stock entities would have to be encoded again.
         context = contextlib.nullcontext() if source is None else _lazily()
+        is_anew = replace or version_of(self.path) == 1
+        opened = replacing if is_anew else writing
+        before = self._entities_before() if is_anew else 0
         try:
-            with files.writing(self.path) as connection, context:
+            with opened(self.path) as connection, context:
                 refreshed = refresh(
                     connection,
                     map(_serialised, self._of_caller(connection, entities)),
-                    replace=replace,
                     progress=progress or (lambda number: None),
                 )
+                count = sum(refreshed[:3])
+                if not count and not allow_empty:
+                    raise SnapshotError(
+                        f"the query gave no entity, and {self.path} stays as it is; if that is "
+                        "right, pass allow_empty=True or --allow-empty"
+                    )
                 now = datetime.datetime.now(datetime.timezone.utc)
-                files.set_setting(connection, "refreshed", now.isoformat())
-                files.set_setting(connection, "source", source)
-                files.set_setting(connection, "entities", sum(refreshed[:3]))
-                files.set_setting(connection, "digest", digest(connection))
+                schema.set_setting(connection, "refreshed", now.isoformat())
+                schema.set_setting(connection, "source", source)
+                schema.set_setting(connection, "entities", count)
+                schema.set_setting(connection, "digest", digest(connection))
         except _CallersError as error:
             raise error.error from error.error.__cause__
-        return refreshed
+        return refreshed._replace(removed=before) if is_anew else refreshed
+
+    def _entities_before(self) -> int:
+        """Return how many entities there are; 0 if nothing says it."""
+        try:
+            return len(self)
+        except SnapshotError:
+            return 0
 
     def _of_caller(self, connection: Connection, entities: Iterable[Entity]) -> Iterator[Entity]:
         given = iter(entities)
@@ -148,7 +175,7 @@ class Snapshot:
                 entity = next(given)
             except StopIteration:
                 return
-            except sqlite3.Error as error:
+            except REFUSED as error:
                 raise _CallersError(error) from error
             finally:
                 # The caller's iterator can fork, and go on in both processes.
@@ -157,16 +184,13 @@ class Snapshot:
 
     def __len__(self) -> int:
         with self._readers.transaction() as reader:
-            return files.setting(reader.connection, "entities", int)
+            return schema.setting(reader.connection, "entities", schema.whole)
 
     def __contains__(self, key: object) -> bool:
         if not isinstance(key, Key) or key.is_partial:
             return False
         with self._readers.transaction() as reader:
-            row = reader.connection.execute(
-                "SELECT 1 FROM entities WHERE key = ?", (stored_key(key),)
-            ).fetchone()
-        return row is not None
+            return rows.is_there(reader, stored_key(key))
 
     def __getitem__(self, key: Key) -> LazyEntity:
         """Return the entity of a key, a new object each time.
@@ -174,6 +198,7 @@ class Snapshot:
         Raises:
             KeyError: there is none.
             CorruptEntity: its bytes are damaged.
+            SnapshotError: damage hides whether there is one.
         """
         (entity,) = self.get_many([key])
         if entity is None:
@@ -185,6 +210,7 @@ class Snapshot:
 
         Raises:
             CorruptEntity: the bytes of an entity are damaged.
+            SnapshotError: damage hides whether there is an entity.
             TypeError: ``keys`` has something that is not a key.
         """
         # First: an error of the caller's iterator is none of the file.
@@ -195,13 +221,20 @@ class Snapshot:
     def _get(self, reader: Reader, key: Key) -> LazyEntity | None:
         if not isinstance(key, Key):
             raise TypeError(f"a snapshot has entities by key, not by {describe_type(key)}")
-        row = rows.one(reader, stored_key(key))
-        return None if row is None else rows.entity(reader, row)
+        stored = stored_key(key)
+        row = rows.one(reader, stored)
+        if row is not None:
+            return rows.entity(reader, row)
+        if rows.is_there(reader, stored):
+            raise rows.lost()
+        return None
 
     def __iter__(self) -> Iterator[LazyEntity]:
         """Iterate the entities of one state, in the order of their stored keys.
 
-        A damaged entity raises CorruptEntity in its place; the iterator can be continued.
+        A damaged entity raises CorruptEntity in its place; the iterator can be continued. If
+        damage hides that there are others, SnapshotError is raised in the end, or CorruptEntity was
+        before.
         """
         return itertools.starmap(rows.entity, self._rows())
 
@@ -214,13 +247,10 @@ class Snapshot:
 
         Raises:
             CorruptEntity: the bytes of a key are damaged.
+            SnapshotError: keys are damaged, missing or repeated.
         """
         with self._readers.transaction() as reader:
-            for (stored,) in rows.fetched(reader, rows.KEYS):
-                key = key_of(stored)
-                if isinstance(key, bytes):
-                    raise CorruptEntity(key, "its key cannot be decoded")
-                yield key
+            yield from rows.keys(reader)
 
     def verify(self, progress: Callable[[int], None] | None = None) -> list[SnapshotError]:
         """Read everything and compare it with its hashes.
@@ -246,17 +276,17 @@ class Snapshot:
         with self._readers.transaction() as reader:
             connection = reader.connection
             ((contents, content_bytes),) = connection.execute(
-                "SELECT count(*), total(length(data)) FROM contents"
+                f"SELECT count(*), total(length({_DATA})) FROM contents"  # noqa: S608  # a constant
             )
             ((version,),) = connection.execute("PRAGMA user_version")
             return Information(
-                entities=files.setting(connection, "entities", int),
+                entities=schema.setting(connection, "entities", schema.whole),
                 contents=contents,
                 content_bytes=int(content_bytes),
                 file_bytes=self.path.stat().st_size,
                 schema_version=version,
-                refreshed=files.setting(connection, "refreshed", datetime.datetime.fromisoformat),
-                source=files.setting(
+                refreshed=schema.setting(connection, "refreshed", datetime.datetime.fromisoformat),
+                source=schema.setting(
                     connection, "source", lambda value: None if value is None else Source(*value)
                 ),
             )
@@ -273,9 +303,9 @@ class Snapshot:
 
 
 class _CallersError(Exception):
-    """An error of SQLite that the caller's iterator raised: it is none of the snapshot."""
+    """An error that the caller's iterator raised, as a damaged file could: it is none of it."""
 
-    def __init__(self, error: sqlite3.Error) -> None:
+    def __init__(self, error: Exception) -> None:
         self.error = error
 
 

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
+from typing import Final
 
 from google.protobuf.message import DecodeError
 
 from lazyentity.operations import raw
-from lazyentity.snapshot import files, rows
+from lazyentity.snapshot import rows, schema
+from lazyentity.snapshot.connections import REFUSED
 from lazyentity.snapshot.contents import key_of, split
 from lazyentity.snapshot.errors import CorruptEntity, SnapshotError
 from lazyentity.snapshot.readers import Reader
 from lazyentity.snapshot.refreshing import digest
+
+_SETTINGS: Final = ("bases", "entities", "first", "refreshed", "source", "state")
 
 
 def damages(reader: Reader, progress: Callable[[int], None]) -> list[SnapshotError]:
@@ -25,7 +29,7 @@ def damages(reader: Reader, progress: Callable[[int], None]) -> list[SnapshotErr
     Returns:
         A CorruptEntity for each damaged entity, after the damages of the file that are in none.
     """
-    in_file = list(_of_pages(reader))
+    in_file = [*_of_pages(reader), *_of_settings(reader)]
     in_entities: list[SnapshotError] = []
     try:
         for number, (stored,) in enumerate(rows.fetched(reader, rows.KEYS), start=1):
@@ -37,17 +41,33 @@ def damages(reader: Reader, progress: Callable[[int], None]) -> list[SnapshotErr
         # Damaged contents have another digest anyway.
         if not in_entities and not _has_digest_as_written(reader):
             in_file.append("some keys, or their contents, are not those that were written")
-    except sqlite3.DatabaseError as error:
+        elif not in_entities:
+            for _ in rows.keys(reader):
+                pass
+    except REFUSED as error:
         in_file.append(str(error))
     return [*(SnapshotError(f"{reader.path}: {text}") for text in in_file), *in_entities]
 
 
 def _has_digest_as_written(reader: Reader) -> bool:
     connection = reader.connection
-    # Snapshots of earlier versions of lazyentity have none.
-    if connection.execute("SELECT 1 FROM settings WHERE name = 'digest'").fetchone() is None:
+    # Version 1 had none at first.
+    if (
+        connection.version == 1
+        and connection.execute("SELECT 1 FROM settings WHERE name = 'digest'").fetchone() is None
+    ):
         return True
-    return files.setting(connection, "digest", str) == digest(connection)
+    return schema.setting(connection, "digest", str) == digest(connection)
+
+
+def _of_settings(reader: Reader) -> Iterator[str]:
+    if reader.connection.version == 1:
+        return
+    for name in _SETTINGS:
+        try:
+            schema.setting(reader.connection, name, lambda value: value)
+        except REFUSED as error:
+            yield str(error)
 
 
 def _of_pages(reader: Reader) -> Iterator[str]:
@@ -55,7 +75,7 @@ def _of_pages(reader: Reader) -> Iterator[str]:
         for (text,) in reader.connection.execute("PRAGMA integrity_check"):
             if text != b"ok":
                 yield text.decode(errors="replace")
-    except sqlite3.DatabaseError as error:
+    except REFUSED as error:
         yield str(error)
 
 
@@ -72,7 +92,7 @@ def _verify(reader: Reader, stored: bytes) -> None:
     try:
         computed = split(raw(entity)).hash
         is_same = computed == _hash_of(reader, stored)
-    except (ValueError, DecodeError, sqlite3.DatabaseError) as error:
+    except (TypeError, ValueError, DecodeError, sqlite3.Error) as error:
         raise CorruptEntity(key_of(stored), str(error)) from error
     if not is_same:
         raise CorruptEntity(key_of(stored), "its bytes have another hash")

@@ -157,7 +157,7 @@ def test_refresh(path: Path) -> None:
     assert saved.information().contents == 50
     assert saved.refresh(changed, replace=True) == Refreshed(50, 0, 0, 50)
     assert {entity.key: entity["text"] for entity in saved} == expected
-    assert saved.refresh([]) == Refreshed(0, 0, 0, 50)
+    assert saved.refresh([], allow_empty=True) == Refreshed(0, 0, 0, 50)
     assert (len(saved), list(saved)) == (0, [])
 
 

@@ -66,7 +66,11 @@ def test_a_kind_without_entities(client: datastore.Client, tmp_path: Path) -> No
 
     assert _run("save", file, "--kind", "Rare", "--project", _PROJECT).exit_code == 0
     client.delete_multi(keys)
-    refreshed = _run("refresh", file)
+    refused = _run("refresh", file)
+    assert refused.exit_code == 1
+    assert "the query gave no entity" in " ".join(refused.output.split())
+    assert len(Snapshot(file)) == 1
+    refreshed = _run("refresh", file, "--allow-empty")
     assert refreshed.output == f"{file}: 0 added, 0 changed, 0 unchanged, 1 removed\n"
 
 
@@ -101,7 +105,7 @@ def test_damage_is_named(client: datastore.Client, tmp_path: Path) -> None:
 def test_refused_arguments(client: datastore.Client, tmp_path: Path) -> None:
     missing, foreign, entities = tmp_path / "missing", tmp_path / "foreign", tmp_path / "entities"
     foreign.write_text("a text that is no database")
-    Snapshot(entities).refresh([])
+    Snapshot(entities).refresh([], allow_empty=True)
     for arguments, status, text in (
         (("save", missing, "--project", _PROJECT), 2, "--kind is missing"),
         (("save", missing, "--kind", "", "--project", _PROJECT), 2, "'--kind': it is empty"),

@@ -18,8 +18,9 @@ import pytest
 from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 
-from lazyentity.snapshot import CorruptEntity, Snapshot, SnapshotError, files
+from lazyentity.snapshot import CorruptEntity, Snapshot, SnapshotError, schema
 from lazyentity.snapshot.contents import stored_key
+from tests.bulk.earlier import make_version_1
 from tests.support import forks
 
 pytestmark = pytest.mark.any_backend
@@ -138,8 +139,11 @@ def test_a_damaged_entity(path: Path, damage: Callable[[Path], None]) -> None:
     assert [getattr(damage, "key", None) for damage in saved.verify()] == [_key(_DAMAGED)]
 
 
-def test_a_content_of_another_entity(path: Path) -> None:
-    """A sound frame with other bytes is found by its hash."""
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_content_of_another_entity(path: Path, version: int) -> None:
+    """A sound frame with other bytes is found by its hash, and by each read from version 2 on."""
+    if version == 1:
+        make_version_1(path)
     numbers = [_content(path, number)[0] for number in (8, _DAMAGED)]
     _change(
         path,
@@ -149,7 +153,12 @@ def test_a_content_of_another_entity(path: Path) -> None:
     (damage,) = Snapshot(path).verify()
     assert isinstance(damage, CorruptEntity)
     assert damage.key == _key(_DAMAGED)
-    assert "another hash" in str(damage)
+    if version == 1:
+        assert "another hash" in str(damage)
+        return
+    assert "not those that were written together" in str(damage)
+    with pytest.raises(CorruptEntity):
+        Snapshot(path)[_key(_DAMAGED)]
 
 
 def test_damage_is_repaired_by_writing_anew(path: Path) -> None:
@@ -171,12 +180,16 @@ def test_damaged_pages(path: Path) -> None:
     for read in (lambda: saved[_key(1)], lambda: list(saved), lambda: len(saved), saved.verify):
         with pytest.raises(SnapshotError, match="snapshot"):
             read()
-    with pytest.raises(SnapshotError):
-        saved.refresh([])
+    with pytest.raises(SnapshotError, match="replace=True"):
+        saved.refresh([], allow_empty=True)
 
 
 def _make_text(path: Path) -> None:
     path.write_text("This is the text of a file that is no database at all.")
+
+
+def _make_one_byte(path: Path) -> None:
+    path.write_bytes(b"x")
 
 
 def _make_another_database(path: Path) -> None:
@@ -185,23 +198,32 @@ def _make_another_database(path: Path) -> None:
 
 
 def _make_newer(path: Path) -> None:
-    _change(path, f"PRAGMA user_version = {files.SCHEMA_VERSION + 1}")
+    _change(path, f"PRAGMA user_version = {schema.SCHEMA_VERSION + 1}")
+    # Each version has other tables than those before.
+    _change(path, "ALTER TABLE entities ADD COLUMN more")
 
 
 @pytest.mark.parametrize(
     ("make", "text"),
     [
-        (_make_text, "not a SQLite database"),
+        (_make_text, "not a SQLite database|is not a snapshot, or so damaged"),
+        (_make_one_byte, "not a SQLite database"),
         (_make_another_database, "another SQLite database"),
         (_make_newer, "install a newer lazyentity"),
     ],
-    ids=["text", "database", "newer"],
+    ids=["text", "byte", "database", "newer"],
 )
 def test_foreign_files_are_not_touched(path: Path, make: Callable[[Path], None], text: str) -> None:
     make(path)
     before = path.read_bytes()
     saved = Snapshot(path)
-    for use in (lambda: list(saved), lambda: saved.refresh([]), saved.verify, saved.information):
+    for use in (
+        lambda: list(saved),
+        lambda: saved.refresh([Entity(_key(1))]),
+        lambda: saved.refresh([Entity(_key(1))], replace=True),
+        saved.verify,
+        saved.information,
+    ):
         with pytest.raises(SnapshotError, match=text):
             use()
     assert path.read_bytes() == before
@@ -216,7 +238,7 @@ def test_missing_and_empty_files(tmp_path: Path) -> None:
     saved.path.touch()
     with pytest.raises(SnapshotError, match="its first refresh has not ended"):
         list(saved)
-    saved.refresh([])
+    saved.refresh([], allow_empty=True)
     assert list(saved) == []
     folder = Snapshot(tmp_path)
     for use in (lambda: list(folder), lambda: folder.refresh([])):
@@ -257,6 +279,8 @@ def test_read_only_folders(path: Path) -> None:
     # Those above it are closed to other users.
     with tempfile.TemporaryDirectory() as folder:
         copied = shutil.copy(path, folder)
+        # It is made for its owner alone.
+        Path(copied).chmod(0o644)
         Path(folder).chmod(0o555)
         assert forks.answer("-c", program, str(copied)) == 100
         assert [file.name for file in Path(folder).iterdir()] == [path.name]

@@ -19,6 +19,7 @@ from google.cloud.datastore.key import Key
 from lazyentity.snapshot import CorruptEntity, Snapshot, SnapshotError
 from lazyentity.snapshot.command import main
 from lazyentity.snapshot.contents import stored_key
+from tests.bulk.earlier import make_version_1
 
 pytestmark = pytest.mark.any_backend
 
@@ -118,29 +119,43 @@ def test_a_key_of_another_type(path: Path, value: str) -> None:
     assert [getattr(error, "key", None) for error in saved.verify()] == damaged
     with pytest.raises(CorruptEntity):
         list(saved.keys())
-    assert saved.get_many([_key(7)]) == [None]
+    with pytest.raises(SnapshotError, match="some of its keys are damaged"):
+        saved.get_many([_key(7)])
 
 
+@pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize(
-    "damage",
+    ("damage", "number"),
     [
-        f"UPDATE entities SET key = x'{stored_key(_key(_COUNT + 7)).hex()}' "
-        f"WHERE key = x'{stored_key(_key(7)).hex()}'",
-        "UPDATE entities SET content = 8 WHERE content = 7",
-        f"DELETE FROM entities WHERE key = x'{stored_key(_key(7)).hex()}'",
+        (
+            f"UPDATE entities SET key = x'{stored_key(_key(_COUNT + 7)).hex()}' "
+            f"WHERE key = x'{stored_key(_key(7)).hex()}'",
+            _COUNT + 7,
+        ),
+        ("UPDATE entities SET content = 8 WHERE content = 7", 7),
+        (f"DELETE FROM entities WHERE key = x'{stored_key(_key(7)).hex()}'", None),
     ],
     ids=["key", "content", "missing"],
 )
-def test_rows_that_were_not_written_so(path: Path, damage: str) -> None:
+def test_rows_that_were_not_written_so(
+    path: Path, damage: str, number: int | None, version: int
+) -> None:
     """verify() finds keys and contents that are sound, and do not belong together."""
+    if version == 1:
+        make_version_1(path)
     assert Snapshot(path).verify() == []
     _change(path, damage)
     (found,) = Snapshot(path).verify()
+    if version == 2 and number is not None:
+        assert isinstance(found, CorruptEntity)
+        assert found.key == _key(number)
+        return
     assert "are not those that were written" in str(found)
     assert str(path) in str(found)
 
 
 def test_a_snapshot_of_an_earlier_version_has_no_digest(path: Path) -> None:
+    make_version_1(path)
     _change(path, "DELETE FROM settings WHERE name = 'digest'")
     assert Snapshot(path).verify() == []
 
@@ -169,7 +184,7 @@ def test_a_damaged_page_of_keys(path: Path) -> None:
         ((root,),) = rows
     stored = bytearray(path.read_bytes())
     # Leaves of a table without a rowid are those of an index; the hashes have some, too.
-    key = stored_key(_key(_COUNT // 2))
+    key = stored_key(_key(_COUNT // 3))
     (leaf,) = {
         at
         for at in range(0, len(stored), _PAGE)
@@ -220,7 +235,7 @@ def test_other_tables_views_and_triggers(path: Path, statements: tuple[str, ...]
     before = path.read_bytes()
     saved = Snapshot(path)
     for use in (lambda: list(saved), lambda: saved.refresh([]), saved.verify, lambda: len(saved)):
-        with pytest.raises(SnapshotError, match="its tables are not those of version 1"):
+        with pytest.raises(SnapshotError, match="its tables are not those of version 2"):
             use()
     assert path.read_bytes() == before
 
@@ -238,7 +253,11 @@ def test_a_foreign_database_in_wal_mode_is_not_touched(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", program, path], check=True)
     before = path.read_bytes()
     saved = Snapshot(path)
-    for use in (lambda: list(saved), lambda: saved.refresh([])):
+    for use in (
+        lambda: list(saved),
+        lambda: saved.refresh([Entity(_key(1))]),
+        lambda: saved.refresh([Entity(_key(1))], replace=True),
+    ):
         with pytest.raises(SnapshotError, match="another SQLite database"):
             use()
     assert path.read_bytes() == before
