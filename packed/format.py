@@ -1,25 +1,29 @@
-"""The stored form of a document: a header of 8 bytes, then JSON, compressed or not.
+"""The stored form of a document: a header of 8 bytes, then JSON, compressed or not, and a checksum.
 
 ========  ====  ============================================================================
 offset    size  content
 ========  ====  ============================================================================
 0         2     ``F5 4C``; no text in UTF-8 begins with ``F5``
-2         1     the version of the format, 1
+2         1     the version of the format, 2
 3         1     low four bits: codec, 0 for JSON, 1 for JSON in one zstd frame;
                 high four bits: flags, 1 for a document with tags, the others 0
 4         4     the size of the JSON in bytes, little-endian
 8         rest  the payload
+the end   4     CRC-32 of everything before, little-endian
 ========  ====  ============================================================================
 
-A zstd frame has a checksum and states the size of its contents, which must equal the size in the
-header. So a truncated or torn document is an error, and its memory is bounded before anything is
-decompressed. :mod:`lazyentity.packed.documents` describes the JSON.
+CRC-32 is that of zlib: it finds every change of up to 32 bits in a row, and misses one of 2**32
+other changes. A zstd frame has a checksum, too, and states the size of its contents, which must
+equal the size in the header. So a truncated or torn document is an error, and its memory is bounded
+before anything is decompressed. Version 1 has no CRC-32: there, JSON that is not compressed has no
+checksum. :mod:`lazyentity.packed.documents` describes the JSON.
 """
 
 from __future__ import annotations
 
 import struct
 import threading
+import zlib
 from typing import Any
 
 import orjson
@@ -39,11 +43,16 @@ LEVEL = 1
 """Of zstd. Higher levels save a few percent of the bytes, and take several times as long."""
 
 MAGIC = b"\xf5L"
-VERSION = 1
+VERSION = 2
+UNCHECKED = 1
+"""The version without a checksum, which is still read."""
 JSON, JSON_ZSTD = 0, 1
 TAGGED = 1
 
 _HEADER = struct.Struct("<2sBBI")
+_CHECKSUM = struct.Struct("<I")
+# The CRC-32 of any bytes that end with their own CRC-32 in this order is this number.
+_RESIDUE = 0x2144DF1C
 _LARGEST = 2**32 - 1
 
 
@@ -89,7 +98,8 @@ def pack(value: Any, *, compress_from: int = COMPRESS_FROM, max_size: int = MAX_
         compressed = _contexts.compressor.compress(payload)
         if len(compressed) < size:
             codec, payload = JSON_ZSTD, compressed
-    return _HEADER.pack(MAGIC, VERSION, codec | (TAGGED if tagged else 0) << 4, size) + payload
+    made = _HEADER.pack(MAGIC, VERSION, codec | (TAGGED if tagged else 0) << 4, size) + payload
+    return made + _CHECKSUM.pack(zlib.crc32(made))
 
 
 def is_packed(stored: Any) -> bool:
@@ -125,7 +135,7 @@ def unpack(stored: Any, *, max_size: int = MAX_SIZE) -> Any:
             f"the packed document takes {size:,} bytes of JSON, more than {max_size:,}; pass a "
             "larger max_size if its source is trusted"
         )
-    payload = data[_HEADER.size :]
+    payload = _payload(data)
     try:
         return _document(payload if codec == JSON else _decompressed(payload, size), size, flags)
     except (orjson.JSONDecodeError, zstandard.ZstdError, BadTag) as error:
@@ -157,10 +167,10 @@ def _header(data: memoryview) -> tuple[int, int, int]:
             f"the packed document is truncated: {len(data)} bytes, and a header has {_HEADER.size}"
         )
     _, version, codec_and_flags, size = _HEADER.unpack_from(data)
-    if version != VERSION:
+    if version not in (UNCHECKED, VERSION):
         raise UnpackError(
             f"the packed document is of version {version}, and this lazyentity reads version "
-            f"{VERSION}; install a newer one"
+            f"{VERSION} and version {UNCHECKED}; install a newer one"
         )
     codec, flags = codec_and_flags & 0xF, codec_and_flags >> 4
     if codec not in (JSON, JSON_ZSTD):
@@ -172,6 +182,22 @@ def _header(data: memoryview) -> tuple[int, int, int]:
             f"the packed document has the unknown flags {flags:#x}; install a newer lazyentity"
         )
     return codec, flags, size
+
+
+def _payload(data: memoryview) -> memoryview:
+    """Return the bytes between a header and the checksum.
+
+    Raises:
+        UnpackError: if they have another checksum than was written.
+    """
+    if data[len(MAGIC)] == UNCHECKED:
+        return data[_HEADER.size :]
+    if zlib.crc32(data) != _RESIDUE:
+        raise UnpackError(
+            f"the packed document of {len(data):,} bytes is truncated or damaged (it has another "
+            "checksum); restore it from a copy"
+        )
+    return data[_HEADER.size : -_CHECKSUM.size]
 
 
 def _decompressed(payload: memoryview, size: int) -> bytes:

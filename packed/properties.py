@@ -6,7 +6,8 @@ from typing import Any
 
 from lazyentity.packed.format import COMPRESS_FROM, MAX_SIZE, pack, unpack
 
-_NULL = pack(None)
+# In each version of the format.
+_NULLS = (pack(None), b"\xf5L\x01\x00\x04\x00\x00\x00null")
 
 
 class PackedValues:
@@ -60,7 +61,7 @@ class PackedValues:
     # bytes of a packed None.
 
     def _call_from_base_type(self, value: Any) -> Any:
-        return None if value == _NULL else super()._call_from_base_type(value)  # type: ignore[misc]
+        return None if value in _NULLS else super()._call_from_base_type(value)  # type: ignore[misc]
 
     def _get_user_value(self, entity: Any) -> Any:
         value = super()._get_user_value(entity)  # type: ignore[misc]  # as above

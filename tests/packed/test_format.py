@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import random
 import struct
 import sys
 import threading
+import zlib
 from typing import Any
 
 import orjson
@@ -17,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lazyentity
+from fuzz.mutation import blindly
 from lazyentity._backend import is_json as chosen_is_json
 from lazyentity.packed import UnpackError, is_packed, pack, unpack
 from lazyentity.packed import format as stored_format
@@ -55,18 +58,19 @@ def test_round_trip(value: Any) -> None:
         assert typed(unpack(memoryview(made))) == typed(value)
     is_tagged = made[3] == 0x10
     assert chosen_is_json(value) is is_json(value) is not is_tagged
-    assert struct.unpack("<I", made[4:8]) == (len(made) - 8,)
+    assert struct.unpack("<I", made[4:8]) == (len(made) - 12,)
     if not is_tagged:
-        assert orjson.loads(made[8:]) == value
+        assert orjson.loads(made[8:-4]) == value
 
 
 def test_header() -> None:
     """The bytes are those that the module documents."""
-    assert pack({"a": 1}) == b'\xf5L\x01\x00\x07\x00\x00\x00{"a":1}'
-    assert pack(b"\x00", compress_from=1000)[:4] == b"\xf5L\x01\x10"
+    begins = b'\xf5L\x02\x00\x07\x00\x00\x00{"a":1}'
+    assert pack({"a": 1}) == begins + struct.pack("<I", zlib.crc32(begins))
+    assert pack(b"\x00", compress_from=1000)[:4] == b"\xf5L\x02\x10"
     large = pack(LARGE)
-    assert large[:4] == b"\xf5L\x01\x01"
-    assert zstandard.get_frame_parameters(large[8:]).has_checksum
+    assert large[:4] == b"\xf5L\x02\x01"
+    assert zstandard.get_frame_parameters(large[8:-4]).has_checksum
     assert len(large) < len(orjson.dumps(LARGE)) / 2
 
 
@@ -87,14 +91,53 @@ def test_truncated(value: Any) -> None:
         unpack(made + b"x")
 
 
-@given(at=st.integers(8, 400), bit=st.integers(0, 7))
+@given(at=st.integers(0, 400), bit=st.integers(0, 7))
 def test_damaged_contents(at: int, bit: int) -> None:
-    """The checksum of a compressed document finds a changed bit, if zstd has a use for that bit."""
+    """A changed bit is found, wherever it is."""
     made = bytearray(COMPRESSED)
     at = min(at, len(made) - 1)
     made[at] ^= 1 << bit
-    found = outcome(unpack, bytes(made))
-    assert found.kind is UnpackError if isinstance(found, Raised) else found == LARGE
+    with pytest.raises(UnpackError):
+        unpack(bytes(made))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"paid": True, "amount": 10, "currency": "EUR"},
+        [1, 2, 3],
+        12345,
+        "text",
+        None,
+        {"at": b"\x00\x01", "tags": {"a"}},
+    ],
+    ids=["dict", "list", "int", "text", "null", "tagged"],
+)
+def test_mutations_of_small_documents(value: Any) -> None:
+    """None is read as another document: neither changed bytes, nor changed sizes or versions."""
+    chance = random.Random(1)
+    made = pack(value)
+    assert len(made) < 256
+    mutate = blindly(chance)
+    for _ in range(4_000):
+        mutated = made
+        for _ in range(chance.randint(1, 3)):
+            mutated = mutate(mutated, 300)
+        found = outcome(unpack, mutated)
+        assert found.kind is UnpackError if isinstance(found, Raised) else mutated == made
+
+
+@pytest.mark.parametrize("value", [{"a": 1}, LARGE, None, {"a": b"x"}])
+def test_documents_of_version_1(value: Any) -> None:
+    """They have no checksum, and are read as before; nothing but that version is read so."""
+    made = pack(value)
+    old = made[:2] + b"\x01" + made[3:-4]
+    assert is_packed(old)
+    assert typed(unpack(old)) == typed(value)
+    with pytest.raises(UnpackError):
+        unpack(made[:2] + b"\x01" + made[3:])
+    with pytest.raises(UnpackError):
+        unpack(old[:2] + b"\x02" + old[3:])
 
 
 @given(raw=st.binary(max_size=40))
@@ -103,14 +146,16 @@ def test_any_bytes(raw: bytes) -> None:
     with pytest.raises(UnpackError, match="and packed documents with"):
         unpack(b"\x80" + raw)
     for codec in (0, 1, 0x10):
-        with contextlib.suppress(UnpackError):
-            unpack(struct.pack("<2sBBI", b"\xf5L", 1, codec, len(raw)) + raw)
+        for version in (1, 2):
+            with contextlib.suppress(UnpackError):
+                unpack(struct.pack("<2sBBI", b"\xf5L", version, codec, len(raw)) + raw)
 
 
 @pytest.mark.parametrize(
     ("header", "text"),
     [
-        (b"\xf5L\x02\x00\x01\x00\x00\x001", "of version 2, and this lazyentity reads version 1"),
+        (b"\xf5L\x03\x00\x01\x00\x00\x001", "of version 3, and this lazyentity reads version 2"),
+        (b"\xf5L\x02\x00\x01\x00\x00\x001", "truncated or damaged (it has another checksum)"),
         (b"\xf5L\x01\x05\x01\x00\x00\x001", "unknown codec 5"),
         (b"\xf5L\x01\x20\x01\x00\x00\x001", "unknown flags 0x2"),
         (b"\xf5L\x01", "truncated: 3 bytes, and a header has 8"),

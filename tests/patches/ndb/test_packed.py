@@ -123,9 +123,12 @@ def test_embedded_entities_of_before(client: Any, other_client: datastore.Client
 
 
 @pytest.mark.usefixtures("reads")
-def test_documents_that_are_none(client: Any, other_client: datastore.Client) -> None:
+@pytest.mark.parametrize(
+    "none", [packed.pack(None), b"\xf5L\x01\x00\x04\x00\x00\x00null"], ids=["new", "version 1"]
+)
+def test_documents_that_are_none(client: Any, other_client: datastore.Client, none: bytes) -> None:
     """A packed None, as `pack()` and lists have it, is read as None, and written as it came."""
-    key = _store_as_before(client, other_client, packed.pack(None))
+    key = _store_as_before(client, other_client, none)
     with _context(client):
         order = key.get()
         order.number = 2
