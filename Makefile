@@ -26,7 +26,8 @@ BIN := $(abspath $(VENV))/bin
 .DEFAULT_GOAL := help
 .PHONY: help venv bench results results-many results-beam results-appengine test lint types pytest \
 	upstream emulator test-adapters-lowest test-emulator test-caches test-names test-client flink \
-	test-engines docs tables fuzz fuzz-operations fuzz-responses fuzz-calls fuzz-all dist clean
+	test-engines docs tables fuzz fuzz-operations fuzz-responses fuzz-calls fuzz-snapshots \
+	fuzz-all dist clean
 
 help: ## list the targets
 	@echo "make TARGET [PYTHON=python3.12] [VENV=.venv]"
@@ -150,8 +151,11 @@ fuzz-responses: venv ## fuzz whole responses, against stock, for SECONDS, half w
 fuzz-calls: venv ## fuzz the native modules with hostile calls for SECONDS
 	LAZYENTITY_BACKEND=native $(BIN)/python -m fuzz.calls --seconds $(SECONDS) --seed $(SEED)
 
+fuzz-snapshots: venv ## fuzz with damaged snapshots for SECONDS, half with each backend
+	$(call fuzz_both,snapshots)
+
 fuzz-all: ## all of the fuzzers, for ten times SECONDS each
-	$(MAKE) fuzz fuzz-operations fuzz-responses fuzz-calls SECONDS=$$((10 * $(SECONDS)))
+	$(MAKE) fuzz fuzz-operations fuzz-responses fuzz-calls fuzz-snapshots SECONDS=$$((10 * $(SECONDS)))
 
 fuzz_both = status=0; for backend in native pure; do LAZYENTITY_BACKEND=$$backend $(BIN)/python -m \
 	fuzz.$(1) --seconds $$(($(SECONDS) / 2)) --seed $(SEED) || status=1; done; exit $$status

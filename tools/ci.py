@@ -125,10 +125,11 @@ def first_steps(pythons: Mapping[str, str]) -> list[Step]:
         ),
         *(
             # One after the other: their cases are counted by time.
-            Step(f"make {target}", make(target, UV=UV, SECONDS="60"), needs=(before,), cores=0)
-            for before, target in (
-                (DOCUMENTATION, "fuzz-responses"),
-                ("make fuzz-responses", "fuzz-calls"),
+            Step(f"make {target}", make(target, UV=UV, SECONDS=seconds), needs=(before,), cores=0)
+            for before, target, seconds in (
+                (DOCUMENTATION, "fuzz-responses", "60"),
+                ("make fuzz-responses", "fuzz-calls", "60"),
+                ("make fuzz-calls", "fuzz-snapshots", "30"),
             )
         ),
         Step(
