@@ -104,7 +104,8 @@ def require_marks(path: Path, marks: Marks) -> bool:
     if marks.statements != _TABLES[marks.version]:
         raise SnapshotError(
             f"{path} is not a snapshot, or damaged: its tables are not those of version "
-            f"{marks.version}; save the snapshot to another file"
+            f"{marks.version}; save the snapshot to another file, or, if it was one, write it anew "
+            "by refresh(query, replace=True)"
         )
     return True
 

@@ -90,6 +90,59 @@ def test_saving_that_failed(client: datastore.Client, running: Served, tmp_path:
     assert refreshed.output == f"{file}: 2 added, 0 changed, 0 unchanged, 0 removed\n"
 
 
+def test_servers_that_cannot_count(
+    client: datastore.Client, running: Served, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The count moves the progress bar, and nothing else."""
+    keys = stored(client, "Counted", 2)
+    file = tmp_path / "counted"
+    options = ("--kind", "Counted", "--project", _PROJECT)
+    caplog.set_level("DEBUG", "lazyentity.snapshot")
+    running.service.refuse(grpc.StatusCode.UNIMPLEMENTED, 1, "RunAggregationQuery")
+    saved = _run("save", file, *options)
+    assert saved.output == f"{file}: 2 added, 0 changed, 0 unchanged, 0 removed\n"
+    assert "the entities of kind Counted cannot be counted" in caplog.text
+    running.service.refuse(grpc.StatusCode.PERMISSION_DENIED, 1, "RunAggregationQuery")
+    refreshed = _run("refresh", file)
+    assert refreshed.output == f"{file}: 0 added, 0 changed, 2 unchanged, 0 removed\n"
+
+    client.delete_multi(keys)
+    other = tmp_path / "other"
+    running.service.refuse(grpc.StatusCode.UNIMPLEMENTED, 1, "RunAggregationQuery")
+    refused = _run("save", other, *options)
+    assert refused.output == f"Error: there is no entity of kind 'Counted'; {other} was not made\n"
+    assert not other.exists()
+
+
+def test_an_error_that_is_not_about_counting(
+    client: datastore.Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError
+
+    stored(client, "Counted", 2)
+    monkeypatch.setattr(datastore.Client, "aggregation_query", broken)
+    failed = _run("save", tmp_path / "counted", "--kind", "Counted", "--project", _PROJECT)
+    assert isinstance(failed.exception, ZeroDivisionError)
+
+
+def test_a_damaged_number_of_entities(client: datastore.Client, tmp_path: Path) -> None:
+    """All is verified, though nobody knows how much it is; the damage is named."""
+    stored(client, "Damaged", 3)
+    file = tmp_path / "damaged"
+    options = ("--kind", "Damaged", "--project", _PROJECT)
+    _run("save", file, *options)
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("DELETE FROM settings WHERE name = 'entities'")
+    verified = _run("verify", file)
+    assert verified.exit_code == 1
+    assert "setting 'entities' is missing or damaged" in verified.output
+    assert "has 1 damages" in verified.output
+    replaced = _run("refresh", file, *options, "--replace")
+    assert replaced.output == f"{file}: 3 added, 0 changed, 0 unchanged, 0 removed\n"
+    assert _run("verify", file).output == f"{file} is sound\n"
+
+
 def test_damage_is_named(client: datastore.Client, tmp_path: Path) -> None:
     stored(client, "Damaged", 3)
     file = tmp_path / "damaged"
