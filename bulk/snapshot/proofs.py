@@ -60,13 +60,17 @@ class Chain:
 
     def follow(self, key: Any, successor: Any) -> bool:
         """Go on to a key with its link; say whether it is the next one."""
-        is_next = not self._has_links or (
-            isinstance(key, bytes)
-            and isinstance(self._last, bytes)
-            and link(self._last, key) == self._successor
-        )
-        self.is_whole = self.is_whole and is_next
-        self._last, self._successor = key, successor
+        is_next = not self._has_links
+        if self._has_links:
+            try:
+                is_next = link(self._last, key) == self._successor
+            except TypeError:
+                # Cells of other types.
+                is_next = False
+        if not is_next:
+            self.is_whole = False
+        self._last = key
+        self._successor = successor
         return is_next
 
     def end(self) -> bool:

@@ -69,24 +69,20 @@ def every(reader: Reader) -> Iterator[tuple[Reader, Row]]:
     """
     before = reader.damaged
     chain = _chain(reader)
-    for row in _every(reader):
-        chain.follow(row[0], row[4])
-        yield reader, row
-    if not chain.end() and reader.damaged == before:
-        raise lost()
-
-
-def _every(reader: Reader) -> Iterator[Row]:
     last: list[Any] = []
     try:
         for row in fetched(reader, _EVERY[reader.connection.version]):
             last = [row[0]]
-            yield row
+            chain.follow(row[0], row[4])
+            yield reader, row
     except REFUSED:
         for (key,) in fetched(reader, _KEYS_AFTER if last else KEYS, *last):
             found = one(reader, key)
             if found is not None:
-                yield found
+                chain.follow(key, found[4])
+                yield reader, found
+    if not chain.end() and reader.damaged == before:
+        raise lost()
 
 
 def _chain(reader: Reader) -> proofs.Chain:
