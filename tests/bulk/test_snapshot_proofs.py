@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -52,8 +52,8 @@ def _sql(key: Key) -> str:
     return f"x'{stored_key(key).hex()}'"
 
 
-def _outcomes(saved: Snapshot) -> set[str]:
-    """Read all in all ways; say what came of it. Other data than was stored fails the test."""
+def _outcomes(saved: Snapshot, keys: Sequence[Key] = _KEYS) -> set[str]:
+    """Read all, and some by their keys; say what came of it. Other data fails the test."""
     outcomes = set()
 
     def attempt(read: Callable[[], bool]) -> None:
@@ -63,7 +63,7 @@ def _outcomes(saved: Snapshot) -> set[str]:
         except SnapshotError:
             outcomes.add("error")
 
-    for key in _KEYS:
+    for key in keys:
         attempt(lambda key=key: dict(saved[key]) == _EXPECTED[key] and saved[key].key == key)  # type: ignore[misc]
         attempt(lambda key=key: key in saved)  # type: ignore[misc]
     absent = [Key("Item", number, project="p") for number in (_COUNT + 1, 2**40)]
@@ -86,7 +86,7 @@ def test_single_flipped_bits(path: Path) -> None:
         stored[chance.randrange(len(stored))] ^= 1 << chance.randrange(8)
         path.write_bytes(stored)
         with Snapshot(path) as saved:
-            outcomes.append(_outcomes(saved))
+            outcomes.append(_outcomes(saved, chance.sample(_KEYS, 8)))
     assert {"right"} in outcomes
     assert any("error" in outcome for outcome in outcomes)
 
