@@ -166,6 +166,7 @@ VALUES: tuple[Callable[[random.Random], Any], ...] = (
     lambda chance: chance.randbytes(chance.choice((0, 1, 8, 300))),
     lambda chance: chance.choice(material.entities()),
     lambda chance: material.changed(chance.choice(material.entities()), chance, 2),
+    lambda chance: chance.choice(material.with_varint_forms()),
     lambda chance: bytearray(chance.choice(material.entities())),
     lambda chance: memoryview(chance.choice(material.entities())),
     lambda chance: chance.choice(([], ["a"], ("a", "b"), [b"\n\x01a\x12"], {"a"}, frozenset("ab"))),

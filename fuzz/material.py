@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import random
 
+from fuzz import mutation
 from fuzz.mutation import blindly, mutated
-from fuzz.seeds import CORPUS
+from fuzz.seeds import CORPUS, RESPONSES
 from tests.support.snapshots import Raised, outcome
 from tests.support.stock import stock_entity
 from tests.support.strategies.samples import PLAIN, RICH
@@ -19,6 +20,12 @@ def entities() -> list[bytes]:
     """Return the entities of the corpus that the stock client reads, without a patch."""
     raws = sorted({PLAIN, RICH, *(path.read_bytes() for path in CORPUS.iterdir())})
     return [raw for raw in raws if not isinstance(outcome(stock_entity, raw), Raised)]
+
+
+@functools.cache
+def with_varint_forms() -> list[bytes]:
+    """Return entities and responses with a tag, a length or a number in each other form."""
+    return [form for raw in (PLAIN, *RESPONSES) for form in mutation.with_varint_forms(raw)]
 
 
 def changed(raw: bytes, chance: random.Random, changes: int) -> bytes:

@@ -8,10 +8,10 @@ decoder.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from tests.support.strategies import schema, wire
-from tests.support.strategies.wire import Field
+from tests.support.strategies.wire import Encodable, Field
 
 _SCHEMAS = (
     schema.ENTITY,
@@ -46,6 +46,22 @@ def mutated(raw: bytes, max_size: int, chance: random.Random, mutate: Mutate) ->
         return mutate(raw, max_size)
     changed = wire.encode(_with_change(fields, chance, max_size, mutate))
     return changed if len(changed) <= max_size else raw
+
+
+def with_varint_forms(raw: bytes) -> Iterator[bytes]:
+    """Yield a message with one tag, length or number, at any depth, in each other form.
+
+    Args:
+        raw: a serialised message without groups; for other bytes, nothing is yielded.
+    """
+    fields = parsed(raw) or []
+    for index, field in enumerate(fields):
+        before, after = wire.encode(fields[:index]), wire.encode(fields[index + 1 :])
+        for form in wire.varint_forms(field):
+            yield before + form.encode() + after
+        if field.wire_type == wire.DELIMITED:
+            for payload in with_varint_forms(field.payload):
+                yield before + field._replace(payload=payload).encode() + after
 
 
 def blindly(chance: random.Random) -> Mutate:
@@ -101,14 +117,15 @@ def shrunk(raw: bytes, fails: Callable[[bytes], bool]) -> bytes:
 
 def _with_change(
     fields: list[Field], chance: random.Random, max_size: int, mutate: Mutate
-) -> list[Field]:
+) -> list[Encodable]:
     index = chance.randrange(len(fields))
     field = fields[index]
     inner = parsed(field.payload) if field.wire_type == wire.DELIMITED else None
     if inner and chance.random() < 0.75:
         payload = wire.encode(_with_change(inner, chance, max_size, mutate))
         return [*fields[:index], field._replace(payload=payload), *fields[index + 1 :]]
-    match chance.randrange(8):
+    changed: list[Encodable]
+    match chance.randrange(9):
         case 0:
             changed = []
         case 1:
@@ -121,10 +138,12 @@ def _with_change(
             number, wire_type = chance.choice(_KNOWN)
             changed = [field._replace(number=number)] if wire_type == field.wire_type else []
         case 5:
-            return chance.sample(fields, len(fields))
+            return list(chance.sample(fields, len(fields)))
         case 6:
             # The field is torn off inside of a message whose own length is right.
             changed = [field._replace(payload=field.payload[: -chance.randint(1, _MOST_TORN)])]
+        case 7:
+            changed = [chance.choice(list(wire.varint_forms(field)))]
         case _:
             changed = [_with_other_payload(field, chance, max_size, mutate)]
     return [*fields[:index], *changed, *fields[index + 1 :]]

@@ -7,16 +7,20 @@ The output depends on the version of hypothesis; a new version needs no new corp
 from __future__ import annotations
 
 import hashlib
+import itertools
+from collections.abc import Iterator
 from pathlib import Path
 
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.cloud.datastore_v1.types import entity as entity_pb2
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from tests.backends.indexes import ENTITY_PROTOS, SAMPLE
+from fuzz.mutation import with_varint_forms
+from lazyentity.codec.entityproto import PROPERTY
+from tests.backends.indexes import ENTITY_PROTOS, SAMPLE, field
 from tests.backends.malformed import MALFORMED
 from tests.support.strategies import Grammar, entities, wire
-from tests.support.strategies.samples import PLAIN, RICH
+from tests.support.strategies.samples import PLAIN, RICH, serialise
 from tests.support.strategies.schema import ARRAY, ENTITY, ENTRY, VALUE
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -29,6 +33,8 @@ _GRAMMARS = (
 )
 _EXAMPLES = 40
 _LARGEST = 256
+# Stock drops unknown groups when it writes: there is room around 90, also in an embedded entity.
+_DEPTHS_OF_GROUPS = (1, 4, 5, 90, 101)
 _DEPTHS = (1, 5, 23, 24, 25, 26, 39, 40, 41, 48, 49, 50)
 
 
@@ -85,8 +91,22 @@ def nested_entities(depth: int) -> bytes:
     return raw
 
 
+def nested_groups(depth: int) -> wire.Field:
+    """Make a field that no message has: ``depth`` groups inside of each other."""
+    groups = wire.Field(99, wire.START_GROUP, b"")
+    for _ in range(depth - 1):
+        groups = groups._replace(payload=groups.encode())
+    return groups
+
+
 def _entity(value: wire.Field) -> bytes:
     return wire.encode([wire.message(ENTITY.properties, wire.delimited(ENTRY.key, "a"), value)])
+
+
+def _with_varint_forms() -> Iterator[bytes]:
+    """Yield an entity and an ``EntityProto`` with a tag, length or number in some other forms."""
+    for raw in (serialise({"a": 1, "b": "b"}), field(PROPERTY, field(3, b"a") + b"\x20\x00")):
+        yield from itertools.islice(with_varint_forms(raw), None, None, 7)
 
 
 def main() -> None:
@@ -96,6 +116,8 @@ def main() -> None:
     )
     for depth in _DEPTHS:
         found |= {nested_arrays(depth), nested_entities(depth)}
+    found |= {PLAIN + nested_groups(depth).encode() for depth in _DEPTHS_OF_GROUPS}
+    found.update(_with_varint_forms())
     CORPUS.mkdir(exist_ok=True)
     for old in CORPUS.iterdir():
         old.unlink()

@@ -39,6 +39,8 @@ OTHER: Final = 0xFF
 
 COMPRESSED_URI: Final = b"ZLIB"
 
+_MOST_BYTES_OF_LENGTH: Final = 5
+
 
 def form(field: int, meaning: int, flags: int, contents: int) -> bytes:
     """Return the form of a property."""
@@ -133,5 +135,8 @@ def _varint(raw: bytes, at: int) -> tuple[int, int]:
 
 
 def _span(raw: bytes, at: int) -> tuple[bytes, int]:
-    size, at = _varint(raw, at)
-    return raw[at : at + size], at + size
+    size, start = _varint(raw, at)
+    # As protobuf, which reads 32 bits.
+    if start - at > _MOST_BYTES_OF_LENGTH:
+        raise IndexError("a length of too many bytes")
+    return raw[start : start + size], start + size

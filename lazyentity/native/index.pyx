@@ -33,7 +33,7 @@ from lazyentity.native.wire cimport (
     find_field,
     hash_bytes,
     read_length,
-    read_varint,
+    read_tag,
     skip_field,
 )
 
@@ -77,7 +77,7 @@ cdef inline int _next_other(Bytes* cursor, Bytes end, Scan* scan) noexcept nogil
         scan.has_key = 1
         cursor[0] = span_end
         return 1
-    if not read_varint(cursor, end, &tag):
+    if not read_tag(cursor, end, &tag):
         return 0
     # A tag in a longer form than needed. With another wire type the field is an unknown one.
     if tag == ENTITY_KEY or tag == ENTITY_PROPERTIES:

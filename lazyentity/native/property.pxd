@@ -9,6 +9,7 @@ from lazyentity.native.wire cimport (
     Bytes,
     read_double,
     read_length,
+    read_tag,
     read_varint,
     skip_any_field,
     skip_field,
@@ -60,7 +61,7 @@ cdef inline bint is_rest(Bytes at, Bytes end) noexcept nogil:
             return 0
         at = span_end
     while at < end:
-        if not read_varint(&at, end, &tag) or tag >> 3 <= 3 or not skip_field(&at, end, tag):
+        if not read_tag(&at, end, &tag) or tag >> 3 <= 3 or not skip_field(&at, end, tag):
             return 0
     return 1
 
@@ -74,7 +75,7 @@ cdef inline bint next_other(Bytes* cursor, Bytes end, Scan* scan) noexcept nogil
         scan.has_key = 1
         return skip_any_field(cursor, end)
     # A tag in a longer form than needed. With another wire type the field is an unknown one.
-    if not read_varint(cursor, end, &tag) or 13 <= tag >> 3 <= 15:
+    if not read_tag(cursor, end, &tag) or 13 <= tag >> 3 <= 15:
         return 0
     return skip_field(cursor, end, tag)
 

@@ -24,7 +24,7 @@ from lazyentity.native.tags cimport (
     RESULT_ENTITY,
 )
 from lazyentity.native.values cimport decode_key
-from lazyentity.native.wire cimport Bytes, read_length, read_varint, skip_field
+from lazyentity.native.wire cimport Bytes, read_length, read_tag, skip_field
 
 from lazyentity.codec import fallback, shadow
 from lazyentity.codec.undecoded import UNDECODED
@@ -241,7 +241,7 @@ cdef class _Splitter:
         self._entity_type = result_type.entity_type
 
     cdef ResultBytes _result(self, Bytes at, Bytes end):
-        # None, unless the span has exactly one entity and no groups.
+        # None, unless the span has at most one entity.
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(self._response)
         cdef Bytes start = at
         cdef Bytes entity_end
@@ -341,14 +341,14 @@ cdef class _Splitter:
 
 cdef uint64_t _number(Bytes at, Bytes end) noexcept nogil:
     cdef uint64_t tag = 0
-    read_varint(&at, end, &tag)
+    read_tag(&at, end, &tag)
     return tag >> 3
 
 
 cdef bint _skip_other(Bytes* cursor, Bytes end, int tag_handled) noexcept nogil:
     # Skips a field other than the one that is handled under this tag.
     cdef uint64_t tag
-    if not read_varint(cursor, end, &tag) or tag >> 3 == <uint64_t>(tag_handled >> 3):
+    if not read_tag(cursor, end, &tag) or tag >> 3 == <uint64_t>(tag_handled >> 3):
         return 0
     return skip_field(cursor, end, tag)
 

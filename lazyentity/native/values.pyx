@@ -37,7 +37,7 @@ from lazyentity.native.tags cimport (
     VALUE_TIMESTAMP,
 )
 from lazyentity.native.timestamps cimport decode_timestamp
-from lazyentity.native.wire cimport Bytes, read_double, read_length, read_varint, skip_field
+from lazyentity.native.wire cimport Bytes, read_double, read_length, read_tag, read_varint, skip_field
 
 from google.cloud.datastore.helpers import GeoPoint
 from google.cloud.datastore.key import Key
@@ -53,14 +53,11 @@ cdef bint parse_value(Bytes at, Bytes end, Value* value) noexcept nogil:
     # Reads the fields of a Value; answers 0 unless exactly one oneof case is set, once.
     cdef uint64_t tag
     cdef uint64_t number
-    cdef Bytes tag_start
     value.tag = 0
     value.meaning = 0
     value.excluded = 0
     while at < end:
-        tag_start = at
-        # upb refuses tags of more than five bytes.
-        if not read_varint(&at, end, &tag) or at - tag_start > 5:
+        if not read_tag(&at, end, &tag):
             return 0
         if tag == VALUE_MEANING:
             if not read_varint(&at, end, &number):

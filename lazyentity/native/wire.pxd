@@ -19,7 +19,8 @@ cdef enum:
     # Protobuf's parsers go down 100: there is room for a request around them, and for the parts of a list,
     # a dict and a key.
     MAX_DEPTH = 90
-    PROTOBUF_DEPTH = 100
+    # Groups in groups, in any message: protobuf counts them as messages in messages, and judges deeper ones.
+    MAX_GROUPS = 4
 
 cdef enum:
     # The depth of a message counts itself and the messages around it, from the entity on that is decoded
@@ -33,12 +34,15 @@ cdef enum:
     PROPERTY_DEPTH = OUTERMOST + TO_VALUE  # of the Value of a property
 
 cdef enum:
-    MAX_VARINT = 10  # bytes
+    # Bytes. Protobuf refuses a tag or a length in more bytes than 32 bits take.
+    MAX_VARINT = 10
+    MAX_VARINT_32 = 5
 
 ctypedef const uint8_t* Bytes
 
 
-cdef inline bint read_varint(Bytes* cursor, Bytes end, uint64_t* value) noexcept nogil:
+cdef inline bint _read_varint(Bytes* cursor, Bytes end, uint64_t* value, int most) noexcept nogil:
+    # Of so many bytes at most.
     cdef Bytes at = cursor[0]
     cdef Bytes stop
     cdef uint64_t result
@@ -51,7 +55,7 @@ cdef inline bint read_varint(Bytes* cursor, Bytes end, uint64_t* value) noexcept
         return 1
     result = at[0] & 0x7F
     # Not a fixed number of bytes: compilers would unroll the loop in every reader.
-    stop = at + MAX_VARINT if end - at > MAX_VARINT else end
+    stop = at + most if end - at > most else end
     at += 1
     while at < stop:
         # The tenth byte has room for one bit only; protobuf may say what more in it means.
@@ -67,10 +71,18 @@ cdef inline bint read_varint(Bytes* cursor, Bytes end, uint64_t* value) noexcept
     return 0
 
 
+cdef inline bint read_varint(Bytes* cursor, Bytes end, uint64_t* value) noexcept nogil:
+    return _read_varint(cursor, end, value, MAX_VARINT)
+
+
+cdef inline bint read_tag(Bytes* cursor, Bytes end, uint64_t* tag) noexcept nogil:
+    return _read_varint(cursor, end, tag, MAX_VARINT_32)
+
+
 cdef inline bint read_length(Bytes* cursor, Bytes end, Bytes* span_end) noexcept nogil:
     # Reads a length and leaves the cursor at the first of the measured bytes.
     cdef uint64_t length
-    if not read_varint(cursor, end, &length):
+    if not _read_varint(cursor, end, &length, MAX_VARINT_32):
         return 0
     if length > <uint64_t>(end - cursor[0]):
         return 0
@@ -100,7 +112,7 @@ cdef inline bint skip_field(Bytes* cursor, Bytes end, uint64_t tag) noexcept nog
 cdef inline bint skip_any_field(Bytes* cursor, Bytes end) noexcept nogil:
     # As skip_field(), tag included.
     cdef uint64_t tag
-    return read_varint(cursor, end, &tag) and skip_field(cursor, end, tag)
+    return read_tag(cursor, end, &tag) and skip_field(cursor, end, tag)
 
 
 cdef inline bint find_field(
@@ -120,17 +132,17 @@ cdef inline bint find_field(
 
 
 cdef inline bint skip_group(Bytes* cursor, Bytes end, uint64_t tag) noexcept nogil:
-    # Skips groups in groups, as deep as protobuf itself does.
-    cdef uint64_t open_groups[PROTOBUF_DEPTH]
+    # Skips a group, and the groups in it. Protobuf judges those that are nested deeper.
+    cdef uint64_t open_groups[MAX_GROUPS]
     cdef int depth = 1
     if tag >> 3 == 0 or tag >> 3 > 0x1FFFFFFF:
         return 0
     open_groups[0] = tag >> 3
     while depth > 0:
-        if not read_varint(cursor, end, &tag):
+        if not read_tag(cursor, end, &tag):
             return 0
         if tag & 7 == START_GROUP:
-            if depth == PROTOBUF_DEPTH or tag >> 3 == 0 or tag >> 3 > 0x1FFFFFFF:
+            if depth == MAX_GROUPS or tag >> 3 == 0 or tag >> 3 > 0x1FFFFFFF:
                 return 0
             open_groups[depth] = tag >> 3
             depth += 1

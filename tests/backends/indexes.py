@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from lazyentity.codec.entityproto import KEY, PROPERTY, RAW_PROPERTY
+from lazyentity.codec.entityproto import KEY, PROPERTY, RAW_PROPERTY, Parts
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.pure.entityproto import PropertyIndex
 
@@ -128,8 +128,14 @@ def described(index: Any) -> Any:
         index.key(),
         index.raw_names(),
         [index.has_meaning(number) for number in (15, 18)],
-        [(index.properties(name), index.fields([name])) for name in index.names],
-        index.fields(index.names),
+        [(index.properties(name), _merged(index.fields([name]))) for name in index.names],
+        _merged(index.fields(index.names)),
         index.forms(),
         index.entry_names(),
     )
+
+
+def _merged(fields: bytes) -> bytes:
+    # Their tags and lengths may be as they came: protobuf merges them all the same.
+    merged: bytes = Parts.FromString(fields).SerializeToString()
+    return merged

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.protobuf.message import DecodeError
 
-from fuzz.seeds import nested_arrays, nested_entities
+import lazyentity
+from fuzz.seeds import nested_arrays, nested_entities, nested_groups
 from lazyentity import LazyEntity
-from tests.support.snapshots import Raised, outcome, snapshot
+from tests.backends.malformed import entity_of
+from tests.conftest import IMPLEMENTATIONS, MAPPINGS, is_built
+from tests.support.snapshots import Raised, outcome, snapshot, whole
 from tests.support.stock import EntityMessage, stock_entity
+from tests.support.strategies import wire
+from tests.support.strategies.samples import PLAIN
+from tests.support.strategies.schema import ARRAY, VALUE
 
+_BACKENDS = [name for name in MAPPINGS if is_built(MAPPINGS[name])]
 DEPTHS = [1, 10, 24, 25, 30, 31, 32, 33, 34, 39, 40, 41, 48, 49, 50, 60, 99, 100, 101, 1000]
 
 
@@ -45,6 +56,69 @@ def test_very_deep(lazy_type: type[LazyEntity], make: Any) -> None:
     lazy = outcome(lambda: lazy_type.from_bytes(make(5_000)))
     read = lazy if isinstance(lazy, Raised) else outcome(lambda: _leaf(lazy, 5_001))
     assert read == 1 or read.kind is DecodeError
+
+
+_ONE = wire.integer(VALUE.integer_value, 1)
+_KEY: bytes = EntityMessage.FromString(PLAIN).key.SerializeToString()
+_AROUND_GROUPS: dict[str, Callable[[wire.Field], bytes]] = {
+    "entity": lambda groups: PLAIN + groups.encode(),
+    "value": lambda groups: entity_of("a", _ONE, groups),
+    "embedded entity": lambda groups: entity_of(
+        "a", wire.delimited(VALUE.entity_value, PLAIN + groups.encode())
+    ),
+    "item": lambda groups: entity_of(
+        "a", wire.message(VALUE.array_value, wire.message(ARRAY.values, _ONE, groups))
+    ),
+    "key": lambda groups: entity_of("a", _ONE, key=_KEY + groups.encode()),
+}
+
+
+@pytest.mark.parametrize("depth", [1, 4, 5, *range(94, 102)])
+@pytest.mark.parametrize("around", _AROUND_GROUPS)
+def test_groups(lazy_type: type[LazyEntity], around: str, depth: int) -> None:
+    """Unknown groups that protobuf accepts change nothing; deeper ones are read, or raise."""
+    raw = _AROUND_GROUPS[around](nested_groups(depth))
+    read = outcome(lambda: snapshot(lazyentity.materialize(lazy_type.from_bytes(raw))))
+    if _accepted(raw):
+        assert read == snapshot(stock_entity(raw))
+    else:
+        assert read == snapshot(stock_entity(_AROUND_GROUPS[around](nested_groups(1)))) or (
+            read.kind is DecodeError
+        )
+
+
+def test_deeper_than_a_response_can_be(lazy_type: type[LazyEntity]) -> None:
+    """Stock refuses the whole response, whose depth includes that around the entity."""
+    raw = PLAIN + nested_groups(99).encode()
+    response = wire.message(1, wire.delimited(1, raw)).encode()
+    with pytest.raises(DecodeError):
+        datastore_pb2.LookupResponse.pb().FromString(response)
+    stock = stock_entity(raw)
+    assert snapshot(lazy_type.from_bytes(raw)) == snapshot(stock)
+    for backend in _BACKENDS:
+        module = importlib.import_module(f"lazyentity.{backend}.backend")
+        conversion = module.Conversion(IMPLEMENTATIONS[backend], module.stock_from_raw)
+        conversion.eager = True
+        _, (found,), _ = module.split_lookup(response, conversion, module.ResultBytes)
+        assert whole(found.entity.to_entity()) == whole(stock)
+
+
+@pytest.mark.parametrize("backend", _BACKENDS)
+@pytest.mark.parametrize("around", _AROUND_GROUPS)
+def test_groups_in_eager_mode(backend: str, around: str) -> None:
+    """Those that protobuf refuses in an entity are refused."""
+    stock_from_raw = importlib.import_module(f"lazyentity.{backend}.eager").stock_from_raw
+    accepted = set()
+    for depth in (1, 4, 5, *range(94, 102)):
+        raw = _AROUND_GROUPS[around](nested_groups(depth))
+        stock = outcome(functools.partial(_whole, stock_entity, raw))
+        assert outcome(functools.partial(_whole, stock_from_raw, raw)) == stock
+        accepted.add(not isinstance(stock, Raised))
+    assert accepted == {True, False}
+
+
+def _whole(convert: Callable[[bytes], Any], raw: bytes) -> Any:
+    return whole(convert(raw))
 
 
 def test_the_limit_is_among_the_depths() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,10 +13,10 @@ from google.cloud.datastore_v1.types import entity as entity_pb2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzz.seeds import RESPONSES
+from fuzz.seeds import RESPONSES, nested_groups
 from lazyentity import LazyEntity, materialize
 from lazyentity.pure import responses
-from tests.backends.responses import assert_same_split, converted, native_results
+from tests.backends.responses import SPLITTERS, assert_same_split, converted, native_results
 from tests.support.snapshots import Raised, outcome
 from tests.support.strategies import wire
 from tests.support.strategies.samples import RICH
@@ -54,6 +56,27 @@ def test_torn_responses(raw: bytes, data: st.DataObject) -> None:
 def test_odd_responses(raw: bytes) -> None:
     """Both backends split legal responses that no serialiser writes alike."""
     assert_same_split(raw)
+
+
+_AROUND_GROUPS: dict[str, Callable[[wire.Field], list[wire.Field]]] = {
+    "response": lambda groups: [groups, wire.message(1, wire.delimited(1, RICH))],
+    "found": lambda groups: [wire.message(1, wire.delimited(1, RICH), groups)],
+    "result of a batch": lambda groups: [wire.message(1, wire.message(2, groups))],
+}
+
+
+@pytest.mark.parametrize("depth", [1, 4, 5, 96, 97, 98, 99, 100, 101])
+@pytest.mark.parametrize("around", _AROUND_GROUPS)
+def test_groups_in_groups(around: str, depth: int) -> None:
+    """Stock refuses deep ones, counted from the response, whatever part of it they are in."""
+    groups = nested_groups(depth)
+    raw = wire.encode(_AROUND_GROUPS[around](groups))
+    assert_same_split(raw)
+    messages = datastore_pb2.LookupResponse.pb(), datastore_pb2.RunQueryResponse.pb()
+    for split, message_type in zip(SPLITTERS.values(), messages, strict=True):
+        native = outcome(partial(split, native_results, raw))
+        stock = outcome(partial(message_type.FromString, raw))
+        assert isinstance(native, Raised) == isinstance(stock, Raised)
 
 
 @pytest.mark.parametrize("split", [native_results.split_lookup, native_results.split_query])

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import functools
 import struct
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple, Protocol
 
 VARINT, FIXED64, DELIMITED, START_GROUP, END_GROUP, FIXED32 = range(6)
 
@@ -41,6 +41,21 @@ def varint(value: int, padding: int = 0, most: int = _MOST_BYTES_64) -> bytes:
         low = 0
     encoded.append(low)
     return bytes(encoded)
+
+
+class Encodable(Protocol):
+    """A field, or bytes in the place of one."""
+
+    def encode(self) -> bytes: ...
+
+
+class Encoded(NamedTuple):
+    """Bytes in the place of a field."""
+
+    encoded: bytes
+
+    def encode(self) -> bytes:
+        return self.encoded
 
 
 class Field(NamedTuple):
@@ -91,6 +106,42 @@ BALLAST = delimited(1000, b"-" * 2000)
 """A field unknown to every message, for large entities may be decoded in another way than small."""
 
 
-def encode(fields: Iterable[Field]) -> bytes:
+def encode(fields: Iterable[Encodable]) -> bytes:
     """Encode a message that consists of ``fields``, in this order."""
     return b"".join(field.encode() for field in fields)
+
+
+_BEYOND_32 = (0x08, 0x0F, 0x10, 0x7F)
+_BEYOND_64 = (0x00, 0x01, 0x02, 0x03, 0x7F)
+
+
+def _forms(number: int, most: int, last: Iterable[int]) -> Iterator[bytes]:
+    """Encode a number in more bytes than it needs, and in ``most`` bytes, the last one another."""
+    for size in range(len(varint(number)) + 1, _MOST_BYTES_64 + 2):
+        yield varint(number, size, size)
+    full = varint(number, most, most)
+    for byte in last:
+        yield full[:-1] + bytes([byte])
+
+
+def varint_forms(field: Field) -> Iterator[Encoded]:
+    """Encode a field with its tag, its length or its number in each other form.
+
+    Parsers accept some of them, and refuse or cut off numbers of too many bytes or bits.
+    """
+    number, wire_type, payload, _ = field
+    tag = varint(number << 3 | wire_type)
+    body = field._replace(padding=0).encode()[len(tag) :]
+    yield Encoded(bytes([wire_type]) + body)
+    for form in _forms(number << 3 | wire_type, _MOST_BYTES_32, _BEYOND_32):
+        yield Encoded(form + body)
+    if wire_type == DELIMITED:
+        for form in _forms(len(payload), _MOST_BYTES_32, _BEYOND_32):
+            yield Encoded(tag + form + payload)
+    elif wire_type == START_GROUP:
+        for form in _forms(number << 3 | END_GROUP, _MOST_BYTES_32, _BEYOND_32):
+            yield Encoded(tag + payload + form)
+    elif wire_type == VARINT:
+        value = sum((byte & 0x7F) << 7 * place for place, byte in enumerate(payload))
+        for form in _forms(value, _MOST_BYTES_64, _BEYOND_64):
+            yield Encoded(tag + form)

@@ -1,0 +1,107 @@
+"""Tags, lengths and numbers in more bytes, or of more bits, than they need.
+
+Protobuf accepts some of these forms, cuts some off, and refuses the others: it is the judge.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from google.protobuf.message import DecodeError
+from hypothesis import given
+from hypothesis import strategies as st
+
+import lazyentity
+from fuzz.mutation import with_varint_forms
+from fuzz.seeds import RESPONSES
+from lazyentity import LazyEntity
+from tests.backends.indexes import ENTITY_PROTOS, SAMPLE, assert_same_index
+from tests.backends.responses import SPLITTERS, assert_same_split, native_results
+from tests.conftest import IMPLEMENTATIONS, MAPPINGS
+from tests.support.snapshots import Raised, outcome, snapshot, whole
+from tests.support.stock import stock_entity
+from tests.support.strategies import Grammar, entities, wire
+from tests.support.strategies.samples import RICH
+
+_UNKNOWN = wire.encode([wire.integer(99, 5), wire.delimited(98, b"unknown")])
+_FORMS = list(with_varint_forms(RICH + _UNKNOWN))
+_BACKENDS = [name for name in IMPLEMENTATIONS if name in MAPPINGS]
+
+
+@functools.cache
+def _stock(raw: bytes) -> Any:
+    return outcome(lambda: snapshot(stock_entity(raw)))
+
+
+def _is_refused(raw: bytes) -> bool:
+    stock = _stock(raw)
+    return isinstance(stock, Raised) and stock.kind is DecodeError
+
+
+def test_forms_are_accepted_and_refused() -> None:
+    """There are many of each: comparing refusals alone would prove little."""
+    refused = sum(map(_is_refused, _FORMS))
+    assert refused > 500
+    assert len(_FORMS) - refused > 500
+
+
+def assert_same_whole(lazy_type: type[LazyEntity], raw: bytes) -> None:
+    """Check that an entity as a whole is stock's, or is refused as stock's is."""
+    lazy = outcome(lambda: snapshot(lazyentity.materialize(lazy_type.from_bytes(raw))))
+    if _is_refused(raw):
+        assert isinstance(lazy, Raised), raw
+        assert lazy.kind is DecodeError
+    elif isinstance(_stock(raw), Raised):
+        # The order of the properties decides which of several faults comes first.
+        assert isinstance(lazy, Raised), raw
+    else:
+        assert lazy == _stock(raw), raw
+
+
+def test_lazy_entities(lazy_type: type[LazyEntity]) -> None:
+    """An entity read as a whole has stock's values, or raises where stock's response raises."""
+    for raw in _FORMS:
+        assert_same_whole(lazy_type, raw)
+
+
+@given(raw=entities(Grammar(properties=3, depth=1)), data=st.data())
+def test_any_lazy_entity(lazy_type: type[LazyEntity], raw: bytes, data: st.DataObject) -> None:
+    forms = list(with_varint_forms(raw))
+    if forms:
+        assert_same_whole(lazy_type, data.draw(st.sampled_from(forms)))
+
+
+@pytest.mark.parametrize("backend", _BACKENDS)
+def test_eager_entities(backend: str) -> None:
+    """Eager mode converts what stock converts, and refuses what stock refuses."""
+    stock_from_raw = importlib.import_module(f"lazyentity.{backend}.eager").stock_from_raw
+    for raw in _FORMS:
+        eager, stock = (outcome(_whole, convert, raw) for convert in (stock_from_raw, stock_entity))
+        assert eager == stock, raw
+
+
+def _whole(convert: Callable[[bytes], Any], raw: bytes) -> Any:
+    return whole(convert(raw))
+
+
+@pytest.mark.parametrize("ordinal", [0, 1], ids=["lookup", "query"])
+def test_responses(ordinal: int) -> None:
+    """Both backends split each form alike, or refuse it, at every depth."""
+    split = list(SPLITTERS.values())[ordinal]
+    refused = []
+    for raw in with_varint_forms(RESPONSES[ordinal]):
+        assert_same_split(raw)
+        refused.append(isinstance(outcome(split, native_results, raw), Raised))
+    assert refused.count(True) > 50
+    assert refused.count(False) > 50
+
+
+def test_indexes_of_entity_protos() -> None:
+    """Native has an index only of bytes that protobuf accepts, and protobuf's own index."""
+    for sample in (SAMPLE, *ENTITY_PROTOS):
+        for raw in with_varint_forms(sample):
+            assert_same_index(raw)
