@@ -101,9 +101,6 @@ cdef object _entity(bytes owner, Py_ssize_t start, Py_ssize_t end, Form form, in
     if shape is None:
         return UNDECODED
     try:
-        # An entry that another one of the same name overrides has to be valid, too: protobuf checks.
-        if len(shape._ordinals) != shape.count:
-            return UNDECODED
         if form == PLAIN:
             return _fill_dict(owner, shape, &offsets, depth)
         return _fill_entity(owner, shape, &offsets, form, depth, NULL)
@@ -266,7 +263,7 @@ cdef bint constructs_as_known() except -1:
 
 cdef object rest_of_entity(bytes owner, Shape shape, Offsets* offsets, PyObject* storage):
     # Makes a stock entity, in wire order, of the properties that are undecoded in a storage.
-    if not constructs_as_known() or len(shape._ordinals) != shape.count:
+    if not constructs_as_known():
         return UNDECODED
     return _fill_entity(owner, shape, offsets, COPY, OUTERMOST, storage)
 

@@ -172,7 +172,8 @@ cdef Shape index_entity(bytes owner, Py_ssize_t start, Py_ssize_t end, Offsets* 
             if not _scan(base, base + start, base + end, &scan):
                 return None
             shape = shape_of(&scan)
-            if shape is None:
+            # An entry that another one of the same name overrides has to be valid, too: protobuf checks.
+            if shape is None or len(shape._ordinals) != shape.count:
                 return None
             if shape.count > FEW or shape._template is None:
                 offsets.values = allocate_offsets(shape.count)

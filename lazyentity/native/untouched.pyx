@@ -56,7 +56,6 @@ cdef bytes untouched_bytes(
             if touched is not None:
                 is_kept = not touched[index]
             else:
-                # Of several entries of one name, all stay or none.
                 at += 1
                 if not read_length(&at, entry_end, &name_end):
                     raise AssertionError("the scanner read this length")

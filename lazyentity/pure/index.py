@@ -222,7 +222,9 @@ def _index_canonical(raw: bytes) -> tuple[bytes, Shape, Any] | None:
         if shape.template is not None:
             _last_canonical = (signature, shape)
     entries = split.properties
-    return (raw, shape, entries) if len(shape.names) == len(entries) else None
+    # An entry that another one of the same name overrides has to be valid, too: protobuf checks.
+    is_indexed = len(shape.ordinals) == len(shape.names) == len(entries)
+    return (raw, shape, entries) if is_indexed else None
 
 
 def _new_shape(signature: bytes, merged: Any) -> Shape | None:
