@@ -10,7 +10,7 @@ from lazyentity.native.property cimport (
     is_rest,
     next_other,
 )
-from lazyentity.native.shapes cimport SETS, Entry, Scan, Shape, room_for_entry
+from lazyentity.native.shapes cimport FIRST_SET_OF_PROTOS, SETS, Entry, Scan, Shape, room_for_entry
 from lazyentity.native.wire cimport Bytes, differ, find_field, hash_bytes, read_length
 
 
@@ -72,8 +72,8 @@ cdef inline uint32_t slot_of_first(Bytes at, Bytes end) noexcept nogil:
     cdef Bytes entry_end
     cdef Bytes name_end
     if not find_field(at, end, ENTITY_PROPERTY, &at, &entry_end) or not find_name(&at, entry_end):
-        return 0
+        return FIRST_SET_OF_PROTOS
     at += 1
     if not read_length(&at, entry_end, &name_end):
-        return 0
-    return hash_bytes(at, name_end - at) % SETS
+        return FIRST_SET_OF_PROTOS
+    return FIRST_SET_OF_PROTOS + hash_bytes(at, name_end - at) % SETS

@@ -43,6 +43,9 @@ cdef Shape EMPTY
 
 cdef enum:
     SETS = 64  # of likely shapes: an entity's is told by the name in its first entry
+    # An Entity and an EntityProto never have the same shape: their headers differ.
+    FIRST_SET_OF_PROTOS = SETS
+    ALL_SETS = FIRST_SET_OF_PROTOS + SETS
 
 # Scans an entity that should have a shape, from its first byte on; answers 0 if it has another one.
 ctypedef bint (*Match)(Shape shape, Bytes base, Bytes at, Bytes end, Scan* scan) noexcept

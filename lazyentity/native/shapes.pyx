@@ -108,14 +108,14 @@ cdef enum:
 # The learned shapes that an entity most likely has: in each set, the last one that was scanned comes first.
 # References, or NULL. The global interpreter lock guards them, and free-threaded Python a critical section
 # of an object. List operations would end that section, so this is an array.
-cdef PyObject* LIKELY[SETS][WAYS]
+cdef PyObject* LIKELY[ALL_SETS][WAYS]
 
 
 def _forget_likely():
     # So that likely shapes are always kept ones, and take no memory of their own.
     cdef int slot
     cdef int way
-    for slot in range(SETS):
+    for slot in range(ALL_SETS):
         for way in range(WAYS):
             _shift(slot, NULL)
 
