@@ -49,19 +49,23 @@ class WireAttribute:
         if entity is None:
             # As of Entity.
             raise AttributeError(f"type object {owner.__name__!r} has no attribute {self._name!r}")
-        if self._name in entity._deleted_attributes:
+        attributes = entity._instance_dict()
+        # Python did not find it there, but another thread may have set it since.
+        if self._name in entity._deleted_attributes and self._name not in attributes:
             raise AttributeError(f"{owner.__name__!r} object has no attribute {self._name!r}")
-        return entity._instance_dict().setdefault(self._name, getattr(entity, self._read)())
+        return attributes.setdefault(self._name, getattr(entity, self._read)())
 
 
 class GetState:
     """``__getstate__`` of an instance returns ``__dict__``, which object's own bypasses.
 
+    As object's own, it returns None in place of an empty dictionary.
+
     ``__getstate__`` of the class is object's, which tells libraries that it is the default one.
     """
 
     def __get__(self, entity: Any, owner: type) -> Any:
-        return object.__getstate__ if entity is None else functools.partial(vars, entity)
+        return object.__getstate__ if entity is None else lambda: vars(entity) or None
 
 
 class LazyEntityBase(_MappingAndEntity):
@@ -119,7 +123,6 @@ class LazyEntityBase(_MappingAndEntity):
         return Entity.__eq__(self, other)  # type: ignore[no-any-return]  # upstream is untyped
 
     __ne__ = Entity.__ne__
-    __hash__ = None  # type: ignore[assignment]  # how Python spells "unhashable"
 
     def __repr__(self) -> str:
         self._decode_all("repr()")
@@ -148,6 +151,11 @@ class LazyEntityBase(_MappingAndEntity):
 _WIRE_ATTRIBUTES = tuple(
     name for name, value in vars(LazyEntityBase).items() if isinstance(value, WireAttribute)
 )
+_ALL_WIRE_ATTRIBUTES = frozenset(_WIRE_ATTRIBUTES)
+
+# Python sets it to None in a class that defines __eq__. The one of Entity, which an application can
+# set, is to be inherited.
+del LazyEntityBase.__hash__
 
 
 def _unread_attributes(entity: LazyEntityBase) -> list[str]:
@@ -160,6 +168,8 @@ def _complete_attributes(entity: LazyEntityBase) -> dict[str, Any]:
     """Return the instance dictionary after reading the missing attributes from the bytes."""
     for name in _unread_attributes(entity):
         getattr(entity, name)
+    # The caller gets the dictionary itself: an attribute that is deleted in it stays deleted.
+    entity._deleted_attributes = _ALL_WIRE_ATTRIBUTES
     return touched_attributes(entity)
 
 
@@ -169,7 +179,7 @@ def _replace_attributes(entity: LazyEntityBase, attributes: Any) -> None:
             f"__dict__ must be set to a dictionary, not a '{type(attributes).__name__}'"
         )
     entity._replace_instance_dict(attributes)
-    entity._deleted_attributes = frozenset(_WIRE_ATTRIBUTES)
+    entity._deleted_attributes = _ALL_WIRE_ATTRIBUTES
 
 
 def _delete_attributes(entity: LazyEntityBase) -> None:

@@ -97,7 +97,9 @@ def plain_copy(value: Any) -> Any:
 
 def _stock(entity: Any) -> Entity:
     # A deleted attribute must not come from the bytes again.
-    plain = None if entity._deleted_attributes else entity._wire_entity()
+    deleted = entity._deleted_attributes
+    is_complete = not deleted or deleted <= touched_attributes(entity).keys()
+    plain = entity._wire_entity() if is_complete else None
     if plain is None:
         return _read_stock(entity)
     # Attributes first: a thread that sets the meanings has decoded their properties by then.

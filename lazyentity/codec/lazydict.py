@@ -148,8 +148,10 @@ class LazyDict(dict[Any, Any]):
     def __ne__(self, other: object, /) -> bool:
         return not self == other
 
-    __hash__ = None
-
     def __repr__(self) -> str:
         self._decode_all("repr()")
         return super().__repr__()
+
+
+# Python sets it to None in a class that defines __eq__: so it would hide that of another base.
+del LazyDict.__hash__

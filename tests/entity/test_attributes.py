@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any, Protocol, runtime_checkable
 
 import pytest
@@ -13,9 +13,12 @@ from google.cloud.datastore.entity import Entity
 
 import lazyentity
 from lazyentity import LazyEntity
-from tests.support.snapshots import Raised, outcome
-from tests.support.stock import stock_entity
-from tests.support.strategies.samples import PLAIN
+from lazyentity.codec.undecoded import UNDECODED
+from lazyentity.entity import lazy_entity_type
+from tests.support.concurrency import together
+from tests.support.snapshots import Raised, outcome, snapshot, whole
+from tests.support.stock import comparable, stock_entity
+from tests.support.strategies.samples import PLAIN, RICH
 
 NAMES = ("key", "exclude_from_indexes", "_meanings")
 
@@ -90,6 +93,122 @@ def test_deleted_attributes_stay_deleted(
         return result, getattr(entity, name)
 
     assert steps(lazy_type.from_bytes(PLAIN)) == steps(stock_entity(PLAIN))
+
+
+IN_THE_DICTIONARY: dict[str, Callable[[Any, str], object]] = {
+    "pop": lambda e, name: vars(e).pop(name),
+    "del": lambda e, name: vars(e).__delitem__(name),
+    "clear": lambda e, name: vars(e).clear(),
+    "popitem": lambda e, name: dict(vars(e).popitem() for _ in NAMES),
+    "popped, read and popped": lambda e, name: (
+        vars(e).pop(name),
+        hasattr(e, name),
+        outcome(vars(e).pop, name).kind,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("before", BEFORE.values(), ids=BEFORE.keys())
+@pytest.mark.parametrize("delete", IN_THE_DICTIONARY.values(), ids=IN_THE_DICTIONARY.keys())
+@pytest.mark.parametrize("after", AFTER.values(), ids=AFTER.keys())
+def test_deleted_in_the_dictionary(
+    lazy_type: type[LazyEntity],
+    name: str,
+    before: Callable[[Any, str], object],
+    delete: Callable[[Any, str], object],
+    after: Callable[[Any, str], Any],
+) -> None:
+    """An attribute that is taken out of vars(entity) is gone, as a deleted one is."""
+
+    def steps(entity: Any) -> Any:
+        before(entity, name)
+        deleted = outcome(delete, entity, name)
+        result = outcome(after, entity, name)
+        result = result.kind if isinstance(result, Raised) else result
+        return deleted, result, sorted(vars(entity)), [hasattr(entity, each) for each in NAMES]
+
+    assert steps(lazy_type.from_bytes(PLAIN)) == steps(stock_entity(PLAIN))
+
+
+def test_the_dictionary_leaves_the_fast_way(lazy_type: type[LazyEntity]) -> None:
+    """Asking for the dictionary deletes nothing: the entity can be used as before."""
+    entity, stock = lazy_type.from_bytes(RICH), stock_entity(RICH)
+    vars(entity), vars(stock)
+    assert whole(lazyentity.materialize(entity)) == whole(
+        lazyentity.materialize(lazy_type.from_bytes(RICH))
+    )
+    assert snapshot(entity) == snapshot(stock)
+    message = helpers.entity_to_protobuf(entity)._pb
+    assert comparable(message) == comparable(helpers.entity_to_protobuf(stock)._pb)
+
+
+@pytest.mark.usefixtures("frequent_switches")
+def test_threads_that_ask_for_the_dictionary(lazy_type: type[LazyEntity]) -> None:
+    """No thread finds an attribute missing while another one completes the dictionary."""
+
+    def read(number: int) -> None:
+        for entity in entities:
+            if number % 2:
+                vars(entity)
+            else:
+                assert entity.key is not None
+                assert entity._meanings is not None
+
+    for _ in range(20):
+        entities = [lazy_type.from_bytes(PLAIN) for _ in range(20)]
+        together(4, read)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_hash_of_the_application(
+    lazy_type: type[LazyEntity], when: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hash that the application gives to Entity is that of lazy entities, too."""
+
+    def hash_of(entity: Entity) -> int:
+        return hash(entity.key)
+
+    entity: Any = lazy_type.from_bytes(PLAIN)
+    stock: Any = stock_entity(PLAIN)
+    for each in (entity, stock):
+        assert not isinstance(each, Hashable)
+        with pytest.raises(TypeError, match="unhashable type"):
+            hash(each)
+    kind = lazy_type
+    if when == "before":
+        monkeypatch.setattr(Entity, "__hash__", hash_of)
+        kind = lazy_entity_type(lazy_type.__mro__[2])
+    monkeypatch.setattr(Entity, "__hash__", hash_of)
+    entity = kind.from_bytes(PLAIN)
+    assert hash(entity) == hash(stock) == hash(stock.key)
+    assert {stock: 1}[entity] == {entity: 1}[stock] == 1
+    monkeypatch.undo()
+    for each in (entity, stock):
+        with pytest.raises(TypeError, match="unhashable type"):
+            hash(each)
+
+
+def test_an_entity_as_the_dictionary_of_an_object(lazy_type: type[LazyEntity]) -> None:
+    """CPython reads the storage: attributes are the sentinel, which ``is None`` does not show."""
+
+    class Thing:
+        pass
+
+    thing: Any = Thing()
+    thing.__dict__ = lazy_type.from_bytes(PLAIN)
+    assert stock_entity(PLAIN)["nothing"] is None
+    assert thing.nothing is UNDECODED
+    assert getattr(thing, "text", None) is UNDECODED
+    with pytest.raises(TypeError, match="materialize"):
+        str(thing.text)
+    # What a program does instead.
+    thing.__dict__ = lazyentity.materialize(lazy_type.from_bytes(PLAIN))
+    assert [thing.nothing, thing.text] == [None, stock_entity(PLAIN)["text"]]
+    thing, other = Thing(), Thing()
+    vars(thing).update(lazy_type.from_bytes(PLAIN))
+    vars(other).update(**lazy_type.from_bytes(PLAIN))
+    assert vars(thing) == vars(other) == dict(stock_entity(PLAIN))
 
 
 def _cleared(entity: Any) -> Any:
