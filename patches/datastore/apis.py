@@ -98,9 +98,12 @@ def _http_reads_replaced(api: Any) -> bool:
 def _lazy_grpc_api(api: Any) -> Any:
     if type(api.transport) is not DatastoreGrpcTransport:
         return api
-    return LazyDatastoreClient(
-        transport=LazyDatastoreGrpcTransport(channel=api.transport.grpc_channel)
-    )
+    transport = LazyDatastoreGrpcTransport(channel=api.transport.grpc_channel)
+    transport._credentials = api.transport._credentials
+    # Not by the constructor, which logs that a client was created: that of the application was.
+    lazy = LazyDatastoreClient.__new__(LazyDatastoreClient)
+    vars(lazy).update(vars(api), _transport=transport)
+    return lazy
 
 
 def _lazy_http_api(api: Any) -> Any:

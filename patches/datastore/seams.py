@@ -86,7 +86,9 @@ CLIENT: Final = Client(
         ),
         "google.cloud.datastore._http": ("_make_request_pb", "_rpc"),
         _KEY: ("Key._path",),
+        "google.cloud.datastore_v1.services.datastore.client": ("DatastoreClient._transport",),
         "google.cloud.datastore_v1.services.datastore.transports.grpc": (
+            "DatastoreGrpcTransport._credentials",
             "DatastoreGrpcTransport._stubs",
         ),
         "proto.message": ("Message._pb",),

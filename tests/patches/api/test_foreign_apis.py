@@ -8,6 +8,7 @@ from unittest import mock
 
 import grpc
 import pytest
+from google.auth.credentials import AnonymousCredentials
 from google.cloud import datastore
 from google.cloud.datastore._http import HTTPDatastoreAPI
 from google.cloud.datastore_v1.services.datastore.client import DatastoreClient
@@ -17,6 +18,7 @@ from google.cloud.datastore_v1.types import entity as entity_pb2
 from google.cloud.datastore_v1.types import query as query_pb2
 
 import lazyentity
+from lazyentity.patches.datastore.apis import lazy_api
 from tests.patches.conftest import Make
 from tests.patches.order_program import KIND, read
 from tests.support.describing import describe
@@ -244,6 +246,22 @@ class TestClientSubclass:
         client = make(kind=Other)
         lazyentity.patch()
         assert client._datastore_api == "some API"
+
+
+def test_an_api_object_with_options_of_the_application() -> None:
+    """The lazy counterpart has them all: an error of authentication names the credentials."""
+    credentials = AnonymousCredentials()
+    options = {"api_endpoint": "localhost:1", "quota_project_id": "q"}
+    stock: Any = DatastoreClient(credentials=credentials, client_options=options)
+    lazy: Any = lazy_api(stock)
+    assert lazy is not stock
+    assert issubclass(type(lazy), DatastoreClient)
+    assert lazy.transport is not stock.transport
+    assert lazy.transport.grpc_channel is stock.transport.grpc_channel
+    assert lazy.transport._credentials is stock.transport._credentials is credentials
+    for name in ("api_endpoint", "universe_domain", "_client_options"):
+        assert getattr(lazy, name) == getattr(stock, name)
+    stock.transport.close()
 
 
 def test_an_entity_message_of_any_kind_can_be_converted(client: Client) -> None:

@@ -91,6 +91,22 @@ class TestLogging:
             logged.get("batch", {}).pop("readTime", None)
         assert lazy == stock
 
+    @pytest.mark.parametrize("eager", [False, True])
+    def test_nothing_else_is_logged(self, make: Make, records: _Records, eager: bool) -> None:
+        """A new client and its reads log the lines of the stock client, and no other."""
+
+        def logged(prepare: Any = lambda client: client) -> list[tuple[str, str]]:
+            records.kept.clear()
+            read(prepare(make()))
+            return [(record.name, record.getMessage()) for record in records.kept]
+
+        stock = logged()
+        assert any("Created client" in text for _, text in stock)
+        lazyentity.patch(eager=eager)
+        assert logged() == stock
+        lazyentity.unpatch()
+        assert logged(lazyentity.wrap) == stock
+
     def test_writes_are_logged_too(self, make: Make, records: _Records) -> None:
         """Writing a lazy entity back logs the message that the stock client would send."""
         lazyentity.patch()
