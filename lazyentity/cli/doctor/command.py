@@ -10,9 +10,11 @@ import sys
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
 from lazyentity.cli import dispatch
 from lazyentity.cli.doctor import report
+from lazyentity.cli.doctor.findings import PROBLEM, Finding
 from lazyentity.cli.failures import Failure
 from lazyentity.codec.describing import safe_str
 
@@ -22,15 +24,47 @@ _WIDTH = 100
 def main(arguments: list[str], program: str) -> int:
     """Print the report; return 1 if there is a problem, else 0.
 
+    With ``--json`` an error is printed as JSON, too, before it is raised.
+
     Args:
         arguments: the arguments of the command.
         program: the name of the command, for its help.
 
     Raises:
-        Failure: the application cannot be imported.
+        Failure: the application cannot be imported; with ``--json``, also if the arguments are not
+            understood.
         SystemExit: the arguments are not understood, or only ask for help.
     """
-    parser = argparse.ArgumentParser(
+    # Looked for here: the arguments may not be understood.
+    wants_json = "--json" in arguments
+    application: str | None = None
+    try:
+        given = _parser(program, wants_json).parse_args(arguments)
+        application = given.app
+        if application is not None:
+            _import(application)
+        sections = report.examine(has_application=application is not None)
+    except BaseException as error:
+        if wants_json and not _is_help(error):
+            dispatch.write(report.as_json(_only(error), application))
+        raise
+    if given.json:
+        dispatch.write(report.as_json(sections, application))
+    else:
+        width = min(_WIDTH, shutil.get_terminal_size().columns)
+        dispatch.write(report.as_text(sections, width, verbose=given.verbose))
+    return 1 if report.problems(sections) else 0
+
+
+class _FailingParser(argparse.ArgumentParser):
+    """Raises an error of the arguments as a :class:`Failure`."""
+
+    def error(self, message: str) -> NoReturn:
+        raise Failure(message, status=2)
+
+
+def _parser(program: str, wants_json: bool) -> argparse.ArgumentParser:
+    parser = (_FailingParser if wants_json else argparse.ArgumentParser)(
         prog=program,
         description="Say whether lazyentity works here, and what to do if it does not. It changes "
         "nothing. The exit status is 1 if there is a problem, else 0.",
@@ -44,16 +78,20 @@ def main(arguments: list[str], program: str) -> int:
         help="name the attributes, the libraries and the supported versions too",
     )
     parser.add_argument("--json", action="store_true", help="print JSON, with all names")
-    given = parser.parse_args(arguments)
-    if given.app is not None:
-        _import(given.app)
-    sections = report.examine(has_application=given.app is not None)
-    if given.json:
-        dispatch.write(report.as_json(sections, given.app))
+    return parser
+
+
+def _is_help(error: BaseException) -> bool:
+    return isinstance(error, SystemExit) and not error.code
+
+
+def _only(error: BaseException) -> report.Sections:
+    """Return the findings of a report that could not be made."""
+    if isinstance(error, Failure):
+        text = str(error)
     else:
-        width = min(_WIDTH, shutil.get_terminal_size().columns)
-        dispatch.write(report.as_text(sections, width, verbose=given.verbose))
-    return 1 if report.problems(sections) else 0
+        text = traceback.format_exception_only(error)[-1].strip()
+    return {"Doctor": [Finding("doctor", text, PROBLEM)]}
 
 
 def _import(application: str) -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
 import lazyentity
 from lazyentity.cli import dispatch
-from lazyentity.cli.doctor import backends, clients, report, variables, versions
+from lazyentity.cli.doctor import backends, clients, command, report, variables, versions
 from lazyentity.cli.doctor.findings import Finding
 from lazyentity.patches.client import Client
 from lazyentity.patches.clients import CLIENTS
@@ -140,6 +142,80 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     }
 
 
+WRONG_ARGUMENTS = {
+    "unknown": ["--no-such", "--json"],
+    "abbreviated": ["--js", "--json"],
+    "without a value": ["--json", "--app"],
+    "beside": ["--json", "beside"],
+}
+
+
+@pytest.mark.parametrize("arguments", WRONG_ARGUMENTS.values(), ids=WRONG_ARGUMENTS)
+def test_json_of_wrong_arguments(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert dispatch.main(["doctor", *arguments]) == 2
+    printed = capsys.readouterr()
+    assert_only_finding(printed.out, printed.err, None)
+    with pytest.raises(SystemExit) as ended:
+        dispatch.main(["doctor", "--no-such"])
+    assert ended.value.code == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("usage: ")
+
+
+def assert_only_finding(printed: str, told: str, application: str | None) -> None:
+    """Check a report as JSON whose only finding is the sentence on standard error."""
+    made = json.loads(printed)
+    assert made["lazyentity"] == lazyentity.__version__
+    assert (made["ok"], made["application"]) == (False, application)
+    (finding,) = made["findings"]
+    assert (finding["level"], finding["section"]) == ("problem", "Doctor")
+    assert told == f"python -m lazyentity doctor: {finding['text']}\n"
+
+
+def test_help_is_no_json(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        dispatch.main(["doctor", "--json", "--help"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith("usage: ")
+
+
+class _Unspeakable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+@pytest.mark.parametrize("error", [ValueError("broken"), _Unspeakable(), KeyboardInterrupt()])
+def test_json_of_an_error_of_the_doctor(
+    error: BaseException, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(has_application: bool) -> NoReturn:
+        raise error
+
+    monkeypatch.setattr(report, "examine", fail)
+    with pytest.raises(type(error)) as raised:
+        command.main(["--json"], "doctor")
+    assert raised.value is error
+    (finding,) = json.loads(capsys.readouterr().out)["findings"]
+    assert type(error).__name__ in finding["text"]
+
+
+@pytest.mark.parametrize(
+    "variable", ["LAZYENTITY_BACKEND", "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION"]
+)
+def test_json_of_a_surrounding_that_is_wrong(variable: str) -> None:
+    """A backend or protobuf that does not exist is a finding, if not the report of a failure."""
+    finished = subprocess.run(
+        [sys.executable, "-m", "lazyentity", "doctor", "--json"],
+        env={**os.environ, variable: "nonsense"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert finished.returncode == 1, finished.stderr
+    assert json.loads(finished.stdout)["ok"] is False
+
+
 class TestApplication:
     """It is imported first, and a mistake in it is one sentence."""
 
@@ -197,6 +273,10 @@ class TestApplication:
         assert printed.err.startswith("python -m lazyentity doctor: ")
         assert printed.err.endswith(f"{message}\n")
         assert printed.err.count("\n") == 1
+        assert dispatch.main(["doctor", "--json", "--app", name]) == status
+        again = capsys.readouterr()
+        assert again.err == printed.err
+        assert_only_finding(again.out, again.err, name)
 
     def test_it_sees_no_arguments_of_the_doctor(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """An application may parse its own when it is imported."""
