@@ -9,6 +9,7 @@ After that, the client's reads return :class:`LazyEntity`, a subclass of ``Entit
 from __future__ import annotations
 
 import importlib
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from lazyentity._environment import PROFILE, is_set
@@ -85,9 +86,25 @@ def __getattr__(name: str) -> Any:
         module = _ON_DEMAND[name]
         # First: importing the client may patch it, which needs these modules complete.
         importlib.import_module("google.cloud.datastore")
-    value = getattr(importlib.import_module(module), name)
+    value = getattr(_own_module(module), name)
     globals()[name] = value
     return value
+
+
+def _own_module(name: str) -> Any:
+    """Return a module of this package.
+
+    It is looked for in the package first: after ``del sys.modules[...]``, as reloaders do it, that
+    is another copy than the one in ``sys.modules``, and each has its own state.
+    """
+    found: Any = None
+    namespace = globals()
+    for part in name.split(".")[1:]:
+        found = namespace.get(part)
+        if not isinstance(found, ModuleType):
+            return importlib.import_module(name)
+        namespace = vars(found)
+    return found
 
 
 def __dir__() -> list[str]:
