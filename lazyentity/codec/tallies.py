@@ -116,7 +116,7 @@ class Tally:
     def add_to(self, counts: Counts) -> None:
         """Add the counts of this tally to others."""
         received = dict(self._received)
-        for shape, entities in list(self._shapes.items()):
+        for shape, entities in self._shapes.copy().items():
             for name in shape.ordinals:
                 received[name] = received.get(name, 0) + entities
         alive_size = self._size - self._gone_size

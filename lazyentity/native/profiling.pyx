@@ -270,13 +270,13 @@ cdef class Intake:
 
 
 cdef Intake intake_of(object given):
-    # The intake of a response, for its next entity.
-    cdef Intake intake
-    if given is not None and (<Intake?>given).book is BOOK:
-        return given
-    intake = Intake.__new__(Intake)
-    intake.book = BOOK
-    intake.site = BOOK.site()
+    # The intake of a response, for its next entity. The given one, if another thread ended the profile.
+    cdef Intake intake = given
+    book = BOOK
+    if book is not None and (intake is None or intake.book is not book):
+        intake = Intake.__new__(Intake)
+        intake.book = book
+        intake.site = book.site()
     return intake
 
 
@@ -311,8 +311,7 @@ cdef bint find_kind(Bytes at, Bytes end, Bytes* kind, Bytes* kind_end) noexcept 
 
 
 cdef object arrive(Received entity, object given):
-    # Counts an entity that was just made. Takes and returns the intake of its response; None, for the
-    # first entity of one.
+    # Counts an entity that was just made. Takes and returns the intake of its response, at first None.
     cdef Intake intake = intake_of(given)
     cdef Bytes base = <Bytes>PyBytes_AS_STRING(entity._owner)
     cdef Bytes kind
@@ -320,7 +319,7 @@ cdef object arrive(Received entity, object given):
     cdef Py_ssize_t kind_size = 0
     cdef Arrival arrival
     cdef Tally tally
-    if entity._originals is not None:
+    if intake is None or entity._originals is not None:
         # The entity was counted or read before.
         return intake
     if find_kind(base + entity._offsets.start, base + entity._offsets.end, &kind, &kind_end):
@@ -353,7 +352,8 @@ cdef object arrive_eagerly(bytes raw, object given):
     cdef Py_ssize_t kind_size = 0
     if find_kind(base, base + PyBytes_GET_SIZE(raw), &kind, &kind_end):
         kind_size = kind_end - kind
-    intake.inflow_of(kind, kind_size).count_eager(PyBytes_GET_SIZE(raw))
+    if intake is not None:
+        intake.inflow_of(kind, kind_size).count_eager(PyBytes_GET_SIZE(raw))
     return intake
 
 

@@ -36,11 +36,13 @@ class Snapshot:
     @classmethod
     def of(cls, book: Book) -> Snapshot:
         """Return the counts of a book now."""
+        # Copies: other threads add to the book. While a list of items is made, CPython before 3.12
+        # may collect garbage, and so run other threads.
         return cls(
             time.monotonic(),
-            {key: inflow.counts() for key, inflow in list(book.inflows.items())},
-            {key: Line(line.calls, line.properties) for key, line in list(book.wholes.items())},
-            {key: Line(line.calls, line.properties) for key, line in list(book.sentinels.items())},
+            {key: inflow.counts() for key, inflow in book.inflows.copy().items()},
+            {key: Line(line.calls, line.properties) for key, line in book.wholes.copy().items()},
+            {key: Line(line.calls, line.properties) for key, line in book.sentinels.copy().items()},
         )
 
     def since(self, earlier: Snapshot) -> Snapshot:

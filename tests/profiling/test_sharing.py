@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
+import itertools
 import os
 import sys
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 import lazyentity
-from lazyentity.codec import profiled
+from lazyentity.codec import profiled, sites
+from lazyentity.codec.sites import Site
 from lazyentity.profiling.collection import Profile
+from lazyentity.pure.shapes import Shape
 from tests.profiling.receiving import BACKENDS, FIVE, OTHER, Response, learn
 from tests.profiling.test_counting import only
 from tests.support.concurrency import together
@@ -62,6 +67,77 @@ def test_profiles_begin_and_end_in_threads(backend: str) -> None:
 
     together(6, work)
     assert profiled.book is None
+
+
+@contextlib.contextmanager
+def in_collections(work: Callable[[int], object], threshold: int = 1) -> Iterator[None]:
+    """Do some work in each collection of garbage, of which there are many.
+
+    CPython before 3.12 collects garbage wherever objects are made, and may run other threads then.
+
+    Args:
+        work: takes the number of the collection.
+        threshold: how many objects are made from one collection to the next.
+    """
+    numbers = itertools.count()
+
+    def collected(phase: str, _: object) -> None:
+        if phase == "start":
+            work(next(numbers))
+
+    thresholds = gc.get_threshold()
+    gc.collect()
+    gc.callbacks.append(collected)
+    gc.set_threshold(threshold)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)
+        gc.callbacks.remove(collected)
+
+
+@pytest.mark.usefixtures("only_new_objects")
+@pytest.mark.parametrize("eager", [False, True])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_profile_ends_while_entities_arrive(backend: str, eager: bool) -> None:
+    """At any moment, as another thread can end it."""
+    learn(backend, FIVE)
+    for threshold, before, moment in itertools.product((1, 2, 3), range(4), range(12)):
+        response = Response(backend, [FIVE] * 2, eager=eager)
+        running = [lazyentity.profile().start()]
+
+        def end(number: int, moment: int = moment, running: list[Profile] = running) -> None:
+            if number == moment:
+                running.pop().stop()
+
+        with in_collections(end, threshold):
+            # Which objects are made when garbage is collected depends on those made before.
+            made: list[list[None]] = [[] for _ in range(before)]
+            entities = response.entities()
+        for profile in running:
+            profile.stop()
+        del made
+        assert [entity["a"] for entity in entities] == [1, 1]
+        assert profiled.book is None
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_report_while_entities_arrive(backend: str) -> None:
+    """Other threads add sites, kinds and names meanwhile."""
+
+    def arrive(line: int) -> None:
+        assert profiled.book is not None
+        site = Site("file", line, "function", "")
+        profiled.book.inflow(site, "Kind").tally.arrive(["a"], Shape(["a"]), 1)
+        profiled.book.inflow(sites.OTHERS, "Kind").tally.arrive(["a"], Shape(["a"]), 1)
+        profiled.book.line(profiled.book.wholes, (site, "items()", None)).calls += 1
+
+    with lazyentity.profile() as profile:
+        Response(backend, [FIVE]).entities()
+        arrive(-1)
+        with in_collections(arrive):
+            reports = [profile.report() for _ in range(3)]
+    assert all(sum(kind.entities for kind in report.kinds) for report in reports)
 
 
 def _standing() -> dict[str, Any]:

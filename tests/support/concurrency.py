@@ -26,8 +26,15 @@ def together(count: int, work: Callable[[int], Any]) -> list[Any]:
     barrier = threading.Barrier(count)
 
     def run(number: int) -> Any:
-        barrier.wait(60)
+        # However long the others take to start.
+        barrier.wait()
         return work(number)
 
     with ThreadPoolExecutor(count) as pool:
-        return list(pool.map(run, range(count)))
+        try:
+            results = pool.map(run, range(count))
+        except BaseException:
+            # Not all of them were started.
+            barrier.abort()
+            raise
+        return list(results)
