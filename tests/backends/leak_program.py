@@ -5,8 +5,9 @@ each path in a round of COUNT entities; counts that did not grow are left out:
 
 ``blocks``
     allocated blocks of Python's allocator, which every small object and array is one of.
-``resident``
-    resident memory in bytes, where larger ones show.
+``memory``
+    bytes of memory that are no file's, where larger ones show. Those of files come and go as other
+    processes need memory.
 ``references to NAME``
     to an object that all entities share.
 
@@ -25,7 +26,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import psutil
 from google.cloud.datastore import helpers
 from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
@@ -34,6 +34,7 @@ from proto.datetime_helpers import DatetimeWithNanoseconds
 
 import lazyentity
 from fuzz.seeds import RESPONSES
+from lazyentity.bench.measure.memory import pages
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.encoding import _contents_of
 from tests.backends.backends import NATIVE, REFUSALS
@@ -63,7 +64,7 @@ ROUNDS = 4
 # Blocks and references that measuring itself needs and free lists keep: far fewer than entities.
 SLACK = 100
 # Pages that allocators keep for themselves. Each lost array of a wide entity makes a kilobyte.
-RESIDENT = 1 << 20
+MEMORY = 1 << 20
 
 _REFUSABLE = (*REFUSALS, TypeError, KeyError)
 
@@ -298,7 +299,7 @@ class Levels:
     def __init__(self, shared: dict[str, Any]) -> None:
         gc.collect()
         self.blocks = sys.getallocatedblocks()
-        self.resident = psutil.Process().memory_info().rss
+        self.memory = pages("Anonymous", "Swap")
         self.references = {name: sys.getrefcount(value) for name, value in shared.items()}
 
     def grown_to(self, after: Levels) -> Counter[str]:
@@ -309,7 +310,7 @@ class Levels:
         }
         return Counter(
             blocks=after.blocks - self.blocks,
-            resident=after.resident - self.resident,
+            memory=after.memory - self.memory,
             **references,
         )
 
@@ -319,7 +320,7 @@ def leaks(grown: Mapping[str, int]) -> dict[str, int]:
     return {
         measured: by
         for measured, by in grown.items()
-        if by > (RESIDENT if measured == "resident" else SLACK)
+        if by > (MEMORY if measured == "memory" else SLACK)
     }
 
 

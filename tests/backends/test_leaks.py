@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import mmap
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from lazyentity.bench.measure.memory import pages
 from lazyentity.codec.undecoded import UNDECODED
 from tests.backends.backends import NATIVE
-from tests.backends.leak_program import SLACK, leaks
+from tests.backends.leak_program import SLACK, growth, leaks
 from tests.backends.malformed import entity_of
+from tests.support.strategies.samples import PLAIN
 
 pytestmark = pytest.mark.any_backend
 
@@ -35,6 +38,31 @@ def test_no_path_leaks(count: int) -> None:
     growth = json.loads(finished.stdout)
     assert count // len(growth) > 10 * SLACK
     assert {path: leaked for path, grown in growth.items() if (leaked := leaks(grown))} == {}
+
+
+def test_memory_that_is_kept_is_a_leak() -> None:
+    """Also if no object of Python's allocator has it."""
+    kept: list[bytes] = []
+    grown = growth(lambda raw: kept.append(b"x" * (2 << 20)), PLAIN, 1)
+    assert leaks(grown).keys() == {"memory"}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not tell the pages apart")
+def test_pages_of_files_are_no_leak(tmp_path: Path) -> None:
+    """They come back one by one after other processes needed memory, as those of libraries do."""
+    path = tmp_path / "library"
+    path.write_bytes(b"x" * (4 << 20))
+    mapped: list[mmap.mmap] = []
+
+    def use(_: bytes) -> None:
+        with path.open("rb") as file:
+            mapped.append(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        assert mapped[-1].find(b"y") == -1
+
+    before = pages("Rss")
+    grown = growth(use, PLAIN, 1)
+    assert pages("Rss") - before >= 4 << 20
+    assert leaks(grown) == {}
 
 
 def test_names_that_never_repeat_are_forgotten() -> None:
