@@ -150,6 +150,23 @@ def test_wrapped_iterators_are_called_as_before(client: datastore.Client) -> Non
     assert (type(iterator).__name__, type(iterator).__module__) == ("Iterator", query.__name__)
 
 
+def test_pages_of_eager_mode(client: datastore.Client) -> None:
+    """As in lazy mode: of a subclass, and consumed while they are read."""
+    stock = next(client.query(kind=KIND).fetch(limit=3).pages)
+    lazyentity.patch(eager=True)
+    page = next(client.query(kind=KIND).fetch(limit=3).pages)
+    assert type(stock) is Page
+    assert type(page) is LazyPage
+    assert isinstance(page, Page)
+    assert (page.num_items, page.remaining) == (stock.num_items, stock.remaining) == (3, 3)
+    assert iter(page) is not page
+    first = next(iter(page))
+    assert type(first) is datastore.Entity
+    assert page.remaining == 2
+    assert [first, *page] == list(stock)
+    assert page.remaining == 0
+
+
 def test_an_entity_that_was_changed_is_converted_as_it_is(client: datastore.Client) -> None:
     """A wrapper may change the message of an entity before its page is iterated."""
     iterator: Any = lazyentity.wrap(client).query(kind=KIND).fetch(limit=2)
