@@ -32,6 +32,12 @@ from lazyentity.codec.jsontypes import MAX_CONTAINERS, RESERVED
 _MIN_INT, _MAX_INT = -(2**63), 2**64 - 1
 # orjson writes 254 levels at most, and the object and the list of a tag are two of them.
 _TAG_DEPTH = 2
+# orjson by itself writes these as JSON, without a tag.
+_REFUSED = (
+    orjson.OPT_PASSTHROUGH_DATACLASS
+    | orjson.OPT_PASSTHROUGH_DATETIME
+    | orjson.OPT_PASSTHROUGH_SUBCLASS
+)
 
 Path = tuple[Any, ...]
 """The path of a value: its container's path, and its key or index there. Empty at the top."""
@@ -49,12 +55,16 @@ def serialised(value: Any) -> tuple[bytes, bool]:
     """
     if is_json(value):
         try:
-            return orjson.dumps(value), False
+            return orjson.dumps(value, option=_REFUSED), False
         except orjson.JSONEncodeError:
-            # An integer of more than 64 bits, or a lone surrogate: found below.
-            tagged(value, (), 0)
-            raise
-    return orjson.dumps(tagged(value, (), 0)), True
+            # An integer of more than 64 bits or a lone surrogate, refused below; or a value that
+            # another thread has put there since is_json() looked.
+            return _with_tags(value), True
+    return _with_tags(value), True
+
+
+def _with_tags(value: Any) -> bytes:
+    return orjson.dumps(tagged(value, (), 0))
 
 
 def tagged(value: Any, path: Path, depth: int) -> Any:
@@ -94,18 +104,24 @@ def tagged(value: Any, path: Path, depth: int) -> Any:
     return {RESERVED: list(_tag(value, path, depth))}
 
 
+# Each container is copied first: time zones and other threads can change it while its values are
+# tagged, and going on in a changed one can skip values without an error.
+
+
 def _items(items: Any, path: Path, depth: int) -> list[Any]:
-    return [tagged(item, (path, index), depth + 1) for index, item in enumerate(items)]
+    return [tagged(item, (path, index), depth + 1) for index, item in enumerate(list(items))]
 
 
 def _dict(value: dict[Any, Any], path: Path, depth: int) -> dict[str, Any]:
     made = {}
-    is_tag = RESERVED in value
+    taken = value.copy()
+    is_tag = RESERVED in taken
     inside = depth + 1 + (_TAG_DEPTH if is_tag else 0)
-    for key, item in value.items():
+    for key, item in taken.items():
+        where = path, key
         if type(key) is not str:
-            _refuse((path, key), f"under a key of type {describe_type(key)}")
-        made[_text(key, (path, key))] = tagged(item, (path, key), inside)
+            _refuse(where, f"under a key of type {describe_type(key)}")
+        made[_text(key, where)] = tagged(item, where, inside)
     return {RESERVED: ["dict", made]} if is_tag else made
 
 

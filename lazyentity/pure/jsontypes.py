@@ -35,15 +35,19 @@ def _are_json(values: Iterable[Any], levels: int) -> bool:
         if kind in _SCALARS:
             continue
         if kind is dict:
-            if not levels or RESERVED in value:
+            if not levels:
                 return False
-            for key in value:
+            # Copied, because another thread can change it meanwhile.
+            taken = value.copy()
+            if RESERVED in taken:
+                return False
+            for key in taken:
                 if type(key) is not str:
                     return False
-            if not _are_json(value.values(), levels - 1):
+            if not _are_json(taken.values(), levels - 1):
                 return False
         elif kind is list:
-            if not levels or not _are_json(value, levels - 1):
+            if not levels or not _are_json(value.copy(), levels - 1):
                 return False
         elif kind is not float or not isfinite(value):
             return False
