@@ -50,10 +50,12 @@ class BulkError(Exception):
         return type(self)(self.failed, self.done, self.count)
 
     def __reduce__(self) -> tuple[object, ...]:
-        # Keys that failed in one request share an error after this, too.
-        portable = {id(error): _portable(error) for error in self.failed.values()}
-        failed = {key: portable[id(error)] for key, error in self.failed.items()}
-        return _restored, (type(self), failed, self.done, self.count)
+        # Keys that failed in one request share an error after this, too. Pickling an error can run
+        # any code, and the dicts are public.
+        errors, done = self.failed.copy(), self.done.copy()
+        portable = {id(error): _portable(error) for error in errors.values()}
+        failed = {key: portable[id(error)] for key, error in errors.items()}
+        return _restored, (type(self), failed, done, self.count)
 
 
 class _Retried(NamedTuple):

@@ -186,6 +186,8 @@ class _Lookups:
 
 
 def _all(lookups: _Lookups, keys: Collection[Key], concurrency: int) -> list[Entity | None]:
+    # Another thread can change the collection before an error is to name the keys.
+    keys = list(keys)
     order = lookups.serialised(keys)
     unique = iter(dict.fromkeys(order))
     chunks = list(iter(lambda: list(itertools.islice(unique, MAX_KEYS)), []))

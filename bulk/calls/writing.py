@@ -55,8 +55,9 @@ def put_many(
     Args:
         client: patched, wrapped or stock; its own connection is used.
         entities: lazy or stock entities of the client's project and database. A collection is
-            encoded as a whole before anything is sent. An iterator is read as the commits are
-            sent, and no more than ``concurrency`` + 1 commits are held.
+            taken as it is when the call begins, and encoded as a whole before anything is sent. An
+            iterator is read as the commits are sent, and no more than ``concurrency`` + 1 commits
+            are held.
         concurrency: how many commits run at a time.
         retry: the policy of each request. By default, contention and unavailability are retried
             with the times by which the client retries look-ups, up to 60 seconds.
@@ -93,7 +94,8 @@ def put_many(
 
     sending = Sending(client, "put_many", Rpcs(client, retry, timeout), Window(concurrency))
     if isinstance(entities, Collection):
-        writes = [write(entity) for entity in entities]
+        # Copied: encoding can run code that changes it, and an entity would be left out.
+        writes = [write(entity) for entity in list(entities)]
         # Each entity once, however often it is among them.
         unsendable = {one.identity: (one.key, one.error) for one in writes if one.error is not None}
         if unsendable:
@@ -150,7 +152,7 @@ def delete_many(
 
     sending = Sending(client, "delete_many", Rpcs(client, retry, timeout), Window(concurrency))
     if isinstance(keys, Collection):
-        unique = {one.identity: one for one in map(delete, keys)}
+        unique = {one.identity: one for one in map(delete, list(keys))}
         sending.send(unique.values(), _delete_chunks, keep_done=True)
     else:
         sending.send(map(delete, keys), _delete_chunks, keep_done=False)

@@ -6,7 +6,7 @@ import contextlib
 import datetime
 import itertools
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -133,7 +133,8 @@ class Snapshot:
             source, entities = _results(query)
         else:
             require_several("refresh", query)
-            entities = query
+            # Copied: encoding can run code that changes it, and an entity would be left out.
+            entities = list(query) if isinstance(query, Collection) else query
         # A query is read lazily inside eager(), too: stock entities would have to be encoded again.
         context = contextlib.nullcontext() if source is None else _lazily()
         is_anew = replace or version_of(self.path) == 1
