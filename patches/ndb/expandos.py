@@ -170,7 +170,9 @@ def _options(model_class: Any) -> tuple[Any, Any]:
 def are_same(some: dict[str, Any], others: dict[str, Any]) -> bool:
     """Say whether two dicts have the same names and the same properties."""
     # Comparing properties by == makes filters of queries.
-    return some.keys() == others.keys() and all(prop is others[name] for name, prop in some.items())
+    return some.keys() == others.keys() and all(
+        prop is others.get(name) for name, prop in some.items()
+    )
 
 
 def makes_dynamic_properties(model_class: Any) -> bool:

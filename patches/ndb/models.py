@@ -9,7 +9,9 @@ that ndb would have put there when it made the model.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import itertools
+import operator
+from collections.abc import Callable, Iterable
 from types import SimpleNamespace
 from typing import Any
 
@@ -141,8 +143,28 @@ def property_get(original: _Original, _is_active: Callable[[], bool]) -> _Origin
 _NO_CONVERSION = (None, (), None)
 
 
-def _is_written_by_ndb(prop: Any) -> bool:
-    return is_one_of(_own_writers, type(prop)._to_datastore) and "_to_datastore" not in vars(prop)
+def _are_written_by_ndb(properties: list[Any]) -> bool:
+    return all(
+        is_one_of(_own_writers, kind._to_datastore) for kind in set(map(type, properties))
+    ) and not any("_to_datastore" in vars(prop) for prop in properties)
+
+
+def _live(entity: Any, listed: list[Any]) -> Iterable[Any]:
+    """Iterate the properties of a model, one of which may change the others while it is written.
+
+    As in ndb, the next step then raises ``RuntimeError``, or gives the changed properties.
+
+    Args:
+        entity: the model.
+        listed: its properties as ndb lists them.
+    """
+    own = vars(entity).get("_properties")
+    if own is None:
+        return listed
+    current = dict.values(own)
+    if not all(map(operator.is_, current, listed)):
+        return model._properties_of(entity)  # type: ignore[no-any-return]  # ndb has no types
+    return itertools.chain(current, listed[len(current) :])
 
 
 def entity_to_ds_entity(original: _Original, entity: Any, set_key: bool = True) -> Any:
@@ -161,38 +183,39 @@ def entity_to_ds_entity(original: _Original, entity: Any, set_key: bool = True) 
     if type(values) is not LazyValues:
         return original(entity, set_key)
     properties = list(model._properties_of(entity))
-    if not all(map(_is_written_by_ndb, properties)):
+    if not _are_written_by_ndb(properties):
         # Such a method sees the other written values, and may change them.
         return original(entity, set_key)
     source = values._entity
     known = values._properties
-    # The bytes of a property that was changed in the entity itself are out of date.
-    untouched = set(source._undecoded()).intersection(values._undecoded())
+    # Each is looked up by its name: another thread can give the model a value meanwhile.
     unread = {
         prop._name: prop
         for prop in properties
-        if prop._name in untouched
+        if _found(values, prop._name) is UNDECODED
+        # The bytes of a property that was changed in the entity itself are out of date.
+        and _found(source, prop._name) is UNDECODED
         # An unknown property is dynamic, and its value does not depend on its property.
         and known.get(prop._name, prop) is prop
         and is_written_plainly(prop)
     }
     excluded, meanings = source._wire_excluded(unread), source._wire_meanings(unread)
-    kept = {
-        name
+    unchanged = {
+        name: prop
         for name, prop in unread.items()
         if name not in meanings and (name in excluded) is not bool(prop._indexed)
     }
-    if not kept:
+    if not unchanged:
         return original(entity, set_key)
     # From here on as ndb's _entity_to_ds_entity().
     data: dict[str, Any] = {"_exclude_from_indexes": []}
     uninitialized = []
-    for prop in properties:
-        if prop._name in kept:
-            if _found(values, prop._name) is UNDECODED:
-                continue
-            # Computing another property has read it, or given it a value.
-            kept.discard(prop._name)
+    kept = set()
+    for prop in _live(entity, properties):
+        # Writing another property may have read it, or given it a value.
+        if unchanged.get(prop._name) is prop and _found(values, prop._name) is UNDECODED:
+            kept.add(prop._name)
+            continue
         if not prop._is_initialized(entity):
             uninitialized.append(prop._name)
         prop._to_datastore(entity, data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import pickle
 import threading
 from collections.abc import Callable
@@ -141,13 +142,13 @@ def test_another_thread_changes_the_list(client: Client, service: RecordingServi
     other = datastore.Entity(client.key(_KIND, 999))
 
     def change() -> int:
-        turns = 0
-        while not over.is_set():
+        for turns in itertools.count(1):
             for given, one in ((entities, other), (keys, other.key)):
                 given.insert(0, one)
                 given.remove(one)
-            turns += 1
-        return turns
+            if over.is_set():
+                return turns
+        raise AssertionError
 
     def call() -> int:
         staying = set(range(1, 151))

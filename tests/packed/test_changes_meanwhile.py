@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -130,13 +131,12 @@ def test_another_thread_changes_a_document(
 
     def work(number: int) -> int:
         if number:
-            turns = 0
-            while not over.is_set():
+            for turns in itertools.count(1):
                 moving = document.pop("moving")
                 moving.append(turns)
                 document["moving"] = moving[-40:]
-                turns += 1
-            return turns
+                if over.is_set():
+                    return turns
         try:
             for packed in [pack([document, document]) for _ in range(1_000)]:
                 for unpacked in unpack(packed):

@@ -1,0 +1,147 @@
+"""Models that change while they are written: properties and other threads do that."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from google.cloud import ndb
+from google.cloud.datastore.entity import Entity
+from google.cloud.ndb import model
+
+from lazyentity import LazyEntity
+from tests.patches.ndb.pairs import CLIENT, Pair, lazy_model, patched, written
+from tests.patches.ndb.raw_entities import entity_of
+from tests.support.concurrency import together
+from tests.support.snapshots import Raised
+
+pytestmark = pytest.mark.usefixtures("either_context")
+
+_ACTS: list[Callable[[], object]] = []
+"""Called once each, when the next hooked property is written."""
+
+
+class Hooked(ndb.StringProperty):
+    """A property that runs code when it is written."""
+
+    def _to_base_type(self, value: Any) -> Any:
+        while _ACTS:
+            _ACTS.pop()()
+        return value
+
+
+class ChangingAccount(ndb.Model):
+    balance = ndb.IntegerProperty()
+    hooked = Hooked()
+    limit = ndb.IntegerProperty()
+    owner = ndb.StringProperty()
+    tags = ndb.StringProperty(repeated=True)
+
+
+class ChangingExpando(ndb.Expando):
+    hooked = Hooked()
+
+
+_VALUES = {"balance": 1, "hooked": "h", "limit": 2, "owner": "o", "tags": ["a", "b"]}
+
+_CHANGES: dict[str, Callable[[Any], object]] = {
+    "assigns": lambda one: (setattr(one, "balance", 10), setattr(one, "limit", 20)),
+    "reads": lambda one: (one.balance, one.limit, one.owner),
+    "deletes": lambda one: (delattr(one, "balance"), delattr(one, "limit")),
+    "replaces": lambda one: setattr(one, "tags", ["c"]),
+    "changes a list": lambda one: one.tags.append("c"),
+    "clears": lambda one: one._values.clear(),
+}
+
+
+def _write_and_change(change: Callable[[Any], object]) -> Callable[[Any], Any]:
+    def operation(entity: Any) -> Any:
+        entity.hooked = "new"
+        _ACTS.append(lambda: change(entity))
+        try:
+            return written(entity)
+        finally:
+            assert not _ACTS, "the property was not written"
+
+    return operation
+
+
+@pytest.mark.parametrize("change", _CHANGES.values(), ids=_CHANGES)
+def test_a_property_changes_the_others(change: Callable[[Any], object]) -> None:
+    """What is sent, and what the model is then, is as in stock."""
+    pair = Pair.of(entity_of("ChangingAccount", _VALUES))
+    sent = pair.both(_write_and_change(change))
+    assert not isinstance(sent, Raised)
+    pair.agree()
+    pair.both(written)
+
+
+def _swap(entity: Any) -> None:
+    """Put a property in the place of another one, so that there are as many as before."""
+    del entity.limit
+    entity.later = 5
+
+
+_DYNAMIC_CHANGES: dict[str, tuple[Callable[[Any], object], bool]] = {
+    "adds": (lambda one: setattr(one, "later", 5), True),
+    "deletes": (lambda one: delattr(one, "limit"), True),
+    "swaps": (_swap, False),
+    "assigns": (_CHANGES["assigns"], False),
+    "reads": (_CHANGES["reads"], False),
+    "retypes": (lambda one: setattr(one, "limit", [1, 2]), False),
+}
+
+
+@pytest.mark.parametrize(("change", "raises"), _DYNAMIC_CHANGES.values(), ids=_DYNAMIC_CHANGES)
+def test_a_property_changes_dynamic_ones(change: Callable[[Any], object], *, raises: bool) -> None:
+    """As in stock: an error, where the properties are not those any more; nothing is lost."""
+    pair = Pair.of(entity_of("ChangingExpando", _VALUES))
+    sent = pair.both(_write_and_change(change))
+    assert isinstance(sent, Raised) is raises
+    if raises:
+        assert sent.text == "dictionary changed size during iteration"
+    pair.agree()
+    pair.both(written)
+
+
+@pytest.mark.usefixtures("frequent_switches")
+def test_another_thread_changes_a_model() -> None:
+    """All that nobody touched is sent each time, and writing does not fail."""
+    names = [f"p{number}" for number in range(40)]
+    _ = type("ChangingWide", (ndb.Model,), {name: ndb.IntegerProperty() for name in names})
+    stored = names[:20]
+    raw = entity_of("ChangingWide", {name: number for number, name in enumerate(stored)})
+    for _ in range(20):
+        wide = lazy_model(raw)
+        over = threading.Event()
+
+        def change(wide: Any = wide, over: Any = over) -> int:
+            for turns in itertools.count(1):
+                for name in names[20:]:
+                    setattr(wide, name, turns)
+                for name in names[20:]:
+                    delattr(wide, name)
+                if over.is_set():
+                    return turns
+            raise AssertionError
+
+        def write(wide: Any = wide, over: Any = over) -> int:
+            try:
+                with patched():
+                    for _ in range(40):
+                        sent: Any = model._entity_to_ds_entity(wide)
+                        assert isinstance(sent, (Entity, LazyEntity))
+                        kept = {name: sent[name] for name in stored}
+                        assert kept == {name: number for number, name in enumerate(stored)}
+            finally:
+                over.set()
+            return 1
+
+        def work(number: int, acts: Any = (change, write)) -> int:
+            with CLIENT.context():
+                return acts[number]()
+
+        assert all(together(2, work))
