@@ -53,9 +53,15 @@ class LazyDict(dict[Any, Any]):
         """Decode a value that was taken out of storage before it was ever read."""
         raise NotImplementedError
 
+    def _storage(self) -> dict[Any, Any]:
+        """Return a copy of the storage, the sentinel included, of one moment."""
+        # In one call, which no other thread interrupts. dict.copy() would call __getitem__, as the
+        # class has an __iter__.
+        return dict(dict.items(self))
+
     def _undecoded(self) -> list[Any]:
-        """Return the names whose values are still to be decoded."""
-        return [name for name, value in dict.items(self) if value is UNDECODED]
+        """Return the names whose values are still to be decoded, of one moment."""
+        return [name for name, value in self._storage().items() if value is UNDECODED]
 
     def __iter__(self) -> Any:
         # Overridden without a change, so that dict(e), {**e}, f(**e) and d.update(e) use keys() and
