@@ -11,6 +11,28 @@ _stored = dict.__getitem__
 _found = dict.get
 _store = dict.__setitem__
 
+_ONLY_UNDECODED = {id(UNDECODED)}
+
+
+def keep(mapping: Any, name: Any, value: Any) -> Any:
+    """Put a value in the place of the sentinel, if no other thread has done so or assigned one.
+
+    Args:
+        mapping: a lazy dict.
+        name: of the value.
+        value: made of the received bytes.
+
+    Returns:
+        The value that is there now; the given one, if the name was taken out.
+    """
+    # CPython lets threads take turns after a call, and so between dict.get() and the next line: a
+    # value that is assigned there would be lost. It does not after taking an item of an iterator.
+    (current,) = map(_found, (mapping,), (name,))
+    if current is UNDECODED:
+        _store(mapping, name, value)
+        return value
+    return value if current is None else current
+
 
 class MadeDict(LazyDict):
     """A lazy dict whose subclass makes a value of its name.
@@ -26,23 +48,21 @@ class MadeDict(LazyDict):
 
     def __getitem__(self, name: Any, /) -> Any:
         value = _stored(self, name)
-        return value if value is not UNDECODED else self._decode(name)
+        # As _decode(), by one call less.
+        return value if value is not UNDECODED else keep(self, name, self._made(name))
 
     def _decode(self, name: Any, /) -> Any:
-        return self._keep(name, self._made(name))
+        return keep(self, name, self._made(name))
 
     def get(self, name: Any, default: Any = None, /) -> Any:
         """As dict: the value of ``name``, or ``default``."""
         value = _found(self, name, default)
         return value if value is not UNDECODED else self._decode(name)
 
-    def _keep(self, name: Any, value: Any) -> Any:
-        # Another thread may have made or assigned it, or taken it out, meanwhile.
-        current = _found(self, name)
-        if current is UNDECODED:
-            _store(self, name, value)
-            return value
-        return value if current is None else current
+    def _is_untouched(self) -> bool:
+        """Say whether there are values, none of which was made or assigned so far."""
+        # The list is made in one call, which no other thread interrupts.
+        return set(map(id, list(dict.values(self)))) == _ONLY_UNDECODED
 
     def _read_deleted(self, name: Any) -> Any:
         return self._made(name)
@@ -50,7 +70,7 @@ class MadeDict(LazyDict):
     def _decode_all(self, operation: str) -> None:
         made = {name: self._made(name) for name in self._undecoded()}
         for name, value in made.items():
-            self._keep(name, value)
+            keep(self, name, value)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return dict, (self.copy(),)

@@ -12,7 +12,7 @@ from google.protobuf.message import DecodeError
 from lazyentity._backend import PropertyIndex, backend
 from lazyentity.codec import errors
 from lazyentity.codec.describing import describe_entity
-from lazyentity.codec.madedict import MadeDict
+from lazyentity.codec.madedict import MadeDict, keep
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.entity import GetState, WireAttribute, reconstruct
 from lazyentity.patches.appengine.messages import (
@@ -30,8 +30,6 @@ _instance_dict = Entity.__dict__["__dict__"].__get__
 _set_instance_dict = Entity.__dict__["__dict__"].__set__
 _new: Any = dict.__new__
 _put_all: Any = dict.update
-_found = dict.get
-_store = dict.__setitem__
 _stored = dict.__getitem__
 
 _KEY = "_Entity__key"
@@ -41,7 +39,7 @@ _PROJECTION = "_Entity__projection"
 _NOTHING: frozenset[str] = frozenset()
 
 # The pure backend has no such step; without it, each value takes one call less.
-_TAKES = backend == "native"
+TAKES = backend == "native"
 
 
 _ALWAYS_VALID = {
@@ -142,7 +140,7 @@ class LazyEntity(MadeDict, Entity):  # type: ignore[misc]  # upstream is untyped
         # The hottest function: it calls as little as it can.
         value = _stored(self, name)
         if value is UNDECODED:
-            if _TAKES and type(name) is str:
+            if TAKES and type(name) is str:
                 value = self._index.take(self, name, name, None, None)
             if value is UNDECODED:
                 value = self._decode(name)
@@ -158,13 +156,7 @@ class LazyEntity(MadeDict, Entity):  # type: ignore[misc]  # upstream is untyped
             else:
                 value = self._made(name)
         # Of two threads that made a value of the same property, both get that of the first.
-        value = self._originals.setdefault(name, value)
-        # As _keep().
-        current = _found(self, name)
-        if current is UNDECODED:
-            _store(self, name, value)
-            return value
-        return value if current is None else current
+        return keep(self, name, self._originals.setdefault(name, value))
 
     def _made(self, name: Any) -> Any:
         if type(name) is not str:
@@ -237,11 +229,14 @@ class LazyEntity(MadeDict, Entity):  # type: ignore[misc]  # upstream is untyped
             google.protobuf.message.DecodeError: if the bytes of an unread property are malformed.
             TypeError: if code that bypasses the methods put the sentinel in place of a value.
         """
-        unread = self._unread_as_it_came()
+        # As the client, which takes all properties before it encodes the first one: code that runs
+        # meanwhile, a time zone's or another thread's, can change the entity.
+        taken = self._storage()
+        unread = self._unread_as_it_came(taken)
         if not unread or self._Entity__projection:
             # The client writes values from an index in another form than it reads them.
             return Entity._ToPb(self, mark_key_as_saved)
-        read = [(name, value) for name, value in dict.items(self) if name not in unread]
+        read = [item for item in taken.items() if item[0] not in unread]
         plain = stock_entity(self, read)
         encoded = Entity._ToPb(plain, mark_key_as_saved)
         fields = _fields_by_name(encoded)
@@ -251,7 +246,7 @@ class LazyEntity(MadeDict, Entity):  # type: ignore[misc]  # upstream is untyped
         encoded.MergeFromString(
             b"".join(
                 self._index.fields((name,)) if name in unread else fields.get(name, b"")
-                for name in sorted(self)
+                for name in sorted(taken)
             )
         )
         if len(encoded.property) > datastore._MAX_INDEXED_PROPERTIES:
@@ -259,9 +254,13 @@ class LazyEntity(MadeDict, Entity):  # type: ignore[misc]  # upstream is untyped
             return Entity._ToPb(self, mark_key_as_saved)
         return encoded
 
-    def _unread_as_it_came(self) -> set[str]:
-        """Return the unread properties whose bytes are still right about being indexed."""
-        unread = set(self._undecoded())
+    def _unread_as_it_came(self, taken: dict[Any, Any]) -> set[str]:
+        """Return the unread properties whose bytes are still right about being indexed.
+
+        Args:
+            taken: a copy of the storage. It gets the values of the other unread properties.
+        """
+        unread = {name for name, value in taken.items() if value is UNDECODED}
         for name in unread.difference(self._index.names):
             raise errors.undecoded_value(name, self._described())
         attributes = self._instance_dict()
@@ -269,7 +268,7 @@ class LazyEntity(MadeDict, Entity):  # type: ignore[misc]  # upstream is untyped
             changed = self._index.raw_names().symmetric_difference(attributes[_UNINDEXED])
             for name in unread & changed:
                 if not self._is_raw_by_meaning(name):
-                    self[name]
+                    taken[name] = self._decode(name)
                     unread.discard(name)
         return unread
 
