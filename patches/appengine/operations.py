@@ -45,7 +45,12 @@ def prefetch(entity: Any, *names: str) -> None:
 
 def decoded(entity: Any) -> list[str]:
     """Return the names decoded or assigned so far, in the entity's order."""
-    return [name for name, value in dict.items(entity) if value is not UNDECODED]
+    return [name for name, value in _taken(entity).items() if value is not UNDECODED]
+
+
+def _taken(entity: Any) -> dict[str, Any]:
+    """Return a copy of the storage of an entity, which another thread may change."""
+    return dict(dict.items(entity))
 
 
 def materialize(entity: Any) -> Any:
@@ -63,8 +68,9 @@ def to_dict(entity: Any, *names: str) -> dict[str, Any]:
         TypeError: if an undecoded property of another entity was put into it past its methods.
     """
     plain = {}
-    for name in names or list(entity):
-        value = dict.__getitem__(entity, name)
+    taken = _taken(entity)
+    for name in names or taken:
+        value = taken[name]
         if value is UNDECODED and isinstance(entity, LazyEntity):
             value = entity._made(name)
         if holds_undecoded(value):
@@ -77,15 +83,16 @@ def detach(entity: Any, partial: bool) -> Any:
     """Return an entity that keeps only the properties read so far; a stock one as it is."""
     if not isinstance(entity, LazyEntity):
         return entity
-    kept = decoded(entity)
-    whole = len(kept) == len(entity) and not isinstance(entity, DetachedEntity)
+    taken = _taken(entity)
+    kept = {name: value for name, value in taken.items() if value is not UNDECODED}
+    whole = len(kept) == len(taken) and not isinstance(entity, DetachedEntity)
     received = entity._index
     index = index_of_bytes(Parts(key=[received.key()]).SerializeToString() + received.fields(kept))
     detached = (LazyEntity if whole or partial else DetachedEntity)._of(index)
     attributes = dict(vars(entity))
     detached._instance_dict().update(attributes)
     dict.clear(detached)
-    _put_all(detached, _copies((name, dict.__getitem__(entity, name)) for name in kept))
+    _put_all(detached, _copies(kept.items()))
     return detached
 
 
