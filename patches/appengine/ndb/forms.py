@@ -6,6 +6,7 @@ form is one that ndb would write for it need not be read to be written.
 
 from __future__ import annotations
 
+import datetime
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -193,6 +194,8 @@ class Writing:
     Attributes:
         has_required: whether a property may be missing.
         preparing: the names of the properties that may change before they are written, in order.
+        plain: by name, the stored names of the properties that ndb alone writes, if the value is of
+            one of Python's own types.
     """
 
     __slots__ = (
@@ -203,11 +206,13 @@ class Writing:
         "_kept",
         "_orphans",
         "has_required",
+        "plain",
         "preparing",
     )
 
     def __init__(self, model_class: Any, plan: Any) -> None:
-        defined = model_class._properties
+        # Another thread can add a property to the class.
+        defined = dict(model_class._properties)
         self._defined = frozenset(defined)
         self._all = self._defined.union(plan.properties or ())
         self._is_own = all(
@@ -218,6 +223,7 @@ class Writing:
             for prop in defined.values()
         )
         self.preparing = sorted(name for name, prop in defined.items() if _prepares(prop))
+        self.plain = {name: name.encode() for name, prop in defined.items() if _is_plain(prop)}
         self._forms = {
             stored.decode(): (forms_of(plan.declared[stored]), plan.declared[stored]._repeated)
             for stored, names in plan.names.items()
@@ -226,6 +232,19 @@ class Writing:
         self._orphans = _forms_of_orphans() if plan.properties is not None else {}
         # By the forms of an entity.
         self._kept: BoundedCache[bytes, Kept] = BoundedCache(MAX_BYTES // 64)
+
+    def may_run_code(self, name: str, values: Any) -> bool:
+        """Say whether writing a property may run code that is not ndb's.
+
+        Args:
+            name: of the property.
+            values: of the model.
+        """
+        stored = self.plain.get(name)
+        value = None if stored is None else dict.get(values, stored)
+        if type(value) is _BaseValue:
+            value = value.b_val
+        return stored is None or type(value) not in _OWN_TYPES
 
     def kept(self, index: Any) -> Kept:
         """Return the properties that ndb would write as they came."""
@@ -253,6 +272,34 @@ class Writing:
 
 
 _NONE: tuple[frozenset[bytes], bool] = frozenset(), False
+
+
+_BaseValue = model._BaseValue
+_OWN_TYPES = frozenset(
+    (bool, bytes, datetime.date, datetime.datetime, datetime.time, float, int, str, type(None))
+)
+_PLAIN_TYPES = frozenset(
+    (
+        model.BlobProperty,
+        model.BooleanProperty,
+        model.DateProperty,
+        model.DateTimeProperty,
+        model.FloatProperty,
+        model.IntegerProperty,
+        model.StringProperty,
+        model.TextProperty,
+        model.TimeProperty,
+    )
+)
+
+
+def _is_plain(prop: Any) -> bool:
+    return (
+        type(prop) in _PLAIN_TYPES
+        and bool(forms_of(prop))
+        and not prop._repeated
+        and all(map(ORIGINALS.is_own, prop._find_methods("_to_base_type")))
+    )
 
 
 def _prepares(prop: Any) -> bool:

@@ -15,9 +15,11 @@ from google.appengine.ext.ndb import model
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.patches import registry
 from lazyentity.patches.appengine.messages import EntityProto
-from lazyentity.patches.appengine.ndb.forms import writing_of
+from lazyentity.patches.appengine.ndb.forms import Kept, Writing, writing_of
 from lazyentity.patches.appengine.ndb.values import LazyValues
 from lazyentity.patches.registry import is_of
+
+_found = dict.get
 
 
 def prepare_for_put(original: Callable[[Any], None], entity: Any) -> None:
@@ -31,8 +33,9 @@ def prepare_for_put(original: Callable[[Any], None], entity: Any) -> None:
     if writing is None:
         original(entity)
         return
-    for name in writing.preparing:
-        entity._properties[name]._prepare_for_put(entity)
+    # ndb, too, takes the properties before the first one acts, which may change them.
+    for prop in [entity._properties[name] for name in writing.preparing]:
+        prop._prepare_for_put(entity)
 
 
 def to_pb(
@@ -63,31 +66,55 @@ def to_pb(
         return original(entity, pb, allow_partial, set_key)
     if not allow_partial and writing.has_required:
         entity._check_initialized()
-    unread, others = kept.without(_read(values))
     pb = EntityProto()
     if set_key:
         entity._key_to_pb(pb)
-    properties = entity._properties
-    # In the order of their names, as ndb writes them.
-    merged = 0
-    for name in others:
-        position = bisect(unread, name)
-        if position > merged:
-            pb.MergeFromString(values._index.fields(unread[merged:position]))
-            merged = position
-        properties[name]._serialize(entity, pb, projection=entity._projection)
-    pb.MergeFromString(values._index.fields(unread[merged:]))
+    _serialise(entity, writing, kept, pb)
     return pb
+
+
+def _serialise(entity: Any, writing: Writing, kept: Kept, pb: Any) -> None:
+    """Add the properties of a model to its entity, in the order of their names, as ndb does.
+
+    Args:
+        entity: a model.
+        writing: of the model.
+        kept: of the model.
+        pb: the entity.
+    """
+    values, properties, projection = entity._values, entity._properties, entity._projection
+    fields = values._index.fields
+    # ndb, too, takes the properties before it writes the first one, which may change them.
+    taken = properties.copy() if type(properties) is dict else properties._storage()
+    written: str | None = None
+    read: list[bytes] | None = None
+    while read is None:
+        read = _read(values)
+        unread, others = kept.without(read)
+        merged = 0
+        if written is not None:
+            merged, others = bisect(unread, written), others[bisect(others, written) :]
+        for name in others:
+            position = bisect(unread, name)
+            if position > merged:
+                pb.MergeFromString(fields(unread[merged:position]))
+                merged = position
+            # It can also read properties that follow, or give them values.
+            may_change = merged < len(unread) and writing.may_run_code(name, values)
+            prop = taken[name]
+            if prop is UNDECODED:
+                prop = properties._made(name)
+            prop._serialize(entity, pb, projection=projection)
+            if may_change and _read(values) != read:
+                written, read = name, None
+                break
+    pb.MergeFromString(fields(unread[merged:]))
 
 
 def _read(values: LazyValues) -> list[bytes]:
     """Return the stored names of the values that were read, assigned or deleted."""
-    template = values._plan.template
-    read = [stored for stored, value in dict.items(values) if value is not UNDECODED]
-    known = sum(stored in template for stored in read)
-    if len(values) - len(read) + known < len(template):
-        read += [stored for stored in template if stored not in values]
-    return read
+    # Each is looked up by its name, as ndb does: another thread can change the values.
+    return [stored for stored in values._plan.template if _found(values, stored) is not UNDECODED]
 
 
 def serialised(entity: Any) -> bytes:
@@ -117,14 +144,11 @@ def _as_it_came(entity: Any) -> bytes | None:
         or writing.has_required
         # A class with a conversion of its own may have deleted values.
         or len(values) != len(values._plan.template)
-        or set(map(id, dict.values(values))) != _ONLY_UNREAD
+        or not values._is_untouched()
     ):
         return None
     kept = writing.kept(values._index)
     return None if kept.others else values._index.fields(kept.names)
-
-
-_ONLY_UNREAD = {id(UNDECODED)}
 
 
 def _writes_by_own(entity: Any) -> bool:

@@ -1,0 +1,207 @@
+"""Models that change while they are written: properties and other threads do that."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from google.appengine.ext import ndb
+
+from tests.patches.appengine.ndb.pairs import Pair, lazy_model, patched, written
+from tests.support.concurrency import together
+from tests.support.snapshots import Raised
+
+_ACTS: list[Callable[[], object]] = []
+"""Called once each, when the next hooked property is written."""
+
+
+def _act() -> None:
+    while _ACTS:
+        _ACTS.pop()()
+
+
+class Hooked(ndb.StringProperty):
+    """A property that runs code when it is written."""
+
+    def _to_base_type(self, value: Any) -> Any:
+        _act()
+        return super()._to_base_type(value)  # type: ignore[misc]  # ndb has no types
+
+
+class Preparing(ndb.IntegerProperty):
+    """A property that runs code before it is written."""
+
+    def _prepare_for_put(self, entity: Any) -> None:
+        _act()
+
+
+class _Text(str):
+    """A value that runs code when it is written, by a property of ndb's own."""
+
+    __slots__ = ()
+
+    def encode(self, *args: Any) -> bytes:
+        _act()
+        return super().encode(*args)
+
+
+class ChangingAccount(ndb.Model):
+    balance = ndb.IntegerProperty()
+    flag = ndb.BooleanProperty()
+    hooked = Hooked()
+    limit = ndb.IntegerProperty()
+    owner = ndb.StringProperty()
+    tags = ndb.StringProperty(repeated=True)
+    zone = ndb.FloatProperty()
+
+
+class ChangingExpando(ndb.Expando):
+    balance = ndb.IntegerProperty()
+    hooked = Hooked()
+
+
+class PreparingExpando(ndb.Expando):
+    balance = ndb.IntegerProperty()
+    preparing = Preparing()
+    preparing_too = Preparing()
+
+
+_VALUES = {"balance": 1, "hooked": "h", "limit": 2, "owner": "o", "tags": ["a", "b"]}
+
+_CHANGES: dict[str, Callable[[Any], object]] = {
+    "assigns": lambda one: (setattr(one, "balance", 10), setattr(one, "limit", 20)),
+    "reads": lambda one: (one.balance, one.limit, one.owner),
+    "deletes": lambda one: (delattr(one, "balance"), delattr(one, "limit")),
+    "replaces": lambda one: setattr(one, "tags", ["c"]),
+    "changes a list": lambda one: one.tags.append("c"),
+    "clears": lambda one: one._values.clear(),
+}
+
+
+def _raw(model: Any) -> bytes:
+    raw: bytes = model._to_pb().SerializeToString()
+    return raw
+
+
+def _account() -> bytes:
+    return _raw(ChangingAccount(id=1, flag=True, zone=1.5, **_VALUES))
+
+
+_EXPANDOS: dict[str, Callable[[], Any]] = {
+    "written": lambda: ChangingExpando(id=1, **_VALUES),
+    "prepared": lambda: PreparingExpando(id=1, preparing=1, preparing_too=2, **_VALUES),
+}
+
+
+def _write_and_change(
+    change: Callable[[Any], object], prepare: Callable[[Any], object]
+) -> Callable[[Any], Any]:
+    def operation(entity: Any) -> Any:
+        prepare(entity)
+        _ACTS.append(lambda: change(entity))
+        try:
+            return written(entity)
+        finally:
+            assert not _ACTS, "the property was not written"
+
+    return operation
+
+
+_PREPARATIONS: dict[str, Callable[[Any], object]] = {
+    "property": lambda one: setattr(one, "hooked", "new"),
+    "value": lambda one: setattr(one, "hooked", _Text("new")),
+    "value of ndb's property": lambda one: setattr(one, "owner", _Text("new")),
+    "first": lambda one: (one._values.pop(b"zone"), setattr(one, "hooked", "new")),
+}
+
+
+@pytest.mark.parametrize("prepare", _PREPARATIONS.values(), ids=_PREPARATIONS)
+@pytest.mark.parametrize("change", _CHANGES.values(), ids=_CHANGES)
+def test_a_property_changes_the_others(
+    change: Callable[[Any], object], prepare: Callable[[Any], object]
+) -> None:
+    """The message is that of stock, and so is the model afterwards."""
+    pair = Pair.of(_account())
+    sent = pair.both(_write_and_change(change, prepare))
+    assert not isinstance(sent, Raised)
+    pair.agree()
+    pair.both(written)
+
+
+def _swap(entity: Any) -> None:
+    del entity.limit
+    entity.later = 5
+
+
+_DYNAMIC_CHANGES: dict[str, Callable[[Any], object]] = {
+    "adds": lambda one: setattr(one, "later", 5),
+    "deletes": lambda one: delattr(one, "limit"),
+    "reads and deletes": lambda one: (one.limit, delattr(one, "limit")),
+    "swaps": _swap,
+    "assigns": _CHANGES["assigns"],
+    "reads": _CHANGES["reads"],
+    "retypes": lambda one: setattr(one, "limit", [1, 2]),
+    "forgets": lambda one: one._properties.pop("preparing_too", None),
+}
+
+
+@pytest.mark.parametrize("make", _EXPANDOS.values(), ids=_EXPANDOS)
+@pytest.mark.parametrize("change", _DYNAMIC_CHANGES.values(), ids=_DYNAMIC_CHANGES)
+def test_a_property_changes_dynamic_ones(
+    change: Callable[[Any], object], make: Callable[[], Any]
+) -> None:
+    """All properties are taken before the first one is prepared, and before one is written."""
+    pair = Pair.of(_raw(make()))
+    pair.both(_write_and_change(change, _PREPARATIONS["property"]))
+    pair.agree()
+    pair.both(written)
+
+
+@pytest.mark.usefixtures("frequent_switches")
+def test_another_thread_changes_a_model() -> None:
+    """All that nobody touched is sent each time, and writing does not fail."""
+    names = [f"p{number}" for number in range(40)]
+    wide_type: Any = type(
+        "ChangingWide", (ndb.Model,), {name: ndb.IntegerProperty() for name in names}
+    )
+    stored = {name: number for number, name in enumerate(names[:20])}
+    raw = _raw(wide_type(id=1, **stored))
+    for _ in range(20):
+        wide = lazy_model(raw)
+        # Values that the class has now and the entity lacks.
+        for name in names[20:]:
+            wide._values.pop(name.encode(), None)
+        wide.p0 = 0
+        over = threading.Event()
+
+        def change(wide: Any = wide, over: Any = over) -> int:
+            for turns in itertools.count(1):
+                for name in names[20:]:
+                    setattr(wide, name, turns)
+                for name in names[20:]:
+                    delattr(wide, name)
+                if over.is_set():
+                    return turns
+            raise AssertionError
+
+        def write(wide: Any = wide, over: Any = over) -> int:
+            try:
+                for turn in range(40):
+                    if turn % 8 == 0:
+                        _ = getattr(wide, names[turn // 4])
+                    message = wide._to_pb()
+                    kept = {
+                        each.name: each.value.int64Value
+                        for each in message.property
+                        if each.name in stored
+                    }
+                    assert kept == stored
+            finally:
+                over.set()
+            return 1
+
+        with patched():
+            assert all(together(2, lambda number, acts=(change, write): acts[number]()))
