@@ -13,12 +13,12 @@ from lazyentity.codec.errors import note_value
 from lazyentity.codec.madedict import MadeDict
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.patches.appengine.db.plans import NOTHING, Plan
+from lazyentity.patches.appengine.entities import TAKES
 
 _found = dict.get
 _has = dict.__contains__
 _keep = dict.setdefault
 _new = object.__new__
-_store = dict.__setitem__
 
 
 def original_value(entity: Any, name: str) -> Any:
@@ -27,7 +27,8 @@ def original_value(entity: Any, name: str) -> Any:
     A model and its entity have the same list, as in stock.
     """
     if _found(entity, name) is UNDECODED:
-        return entity._decode(name)
+        # Not its result: another thread may assign a value to the entity meanwhile.
+        entity._decode(name)
     try:
         return entity._originals[name]
     except KeyError:
@@ -93,18 +94,12 @@ class LazyAttributes(dict[str, Any]):
         source = self._source
         name = prop.name
         if name in source._index.shape.ordinals:
-            # As the entity itself does, by fewer calls.
-            if _found(source, name) is not UNDECODED:
+            value = UNDECODED
+            if TAKES:
+                # As the entity itself does.
+                value = source._index.take(source, name, name, None, None)
+            if value is UNDECODED:
                 value = original_value(source, name)
-            else:
-                value = source._index.value(name, True)
-                if value is UNDECODED:
-                    value = source._decode(name, source._converted(name))
-                elif type(value) is list:
-                    value = source._decode(name, value)
-                else:
-                    # The value cannot change: each thread may have its own.
-                    _store(source, name, value)
         elif self.is_projection():
             return False
         else:
@@ -162,6 +157,12 @@ class LazyAttributes(dict[str, Any]):
         """Say whether an object is the lazy entity that the model was made of."""
         return entity is self._source
 
+    def copy(self) -> dict[str, Any]:
+        """As dict: a plain dict of everything."""
+        self.load_all()
+        # dict.copy() would call __getitem__, as the class has an __iter__, and can be interrupted.
+        return dict(dict.items(self))
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         return dict, (self.copy(),)
 
@@ -203,7 +204,6 @@ for _name in (
     "__reversed__",
     "__ror__",
     "clear",
-    "copy",
     "items",
     "keys",
     "pop",

@@ -102,10 +102,9 @@ def _dynamic_properties(model_class: Any, entity: Any, plan: Plan) -> Any:
 
 def _load_at_once(model: Any, attributes: Any, plan: Plan, entity: Any) -> None:
     """Load what cannot wait."""
-    known = {name for name, value in dict.items(entity) if value is not UNDECODED}
-    if known:
+    if not entity._is_untouched():
         for name, prop in plan.by_name.items():
-            if name in known:
+            if _found(entity, name, UNDECODED) is not UNDECODED:
                 # It may be assigned to the entity, or be assigned again.
                 attributes.keep(prop, entity[name])
     for prop in plan.timely:

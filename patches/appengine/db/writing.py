@@ -154,8 +154,12 @@ def to_entity(original: Callable[[Any, Any], None], model: Any, entity: Any) -> 
     unindexed = model._unindexed_properties
     unchanged = _sent_unchanged(entity._index, unread, unindexed)
     for prop in properties:
-        # A computed property may have read it meanwhile, or given it a value.
-        if prop.name not in unchanged or not attributes.is_unread(prop):
+        # A computed property may have read it meanwhile, or given it, or the entity, a value.
+        if (
+            prop.name not in unchanged
+            or not attributes.is_unread(prop)
+            or _found(entity, prop.name) is not UNDECODED
+        ):
             model._Model__set_property(entity, prop.name, prop.get_value_for_datastore(model))
     entity.set_unindexed_properties(unindexed)
 
@@ -174,7 +178,12 @@ def expando_to_entity(original: Callable[[Any, Any], None], model: Any, entity: 
     }
     unchanged = _sent_unchanged(entity._index, unread, model._unindexed_properties)
     for name in dynamic:
-        if name not in unchanged:
+        # Another thread may have read it meanwhile, or given it a value.
+        if (
+            name not in unchanged
+            or _found(dynamic, name) is not UNDECODED
+            or _found(entity, name) is not UNDECODED
+        ):
             entity[name] = dynamic[name]
     for name in entity.keys() - dynamic.keys() - model._all_properties:
         del entity[name]
