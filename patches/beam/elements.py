@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from apache_beam.io.gcp.datastore.v1new import types
@@ -60,22 +61,71 @@ class LazyProperties(MadeDict):
     def _made(self, name: Any) -> Any:
         return _converted(self._entity[name])
 
-    def assigned(self) -> dict[Any, Any]:
-        """Return the properties whose values may differ from the received ones."""
-        entity = self._entity
-        # Tested first: a pipeline asks this of each element, and most properties are unread.
-        read = [item for item in _stored_items(self) if item[1] is not UNDECODED]
-        return {
-            name: value
-            for name, value in read
-            if name not in entity or not _is_same(value, entity[name])
-        }
+    def changes(self) -> tuple[dict[Any, Any], tuple[str, ...]]:
+        """Return the changes made to the received properties, of one moment.
 
-    def deleted(self) -> tuple[str, ...]:
-        """Return the names of the received properties that were taken out."""
-        if len(self) >= len(self._entity) and self.keys() >= self._entity.keys():
-            return ()
-        return tuple(name for name in self._entity if name not in self)
+        Returns:
+            The properties whose values may differ from the received ones; the names of the received
+            properties that were taken out.
+        """
+        entity = self._entity
+        taken = self._storage()
+        assigned = {
+            name: value
+            for name, value in taken.items()
+            # Tested first: a pipeline asks this of each element, and most properties are unread.
+            if value is not UNDECODED and (name not in entity or not _is_same(value, entity[name]))
+        }
+        if len(taken) >= len(entity) and taken.keys() >= entity.keys():
+            return assigned, ()
+        return assigned, tuple(name for name in entity if name not in taken)
+
+
+_PLAIN = _IMMUTABLE | {types.Key}
+
+
+def _may_run_code(key: Any, assigned: dict[Any, Any]) -> bool:
+    """Say whether converting an element with these changes may run code that is not Beam's."""
+    return type(key) is not types.Key or any(
+        type(value) not in _PLAIN and isinstance(value, (types.Key, types.Entity))
+        for value in assigned.values()
+    )
+
+
+class _Written:
+    """The properties of an element while it is converted to an entity of the client.
+
+    Converting a value can run code that changes the others. Beam goes through the very dict
+    meanwhile, and so does :meth:`items`: the next step may raise ``RuntimeError``. A property that
+    CPython leaves out of a changed dict without an error follows in the end.
+
+    Args:
+        properties: of the element.
+
+    Attributes:
+        kept: the names of the properties that are written as they came.
+    """
+
+    def __init__(self, properties: LazyProperties) -> None:
+        self._properties = properties
+        self.kept: set[Any] = set()
+
+    def items(self) -> Iterator[tuple[Any, Any]]:
+        """Iterate the properties whose values may differ from the received ones."""
+        properties, entity = self._properties, self._properties._entity
+        assigned: set[Any] = set()
+        for name, value in itertools.chain(_stored_items(properties), self._left_out(assigned)):
+            if value is UNDECODED or (name in entity and _is_same(value, entity[name])):
+                self.kept.add(name)
+            else:
+                assigned.add(name)
+                yield name, value
+
+    def _left_out(self, assigned: set[Any]) -> Iterator[tuple[Any, Any]]:
+        # It begins when the dict was gone through.
+        for name, value in self._properties._storage().items():
+            if name not in self.kept and name not in assigned:
+                yield name, value
 
 
 def _converted(value: Any) -> Any:
@@ -189,7 +239,7 @@ class LazyElement(types.Entity):  # type: ignore[misc]  # announces no types
         if properties is None:
             assigned, deleted = NOTHING.assigned, NOTHING.deleted
         elif isinstance(properties, LazyProperties) and properties._entity is entity:
-            assigned, deleted = properties.assigned(), properties.deleted()
+            assigned, deleted = properties.changes()
         else:
             return None
         if not attributes.keys() <= _NAMES:
@@ -213,9 +263,15 @@ class LazyElement(types.Entity):  # type: ignore[misc]  # announces no types
         if changes is NOTHING:
             return made
         changed = types.Entity(self.key, self.exclude_from_indexes)
-        changed.properties = changes.assigned
-        converted = changed.to_client_entity()
-        for name in changes.deleted:
+        if _may_run_code(changed.key, changes.assigned):
+            changed.properties = written = _Written(self.properties)
+            converted = changed.to_client_entity()
+            deleted: Iterable[str] = made.keys() - written.kept
+        else:
+            changed.properties = changes.assigned
+            converted = changed.to_client_entity()
+            deleted = changes.deleted
+        for name in deleted:
             del made[name]
         if changes.key:
             made.key = converted.key

@@ -1,0 +1,181 @@
+"""Elements that change while they are converted: keys and other threads do that."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from apache_beam.io.gcp.datastore.v1new import types
+
+from lazyentity import LazyEntity
+from lazyentity.patches.beam.coders import ElementCoder
+from lazyentity.patches.beam.elements import of_bytes
+from tests.patches.beam.forms import client_form, form
+from tests.support.concurrency import together
+from tests.support.snapshots import Raised, outcome
+from tests.support.stock import in_order_of, stock_entity
+from tests.support.strategies.samples import serialise
+
+_NAMES = [f"p{number}" for number in range(20)]
+_VALUES: dict[str, Any] = {name: number for number, name in enumerate(_NAMES)}
+_RAW = serialise({**_VALUES, "p5": types.Key(["Kind", 5], project="p").to_client_key()})
+
+
+class _Hooked(types.Key):  # type: ignore[misc]  # announces no types
+    """A key that calls a function when it is converted."""
+
+    act: Callable[[], object]
+
+    def to_client_key(self) -> Any:
+        self.act()
+        return super().to_client_key()
+
+
+def _hooked(act: Callable[[], object]) -> _Hooked:
+    made = _Hooked(["Kind", 1], project="p")
+    made.act = act
+    return made
+
+
+def _both() -> tuple[Any, Any]:
+    """Return Beam's element of an entity and the lazy one, with properties in the same order."""
+    ordered = in_order_of(LazyEntity.from_bytes(_RAW), stock_entity(_RAW))
+    return types.Entity.from_client_entity(ordered), of_bytes(_RAW)
+
+
+def _swap(properties: Any) -> None:
+    del properties["p9"]
+    properties["later"] = 5
+
+
+def _rebuild(properties: Any) -> None:
+    """Leave the same names, in a key table in which they are elsewhere."""
+    old = {name: properties.pop(name) for name in list(properties)[:3]}
+    for number in range(40):
+        properties[f"new{number}"] = number
+    for number in range(40):
+        del properties[f"new{number}"]
+    properties.update(old)
+
+
+# In which of two orders the properties are is left to chance: of some changes, that counts.
+_CHANGES: dict[str, tuple[Callable[[Any], object], bool | None]] = {
+    "adds": (lambda properties: properties.update(later=5), True),
+    "deletes": (lambda properties: properties.pop("p9"), True),
+    "swaps": (_swap, None),
+    "assigns": (lambda properties: properties.update(p2=20, p9=90), False),
+    "reads": (lambda properties: [properties[name] for name in _NAMES], False),
+}
+
+
+@pytest.mark.parametrize(("change", "raises"), _CHANGES.values(), ids=_CHANGES)
+def test_a_value_changes_the_others(
+    change: Callable[[Any], object], *, raises: bool | None
+) -> None:
+    """As Beam's own element: an error, where there are more or fewer then; nothing is lost."""
+    results = []
+    for element in _both():
+        element.properties["p5"] = _hooked(lambda element=element: change(element.properties))
+        results.append(outcome(lambda element=element: client_form(element.to_client_entity())))
+        del element.properties["p5"]
+        results.append(form(element))
+    assert results[:2] == results[2:]
+    assert raises is None or isinstance(results[0], Raised) is raises
+
+
+def test_nothing_is_left_out() -> None:
+    """Beam leaves out properties of such a dict without an error."""
+    for place in range(1, 20):
+        element = of_bytes(_RAW)
+        name = list(element.properties)[place]
+        element.properties[name] = _hooked(lambda element=element: _rebuild(element.properties))
+        written = outcome(element.to_client_entity)
+        if isinstance(written, Raised):
+            assert written.kind is RuntimeError
+        else:
+            assert written.keys() == _VALUES.keys()
+
+
+@pytest.mark.parametrize("change", [each for each, _ in _CHANGES.values()], ids=_CHANGES)
+def test_the_key_changes_the_values(change: Callable[[Any], object]) -> None:
+    """Keys are converted first: the values are those that are there then."""
+    results = []
+    for element in _both():
+        _ = element.properties["p1"]
+        element.key = _hooked(lambda element=element: change(element.properties))
+        results.append(client_form(element.to_client_entity()))
+    assert results[0] == results[1]
+
+
+_USES: dict[str, Callable[[Any], Any]] = {
+    "encode": lambda element: ElementCoder().decode(ElementCoder().encode(element)).properties,
+    "items": lambda element: dict(element.properties.items()),
+    "copy": lambda element: element.properties.copy(),
+    "changes": lambda element: {**_VALUES, **element.properties.changes()[0]},
+}
+
+
+@pytest.mark.parametrize("use", _USES.values(), ids=_USES)
+@pytest.mark.usefixtures("frequent_switches")
+def test_another_thread_changes_an_element(use: Callable[[Any], Any]) -> None:
+    """All that stays is there each time, and nothing fails."""
+    raw = serialise(_VALUES)
+    for _ in range(6):
+        element = of_bytes(raw)
+        over = threading.Event()
+
+        def change(element: Any = element, over: Any = over) -> int:
+            for turns in itertools.count(1):
+                for number in range(12):
+                    element.properties[f"new{number}"] = turns
+                for number in range(12):
+                    del element.properties[f"new{number}"]
+                if over.is_set():
+                    return turns
+            raise AssertionError
+
+        def act(element: Any = element, over: Any = over) -> int:
+            try:
+                for turn in range(40):
+                    if turn % 8 == 0:
+                        _ = element.properties[_NAMES[turn // 8]]
+                    used = use(element)
+                    assert {name: used[name] for name in _NAMES} == _VALUES
+            finally:
+                over.set()
+            return 1
+
+        assert all(together(2, lambda number, acts=(change, act): acts[number]()))
+
+
+@pytest.mark.usefixtures("frequent_switches")
+def test_another_thread_moves_a_value() -> None:
+    """It is found under one of the names at least, as the thread keeps it."""
+    raw = serialise(_VALUES)
+    element = of_bytes(raw)
+    over = threading.Event()
+
+    def change() -> int:
+        properties = element.properties
+        for turns in itertools.count(1):
+            properties["moved"] = properties["p1"]
+            del properties["p1"]
+            properties["p1"] = properties["moved"]
+            del properties["moved"]
+            if over.is_set():
+                return turns
+        raise AssertionError
+
+    def act() -> int:
+        try:
+            for _ in range(3_000):
+                assigned, deleted = element.properties.changes()
+                assert "moved" in assigned or "p1" not in deleted
+        finally:
+            over.set()
+        return 1
+
+    assert all(together(2, lambda number: act() if number else change()))
