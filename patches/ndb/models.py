@@ -9,9 +9,7 @@ that ndb would have put there when it made the model.
 from __future__ import annotations
 
 import functools
-import itertools
-import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -27,6 +25,7 @@ from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.entity import LazyEntity
 from lazyentity.patches.api.entities import EntityHandle, OpenedEntityHandle
 from lazyentity.patches.models.originals import is_one_of
+from lazyentity.patches.ndb.expandos import live_properties
 from lazyentity.patches.ndb.originals import is_own, own
 from lazyentity.patches.ndb.plans import is_written_plainly, plan_for
 from lazyentity.patches.ndb.seams import CLIENT, CONVERSION
@@ -149,24 +148,6 @@ def _are_written_by_ndb(properties: list[Any]) -> bool:
     ) and not any("_to_datastore" in vars(prop) for prop in properties)
 
 
-def _live(entity: Any, listed: list[Any]) -> Iterable[Any]:
-    """Iterate the properties of a model, one of which may change the others while it is written.
-
-    As in ndb, the next step then raises ``RuntimeError``, or gives the changed properties.
-
-    Args:
-        entity: the model.
-        listed: its properties as ndb lists them.
-    """
-    own = vars(entity).get("_properties")
-    if own is None:
-        return listed
-    current = dict.values(own)
-    if not all(map(operator.is_, current, listed)):
-        return model._properties_of(entity)  # type: ignore[no-any-return]  # ndb has no types
-    return itertools.chain(current, listed[len(current) :])
-
-
 def entity_to_ds_entity(original: _Original, entity: Any, set_key: bool = True) -> Any:
     """Make the entity of a model; properties that were never read stay as they came.
 
@@ -210,12 +191,14 @@ def entity_to_ds_entity(original: _Original, entity: Any, set_key: bool = True) 
     # From here on as ndb's _entity_to_ds_entity().
     data: dict[str, Any] = {"_exclude_from_indexes": []}
     uninitialized = []
-    kept = set()
-    for prop in _live(entity, properties):
+    kept: set[Any] = set()
+    written: set[Any] = set()
+    for prop in live_properties(entity, properties, kept, written):
         # Writing another property may have read it, or given it a value.
         if unchanged.get(prop._name) is prop and _found(values, prop._name) is UNDECODED:
             kept.add(prop._name)
             continue
+        written.add(prop._name)
         if not prop._is_initialized(entity):
             uninitialized.append(prop._name)
         prop._to_datastore(entity, data)

@@ -16,7 +16,7 @@ from lazyentity import LazyEntity
 from tests.patches.ndb.pairs import CLIENT, Pair, lazy_model, patched, written
 from tests.patches.ndb.raw_entities import entity_of
 from tests.support.concurrency import together
-from tests.support.snapshots import Raised
+from tests.support.snapshots import Raised, outcome
 
 pytestmark = pytest.mark.usefixtures("either_context")
 
@@ -105,6 +105,35 @@ def test_a_property_changes_dynamic_ones(change: Callable[[Any], object], *, rai
         assert sent.text == "dictionary changed size during iteration"
     pair.agree()
     pair.both(written)
+
+
+def test_nothing_is_left_out() -> None:
+    """Stock leaves out properties of such a dict without an error."""
+    values = {f"p{number}": number for number in range(20)}
+    for place in range(1, 20):
+        changing = lazy_model(entity_of("ChangingExpando", values))
+        name = list(changing._properties)[place]
+        # A dynamic property of its class, in the place of the one that was there.
+        changing._properties[name] = hooked = Hooked(name)
+        hooked._code_name = name
+        hooked._set_value(changing, "new")
+        _ACTS.append(lambda changing=changing: _rebuild(changing._properties))
+        with patched():
+            sent = outcome(lambda changing=changing: model._entity_to_ds_entity(changing))
+        if isinstance(sent, Raised):
+            assert sent.kind is RuntimeError
+        else:
+            assert sent.keys() >= values.keys()
+
+
+def _rebuild(properties: Any) -> None:
+    """Leave the same properties, in a key table in which they are elsewhere."""
+    old = {name: properties.pop(name) for name in list(properties)[:3]}
+    for number in range(40):
+        properties[f"new{number}"] = ndb.GenericProperty(f"new{number}")
+    for number in range(40):
+        del properties[f"new{number}"]
+    properties.update(old)
 
 
 @pytest.mark.usefixtures("frequent_switches")
