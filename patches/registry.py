@@ -243,7 +243,10 @@ def _require(module: Any, path: str) -> None:
 
 @functools.cache  # of the few classes of the clients, at every patch
 def _names_in_methods(kind: type) -> set[Any]:
-    functions = (inspect.unwrap(value) for base in kind.__mro__ for value in vars(base).values())
+    # Copied: unwrapping can run code, and another thread can add to a class.
+    functions = (
+        inspect.unwrap(each) for base in kind.__mro__ for each in list(vars(base).values())
+    )
     return {
         name
         for function in functions

@@ -42,7 +42,8 @@ def lookup_request(request: Any) -> Any:
     fields = _fields_as_expected(request, _LOOKUP_FIELDS)
     if fields is None:
         return request
-    keys = fields.pop("keys", [])
+    # Copied: another thread can change the list between the check and its use.
+    keys = fields.pop("keys", []).copy()
     if any(type(key) is not entity_pb2.Key for key in keys):
         return request
     options = fields.pop("read_options", None)
@@ -63,7 +64,8 @@ def commit_request(request: Any) -> Any:
     fields = _fields_as_expected(request, _COMMIT_FIELDS)
     if fields is None:
         return request
-    mutations = fields.pop("mutations", [])
+    # As above: the list of a batch, to which another thread may add a mutation.
+    mutations = fields.pop("mutations", []).copy()
     if any(type(mutation) is not datastore_pb2.Mutation for mutation in mutations):
         return request
     message = _CommitRequest(**fields)
@@ -82,7 +84,8 @@ def _fields_as_expected(
     """Return the fields of ``request`` that are set; None, if there are others or other types."""
     if type(request) is not dict:
         return None
-    fields = {name: value for name, value in request.items() if value is not None}
+    # proto-plus, too, copies the dict first.
+    fields = {name: value for name, value in request.copy().items() if value is not None}
     if any(type(value) not in expected.get(name, ()) for name, value in fields.items()):
         return None
     return fields
@@ -96,9 +99,12 @@ def _request_of(mutations: Sequence[Any]) -> Any:
             some.
     """
     request = vars(mutations[0]).get(PART_OF) if mutations else None
-    if request is None or request.project_id or len(mutations) != len(request.mutations):
+    if request is None or request.project_id:
         return None
-    parts = zip(mutations, request.mutations, strict=True)
-    if all(vars(one).get(PART_OF) is request and one._pb is part for one, part in parts):
+    parts = list(request.mutations)
+    if len(parts) != len(mutations):
+        return None
+    pairs = zip(mutations, parts, strict=True)
+    if all(vars(one).get(PART_OF) is request and one._pb is part for one, part in pairs):
         return request
     return None

@@ -31,7 +31,8 @@ def add_mutation(batch: Any, operation: str) -> Any:
     """
     mutations = batch._mutations
     request = getattr(mutations[-1], "__dict__", {}).get(PART_OF) if mutations else _CommitRequest()
-    if request is None:
+    # A request with a project is being sent, perhaps again: the client sends what was there before.
+    if request is None or request.project_id:
         mutation = datastore_pb2.Mutation()
     else:
         mutation = wrapped(datastore_pb2.Mutation, request.mutations.add())

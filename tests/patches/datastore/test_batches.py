@@ -15,8 +15,10 @@ from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.protobuf.message import DecodeError
 
 import lazyentity
+from lazyentity.patches.api.requests import commit_request
 from tests.patches.conftest import Make
 from tests.patches.order_program import KIND
+from tests.support.concurrency import together
 
 Client = datastore.Client
 
@@ -211,3 +213,38 @@ def test_values_that_go_too_deep(
                     outcomes.append("sent")
         assert outcomes[0] == outcomes[1]
         assert (outcomes[0] != "sent") == is_refused
+
+
+def _request(batch: Any) -> Any:
+    return commit_request({"project_id": "p", "mutations": batch._mutations})
+
+
+def test_a_mutation_that_comes_while_the_request_is_sent(client: Client, batch: Any) -> None:
+    """It is not in the request, which may be sent again."""
+    batch.put(_entity(client, 1))
+    request = _request(batch)
+    before = type(request).serialize(request)
+    batch.put(_entity(client, 2))
+    assert type(request).serialize(request) == before
+    assert [one.upsert.key.path[-1].id for one in batch._mutations] == [1, 2]
+
+
+@pytest.mark.usefixtures("frequent_switches")
+def test_another_thread_puts_while_the_request_is_made(client: Client) -> None:
+    """The request has the mutations that were there, and making it does not fail."""
+    entity = _entity(client, 1)
+    for _ in range(150):
+        batch: Any = client.batch()
+        batch.begin()
+        batch.put(entity)
+
+        def work(number: int, batch: Any = batch) -> Any:
+            if number:
+                for _ in range(20):
+                    batch.put(entity)
+                return []
+            return [len(_request(batch)._pb.mutations) for _ in range(3)]
+
+        counts, _ = together(2, work)
+        # As in stock, one that is just being added may be among them.
+        assert all(1 <= count <= 21 for count in counts)
