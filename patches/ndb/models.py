@@ -144,7 +144,7 @@ _NO_CONVERSION = (None, (), None)
 
 def _are_written_by_ndb(properties: list[Any]) -> bool:
     return all(
-        is_one_of(_own_writers, kind._to_datastore) for kind in set(map(type, properties))
+        is_one_of(_own_writers, kind._to_datastore) for kind in {type(prop) for prop in properties}
     ) and not any("_to_datastore" in vars(prop) for prop in properties)
 
 
@@ -194,13 +194,14 @@ def entity_to_ds_entity(original: _Original, entity: Any, set_key: bool = True) 
     kept: set[Any] = set()
     written: set[Any] = set()
     for prop in live_properties(entity, properties, kept, written):
+        name = prop._name
         # Writing another property may have read it, or given it a value.
-        if unchanged.get(prop._name) is prop and _found(values, prop._name) is UNDECODED:
-            kept.add(prop._name)
+        if unchanged.get(name) is prop and _found(values, name) is UNDECODED:
+            kept.add(name)
             continue
-        written.add(prop._name)
+        written.add(name)
         if not prop._is_initialized(entity):
-            uninitialized.append(prop._name)
+            uninitialized.append(name)
         prop._to_datastore(entity, data)
     if uninitialized:
         raise BadValueError(f"Entity has uninitialized properties: {', '.join(uninitialized)}")

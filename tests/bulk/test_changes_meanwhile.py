@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
-import itertools
 import pickle
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,33 +14,17 @@ from google.cloud import datastore
 from lazyentity.bulk import BulkError, delete_many, get_many, put_many
 from lazyentity.snapshot import Snapshot
 from tests.bulk.services import FAST, Call, RecordingService, stored
-from tests.support.concurrency import together
+from tests.support.changing import acting, meanwhile
 
 Client = datastore.Client
 
 _KIND = "Item"
 
 
-class _Zone(datetime.tzinfo):
-    """UTC, whose offset is asked for while an entity is encoded.
-
-    Args:
-        act: called each time.
-    """
-
-    def __init__(self, act: Callable[[], object]) -> None:
-        self._act = act
-
-    def utcoffset(self, _when: object) -> datetime.timedelta:
-        self._act()
-        return datetime.timedelta(0)
-
-
 def _entities(client: Client, act: Callable[[list[Any]], object]) -> list[datastore.Entity]:
     """Return six entities; encoding the third calls a function with the list of them."""
     entities = [datastore.Entity(client.key(_KIND, number)) for number in range(1, 7)]
-    zone = _Zone(lambda: act(entities))
-    entities[2]["at"] = datetime.datetime(2024, 1, 2, tzinfo=zone)
+    entities[2]["at"] = acting(lambda: act(entities))
     return entities
 
 
@@ -71,19 +52,13 @@ def test_a_key_changes_the_list(client: Client) -> None:
     class Key(datastore.Key):
         def to_protobuf(self) -> Any:
             del given[0]
-            return super().to_protobuf()
+            return super().to_protobuf()  # type: ignore[no-untyped-call]  # upstream is untyped
 
-    given = [
-        *keys[:2],
-        Key(_KIND, 3, project=client.project, namespace=client.namespace),
-        *keys[3:],
-    ]
+    kind: Any = Key
+    options = {"project": client.project, "namespace": client.namespace}
+    given = [*keys[:2], kind(_KIND, 3, **options), *keys[3:]]
     assert [entity.key.id for entity in get_many(client, given) if entity] == [1, 2, 3, 4, 5, 6]
-    given = [
-        *keys[:2],
-        Key(_KIND, 3, project=client.project, namespace=client.namespace),
-        *keys[3:],
-    ]
+    given = [*keys[:2], kind(_KIND, 3, **options), *keys[3:]]
     delete_many(client, given)
     assert client.get_multi(keys) == []
 
@@ -138,30 +113,22 @@ def test_another_thread_changes_the_list(client: Client, service: RecordingServi
     """Entities that are in the list all the time are read and written all the time."""
     keys = stored(client, _KIND, 150)
     entities: list[Any] = client.get_multi(keys)
-    over = threading.Event()
     other = datastore.Entity(client.key(_KIND, 999))
+    staying = set(range(1, 151))
+    lists: list[tuple[list[Any], Any]] = [(entities, other), (keys, other.key)]
 
-    def change() -> int:
-        for turns in itertools.count(1):
-            for given, one in ((entities, other), (keys, other.key)):
-                given.insert(0, one)
-                given.remove(one)
-            if over.is_set():
-                return turns
-        raise AssertionError
+    def change(_turn: int) -> None:
+        for given, one in lists:
+            given.insert(0, one)
+            given.remove(one)
 
-    def call() -> int:
-        staying = set(range(1, 151))
-        try:
-            for _ in range(8):
-                found = {entity.key.id for entity in get_many(client, keys) if entity is not None}
-                assert found >= staying
-                service.forget()
-                put_many(client, entities)
-                sent = [one for call in service.calls for one in call.message.mutations]
-                assert {one.upsert.key.path[-1].id for one in sent} >= staying
-        finally:
-            over.set()
-        return 1
+    def call() -> None:
+        for _ in range(8):
+            found = {entity.key.id for entity in get_many(client, keys) if entity is not None}
+            assert found >= staying
+            service.forget()
+            put_many(client, entities)
+            sent = [one for call in service.calls for one in call.message.mutations]
+            assert {one.upsert.key.path[-1].id for one in sent} >= staying
 
-    assert all(together(2, lambda number: call() if number else change()))
+    meanwhile(change, call)

@@ -3,38 +3,18 @@
 from __future__ import annotations
 
 import datetime
-import itertools
-import threading
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from google.cloud.datastore import Entity, Key
 
+from lazyentity._backend import is_json
 from lazyentity.packed import documents, pack, unpack
 from lazyentity.pure.jsontypes import is_json as pure_is_json
-from tests.support.concurrency import together
+from tests.support.changing import acting, meanwhile
 
 _STAYING = {f"stay{number}": number for number in range(30)}
-
-
-class _Zone(datetime.tzinfo):
-    """UTC, whose offset is asked for while a document is packed.
-
-    Args:
-        act: called each time.
-    """
-
-    def __init__(self, act: Callable[[], object]) -> None:
-        self._act = act
-
-    def utcoffset(self, _when: object) -> datetime.timedelta:
-        self._act()
-        return datetime.timedelta(0)
-
-
-def _at(act: Callable[[], object]) -> datetime.datetime:
-    return datetime.datetime(2024, 1, 2, tzinfo=_Zone(act))
 
 
 AT = datetime.datetime(2024, 1, 2, tzinfo=datetime.timezone.utc)
@@ -52,27 +32,27 @@ def _rebuild(container: Any) -> None:
 
 def _dicts(kind: type) -> tuple[Any, dict[str, Any]]:
     container: Any = kind()
-    at = _at(lambda: _rebuild(container))
+    at = acting(lambda: _rebuild(container))
     container.update({"old0": 0, "old1": 1, "old2": 2, "at": at, **_STAYING})
     return container, {**container, "at": AT}
 
 
 def _lists() -> tuple[Any, list[Any]]:
     container: list[Any] = []
-    container += [0, 1, _at(lambda: container.__delitem__(slice(2))), *range(3, 9)]
+    container += [0, 1, acting(lambda: container.__delitem__(slice(2))), *range(3, 9)]
     return container, [0, 1, AT, *range(3, 9)]
 
 
 def _sets() -> tuple[Any, set[Any]]:
     container: set[Any] = set()
     # Equal datetimes have to have equal offsets, which a set asks for before anything is packed.
-    container |= {_at(lambda: container.add(len(container))), *range(9)}
+    container |= {acting(lambda: container.add(len(container))), *range(9)}
     return container, {AT, *range(9)}
 
 
 def _growing() -> tuple[Any, dict[str, Any]]:
     container: dict[str, Any] = {}
-    container.update({"at": _at(lambda: container.update({"$": 1, "more": 2})), **_STAYING})
+    container.update({"at": acting(lambda: container.update({"$": 1, "more": 2})), **_STAYING})
     return container, {**container, "at": AT}
 
 
@@ -92,7 +72,7 @@ def test_a_zone_changes_its_container(made: Callable[[], tuple[Any, Any]]) -> No
 def _changed_after_the_look(value: Any, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Return a document that gets a value once it was found to be JSON, as a thread may do it."""
     document: dict[str, Any] = {"a": 1}
-    look = documents.is_json
+    look = is_json
 
     def look_and_change(given: Any) -> bool:
         is_plain = look(given)
@@ -127,23 +107,16 @@ def test_another_thread_changes_a_document(
     if is_pure:
         monkeypatch.setattr(documents, "is_json", pure_is_json)
     document: dict[str, Any] = {"moving": [], **_STAYING, **tags}
-    over = threading.Event()
 
-    def work(number: int) -> int:
-        if number:
-            for turns in itertools.count(1):
-                moving = document.pop("moving")
-                moving.append(turns)
-                document["moving"] = moving[-40:]
-                if over.is_set():
-                    return turns
-        try:
-            for packed in [pack([document, document]) for _ in range(1_000)]:
-                for unpacked in unpack(packed):
-                    unpacked.pop("moving", None)
-                    assert unpacked == {**_STAYING, **tags}
-        finally:
-            over.set()
-        return 1
+    def change(turn: int) -> None:
+        moving = document.pop("moving")
+        moving.append(turn)
+        document["moving"] = moving[-40:]
 
-    assert all(together(2, work))
+    def act() -> None:
+        for packed in [pack([document, document]) for _ in range(1_000)]:
+            for unpacked in unpack(packed):
+                unpacked.pop("moving", None)
+                assert unpacked == {**_STAYING, **tags}
+
+    meanwhile(change, act)

@@ -94,7 +94,7 @@ class LazyAttributes(dict[str, Any]):
         source = self._source
         name = prop.name
         if name in source._index.shape.ordinals:
-            value = UNDECODED
+            value: Any = UNDECODED
             if TAKES:
                 # As the entity itself does.
                 value = source._index.take(source, name, name, None, None)

@@ -241,7 +241,7 @@ class Writing:
             values: of the model.
         """
         stored = self.plain.get(name)
-        value = None if stored is None else dict.get(values, stored)
+        value: Any = None if stored is None else dict.get(values, stored)
         if type(value) is _BaseValue:
             value = value.b_val
         return stored is None or type(value) not in _OWN_TYPES

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
-import itertools
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -13,27 +10,10 @@ import pytest
 from lazyentity.patches.appengine import operations
 from tests.patches.appengine.sides import lazy, outcome, stock
 from tests.patches.appengine.strategies import EntityProto, Property, Value, reference
+from tests.support.changing import acting, meanwhile
 from tests.support.concurrency import together
 
 _STAYING = [f"stay{number}" for number in range(20)]
-
-
-class _Zone(datetime.tzinfo):
-    """UTC, whose offset is asked for while an entity is written.
-
-    Args:
-        act: called each time.
-    """
-
-    def __init__(self, act: Callable[[], object]) -> None:
-        self._act = act
-
-    def utcoffset(self, _when: object) -> datetime.timedelta:
-        self._act()
-        return datetime.timedelta(0)
-
-    def dst(self, _when: object) -> None:
-        return None
 
 
 def _message(*names: str, multiple: bool = False) -> Any:
@@ -75,7 +55,7 @@ def _written(entity: Any, change: Callable[[Any], object], acts: list[int]) -> A
         acts.append(1)
         change(entity)
 
-    entity["mid"] = datetime.datetime(2024, 1, 2, tzinfo=_Zone(act))
+    entity["mid"] = acting(act)
     acts.clear()
     return entity._ToPb(), dict(entity.items()).keys()
 
@@ -108,26 +88,6 @@ def test_a_changed_flag_and_a_changing_value(index_type: Any) -> None:
         sent.append(_written(entity, lambda entity: entity.pop("z", None), [])[0])
     assert sent[0] == sent[1]
     assert [each.name for each in sent[1].raw_property] == ["z"]
-
-
-def _in_background(change: Callable[[int], object], act: Callable[[], object]) -> None:
-    """Call ``change`` with 1, 2, 3 and so on in a thread, for as long as ``act`` takes."""
-    over = threading.Event()
-
-    def work(number: int) -> int:
-        if number:
-            try:
-                act()
-            finally:
-                over.set()
-            return 1
-        for turns in itertools.count(1):
-            change(turns)
-            if over.is_set():
-                return turns
-        raise AssertionError
-
-    assert all(together(2, work))
 
 
 _USES: dict[str, Callable[[Any], Any]] = {
@@ -164,7 +124,7 @@ def test_another_thread_changes_an_entity(index_type: Any, use: Callable[[Any], 
                     _ = entity[_STAYING[turn // 8]]
                 assert set(use(entity)) >= set(_STAYING)
 
-        _in_background(change, act)
+        meanwhile(change, act)
 
 
 @pytest.mark.parametrize("multiple", [False, True], ids=["value", "list"])

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-import threading
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +13,7 @@ from lazyentity import LazyEntity
 from lazyentity.patches.beam.coders import ElementCoder
 from lazyentity.patches.beam.elements import of_bytes
 from tests.patches.beam.forms import client_form, form
-from tests.support.concurrency import together
+from tests.support.changing import meanwhile
 from tests.support.snapshots import Raised, outcome
 from tests.support.stock import in_order_of, stock_entity
 from tests.support.strategies.samples import serialise
@@ -44,6 +43,10 @@ def _both() -> tuple[Any, Any]:
     """Return Beam's element of an entity and the lazy one, with properties in the same order."""
     ordered = in_order_of(LazyEntity.from_bytes(_RAW), stock_entity(_RAW))
     return types.Entity.from_client_entity(ordered), of_bytes(_RAW)
+
+
+def _written(element: Any) -> Any:
+    return client_form(element.to_client_entity())
 
 
 def _swap(properties: Any) -> None:
@@ -78,8 +81,8 @@ def test_a_value_changes_the_others(
     """As Beam's own element: an error, where there are more or fewer then; nothing is lost."""
     results = []
     for element in _both():
-        element.properties["p5"] = _hooked(lambda element=element: change(element.properties))
-        results.append(outcome(lambda element=element: client_form(element.to_client_entity())))
+        element.properties["p5"] = _hooked(functools.partial(change, element.properties))
+        results.append(outcome(functools.partial(_written, element)))
         del element.properties["p5"]
         results.append(form(element))
     assert results[:2] == results[2:]
@@ -91,7 +94,7 @@ def test_nothing_is_left_out() -> None:
     for place in range(1, 20):
         element = of_bytes(_RAW)
         name = list(element.properties)[place]
-        element.properties[name] = _hooked(lambda element=element: _rebuild(element.properties))
+        element.properties[name] = _hooked(functools.partial(_rebuild, element.properties))
         written = outcome(element.to_client_entity)
         if isinstance(written, Raised):
             assert written.kind is RuntimeError
@@ -105,7 +108,7 @@ def test_the_key_changes_the_values(change: Callable[[Any], object]) -> None:
     results = []
     for element in _both():
         _ = element.properties["p1"]
-        element.key = _hooked(lambda element=element: change(element.properties))
+        element.key = _hooked(functools.partial(change, element.properties))
         results.append(client_form(element.to_client_entity()))
     assert results[0] == results[1]
 
@@ -125,57 +128,37 @@ def test_another_thread_changes_an_element(use: Callable[[Any], Any]) -> None:
     raw = serialise(_VALUES)
     for _ in range(6):
         element = of_bytes(raw)
-        over = threading.Event()
 
-        def change(element: Any = element, over: Any = over) -> int:
-            for turns in itertools.count(1):
-                for number in range(12):
-                    element.properties[f"new{number}"] = turns
-                for number in range(12):
-                    del element.properties[f"new{number}"]
-                if over.is_set():
-                    return turns
-            raise AssertionError
+        def change(turn: int, element: Any = element) -> None:
+            for number in range(12):
+                element.properties[f"new{number}"] = turn
+            for number in range(12):
+                del element.properties[f"new{number}"]
 
-        def act(element: Any = element, over: Any = over) -> int:
-            try:
-                for turn in range(40):
-                    if turn % 8 == 0:
-                        _ = element.properties[_NAMES[turn // 8]]
-                    used = use(element)
-                    assert {name: used[name] for name in _NAMES} == _VALUES
-            finally:
-                over.set()
-            return 1
+        def act(element: Any = element) -> None:
+            for turn in range(40):
+                if turn % 8 == 0:
+                    _ = element.properties[_NAMES[turn // 8]]
+                used = use(element)
+                assert {name: used[name] for name in _NAMES} == _VALUES
 
-        assert all(together(2, lambda number, acts=(change, act): acts[number]()))
+        meanwhile(change, act)
 
 
 @pytest.mark.usefixtures("frequent_switches")
 def test_another_thread_moves_a_value() -> None:
     """It is found under one of the names at least, as the thread keeps it."""
-    raw = serialise(_VALUES)
-    element = of_bytes(raw)
-    over = threading.Event()
+    properties = of_bytes(serialise(_VALUES)).properties
 
-    def change() -> int:
-        properties = element.properties
-        for turns in itertools.count(1):
-            properties["moved"] = properties["p1"]
-            del properties["p1"]
-            properties["p1"] = properties["moved"]
-            del properties["moved"]
-            if over.is_set():
-                return turns
-        raise AssertionError
+    def change(_turn: int) -> None:
+        properties["moved"] = properties["p1"]
+        del properties["p1"]
+        properties["p1"] = properties["moved"]
+        del properties["moved"]
 
-    def act() -> int:
-        try:
-            for _ in range(3_000):
-                assigned, deleted = element.properties.changes()
-                assert "moved" in assigned or "p1" not in deleted
-        finally:
-            over.set()
-        return 1
+    def act() -> None:
+        for _ in range(3_000):
+            assigned, deleted = properties.changes()
+            assert "moved" in assigned or "p1" not in deleted
 
-    assert all(together(2, lambda number: act() if number else change()))
+    meanwhile(change, act)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-import threading
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +14,7 @@ from google.cloud.ndb import model
 from lazyentity import LazyEntity
 from tests.patches.ndb.pairs import CLIENT, Pair, lazy_model, patched, written
 from tests.patches.ndb.raw_entities import entity_of
-from tests.support.concurrency import together
+from tests.support.changing import meanwhile
 from tests.support.snapshots import Raised, outcome
 
 pytestmark = pytest.mark.usefixtures("either_context")
@@ -47,10 +46,21 @@ class ChangingExpando(ndb.Expando):
 
 _VALUES = {"balance": 1, "hooked": "h", "limit": 2, "owner": "o", "tags": ["a", "b"]}
 
+
+def _assign(model: Any, **values: Any) -> None:
+    for name, value in values.items():
+        setattr(model, name, value)
+
+
+def _delete(model: Any, *names: str) -> None:
+    for name in names:
+        delattr(model, name)
+
+
 _CHANGES: dict[str, Callable[[Any], object]] = {
-    "assigns": lambda one: (setattr(one, "balance", 10), setattr(one, "limit", 20)),
+    "assigns": lambda one: _assign(one, balance=10, limit=20),
     "reads": lambda one: (one.balance, one.limit, one.owner),
-    "deletes": lambda one: (delattr(one, "balance"), delattr(one, "limit")),
+    "deletes": lambda one: _delete(one, "balance", "limit"),
     "replaces": lambda one: setattr(one, "tags", ["c"]),
     "changes a list": lambda one: one.tags.append("c"),
     "clears": lambda one: one._values.clear(),
@@ -117,9 +127,9 @@ def test_nothing_is_left_out() -> None:
         changing._properties[name] = hooked = Hooked(name)
         hooked._code_name = name
         hooked._set_value(changing, "new")
-        _ACTS.append(lambda changing=changing: _rebuild(changing._properties))
+        _ACTS.append(functools.partial(_rebuild, changing._properties))
         with patched():
-            sent = outcome(lambda changing=changing: model._entity_to_ds_entity(changing))
+            sent = outcome(model._entity_to_ds_entity, changing)
         if isinstance(sent, Raised):
             assert sent.kind is RuntimeError
         else:
@@ -145,32 +155,21 @@ def test_another_thread_changes_a_model() -> None:
     raw = entity_of("ChangingWide", {name: number for number, name in enumerate(stored)})
     for _ in range(20):
         wide = lazy_model(raw)
-        over = threading.Event()
 
-        def change(wide: Any = wide, over: Any = over) -> int:
-            for turns in itertools.count(1):
+        def change(turn: int, wide: Any = wide) -> None:
+            with CLIENT.context():
                 for name in names[20:]:
-                    setattr(wide, name, turns)
+                    setattr(wide, name, turn)
                 for name in names[20:]:
                     delattr(wide, name)
-                if over.is_set():
-                    return turns
-            raise AssertionError
 
-        def write(wide: Any = wide, over: Any = over) -> int:
-            try:
-                with patched():
-                    for _ in range(40):
-                        sent: Any = model._entity_to_ds_entity(wide)
-                        assert isinstance(sent, (Entity, LazyEntity))
-                        kept = {name: sent[name] for name in stored}
-                        assert kept == {name: number for number, name in enumerate(stored)}
-            finally:
-                over.set()
-            return 1
-
-        def work(number: int, acts: Any = (change, write)) -> int:
+        def write(wide: Any = wide) -> None:
             with CLIENT.context():
-                return acts[number]()
+                for _ in range(40):
+                    sent: Any = model._entity_to_ds_entity(wide)
+                    assert isinstance(sent, (Entity, LazyEntity))
+                    kept = {name: sent[name] for name in stored}
+                    assert kept == {name: number for number, name in enumerate(stored)}
 
-        assert all(together(2, work))
+        with patched():
+            meanwhile(change, write)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
+import functools
 import json
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -13,10 +12,10 @@ import pytest
 from lazyentity.patches.clients import CLIENTS
 from lazyentity.patches.rest.properties import LazyProperties, mark_response
 from tests.patches.rest.clients import RestClient, form
-from tests.support.concurrency import together
+from tests.support.changing import meanwhile
 from tests.support.snapshots import Raised, outcome
 
-_NAMES = [f"p{number}" for number in range(20)]
+_NAMES = [f"p{number}" for number in range(60)]
 _VALUES = {name: number for number, name in enumerate(_NAMES)}
 _RESPONSE = json.dumps(
     {
@@ -60,7 +59,7 @@ class ChangeCases:
     def _entity(self, kind: Any, *, lazy: bool) -> Any:
         """Make an entity of a response, with values of a class of the application's own."""
         entity_kind = type("Changing", (self.client.package.Entity,), {"value_kind": kind})
-        result_kind = type(
+        result_kind: Any = type(
             "Result", (self.client.package.EntityResult,), {"entity_kind": entity_kind}
         )
         data = json.loads(_RESPONSE)["found"][0]
@@ -82,7 +81,7 @@ class ChangeCases:
         """As in stock: an error, where there are more or fewer then; nothing is lost."""
         acts: list[Callable[[], object]] = []
 
-        class Value(self.client.package.Value):  # type: ignore[name-defined,misc]  # as above
+        class Value(self.client.package.Value):  # type: ignore[name-defined]  # as above
             def to_repr(self) -> Any:
                 if acts and self.value == 5:
                     acts.pop()()
@@ -92,7 +91,7 @@ class ChangeCases:
         for lazy in (False, True):
             entity = self._entity(Value, lazy=lazy)
             _ = entity.properties["p1"]
-            acts.append(lambda entity=entity: change(entity.properties))
+            acts.append(functools.partial(change, entity.properties))
             results.append((outcome(entity.to_repr), form(entity.properties)))
             assert not acts
         assert results[0] == results[1]
@@ -103,7 +102,7 @@ class ChangeCases:
         """A value that is converted late finds the properties, and keeps the changes."""
         acts: list[Callable[[], object]] = []
 
-        class Value(self.client.package.Value):  # type: ignore[name-defined,misc]  # as above
+        class Value(self.client.package.Value):  # type: ignore[name-defined]  # as above
             @classmethod
             def from_repr(cls, data: Any) -> Any:
                 if acts and data == {"integerValue": "5"}:
@@ -124,27 +123,18 @@ class ChangeCases:
         """All that stays is there each time, and nothing fails."""
         for _ in range(6):
             properties = self._entity(self.client.package.Value, lazy=True).properties
-            over = threading.Event()
 
-            def change(properties: Any = properties, over: Any = over) -> int:
-                for turns in itertools.count(1):
-                    for number in range(12):
-                        properties[f"new{number}"] = turns
-                    for number in range(12):
-                        del properties[f"new{number}"]
-                    if over.is_set():
-                        return turns
-                raise AssertionError
+            def change(turn: int, properties: Any = properties) -> None:
+                for number in range(12):
+                    properties[f"new{number}"] = turn
+                for number in range(12):
+                    del properties[f"new{number}"]
 
-            def act(properties: Any = properties, over: Any = over) -> int:
-                try:
-                    for turn in range(40):
-                        if turn % 8 == 0:
-                            _ = properties[_NAMES[turn // 8]]
-                        used = use(properties)
-                        assert {name: used[name] for name in _NAMES} == _VALUES
-                finally:
-                    over.set()
-                return 1
+            def act(properties: Any = properties) -> None:
+                for turn in range(40):
+                    if turn % 8 == 0:
+                        _ = properties[_NAMES[turn // 8]]
+                    used = use(properties)
+                    assert {name: used[name] for name in _NAMES} == _VALUES
 
-            assert all(together(2, lambda number, acts=(change, act): acts[number]()))
+            meanwhile(change, act)

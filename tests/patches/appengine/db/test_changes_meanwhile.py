@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import itertools
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +13,7 @@ from google.appengine.ext import db
 
 from tests.patches.appengine.db.handmade import raw_entity
 from tests.patches.appengine.db.pairs import Pair, lazy_model, patched, written
+from tests.support.changing import meanwhile
 from tests.support.concurrency import together
 
 _ACTS: list[Callable[[], object]] = []
@@ -54,15 +53,20 @@ def _swap(model: Any) -> None:
     model.later = 5
 
 
+def _assign(model: Any, **values: Any) -> None:
+    for name, value in values.items():
+        setattr(model, name, value)
+
+
 _CHANGES: dict[str, Callable[[Any], object]] = {
-    "assigns": lambda one: (setattr(one, "balance", 10), setattr(one, "limit", 20)),
+    "assigns": lambda one: _assign(one, balance=10, limit=20),
     "reads": lambda one: (one.balance, one.limit, one.owner, one.dynamic),
     "replaces": lambda one: setattr(one, "tags", ["c"]),
     "changes a list": lambda one: one.tags.append("c"),
     "adds": lambda one: setattr(one, "later", 5),
     "deletes": lambda one: delattr(one, "dynamic"),
     "swaps": _swap,
-    "assigns dynamic ones": lambda one: (setattr(one, "dynamic", "new"), setattr(one, "other", 4)),
+    "assigns dynamic ones": lambda one: _assign(one, dynamic="new", other=4),
     "changes the entity": lambda one: one._entity.update({"balance": 10, "limit": 20, "new": 1}),
 }
 
@@ -93,26 +97,6 @@ ChangingWide: Any = type(db.Model)(
 )
 
 
-def _in_background(change: Callable[[int], object], act: Callable[[], object]) -> None:
-    """Call ``change`` with 1, 2, 3 and so on in a thread, for as long as ``act`` takes."""
-    over = threading.Event()
-
-    def work(number: int) -> int:
-        if number:
-            try:
-                act()
-            finally:
-                over.set()
-            return 1
-        for turns in itertools.count(1):
-            change(turns)
-            if over.is_set():
-                return turns
-        raise AssertionError
-
-    assert all(together(2, work))
-
-
 @pytest.mark.usefixtures("frequent_switches")
 def test_another_thread_changes_the_entity() -> None:
     """Models have all that stays in it, and making one does not fail."""
@@ -134,7 +118,7 @@ def test_another_thread_changes_the_entity() -> None:
                     model = ChangingWide.from_entity(entity)
                     assert {name: getattr(model, name) for name in _NAMES} == _WIDE
 
-            _in_background(change, act)
+            meanwhile(change, act)
 
 
 @pytest.mark.usefixtures("frequent_switches")
@@ -156,7 +140,7 @@ def test_another_thread_changes_the_attributes() -> None:
                     assert {name: kept[f"_{name}"] for name in _NAMES} == _WIDE
 
         with patched():
-            _in_background(change, act)
+            meanwhile(change, act)
 
 
 @pytest.mark.usefixtures("frequent_switches")

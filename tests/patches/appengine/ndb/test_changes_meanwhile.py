@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +9,7 @@ import pytest
 from google.appengine.ext import ndb
 
 from tests.patches.appengine.ndb.pairs import Pair, lazy_model, patched, written
-from tests.support.concurrency import together
+from tests.support.changing import meanwhile
 from tests.support.snapshots import Raised
 
 _ACTS: list[Callable[[], object]] = []
@@ -28,7 +26,7 @@ class Hooked(ndb.StringProperty):
 
     def _to_base_type(self, value: Any) -> Any:
         _act()
-        return super()._to_base_type(value)  # type: ignore[misc]  # ndb has no types
+        return super()._to_base_type(value)
 
 
 class Preparing(ndb.IntegerProperty):
@@ -71,10 +69,21 @@ class PreparingExpando(ndb.Expando):
 
 _VALUES = {"balance": 1, "hooked": "h", "limit": 2, "owner": "o", "tags": ["a", "b"]}
 
+
+def _assign(model: Any, **values: Any) -> None:
+    for name, value in values.items():
+        setattr(model, name, value)
+
+
+def _delete(model: Any, *names: str) -> None:
+    for name in names:
+        delattr(model, name)
+
+
 _CHANGES: dict[str, Callable[[Any], object]] = {
-    "assigns": lambda one: (setattr(one, "balance", 10), setattr(one, "limit", 20)),
+    "assigns": lambda one: _assign(one, balance=10, limit=20),
     "reads": lambda one: (one.balance, one.limit, one.owner),
-    "deletes": lambda one: (delattr(one, "balance"), delattr(one, "limit")),
+    "deletes": lambda one: _delete(one, "balance", "limit"),
     "replaces": lambda one: setattr(one, "tags", ["c"]),
     "changes a list": lambda one: one.tags.append("c"),
     "clears": lambda one: one._values.clear(),
@@ -114,7 +123,7 @@ _PREPARATIONS: dict[str, Callable[[Any], object]] = {
     "property": lambda one: setattr(one, "hooked", "new"),
     "value": lambda one: setattr(one, "hooked", _Text("new")),
     "value of ndb's property": lambda one: setattr(one, "owner", _Text("new")),
-    "first": lambda one: (one._values.pop(b"zone"), setattr(one, "hooked", "new")),
+    "first": lambda one: _assign(one, hooked=one._values.pop(b"zone") and "new"),
 }
 
 
@@ -139,7 +148,7 @@ def _swap(entity: Any) -> None:
 _DYNAMIC_CHANGES: dict[str, Callable[[Any], object]] = {
     "adds": lambda one: setattr(one, "later", 5),
     "deletes": lambda one: delattr(one, "limit"),
-    "reads and deletes": lambda one: (one.limit, delattr(one, "limit")),
+    "reads and deletes": lambda one: _delete(one, one.limit and "limit"),
     "swaps": _swap,
     "assigns": _CHANGES["assigns"],
     "reads": _CHANGES["reads"],
@@ -175,33 +184,23 @@ def test_another_thread_changes_a_model() -> None:
         for name in names[20:]:
             wide._values.pop(name.encode(), None)
         wide.p0 = 0
-        over = threading.Event()
 
-        def change(wide: Any = wide, over: Any = over) -> int:
-            for turns in itertools.count(1):
-                for name in names[20:]:
-                    setattr(wide, name, turns)
-                for name in names[20:]:
-                    delattr(wide, name)
-                if over.is_set():
-                    return turns
-            raise AssertionError
+        def change(turn: int, wide: Any = wide) -> None:
+            for name in names[20:]:
+                setattr(wide, name, turn)
+            for name in names[20:]:
+                delattr(wide, name)
 
-        def write(wide: Any = wide, over: Any = over) -> int:
-            try:
-                for turn in range(40):
-                    if turn % 8 == 0:
-                        _ = getattr(wide, names[turn // 4])
-                    message = wide._to_pb()
-                    kept = {
-                        each.name: each.value.int64Value
-                        for each in message.property
-                        if each.name in stored
-                    }
-                    assert kept == stored
-            finally:
-                over.set()
-            return 1
+        def write(wide: Any = wide) -> None:
+            for turn in range(40):
+                if turn % 8 == 0:
+                    _ = getattr(wide, names[turn // 4])
+                kept = {
+                    each.name: each.value.int64Value
+                    for each in wide._to_pb().property
+                    if each.name in stored
+                }
+                assert kept == stored
 
         with patched():
-            assert all(together(2, lambda number, acts=(change, write): acts[number]()))
+            meanwhile(change, write)

@@ -1,0 +1,59 @@
+"""Code that runs in the middle of an operation, and changes what the operation works on."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import threading
+from collections.abc import Callable
+
+from tests.support.concurrency import together
+
+
+class ActingZone(datetime.tzinfo):
+    """UTC, whose offset is asked for while a datetime is written.
+
+    Args:
+        act: called each time.
+    """
+
+    def __init__(self, act: Callable[[], object]) -> None:
+        self._act = act
+
+    def utcoffset(self, _when: object) -> datetime.timedelta:
+        self._act()
+        return datetime.timedelta(0)
+
+    def dst(self, _when: object) -> None:
+        return None
+
+    def tzname(self, _when: object) -> str:
+        return "UTC"
+
+
+def acting(act: Callable[[], object]) -> datetime.datetime:
+    """Return a datetime that calls a function when it is written."""
+    return datetime.datetime(2024, 1, 2, tzinfo=ActingZone(act))
+
+
+def meanwhile(change: Callable[[int], object], act: Callable[[], object]) -> None:
+    """Call ``change`` with 1, 2, 3 and so on in a thread, for as long as ``act`` takes in another.
+
+    Raises:
+        Exception: one of the two raised it.
+    """
+    over = threading.Event()
+
+    def changing() -> None:
+        for turn in itertools.count(1):
+            change(turn)
+            if over.is_set():
+                return
+
+    def acting() -> None:
+        try:
+            act()
+        finally:
+            over.set()
+
+    together(2, lambda number: acting() if number else changing())
