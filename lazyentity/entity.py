@@ -258,10 +258,11 @@ def plain_type(entity: LazyEntityBase) -> type[LazyEntity]:
     return cast(type[LazyEntity], getattr(kind, "_plain_type", kind))
 
 
-def _measure_costs(book: Any) -> None:
-    """Measure the costs that a profile estimates with, before any entity arrives."""
+def _begin_profile(book: Any) -> None:
+    """Before any entity arrives, measure the costs for estimates, and begin to note uses."""
     if book is not None:
         importlib.import_module("lazyentity.profiling.costs").measure()
+        importlib.import_module("lazyentity.profiling.uses")
 
 
-profiled.listen(_measure_costs)
+profiled.listen(_begin_profile)

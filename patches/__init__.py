@@ -175,7 +175,13 @@ def _patch_imported(client: Client, strict: bool) -> list[Seam]:
 
 
 def _import_counting(client: Client) -> None:
-    """Import the module that replaces a client's functions while a profile runs, if it has one."""
+    """Prepare a profile to count the reads of a client.
+
+    Imports the module that replaces the client's functions while a profile runs, if it has one.
+    """
+    from lazyentity.codec.sites import CLIENT_PACKAGES
+
+    CLIENT_PACKAGES.add(client.waits_for_import.partition(".")[0])
     name = f"{__name__}.{client.name.replace('-', '_')}.profiling"
     if importlib.util.find_spec(name) is not None:
         importlib.import_module(name)

@@ -18,6 +18,13 @@ book: Book | None = None
 ARRIVAL: Final = object()
 """The key of the arrival among the originals of an entity of the pure backend."""
 
+STORAGE: Final = "code that reads storage"
+VALIDATION: Final = "validation by pydantic"
+"""Operations of libraries that take properties past the methods of an entity, as reports call them.
+
+Validation may take no more than the fields of a model.
+"""
+
 _listeners: list[Callable[[Book | None], None]] = []
 
 
@@ -38,7 +45,9 @@ def switch(to: Book | None) -> None:
     """
     global book
     book = to
-    for listener in _listeners:
+    # The first listeners count entities. They begin last and end first: whatever is done with a
+    # counted entity is noticed. Listeners that are added meanwhile are called by listen().
+    for listener in list(_listeners) if to is None else _listeners[::-1]:
         listener(to)
 
 
@@ -55,7 +64,8 @@ def while_running(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
     Args:
         owner: the class or module.
         name: of the attribute.
-        make: takes the original, as it is in ``vars(owner)``; returns the replacement.
+        make: takes the original, as it is in ``vars(owner)``, None if it is not there; returns the
+            replacement.
     """
     replaced: list[tuple[Any, Any]] = []
 
@@ -64,9 +74,12 @@ def while_running(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
             original, replacement = replaced.pop()
             # Another patch may stand there by now.
             if vars(owner).get(name) is replacement:
-                setattr(owner, name, original)
+                if original is None:
+                    delattr(owner, name)
+                else:
+                    setattr(owner, name, original)
         elif not replaced:
-            original = vars(owner)[name]
+            original = vars(owner).get(name)
             replaced.append((original, make(original)))
             setattr(owner, name, replaced[0][1])
 

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from time import monotonic
 from types import CodeType, FrameType
 from typing import Any, Final, Protocol
 
 from lazyentity.codec import sites
-from lazyentity.codec.counts import Counts, add, add_names
+from lazyentity.codec.counts import COLUMNS, Counts, Line, Model, add, add_names
 from lazyentity.codec.describing import plain_name
-from lazyentity.codec.sites import APPLICATION, OTHERS, ROLES, Site
+from lazyentity.codec.sites import APPLICATION, OTHERS, ROLES, Reception, Site
 
 MAX_NAMES: Final = 1000
 """How many names one tally counts one by one; all others share one count."""
@@ -156,7 +155,9 @@ class Arrival:
         "_born",
         "_code",
         "_instruction",
+        "_is_validated",
         "_left",
+        "_line",
         "_reads",
         "_run",
         "_size",
@@ -175,6 +176,8 @@ class Arrival:
         self._size = size
         self._left = self._total = total
         self._code: CodeType | None = None
+        self._line: Line | None = None
+        self._is_validated = False
 
     @property
     def inflow(self) -> Inflow:
@@ -222,6 +225,11 @@ class Arrival:
         for name in names:
             _count(self._reads, name)
 
+    def copied_to_columns(self, names: list[str]) -> None:
+        """Count the decoding of single properties for columns; the entity stays as it is."""
+        self.copied(names)
+        self._tally.inflow.uses.add(COLUMNS)
+
     def copied_whole(self, names: list[str], operation: str) -> None:
         """Count an operation that decoded properties for its result and left the entity as it is.
 
@@ -230,7 +238,18 @@ class Arrival:
             operation: as users know it.
         """
         self._tally.read_whole(names)
-        self._tally.inflow.count_whole(operation, len(names))
+        self._line = self._tally.inflow.count_whole(operation, len(names))
+
+    def validated(self, model: Model, names: Collection[str]) -> None:
+        """Note a pydantic model whose fields are taken from the entity.
+
+        Args:
+            model: its fields.
+            names: of the entity's properties.
+        """
+        if self._line is not None:
+            self._line.add_model(model, names, not self._is_validated)
+            self._is_validated = True
 
     def __del__(self) -> None:
         self._tally.leave(self._born, self._size)
@@ -242,6 +261,8 @@ class Inflow:
     Attributes:
         by_shape: tallies of the native backend, by the shape of their entities.
         has_no_options: whether they are in models, or of a client that ``wrap()`` does not take.
+        are_of_queries: whether all of them are whole entities that queries returned.
+        uses: those of :data:`~lazyentity.codec.counts.USES` that an entity was put to.
     """
 
     def __init__(self, book: Book, site: Site, kind: str | None) -> None:
@@ -250,6 +271,8 @@ class Inflow:
         self.tally = Tally(self)
         self.by_shape: dict[Any, AnyTally] = {}
         self.has_no_options = False
+        self.are_of_queries = True
+        self.uses: set[str] = set()
         self.eager = self.eager_size = 0
         self._book = book
 
@@ -260,7 +283,8 @@ class Inflow:
 
     def count_whole(self, operation: str, properties: int) -> Line:
         """Count an operation that decoded several properties at once; return its line."""
-        line = self._book.line(self._book.wholes, (sites.find(), operation, self.kind))
+        user = sites.find_user(self._book.receptions.get(self.site))
+        line = self._book.line(self._book.wholes, (user, operation, self.kind))
         line.calls += 1
         line.properties += properties
         return line
@@ -268,24 +292,15 @@ class Inflow:
     def counts(self) -> Counts:
         """Return the counts so far."""
         counts = Counts(
-            eager=self.eager, eager_size=self.eager_size, has_no_options=self.has_no_options
+            eager=self.eager,
+            eager_size=self.eager_size,
+            has_no_options=self.has_no_options,
+            are_of_queries=self.are_of_queries,
+            uses=frozenset(self.uses),
         )
         for tally in (self.tally, *list(self.by_shape.values())):
             tally.add_to(counts)
         return counts
-
-
-@dataclass
-class Line:
-    """The operations of one sort at one site.
-
-    Attributes:
-        calls: how many there were.
-        properties: how many properties they decoded.
-    """
-
-    calls: int = 0
-    properties: int = 0
 
 
 WholeKey = tuple[Site, str, str | None]
@@ -301,16 +316,18 @@ class Book:
         inflows: by site and kind.
         wholes: the operations that decoded several properties at once.
         sentinels: the uses of an undecoded property's sentinel.
+        receptions: by the site of the entities.
     """
 
     def __init__(self) -> None:
         self.inflows: dict[tuple[Site, str | None], Inflow] = {}
         self.wholes: dict[WholeKey, Line] = {}
         self.sentinels: dict[SentinelKey, Line] = {}
+        self.receptions: dict[Site, Reception] = {}
 
     def site(self) -> Site:
-        """Return the line of the application that is running now."""
-        return sites.find()
+        """Return the line of the application that receives entities now."""
+        return sites.receive(self.receptions)
 
     def inflow(self, site: Site, kind: str | None) -> Inflow:
         """Return the inflow of a kind at a site; if there are too many, a shared one of others."""

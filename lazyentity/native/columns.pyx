@@ -11,6 +11,7 @@ from libc.stdint cimport int64_t
 
 from lazyentity.native.eager cimport plain_property
 from lazyentity.native.index cimport Offsets, free_offsets, index_entity
+from lazyentity.native.profiling cimport is_profiled, note_columns
 from lazyentity.native.received cimport (
     Received,
     is_restricted,
@@ -40,7 +41,9 @@ cdef object _value(Received entity, object name, object copy):
         entity._originals.policy.refuse(entity, name)
     value = plain_property(entity._owner, entity._shape, &entity._offsets, ordinal)
     if value is UNDECODED:
-        return plain_value(read_slowly(entity, name, ordinal)[0])
+        value = plain_value(read_slowly(entity, name, ordinal)[0])
+    if is_profiled(entity):
+        note_columns(entity, name)
     return value
 
 

@@ -7,6 +7,7 @@
 from cpython.dict cimport PyDict_Check, PyDict_Next
 from cpython.object cimport PyObject
 
+from lazyentity.codec.profiled import STORAGE, VALIDATION
 from lazyentity.codec.undecoded import UNDECODED
 
 cdef extern from *:
@@ -176,7 +177,7 @@ cdef class Walk:
                     found = True
                     if has_undecoded:
                         del stack[before:]
-                        value._decode_all("code that reads storage")
+                        value._decode_all(STORAGE if models is None else VALIDATION)
                         self._push_dict(value, stack)
             else:
                 slots = self._record(type(value))

@@ -17,6 +17,7 @@ cdef struct Offsets:
 
 
 cdef bint find_key(Bytes at, Bytes end, Bytes* key, Bytes* key_end) noexcept nogil
+cdef bint find_kind(Bytes at, Bytes end, Bytes* kind, Bytes* kind_end) noexcept nogil
 cdef void free_offsets(Offsets* offsets) noexcept
 cdef Shape index_entity(bytes owner, Py_ssize_t start, Py_ssize_t end, Offsets* offsets)
 

@@ -26,7 +26,14 @@ from lazyentity.native.shapes cimport (
     room_for_entry,
     shape_of,
 )
-from lazyentity.native.tags cimport ENTITY_KEY, ENTITY_PROPERTIES, ENTRY_NAME, ENTRY_VALUE
+from lazyentity.native.tags cimport (
+    ENTITY_KEY,
+    ENTITY_PROPERTIES,
+    ENTRY_NAME,
+    ENTRY_VALUE,
+    KEY_PATH,
+    PATH_KIND,
+)
 from lazyentity.native.wire cimport (
     Bytes,
     differ,
@@ -34,6 +41,7 @@ from lazyentity.native.wire cimport (
     hash_bytes,
     read_length,
     read_tag,
+    skip_any_field,
     skip_field,
 )
 
@@ -195,3 +203,33 @@ cdef void free_offsets(Offsets* offsets) noexcept:
 cdef bint find_key(Bytes at, Bytes end, Bytes* key, Bytes* key_end) noexcept nogil:
     # Finds the key in an entity that was indexed; answers 0 if there is none.
     return find_field(at, end, ENTITY_KEY, key, key_end)
+
+
+cdef bint find_kind(Bytes at, Bytes end, Bytes* kind, Bytes* kind_end) noexcept nogil:
+    # Finds the kind in the key of an entity; answers 0 if there is none.
+    cdef Bytes element
+    cdef Bytes element_end
+    cdef Bytes key_end
+    kind[0] = NULL
+    if not find_key(at, end, &element, &key_end):
+        return 0
+    at = element
+    while at < key_end:
+        if at[0] != KEY_PATH:
+            if not skip_any_field(&at, key_end):
+                break
+            continue
+        at += 1
+        if not read_length(&at, key_end, &element_end):
+            break
+        while at < element_end:
+            if at[0] == PATH_KIND:
+                at += 1
+                if not read_length(&at, element_end, kind_end):
+                    return kind[0] != NULL
+                kind[0] = at
+                at = kind_end[0]
+            elif not skip_any_field(&at, element_end):
+                break
+        at = element_end
+    return kind[0] != NULL

@@ -37,6 +37,8 @@ cdef class Arrival(Originals):
     # entity is as small as before.
     cdef Tally tally  # None, if the shape is of this entity alone
     cdef object apart  # then its arrival in the tally of the codec; else None
+    cdef object line  # of the last operation that decoded all properties; None without one
+    cdef bint is_validated
     cdef double born
     cdef Py_ssize_t size
     cdef uint32_t left  # of the properties that somebody may read
@@ -48,10 +50,11 @@ cdef class Arrival(Originals):
     cdef int read(self, object name, Py_ssize_t ordinal) except -1
 
 
-cdef object arrive(Received entity, object given)
-cdef object arrive_eagerly(bytes raw, object given)
+cdef object arrive(Received entity, object given, bint is_of_query)
+cdef object arrive_eagerly(bytes raw, object given, bint is_of_query)
 cdef int note_whole(Received entity, object operation, list values) except -1
 cdef int note_plain(Received entity, object operation, list names) except -1
+cdef int note_columns(Received entity, object name) except -1
 
 
 cdef inline bint is_profiled(Received entity) noexcept:

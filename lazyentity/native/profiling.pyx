@@ -14,11 +14,10 @@ from libc.string cimport memcmp
 
 from lazyentity.native.frames cimport Py_DECREF, Py_INCREF, Py_XDECREF, PyDict_GetItemWithError
 from lazyentity.native.frames cimport caller_of, clock, code_of, file_of, instruction_of, running_frame
-from lazyentity.native.index cimport find_key
+from lazyentity.native.index cimport find_kind
 from lazyentity.native.received cimport Originals, Received
 from lazyentity.native.shapes cimport Shape
-from lazyentity.native.tags cimport KEY_PATH, PATH_KIND
-from lazyentity.native.wire cimport Bytes, read_length, skip_any_field
+from lazyentity.native.wire cimport Bytes
 
 from lazyentity.codec import profiled
 from lazyentity.codec.undecoded import UNDECODED as _UNDECODED
@@ -57,7 +56,8 @@ cdef struct Place:
 
 
 cdef int find_place(Place* place) except -1:
-    # As lazyentity.codec.sites.near().
+    # As lazyentity.codec.sites.near(), without its rules for servers: places are only compared with each
+    # other, for entities that came to the same site.
     cdef PyObject* frame = running_frame()
     cdef PyObject* code
     cdef PyObject* known
@@ -190,6 +190,11 @@ cdef class Arrival(Originals):
         for name in names:
             self.tally.reads[<Py_ssize_t>ordinals[name]] += 1
 
+    def copied_to_columns(self, list names not None):
+        """As :meth:`lazyentity.codec.tallies.Arrival.copied_to_columns`."""
+        self.copied(names)
+        self.inflow.uses.add(counting.COLUMNS)
+
     def copied_whole(self, list names not None, operation):
         """As :meth:`lazyentity.codec.tallies.Arrival.copied_whole`."""
         cdef dict ordinals
@@ -200,6 +205,15 @@ cdef class Arrival(Originals):
         for name in names:
             self.tally.wholes[<Py_ssize_t>ordinals[name]] += 1
         count_whole(self.tally, operation, len(names))
+        self.line = self.tally.whole_line
+
+    def validated(self, model, names):
+        """As :meth:`lazyentity.codec.tallies.Arrival.validated`."""
+        if self.tally is None:
+            self.apart.validated(model, names)
+        elif self.line is not None:
+            self.line.add_model(model, names, not self.is_validated)
+            self.is_validated = True
 
 
 cdef int count_whole(Tally tally, object operation, Py_ssize_t properties) except -1:
@@ -232,6 +246,7 @@ cdef class Intake:
 
     cdef readonly object book
     cdef object site
+    cdef bint is_of_query
     cdef Tally last
 
     cdef Tally tally_of(self, Shape shape, Bytes kind, Py_ssize_t size):
@@ -263,56 +278,32 @@ cdef class Intake:
         return tally
 
     cdef object inflow_of(self, Bytes kind, Py_ssize_t size):
-        if kind == NULL:
-            return self.book.inflow(self.site, None)
-        raw = PyBytes_FromStringAndSize(<const char*>kind, size)
-        return self.book.inflow(self.site, raw.decode("utf-8", "replace"))
+        name = None
+        if kind != NULL:
+            name = PyBytes_FromStringAndSize(<const char*>kind, size).decode("utf-8", "replace")
+        inflow = self.book.inflow(self.site, name)
+        if not self.is_of_query:
+            inflow.are_of_queries = False
+        return inflow
 
 
-cdef Intake intake_of(object given):
+cdef Intake intake_of(object given, bint is_of_query):
     # The intake of a response, for its next entity. The given one, if another thread ended the profile.
     cdef Intake intake = given
     book = BOOK
-    if book is not None and (intake is None or intake.book is not book):
+    if book is not None and (
+        intake is None or intake.book is not book or intake.is_of_query != is_of_query
+    ):
         intake = Intake.__new__(Intake)
         intake.book = book
         intake.site = book.site()
+        intake.is_of_query = is_of_query
     return intake
 
 
-cdef bint find_kind(Bytes at, Bytes end, Bytes* kind, Bytes* kind_end) noexcept nogil:
-    # Finds the kind in the key of an entity; answers 0 if there is none.
-    cdef Bytes element
-    cdef Bytes element_end
-    cdef Bytes key_end
-    kind[0] = NULL
-    if not find_key(at, end, &element, &key_end):
-        return 0
-    at = element
-    while at < key_end:
-        if at[0] != KEY_PATH:
-            if not skip_any_field(&at, key_end):
-                break
-            continue
-        at += 1
-        if not read_length(&at, key_end, &element_end):
-            break
-        while at < element_end:
-            if at[0] == PATH_KIND:
-                at += 1
-                if not read_length(&at, element_end, kind_end):
-                    return kind[0] != NULL
-                kind[0] = at
-                at = kind_end[0]
-            elif not skip_any_field(&at, element_end):
-                break
-        at = element_end
-    return kind[0] != NULL
-
-
-cdef object arrive(Received entity, object given):
+cdef object arrive(Received entity, object given, bint is_of_query):
     # Counts an entity that was just made. Takes and returns the intake of its response, at first None.
-    cdef Intake intake = intake_of(given)
+    cdef Intake intake = intake_of(given, is_of_query)
     cdef Bytes base = <Bytes>PyBytes_AS_STRING(entity._owner)
     cdef Bytes kind
     cdef Bytes kind_end
@@ -343,9 +334,9 @@ cdef object arrive(Received entity, object given):
     return intake
 
 
-cdef object arrive_eagerly(bytes raw, object given):
+cdef object arrive_eagerly(bytes raw, object given, bint is_of_query):
     # As arrive(), for an entity that becomes a stock one.
-    cdef Intake intake = intake_of(given)
+    cdef Intake intake = intake_of(given, is_of_query)
     cdef Bytes base = <Bytes>PyBytes_AS_STRING(raw)
     cdef Bytes kind
     cdef Bytes kind_end
@@ -379,9 +370,15 @@ cdef int note_plain(Received entity, object operation, list names) except -1:
     return 0
 
 
-def count_arrival(Received entity not None, intake):
+cdef int note_columns(Received entity, object name) except -1:
+    # Counts the decoding of a property for a column; the entity stays as it is.
+    (<Arrival>entity._originals).copied_to_columns([name])
+    return 0
+
+
+def count_arrival(Received entity not None, intake, bint is_of_query=False):
     """As :func:`lazyentity.pure.profiling.count_arrival`."""
-    return arrive(entity, intake) if BOOK is not None else intake
+    return arrive(entity, intake, is_of_query) if BOOK is not None else intake
 
 
 def _follow(book):

@@ -5,6 +5,7 @@ from google.cloud.datastore.key import Key
 
 class Conversion:
     eager: bool
+    is_of_query: bool
 
     def __init__(self, lazy_type: Any, stock_entity: Callable[[bytes], Any]) -> None: ...
 

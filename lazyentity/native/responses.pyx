@@ -36,7 +36,7 @@ cdef class Conversion:
     cdef type lazy_type
     cdef object stock_entity
     cdef object intake  # of a profile
-    cdef public bint eager
+    cdef public bint eager, is_of_query
 
     def __init__(self, type lazy_type not None, stock_entity):
         self.lazy_type = lazy_type
@@ -102,11 +102,11 @@ cdef object _make_entity(Conversion conversion, bytes raw, bint is_stock):
     if is_stock or conversion.eager:
         entity = conversion.stock_entity(raw)
         if BOOK is not None:
-            conversion.intake = arrive_eagerly(raw, conversion.intake)
+            conversion.intake = arrive_eagerly(raw, conversion.intake, conversion.is_of_query)
         return entity
     entity = received_from_raw(conversion.lazy_type, raw)
     if BOOK is not None:
-        conversion.intake = arrive(<Received>entity, conversion.intake)
+        conversion.intake = arrive(<Received>entity, conversion.intake, conversion.is_of_query)
     return entity
 
 

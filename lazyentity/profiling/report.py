@@ -9,11 +9,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import lazyentity
-from lazyentity.codec.counts import Counts, Named
+from lazyentity.codec.counts import Counts, Line, Named
 from lazyentity.codec.sites import Site
-from lazyentity.codec.tallies import Line
 from lazyentity.profiling.costs import Costs, measure
-from lazyentity.profiling.findings import Suggestion, suggest
+from lazyentity.profiling.findings import (
+    Advice,
+    Suggestion,
+    advice_for_held,
+    advice_for_reads,
+    advice_for_sentinel,
+    advice_for_whole,
+    suggest,
+)
 from lazyentity.profiling.snapshot import Snapshot
 
 ESTIMATE = (
@@ -81,7 +88,7 @@ class Whole:
 class Held:
     """The entities of one kind from one site that stayed in memory.
 
-    - ``alive`` entities are still in memory; ``detach()`` would free about ``unread_bytes``.
+    - ``alive`` entities are still in memory; about ``unread_bytes`` are of unread properties.
     - ``mean_bytes`` is the average number of bytes in memory, entities that are gone included.
     - ``longest_seconds`` is the longest time of an entity that is gone, or the mean age of the
       entities still in memory, if that is more.
@@ -118,7 +125,11 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Report:
-    """The report of a profile that ran for ``seconds``. Lists have the heaviest first."""
+    """The report of a profile that ran for ``seconds``. Lists have the heaviest first.
+
+    ``advice`` has a line for each change of the program that the counts suggest, and says what the
+    program may notice of it.
+    """
 
     seconds: float
     backend: str
@@ -127,6 +138,7 @@ class Report:
     wholes: tuple[Whole, ...]
     held: tuple[Held, ...]
     sentinels: tuple[Sentinel, ...]
+    advice: tuple[Advice, ...]
     estimate: Estimate
 
     @classmethod
@@ -146,7 +158,10 @@ class Report:
             backend=backend,
             kinds=kinds,
             sites=_heaviest(
-                (_reads(site, kind, each) for (site, kind), each in counted.inflows.items()),
+                (
+                    _reads(site, kind, each, bool(counted.sentinels))
+                    for (site, kind), each in counted.inflows.items()
+                ),
                 lambda reads: reads.bytes,
             ),
             wholes=_heaviest(
@@ -158,13 +173,14 @@ class Report:
                 (Sentinel(site, use, line.calls) for (site, use, _), line in _met(counted)),
                 lambda sentinel: sentinel.count,
             ),
+            advice=tuple(dict.fromkeys(_advice(counted))),
             estimate=Estimate(ESTIMATE, stock, lazy, stock - lazy, costs),
         )
 
     def data(self) -> dict[str, Any]:
         """Return the report as dicts and lists. A site has its ``file`` and ``line``."""
         data = dataclasses.asdict(self)
-        for part in ("sites", "wholes", "held", "sentinels"):
+        for part in ("sites", "wholes", "held", "sentinels", "advice"):
             for one in data[part]:
                 one["site"] = Site(*one["site"])._asdict()
         return data
@@ -184,6 +200,16 @@ def _numbers(line: Line) -> tuple[int, int]:
 
 def _met(counted: Snapshot) -> Iterable[Any]:
     return counted.sentinels.items()
+
+
+def _advice(counted: Snapshot) -> Iterable[Advice]:
+    for (site, _, _), _ in _met(counted):
+        yield advice_for_sentinel(site)
+    for key, line in counted.wholes.items():
+        yield from advice_for_whole(*key, line)
+    for (site, kind), counts in counted.inflows.items():
+        yield from advice_for_reads(site, kind, counts, bool(counted.sentinels))
+        yield from advice_for_held(site, kind, counts)
 
 
 def _kinds(counted: Snapshot, costs: Costs) -> tuple[Kind, ...]:
@@ -228,8 +254,8 @@ def _kind(kind: str | None, several: list[Counts], costs: Costs) -> Kind:
     )
 
 
-def _reads(site: Site, kind: str | None, counts: Counts) -> Reads:
-    suggestion = suggest(counts)
+def _reads(site: Site, kind: str | None, counts: Counts, is_leaked: bool) -> Reads:
+    suggestion = suggest(counts, is_leaked)
     one_by_one = suggestion.prefetch if len(suggestion.prefetch) > 1 else ()
     return Reads(
         site=site,

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from lazyentity.codec.counts import Counts, Named
+from lazyentity.codec.counts import Counts, Line, Named
 from lazyentity.codec.sites import Site
-from lazyentity.codec.tallies import Book, Line, SentinelKey, WholeKey
+from lazyentity.codec.tallies import Book, SentinelKey, WholeKey
 
 _Key = TypeVar("_Key")
 
@@ -41,8 +42,8 @@ class Snapshot:
         return cls(
             time.monotonic(),
             {key: inflow.counts() for key, inflow in book.inflows.copy().items()},
-            {key: Line(line.calls, line.properties) for key, line in book.wholes.copy().items()},
-            {key: Line(line.calls, line.properties) for key, line in book.sentinels.copy().items()},
+            {key: line.copy() for key, line in book.wholes.copy().items()},
+            {key: line.copy() for key, line in book.sentinels.copy().items()},
         )
 
     def since(self, earlier: Snapshot) -> Snapshot:
@@ -85,6 +86,8 @@ def _counts_since(counts: Counts, earlier: Counts) -> Counts:
         byte_seconds=counts.byte_seconds - earlier.byte_seconds,
         longest=counts.longest,
         has_no_options=counts.has_no_options,
+        are_of_queries=counts.are_of_queries,
+        uses=counts.uses,
         names=names,
     )
 
@@ -94,5 +97,10 @@ def _lines_since(lines: Mapping[_Key, Line], earlier: Mapping[_Key, Line]) -> di
     for key, line in lines.items():
         before = earlier.get(key, Line())
         if line.calls > before.calls:
-            later[key] = Line(line.calls - before.calls, line.properties - before.properties)
+            later[key] = dataclasses.replace(
+                line,
+                calls=line.calls - before.calls,
+                properties=line.properties - before.properties,
+                validated=line.validated - before.validated,
+            )
     return later

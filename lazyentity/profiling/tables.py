@@ -48,7 +48,8 @@ def place(site: Site) -> str:
         shown = path.relative_to(Path.cwd())
     except (OSError, ValueError):
         shown = path
-    return f"{shown}:{site.line} {site.function}"
+    earlier = ", after it received the entities" if site.is_earlier else ""
+    return f"{shown}:{site.line} {site.function}{earlier}"
 
 
 def name_of(kind: str | None) -> str:
@@ -143,7 +144,7 @@ def _all_sections(report: Report) -> Iterable[Section]:
         ],
     )
     yield (
-        "Held in memory: detach() frees the bytes of unread properties",
+        "Held in memory (unread: the bytes that detach() frees)",
         ("received at", "kind", "alive", "bytes", "unread (about)", "mean bytes", "longest"),
         [
             (
@@ -160,11 +161,19 @@ def _all_sections(report: Report) -> Iterable[Section]:
         ],
     )
     yield (
-        "Undecoded properties that reached other code and were used: pass materialize(entity)",
+        "Undecoded properties that reached other code and were used",
         ("site", "by", "use", "count"),
         [
             (place(met.site), met.site.via or "-", met.use, f"{met.count:,}")
             for met in report.sentinels
+        ],
+    )
+    yield (
+        "Advice, and what your program may notice of it",
+        ("at", "kind", "do", "what changes"),
+        [
+            (place(one.site), one.kind or "-", f"{one.call} {one.place}.", one.changes)
+            for one in report.advice
         ],
     )
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from lazyentity.codec.profiled import STORAGE, VALIDATION
+
 _stored_values = dict.values
 
 
@@ -85,7 +87,7 @@ class Walk:
                 held = self._held_in(value)
             # By the type: an object may pass for one of another class.
             elif issubclass(kind, dict):
-                found |= _decode_entity(value)
+                found |= _decode_entity(value, STORAGE if models is None else VALIDATION)
                 held = self._held_in(list(_stored_values(value)))
             elif self._slots_of(kind) is not None:
                 if models is not None and self._is_model(kind):
@@ -126,11 +128,11 @@ class Walk:
         return [*instance_dict(record).values(), *held_in(slots, record)]
 
 
-def _decode_entity(value: Any) -> bool:
+def _decode_entity(value: Any, operation: str) -> bool:
     if not hasattr(type(value), "_decode_all"):
         return False
     if value._undecoded():
-        value._decode_all("code that reads storage")
+        value._decode_all(operation)
     return True
 
 

@@ -15,6 +15,7 @@ from lazyentity.codec import messages, profiled
 from lazyentity.codec.keys import key_message_from_raw
 from lazyentity.codec.profiled import ARRIVAL, while_running
 from lazyentity.codec.undecoded import UNDECODED
+from lazyentity.pure import columns
 from lazyentity.pure.mapping import LazyMapping
 from lazyentity.pure.responses import EntityBytes
 
@@ -29,12 +30,14 @@ class Intake:
 
     Attributes:
         book: the book that they are counted in.
+        is_of_query: as of :class:`~lazyentity.pure.responses.Conversion`.
     """
 
-    __slots__ = ("_inflow", "_prefix", "_site", "book")
+    __slots__ = ("_inflow", "_prefix", "_site", "book", "is_of_query")
 
-    def __init__(self, book: Book) -> None:
+    def __init__(self, book: Book, is_of_query: bool) -> None:
         self.book = book
+        self.is_of_query = is_of_query
         self._site = book.site()
         self._prefix: bytes | None = None
         self._inflow: Inflow | None = None
@@ -44,6 +47,8 @@ class Intake:
         if self._inflow is None or self._prefix is None or not raw.startswith(self._prefix):
             kind, self._prefix = _kind_of(raw)
             self._inflow = self.book.inflow(self._site, kind)
+            if not self.is_of_query:
+                self._inflow.are_of_queries = False
         return self._inflow
 
 
@@ -71,16 +76,19 @@ def _kind_of(raw: bytes) -> tuple[str | None, bytes | None]:
     return element.kind, raw[: end - len(tail) + len(named)]
 
 
-def _intake_of(book: Book, given: Any) -> Intake:
-    return given if given is not None and given.book is book else Intake(book)
+def _intake_of(book: Book, given: Any, is_of_query: bool) -> Intake:
+    if given is not None and given.book is book and given.is_of_query == is_of_query:
+        return given  # type: ignore[no-any-return]  # an intake
+    return Intake(book, is_of_query)
 
 
-def count_arrival(entity: Any, intake: Any) -> Any:
+def count_arrival(entity: Any, intake: Any, is_of_query: bool = False) -> Any:
     """Count an entity that was just made, if a profile runs.
 
     Args:
         entity: a lazy entity of this backend.
         intake: the intake that this returned for the response's last entity; None for its first.
+        is_of_query: as of :class:`~lazyentity.pure.responses.Conversion`.
 
     Returns:
         The intake for the next entity of the response.
@@ -88,7 +96,7 @@ def count_arrival(entity: Any, intake: Any) -> Any:
     book = profiled.book
     if book is None:
         return intake
-    taking = _intake_of(book, intake)
+    taking = _intake_of(book, intake, is_of_query)
     raw, shape, _, originals = entity._state
     if ARRIVAL not in originals:
         tally = taking.inflow(raw).tally
@@ -104,7 +112,8 @@ def _to_entity(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
         if conversion.eager:
             _count_eager(self.raw, conversion)
         else:
-            conversion._intake = count_arrival(entity, conversion._intake)
+            intake = conversion._intake
+            conversion._intake = count_arrival(entity, intake, conversion.is_of_query)
         return entity
 
     return to_entity
@@ -122,7 +131,7 @@ def _to_stock_entity(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
 def _count_eager(raw: bytes, conversion: Any) -> None:
     book = profiled.book
     if book is not None:
-        conversion._intake = _intake_of(book, conversion._intake)
+        conversion._intake = _intake_of(book, conversion._intake, conversion.is_of_query)
         conversion._intake.inflow(raw).count_eager(len(raw))
 
 
@@ -178,6 +187,19 @@ def _giving_plain_values(original: Callable[..., Any]) -> Callable[..., Any]:
     return _plain_values
 
 
+def _giving_values(original: Callable[..., Any]) -> Callable[..., Any]:
+    def _values(entity: Any, names: tuple[str, ...], copy: Callable[[Any], Any]) -> Any:
+        arrival = entity._arrival
+        undecoded = () if arrival is None else set(entity._undecoded())
+        values = original(entity, names, copy)
+        if arrival is not None:
+            arrival.copied_to_columns([name for name in names if name in undecoded])
+        return values
+
+    return _values
+
+
+while_running(columns, "_values", _giving_values)
 while_running(EntityBytes, "to_entity", _to_entity)
 while_running(EntityBytes, "to_stock_entity", _to_stock_entity)
 while_running(LazyMapping, "__getitem__", _reading)

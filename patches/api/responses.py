@@ -7,6 +7,7 @@ the real message.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
@@ -16,8 +17,9 @@ from proto.enums import ProtoEnumMeta
 from proto.message import MessageMeta
 
 from lazyentity._backend import Conversion, split_lookup, split_query, stock_from_raw
+from lazyentity.codec.profiled import while_running
 from lazyentity.entity import LazyEntity
-from lazyentity.patches.api.entities import EntityResult
+from lazyentity.patches.api.entities import EntityHandle, EntityMessage, EntityResult
 from lazyentity.patches.api.proxies import MessageProxy
 
 _Response = TypeVar("_Response", bound="_ReadResponse")
@@ -227,3 +229,39 @@ class RunQueryResponse(_ReadResponse):
     @property
     def batch(self) -> QueryResultBatch:
         return self._batch
+
+
+def _noting_queries(_: Any) -> Callable[[RunQueryResponse, bytes], None]:
+    def _receive(self: RunQueryResponse, raw: bytes) -> None:
+        super(RunQueryResponse, self)._receive(raw)
+        received = self._received
+        kind = received.rest.batch.entity_result_type
+        # Not the results of a projection: a query for keys may have another number of results.
+        received.conversion.is_of_query = kind == query_pb2.EntityResult.ResultType.FULL
+
+    return _receive
+
+
+def _noting_responses(original: Callable[[_Received], Any]) -> Callable[[_Received], Any]:
+    def whole(self: _Received) -> Any:
+        # Code that has the message may read any property.
+        self.conversion.is_of_query = False
+        return original(self)
+
+    return whole
+
+
+def _noting_messages(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def _make(self: Any) -> Any:
+        # Bytes that came with no response have no conversion; a proxy asks its message instead.
+        with contextlib.suppress(AttributeError):
+            object.__getattribute__(self, "conversion").is_of_query = False
+        return original(self)
+
+    return _make
+
+
+while_running(RunQueryResponse, "_receive", _noting_queries)
+while_running(_Received, "whole", _noting_responses)
+for _kind in (EntityMessage, EntityHandle, EntityResult):
+    while_running(_kind, "_make", _noting_messages)

@@ -2,17 +2,40 @@
 
 from __future__ import annotations
 
+import dataclasses
+from typing import Any
+
 import pytest
 
-from lazyentity.codec.counts import Counts, Named
+from lazyentity.codec.counts import COLUMNS, NAMES, WRITTEN, Counts, Line, Model, Named
+from lazyentity.codec.profiled import STORAGE, VALIDATION
+from lazyentity.codec.sites import Site
 from lazyentity.codec.tallies import OTHER_NAMES
-from lazyentity.profiling.findings import suggest, usually_read
+from lazyentity.profiling.findings import (
+    advice_for_held,
+    advice_for_reads,
+    advice_for_whole,
+    suggest,
+    usually_read,
+)
+
+SITE = Site("app.py", 7, "read", "")
+ORDER = Model("Order", ("a", "b"), True)
 
 
 def _counts(entities: int = 10, **read: int) -> Counts:
     names = {name: Named(entities, number, 0) for name, number in read.items()}
     names["unread"] = Named(entities, 0, 0)
     names["unread, too"] = Named(entities, 0, 0)
+    return Counts(entities=entities, names=names)
+
+
+def _of_queries(**changed: Any) -> Counts:
+    return dataclasses.replace(_counts(), are_of_queries=True, **changed)
+
+
+def _counts_of_all(entities: int) -> Counts:
+    names = {name: Named(entities, entities, 0) for name in "abc"}
     return Counts(entities=entities, names=names)
 
 
@@ -37,9 +60,21 @@ def _with_wholes(counts: Counts, number: int) -> Counts:
             False,
             "'b', 'c', 'd' and 2 more",
         ),
-        (_counts(), "", False, "keys-only"),
+        (_counts(), "", False, "not all entities came from queries"),
+        (_of_queries(), "", False, "a keys-only query serves"),
+        (_of_queries(uses=frozenset((NAMES, WRITTEN))), "", False, "but entities were written"),
+        (_of_queries(alive=2), "", False, "2 entities are still in memory"),
+        (_of_queries(eager=2), "", False, "2 other entities were stock ones"),
+        (Counts(entities=3), "", False, "have no properties"),
+        (
+            dataclasses.replace(_counts(a=10), uses=frozenset((COLUMNS,))),
+            "",
+            False,
+            "prefetch= would make them slower",
+        ),
+        (_counts_of_all(10), "", False, "naming properties would save nothing"),
         (_with_wholes(_counts(a=9), 1), "prefetch=['a']", False, "10% of the entities"),
-        (_with_wholes(_counts(a=0), 10), "", False, "Nearly everything"),
+        (_with_wholes(_counts(a=0), 10), "", False, "see the code that decodes everything"),
         (Counts(eager=3, eager_size=5), "", False, "stock ones"),
         (Counts(entities=1, has_no_options=True), "", False, "wrap() takes only"),
     ],
@@ -54,3 +89,62 @@ def test_names_that_were_counted_together_are_no_option() -> None:
     counts = _counts(a=10)
     counts.names[OTHER_NAMES] = Named(100, 100, 0)
     assert usually_read(counts) == ("a",)
+
+
+def test_code_that_took_undecoded_properties() -> None:
+    """It may be what needs the entities."""
+    assert "bypasses" in suggest(_of_queries(), is_leaked=True).reason
+    assert not list(advice_for_reads(SITE, "Kind", _of_queries(), is_leaked=True))
+    assert list(advice_for_reads(SITE, "Kind", _of_queries(), is_leaked=False))
+
+
+@pytest.mark.parametrize(
+    ("changed", "is_given"),
+    [
+        ({}, True),
+        ({"alive": 0}, False),
+        ({"uses": frozenset((WRITTEN,))}, False),
+        ({"uses": frozenset((NAMES,))}, False),
+        ({"names": {"a": Named(10, 10, 0)}}, False),
+        ({"names": {"a": Named(10, 0, 0)}}, False),
+        ({"names": {"a": Named(10, 5, 5), "b": Named(10, 0, 5)}}, False),
+    ],
+)
+def test_entities_in_memory(changed: dict[str, Any], is_given: bool) -> None:
+    """They are detached where nothing but some of their properties was read."""
+    counts = dataclasses.replace(_counts(a=10), **{"alive": 10, **changed})
+    assert bool(list(advice_for_held(SITE, "Kind", counts))) == is_given
+
+
+def _line(*models: Model, names: str = "abcdefgh", calls: int = 1) -> Line:
+    line = Line(calls=calls, properties=8)
+    for number, model in enumerate(models):
+        line.add_model(model, list(names), is_first=not number)
+    return line
+
+
+@pytest.mark.parametrize(
+    ("line", "call"),
+    [
+        (_line(ORDER), "lazyentity.to_dict(entity, *Order.model_fields)"),
+        (
+            _line(ORDER, names="acdefgh"),
+            "lazyentity.to_dict(entity, *[name for name in Order.model_fields if name in entity])",
+        ),
+        (_line(ORDER._replace(are_fields=False)), "lazyentity.to_dict(entity, *['a', 'b'])"),
+        (
+            _line(ORDER, Model("Other", ("b", "c"), True)),
+            "lazyentity.to_dict(entity, *['a', 'b', 'c'])",
+        ),
+        (_line(ORDER, Model("Whole", None, False)), ""),
+        (_line(ORDER, names="abc"), ""),
+        (_line(ORDER._replace(names=tuple("abcdexyz"))), ""),
+        (_line(ORDER, calls=2), ""),
+        (_line(), ""),
+    ],
+)
+def test_models(line: Line, call: str) -> None:
+    """A model that takes few properties, and from every entity, gets a dict of these."""
+    found = [each.call for each in advice_for_whole(SITE, VALIDATION, "Kind", line)]
+    assert found == ([call] if call else [])
+    assert not list(advice_for_whole(SITE, STORAGE, "Kind", line))

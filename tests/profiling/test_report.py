@@ -54,6 +54,11 @@ def test_json(profile: Any) -> None:
     assert held["alive"] == 20
     assert 0 < held["unread_bytes"] < held["bytes"]
     assert [met["use"] for met in data["sentinels"]] == ["used"]
+    materialize, wrap = data["advice"]
+    assert materialize["call"] == "lazyentity.materialize(entity)"
+    assert materialize["site"]["file"] == __file__
+    assert wrap["call"].startswith("lazyentity.wrap(")
+    assert all(advice["changes"] for advice in data["advice"])
     assert "estimate" in data["estimate"]["note"].lower()
     assert data["backend"] == lazyentity.backend
 
@@ -91,7 +96,7 @@ def test_page(profile: Any) -> None:
     root = ET.fromstring(f"<body>{body}</body>")  # noqa: S314  # made by the test itself
     charts, tables = list(root.iter("svg")), list(root.iter("table"))
     assert len(charts) == 4
-    assert len(tables) == 7
+    assert len(tables) == 8
     assert all(float(bar.get("width", "")) >= 0 for bar in root.iter("rect"))
     assert ODD in [each.text for each in root.iter("title")]
 

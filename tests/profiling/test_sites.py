@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import functools
 import importlib
 import inspect
 import json
+import operator
 import sysconfig
+import threading
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -18,6 +22,7 @@ from lazyentity.codec import sites
 from lazyentity.codec.sites import Site
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.profiling.collection import Profile
+from tests.profiling import receiving
 from tests.profiling.receiving import BACKENDS, FIVE, Response
 
 pytestmark = pytest.mark.parametrize("backend", BACKENDS)
@@ -36,6 +41,15 @@ def _run_in(file: str, module: str, source: str, **names: Any) -> None:
     """Run code as if it were in a file."""
     code: CodeType = compile(source, file, "exec")
     exec(code, {"__name__": module, **names})  # noqa: S102  # code of the test
+
+
+def _define(
+    source: str, module: str = "some_framework.core", file: str = str(LIBRARY), **names: Any
+) -> dict[str, Any]:
+    """Return the names of a module, a library unless said otherwise."""
+    made = {"__name__": module, **names}
+    exec(compile(source, file, "exec", dont_inherit=True), made)  # noqa: S102  # code of the test
+    return made
 
 
 def _whole_site(profile: Profile) -> Site:
@@ -81,8 +95,18 @@ def test_json(backend: str) -> None:
     assert site.via.partition(".")[0] == "json"
 
 
+RECEIVED = "entities", "<listcomp>"
+"""The functions of the tests' helper that receive entities."""
+
+
+def _is_earlier(site: Site) -> bool:
+    """Whether a site is the line that received the entities, for a library that used them later."""
+    is_received = site.file == receiving.__file__ and site.function in RECEIVED
+    return is_received and site.is_earlier and site.via == "some_framework.core"
+
+
 def test_a_library_in_an_event_loop(backend: str) -> None:
-    """A framework serialises after the application's function: its line counts."""
+    """A framework serialises after the application's function: the line that received counts."""
 
     async def read() -> None:
         (entity,) = Response(backend, [FIVE]).entities()
@@ -93,7 +117,102 @@ def test_a_library_in_an_event_loop(backend: str) -> None:
 
     with lazyentity.profile() as profile:
         asyncio.run(read())
-    assert _whole_site(profile)[:2] == (str(LIBRARY), 2)
+    assert _is_earlier(_whole_site(profile))
+
+
+def test_a_library_in_a_thread(backend: str) -> None:
+    """A thread of a framework has no line of the application."""
+    with lazyentity.profile() as profile:
+        (entity,) = Response(backend, [FIVE]).entities()
+        serialise = _define("def serialise(): entity.items()", entity=entity)["serialise"]
+        thread = threading.Thread(target=serialise)
+        thread.start()
+        thread.join()
+    assert _is_earlier(_whole_site(profile))
+
+
+def test_a_loop_in_c(backend: str) -> None:
+    """Such a loop has no frame; the line that started it did not call the framework's code."""
+    with lazyentity.profile() as profile:
+        (entity,) = Response(backend, [FIVE]).entities()
+        source = "async def serialise(): entity.items()"
+        serialise = _define(source, entity=entity)["serialise"]
+        with contextlib.suppress(StopIteration):
+            serialise().send(None)
+    assert _is_earlier(_whole_site(profile))
+
+
+def test_a_middleware_of_the_application(backend: str) -> None:
+    """It waits for the framework, and gets no entity; neither does the program around it."""
+    source = "def handle(receive): return receive().items()"
+    handle = _define(source)["handle"]
+
+    def middleware() -> Any:
+        return handle(lambda: Response(backend, [FIVE]).entities()[0])
+
+    with lazyentity.profile() as profile:
+        middleware()
+    assert _is_earlier(_whole_site(profile))
+
+
+def test_a_middleware_that_awaits(backend: str) -> None:
+    source = "async def handle(receive): return (await receive()).items()"
+    handle = _define(source)["handle"]
+
+    async def receive() -> Any:
+        await asyncio.sleep(0)
+        (entity,) = Response(backend, [FIVE]).entities()
+        await asyncio.sleep(0)
+        return entity
+
+    async def middleware() -> Any:
+        return await handle(receive)
+
+    with lazyentity.profile() as profile:
+        asyncio.run(middleware())
+    assert _is_earlier(_whole_site(profile))
+
+
+def test_a_function_that_hands_on_what_it_got(backend: str) -> None:
+    """It waits at another place for the library than for the entity: its line counts."""
+
+    def received() -> Any:
+        return Response(backend, [FIVE]).entities()[0]
+
+    with lazyentity.profile() as profile:
+        json.dumps(received())
+        line = _line() - 1
+    site = _whole_site(profile)
+    assert site[:2] == (__file__, line)
+    assert not site.is_earlier
+
+
+INSTALLED = str(LIBRARY.with_name("app.py"))
+
+
+def test_an_application_beside_its_libraries(backend: str) -> None:
+    """Its package is that of the line that received for it, which is not the client's."""
+    client = _define("def get(make): return make()", "google.cloud.some_client")
+    framework = _define("def encode(entity): return entity.items()", "some_framework.core")
+    source = """
+def read(make):
+    return get(make)
+
+def serve(make):
+    return encode(read(make))
+"""
+    names = {"get": client["get"], "encode": framework["encode"]}
+    application = _define(source, "some_application.main", INSTALLED, **names)
+    (handle,) = Response(backend, [FIVE])._handles
+    make = functools.partial(operator.methodcaller("to_entity"), handle)
+    with lazyentity.profile() as profile:
+        # Of the tests' own code, nothing is on the stack.
+        thread = threading.Thread(target=application["serve"], args=(make,))
+        thread.start()
+        thread.join()
+    (reads,) = profile.report().sites
+    assert reads.site == Site(INSTALLED, 3, "read", "google.cloud.some_client")
+    assert _whole_site(profile) == Site(INSTALLED, 6, "serve", "some_framework.core")
 
 
 def test_a_script_of_a_library(backend: str) -> None:
