@@ -26,6 +26,7 @@ from lazyentity.decoding import (
     is_plain,
     is_taken_for_valid,
 )
+from lazyentity.patches.adapters import fields
 from lazyentity.patches.adapters.calls import before, seams
 from lazyentity.patches.adapters.schemas import adapting_schemas
 from lazyentity.patches.registry import Seam
@@ -258,7 +259,7 @@ def _instancecheck(original: Any, is_active: _IsActive) -> Any:
             and is_active()
         ):
             if hasattr(kind, "_decode_all"):
-                decode_in_place(instance)
+                fields.decode_input(cls, instance)
             else:
                 decode_attributes(instance)
         return is_instance

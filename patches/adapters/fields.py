@@ -1,0 +1,155 @@
+"""The names that pydantic takes from an entity for the fields of a model, noted for a profile."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import FrameType
+from typing import Any
+
+from lazyentity.codec.counts import Model
+from lazyentity.codec.describing import module_of
+from lazyentity.codec.profiled import while_running
+from lazyentity.decoding import decode_in_place
+
+_Schema = Mapping[str, Any]
+
+# A metaclass can have another one.
+_qualname = vars(type)["__qualname__"].__get__
+
+_ADAPTER = "lazyentity.patches.adapters.pydantic"
+_NEAR = 8
+"""Frames between the replaced method that validates and the check of a model."""
+
+_INNER = {
+    "default": "schema",
+    "function-after": "schema",
+    "nullable": "schema",
+    "generator": "items_schema",
+    "list": "items_schema",
+}
+"""Types of schemas that pass an entity on unchanged, with the key of the inner schema."""
+_SCALARS = frozenset(("none", "bool", "int", "float", "str", "bytes", "date", "datetime"))
+"""Types of schemas that refuse an entity."""
+
+
+def decode_input(model: Any, entity: Any) -> None:
+    """Decode an entity from which pydantic-core takes the fields of a model next."""
+    decode_in_place(entity)
+
+
+def names_of(model: Any) -> tuple[str, ...] | None:
+    """Return the names that pydantic-core looks for in a dict, in the order of the model's fields.
+
+    Args:
+        model: the class.
+
+    Returns:
+        Names and aliases. None, if the model may take any property: it keeps further ones, or has
+        code of the application see the dict first.
+    """
+    (schema,) = _leaves(model.__pydantic_core_schema__, {})
+    if schema["type"] != "model":
+        return None
+    inner, config = schema["schema"], schema.get("config", {})
+    extra = inner.get("extra_behavior", config.get("extra_fields_behavior", "ignore"))
+    is_whole = extra != "ignore" or schema.get("custom_init") or schema.get("root_model")
+    if is_whole or inner["type"] != "model-fields":
+        return None
+    names: dict[str, None] = {}
+    for name, field in inner["fields"].items():
+        names.update(dict.fromkeys(_first_names(field.get("validation_alias"))))
+        # Beside an alias, the name counts if an option of the class or of the call says so.
+        names[name] = None
+    return tuple(names)
+
+
+def _first_names(alias: Any) -> Iterable[str]:
+    """Return the names that an alias, a path, or several paths begin with."""
+    if alias is None:
+        return ()
+    if isinstance(alias, str):
+        return (alias,)
+    paths = alias if isinstance(alias[0], list) else [alias]
+    return [path[0] for path in paths]
+
+
+def _leaves(schema: _Schema, definitions: dict[str, _Schema]) -> Iterator[_Schema]:
+    """Yield the schemas that an entity, or a list of entities, gets to first.
+
+    Raises:
+        KeyError: if the schema is of another version of pydantic-core, or leads to itself.
+    """
+    kind = schema["type"]
+    if kind == "definitions":
+        known = definitions | {each["ref"]: each for each in schema["definitions"]}
+        yield from _leaves(schema["schema"], known)
+    elif kind == "definition-ref":
+        # A type that leads to itself, and to no model, raises KeyError.
+        rest = {ref: known for ref, known in definitions.items() if ref != schema["schema_ref"]}
+        yield from _leaves(definitions[schema["schema_ref"]], rest)
+    elif kind in _INNER and _INNER[kind] in schema:
+        yield from _leaves(schema[_INNER[kind]], definitions)
+    elif kind == "tagged-union":
+        for choice in schema["choices"].values():
+            yield from _leaves(choice, definitions)
+    elif kind == "union":
+        for choice in schema["choices"]:
+            yield from _leaves(choice[0] if isinstance(choice, tuple) else choice, definitions)
+    elif kind not in _SCALARS:
+        yield schema
+
+
+def _is_alone(model: Any, frame: FrameType | None) -> bool:
+    """Say whether nothing but models gets the entity, this one among them.
+
+    Args:
+        model: takes its fields from the entity.
+        frame: runs the check of the model; the method that validates is among its callers.
+    """
+    for _ in range(_NEAR):
+        if frame is None:
+            return False
+        name = frame.f_code.co_name
+        if module_of(frame) == _ADAPTER and name in ("decoding", "model_validate"):
+            given = frame.f_locals
+            schema = getattr(given.get("self"), "core_schema", None)
+            if name == "model_validate":
+                schema = given["cls"].__pydantic_core_schema__
+            leaves = () if schema is None else tuple(_leaves(schema, {}))
+            models = {leaf["cls"] for leaf in leaves if leaf["type"] == "model"}
+            return model in models and all(leaf["type"] == "model" for leaf in leaves)
+        frame = frame.f_back
+    return False
+
+
+def _noting_models(original: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
+    # A profile must not keep a class alive.
+    known: weakref.WeakKeyDictionary[Any, Model] = weakref.WeakKeyDictionary()
+
+    def described(model: Any) -> Model:
+        found = known.get(model)
+        if found is None:
+            names = names_of(model)
+            are_fields = names == tuple(model.model_fields)
+            found = known[model] = Model(_qualname(model), names, are_fields)
+        return found
+
+    def noting(model: Any, entity: Any) -> None:
+        original(model, entity)
+        arrival = getattr(entity, "_arrival", None)
+        if arrival is None:
+            return
+        try:
+            note = described(model)
+            if not _is_alone(model, sys._getframe(1)):
+                note = note._replace(names=None)
+        except Exception:  # noqa: BLE001  # a profile must not fail a validation
+            note = Model(_qualname(model), None, False)
+        arrival.validated(note, dict.keys(entity))
+
+    return noting
+
+
+while_running(sys.modules[__name__], "decode_input", _noting_models)
