@@ -235,7 +235,7 @@ def _slots(kind: Any) -> tuple[tuple[str, Any], ...]:
     return tuple(
         (name, member)
         for base in kind.__mro__
-        for name, member in vars(base).items()
+        for name, member in list(vars(base).items())
         if type(member) is types.MemberDescriptorType
     )
 

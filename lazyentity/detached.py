@@ -20,8 +20,6 @@ from lazyentity.entity import (
     touched_attributes,
 )
 
-_stored = dict.__getitem__
-
 
 def detach(entities: Iterable[Entity], *, partial: bool = False) -> list[Entity]:
     """Return entities that keep only the properties read so far, their bytes, and the key.
@@ -60,8 +58,8 @@ def _detach(entity: Entity, partial: bool) -> Entity:
     require_entity("detach", entity)
     if not isinstance(entity, LazyEntityBase):
         return entity
-    kept = list(entity._decoded())
-    whole = len(kept) == len(entity) and not isinstance(entity, DetachedEntity)
+    kept, _, _, size = entity._changes()
+    whole = len(kept) == size and not isinstance(entity, DetachedEntity)
     detached: Entity = _copy(entity, _raw_of(entity, kept), kept)
     if not (whole or partial):
         detached.__class__ = derived_type(DetachedEntity, plain_type(entity))
@@ -79,12 +77,16 @@ def _raw_of(entity: LazyEntityBase, names: Iterable[str]) -> bytes:
     return serialised
 
 
-def _copy(entity: LazyEntityBase, raw: bytes, names: Iterable[str]) -> Any:
-    """Make a lazy entity over ``raw`` with the properties ``names`` of ``entity``."""
+def _copy(entity: LazyEntityBase, raw: bytes, values: dict[Any, Any]) -> Any:
+    """Make a lazy entity over ``raw``.
+
+    Args:
+        entity: the lazy entity to copy, which may change meanwhile.
+        raw: the bytes of the copy.
+        values: the properties of the copy, as the storage of ``entity`` had them at one moment.
+    """
     duplicate = plain_type(entity)._from_raw(raw)
     meanings = _meanings_of(entity)
-    # In the present order of the entity.
-    values = {name: _stored(entity, name) for name in names}
     copies = {name: _copy_value(value) for name, value in values.items()}
     dict.clear(duplicate)
     dict.update(duplicate, copies)
@@ -116,7 +118,7 @@ def _meanings_of_copies(meanings: Any, values: Any, copies: dict[str, Any]) -> d
     # The client writes a meaning back only with the very object it was read with.
     return {
         name: (meaning, copies[name])
-        for name, (meaning, original) in meanings.items()
+        for name, (meaning, original) in list(meanings.items())
         if name in values and values[name] is original
     }
 
@@ -124,7 +126,7 @@ def _meanings_of_copies(meanings: Any, values: Any, copies: dict[str, Any]) -> d
 def _copy_value(value: Any) -> Any:
     if isinstance(value, LazyEntityBase):
         # A copy: its bytes can be a span of the bytes of the entity around it.
-        duplicate = _copy(value, bytes(value._raw), list(value))
+        duplicate = _copy(value, bytes(value._raw), value._storage())
         duplicate.__class__ = type(value)
         return duplicate
     if type(value) is Entity:
@@ -132,17 +134,19 @@ def _copy_value(value: Any) -> Any:
     if type(value) is list:
         return [_copy_value(item) for item in value]
     if type(value) is dict:
-        return {name: _copy_value(item) for name, item in value.items()}
+        # A copy, for the dict may change while its values are copied.
+        return {name: _copy_value(item) for name, item in dict(value).items()}
     return value
 
 
 def _copy_stock(entity: Entity) -> Entity:
-    copies = {name: _copy_value(value) for name, value in entity.items()}
+    values = dict(entity.items())
+    copies = {name: _copy_value(value) for name, value in values.items()}
     duplicate = Entity()
     duplicate.update(copies)
     duplicate.__dict__.update(vars(entity))
     duplicate.exclude_from_indexes = set(entity.exclude_from_indexes)
-    duplicate._meanings = _meanings_of_copies(entity._meanings, entity, copies)
+    duplicate._meanings = _meanings_of_copies(entity._meanings, values, copies)
     return duplicate
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import contextlib
 from typing import Any, cast
 
 from google.cloud.datastore import helpers
@@ -64,9 +64,10 @@ def entity_bytes(entity: Entity) -> bytes:
         The errors of the client's ``entity_to_protobuf`` for values of the entity.
         RuntimeError: as for :func:`entity_message`.
     """
-    source, deleted, keeps_key, key, properties, *flags_and_meanings = _contents_of(entity)
+    contents = _contents_of(entity)
+    source, deleted, keeps_key, _, properties = contents[:5]
     changed = messages.Entity()
-    write_entity(changed, (None, (), False, key, properties, *flags_and_meanings), _contents_of)
+    write_entity(changed, (None, *contents[1:]), _contents_of)
     serialised: bytes = changed.SerializeToString()
     if source is not None:
         # Protobuf merges concatenated encodings; these have no field in common.
@@ -84,14 +85,9 @@ def _contents_of(entity: Entity) -> Contents:
     """
     if isinstance(entity, LazyEntityBase):
         return _contents_of_lazy(entity)
-    key = entity.key
-    properties: Any = entity
-    if getattr(type(entity), "items", None) is not dict.items:
-        properties = dict(entity.items())
-    if not properties:
-        # The client reads no other attribute, either.
-        return None, (), False, key, properties, (), {}
-    return None, (), False, key, properties, entity.exclude_from_indexes, entity._meanings
+    is_plain = getattr(type(entity), "items", None) is dict.items
+    properties: Any = entity if is_plain else entity.items
+    return None, (), False, entity.key, properties, entity, -1, (), {}
 
 
 def _contents_of_lazy(entity: LazyEntityBase) -> Contents:
@@ -102,31 +98,32 @@ def _contents_of_lazy(entity: LazyEntityBase) -> Contents:
     attributes = touched_attributes(entity)
     # Flag and meaning are part of the property's bytes.
     for name in _reflagged(entity, attributes):
-        entity._read_on_request(name)
+        _decode(entity, name)
     if "_meanings" in attributes:
         # It was replaced before any was read, or no undecoded property had a meaning left.
         unread = entity._undecoded()
         entity._wire_meanings(unread)
         for name in unread:
             if name in attributes["_meanings"]:
-                entity._read_on_request(name)
-    properties, wire_names = entity._decoded(), entity._shape.ordinals.keys()
-    rewritten = properties.keys() & wire_names
-    undecoded = len(entity) - len(properties)
-    deleted: Collection[str] = ()
-    if len(rewritten) + undecoded < len(wire_names):
-        deleted = wire_names - entity.keys()
+                _decode(entity, name)
+    properties, rewritten, deleted, size = entity._changes()
     keeps_key = "key" not in attributes or _is_wire_key(attributes["key"], entity)
     key = None if keeps_key else attributes["key"]
     if not properties:
-        return entity, deleted, keeps_key, key, properties, (), {}
+        return entity, deleted, keeps_key, key, properties, entity, size, (), {}
     excluded = attributes.get("exclude_from_indexes", _UNREAD)
     if excluded is _UNREAD:
         excluded = entity._wire_excluded(rewritten)
     meanings = attributes.get("_meanings", _UNREAD)
     if meanings is _UNREAD:
         meanings = entity._wire_meanings(rewritten)
-    return entity, deleted, keeps_key, key, properties, excluded, meanings
+    return entity, deleted, keeps_key, key, properties, entity, size, excluded, meanings
+
+
+def _decode(entity: LazyEntityBase, name: Any) -> None:
+    # Another thread may have deleted the property.
+    with contextlib.suppress(KeyError):
+        entity._read_on_request(name)
 
 
 def _reflagged(entity: LazyEntityBase, attributes: dict[str, Any]) -> Any:

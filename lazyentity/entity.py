@@ -131,8 +131,10 @@ class LazyEntityBase(_MappingAndEntity):
     def __reduce_ex__(self, protocol: Any) -> Any:
         # First: an entity that refuses to be read as a whole stays as it is.
         self._decode_all("a copy or pickle")
+        # Up to protocol 1, stock entities are pickled from a copy, then from the entity itself.
+        storage = self if protocol >= 2 else self._storage()
         # Not by the constructor: a deleted attribute stays deleted, as in stock entities.
-        return reconstruct, (Entity, dict, {}), vars(self), None, iter(dict.items(self))
+        return reconstruct, (Entity, dict, {}), vars(self), None, iter(dict.items(storage))
 
     if sys.version_info >= (3, 11):
         __getstate__ = GetState()

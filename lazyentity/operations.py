@@ -7,6 +7,7 @@ from google.cloud.datastore.entity import Entity
 from lazyentity._kinds import operations_of
 from lazyentity._types import require_entity
 from lazyentity.codec.errors import refuse_undecoded
+from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.encoding import entity_bytes
 from lazyentity.entity import LazyEntityBase
 
@@ -79,5 +80,5 @@ def decoded(entity: Entity) -> tuple[str, ...]:
     require_entity("decoded", entity)
     if not isinstance(entity, LazyEntityBase):
         return tuple(entity)
-    undecoded = set(entity._undecoded())
-    return tuple(name for name in entity if name not in undecoded)
+    stored = entity._storage()
+    return tuple(name for name, value in stored.items() if value is not UNDECODED)

@@ -11,6 +11,7 @@ from google.cloud.datastore.entity import Entity
 from lazyentity._kinds import operations_of
 from lazyentity._types import require_entity
 from lazyentity.codec import errors
+from lazyentity.codec.contents import changes_of
 from lazyentity.codec.describing import describe_entity
 from lazyentity.codec.profiled import while_running
 from lazyentity.codec.undecoded import holds_undecoded
@@ -72,8 +73,9 @@ def to_dict(entity: Entity, *names: str) -> dict[str, Any]:
         return own.to_dict(entity, *names)
     require_entity("to_dict", entity)
     plain = {}
-    for name in names or entity:
-        value = entity[name]
+    # The items of one moment: values are copied by code that may change the entity.
+    items = [(name, entity[name]) for name in names] if names else list(entity.items())
+    for name, value in items:
         if holds_undecoded(value):
             raise errors.undecoded_value(name, describe_entity(lambda: entity.key))
         plain[name] = plain_copy(value)
@@ -89,7 +91,8 @@ def plain_copy(value: Any) -> Any:
     if isinstance(value, LazyEntityBase):
         return value._plain_values((), plain_copy)
     if isinstance(value, dict):
-        return {name: plain_copy(item) for name, item in value.items()}
+        # A copy, for the dict may change while its values are copied.
+        return {name: plain_copy(item) for name, item in list(value.items())}
     if isinstance(value, list):
         return [plain_copy(item) for item in value]
     return value
@@ -104,9 +107,9 @@ def _stock(entity: Any) -> Entity:
         return _read_stock(entity)
     # Attributes first: a thread that sets the meanings has decoded their properties by then.
     attributes = dict(touched_attributes(entity))
-    touched = entity._decoded()
-    if touched or attributes or len(entity) != len(plain):
-        _take_over(plain, entity, touched, attributes)
+    touched, _, deleted, _ = entity._changes()
+    if touched or deleted or attributes:
+        _take_over(plain, entity, attributes)
     return plain  # type: ignore[no-any-return]  # of the backend's
 
 
@@ -126,14 +129,25 @@ def _counting(original: Callable[[Any], Entity]) -> Callable[[Any], Entity]:
 while_running(sys.modules[__name__], "_stock", _counting)
 
 
-def _take_over(plain: Any, entity: Any, touched: dict[str, Any], attributes: Any) -> None:
-    """Give ``plain``, made from the bytes of a lazy entity, the changes of that entity."""
+def _take_over(plain: Any, entity: Any, attributes: Any) -> None:
+    """Give ``plain``, made from the bytes of a lazy entity, the changes of that entity.
+
+    Args:
+        plain: the stock entity.
+        entity: the lazy entity, which may change meanwhile.
+        attributes: a copy of its instance dictionary, made before.
+
+    Raises:
+        TypeError: if code that bypasses the methods put the sentinel in place of a value.
+    """
+    stored = entity._storage()
+    touched = changes_of(stored, entity._shape.ordinals, entity._raw)[0]
     copies = {name: _stock_value(value, _stock) for name, value in touched.items()}
     known: Iterable[str] = touched
-    if list(entity) == list(plain):
+    if list(stored) == list(plain):
         dict.update(plain, copies)
     else:
-        values = {name: copies[name] if name in copies else plain[name] for name in entity}
+        values = {name: copies[name] if name in copies else plain[name] for name in stored}
         known = [name for name in plain if name in copies or name not in values]
         dict.clear(plain)
         dict.update(plain, values)
@@ -179,7 +193,7 @@ def _meanings_of_copies(
             if name in values and original is values[name]
             else _stock_value(original, to_stock),
         )
-        for name, (meaning, original) in meanings.items()
+        for name, (meaning, original) in list(meanings.items())
     }
 
 
@@ -191,5 +205,6 @@ def _stock_value(value: Any, to_stock: Callable[[Any], Entity]) -> Any:
     if type(value) is list:
         return [_stock_value(item, to_stock) for item in value]
     if type(value) is dict:
-        return {name: _stock_value(item, to_stock) for name, item in value.items()}
+        # A copy, for the dict may change while its values are copied.
+        return {name: _stock_value(item, to_stock) for name, item in dict(value).items()}
     return value

@@ -7,9 +7,8 @@ from typing import Any, NoReturn
 
 from lazyentity._encoder import called_by_encoder
 from lazyentity.codec.describing import describe_entity, property_name
+from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.entity import LazyEntityBase
-
-_stored = dict.__getitem__
 
 
 def make_strict(entity: LazyEntityBase) -> None:
@@ -51,7 +50,7 @@ class Strict:
 
     def items(self, entity: Any) -> ItemsView[str, Any]:
         """Return the items of an entity: all of them if the client's encoder is the caller."""
-        return _items_to_write(entity) if called_by_encoder() else entity._all_items()
+        return _items_to_write(entity) if called_by_encoder() else entity._all_items()  # type: ignore[no-any-return]  # the encoder only iterates
 
 
 STRICT = Strict()
@@ -61,10 +60,12 @@ def _describe(entity: Any) -> str:
     return describe_entity(lambda: entity.key)
 
 
-def _items_to_write(entity: Any) -> ItemsView[str, Any]:
+def _items_to_write(entity: Any) -> Any:
     # Decoded in a twin, because writing must not make the entity readable. Properties with a
     # meaning are the exception: the encoder compares these by identity.
     entity._meanings  # noqa: B018  # decodes
-    assigned = entity._decoded()
     twin = type(entity)._from_raw(entity._raw)
-    return {name: assigned[name] if name in assigned else twin[name] for name in entity}.items()
+    # One after the other, as the encoder takes them from a stock entity, which may change.
+    return (
+        (name, twin[name] if value is UNDECODED else value) for name, value in dict.items(entity)
+    )

@@ -5,15 +5,54 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-Contents = tuple[Any, Collection[str], bool, Any, Any, Any, Any]
+from lazyentity.codec import errors
+from lazyentity.codec.undecoded import UNDECODED
+
+Changes = tuple[dict[Any, Any], Collection[Any], Collection[Any], int]
+"""Changes made to a lazy mapping since it was received, all of one moment:
+
+- the properties that are DECODED or ASSIGNED, with their values;
+- those of them that were received;
+- the received names that were deleted;
+- the number of names.
+"""
+
+Contents = tuple[Any, Collection[str], bool, Any, Any, Any, int, Any, Any]
 """An entity as it is to be written:
 
 - the lazy mapping whose undecoded properties are written as they came, or None;
 - names of properties on the wire that are neither written as they came nor encoded;
 - whether the key of that mapping is written as it came, too;
 - the ``google.cloud.datastore.Key`` to write, or None;
-- a dict of the properties to encode; for a lazy mapping, a copy of one moment, because other
-  threads may decode more meanwhile;
-- the names to exclude from indexes, as ``Entity.exclude_from_indexes`` has them;
-- the meanings, as ``Entity._meanings`` has them.
+- a dict of the properties to encode, or, of a class with an ``items()`` of its own, that method.
+  For a lazy mapping, it is a copy of one moment, because other threads may decode more meanwhile.
+  A stock entity is its own dict: the client, too, iterates over it while it may change;
+- the entity, to be looked at again after code of the caller ran; None, if nobody can change it;
+- the number of names that a lazy mapping had at the moment of that copy; -1 for others;
+- the names to exclude from indexes, as ``Entity.exclude_from_indexes`` has them, and the meanings,
+  as ``Entity._meanings`` has them. Those of a stock entity are read from it.
 """
+
+
+OF_DICT: Contents = None, (), False, None, {}, None, -1, (), {}
+"""The contents of the entity that the client makes of a dict, without its properties."""
+
+
+def changes_of(stored: dict[Any, Any], received: dict[str, int], raw: bytes) -> Changes:
+    """Return the changes that the storage of a lazy mapping shows.
+
+    Args:
+        stored: a copy of the storage, which nobody else has.
+        received: the received names.
+        raw: the serialised entity.
+
+    Raises:
+        TypeError: if code that bypasses the methods put the sentinel in place of a value.
+    """
+    decoded = {name: value for name, value in stored.items() if value is not UNDECODED}
+    if list(stored) == list(received):
+        return decoded, decoded.keys(), (), len(stored)
+    for name in stored.keys() - received.keys() - decoded.keys():
+        raise errors.undecoded_property(name, raw)
+    rewritten = decoded.keys() & received.keys()
+    return decoded, rewritten, received.keys() - stored.keys(), len(stored)

@@ -68,7 +68,8 @@ def refuse_undecoded(entity: Any, error: ValueError) -> None:
     if len(error.args) != 2 or error.args[1] is not UndecodedType:
         return
     is_kept = keeps_undecoded(entity)
-    for name, value in dict.items(entity):
+    # A copy: another thread may change the entity, whose error would take the place of this one.
+    for name, value in list(dict.items(entity)):
         if holds_undecoded(value) and not (is_kept and value is UNDECODED):
             raise undecoded_value(name, describe_entity(lambda: entity.key)) from error
 

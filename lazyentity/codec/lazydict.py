@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import operator
 from collections.abc import ItemsView, ValuesView
 from typing import Any, TypeVar
 
@@ -61,7 +63,9 @@ class LazyDict(dict[Any, Any]):
 
     def _undecoded(self) -> list[Any]:
         """Return the names whose values are still to be decoded, of one moment."""
-        return [name for name, value in self._storage().items() if value is UNDECODED]
+        is_undecoded = map(operator.is_, dict.values(self), itertools.repeat(UNDECODED))
+        # In one call, as above.
+        return list(itertools.compress(dict.keys(self), is_undecoded))
 
     def __iter__(self) -> Any:
         # Overridden without a change, so that dict(e), {**e}, f(**e) and d.update(e) use keys() and
@@ -131,16 +135,18 @@ class LazyDict(dict[Any, Any]):
     def copy(self) -> dict[Any, Any]:
         """As dict: a plain dict of everything, decoded."""
         self._decode_all("copy()")
-        # dict.copy() would call __getitem__, as the class has an __iter__, and can be interrupted.
-        return dict(super().items())
+        return self._storage()
+
+    # Of a dict, as stock's: that of a class with an __iter__ would look up one name after the
+    # other, and miss those that are taken out meanwhile.
 
     def __or__(self, other: Any, /) -> Any:
         self._decode_all("|")
-        return super().__or__(other)
+        return self._storage().__or__(other)
 
     def __ror__(self, other: Any, /) -> Any:
         self._decode_all("|")
-        return super().__ror__(other)
+        return self._storage().__ror__(other)
 
     def __eq__(self, other: object, /) -> bool:
         # dict compares storage with storage, and so does the reflected comparison of a plain dict

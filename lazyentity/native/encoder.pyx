@@ -2,35 +2,41 @@
 """The native backend's encoder of entities.
 
 One recursion writes an entity, with all that is in it, in protobuf's wire format; upb parses that into
-the message, which takes less time than setting properties one by one. Every length takes four bytes,
-needed or not: that is legal, and only upb sees it.
+the message, which takes less time than setting properties one by one.
 
 Values of the types that the client itself returns are written here, and so are lists, dicts and entities.
 The pure backend's encoder serialises any other value, which is spliced in; its errors reach the caller.
-The pure encoder also writes the whole entity, from the beginning, in three cases:
-
-- lists, dicts and entities are nested too deep for this encoder,
-- a length takes more than four bytes,
-- upb refuses the result, because of bytes that were to be written as they came.
-
-The pure encoder never calls this one. So no value is encoded more than twice, however deep it is.
+The pure encoder also writes the whole entity if lists, dicts and entities are nested too deep for this
+one, which is found out before a value is encoded; and, from the beginning, if a length takes more than
+four bytes, or if upb refuses the result, because of bytes that were to be written as they came. The pure
+encoder never calls this one. So no value is encoded more than twice, however deep it is.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from cpython.dict cimport PyDict_Next
+from cpython.dict cimport PyDict_Check, PyDict_Copy, PyDict_Size
 from cpython.exc cimport PyErr_Clear
-from cpython.mem cimport PyMem_Free, PyMem_Realloc
+from cpython.mem cimport PyMem_Free
 from cpython.object cimport PyObject
-from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy
 
+from lazyentity.native.buffer cimport (
+    NUMBER,
+    Buffer,
+    begin,
+    finish,
+    put_bytes,
+    put_number,
+    put_serialised,
+    put_tag,
+    reserve,
+)
 from lazyentity.native.tags cimport (
     ARRAY_VALUES,
     ENTITY_KEY,
     ENTITY_PROPERTIES,
     ENTRY_NAME,
     ENTRY_VALUE,
-    SECOND_BYTE,
     TIMESTAMP_NANOS,
     TIMESTAMP_SECONDS,
     VALUE_ARRAY,
@@ -44,6 +50,7 @@ from lazyentity.native.tags cimport (
     VALUE_STRING,
     VALUE_TIMESTAMP,
 )
+from lazyentity.native.walks cimport DEEP, ODD, QUIET, Survey, next_property, survey
 from lazyentity.native.wire cimport MAX_DEPTH, OUTERMOST, TO_ENTITY, TO_ITEM, TO_VALUE
 
 import datetime
@@ -53,12 +60,14 @@ from google.protobuf.message import DecodeError
 from proto.datetime_helpers import DatetimeWithNanoseconds
 
 from lazyentity.codec import messages
+from lazyentity.codec.contents import OF_DICT as _OF_DICT
 from lazyentity.pure import encoder
 
 cdef extern from "Python.h":
     const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size)
     const char* utf8_of "PyUnicode_AsUTF8AndSize"(object text, Py_ssize_t* size) except NULL
     long long PyLong_AsLongLongAndOverflow(object number, int* overflow) except? -1
+
 
 cdef object DATETIME = datetime.datetime
 cdef object NANO_TIMESTAMP = DatetimeWithNanoseconds
@@ -68,92 +77,13 @@ cdef tuple FLAGS = (set, tuple, frozenset, list)
 cdef object CONTAINERS = (list, dict)
 cdef object DICT = dict
 cdef object LIST = list
-cdef dict NOTHING = {}
+cdef tuple OF_DICT = _OF_DICT
 cdef object EPOCH = datetime.date(1970, 1, 1).toordinal()
-
-cdef enum:
-    HEADER = 6  # a tag of up to two bytes and a length
-    NUMBER = 12  # a tag of up to two bytes and a varint
-    MAX_LENGTH = 0x0FFFFFFF  # that four bytes can tell
-
-
-cdef struct Buffer:
-    uint8_t* data
-    Py_ssize_t size
-    Py_ssize_t capacity
-    bint is_flat  # no message in it can be deeper than MAX_DEPTH allows
-
-
-cdef int reserve(Buffer* buffer, Py_ssize_t more) except -1:
-    cdef Py_ssize_t capacity
-    cdef uint8_t* grown
-    if buffer.capacity - buffer.size >= more:
-        return 0
-    capacity = max(1024, 2 * buffer.capacity, buffer.size + more)
-    grown = <uint8_t*>PyMem_Realloc(buffer.data, capacity)
-    if grown == NULL:
-        raise MemoryError
-    buffer.data = grown
-    buffer.capacity = capacity
-    return 0
-
-
-cdef inline void put_tag(Buffer* buffer, uint8_t tag) noexcept nogil:
-    buffer.data[buffer.size] = tag
-    buffer.size += 1
-    if tag >= 0x80:
-        buffer.data[buffer.size] = SECOND_BYTE
-        buffer.size += 1
-
-
-cdef inline void put_varint(Buffer* buffer, uint64_t number) noexcept nogil:
-    while number > 0x7F:
-        buffer.data[buffer.size] = <uint8_t>(number & 0x7F) | 0x80
-        buffer.size += 1
-        number >>= 7
-    buffer.data[buffer.size] = <uint8_t>number
-    buffer.size += 1
-
-
-cdef inline Py_ssize_t begin(Buffer* buffer, uint8_t tag) except -1:
-    # Leaves room for a length; answers where the measured bytes start.
-    reserve(buffer, HEADER)
-    put_tag(buffer, tag)
-    buffer.size += 4
-    return buffer.size
-
-
-cdef inline bint finish(Buffer* buffer, Py_ssize_t start) noexcept nogil:
-    cdef Py_ssize_t length = buffer.size - start
-    cdef uint8_t* at = buffer.data + start - 4
-    if length > MAX_LENGTH:
-        return 0
-    at[0] = <uint8_t>(length & 0x7F) | 0x80
-    at[1] = <uint8_t>(length >> 7 & 0x7F) | 0x80
-    at[2] = <uint8_t>(length >> 14 & 0x7F) | 0x80
-    at[3] = <uint8_t>(length >> 21)
-    return 1
-
-
-cdef bint put_bytes(Buffer* buffer, uint8_t tag, const char* data, Py_ssize_t size) except -1:
-    cdef Py_ssize_t start = begin(buffer, tag)
-    reserve(buffer, size)
-    memcpy(buffer.data + start, data, size)
-    buffer.size += size
-    return finish(buffer, start)
-
 
 cdef bint put_name(Buffer* buffer, object name) except -1:
     cdef Py_ssize_t size
     cdef const char* encoded = utf8_of(name, &size)
     return put_bytes(buffer, ENTRY_NAME, encoded, size)
-
-
-cdef int put_number(Buffer* buffer, uint8_t tag, uint64_t number) except -1:
-    reserve(buffer, NUMBER)
-    put_tag(buffer, tag)
-    put_varint(buffer, number)
-    return 1
 
 
 cdef bint put_timestamp(Buffer* buffer, object timestamp) except -1:
@@ -168,10 +98,13 @@ cdef bint put_timestamp(Buffer* buffer, object timestamp) except -1:
 
 
 cdef bint put_list(
-    Buffer* buffer, list items, bint excluded, int depth, object contents_of
+    Buffer* buffer, object items, bint excluded, int depth, object contents_of
 ) except -1:
+    # As the client, takes one item after the other: a list may change meanwhile. Writes nothing if an
+    # iterator gives none.
+    cdef Py_ssize_t before = buffer.size
     cdef Py_ssize_t array = begin(buffer, VALUE_ARRAY)
-    cdef Py_ssize_t start
+    cdef Py_ssize_t start = 0
     for item in items:
         start = begin(buffer, ARRAY_VALUES)
         if not put_value(buffer, item, 0, depth + TO_ITEM, contents_of):
@@ -180,6 +113,9 @@ cdef bint put_list(
             put_number(buffer, VALUE_EXCLUDE, 1)
         if not finish(buffer, start):
             return 0
+    if start == 0 and type(items) is not list:
+        buffer.size = before
+        return 1
     return finish(buffer, array)
 
 
@@ -191,12 +127,21 @@ cdef bint put_entity_value(
 
 
 cdef bint put_dict(Buffer* buffer, dict properties, int depth, object contents_of) except -1:
+    # The client makes an entity of a dict: a copy, which nobody else can change.
     cdef Py_ssize_t entity = begin(buffer, VALUE_ENTITY)
-    if has_plain_names(properties):
-        if not put_properties(buffer, properties, (), NOTHING, depth + TO_ENTITY, contents_of):
-            return 0
-    else:
-        put_slowly(buffer, (None, (), False, None, properties, (), NOTHING), contents_of)
+    cdef Survey found = QUIET
+    cdef bint was_quiet = buffer.is_quiet
+    if not was_quiet:
+        found = survey(properties, 0)
+        if found == QUIET:
+            buffer.is_quiet = 1
+        else:
+            properties = PyDict_Copy(properties)
+    if found == ODD:
+        put_items(buffer, properties.items(), OF_DICT, contents_of)
+    elif not put_properties(buffer, properties, OF_DICT, depth + TO_ENTITY, contents_of):
+        return 0
+    buffer.is_quiet = was_quiet
     return finish(buffer, entity)
 
 
@@ -239,39 +184,34 @@ cdef bint put_value(
         zone = value.tzinfo
         if zone is None or zone is UTC:
             return put_timestamp(buffer, value)
-    elif kind is dict or kind is list or isinstance(value, CONTAINERS):
+    elif kind is dict or kind is list:
         if depth > MAX_DEPTH:
             return 0
         if kind is dict:
             return put_dict(buffer, value, depth, contents_of)
-        if kind is list:
-            return put_list(buffer, value, excluded, depth, contents_of)
+        return put_list(buffer, value, excluded, depth, contents_of)
+    buffer.runs += 1
+    if isinstance(value, CONTAINERS):
+        if depth > MAX_DEPTH:
+            return 0
         if isinstance(value, Entity):
             return put_entity_value(buffer, contents_of(value), depth, contents_of)
         if isinstance(value, DICT):
             return put_dict(buffer, dict(value), depth, contents_of)
-        items = [] if len(value) == 0 else list(value)
+        items = [] if len(value) == 0 else value
         return put_list(buffer, items, excluded, depth, contents_of)
     return put_serialised(buffer, encoder.serialised_value(value))
 
 
-cdef int put_serialised(Buffer* buffer, bytes fields) except -1:
-    cdef Py_ssize_t size = PyBytes_GET_SIZE(fields)
-    reserve(buffer, size)
-    memcpy(buffer.data + buffer.size, PyBytes_AS_STRING(fields), size)
-    buffer.size += size
-    return 1
-
-
 cdef bint put_entity(Buffer* buffer, tuple contents, int depth, object contents_of) except -1:
     # Writes the fields of an Entity at a depth.
-    source, deleted, keeps_key, key, properties, excluded, meanings = contents
-    if (
-        type(meanings) is not dict
-        or type(excluded) not in FLAGS
-        or not has_plain_names(properties)
-    ):
-        # The pure encoder then asks these objects, as the client does.
+    cdef Survey found = ODD
+    source, deleted, keeps_key, key, properties, owner, _, _, _ = contents
+    if PyDict_Check(properties):
+        found = survey(properties, depth == OUTERMOST)
+    if found == DEEP:
+        return 0
+    if found == ODD:
         return put_slowly(buffer, contents, contents_of)
     if source is not None:
         if depth > OUTERMOST:
@@ -283,58 +223,133 @@ cdef bint put_entity(Buffer* buffer, tuple contents, int depth, object contents_
             buffer, ENTITY_KEY, PyBytes_AS_STRING(serialised), PyBytes_GET_SIZE(serialised)
         ):
             return 0
-    return put_properties(buffer, properties, excluded, meanings, depth, contents_of)
-
-
-cdef bint has_plain_names(object properties) except -1:
-    # Whether each name is exactly a str: then no two names are the same to protobuf.
-    cdef Py_ssize_t position = 0
-    cdef PyObject* name
-    while PyDict_Next(properties, &position, &name, NULL):
-        if type(<object>name) is not str:
-            return 0
+        # The key may be of a class of the caller.
+        found = survey(properties, 0)
+    if found == QUIET:
+        buffer.is_quiet = 1
+    elif PyDict_Check(owner):
+        # Of a lazy entity, properties is a copy: a stock one is its own dict.
+        properties = owner
+    if not put_properties(buffer, properties, contents, depth, contents_of):
+        return 0
+    buffer.is_quiet = 0
     return 1
 
 
 cdef int put_slowly(Buffer* buffer, tuple contents, object contents_of) except -1:
     # Has the pure backend write an entity of which nothing was written yet.
     message = messages.Entity()
+    buffer.runs += 1
     if not encoder.write_entity(message, contents, contents_of):
         buffer.is_flat = 0
     return put_serialised(buffer, message.SerializeToString())
 
 
-cdef bint put_properties(
-    Buffer* buffer, object properties, object excluded, dict meanings, int depth, object contents_of
+cdef int put_items(
+    Buffer* buffer, object items, tuple contents, object contents_of
 ) except -1:
-    # Properties are those of any subclass of dict.
+    # Has the pure backend write properties.
+    message = messages.Entity()
+    buffer.runs += 1
+    if not encoder.write_properties(message, items, contents, contents_of):
+        buffer.is_flat = 0
+    return put_serialised(buffer, message.SerializeToString())
+
+
+cdef int put_flags(
+    Buffer* buffer, Py_ssize_t start, object name, object value, bint is_list, tuple contents
+) except -1:
+    # Has the pure backend put the flag and the meaning of a property into its value.
+    message = messages.Value.FromString(
+        PyBytes_FromStringAndSize(<const char*>buffer.data + start, buffer.size - start)
+    )
+    for item in message.array_value.values if is_list else ():
+        item.ClearField("exclude_from_indexes")
+    encoder.write_flags(message, contents, name, value, is_list)
+    buffer.size = start
+    return put_serialised(buffer, message.SerializeToString())
+
+
+cdef bint put_properties(
+    Buffer* buffer, object properties, tuple contents, int depth, object contents_of
+) except -1:
+    # Properties are those of any subclass of dict; the storage of a lazy entity has undecoded ones, too.
     cdef Py_ssize_t position = 0
+    cdef Py_ssize_t used = PyDict_Size(properties)
+    cdef Py_ssize_t left
+    cdef Py_ssize_t runs = buffer.runs
     cdef PyObject* name_at
     cdef PyObject* value_at
     cdef Py_ssize_t entry
     cdef Py_ssize_t start
     cdef bint is_excluded
-    cdef bint has_meanings = bool(meanings)
-    cdef bint has_excluded = bool(excluded)
+    cdef bint has_meanings
+    cdef bint has_excluded
+    cdef bint is_known
+    cdef bint is_storage
+    is_storage = has_meanings = has_excluded = 0
+    is_known = 1
+    owner = excluded = meanings = copied = None
+    if contents is not OF_DICT:
+        _, _, _, _, copied, owner, size, excluded, meanings = contents
+        if <Py_ssize_t>size < 0 and used:
+            try:
+                excluded = owner.exclude_from_indexes
+                meanings = owner._meanings
+            except AttributeError:
+                # The client raises it after the first value.
+                excluded = None
+        elif <Py_ssize_t>size >= 0 and owner is properties:
+            is_storage = 1
+            used = size
+        is_known = type(meanings) is dict and type(excluded) in FLAGS
+        has_meanings = is_known and bool(meanings)
+        has_excluded = is_known and bool(excluded)
+    left = used
     # Not properties.items(), which entities override.
-    while PyDict_Next(properties, &position, &name_at, &value_at):
+    while next_property(properties, used, &left, &position, &name_at, &value_at):
         name = <object>name_at
         value = <object>value_at
-        if has_meanings and name in meanings:
-            alone = (None, (), False, None, {name: value}, excluded, meanings)
-            put_slowly(buffer, alone, contents_of)
-            continue
-        is_excluded = has_excluded and name in excluded
-        entry = begin(buffer, ENTITY_PROPERTIES)
-        if not put_name(buffer, name):
-            return 0
-        start = begin(buffer, ENTRY_VALUE)
-        if not put_value(buffer, value, is_excluded, depth + TO_VALUE, contents_of):
-            return 0
-        if is_excluded and not isinstance(value, LIST):
-            put_number(buffer, VALUE_EXCLUDE, 1)
-        if not finish(buffer, start) or not finish(buffer, entry):
-            return 0
+        if is_storage and not (type(name) is str and name in copied):
+            if name in owner._shape.ordinals:
+                if name not in contents[1]:
+                    # It was written as it came.
+                    continue
+                encoder.recall_flag(contents, name)
+                has_excluded = is_known and bool(excluded)
+        if not is_known or type(name) is not str or (has_meanings and name in meanings):
+            # The pure encoder then asks these objects, as the client does.
+            current = None, (), False, None, {}, owner, contents[6], excluded, meanings
+            put_items(buffer, ((name, value),), current, contents_of)
+            is_excluded = 0
+            entry = start = 0
+        else:
+            is_excluded = has_excluded and name in excluded
+            entry = begin(buffer, ENTITY_PROPERTIES)
+            if not put_name(buffer, name):
+                return 0
+            start = begin(buffer, ENTRY_VALUE)
+            if not put_value(buffer, value, is_excluded, depth + TO_VALUE, contents_of):
+                return 0
+        if buffer.runs != runs and owner is not None:
+            # Anything may have changed. The client asks for flag and meaning after the value.
+            runs = buffer.runs
+            excluded, meanings = encoder.flags_of(contents)
+            is_known = type(meanings) is dict and type(excluded) in FLAGS
+            has_meanings = is_known and bool(meanings)
+            has_excluded = is_known and bool(excluded)
+            if entry and (
+                not is_known
+                or (has_meanings and name in meanings)
+                or is_excluded != (has_excluded and name in excluded)
+            ):
+                put_flags(buffer, start, name, value, isinstance(value, LIST), contents)
+                is_excluded = 0
+        if entry:
+            if is_excluded and not isinstance(value, LIST):
+                put_number(buffer, VALUE_EXCLUDE, 1)
+            if not finish(buffer, start) or not finish(buffer, entry):
+                return 0
     return 1
 
 
@@ -343,7 +358,7 @@ def write_entity(target, contents, contents_of):
     cdef Buffer buffer
     cdef object serialised = None
     buffer.data = NULL
-    buffer.size = buffer.capacity = 0
+    buffer.size = buffer.capacity = buffer.runs = buffer.is_quiet = 0
     buffer.is_flat = 1
     try:
         if put_entity(&buffer, contents, OUTERMOST, contents_of):

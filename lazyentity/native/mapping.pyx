@@ -16,7 +16,13 @@ Python code runs between the check that a property is still undecoded and the st
 under the GIL two threads cannot give one property two objects.
 """
 
-from cpython.dict cimport PyDict_GetItemWithError, PyDict_Next, PyDict_SetItem, PyDict_Update
+from cpython.dict cimport (
+    PyDict_Copy,
+    PyDict_GetItemWithError,
+    PyDict_Next,
+    PyDict_SetItem,
+    PyDict_Update,
+)
 from cpython.object cimport PyObject
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 
@@ -37,10 +43,10 @@ from lazyentity.native.received cimport (
     require_name,
     require_received,
 )
-from lazyentity.native.undecoded cimport holds_undecoded, is_container
+from lazyentity.native.undecoded cimport holds_containers, require_all_decoded, require_decoded
 from lazyentity.native.values cimport Value, has_no_meaning, is_plain
 
-from lazyentity.codec.undecoded import UNDECODED as _UNDECODED, assigned
+from lazyentity.codec.undecoded import UNDECODED as _UNDECODED
 from lazyentity.codec.values import meaning_of, plain_value
 
 cdef extern from *:
@@ -129,7 +135,10 @@ cdef class LazyMapping(Received):
         """As :meth:`lazyentity.pure.mapping.LazyMapping._plain_values`."""
         cdef PyObject* stored
         cdef Py_ssize_t ordinal
+        cdef Py_ssize_t index = 0
         cdef dict plain = {}
+        # As they were at one moment: decoding and copying may run Python code.
+        cdef list values = None
         cdef list decoded = [] if is_profiled(self) else None
         cdef bint is_whole = not names
         if is_whole and _is_untouched(self):
@@ -137,17 +146,18 @@ cdef class LazyMapping(Received):
             names = self._shape.names
             PyDict_Update(plain, self._shape._template)
         elif is_whole:
-            names = list(self)
+            copied = self._storage()
+            names, values = list(copied), list(copied.values())
         else:
-            # First: a call that fails must decode nothing.
+            values = []
             for name in names:
-                if PyDict_GetItemWithError(self, name) == NULL:
+                stored = PyDict_GetItemWithError(self, name)
+                if stored == NULL:
                     raise KeyError(name)
+                values.append(<object>stored)
         for name in names:
-            stored = PyDict_GetItemWithError(self, name)
-            if stored == NULL:
-                raise KeyError(name)
-            value = <object>stored
+            value = UNDECODED if values is None else values[index]
+            index += 1
             if value is UNDECODED:
                 ordinal = ordinal_of(self, name)
                 if is_restricted(self):
@@ -216,7 +226,7 @@ cdef class LazyMapping(Received):
         return <object>stored
 
     def __setitem__(self, name, value):
-        _require_decoded(name, value)
+        require_decoded(name, value)
         PyDict_SetItem(self, name, value)
 
     def update(self, /, *args, **kwargs):
@@ -228,7 +238,10 @@ cdef class LazyMapping(Received):
         else:
             given = None
         if given is not None:
-            _require_all_decoded(given)
+            if args and holds_containers(given):
+                # A copy: the check of a container may run Python code.
+                given = PyDict_Copy(given)
+            require_all_decoded(given)
             PyDict_Update(self, given)
             return
         given = {}
@@ -236,7 +249,7 @@ cdef class LazyMapping(Received):
             dict_update(given, *args, **kwargs)
         finally:
             # Also the values before an error: dict sets one after the other.
-            _require_all_decoded(given)
+            require_all_decoded(given)
             PyDict_Update(self, given)
 
     def __ior__(self, other):
@@ -244,7 +257,7 @@ cdef class LazyMapping(Received):
         return self
 
     def setdefault(self, name, default=None, /):
-        _require_decoded(name, default)
+        require_decoded(name, default)
         value = dict_setdefault(self, name, default)
         return _decode(self, name) if value is UNDECODED else value
 
@@ -280,34 +293,18 @@ cdef class LazyMapping(Received):
 
     def copy(self):
         self._decode_all("copy()")
-        # In one step: dict.copy() would call __getitem__, as the class has an __iter__.
-        return self._decoded()
+        return self._storage()
+
+    # Of a dict: that of a class with an __iter__ would look up one name after the other, and miss those
+    # that are taken out meanwhile.
 
     def __or__(self, other):
         self._decode_all("|")
-        return dict_or(self, other)
+        return dict_or(self._storage(), other)
 
     def __ror__(self, other):
         self._decode_all("|")
-        return dict_ror(self, other)
-
-
-cdef inline int _require_decoded(object name, object value) except -1:
-    # As lazyentity.codec.undecoded.require_decoded().
-    if value is UNDECODED or (is_container(<PyObject*>value) and holds_undecoded(value)):
-        raise assigned(name)
-    return 0
-
-
-cdef int _require_all_decoded(dict values) except -1:
-    cdef Py_ssize_t position = 0
-    cdef PyObject* name_at
-    cdef PyObject* value_at
-    while PyDict_Next(values, &position, &name_at, &value_at):
-        name = <object>name_at
-        value = <object>value_at
-        _require_decoded(name, value)
-    return 0
+        return dict_ror(self._storage(), other)
 
 
 cdef bint _is_untouched(Received mapping):

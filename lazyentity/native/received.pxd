@@ -1,7 +1,7 @@
 # The received bytes of an entity: see received.pyx.
 
 from cpython.bytes cimport PyBytes_AS_STRING
-from cpython.dict cimport PyDict_Next
+from cpython.dict cimport PyDict_Next, PyDict_SetItem
 from cpython.object cimport PyObject
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 
@@ -101,3 +101,18 @@ cdef inline object read_value(Received mapping, Py_ssize_t ordinal, Value* value
     if read is not UNDECODED:
         return read
     return read_parsed(mapping, at, end, value)
+
+
+cdef inline bint copy_storage(Received mapping, dict copied, bint decoded_only) except -1:
+    # Copies names and values, of one moment: no Python code runs in here. Answers 0 if a name is no
+    # plain str: its hash is its own, and could change the storage.
+    cdef Py_ssize_t position = 0
+    cdef PyObject* name
+    cdef PyObject* value
+    while PyDict_Next(mapping, &position, &name, &value):
+        if decoded_only and value == <PyObject*>UNDECODED:
+            continue
+        if type(<object>name) is not str:
+            return 0
+        PyDict_SetItem(copied, <object>name, <object>value)
+    return 1

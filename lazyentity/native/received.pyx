@@ -6,8 +6,15 @@ the names and the values.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from cpython.dict cimport PyDict_GetItemWithError, PyDict_Next, PyDict_SetItem, PyDict_Update
+from cpython.dict cimport (
+    PyDict_GetItemWithError,
+    PyDict_Next,
+    PyDict_SetItem,
+    PyDict_Size,
+    PyDict_Update,
+)
 from cpython.object cimport PyObject
+from cpython.set cimport PySet_GET_SIZE
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 
 from lazyentity.native.cpython cimport (
@@ -37,6 +44,7 @@ from google.protobuf.message import DecodeError
 from lazyentity.codec import errors
 from lazyentity.codec import fallback
 from lazyentity.codec.canonical import canonical_encodings
+from lazyentity.codec.contents import changes_of
 from lazyentity.codec.undecoded import UNDECODED as _UNDECODED
 from lazyentity.codec.values import meaning_of
 
@@ -110,21 +118,52 @@ cdef class Received(dict):
     def _deleted_attributes(self, frozenset names not None):
         originals_of(self).deleted_attributes = names
 
+    def _storage(self):
+        """As :meth:`lazyentity.codec.lazydict.LazyDict._storage`."""
+        cdef dict stored = {}
+        if not copy_storage(self, stored, 0):
+            stored = dict(list(dict_items(self)))
+        return stored
+
     def _undecoded(self):
         """As :meth:`lazyentity.codec.lazydict.LazyDict._undecoded`."""
-        return [name for name, value in dict_items(self) if value is UNDECODED]
+        cdef list names = []
+        cdef Py_ssize_t position = 0
+        cdef PyObject* name
+        cdef PyObject* value
+        # No Python code runs in here, which could change the storage.
+        while PyDict_Next(self, &position, &name, &value):
+            if value == <PyObject*>UNDECODED:
+                names.append(<object>name)
+        return names
+
+    def _changes(self):
+        """As :meth:`lazyentity.pure.received.Received._changes`."""
+        # Allocated first, for that may run the garbage collector, and so Python code.
+        cdef dict decoded = {}
+        cdef set rewritten = set()
+        cdef set deleted = set()
+        cdef dict ordinals = self._shape._ordinals
+        cdef Py_ssize_t size = PyDict_Size(self)
+        cdef Py_ssize_t present
+        require_received(self)
+        if not copy_storage(self, decoded, 1):
+            return changes_of(self._storage(), ordinals, self._raw)
+        for name in decoded:
+            if name in ordinals:
+                rewritten.add(name)
+        present = size - PyDict_Size(decoded) + PySet_GET_SIZE(rewritten)
+        if present < PyDict_Size(ordinals):
+            for name in ordinals:
+                if PyDict_GetItemWithError(self, name) == NULL:
+                    deleted.add(name)
+        return decoded, rewritten, deleted, size
 
     def _decoded(self):
         """As :meth:`lazyentity.pure.received.Received._decoded`."""
         cdef dict decoded = {}
-        cdef Py_ssize_t position = 0
-        cdef PyObject* name
-        cdef PyObject* value
         require_received(self)
-        while PyDict_Next(self, &position, &name, &value):
-            if value != <PyObject*>UNDECODED:
-                decoded[<object>name] = <object>value
-        return decoded
+        return decoded if copy_storage(self, decoded, 1) else self._changes()[0]
 
     def _serialised_values(self, names):
         """As :meth:`lazyentity.pure.received.Received._serialised_values`."""

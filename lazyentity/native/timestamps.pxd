@@ -7,3 +7,4 @@ from lazyentity.native.wire cimport Bytes
 
 cdef object decode_timestamp(Bytes at, Bytes end)
 cdef bint read_microseconds(object value, int64_t* microseconds)
+cdef bint is_naive_or_in_utc(object value) noexcept

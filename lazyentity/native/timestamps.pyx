@@ -109,6 +109,16 @@ cdef inline void _civil_from_days(int64_t days, int* year, int* month, int* day)
     year[0] = <int>(year_of_era + era * 400 + (1 if month[0] <= 2 else 0))
 
 
+cdef bint is_naive_or_in_utc(object value) noexcept:
+    # Whether a value is a datetime, of no subclass but the client's, that asks no zone for its offset.
+    cdef PyObject* zone
+    kind = type(value)
+    if not PyDateTime_CheckExact(value) and <PyTypeObject*>kind != TYPE:
+        return 0
+    zone = PyDateTime_DATE_GET_TZINFO(value)
+    return zone == <PyObject*>None or zone == <PyObject*>UTC
+
+
 cdef bint read_microseconds(object value, int64_t* microseconds):
     # From 1970-01-01 to a datetime in UTC. Answers 0 for everything else, other subclasses included: a
     # pandas.Timestamp has another date in its fields if its year is beyond 9999.

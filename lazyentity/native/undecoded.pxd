@@ -12,3 +12,6 @@ cdef inline bint is_container(PyObject* value) noexcept:
 cdef object UNDECODED
 
 cdef bint holds_undecoded(object container) except -1
+cdef int require_decoded(object name, object value) except -1
+cdef int require_all_decoded(dict values) except -1
+cdef bint holds_containers(dict values) noexcept

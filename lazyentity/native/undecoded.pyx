@@ -8,7 +8,7 @@ from cpython.dict cimport PyDict_Check, PyDict_Next
 from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
 from cpython.object cimport PyObject
 
-from lazyentity.codec.undecoded import UNDECODED as _UNDECODED, keeps_undecoded
+from lazyentity.codec.undecoded import UNDECODED as _UNDECODED, assigned, keeps_undecoded
 
 UNDECODED = _UNDECODED
 
@@ -53,3 +53,30 @@ cdef bint holds_undecoded(object container) except -1:
         if not pending:
             return 0
         container = pending.pop()
+
+
+cdef int require_decoded(object name, object value) except -1:
+    # As lazyentity.codec.undecoded.require_decoded().
+    if value is UNDECODED or (is_container(<PyObject*>value) and holds_undecoded(value)):
+        raise assigned(name)
+    return 0
+
+
+cdef int require_all_decoded(dict values) except -1:
+    cdef Py_ssize_t position = 0
+    cdef PyObject* name_at
+    cdef PyObject* value_at
+    while PyDict_Next(values, &position, &name_at, &value_at):
+        name = <object>name_at
+        value = <object>value_at
+        require_decoded(name, value)
+    return 0
+
+
+cdef bint holds_containers(dict values) noexcept:
+    cdef Py_ssize_t position = 0
+    cdef PyObject* value
+    while PyDict_Next(values, &position, NULL, &value):
+        if is_container(value):
+            return 1
+    return 0

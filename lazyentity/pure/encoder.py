@@ -9,7 +9,7 @@ this encoder, and the other way round.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,7 +20,7 @@ from google.protobuf.struct_pb2 import NULL_VALUE
 from proto.datetime_helpers import DatetimeWithNanoseconds
 
 from lazyentity.codec import errors, messages
-from lazyentity.codec.contents import Contents
+from lazyentity.codec.contents import OF_DICT, Contents
 
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
 _UTC = datetime.timezone.utc
@@ -32,6 +32,7 @@ _SCALARS = {
     int: "integer_value",
     str: "string_value",
 }
+_QUIET = frozenset((*_SCALARS, type(None)))
 
 
 def write_entity(
@@ -50,10 +51,11 @@ def write_entity(
 
     Raises:
         Exception: as the client's encoder raises it, for the same property.
+        RuntimeError: as a dict's iterator raises it, if the names of the entity change meanwhile.
         google.protobuf.message.DecodeError: if bytes that are to be written as they came are
             malformed.
     """
-    source, deleted, keeps_key, key, properties, excluded, meanings = contents
+    source, deleted, keeps_key, key, properties, _, size, _, _ = contents
     if source is not None:
         try:
             source._merge_untouched(target, properties, deleted, keeps_key)
@@ -62,26 +64,156 @@ def write_entity(
             raise errors.undecodable_entity(error, raw) from error
     if key is not None:
         target.key.CopyFrom(key.to_protobuf()._pb)
+    items: Iterable[tuple[Any, Any]]
+    if not isinstance(properties, dict):
+        # The items() of a class that overrides it.
+        items = properties()
+    elif size < 0 or _are_quiet(properties.values()):
+        items = dict.items(properties)
+    else:
+        items = _live_items(contents)
+    return write_properties(target, items, contents, contents_of)
+
+
+def write_properties(
+    target: Any,
+    items: Iterable[tuple[Any, Any]],
+    contents: Contents,
+    contents_of: Callable[[Entity], Contents],
+) -> bool:
+    """Write properties of an entity; result and errors are those of :func:`write_entity`.
+
+    Args:
+        target: as for :func:`write_entity`.
+        items: the names and values, taken one after the other, as the client does.
+        contents: the contents of the entity, for its flags and meanings.
+        contents_of: as for :func:`write_entity`.
+    """
     values = target.properties
     is_flat = True
-    for name, value in dict.items(properties):
+    _, _, _, _, _, owner, size, excluded, meanings = contents
+    # The attributes of a lazy entity were just read.
+    is_current = owner is None or size >= 0
+    for name, value in items:
         value_message = values[name]
-        _write_value(value_message, value, contents_of)
-        # The rest is the client's entity_to_protobuf().
-        is_list = isinstance(value, list)
-        if is_list or isinstance(value, dict):
-            is_flat = False
+        kind = type(value)
+        scalar = _SCALARS.get(kind)
+        is_list = False
+        if scalar is not None:
+            setattr(value_message, scalar, value)
+        elif kind in _TIMESTAMPS and (value.tzinfo is None or value.tzinfo is _UTC):
+            _write_timestamp(value_message.timestamp_value, value)
+        else:
+            is_list = isinstance(value, list)
+            _write_other(value_message, value, contents_of)
+            if is_list or isinstance(value, dict):
+                is_flat = False
+            # Code of the caller may have run, which may have changed anything.
+            is_current = owner is None
+        # The client reads both attributes for each property, and after its value.
+        if not is_current:
+            excluded, meanings = flags_of(contents)
+            is_current = True
         if name in excluded:
-            if not is_list:
-                value_message.exclude_from_indexes = True
-            elif value:
-                for item in value_message.array_value.values:
-                    item.exclude_from_indexes = True
+            _exclude(value_message, is_list)
         if name in meanings:
-            helpers._set_pb_meaning_from_entity(
-                SimpleNamespace(_meanings=meanings), name, value, value_message, is_list=is_list
-            )
+            _mean(value_message, meanings, name, value, is_list)
     return is_flat
+
+
+def flags_of(contents: Contents) -> tuple[Any, Any]:
+    """Return ``exclude_from_indexes`` and ``_meanings`` of an entity as they are now.
+
+    Raises:
+        AttributeError: as the client raises it, if one of them was deleted.
+    """
+    owner, size, excluded, meanings = contents[5:]
+    if owner is None:
+        return excluded, meanings
+    if size < 0:
+        return owner.exclude_from_indexes, owner._meanings
+    for name in owner._deleted_attributes:
+        getattr(owner, name)
+    attributes = owner._instance_dict()
+    return (
+        attributes.get("exclude_from_indexes", excluded),
+        attributes.get("_meanings", meanings),
+    )
+
+
+def write_flags(target: Any, contents: Contents, name: Any, value: Any, is_list: bool) -> None:
+    """Give a ``Value`` message the index flag and the meaning that its property has now.
+
+    Args:
+        target: the message of ``value``, without either.
+        contents: the contents of the entity.
+        name: the property.
+        value: its value, for which the client asks by identity.
+        is_list: whether it was a list before it was encoded.
+    """
+    excluded, meanings = flags_of(contents)
+    if name in excluded:
+        _exclude(target, is_list)
+    if name in meanings:
+        _mean(target, meanings, name, value, is_list)
+
+
+def _exclude(target: Any, is_list: bool) -> None:
+    # As the client's entity_to_protobuf() does.
+    if not is_list:
+        target.exclude_from_indexes = True
+    else:
+        for item in target.array_value.values:
+            item.exclude_from_indexes = True
+
+
+def _mean(target: Any, meanings: Any, name: Any, value: Any, is_list: bool) -> None:
+    helpers._set_pb_meaning_from_entity(
+        SimpleNamespace(_meanings=meanings), name, value, target, is_list=is_list
+    )
+
+
+def _are_quiet(values: Collection[Any]) -> bool:
+    """Say whether no code of the caller runs while values are encoded."""
+    if _QUIET.issuperset(map(type, values)):
+        return True
+    return (_QUIET | _TIMESTAMPS).issuperset(map(type, values)) and all(
+        value.tzinfo is None or value.tzinfo is _UTC
+        for value in values
+        if type(value) in _TIMESTAMPS
+    )
+
+
+def _live_items(contents: Contents) -> Iterator[tuple[Any, Any]]:
+    """Yield the properties of a lazy entity that are to be encoded, while the caller's code runs.
+
+    The storage is walked as the client walks a stock entity, by an iterator that notices changes
+    since the contents were taken. Properties that are written as they came count as taken.
+
+    Raises:
+        RuntimeError: as a dict's iterator raises it.
+    """
+    deleted, properties, owner, size = contents[1], *contents[4:7]
+    items = iter(dict.items(owner))
+    if len(owner) != size:
+        # Between the two lines above the iterator notices it.
+        raise RuntimeError("dictionary changed size during iteration")
+    received = owner._shape.ordinals
+    for name, value in items:
+        if name not in properties and name in received:
+            if name not in deleted:
+                # It was written as it came.
+                continue
+            recall_flag(contents, name)
+        yield name, value
+
+
+def recall_flag(contents: Contents, name: Any) -> None:
+    """Note the index flag of a received property that was deleted, and came back meanwhile."""
+    owner, _, excluded, _ = contents[5:]
+    if "exclude_from_indexes" not in owner._instance_dict():
+        # The set was made for these contents.
+        excluded.update(owner._wire_excluded((name,)))
 
 
 def serialised_value(value: Any) -> bytes:
@@ -116,10 +248,15 @@ def _write_value(target: Any, value: Any, contents_of: Callable[[Entity], Conten
     scalar = _SCALARS.get(kind)
     if scalar is not None:
         setattr(target, scalar, value)
-    elif value is None:
-        target.null_value = NULL_VALUE
     elif kind in _TIMESTAMPS and (value.tzinfo is None or value.tzinfo is _UTC):
         _write_timestamp(target.timestamp_value, value)
+    else:
+        _write_other(target, value, contents_of)
+
+
+def _write_other(target: Any, value: Any, contents_of: Callable[[Entity], Contents]) -> None:
+    if value is None:
+        target.null_value = NULL_VALUE
     elif isinstance(value, list):
         if len(value) == 0:
             # Sets the oneof case, too.
@@ -133,11 +270,10 @@ def _write_value(target: Any, value: Any, contents_of: Callable[[Entity], Conten
         # Another name that is the same to protobuf may have set the property before.
         entity.Clear()
         if isinstance(value, Entity):
-            contents = contents_of(value)
+            write_entity(entity, contents_of(value), contents_of)
         else:
-            properties = value if kind is dict else dict(value)
-            contents = (None, (), False, None, properties, (), {})
-        write_entity(entity, contents, contents_of)
+            # The client makes an entity of a dict: a copy, which nobody else can change.
+            write_properties(entity, dict(value).items(), OF_DICT, contents_of)
     else:
         helpers._set_protobuf_value(target, value)
 

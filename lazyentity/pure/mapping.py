@@ -6,6 +6,8 @@ property is converted when it is read.
 
 from __future__ import annotations
 
+import itertools
+import operator
 from collections.abc import Callable, ItemsView, Iterable
 from typing import Any, TypeVar
 
@@ -22,6 +24,7 @@ _Self = TypeVar("_Self", bound="LazyMapping")
 
 _new = dict.__new__
 _fill = dict.update
+_found = dict.get
 _stored = dict.__getitem__
 _store = dict.__setitem__
 # The method of the class: looking it up on a message takes longer than calling it.
@@ -104,8 +107,11 @@ class LazyMapping(Received):
         decoded = self._converted(undecoded, parsed, ())
         self._give_back(parsed)
         keep = self._originals.setdefault
-        for name, value in decoded.items():
-            _store(self, name, keep(name, value))
+        kept = [(name, keep(name, value)) for name, value in decoded.items()]
+        # What was assigned or deleted meanwhile stays so. In one call, which no thread interrupts.
+        stored = map(_found, itertools.repeat(self), decoded)
+        is_undecoded = map(operator.is_, stored, itertools.repeat(UNDECODED))
+        _fill(self, itertools.compress(kept, is_undecoded))
 
     def _decode_ahead(self, parsed: Any) -> None:
         """Decode every undecoded property, but leave each UNDECODED until it is read.
@@ -150,7 +156,8 @@ class LazyMapping(Received):
         value = _stored(self, name)
         if value is UNDECODED:
             value = self._convert(name)
-            _store(self, name, value)
+            if _found(self, name) is UNDECODED:
+                _store(self, name, value)
         return value
 
     def _read_deleted(self, name: str) -> Any:
@@ -178,7 +185,7 @@ class LazyMapping(Received):
             TypeError: if code that bypasses the methods put the sentinel in place of a value.
             google.protobuf.message.DecodeError, ValueError: if a property cannot be decoded.
         """
-        stored = {name: _stored(self, name) for name in names or list(self)}
+        stored = {name: _stored(self, name) for name in names} if names else self._storage()
         undecoded = [name for name, value in stored.items() if value is UNDECODED]
         self._require_received(undecoded)
         if undecoded and self._policy is not None:
@@ -217,7 +224,7 @@ class LazyMapping(Received):
                     self._originals.setdefault(name, value)
                 original = self._originals[name]
                 # Otherwise it was read, replaced or deleted before.
-                if dict.get(self, name) is UNDECODED:
+                if _found(self, name) is UNDECODED:
                     _store(self, name, original)
                 meanings[name] = (meaning, original)
             del message
@@ -242,7 +249,8 @@ class LazyMapping(Received):
         except IndexError:
             value = originals.get(name, UNDECODED)
             if value is not UNDECODED:
-                _store(self, name, value)
+                if _found(self, name) is UNDECODED:
+                    _store(self, name, value)
                 return value
             parsed = split_again(split, raw, shape.ordinals)
             if split.parsed_again == _PATIENCE:
@@ -271,7 +279,9 @@ class LazyMapping(Received):
             split.append(parsed)
         # Of two threads that decoded the same property, both get the object of the first.
         value = originals.setdefault(name, value)
-        _store(self, name, value)
+        # What another thread assigned or deleted meanwhile stays so.
+        if _found(self, name) is UNDECODED:
+            _store(self, name, value)
         return value
 
     _decode = __getitem__

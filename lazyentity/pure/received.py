@@ -13,9 +13,9 @@ from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 
 from lazyentity.codec import errors, fallback
+from lazyentity.codec.contents import Changes, changes_of
 from lazyentity.codec.lazydict import LazyDict
 from lazyentity.codec.profiled import ARRIVAL
-from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.pure.index import ParsedOneByOne, Split, serialised_values, split_again
 from lazyentity.pure.shapes import Shape
 from lazyentity.pure.untouched import merge_untouched, untouched_bytes
@@ -119,14 +119,22 @@ class Received(LazyDict):
             if name not in received:
                 raise errors.undecoded_property(name, self._raw)
 
-    def _decoded(self) -> dict[str, Any]:
-        """Return the properties that are DECODED or ASSIGNED, with their values.
+    def _changes(self) -> Changes:
+        """Return the changes made since the entity was received.
 
         Raises:
             TypeError: if code that bypasses the methods put the sentinel in place of a value.
         """
-        self._require_received(self._undecoded())
-        return {name: value for name, value in dict.items(self) if value is not UNDECODED}
+        raw, shape, _, _ = self._state
+        return changes_of(self._storage(), shape.ordinals, raw)
+
+    def _decoded(self) -> dict[str, Any]:
+        """Return the properties that are DECODED or ASSIGNED, with their values, of one moment.
+
+        Raises:
+            TypeError: if code that bypasses the methods put the sentinel in place of a value.
+        """
+        return self._changes()[0]
 
     def _serialised_values(self, names: Iterable[str]) -> list[bytes]:
         """Return the ``google.datastore.v1.Value`` of each of ``names``, as it came."""
