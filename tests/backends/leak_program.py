@@ -152,7 +152,7 @@ def _encoded(raw: bytes) -> None:
         too_deep = [too_deep]
     for value in (2**70, "\ud800", object(), (1,), {b"odd": 1}, stock_entity(raw), read, too_deep):
         properties = {"good": "x" * 2000, "other": {"inner": [1.5, value]}}
-        contents: Any = (None, (), False, None, properties, set(), {})
+        contents: Any = (None, (), False, None, properties, None, -1, set(), {})
         _refusable(_write_entity, EntityMessage(), contents, _contents_of)
 
 
