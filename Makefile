@@ -26,8 +26,8 @@ BIN := $(abspath $(VENV))/bin
 .DEFAULT_GOAL := help
 .PHONY: help venv bench results results-many results-beam results-appengine test lint types pytest \
 	upstream emulator test-adapters-lowest test-emulator test-caches test-names test-client flink \
-	test-engines docs tables fuzz fuzz-operations fuzz-responses fuzz-calls fuzz-snapshots \
-	fuzz-all dist clean
+	test-engines docs tables fuzz fuzz-operations fuzz-changes fuzz-responses fuzz-calls \
+	fuzz-snapshots fuzz-all dist clean
 
 help: ## list the targets
 	@echo "make TARGET [PYTHON=python3.12] [VENV=.venv]"
@@ -145,6 +145,9 @@ fuzz: ## fuzz the native backend for SECONDS, with AddressSanitizer and UBSan
 fuzz-operations: venv ## fuzz operations on entities, against stock, for SECONDS, half with each backend
 	$(call fuzz_both,operations)
 
+fuzz-changes: venv ## fuzz entities that change while they are written, for SECONDS, half with each backend
+	$(call fuzz_both,changes)
+
 fuzz-responses: venv ## fuzz whole responses, against stock, for SECONDS, half with each backend
 	$(call fuzz_both,responses)
 
@@ -155,7 +158,7 @@ fuzz-snapshots: venv ## fuzz with damaged snapshots for SECONDS, half with each 
 	$(call fuzz_both,snapshots)
 
 fuzz-all: ## all of the fuzzers, for ten times SECONDS each
-	$(MAKE) fuzz fuzz-operations fuzz-responses fuzz-calls fuzz-snapshots SECONDS=$$((10 * $(SECONDS)))
+	$(MAKE) fuzz fuzz-operations fuzz-changes fuzz-responses fuzz-calls fuzz-snapshots SECONDS=$$((10 * $(SECONDS)))
 
 fuzz_both = status=0; for backend in native pure; do LAZYENTITY_BACKEND=$$backend $(BIN)/python -m \
 	fuzz.$(1) --seconds $$(($(SECONDS) / 2)) --seed $(SEED) || status=1; done; exit $$status

@@ -16,6 +16,8 @@ options. Each prints how many cases it ran, and for each finding how to run that
 
 ``operations``
     sequences of operations (``steps``, ``values``) and writing, against the stock client.
+``changes``
+    entities that change while they are written, against the stock client.
 ``responses``
     whole responses, against the stock client.
 ``calls``

@@ -204,7 +204,7 @@ def other_steps(pythons: Mapping[str, str]) -> list[Step]:
         Step("the slow tests", pytest("-m", "slow", *SLOW), needs=tested),
         *(
             Step(f"make {target}", make(target, UV=UV, SECONDS="60"), needs=packed)
-            for target in ("fuzz", "fuzz-operations")
+            for target in ("fuzz", "fuzz-operations", "fuzz-changes")
         ),
         *(
             Step(
