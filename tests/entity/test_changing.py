@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import importlib
-import threading
 import zoneinfo
 from collections.abc import Callable
 from typing import Any
@@ -21,6 +20,7 @@ from lazyentity import LazyEntity
 from lazyentity.encoding import _contents_of
 from tests.conftest import MAPPINGS, is_built
 from tests.support import write_cases
+from tests.support.changing import acting, meanwhile
 from tests.support.snapshots import outcome
 from tests.support.stock import EntityMessage, comparable, reparsed
 
@@ -75,42 +75,33 @@ def test_any_change_of_raw(lazy_type: type[LazyEntity], case: write_cases.Case) 
     case.compare(outcome(lambda: reparsed(lazyentity.raw(ours))), expected)
 
 
-class _Moving(datetime.tzinfo):
-    """Adds and removes properties of a dict when it is asked for its offset."""
+def account(changed: dict[str, Any]) -> list[int]:
+    """Fill a dict that loses properties and is rebuilt while it is written.
 
-    def __init__(self, changed: dict[str, Any]) -> None:
-        self.changed = changed
-        self.calls = 0
+    Returns:
+        A list that has a number for each time that its timestamp was encoded.
+    """
+    calls: list[int] = []
 
-    def utcoffset(self, _: Any) -> datetime.timedelta:
-        self.calls += 1
+    def move() -> None:
+        calls.append(len(calls))
         for number in range(3):
-            self.changed.pop(f"old{number}", None)
+            changed.pop(f"old{number}", None)
         for number in range(40):
-            self.changed[f"new{number}"] = 1
+            changed[f"new{number}"] = 1
         for number in range(40):
-            self.changed.pop(f"new{number}")
-        return datetime.timedelta(0)
+            changed.pop(f"new{number}")
 
-    def dst(self, _: Any) -> None:
-        return None
-
-    def tzname(self, _: Any) -> None:
-        return None
-
-
-def _account(changed: dict[str, Any]) -> _Moving:
-    zone = _Moving(changed)
-    changed.update(old0=0, old1=1, old2=2, at=datetime.datetime(2024, 1, 1, tzinfo=zone))
+    changed.update(old0=0, old1=1, old2=2, at=acting(move))
     changed.update(balance=100, owner="alice", limit=5, note="x")
-    return zone
+    return calls
 
 
 def test_a_dict_is_written_as_it_was(write: Callable[[Entity], Any]) -> None:
     """All properties that a dict had are written, whatever it loses while it is written."""
     entity: Any = Entity(Key("Kind", 1, project="p"))
     entity["account"] = {}
-    _account(entity["account"])
+    account(entity["account"])
     names = set(entity["account"])
     assert len(names) == 8
     assert set(write(entity).properties["account"].entity_value.properties) == names
@@ -121,7 +112,7 @@ def test_an_entity_that_changes_is_refused(
 ) -> None:
     """Nothing of an entity is left out silently: the client's error says that it changed."""
     for entity in (Entity(Key("Kind", 1, project="p")), lazy_type.from_bytes(write_cases.RAW)):
-        _account(entity)
+        account(entity)
         with pytest.raises(RuntimeError, match=r"^dictionary changed size during iteration$"):
             write(entity)
 
@@ -130,15 +121,15 @@ def test_nothing_is_encoded_again_for_its_depth(write: Callable[[Entity], Any]) 
     """A dict that changed is not read again if a later value is too deep for the native encoder."""
     entity: Any = Entity(Key("Kind", 1, project="p"))
     entity["account"] = {}
-    zone = _account(entity["account"])
+    calls = account(entity["account"])
     deep: list[Any] = []
     for _ in range(60):
         deep = [deep]
     entity["deep"] = deep
     assert len(write(entity).properties["account"].entity_value.properties) == 8
-    calls, zone.calls = zone.calls, 0
+    first = len(calls)
     write(entity)
-    assert calls == zone.calls
+    assert len(calls) == 2 * first
 
 
 def test_an_unread_property_counts_as_written_first(
@@ -147,18 +138,10 @@ def test_an_unread_property_counts_as_written_first(
     """Wherever it stands, what is assigned to it while another value is encoded comes too late."""
     entity: Any = lazy_type.from_bytes(write_cases.RAW)
 
-    class Assigning(datetime.tzinfo):
-        def utcoffset(self, _: Any) -> datetime.timedelta:
-            entity.update(dict.fromkeys(write_cases.RECEIVED[1:], 100))
-            return datetime.timedelta(0)
+    def assign() -> None:
+        entity.update(dict.fromkeys(write_cases.RECEIVED[1:], 100))
 
-        def dst(self, _: Any) -> None:
-            return None
-
-        def tzname(self, _: Any) -> None:
-            return None
-
-    entity["a"] = datetime.datetime(2024, 5, 6, tzinfo=Assigning())
+    entity["a"] = acting(assign)
     properties = write(entity).properties
     assert [properties[name].integer_value for name in write_cases.RECEIVED[1:]] == [1, 2, 3, 4]
 
@@ -174,21 +157,15 @@ def test_another_thread_moves_names(write: Callable[[Entity], Any]) -> None:
     entity: Any = Entity(Key("Kind", 1, project="p"))
     entity["changed"] = changed
     names = list(changed)
-    # One name is missing at a time, at most.
-    at_least = len(names) - 1
-    done = threading.Event()
 
-    def move() -> None:
-        while not done.is_set():
-            for name in names:
-                changed[name] = changed.pop(name)
+    def move(turn: int) -> None:
+        for name in names[turn % 4 :: 4]:
+            changed[name] = changed.pop(name)
 
-    mover = threading.Thread(target=move)
-    mover.start()
-    try:
+    def write_often() -> None:
         for _ in range(ROUNDS):
             written = write(entity).properties["changed"].entity_value.properties
-            assert len(written) >= at_least
-    finally:
-        done.set()
-        mover.join()
+            # One is missing at a time, at most.
+            assert len(written) >= len(names) - 1
+
+    meanwhile(move, write_often)

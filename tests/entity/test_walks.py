@@ -18,7 +18,7 @@ from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.decoding import decode_in_place
 from lazyentity.pure.mapping import LazyMapping as PureMapping
 from lazyentity.strict import make_strict
-from tests.entity.test_changing import _account
+from tests.entity.test_changing import account
 from tests.support import write_cases
 from tests.support.snapshots import Raised, outcome
 from tests.support.stock import in_order_of, stock_entity
@@ -345,6 +345,6 @@ def test_a_strict_entity_of_an_unpatched_client(lazy_type: type[LazyEntity]) -> 
     """The unpatched client notices that it changes, as it does of a stock entity."""
     lazy = lazy_type.from_bytes(write_cases.RAW)
     make_strict(lazy)
-    _account(lazy)
+    account(lazy)
     with pytest.raises(RuntimeError, match=r"^dictionary changed size during iteration$"):
         helpers.entity_to_protobuf(lazy)

@@ -5,7 +5,6 @@ A case is data, so that a lazy and a stock entity can be made of it that do the 
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 
+from tests.support.changing import acting
 from tests.support.snapshots import Raised
 from tests.support.stock import EntityMessage
 from tests.support.strategies.samples import serialise
@@ -115,21 +115,6 @@ class Case:
         return _Made(self, lazy, names).outer, _Made(self, stock, names).outer
 
 
-class _Zone(datetime.tzinfo):
-    def __init__(self, run: Callable[[], None]) -> None:
-        self._run = run
-
-    def utcoffset(self, _: Any) -> datetime.timedelta:
-        self._run()
-        return datetime.timedelta(hours=1)
-
-    def dst(self, _: Any) -> None:
-        return None
-
-    def tzname(self, _: Any) -> None:
-        return None
-
-
 class _Key(Key):
     run: Callable[[], None]
 
@@ -213,7 +198,7 @@ class _Made:
         return _value(kinds[NAMES.index(name) % len(kinds)], NAMES.index(name))
 
     def _trigger(self) -> Any:
-        zoned = datetime.datetime(2024, 5, 6, tzinfo=_Zone(self._run))
+        zoned = acting(self._run)
         made: Any
         match self.case.trigger:
             case "zone":
