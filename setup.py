@@ -79,7 +79,6 @@ setup(
     python_requires=">=3.10",
     install_requires=[
         *(client.requirement for client in clients() if client.name == REQUIRED),
-        "packaging>=22",
         "proto-plus>=1.25",
         "protobuf>=4.25",
         "wrapt>=2",

@@ -12,7 +12,7 @@ import importlib
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from lazyentity._environment import PROFILE, is_set
+from lazyentity._environment import DISABLE, PROFILE, is_set
 from lazyentity._version import __version__
 
 if TYPE_CHECKING:
@@ -111,5 +111,6 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
-if is_set(PROFILE):
+# With the switch set nothing is imported: see lazyentity.auto.
+if is_set(PROFILE) and not is_set(DISABLE):
     importlib.import_module("lazyentity.profiling.environment").begin()

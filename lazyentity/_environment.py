@@ -31,3 +31,16 @@ def is_set(name: str) -> bool:
 def is_off(name: str) -> bool:
     """Say whether a switch is set to ``0``, ``false``, ``no`` or ``off``."""
     return _word(name) in _OFF
+
+
+def is_disabled() -> bool:
+    """Say whether :data:`DISABLE` is set, and log that it is."""
+    if not is_set(DISABLE):
+        return False
+    # Here, for this process need not log anything.
+    import logging
+
+    logging.getLogger("lazyentity").warning(
+        "%s is set: reads stay as they are, nothing is patched", DISABLE
+    )
+    return True

@@ -1,11 +1,30 @@
 """Patch every supported client when imported: ``import lazyentity.auto``.
 
-The import logs one line to the logger ``lazyentity``, at the level INFO: clients, their versions,
-whether they are patched, and the backend.
+One line is logged to the logger ``lazyentity``, at the level INFO: clients, their versions, whether
+they are patched, and the backend. See :func:`lazyentity.patch` for when.
 """
 
 from __future__ import annotations
 
-from lazyentity import patch
+from lazyentity._environment import is_disabled
 
-patch()
+
+def _patch() -> None:
+    try:
+        from lazyentity import patch
+    except Exception as error:  # noqa: BLE001  # a module of the application's may raise any
+        # The application can have a module of the name of one of Python's.
+        import warnings
+
+        warnings.warn(
+            f"lazyentity: cannot be imported here, and patches nothing ({error!r}); look for a "
+            "module of the application that has the name of one of Python's, and rename it",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+    else:
+        patch()
+
+
+if not is_disabled():
+    _patch()

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import logging
 from typing import TYPE_CHECKING
 
 from lazyentity._choice import expected_backend, obstacle, requested_backend
-from lazyentity._environment import DISABLE, EAGER, is_set
+from lazyentity._environment import EAGER, is_disabled, is_set
 from lazyentity._version import __version__
 from lazyentity.codec import profiled
 from lazyentity.codec.describing import safe_repr
-from lazyentity.patches import adapters
+from lazyentity.patches import adapters, announcement, wrapping
 from lazyentity.patches.client import Client
 from lazyentity.patches.clients import CLIENTS
 from lazyentity.patches.imports import WhenImported
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
     from lazyentity.codec.tallies import Book
 
 __all__ = ["patch", "patched", "unpatch"]
-
-_logger = logging.getLogger("lazyentity")
 
 _lock = ForkableLock()
 _told: set[str] = set()
@@ -71,7 +68,8 @@ def patch(*names: str, strict: bool = False, eager: bool | None = None) -> None:
       stays in charge, with one warning. The entities that it makes are not lazy.
     - Patching again changes nothing but whether reads are lazy or eager.
     - One line is logged at the level INFO: the clients with their versions, whether they are
-      patched, and the backend; for the pure backend also why it serves.
+      patched, and the backend; for the pure backend also why it serves. If logging is not
+      configured yet, the line comes with the first RPC after that.
     - While the environment variable ``LAZYENTITY_DISABLE`` is set to anything but ``0``, ``false``,
       ``no`` or ``off``, ``patch()`` logs that and does nothing else.
 
@@ -91,11 +89,17 @@ def patch(*names: str, strict: bool = False, eager: bool | None = None) -> None:
         RuntimeError: if ``strict`` and a client cannot be patched.
     """
     selected = _selected(names)
-    if is_set(DISABLE):
-        _logger.warning("%s is set: reads stay as they are, nothing is patched", DISABLE)
+    if is_disabled():
         return
     if requested_backend():
         expected_backend()
+    problem = wrapping.missing()
+    if problem is not None:
+        message = f"lazyentity: nothing is patched: {problem}"
+        if strict:
+            raise RuntimeError(message)
+        _warn_once(message)
+        return
     is_eager = is_set(EAGER) if eager is None else eager
     # Another thread may be importing a client, and takes the lock when it has done so. Wait for it
     # without the lock.
@@ -120,7 +124,7 @@ def patch(*names: str, strict: bool = False, eager: bool | None = None) -> None:
     if is_anything_patched and not is_eager:
         # Without the lock: other threads may be importing a library that is adapted.
         adapters.install()
-    _log_summary()
+    announcement.make(_summary)
 
 
 def _import(client: Client, strict: bool) -> bool:
@@ -260,6 +264,7 @@ def unpatch(*names: str) -> None:
             client.patch.revert()
         if not patched():
             adapters.remove()
+            announcement.waiting.clear()
 
 
 def is_awaited(client: Client) -> bool:
@@ -277,21 +282,15 @@ def patched() -> tuple[str, ...]:
     )
 
 
-def _log_summary() -> None:
-    """Log the clients with their versions and the backend in one line.
+def _summary() -> str:
+    """Return the clients with their versions and the backend in one line.
 
     If the pure backend serves, the line says why, and how to get the native one.
     """
-    if not _logger.isEnabledFor(logging.INFO):
-        return
     slower = obstacle()
-    _logger.info(
-        "lazyentity %s, %s backend%s: %s",
-        __version__,
-        expected_backend(),
-        f", which is slower ({slower})" if slower else "",
-        ", ".join(map(_state_of, CLIENTS.values())),
-    )
+    note = f", which is slower ({slower})" if slower else ""
+    states = ", ".join(map(_state_of, CLIENTS.values()))
+    return f"lazyentity {__version__}, {expected_backend()} backend{note}: {states}"
 
 
 def _state_of(client: Client) -> str:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any
 
-import wrapt
-from packaging.version import InvalidVersion, Version
-
 from lazyentity.codec.describing import safe_repr, safe_str
 from lazyentity.patches.registry import Patch, Place, Seam
+from lazyentity.patches.wrapping import wrapt
 
 
 @dataclass(eq=False, kw_only=True)
@@ -158,20 +157,35 @@ class Client:
         ]
 
 
+# Not the library packaging: the application can have a module of that name.
+_RELEASE = re.compile(
+    r"v?(?:\d+!)?(\d+(?:\.\d+)*)"
+    r"(?:[-_.]?(?:a|b|c|rc|alpha|beta|pre|preview)[-_.]?\d*)?"
+    r"(?:-\d+|[-_.]?(?:post|rev|r)[-_.]?\d*)?"
+    r"(?:[-_.]?dev[-_.]?\d*)?"
+    r"(?:\+[a-z0-9]+(?:[-_.][a-z0-9]+)*)?",
+    re.IGNORECASE | re.ASCII,
+)
+"""A version of a Python package, with its release as the group."""
+
+
 def is_supported(version: str | None, supported: str) -> bool:
-    """Whether a version is in a range, which is written as ``>=lowest,<bound``."""
+    """Whether a version is in a range, which is written as ``>=lowest,<bound`` or ``>=lowest``."""
     # By release, so that a pre-release of the first version beyond the range is beyond it, too.
-    # packaging.specifiers would do, at three times the cost of importing packaging.version.
-    lowest, bound = (Version(part.lstrip("<>=")).release for part in supported.split(","))
-    try:
-        return lowest <= Version(version or "").release < bound
-    except InvalidVersion:
-        return False
+    release = _release(version or "")
+    lowest, *bound = (_release(part.lstrip("<>=")) for part in supported.split(","))
+    return bool(release) and lowest <= release and all(release < each for each in bound)
+
+
+def _release(version: str) -> tuple[int, ...]:
+    """Return the numbers of a version; none, if it is no version."""
+    found = _RELEASE.fullmatch(version.strip())
+    return tuple(map(int, found[1].split("."))) if found else ()
 
 
 def _name(function: Any) -> str:
     # A wrapper may have the name of the function that it wraps.
-    if issubclass(type(function), wrapt.FunctionWrapper):
+    if issubclass(type(function), wrapt().FunctionWrapper):
         return _name(function._self_wrapper)
     if type(function) is FunctionType:
         return f"{safe_str(function.__globals__.get('__name__'))}.{function.__code__.co_name}"

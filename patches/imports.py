@@ -8,8 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
 
-import wrapt
-from wrapt.importer import ImportHookFinder  # type: ignore[import-untyped]  # only its top is typed
+from lazyentity.patches.wrapping import wrapt
 
 
 class WhenImported:
@@ -58,7 +57,7 @@ class WhenImported:
             self._imported(None)
         elif not self._is_registered:
             self._is_registered = True
-            wrapt.register_post_import_hook(self._imported, self._module)
+            wrapt().register_post_import_hook(self._imported, self._module)
 
     def _is_being_imported(self) -> bool:
         spec = getattr(sys.modules[self._module], "__spec__", None)
@@ -98,7 +97,7 @@ def _found_in(name: str, folders: Sequence[str]) -> ModuleSpec | None:
     """Ask the finders of the import system for a module in the folders of its package."""
     for finder in sys.meta_path:
         # wrapt's finder asks the import system, which imports the packages around the module.
-        if not isinstance(finder, ImportHookFinder):
+        if not isinstance(finder, wrapt().ImportHookFinder):
             spec = finder.find_spec(name, folders, None)
             if spec is not None:
                 return spec

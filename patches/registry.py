@@ -16,9 +16,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FunctionType, ModuleType
 from typing import Any
 
-import wrapt
-
 from lazyentity.codec.describing import safe_repr
+from lazyentity.patches.wrapping import wrapt
 
 
 class Place:
@@ -42,7 +41,7 @@ class Place:
         Raises:
             AttributeError, ImportError: if there is no such attribute.
         """
-        return wrapt.resolve_path(self.module, self.path)[2]
+        return wrapt().resolve_path(self.module, self.path)[2]
 
     def is_own(self) -> bool:
         """Whether the attribute is a function of the module itself, and no wrapper of one."""
@@ -113,20 +112,20 @@ class Seam(Place):
         Raises:
             AttributeError, ImportError: if there is no such attribute, or only an inherited one.
         """
-        parent, attribute, current = wrapt.resolve_path(self.module, self.path)
+        parent, attribute, current = wrapt().resolve_path(self.module, self.path)
         if attribute not in vars(parent):
             raise AttributeError(f"{safe_repr(parent)} has no attribute {attribute!r} of its own")
         return current
 
     def install(self, is_active: Callable[[], bool]) -> None:
         """Put the replacement in place, unless it still stands there under somebody's wrapper."""
-        parent, attribute, current = wrapt.resolve_path(self.module, self.path)
+        parent, attribute, current = wrapt().resolve_path(self.module, self.path)
         if self._replacement is not None and _wraps(current, self._replacement):
             return
         if self._yields and self.is_foreign():
             return
         replacement = self._replace(current, is_active)
-        wrapt.apply_patch(parent, attribute, replacement)
+        wrapt().apply_patch(parent, attribute, replacement)
         self.original = current
         self._replacement = replacement
 
@@ -134,9 +133,9 @@ class Seam(Place):
         """Put the original back, unless somebody else replaced the replacement."""
         if self._replacement is None:
             return
-        parent, attribute, current = wrapt.resolve_path(self.module, self.path)
+        parent, attribute, current = wrapt().resolve_path(self.module, self.path)
         if current is self._replacement:
-            wrapt.apply_patch(parent, attribute, self.original)
+            wrapt().apply_patch(parent, attribute, self.original)
             self._replacement = None
 
 

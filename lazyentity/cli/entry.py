@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import sys
+from collections.abc import Iterator
+
+_current_folder: list[str] = []
+"""The entry of ``sys.path`` that ``python -m`` put first, while it is last."""
 
 _INTERRUPTED = 130
 """The exit status of a shell for a command that Ctrl-C ended."""
@@ -15,6 +20,7 @@ def module() -> None:
     Raises:
         SystemExit: always, with the exit status.
     """
+    _put_current_folder_last()
     _exit("python -m lazyentity", "dispatch", "main")
 
 
@@ -24,6 +30,7 @@ def bench() -> None:
     Raises:
         SystemExit: always, with the exit status.
     """
+    _put_current_folder_last()
     _exit("python -m lazyentity bench", "dispatch", "main", ["bench", *sys.argv[1:]])
 
 
@@ -34,6 +41,28 @@ def script() -> None:
         SystemExit: always, with the exit status.
     """
     _exit("lazyentity-run", "run", "script")
+
+
+@contextlib.contextmanager
+def importing_application() -> Iterator[None]:
+    """Import as ``python -m`` does, from the current folder first."""
+    sys.path[:0] = _current_folder
+    try:
+        yield
+    finally:
+        del sys.path[: len(_current_folder)]
+
+
+def _put_current_folder_last() -> None:
+    """Import what commands need from where it is installed.
+
+    ``python -m`` looks into the current folder first, and an application there can have modules of
+    the same names, such as ``click.py``.
+    """
+    # With -P or -I, Python does not put it there.
+    if not (getattr(sys.flags, "safe_path", False) or sys.flags.isolated):
+        _current_folder[:] = [sys.path.pop(0)]
+        sys.path += _current_folder
 
 
 def _exit(program: str, of: str, function: str, *arguments: list[str]) -> None:

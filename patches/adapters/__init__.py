@@ -13,9 +13,11 @@ import sys
 from collections.abc import Iterator
 from importlib import metadata
 from importlib.machinery import BuiltinImporter, ExtensionFileLoader
+from pathlib import Path
 
 from lazyentity._environment import ADAPTERS, is_off
 from lazyentity.codec.describing import safe_str
+from lazyentity.patches import wrapping
 from lazyentity.patches.adapters.libraries import LIBRARIES, Library
 from lazyentity.patches.client import is_supported
 from lazyentity.patches.imports import WhenImported
@@ -72,7 +74,7 @@ class _Adapter:
 
     def adapt(self, module: str) -> None:
         """Replace the functions of an imported module."""
-        if self._problem is not None:
+        if self._problem is not None or not self._is_library(module):
             return
         try:
             if module not in self._patches and self._library.adapter is not None:
@@ -87,6 +89,21 @@ class _Adapter:
         if not self._is_checked or self._problem is not None:
             self._is_checked = True
             self._check()
+
+    def _is_library(self, module: str) -> bool:
+        """Say whether a module is of the library, and not one of the application of that name."""
+        if self._library.distribution is None:
+            return True
+        try:
+            installed = metadata.distribution(self._library.distribution)
+        except metadata.PackageNotFoundError:
+            return False
+        root = sys.modules[module.partition(".")[0]]
+        # A namespace package has no file. The path of an archive is no Path.
+        file = Path(getattr(root, "__file__", None) or next(iter(root.__path__), ""))
+        folder = Path(str(installed.locate_file(""))).absolute()
+        is_editable = "editable" in (installed.read_text("direct_url.json") or "")
+        return is_editable or file.absolute().is_relative_to(folder)
 
     def _check(self) -> None:
         """Warn of a version that was not tested with the adapter, or that does not fit it."""
@@ -133,7 +150,7 @@ def install() -> None:
     ``false``, ``no`` or ``off``.
     """
     global _are_installed
-    if _are_installed or is_off(ADAPTERS):
+    if _are_installed or is_off(ADAPTERS) or wrapping.missing() is not None:
         return
     _are_installed = True
     # Without the lock, because this waits for imports in other threads.

@@ -14,16 +14,15 @@ import importlib
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-import wrapt
-
 from lazyentity.decoding import decode_in_place, decoded_in_place
 from lazyentity.patches.registry import ClassSeam, Seam
+from lazyentity.patches.wrapt_parts import FunctionWrapper, ObjectProxy, register_post_import_hook
 
 _IsActive = Callable[[], bool]
 """A function that wrapt calls with the original, its instance and the arguments."""
 
 # An application that imports an adapted library need not import the client.
-wrapt.register_post_import_hook(
+register_post_import_hook(
     lambda _: importlib.import_module("lazyentity.patches.adapters.client"),
     "google.cloud.datastore",
 )
@@ -33,10 +32,10 @@ Hooks = Mapping[str, int | None]
 
 
 if TYPE_CHECKING:
-    _FunctionWrapper = wrapt.FunctionWrapper[Any, Any]
+    _FunctionWrapper = FunctionWrapper[Any, Any]
 else:
     # wrapt 2.0 declares no parameters at run time.
-    _FunctionWrapper = wrapt.FunctionWrapper
+    _FunctionWrapper = FunctionWrapper
 
 
 class Adapted(_FunctionWrapper):
@@ -193,7 +192,7 @@ def instances(
             return adapted
 
         namespace = {name: method(name, look) for name, look in methods.items()}
-        proxy = type(original.__name__, (wrapt.ObjectProxy,), namespace)
+        proxy = type(original.__name__, (ObjectProxy,), namespace)
 
         def make(*args: Any, **kwargs: Any) -> Any:
             made = original(*args, **kwargs)

@@ -6,9 +6,8 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
-import wrapt
-
 from lazyentity.patches.registry import Seam
+from lazyentity.patches.wrapping import wrapt
 
 
 class LastingSeam(Seam):
@@ -29,7 +28,7 @@ class LastingSeam(Seam):
         if self._replacement is not None:
             return
         holder, _, name = self.path.rpartition(".")
-        parent = wrapt.resolve_path(self.module, holder)[2]
+        parent = wrapt().resolve_path(self.module, holder)[2]
         self.original = vars(parent).get(name)
         self._replacement = self._replace(self.original, is_active)
         setattr(parent, name, self._replacement)

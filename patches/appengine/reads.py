@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lazyentity.codec.mode import EAGER
+from lazyentity.patches import announcement
 
 
 def make_rpc_call(
@@ -20,6 +21,8 @@ def make_rpc_call(
     service_name: Any = None,
 ) -> Any:
     """Send a request as ``original`` does; convert its response in the mode of the sender."""
+    if announcement.waiting:
+        announcement.log()
     if get_result_hook is not None:
         get_result_hook = _in_mode_of_now(get_result_hook)
     return original(

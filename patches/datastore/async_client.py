@@ -11,6 +11,7 @@ from typing import Any
 
 from google.cloud.datastore_v1.services.datastore import async_client
 
+from lazyentity.patches import announcement
 from lazyentity.patches.api.requests import commit_request, lookup_request
 from lazyentity.patches.api.stubs import awaited, read_lazily
 from lazyentity.patches.datastore.seams import CLIENT
@@ -48,6 +49,8 @@ def _reading(
         @functools.wraps(original)
         async def read(client: Any, request: Any = None, **kwargs: Any) -> Any:
             if is_active():
+                if announcement.waiting:
+                    announcement.log()
                 read_lazily(client.transport, method, is_lazy)
                 request = make(request)
             return await awaited(_method(original, client), request=request, **kwargs)

@@ -15,6 +15,7 @@ from google.cloud.datastore import key as key_module
 from google.cloud.datastore.query import Iterator
 
 from lazyentity._rows import register
+from lazyentity.patches import announcement
 from lazyentity.patches.api.entities import HANDLES
 from lazyentity.patches.datastore.apis import lazy_api
 from lazyentity.patches.datastore.batches import add_mutation
@@ -56,6 +57,8 @@ def replace_api(original: property, is_active: Callable[[], bool]) -> property:
     @functools.wraps(original.fget)  # type: ignore[arg-type]  # a getter it has
     def _datastore_api(client: Any) -> Any:
         api = original.__get__(client)
+        if announcement.waiting and is_active():
+            announcement.log()
         return lazy_api(api) if is_active() and CLIENT.reads_by_own() else api
 
     return property(_datastore_api)

@@ -6,7 +6,6 @@ import functools
 from collections.abc import Callable, Generator
 from typing import Any
 
-import wrapt
 from google.cloud.datastore.key import Key as DatastoreKey
 from google.cloud.datastore_v1.services.datastore.transports.grpc import DatastoreGrpcTransport
 from google.cloud.datastore_v1.types import entity as entity_pb2
@@ -18,10 +17,12 @@ from google.cloud.ndb.tasklets import Future, tasklet
 from lazyentity._backend import Conversion, EntityBytes, stock_from_raw
 from lazyentity.codec.mode import is_eager
 from lazyentity.entity import LazyEntity
+from lazyentity.patches import announcement
 from lazyentity.patches.api.entities import EntityHandle, EntityResult
 from lazyentity.patches.api.responses import LookupResponse, RunQueryResponse
 from lazyentity.patches.api.transports import LazyDatastoreGrpcTransport
 from lazyentity.patches.ndb.seams import CLIENT
+from lazyentity.patches.wrapt_parts import ObjectProxy
 
 _FULL = query_pb2.EntityResult.ResultType.FULL
 
@@ -66,6 +67,8 @@ def stub(original: Callable[[], Any]) -> Any:
     Args:
         original: ndb's own ``stub``.
     """
+    if announcement.waiting:
+        announcement.log()
     transport = original()
     if type(transport) is not DatastoreGrpcTransport or not CLIENT.reads_by_own():
         return transport
@@ -163,7 +166,7 @@ class _Empty:
         self._entity._receive(raw, self._entity.conversion)
 
 
-class EntityTypes(wrapt.ObjectProxy[Any]):
+class EntityTypes(ObjectProxy[Any]):
     """The module of the ``Entity`` message, as ndb's calls to the API see it.
 
     Those calls make a message only to merge bytes of the global cache into it.

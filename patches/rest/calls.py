@@ -15,6 +15,7 @@ from typing import Any
 
 from lazyentity.codec import profiled
 from lazyentity.codec.mode import is_eager
+from lazyentity.patches import announcement
 from lazyentity.patches.client import Client
 from lazyentity.patches.registry import is_of
 from lazyentity.patches.rest.profiling import count_arrival
@@ -28,6 +29,8 @@ _LOOKUP, _QUERY = ":lookup", ":runQuery"
 
 def _is_lazy_read(url: Any, described: Client) -> bool:
     patch = described.patch
+    if announcement.waiting and patch.active:
+        announcement.log()
     return (
         patch.active and not patch.eager and str(url).endswith((_LOOKUP, _QUERY)) and not is_eager()
     )

@@ -5,10 +5,9 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-import wrapt
-
 from lazyentity.patches.registry import is_of
 from lazyentity.patches.rest.properties import mark_response
+from lazyentity.patches.wrapt_parts import ObjectProxy
 
 try:
     from lazyentity.patches.rest.raw import parsed_but_properties
@@ -19,7 +18,7 @@ except ImportError:
 _AIOHTTP, _REQUESTS = "aiohttp.client_reqrep", "requests.models"
 
 
-class _Response(wrapt.ObjectProxy):  # type: ignore[type-arg]  # wrapt 1 has no type argument
+class _Response(ObjectProxy):  # type: ignore[type-arg]  # wrapt 1 has no type argument
     """A proxy of the response of an HTTP library, to which all but its JSON is left.
 
     Args:

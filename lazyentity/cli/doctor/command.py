@@ -15,6 +15,7 @@ from typing import NoReturn
 from lazyentity.cli import dispatch
 from lazyentity.cli.doctor import report
 from lazyentity.cli.doctor.findings import PROBLEM, Finding
+from lazyentity.cli.entry import importing_application
 from lazyentity.cli.failures import Failure
 from lazyentity.codec.describing import safe_str
 
@@ -109,7 +110,7 @@ def _import(application: str) -> None:
     if not all(map(str.isidentifier, module.split("."))):
         raise Failure(f"--app takes the name of a module, as package.module; {module!r} is none", 2)
     try:
-        with contextlib.redirect_stdout(sys.stderr), _no_arguments():
+        with contextlib.redirect_stdout(sys.stderr), _no_arguments(), importing_application():
             importlib.import_module(module)
     except KeyboardInterrupt:
         raise

@@ -5,10 +5,9 @@ from __future__ import annotations
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
-import wrapt
-
 from lazyentity.codec.describing import safe_str
 from lazyentity.patches.registry import Place
+from lazyentity.patches.wrapt_parts import FunctionWrapper
 
 
 def is_clients(place: Place, value: Any) -> bool:
@@ -59,6 +58,6 @@ def _function(value: Any) -> Any:
         return _function(value.fget)
     if kind in (classmethod, staticmethod, MethodType):
         return _function(value.__func__)
-    if issubclass(kind, wrapt.FunctionWrapper):
+    if issubclass(kind, FunctionWrapper):
         return _function(value._self_wrapper)
     return value

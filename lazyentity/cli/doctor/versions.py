@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import platform
+import re
 import sys
 from collections.abc import Iterator
 from importlib import metadata
 from typing import Final
-
-from packaging.requirements import Requirement
 
 from lazyentity._environment import ADAPTERS, is_off
 from lazyentity._version import __version__
@@ -52,27 +51,29 @@ def _requirements() -> Iterator[Finding]:
         )
         return
     clients = {client.distribution for client in CLIENTS.values()}
-    for requirement in map(Requirement, declared):
-        if requirement.marker is None and requirement.name not in clients:
-            yield _requirement(requirement)
+    for requirement in declared:
+        # Those with a marker belong to an extra.
+        parts = re.fullmatch(r"([\w.-]+)(>=[^;]+)", requirement)
+        if parts and parts[1] not in clients:
+            yield _requirement(*parts.groups())
 
 
-def _requirement(requirement: Requirement) -> Finding:
-    name = requirement.name
+def _requirement(name: str, versions: str) -> Finding:
+    requirement = f"{name}{versions}"
     try:
         version = metadata.version(name)
     except metadata.PackageNotFoundError:
         return Finding(name, "is not installed", PROBLEM, f"pip install '{requirement}'")
-    if requirement.specifier.contains(version, prereleases=True):
+    if is_supported(version, versions):
         return Finding(
             name,
-            f"{version} (supported: {requirement.specifier})",
+            f"{version} (supported: {versions})",
             brief=f"{name} {version}",
             group="packages",
         )
     return Finding(
         name,
-        f"{version} is not supported (supported: {requirement.specifier})",
+        f"{version} is not supported (supported: {versions})",
         PROBLEM,
         f"pip install '{requirement}'",
     )

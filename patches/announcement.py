@@ -1,0 +1,42 @@
+"""The line that says what was patched, logged as soon as logging is configured.
+
+Applications patch first and configure logging later. So the replacements of functions that send
+RPCs ask :data:`waiting`, and log the line as soon as somebody would see it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+_logger = logging.getLogger("lazyentity")
+
+waiting: list[Callable[[], str]] = []
+"""The function that makes the line, while it was not logged yet; almost always empty."""
+
+
+def make(line: Callable[[], str]) -> None:
+    """Log a line at the level INFO: now, or with the first RPC after logging was configured.
+
+    Args:
+        line: makes the line, when it is logged. It takes the place of a line that still waits.
+    """
+    waiting[:] = [line]
+    log()
+
+
+def log() -> None:
+    """Log the line that waits, if there is a handler for it."""
+    if _logger.isEnabledFor(logging.INFO) and _logger.hasHandlers():
+        try:
+            line = waiting.pop()
+        except IndexError:
+            # Another thread was faster.
+            return
+        try:
+            text = line()
+        except Exception:
+            # An RPC is about to be sent, which must not fail for this.
+            _logger.debug("cannot say what is patched", exc_info=True)
+        else:
+            _logger.info("%s", text)
