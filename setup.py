@@ -151,6 +151,7 @@ setup(
             "multidict",
             "munch",
             "networkx",
+            "openpyxl",
             "pyrsistent",
             "python-box",
             "PyYAML",

@@ -5,10 +5,12 @@ A backend imports google-cloud-datastore, and lazyentity must not do so before t
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
 import os
 import sys
+from types import ModuleType
 from typing import Final, NamedTuple
 
 REQUEST = "LAZYENTITY_BACKEND"
@@ -22,6 +24,7 @@ NATIVE_MODULES = (
     f"{_NATIVE}.encoder",
     f"{_NATIVE}.entityproto",
     f"{_NATIVE}.index",
+    f"{_NATIVE}.inplace",
     f"{_NATIVE}.jsontypes",
     f"{_NATIVE}.keys",
     f"{_NATIVE}.mapping",
@@ -135,6 +138,17 @@ def _is_sub_interpreter() -> bool:
         # The module is optional. Cython refuses a second interpreter of its own accord.
         return False
     return bool(interpreters.get_current() != interpreters.get_main())
+
+
+def without_client(name: str) -> ModuleType:
+    """Import the native or the pure module of a name, which imports no client.
+
+    The backend itself imports google-cloud-datastore.
+    """
+    if requested_backend() != "pure" and unsupported_interpreter() is None:
+        with contextlib.suppress(ImportError):
+            return importlib.import_module(f"{_NATIVE}.{name}")
+    return importlib.import_module(f"lazyentity.pure.{name}")
 
 
 def failed_import(error: ImportError) -> Obstacle:

@@ -6,18 +6,16 @@ is copied: the entities end in the state that reading every property gives.
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import decimal
 import functools
-import importlib
 import types
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from lazyentity._choice import requested_backend, unsupported_interpreter
+from lazyentity._choice import without_client
 from lazyentity._iterators import (
     CONTAINERS,
     ITERATORS,
@@ -25,7 +23,7 @@ from lazyentity._iterators import (
     held_by_iterator,
 )
 from lazyentity.codec.undecoded import UndecodedType
-from lazyentity.pure.decoding import Walk, held_in, instance_dict
+from lazyentity.pure.decoding import held_in, instance_dict
 
 LEAVES = {
     str,
@@ -296,13 +294,9 @@ _OPAQUE = (
 
 
 def _walk() -> Any:
-    # Not the walk of lazyentity._backend, which imports the client: the values searched here need
-    # not come from it.
-    kind: Any = Walk
-    if requested_backend() != "pure" and unsupported_interpreter() is None:
-        with contextlib.suppress(ImportError):
-            kind = importlib.import_module("lazyentity.native.decoding").Walk
-    return _walk_of(kind)
+    # Not that of lazyentity._backend, which imports the client: the values searched here need not
+    # come from it.
+    return _walk_of(without_client("decoding").Walk)
 
 
 def _walk_of(kind: Any) -> Any:

@@ -139,10 +139,6 @@ class Seam(Place):
             self._replacement = None
 
 
-class ClassSeam(Seam):
-    """The seam of a class. Instances that were made before patching go on as they were."""
-
-
 def _wraps(outer: Any, inner: Any) -> bool:
     """Whether ``outer`` is ``inner``, or a wrapper of it with the usual ``__wrapped__``."""
     seen: set[int] = set()
@@ -304,9 +300,7 @@ def loaded_modules() -> list[tuple[str, ModuleType]]:
     return list(sys.modules.items())
 
 
-def modules_holding_any(
-    originals: Iterable[int], *, are_classes: bool = False
-) -> dict[int, list[str]]:
+def modules_holding_any(originals: Iterable[int]) -> dict[int, list[str]]:
     """Return the names of the loaded modules that hold one of ``originals``, by the id of each.
 
     Such a module imported the original by name before it was replaced, and goes on calling it. The
@@ -314,7 +308,6 @@ def modules_holding_any(
 
     Args:
         originals: the ids of the objects.
-        are_classes: whether modules count that hold an instance of one, but not of a subclass.
     """
     ids = frozenset(originals)
     ours = __name__.partition(".")[0]
@@ -326,8 +319,6 @@ def modules_holding_any(
         # Hardly any module holds one. A loop in C rules the others out: an application has
         # thousands of modules.
         values = list(namespace.values())
-        if are_classes:
-            values = list(map(type, values))
         if not ids.isdisjoint(map(id, values)) and name.partition(".")[0] != ours:
             found.append((name, ids.intersection(map(id, values))))
     holders: dict[int, list[str]] = {}

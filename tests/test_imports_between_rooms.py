@@ -102,7 +102,7 @@ def test_imports_are_found() -> None:
         ("lazyentity.native.received", "lazyentity.native.values.Value"),
         ("lazyentity.pure.mapping", "lazyentity.pure.shapes.EMPTY"),
         ("lazyentity.auto", "lazyentity.patch"),
-        ("lazyentity.decoding", "lazyentity.native.decoding"),
+        ("lazyentity.patches.wrapping", "lazyentity.patches.wrapt_parts"),
     } <= set(ARROWS)
 
 

@@ -23,7 +23,7 @@ from lazyentity.patches.client import is_supported
 from lazyentity.patches.imports import WhenImported
 from lazyentity.patches.locks import ForkableLock
 from lazyentity.patches.notices import warn
-from lazyentity.patches.registry import ClassSeam, Patch, Seam, modules_holding_any
+from lazyentity.patches.registry import Patch, modules_holding_any
 
 _lock = ForkableLock()
 
@@ -43,15 +43,15 @@ class _Adapter:
         for awaited in self._imports:
             awaited.wait()
 
-    def old_references(self, kind: type[Seam] = Seam) -> dict[int, str]:
-        """Return the ids and names of the originals that seams of one kind replaced."""
-        # Methods need no search: their classes are the same objects as before.
+    def old_references(self) -> dict[int, str]:
+        """Return the ids and names of the originals that were replaced as attributes of modules."""
+        # Methods need no search, nor functions that were replaced in place: they are one object.
         return {
             id(seam.original): str(seam)
             for patch in self._patches.values()
             if patch.active
             for seam in patch.seams
-            if "." not in seam.path and isinstance(seam, kind)
+            if "." not in seam.path and seam.is_installed()
         }
 
     def is_part(self, module: str) -> bool:
@@ -184,16 +184,12 @@ def old_references() -> Iterator[tuple[str, list[str]]]:
     Yields:
         The end of a sentence that says how they use it, and the names of the modules.
     """
-    for kind, what in ((Seam, "imported {} by name"), (ClassSeam, "made an instance of {}")):
-        replaced = {key: adapter for adapter in _adapters for key in adapter.old_references(kind)}
-        if not replaced:
-            continue
-        found = modules_holding_any(replaced, are_classes=kind is ClassSeam)
-        for key, holders in found.items():
-            adapter = replaced[key]
-            others = [name for name in holders if not (adapter.is_part(name) or _is_compiled(name))]
-            if others:
-                yield what.format(adapter.old_references(kind)[key]), others
+    replaced = {key: adapter for adapter in _adapters for key in adapter.old_references()}
+    for key, holders in modules_holding_any(replaced).items():
+        adapter = replaced[key]
+        others = [name for name in holders if not (adapter.is_part(name) or _is_compiled(name))]
+        if others:
+            yield f"imported {adapter.old_references()[key]} by name", others
 
 
 def _is_compiled(module: str) -> bool:

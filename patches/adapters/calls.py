@@ -12,11 +12,18 @@ from __future__ import annotations
 import functools
 import importlib
 from collections.abc import Callable, Mapping
+from types import FunctionType, MethodType, WrapperDescriptorType
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
+from lazyentity._inplace import Replacement, replacement
 from lazyentity.decoding import decode_in_place, decoded_in_place
-from lazyentity.patches.registry import ClassSeam, Seam
-from lazyentity.patches.wrapt_parts import FunctionWrapper, ObjectProxy, register_post_import_hook
+from lazyentity.patches.registry import Seam
+from lazyentity.patches.wrapt_parts import (
+    FunctionWrapper,
+    register_post_import_hook,
+    resolve_path,
+)
 
 _IsActive = Callable[[], bool]
 """A function that wrapt calls with the original, its instance and the arguments."""
@@ -78,174 +85,82 @@ def on_failure(hooks: Hooks, wrapped: Any, instance: Any, args: Any, kwargs: Any
         del failure
 
 
-def seam(module: str, path: str, look: Callable[..., Any], about: Any = None) -> Seam:
-    """Return the seam of one callable.
+class CallSeam(Seam):
+    """The seam of a callable of a library.
+
+    A function or method of C code stays the object that it is, wherever that is possible. Otherwise
+    the attribute is replaced.
 
     Args:
-        module: name of the module that the callable is an attribute of.
-        path: dotted path of the callable in the module.
+        module, path: as for :class:`~lazyentity.patches.registry.Seam`.
         look: :func:`before`, :func:`on_failure`, or a function of the same signature.
         about: the first argument of ``look``.
     """
 
-    def replace(original: Any, is_active: _IsActive) -> Any:
-        if isinstance(original, Adapted):
-            # The same object by another name.
-            return original
+    def __init__(self, module: str, path: str, look: Callable[..., Any], about: Any = None) -> None:
+        super().__init__(module, path, functools.partial(_wrapper, look, about))
+        self._look = look
+        self._about = about
+        self._in_place: Replacement | None = None
 
-        def adapted(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+    def install(self, is_active: _IsActive) -> None:
+        holder, name, current = resolve_path(self.module, self.path)
+        made = replacement(holder, name)
+        if made is None:
+            # A constructor of C code has no replacement on the pure backend.
+            if type(current) is not WrapperDescriptorType:
+                super().install(is_active)
+            return
+        look, about, is_method = self._look, self._about, isinstance(holder, type)
+
+        def hook(original: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+            wrapped = MethodType(original, instance) if is_method else original
             if not is_active():
                 return wrapped(*args, **kwargs)
-            return look(about, wrapped, instance, args, kwargs)
+            return look(about, wrapped, None, args, kwargs)
 
-        return Adapted(original, adapted)
+        made.install(hook)
+        self._in_place = made
 
-    return Seam(module, path, replace)
+    def remove(self) -> None:
+        if self._in_place is None:
+            super().remove()
+        else:
+            self._in_place.remove()
+            self._in_place = None
+
+
+_DEFAULTS = ("__defaults__", "__kwdefaults__")
+_wrappers: WeakValueDictionary[int, Any] = WeakValueDictionary()
+
+
+def _wrapper(look: Any, about: Any, original: Any, is_active: _IsActive) -> Any:
+    if _wrappers.get(id(original)) is original:
+        # The same object by another name.
+        return original
+    if isinstance(original, FunctionType):
+        # The defaults are there for those who look: the replacement has no use for them.
+        @functools.wraps(original, assigned=(*functools.WRAPPER_ASSIGNMENTS, *_DEFAULTS))
+        def adapted(*args: Any, **kwargs: Any) -> Any:
+            if not is_active():
+                return original(*args, **kwargs)
+            return look(about, original, None, args, kwargs)
+
+        _wrappers[id(adapted)] = adapted
+        return adapted
+
+    def called(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+        if not is_active():
+            return wrapped(*args, **kwargs)
+        return look(about, wrapped, instance, args, kwargs)
+
+    made = Adapted(original, called)
+    _wrappers[id(made)] = made
+    return made
 
 
 def seams(
     module: str, *paths: str, look: Callable[..., Any], about: Any = None
-) -> tuple[Seam, ...]:
-    """Return a seam for each of ``paths``; see :func:`seam`."""
-    return tuple(seam(module, path, look, about) for path in paths)
-
-
-class _Constructed(type):
-    """The class of classes that make instances of another one, which cannot be subclassed."""
-
-    _original: Any
-    _make: Callable[..., Any]
-
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        return cls._make(*args, **kwargs)
-
-    def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, cls._original)
-
-    def __subclasscheck__(cls, other: type) -> bool:
-        return other is cls or issubclass(other, cls._original)
-
-    def __getattr__(cls, name: str) -> Any:
-        return getattr(cls._original, name)
-
-
-def standing_for(module: str, original: Any, make: Callable[..., Any]) -> Any:
-    """Return a class that stands for ``original``: calling it calls ``make``.
-
-    ``match``, ``isinstance()`` and pickles take it for a class, unlike a proxy.
-    """
-
-    def refuse(cls: Any, /, **_: Any) -> None:
-        name = f"{original.__module__}.{original.__qualname__}"
-        raise TypeError(f"type {name!r} is not an acceptable base type")
-
-    namespace = {
-        "__module__": module,
-        "__qualname__": original.__qualname__,
-        "__doc__": original.__doc__,
-        "__init_subclass__": classmethod(refuse),
-        "_original": original,
-        "_make": staticmethod(make),
-    }
-    return _Constructed(original.__name__, (), namespace)
-
-
-def constructor(module: str, path: str) -> Seam:
-    """Return the seam of a class of C code that keeps the arguments of its constructor.
-
-    Args:
-        module: name of the module that the class is an attribute of.
-        path: dotted path of the class in the module.
-    """
-
-    def replace(original: Any, is_active: _IsActive) -> Any:
-        def make(*args: Any, **kwargs: Any) -> Any:
-            if is_active():
-                return call_decoded(original, args, kwargs)
-            return original(*args, **kwargs)
-
-        return standing_for(module, original, make)
-
-    return Seam(module, path, replace)
-
-
-def instances(
-    module: str, path: str, methods: Mapping[str, Callable[..., Any]], about: Any = None
-) -> Seam:
-    """Return the seam of a class of C code whose instances are to be proxies.
-
-    Args:
-        module: name of the module that the class is an attribute of.
-        path: dotted path of the class in the module.
-        methods: by name, as ``look`` of :func:`seam`; they are called without an instance.
-        about: the first argument of each of them.
-    """
-
-    def replace(original: Any, is_active: _IsActive) -> Any:
-        def method(name: str, look: Callable[..., Any]) -> Any:
-            def adapted(self: Any, /, *args: Any, **kwargs: Any) -> Any:
-                wrapped = getattr(self.__wrapped__, name)
-                if not is_active():
-                    return wrapped(*args, **kwargs)
-                return look(about, wrapped, None, args, kwargs)
-
-            return adapted
-
-        namespace = {name: method(name, look) for name, look in methods.items()}
-        proxy = type(original.__name__, (ObjectProxy,), namespace)
-
-        def make(*args: Any, **kwargs: Any) -> Any:
-            made = original(*args, **kwargs)
-            return proxy(made) if is_active() else made
-
-        return standing_for(module, original, make)
-
-    return ClassSeam(module, path, replace)
-
-
-def subclass(module: str, path: str, methods: Mapping[str, Callable[..., Any]]) -> Seam:
-    """Return the seam of a class of C code that a subclass is to stand for.
-
-    Instances of the class itself, made before, pass for instances of the subclass.
-
-    Args:
-        module: name of the module that the class is an attribute of.
-        path: dotted path of the class in the module.
-        methods: by name, as ``look`` of :func:`seam`; they are called without an instance.
-    """
-
-    def replace(original: Any, is_active: _IsActive) -> Any:
-        def method(name: str, look: Callable[..., Any]) -> Any:
-            wrapped = getattr(original, name)
-
-            @functools.wraps(wrapped)
-            def adapted(self: Any, /, *args: Any, **kwargs: Any) -> Any:
-                bound = functools.partial(wrapped, self)
-                if not is_active():
-                    return bound(*args, **kwargs)
-                return look(None, bound, None, args, kwargs)
-
-            return adapted
-
-        class Kind(type(original)):  # type: ignore[misc]  # a metaclass known at run time only
-            def __instancecheck__(cls, instance: Any) -> bool:
-                if cls is replacement:
-                    return isinstance(instance, original)
-                return bool(super().__instancecheck__(instance))
-
-            def __subclasscheck__(cls, other: type) -> bool:
-                if cls is replacement:
-                    return issubclass(other, original)
-                return bool(super().__subclasscheck__(other))
-
-        namespace = {name: method(name, look) for name, look in methods.items()}
-        namespace |= {
-            "__slots__": (),
-            "__doc__": original.__doc__,
-            "__module__": original.__module__,
-            "__qualname__": original.__qualname__,
-        }
-        replacement = Kind(original.__name__, (original,), namespace)
-        return replacement
-
-    return ClassSeam(module, path, replace)
+) -> tuple[CallSeam, ...]:
+    """Return a seam for each of ``paths``; see :class:`CallSeam`."""
+    return tuple(CallSeam(module, path, look, about) for path in paths)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from lazyentity.patches.adapters.calls import before, instances, seams
+from lazyentity.patches.adapters.calls import CallSeam, before, seams
 
 SEAMS = (
     *seams("cbor2", "dumps", "dump", look=before),
-    instances("cbor2", "CBOREncoder", {"encode": before}),
+    CallSeam("cbor2", "CBOREncoder.encode", before),
 )

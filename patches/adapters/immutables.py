@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from lazyentity.patches.adapters.calls import constructor
+from lazyentity.patches.adapters.calls import CallSeam, before
 
-SEAMS = (constructor("immutables", "Map"),)
+SEAMS = (CallSeam("immutables", "Map.__init__", before),)

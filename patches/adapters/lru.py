@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from lazyentity.patches.adapters.calls import before, subclass
+from lazyentity.patches.adapters.calls import CallSeam, before
 
-SEAMS = (subclass("lru", "LRU", {"update": before}),)
+SEAMS = (CallSeam("lru", "LRU.update", before),)

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from lazyentity.patches.adapters.calls import on_failure, seam
+from lazyentity.patches.adapters.calls import CallSeam, on_failure
 
-SEAMS = (seam("mashumaro.mixins.orjson", "DataClassORJSONMixin.to_json", on_failure, {}),)
+SEAMS = (CallSeam("mashumaro.mixins.orjson", "DataClassORJSONMixin.to_json", on_failure, {}),)

@@ -4,26 +4,31 @@ from __future__ import annotations
 
 from typing import Any
 
-from lazyentity.patches.adapters.calls import before, instances, on_failure, seam, seams
+from lazyentity.patches.adapters.calls import CallSeam, before, on_failure, seams
 
 _HOOKS = {"enc_hook": None}
 
 
 def _encode(_: Any, wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-    if wrapped.__self__.enc_hook is not None:
+    if getattr(wrapped.__self__, "enc_hook", None) is not None:
         return before(None, wrapped, instance, args, kwargs)
     return on_failure({}, wrapped, instance, args, kwargs)
 
 
-_ENCODER = {"encode": _encode, "encode_lines": _encode, "encode_into": before}
+def _encoder(module: str, *methods: str) -> tuple[CallSeam, ...]:
+    return (
+        *seams(module, *(f"Encoder.{name}" for name in methods), look=_encode),
+        CallSeam(module, "Encoder.encode_into", before),
+    )
+
 
 SEAMS = (
-    seam("msgspec", "to_builtins", on_failure, _HOOKS),
-    seam("msgspec", "convert", before),
+    CallSeam("msgspec", "to_builtins", on_failure, _HOOKS),
+    CallSeam("msgspec", "convert", before),
     *seams("msgspec.json", "encode", look=on_failure, about=_HOOKS),
-    instances("msgspec.json", "Encoder", _ENCODER),
+    *_encoder("msgspec.json", "encode", "encode_lines"),
     *seams("msgspec.msgpack", "encode", look=on_failure, about=_HOOKS),
-    instances("msgspec.msgpack", "Encoder", {**_ENCODER}),
+    *_encoder("msgspec.msgpack", "encode"),
     *seams("msgspec.yaml", "encode", look=on_failure, about=_HOOKS),
     *seams("msgspec.toml", "encode", look=on_failure, about=_HOOKS),
 )

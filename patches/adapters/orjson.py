@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from lazyentity.patches.adapters.calls import on_failure, seam
+from lazyentity.patches.adapters.calls import CallSeam, on_failure
 
-SEAMS = (seam("orjson", "dumps", on_failure, {"default": 1}),)
+SEAMS = (CallSeam("orjson", "dumps", on_failure, {"default": 1}),)

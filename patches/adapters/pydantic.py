@@ -18,6 +18,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from lazyentity._inplace import SLOTS
 from lazyentity.codec.mode import enter, leave, reads_eagerly
 from lazyentity.decoding import (
     decode_attributes,
@@ -26,9 +27,8 @@ from lazyentity.decoding import (
     is_plain,
     is_taken_for_valid,
 )
-from lazyentity.patches.adapters import fields
-from lazyentity.patches.adapters.calls import before, seams
-from lazyentity.patches.adapters.schemas import adapting_schemas
+from lazyentity.patches.adapters import fields, schemas
+from lazyentity.patches.adapters.calls import CallSeam, before, seams
 from lazyentity.patches.registry import Seam
 
 _Original = Callable[..., Any]
@@ -223,8 +223,13 @@ async def _awaited(returned: Any) -> Any:
     return _valid(await returned)
 
 
+def _arguments_of(_: Any, wrapped: Any, __: Any, args: Any, kwargs: Any) -> Any:
+    """Look into the arguments that a dataclass passes to the validator."""
+    return wrapped(*map(_valid, args), **{name: _valid(value) for name, value in kwargs.items()})
+
+
 def _arguments(original: Any, is_active: _IsActive) -> Any:
-    """Replace the class in which a dataclass passes its arguments to the validator."""
+    """Replace the class in which a dataclass passes its arguments, on the pure backend."""
 
     def arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if is_active():
@@ -364,11 +369,12 @@ SEAMS = (
     Seam("pydantic.type_adapter", "TypeAdapter.dump_python", _of_one(decoded_in_place)),
     Seam("pydantic.type_adapter", "TypeAdapter.dump_json", _of_one(decoded_in_place)),
     Seam("pydantic._internal._validate_call", "ValidateCallWrapper.__call__", _call),
-    Seam(_DATACLASSES, "ArgsKwargs", _arguments),
+    (
+        CallSeam("pydantic_core", "ArgsKwargs.__new__", _arguments_of)
+        if SLOTS
+        else Seam(_DATACLASSES, "ArgsKwargs", _arguments)
+    ),
     Seam(_DATACLASSES, "complete_dataclass", _complete_dataclass),
-    adapting_schemas(_DATACLASSES, "SchemaSerializer"),
     Seam(_CONSTRUCTION, "ModelMetaclass.__instancecheck__", _instancecheck),
-    adapting_schemas(_CONSTRUCTION, "SchemaSerializer"),
-    adapting_schemas("pydantic.type_adapter", "SchemaSerializer"),
-    adapting_schemas("pydantic.plugin._schema_validator", "SchemaValidator"),
+    *schemas.SEAMS,
 )

@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from lazyentity.patches.adapters.calls import before, on_failure, seam, subclass
+from lazyentity.patches.adapters.calls import CallSeam, before, on_failure
 
 SEAMS = (
-    seam("rapidjson", "dumps", on_failure, {"default": None}),
-    seam("rapidjson", "dump", before),
-    subclass("rapidjson", "Encoder", {"__call__": before}),
+    CallSeam("rapidjson", "dumps", on_failure, {"default": None}),
+    CallSeam("rapidjson", "dump", before),
+    CallSeam("rapidjson", "Encoder.__call__", before),
 )

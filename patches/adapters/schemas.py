@@ -16,8 +16,9 @@ import operator
 from collections.abc import Callable
 from typing import Any, cast
 
+from lazyentity._inplace import SLOTS
 from lazyentity.decoding import decode_in_place, decoded_in_place, is_plain
-from lazyentity.patches.adapters.calls import standing_for
+from lazyentity.patches.adapters.calls import CallSeam
 from lazyentity.patches.registry import Seam
 
 _IsActive = Callable[[], bool]
@@ -231,21 +232,71 @@ def _adapted(schema: Any, is_active: _IsActive) -> Any:
     return adapted
 
 
-def adapting_schemas(module: str, path: str) -> Seam:
-    """Return the seam of a class of pydantic-core that pydantic makes instances of from schemas.
+class _SchemaSeam(CallSeam):
+    """The seam of the construction of a class of pydantic-core, from a schema."""
 
-    Args:
-        module: name of the module that calls the class.
-        path: name of the class in that module.
-    """
+    def __init__(self, path: str) -> None:
+        super().__init__("pydantic_core", path, _make)
+
+    def install(self, is_active: _IsActive) -> None:
+        self._about = is_active
+        super().install(is_active)
+
+
+def _make(is_active: _IsActive, wrapped: Any, _: Any, args: Any, kwargs: Any) -> Any:
+    return wrapped(*_with_adapted(args, is_active), **kwargs)
+
+
+def _with_adapted(args: tuple[Any, ...], is_active: _IsActive) -> tuple[Any, ...]:
+    """Return the arguments of a construction with the schema, their first one, adapted."""
+    if args and type(args[0]) is dict:
+        return _adapted(args[0], is_active), *args[1:]
+    return args
+
+
+class _StandsFor(type):
+    """The class of a class that makes instances of another one."""
+
+    _original: Any
+    _make: Callable[..., Any]
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        return cls._make(*args, **kwargs)
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, cls._original)
+
+    def __getattr__(cls, name: str) -> Any:
+        return getattr(cls._original, name)
+
+
+def _replacing(module: str, path: str) -> Seam:
+    """Return the seam of the name by which a module of pydantic calls a class of pydantic-core."""
 
     def replace(original: Any, is_active: _IsActive) -> Any:
-        def make(schema: Any, *args: Any, **kwargs: Any) -> Any:
-            if is_active() and type(schema) is dict:
-                schema = _adapted(schema, is_active)
-            return original(schema, *args, **kwargs)
+        def make(*args: Any, **kwargs: Any) -> Any:
+            return original(*(_with_adapted(args, is_active) if is_active() else args), **kwargs)
 
         # A class, because pydantic tests for instances of it.
-        return standing_for(module, original, make)
+        namespace = {
+            "__module__": module,
+            "__qualname__": original.__qualname__,
+            "__doc__": original.__doc__,
+            "_original": original,
+            "_make": staticmethod(make),
+        }
+        return _StandsFor(original.__name__, (), namespace)
 
     return Seam(module, path, replace)
+
+
+SEAMS: tuple[Seam, ...] = (
+    (_SchemaSeam("SchemaSerializer.__new__"), _SchemaSeam("SchemaValidator.__new__"))
+    if SLOTS
+    else (
+        _replacing("pydantic._internal._dataclasses", "SchemaSerializer"),
+        _replacing("pydantic._internal._model_construction", "SchemaSerializer"),
+        _replacing("pydantic.type_adapter", "SchemaSerializer"),
+        _replacing("pydantic.plugin._schema_validator", "SchemaValidator"),
+    )
+)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from lazyentity.patches.client import Client
-from lazyentity.patches.registry import ClassSeam, Seam, replacing
+from lazyentity.patches.registry import Seam, replacing
 
 # These are also parsed by tools/clients.py.
 DISTRIBUTION: Final = "apache-beam"
@@ -37,9 +37,7 @@ CLIENT: Final = Client(
     reading=(_CONVERSION,),
     seams=[
         _CONVERSION,
-        ClassSeam(
-            _CONNECTOR, "ReadFromDatastore._QueryFn", replacing("beam.reads", "replace_query_fn")
-        ),
+        Seam(_CONNECTOR, "ReadFromDatastore._QueryFn", replacing("beam.reads", "replace_query_fn")),
         Seam(
             "apache_beam.coders.typecoders",
             "CoderRegistry.get_coder",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib
 import json
 import pickle
 import types
@@ -19,7 +18,6 @@ import lazyentity
 from lazyentity import LazyEntity, decoding
 from lazyentity.codec.mode import is_eager
 from lazyentity.decoding import decode_in_place, decoded_in_place
-from lazyentity.patches.adapters.libraries import LIBRARIES
 from tests.support.concurrency import switching_often, together
 from tests.support.strategies.samples import PLAIN, RICH, serialise
 from tests.support.subprocesses import answer
@@ -32,35 +30,6 @@ def _patched() -> Iterator[None]:
     lazyentity.patch()
     yield
     lazyentity.unpatch()
-
-
-def _replaced_classes() -> list[tuple[str, str]]:
-    found = []
-    for library in LIBRARIES:
-        if library.adapter is None:
-            continue
-        try:
-            adapter = importlib.import_module(f"lazyentity.patches.adapters.{library.adapter}")
-            found += [
-                (seam.module, seam.path)
-                for seam in adapter.SEAMS
-                if isinstance(seam.resolve(), type) and "_internal" not in seam.module
-            ]
-        except ImportError:
-            continue
-    return found
-
-
-@pytest.mark.parametrize(("module", "path"), _replaced_classes())
-def test_classes_stay_classes(module: str, path: str) -> None:
-    """A proxy of a class is a class: to type(), isinstance() and pickles of the class."""
-    kind = getattr(importlib.import_module(module), path)
-    assert isinstance(kind, type)
-    if kind.__module__ == module:
-        assert pickle.loads(pickle.dumps(kind)) is kind
-    match object():
-        case kind():
-            raise AssertionError("an object is no instance")
 
 
 def test_elements_of_xml() -> None:

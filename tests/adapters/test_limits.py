@@ -15,6 +15,7 @@ import pydantic_core
 import pytest
 
 from lazyentity import LazyEntity, materialize
+from lazyentity._inplace import SLOTS
 from tests.adapters.uses import installed
 from tests.support.strategies.samples import serialise
 
@@ -90,6 +91,10 @@ def _core_serializer(entity: Any) -> Any:
     return pydantic_core.SchemaSerializer({"type": "any"}).to_python(entity)["text"]
 
 
+def _encoder() -> Any:
+    return pytest.importorskip("rapidjson").Encoder()
+
+
 # Each takes an entity and gives a property of it.
 LIMITS: dict[str, Callable[[Any], Any]] = {
     "method of dict": lambda e: dict.get(e, "text"),
@@ -101,6 +106,13 @@ LIMITS: dict[str, Callable[[Any], Any]] = {
     "immutables": _map,
     "immutables, mutated": _mutated,
 }
+
+if not SLOTS:
+    # The native backend has adapters for these.
+    LIMITS |= {
+        "rapidjson, encoder": lambda e: json.loads(_encoder()(e))["text"],
+        "immutables, made": lambda e: pytest.importorskip("immutables").Map(e)["text"],
+    }
 
 NEVER_WRONG: dict[str, Callable[[Any], Any]] = {
     "function in an older model": lambda _: BEFORE_PATCH(value=1).value["text"],

@@ -1,0 +1,55 @@
+"""The pure backend's replacements in place; :mod:`lazyentity._inplace` documents them."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import gc
+from collections.abc import Callable
+from types import MethodDescriptorType
+from typing import Any, Final
+
+SLOTS: Final = False
+
+
+def replacement(holder: Any, name: str) -> _Method | None:
+    """As :func:`lazyentity._inplace.replacement`."""
+    if not isinstance(holder, type):
+        return None
+    made = _made.get((holder, name))
+    if made is None:
+        if type(vars(holder).get(name)) is not MethodDescriptorType:
+            return None
+        made = _made[holder, name] = _Method(holder, name)
+    return made
+
+
+class _Method:
+    def __init__(self, kind: type, name: str) -> None:
+        self._kind = kind
+        self._name = name
+        self._original = vars(kind)[name]
+
+    def install(self, hook: Callable[..., Any], /) -> None:
+        original = self._original
+
+        @functools.wraps(original)
+        def method(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+            return hook(original, self, args, kwargs)
+
+        self._set(method)
+
+    def remove(self) -> None:
+        self._set(self._original)
+
+    def _set(self, value: Any) -> None:
+        try:
+            setattr(self._kind, self._name, value)
+        except TypeError:
+            # A type of C code has no setattr(), but a dict like any other.
+            (namespace,) = gc.get_referents(vars(self._kind))
+            namespace[self._name] = value
+            ctypes.pythonapi.PyType_Modified(ctypes.py_object(self._kind))
+
+
+_made: dict[tuple[type, str], _Method] = {}
