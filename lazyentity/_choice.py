@@ -25,6 +25,7 @@ NATIVE_MODULES = (
     f"{_NATIVE}.entityproto",
     f"{_NATIVE}.index",
     f"{_NATIVE}.inplace",
+    f"{_NATIVE}.items",
     f"{_NATIVE}.jsontypes",
     f"{_NATIVE}.keys",
     f"{_NATIVE}.mapping",

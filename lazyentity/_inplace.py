@@ -32,7 +32,10 @@ class Replacement(Protocol):
 _chosen: Any = without_client("inplace")
 
 SLOTS: Final[bool] = _chosen.SLOTS
-"""Whether ``__new__``, ``__init__`` and ``__call__`` of a class of C code can be replaced."""
+"""Whether the native implementation serves.
+
+It alone replaces ``__new__``, ``__init__`` and ``__call__`` of a class of C code.
+"""
 
 
 def replacement(holder: Any, name: str) -> Replacement | None:

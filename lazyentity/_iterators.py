@@ -48,6 +48,11 @@ ITERATORS: frozenset[type[Any]] = ITERATORS_OF_CONTAINERS | frozenset(
 )
 """Exact types."""
 
+ITERATORS_OF_CODE: frozenset[type[Any]] = frozenset(
+    (types.GeneratorType, map, itertools.starmap, itertools.accumulate)
+)
+"""Exact types of iterators whose items need not be in any container."""
+
 _ITERATED: tuple[type[Any], ...] = (*CONTAINERS, *ITERATORS)
 
 

@@ -11,14 +11,18 @@ import decimal
 import functools
 import types
 import uuid
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 from lazyentity._choice import without_client
+from lazyentity._inplace import SLOTS
+from lazyentity._items import decode_items
 from lazyentity._iterators import (
     CONTAINERS,
     ITERATORS,
+    ITERATORS_OF_CODE,
     ITERATORS_OF_CONTAINERS,
     held_by_iterator,
 )
@@ -114,19 +118,27 @@ def decode_attributes(value: Any) -> None:
 def decoded_in_place(value: Any, *, validating: bool = False) -> Any:
     """Return ``value`` after :func:`decode_in_place`; an iterator decodes item by item.
 
-    An iterator of a container that holds nothing but :data:`LEAVES` is returned as it is.
+    With the native backend that is ``value`` itself. With the pure one it is another iterator,
+    unless ``value`` is an iterator of a container that holds nothing but :data:`LEAVES`.
     """
     kind = type(value)
+    # Other metaclasses may make classes that have no hash.
+    if type(kind) is not type or kind not in ITERATORS or _decodes_items(value):
+        decode_in_place(value, validating=validating)
+        return value
     if kind is types.GeneratorType:
         # Still a generator: some consumers tell generators from other iterators.
         return _relayed(value, validating)
-    # Other metaclasses may make classes that have no hash.
-    if type(kind) is type and kind in ITERATORS:
-        if kind in ITERATORS_OF_CONTAINERS and all(map(_holds_leaves, held_by_iterator(value))):
-            return value
-        return map(functools.partial(decoded_in_place, validating=validating), value)
-    decode_in_place(value, validating=validating)
-    return value
+    if kind in ITERATORS_OF_CONTAINERS and all(map(_holds_leaves, held_by_iterator(value))):
+        return value
+    return map(functools.partial(decoded_in_place, validating=validating), value)
+
+
+def _decodes_items(iterator: Any) -> bool:
+    """Say whether an iterator will decode its items, when it was looked into."""
+    if type(iterator) in ITERATORS_OF_CODE:
+        return decode_items(iterator, decode_in_place)
+    return SLOTS
 
 
 def _holds_leaves(container: Any) -> bool:
@@ -156,24 +168,61 @@ def _relayed(generator: Any, validating: bool) -> Any:
             advance = functools.partial(generator.send, sent)
 
 
-def _of_any_class(cached: Any) -> Callable[[Any], Any]:
-    """Return a function of a class that calls ``cached``, made by an ``lru_cache``, where possible.
+_Answer = TypeVar("_Answer")
 
-    A metaclass that defines ``__eq__`` alone makes classes that have no hash, for which it is not.
+
+def _kept_of_classes(function: Callable[[Any], _Answer]) -> Callable[[Any], _Answer]:
+    """Keep the answers of a function of a class, and no class alive by that.
+
+    An answer must not refer to its class.
     """
+    answers: dict[int, tuple[object, _Answer]] = {}
 
-    @functools.wraps(cached)
-    def of_class(kind: Any) -> Any:
-        try:
-            return cached(kind)
-        except TypeError:
-            return cached.__wrapped__(kind)
+    @functools.wraps(function)
+    def of_class(kind: Any) -> _Answer:
+        # By id: a metaclass may define __eq__ in any way, and so make classes that have no hash.
+        kept = answers.get(id(kind))
+        if kept is not None:
+            return kept[1]
+        answer = function(kind)
+        answers[id(kind)] = forgetting(kind, answers), answer
+        return answer
 
     return of_class
 
 
-@_of_any_class
-@functools.lru_cache(maxsize=1024)
+def forgetting(kind: Any, answers: dict[int, Any]) -> object:
+    """Return a weak reference to a class, to be kept in the answer that goes with the class."""
+    number = id(kind)
+    # Called while the class is still there, so that no other class can have its id.
+    return weakref.ref(kind, lambda _: answers.pop(number, None))
+
+
+class Slot:
+    """Reads a slot of instances of a class, as its descriptor does, and keeps no class alive."""
+
+    __slots__ = ("_base", "name")
+
+    def __init__(self, base: Any, name: str) -> None:
+        self._base = weakref.ref(base)
+        self.name = name
+
+    def descriptor(self) -> Any:
+        """Return the descriptor, while there is an instance.
+
+        Raises:
+            AttributeError: if the class has something else by that name now.
+        """
+        found = vars(self._base()).get(self.name)
+        if type(found) is not types.MemberDescriptorType:
+            raise AttributeError(f"there is no slot {self.name!r}")
+        return found
+
+    def __get__(self, value: Any, kind: Any = None) -> Any:
+        return self.descriptor().__get__(value)
+
+
+@_kept_of_classes
 def is_taken_for_valid(kind: Any) -> bool:
     """Say whether pydantic validates no instance of this model class again; False for others."""
     if not hasattr(kind, "__pydantic_fields_set__"):
@@ -196,16 +245,15 @@ def _items_of(value: Any) -> list[Any] | None:
     return None
 
 
-@_of_any_class
-@functools.lru_cache(maxsize=1024)
+@_kept_of_classes
 def _record_slots(kind: Any) -> tuple[Any, ...] | None:
-    """Return the descriptors of the slots of a record class; None if ``kind`` is not one."""
+    """Return readers of the slots of a record class; None if ``kind`` is not one."""
     try:
         if not any(hasattr(kind, mark) for mark in _RECORD_MARKS):
             return None
     except Exception:  # noqa: BLE001  # a metaclass may refuse
         return None
-    slots = dict(_slots(kind))
+    slots = {slot.name: slot for slot in _slots(kind)}
     if "__pydantic_extra__" in slots:
         extra = slots["__pydantic_extra__"]
         # pydantic validates and serialises no other slots of a model.
@@ -227,11 +275,10 @@ class _PrivateContainers:
         return [held for held in list(private.values()) if issubclass(type(held), CONTAINERS)]
 
 
-@_of_any_class
-@functools.lru_cache(maxsize=1024)
-def _slots(kind: Any) -> tuple[tuple[str, Any], ...]:
+@_kept_of_classes
+def _slots(kind: Any) -> tuple[Slot, ...]:
     return tuple(
-        (name, member)
+        Slot(base, name)
         for base in kind.__mro__
         for name, member in list(vars(base).items())
         if type(member) is types.MemberDescriptorType
@@ -248,8 +295,8 @@ def held_by(value: Any) -> Iterable[Any]:
     if issubclass(kind, _OPAQUE):
         return ()
     attributes = list(instance_dict(value).items())
-    for name, slot in _slots(kind):
-        attributes += [(name, held) for held in held_in((slot,), value)]
+    for slot in _slots(kind):
+        attributes += [(slot.name, held) for held in held_in((slot,), value)]
     return [
         held
         for name, held in attributes
@@ -282,8 +329,13 @@ def _held_by_proxy(proxy: types.MappingProxyType) -> Iterable[Any]:  # type: ign
     return list(proxy.values())
 
 
+def _decoding_later(iterator: Any) -> Iterable[Any]:
+    decode_items(iterator, decode_in_place)
+    return held_by_iterator(iterator)
+
+
 for _kind in ITERATORS:
-    held_by.register(_kind, held_by_iterator)
+    held_by.register(_kind, _decoding_later if _kind in ITERATORS_OF_CODE else held_by_iterator)
 
 _OPAQUE = (
     *(kind for kind in LEAVES if kind is not type(None)),
@@ -300,7 +352,7 @@ def _walk() -> Any:
 
 
 def _walk_of(kind: Any) -> Any:
-    return kind(LEAVES, _record_slots, is_taken_for_valid, _items_of, _held_by)
+    return kind(LEAVES, _record_slots, is_taken_for_valid, _items_of, _held_by, forgetting)
 
 
 _chosen = _walk()

@@ -12,6 +12,8 @@ from lazyentity.codec.undecoded import UNDECODED
 
 cdef extern from *:
     """
+    #include "structmember.h"
+
     static int lazyentity_is_scalar(PyObject *value) {
         PyTypeObject *type = Py_TYPE(value);
         return type == &PyUnicode_Type || type == &PyLong_Type || type == &PyFloat_Type
@@ -27,6 +29,18 @@ cdef extern from *:
         return Py_TYPE(slot)->tp_descr_get(slot, value, (PyObject *)Py_TYPE(value));
     }
 
+    /* Where in an instance a slot is; -1 for one that holds no object. */
+    static Py_ssize_t lazyentity_offset(PyObject *slot) {
+        PyMemberDef *member;
+        if (Py_TYPE(slot) != &PyMemberDescr_Type) return -1;
+        member = ((PyMemberDescrObject *)slot)->d_member;
+        return member->type == T_OBJECT || member->type == T_OBJECT_EX ? member->offset : -1;
+    }
+
+    static PyObject *lazyentity_at(PyObject *value, Py_ssize_t offset) {
+        return *(PyObject **)((char *)value + offset);
+    }
+
     /* Such a type has the hash and comparison of objects, which run no Python code. */
     static int lazyentity_is_of_type(PyObject *type) {
         return Py_TYPE(type) == &PyType_Type;
@@ -35,6 +49,8 @@ cdef extern from *:
     bint is_scalar "lazyentity_is_scalar"(PyObject *value)
     bint is_container "lazyentity_is_container"(PyObject *value)
     object read_slot "lazyentity_slot"(object slot, object value)
+    Py_ssize_t offset_of "lazyentity_offset"(object slot)
+    PyObject *at "lazyentity_at"(object value, Py_ssize_t offset)
     object PyObject_GenericGetDict(object value, void *unused)
     bint is_of_type "lazyentity_is_of_type"(object kind)
 
@@ -46,10 +62,12 @@ cdef class Walk:
 
     Args:
         leaves: the set of types of values that hold no entity.
-        slots_of: takes a type; returns the descriptors of its slots, None if it is no record.
+        slots_of: takes a type; returns readers of its slots, None if it is no record.
         is_model: takes a type; says whether pydantic takes its instances for valid models.
         items_of: takes an object; returns a list of its items, None if it is no container.
         held_by: takes an object that is neither a container nor a record; returns the values in it.
+        forgetting: takes a type and a dict; returns a reference for the dict's entry of the type, which
+            goes with the type.
     """
 
     cdef set leaves
@@ -57,14 +75,16 @@ cdef class Walk:
     cdef object is_model
     cdef object items_of
     cdef object held_by
-    cdef dict records
+    cdef object forgetting
+    cdef dict records  # by the id of a type: a reference, and offsets of slots or readers
 
-    def __init__(self, set leaves, slots_of, is_model, items_of, held_by):
+    def __init__(self, set leaves, slots_of, is_model, items_of, held_by, forgetting):
         self.leaves = leaves
         self.slots_of = slots_of
         self.is_model = is_model
         self.items_of = items_of
         self.held_by = held_by
+        self.forgetting = forgetting
         self.records = {}
 
     cdef bint _is_leaf(self, PyObject *value) except -1:
@@ -97,26 +117,34 @@ cdef class Walk:
     cdef int _push_record(self, object value, tuple slots, list stack) except -1:
         if type(value).__dictoffset__:
             self._push_dict(PyObject_GenericGetDict(value, NULL), stack)
+        cdef PyObject *found
         for slot in slots:
-            try:
-                held = read_slot(slot, value)
-            except AttributeError:
-                # The slot was not assigned.
-                continue
+            if type(slot) is int:
+                found = at(value, slot)
+                if found is NULL:
+                    # The slot was not assigned.
+                    continue
+                held = <object>found
+            else:
+                try:
+                    held = read_slot(slot, value)
+                except AttributeError:
+                    continue
             if not self._is_leaf(<PyObject *>held):
                 stack.append(held)
 
     cdef object _record(self, kind):
-        try:
-            return self.records[kind]
-        except KeyError:
-            if len(self.records) >= 1024:
-                self.records.clear()
-            slots = self.records[kind] = self.slots_of(kind)
-            return slots
-        except TypeError:
-            # A metaclass that defines __eq__ alone makes classes that have no hash.
-            return self.slots_of(kind)
+        # By id: a metaclass may define __eq__ in any way, and so make classes that have no hash.
+        number = <Py_ssize_t><PyObject *>kind
+        kept = self.records.get(number)
+        if kept is not None:
+            return (<tuple>kept)[1]
+        slots = self.slots_of(kind)
+        if slots is not None:
+            # The descriptor of a slot would keep the class alive.
+            slots = tuple([_located(slot) for slot in slots])
+        self.records[number] = (self.forgetting(kind, self.records), slots)
+        return slots
 
     def is_plain(self, value):
         """As :func:`lazyentity.decoding.is_plain`."""
@@ -201,3 +229,14 @@ cdef class Walk:
                 else:
                     seen[id(value)] = value
         return found
+
+
+cdef object _located(slot):
+    """Return the offset of a slot of objects; anything else as it is."""
+    cdef Py_ssize_t offset = -1
+    if hasattr(slot, "descriptor"):
+        try:
+            offset = offset_of(slot.descriptor())
+        except AttributeError:
+            pass
+    return slot if offset < 0 else offset

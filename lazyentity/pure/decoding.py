@@ -15,10 +15,11 @@ class Walk:
 
     Args:
         leaves: the set of types of values that hold no entity.
-        slots_of: takes a type; returns the descriptors of its slots, None if it is no record.
+        slots_of: takes a type; returns readers of its slots, None if it is no record.
         is_model: takes a type; says whether pydantic takes its instances for valid models.
         items_of: takes an object; returns a list of its items, None if it is no container.
         held_by: takes an object that is neither a container nor a record; returns the values in it.
+        forgetting: for caches of classes, which the pure backend leaves to ``slots_of``.
     """
 
     def __init__(
@@ -28,6 +29,7 @@ class Walk:
         is_model: Callable[[type], bool],
         items_of: Callable[[Any], list[Any] | None],
         held_by: Callable[[Any], Iterable[Any]],
+        forgetting: Callable[[Any, dict[int, Any]], object],
     ) -> None:
         self._leaves = leaves
         self._slots_of = slots_of
@@ -79,12 +81,12 @@ class Walk:
             kind: Any = type(value)
             if self._is_leaf(kind):
                 continue
-            # Other threads may change a container during iteration: lists bear that, all others
-            # are copied first.
+            # Other threads may change a container during iteration, and so may the hash of a class:
+            # it is copied first.
             if kind is dict:
                 held = self._held_in(list(value.values()))
             elif kind is list or kind is tuple:
-                held = self._held_in(value)
+                held = self._held_in(list(value))
             # By the type: an object may pass for one of another class.
             elif issubclass(kind, dict):
                 found |= _decode_entity(value, STORAGE if models is None else VALIDATION)

@@ -165,6 +165,9 @@ class _Adapting:
 
     def adapted(self, part: Any) -> Any:
         """Return a part of a schema with adapted functions; the part itself, if it has none."""
+        if len(part) == 1 and type(part) is dict and type(part.get("type")) is str:
+            # The most frequent part, as of a string or a number.
+            return part
         known = self._adapted.get(id(part))
         if known is None:
             # For a part inside itself, which core schemas do not have.
@@ -219,19 +222,6 @@ class _Adapting:
         return {"type": "function-before", "function": function, "schema": schema}
 
 
-_last: tuple[Any, Any] = (None, None)
-
-
-def _adapted(schema: Any, is_active: _IsActive) -> Any:
-    global _last
-    # A validator and then a serializer are made of each schema, and are active together.
-    known, adapted = _last
-    if known is not schema:
-        adapted = _Adapting(is_active).adapted(schema)
-        _last = schema, adapted
-    return adapted
-
-
 class _SchemaSeam(CallSeam):
     """The seam of the construction of a class of pydantic-core, from a schema."""
 
@@ -250,7 +240,7 @@ def _make(is_active: _IsActive, wrapped: Any, _: Any, args: Any, kwargs: Any) ->
 def _with_adapted(args: tuple[Any, ...], is_active: _IsActive) -> tuple[Any, ...]:
     """Return the arguments of a construction with the schema, their first one, adapted."""
     if args and type(args[0]) is dict:
-        return _adapted(args[0], is_active), *args[1:]
+        return _Adapting(is_active).adapted(args[0]), *args[1:]
     return args
 
 

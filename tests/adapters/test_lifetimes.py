@@ -1,0 +1,251 @@
+"""Adapters keep no class alive, and hand on the objects that they were given."""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+import itertools
+import operator
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Generic, TypeVar
+
+import pytest
+
+from lazyentity import LazyEntity
+from lazyentity._inplace import SLOTS
+from lazyentity.decoding import decode_in_place, decoded_in_place
+from tests.adapters.uses import installed
+from tests.support.strategies.samples import PLAIN
+
+pydantic = pytest.importorskip("pydantic")
+
+
+@pytest.fixture(autouse=True)
+def _adapted() -> Iterator[None]:
+    with installed():
+        yield
+
+
+def _slotted() -> type:
+    @dataclasses.dataclass(slots=True)
+    class Slotted:
+        held: Any
+
+    return Slotted
+
+
+def _with_dict() -> type:
+    return dataclasses.make_dataclass("WithDict", ["held"])
+
+
+def _ordinary() -> type:
+    class Ordinary:
+        __slots__ = ("__dict__", "__weakref__", "held")
+
+        def __init__(self, held: Any) -> None:
+            self.held = held
+
+    return Ordinary
+
+
+def _attrs() -> type:
+    made: type = pytest.importorskip("attrs").make_class("Attrs", ["held"], slots=True)
+    return made
+
+
+def _struct() -> type:
+    made: type = pytest.importorskip("msgspec").defstruct("Struct", [("held", Any)])
+    return made
+
+
+@pytest.mark.parametrize("make", [_slotted, _with_dict, _ordinary, _attrs, _struct])
+def test_classes_that_were_looked_into(lazy_walk: Any, make: Callable[[], type]) -> None:
+    kind = make()
+    entity = LazyEntity.from_bytes(PLAIN)
+    assert lazy_walk([kind(entity)])
+    assert entity._undecoded() == []
+    gone = weakref.ref(kind)
+    del kind
+    gc.collect()
+    assert gone() is None
+
+
+@pytest.fixture(params=["chosen", "pure"])
+def lazy_walk(request: pytest.FixtureRequest) -> Any:
+    from lazyentity import decoding
+    from lazyentity.pure.decoding import Walk
+
+    return decode_in_place if request.param == "chosen" else decoding._walk_of(Walk).decode
+
+
+def test_another_class_at_the_same_address(lazy_walk: Any) -> None:
+    """What was known of a class that has gone does not count for the next one."""
+    addresses = set()
+    for number in range(200):
+        name = f"held{number % 7}"
+        made = type("Made", (), {"__slots__": (name,), "__attrs_attrs__": ()})
+        addresses.add(id(made))
+        entity = LazyEntity.from_bytes(PLAIN)
+        holder = made()
+        setattr(holder, name, entity)
+        assert lazy_walk([holder])
+        assert entity._undecoded() == []
+        del made, holder
+        gc.collect(0)
+    # Otherwise nothing was shown.
+    assert len(addresses) < 200
+
+
+_T = TypeVar("_T")
+
+
+def _model() -> type:
+    class Made(pydantic.BaseModel):  # type: ignore[name-defined,misc]  # imported above
+        value: int
+
+        @pydantic.field_validator("value")
+        @classmethod
+        def check(cls, value: int) -> int:
+            return value
+
+    Made(value=1).model_dump_json()
+    Made.model_validate({"value": 1})
+    decode_in_place([Made(value=1)])
+    return Made
+
+
+def _generic() -> type:
+    class Inner(pydantic.BaseModel, Generic[_T]):  # type: ignore[name-defined,misc]  # as above
+        held: _T
+
+    class Outer(pydantic.BaseModel, Generic[_T]):  # type: ignore[name-defined,misc]  # as above
+        inner: Inner[_T]
+
+    made: type = Outer[int]
+    pydantic.TypeAdapter(made).validate_python({"inner": {"held": 1}})
+    return made
+
+
+def _dataclass() -> type:
+    @pydantic.dataclasses.dataclass
+    class Made:
+        value: int
+
+    pydantic.TypeAdapter(Made).dump_python(Made(value=1))
+    return Made
+
+
+def _of_validate_call() -> type:
+    made = _model()
+
+    def call(value: Any) -> Any:
+        return value
+
+    call.__annotations__ = {"value": made, "return": made}
+    pydantic.validate_call(validate_return=True)(call)({"value": 1})
+    return made
+
+
+@pytest.mark.parametrize("make", [_model, _generic, _dataclass, _of_validate_call])
+def test_classes_of_pydantic(make: Callable[[], type]) -> None:
+    """The last one as well, of which nothing was made after it."""
+    gone = weakref.ref(make())
+    # Some of them are in cycles through objects that are collected one after the other.
+    for _ in range(3):
+        gc.collect()
+    assert gone() is None
+
+
+def _iterators() -> dict[str, Iterator[Any]]:
+    return {
+        "generator": (number for number in (1, 2)),
+        "map": map(operator.neg, (1, 2)),
+        "zip": zip((1, 2), strict=True),
+        "chain": itertools.chain((1, 2)),
+        "list": iter([{}, {}]),
+    }
+
+
+@pytest.mark.skipif(not SLOTS, reason="the pure backend has to give pydantic another iterator")
+@pytest.mark.parametrize("name", _iterators())
+def test_iterators_stay_themselves(name: str) -> None:
+    given = _iterators()[name]
+    assert decoded_in_place(given) is given
+    anything = pydantic.create_model("Anything", value=(Any, ...))
+    assert anything(value=given).value is given
+    assert anything.model_validate({"value": given}).value is given
+    assert pydantic.TypeAdapter(Any).validate_python(given) is given
+    sequence = pydantic.create_model("Sequences", value=(Sequence[int], ...))
+    for act in (lambda: sequence(value=given), lambda: sequence.model_validate({"value": given})):
+        with pytest.raises(pydantic.ValidationError) as raised:
+            act()
+        assert raised.value.errors()[0]["input"] is given
+
+
+def test_a_factory_keeps_its_iterator() -> None:
+    given = (number for number in (1, 2))
+    made = pydantic.create_model("Made", value=(Any, pydantic.Field(default_factory=lambda: given)))
+    assert (made().value is given) is SLOTS
+
+
+_KEPT: dict[str, LazyEntity] = {}
+
+
+def _generated() -> Iterator[Any]:
+    yield _KEPT["entity"]
+
+
+def _twice(value: Any) -> Any:
+    return value
+
+
+_LATER: dict[str, Callable[[], Iterator[Any]]] = {
+    "generator": _generated,
+    "expression": lambda: (each for each in _KEPT.values()),
+    "map": lambda: map(_KEPT.__getitem__, ["entity"]),
+    "starmap": lambda: itertools.starmap(_twice, [(_KEPT["entity"],)]),
+    "zip": lambda: (pair[0] for pair in zip(_generated(), strict=True)),
+    "chain": lambda: itertools.chain(_generated(), ()),
+    "filter": lambda: filter(None, _generated()),
+}
+
+
+@pytest.mark.parametrize("name", _LATER)
+@pytest.mark.parametrize("validated", [list[dict[str, Any]], Iterable[dict[str, Any]]])
+def test_items_are_decoded_as_they_come(name: str, validated: Any) -> None:
+    """Of an iterator that makes them later: nothing is consumed before, nor is another one made."""
+    _KEPT["entity"] = LazyEntity.from_bytes(PLAIN)
+    adapter = pydantic.TypeAdapter(validated)
+    (found,) = adapter.validate_python(_LATER[name]())
+    assert found["text"] == "Grüße"
+    assert _KEPT["entity"]._undecoded() == []
+    _KEPT["entity"] = LazyEntity.from_bytes(PLAIN)
+    assert b"deep" in pydantic.TypeAdapter(Any).dump_json(_LATER[name]())
+
+
+def test_the_end_of_a_generator_is_its_own() -> None:
+    """Errors, and what an unfinished one gets; others are not touched."""
+
+    def failing() -> Iterator[Any]:
+        yield 1
+        raise KeyError("own")
+
+    adapter = pydantic.TypeAdapter(list[int])
+    with pytest.raises(pydantic.ValidationError, match="KeyError: 'own'"):
+        adapter.validate_python(failing())
+    closed = []
+
+    def watched() -> Iterator[Any]:
+        try:
+            yield from (1, "no number")
+        finally:
+            closed.append(True)
+
+    with pytest.raises(pydantic.ValidationError):
+        adapter.validate_python(watched())
+    gc.collect()
+    assert closed == [True]
+    entity = LazyEntity.from_bytes(PLAIN)
+    assert list(each for each in [entity]) == [entity]  # noqa: C400  # a generator
+    assert len(entity._undecoded()) == len(entity)
