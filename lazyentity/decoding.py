@@ -6,9 +6,11 @@ is copied: the entities end in the state that reading every property gives.
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import decimal
 import functools
+import itertools
 import types
 import uuid
 import weakref
@@ -240,9 +242,22 @@ def _items_of(value: Any) -> list[Any] | None:
     kind = type(value)
     for base in _SEQUENCES:
         if issubclass(kind, base):
-            # A copy, because other threads may change the container.
-            return list(base.__iter__(value))  # type: ignore[attr-defined]  # each of them has it
+            return _copied(base, value)
     return None
+
+
+def _copied(base: Any, value: Any) -> list[Any]:
+    """Return the items of a container as they are at one moment.
+
+    Raises:
+        RuntimeError: if it changes whenever it is copied.
+    """
+    for _ in range(1000):
+        with contextlib.suppress(RuntimeError):
+            # One call of C code: where there is a global lock, no other thread runs between making
+            # the iterator and its end. A finalizer may run.
+            return list(itertools.chain.from_iterable(map(base.__iter__, (value,))))
+    raise RuntimeError("a container changed while it was searched for entities")
 
 
 @_kept_of_classes

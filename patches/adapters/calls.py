@@ -57,7 +57,8 @@ def call_decoded(wrapped: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     """Decode the entities in the arguments, then call."""
     return wrapped(
         *[decoded_in_place(value) for value in args],
-        **{name: decoded_in_place(value) for name, value in kwargs.items()},
+        # A copy: C code may have passed a dict that others have as well.
+        **{name: decoded_in_place(value) for name, value in list(kwargs.items())},
     )
 
 

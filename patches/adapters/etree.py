@@ -22,10 +22,11 @@ SEAMS = (
 
 @held_by.register
 def _attributes_within(element: ElementTree.Element) -> Iterable[Any]:
-    return [each.attrib for each in element.iter()]
+    # All elements at once: another thread may change the tree.
+    return [each.attrib for each in list(element.iter())]
 
 
 @held_by.register
 def _attributes_of_tree(tree: ElementTree.ElementTree) -> Iterable[Any]:
     root = tree.getroot()
-    return () if root is None else [each.attrib for each in root.iter()]
+    return () if root is None else _attributes_within(root)

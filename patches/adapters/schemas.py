@@ -185,7 +185,8 @@ class _Adapting:
         kind: Any = part.get("type")
         # Other dicts map the names of fields to schemas, and a field may be named "type".
         is_schema = type(kind) is str
-        for name, value in part.items():
+        # A copy: reading a default may run any code.
+        for name, value in list(part.items()):
             if type(value) in _PARTS and not (is_schema and name in _NO_SCHEMAS):
                 adapted = self.adapted(value)
                 if adapted is not value:
