@@ -25,8 +25,8 @@ BIN := $(abspath $(VENV))/bin
 
 .DEFAULT_GOAL := help
 .PHONY: help venv bench results results-many results-beam results-appengine test lint types pytest \
-	upstream emulator test-adapters-lowest test-emulator test-caches test-names test-client flink \
-	test-engines docs tables fuzz fuzz-operations fuzz-changes fuzz-responses fuzz-calls \
+	upstream emulator test-adapters-lowest test-libraries test-emulator test-caches test-names test-client \
+	flink test-engines docs tables fuzz fuzz-operations fuzz-changes fuzz-responses fuzz-calls \
 	fuzz-snapshots fuzz-all dist clean
 
 help: ## list the targets
@@ -114,6 +114,11 @@ test-adapters-lowest: ## the tests of the adapters against the oldest pydantic, 
 	.venv-adapters/bin/python -m pytest -o filterwarnings=default \
 		tests/adapters/test_uses.py tests/adapters/test_service.py tests/adapters/test_pydantic_depth.py \
 		tests/adapters/test_pydantic_functions.py $(PYTEST_ARGS)
+
+# In an environment of its own, because the libraries' tests need more than lazyentity's.
+test-libraries: ## the adapted libraries' own tests and CPython's, stock and patched, some minutes
+	$(MAKE) venv VENV=.venv-libraries EXTRAS=bench,test,adapters,libraries
+	.venv-libraries/bin/python -m pytest tests/libraries -m upstream $(PYTEST_ARGS)
 
 venv: # make or refresh $(VENV), keyed on the interpreter and the requirements
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \

@@ -124,6 +124,25 @@ setup(
             "ujson>=5",
             "uvicorn>=0.30",
         ],
+        # Used by the adapted libraries' own tests: see tests/libraries.
+        "libraries": [
+            "a2wsgi",
+            "cloudpickle",
+            "dirty-equals",
+            "email-validator",
+            "inline-snapshot",
+            "jsonschema",
+            "pydantic-extra-types",
+            "pydantic-settings",
+            "pytest-codspeed",
+            "pytest-mock",
+            "python-multipart",
+            "pytz",
+            "PyYAML",
+            "tomli-w",
+            "trio",
+            "typer",
+        ],
         # Libraries that need no adapter, as their tests show.
         "consumers": [
             "addict",

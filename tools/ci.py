@@ -90,7 +90,9 @@ SLOW = tuple(
     sorted(
         str(path)
         for path in Path("tests").rglob("test_*.py")
-        if "mark.slow" in path.read_text("utf-8") and "packaging" not in path.parts
+        if "mark.slow" in path.read_text("utf-8")
+        # The first has a step of its own, and the second is run weekly.
+        and not {"packaging", "libraries"} & set(path.parts)
     )
 )
 QUICK_BENCHMARK = (
@@ -294,13 +296,24 @@ def own_environment_steps(client: str, pythons: Mapping[str, str]) -> list[Step]
 
 
 def upstream_steps() -> list[Step]:
-    """Return the client's own tests; the first step records the outcomes on the stock client."""
+    """Return the own tests of the client and of the adapted libraries.
+
+    The first step records the outcomes on the stock client.
+    """
     run = ("-m", "upstream", "tests/upstream")
+    # Those that take more than a minute are run weekly.
+    quick = "-m 'upstream and not slow'"
     first = "the client's own tests"
     tested = ("make test",)
     return [
         Step(first, pytest(*run), needs=tested),
         Step(f"{first}, pure", pytest(*run), needs=(first,), environment=PURE),
+        Step(
+            "the own tests of the adapted libraries",
+            make("test-libraries", UV=UV, PYTEST_ARGS=quick),
+            # Making the environment writes to the checkout.
+            needs=("the packaging tests",),
+        ),
         Step(
             f"{first}, on the lowest of everything required",
             pytest(*run, environment=".venv-lowest"),

@@ -139,8 +139,9 @@ def _able(kind: type) -> tuple[bool, ...]:
     """Say whether a class can be subclassed, pickled, matched, and referred to weakly."""
 
     def matched() -> bool:
+        matcher: Any = kind
         match object():
-            case kind():
+            case matcher():
                 return False
         return True
 
@@ -175,7 +176,7 @@ def test_parsers_of_xml() -> None:
                 io.BytesIO(_XML), ("start", "end")
             )
         ]
-        parser = ElementTree.XMLPullParser(("end",))
+        parser: Any = ElementTree.XMLPullParser(("end",))
         parser.feed(_XML)
         pulled = [element.tag for _, element in parser.read_events()]
     assert events[0] == ("start", "root")
@@ -255,9 +256,11 @@ def test_arguments_and_errors_are_those_of_the_function() -> None:
     orjson = pytest.importorskip("orjson")
     msgspec = pytest.importorskip("msgspec")
 
+    builder: Any = ElementTree.TreeBuilder
+
     def described() -> list[str]:
         said = []
-        for act in (
+        acts: list[Callable[[], object]] = [
             lambda: orjson.dumps(),
             lambda: orjson.dumps([1], None, option=orjson.OPT_INDENT_2),
             lambda: orjson.dumps([1], nosuch=1),
@@ -265,10 +268,11 @@ def test_arguments_and_errors_are_those_of_the_function() -> None:
             lambda: msgspec.json.encode(),
             lambda: msgspec.json.Encoder().encode(),
             lambda: msgspec.json.Encoder.encode(1, 2),
-            lambda: ElementTree.TreeBuilder().start("tag"),
-            lambda: ElementTree.TreeBuilder().start("tag", {}, 1),
-            lambda: ElementTree.TreeBuilder().start("tag", attrs={}),
-        ):
+            lambda: builder().start("tag"),
+            lambda: builder().start("tag", {}, 1),
+            lambda: builder().start("tag", attrs={}),
+        ]
+        for act in acts:
             try:
                 said.append(repr(act()))
             except Exception as error:  # noqa: BLE001  # whatever it is

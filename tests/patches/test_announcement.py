@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import importlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -144,7 +145,7 @@ def test_a_failure_of_the_line_fails_no_call(records: _Records) -> None:
 async def _lookup_async() -> None:
     from google.cloud.datastore_v1.services.datastore import DatastoreAsyncClient
 
-    client = DatastoreAsyncClient(credentials=AnonymousCredentials())
+    client: Any = DatastoreAsyncClient(credentials=AnonymousCredentials())
     await client.lookup(project_id=1)
 
 
@@ -157,16 +158,18 @@ def _call_ndb() -> None:
 def _call_rest() -> None:
     from gcloud.rest.datastore import Datastore
 
-    Datastore._post(None, "", None)
+    kind: Any = Datastore
+    kind._post(None, "", None)
 
 
 async def _call_aio() -> None:
     from gcloud.aio.datastore import Datastore
 
-    await Datastore._post(None, "", None)
+    kind: Any = Datastore
+    await kind._post(None, "", None)
 
 
-_CALLS = {
+_CALLS: dict[str, Callable[[], object]] = {
     "datastore": lambda: asyncio.run(_lookup_async()),
     "ndb": _call_ndb,
     "gcloud-rest": _call_rest,

@@ -1,4 +1,4 @@
-"""Fetches and runs the unit tests that google-cloud-datastore ships in its source distribution."""
+"""Fetches and runs the tests that a distribution ships in its source distribution."""
 
 from __future__ import annotations
 
@@ -11,10 +11,30 @@ import sys
 import tempfile
 from importlib import metadata
 from pathlib import Path
+from typing import NamedTuple
 
 from tests.upstream import recorder
 
 CLIENT = "google-cloud-datastore"
+
+
+class Suite(NamedTuple):
+    """The tests of a distribution.
+
+    Attributes:
+        distribution: its name.
+        parts: the folders of the source distribution that the tests need, their own first.
+        arguments: the arguments of pytest that choose the tests.
+        is_long: whether the tests take more than a minute, stock and patched together.
+    """
+
+    distribution: str
+    parts: tuple[str, ...] = ("tests",)
+    arguments: tuple[str, ...] = ("tests",)
+    is_long: bool = False
+
+
+OF_CLIENT = Suite(CLIENT, arguments=("tests/unit", "--ignore=tests/unit/gapic"))
 
 
 def _cache() -> Path:
@@ -22,14 +42,15 @@ def _cache() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "lazyentity" / "upstream"
 
 
-def fetch() -> Path:
-    """Return a folder holding ``tests/`` of the installed client's source distribution.
+def fetch(suite: Suite) -> Path:
+    """Return a folder holding the tests in the source distribution of the installed version.
 
-    The folder is outside the checkout and kept between runs. Nothing but the tests is unpacked:
-    beside the client's sources they would test those, and not the client that is installed.
+    The folder is outside the checkout and kept between runs. Nothing but the parts that are named
+    is unpacked: beside the sources the tests would test those, and not what is installed.
     """
-    version = metadata.version(CLIENT)
-    folder = _cache() / version
+    name = suite.distribution
+    version = metadata.version(name)
+    folder = _cache() / f"{name}-{version}"
     if folder.exists():
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -38,7 +59,7 @@ def fetch() -> Path:
         subprocess.run(
             [
                 *(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"),
-                *("--no-binary", CLIENT, "--dest", str(download), f"{CLIENT}=={version}"),
+                *("--no-binary", name, "--dest", str(download), f"{name}=={version}"),
             ],
             check=True,
         )
@@ -47,32 +68,34 @@ def fetch() -> Path:
         # nothing outside of the folder.
         tar = shutil.which("tar") or "tar"
         subprocess.run([tar, "-xf", str(archive), "-C", scratch], check=True)
-        (tests,) = Path(scratch).glob("*/tests")
+        (sources,) = Path(scratch).glob("*/PKG-INFO")
         unpacked = Path(scratch, "unpacked")
         unpacked.mkdir()
-        shutil.move(tests, unpacked / "tests")
+        for part in suite.parts:
+            shutil.move(sources.parent / part, unpacked / part)
         unpacked.rename(folder)
     return folder
 
 
-def stock_outcomes(folder: Path) -> dict[str, str]:
+def stock_outcomes(suite: Suite, folder: Path) -> dict[str, str]:
     """Return each test's outcome without the patch, as the suite gave it in an earlier run, if any.
 
     Kept beside the tests, outside the checkout, for each version of the interpreter and of all that
     is installed.
 
     Args:
+        suite: the tests.
         folder: as returned by :func:`fetch`.
     """
     installed = sorted(f"{found.name}=={found.version}" for found in metadata.distributions())
-    conditions = json.dumps([sys.version, str(folder), installed])
+    conditions = json.dumps([sys.version, str(folder), suite.arguments, installed])
     stock = _cache() / "stock"
     kept = stock / f"{hashlib.sha256(conditions.encode()).hexdigest()}.json"
     if kept.exists():
         recorded: dict[str, str] = json.loads(kept.read_text())
         return recorded
     stock.mkdir(parents=True, exist_ok=True)
-    found = outcomes(folder, patched=False)
+    found = outcomes(suite, folder, patched=False)
     # Concurrent readers see the complete file or none.
     with tempfile.NamedTemporaryFile("w", dir=stock, delete=False) as written:
         json.dump(found, written)
@@ -80,12 +103,32 @@ def stock_outcomes(folder: Path) -> dict[str, str]:
     return found
 
 
-def outcomes(folder: Path, *, patched: bool) -> dict[str, str]:
-    """Run the suite outside gapic and return each test's outcome, by its pytest node id.
+def outcomes(suite: Suite, folder: Path, *, patched: bool) -> dict[str, str]:
+    """Run the tests and return each one's outcome, by its pytest node id.
 
     Args:
+        suite: the tests.
         folder: as returned by :func:`fetch`.
         patched: whether the suite runs with ``lazyentity.patch()`` applied.
+    """
+    return run_recorded(
+        [
+            *(sys.executable, "-m", "pytest", *suite.arguments),
+            *("-c", os.devnull, "--rootdir", str(folder)),
+            *("-q", "-p", "recorder", "-p", "no:cacheprovider"),
+        ],
+        folder,
+        patched=patched,
+    )
+
+
+def run_recorded(command: list[str], folder: Path, *, patched: bool) -> dict[str, str]:
+    """Run a command in a folder, and return the outcomes of tests that it recorded.
+
+    Args:
+        command: records as :mod:`tests.upstream.recorder` does.
+        folder: to run it in.
+        patched: whether it is to patch.
     """
     with tempfile.TemporaryDirectory() as scratch:
         written = Path(scratch, "outcomes.json")
@@ -94,15 +137,13 @@ def outcomes(folder: Path, *, patched: bool) -> dict[str, str]:
         for name in ("DATASTORE_EMULATOR_HOST", "PYTEST_ADDOPTS", "LAZYENTITY_DISABLE"):
             environment.pop(name, None)
         environment["PYTHONPATH"] = str(Path(__file__).parent)
+        # Names of parametrised tests can come from sets.
+        environment["PYTHONHASHSEED"] = "0"
         environment[recorder.OUTCOMES] = str(written)
         if patched:
             environment[recorder.PATCHED] = "1"
         finished = subprocess.run(
-            [
-                *(sys.executable, "-m", "pytest", "tests/unit", "--ignore=tests/unit/gapic"),
-                *("-c", os.devnull, "--rootdir", str(folder)),
-                *("-q", "-p", "recorder", "-p", "no:cacheprovider"),
-            ],
+            command,
             cwd=folder,
             env=environment,
             capture_output=True,
@@ -111,5 +152,6 @@ def outcomes(folder: Path, *, patched: bool) -> dict[str, str]:
         )
         # 0: all passed, 1: some failed. Anything else is not a result.
         assert finished.returncode in {0, 1}, finished.stdout + finished.stderr
+        assert written.exists(), finished.stdout + finished.stderr
         recorded: dict[str, str] = json.loads(written.read_text())
         return recorded

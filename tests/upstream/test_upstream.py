@@ -21,8 +21,11 @@ class Runs(NamedTuple):
 
 @pytest.fixture(scope="module")
 def runs() -> Runs:
-    folder = suite.fetch()
-    return Runs(stock=suite.stock_outcomes(folder), patched=suite.outcomes(folder, patched=True))
+    folder = suite.fetch(suite.OF_CLIENT)
+    return Runs(
+        stock=suite.stock_outcomes(suite.OF_CLIENT, folder),
+        patched=suite.outcomes(suite.OF_CLIENT, folder, patched=True),
+    )
 
 
 @pytest.mark.parametrize("module", ["_http", "batch", "client", "entity", "helpers", "query"])

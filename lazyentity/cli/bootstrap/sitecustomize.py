@@ -48,7 +48,7 @@ class _Forgotten:
         inside = f"{name}."
         for each in [each for each in self._modules if each.startswith(inside)]:
             sys.modules.setdefault(each, self._modules[each])
-        return ModuleSpec(name, self, origin=spec.origin)
+        return ModuleSpec(name, self, origin=spec.origin)  # type: ignore[arg-type]  # as used
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         self._spec = self._modules[spec.name].__spec__
@@ -64,7 +64,7 @@ def _forget(before: set[str]) -> None:
     new = sorted(set(sys.modules) - before)
     library = {name: sys.modules.pop(name) for name in new if name.partition(".")[0] == "wrapt"}
     if library:
-        sys.meta_path.insert(0, _Forgotten(library))  # type: ignore[arg-type]  # as far as it is used
+        sys.meta_path.insert(0, _Forgotten(library))
     for name in reversed(new):
         # Looking for a client imports the namespace packages around it, which have no file.
         if (

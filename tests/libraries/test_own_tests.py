@@ -1,0 +1,108 @@
+"""The adapted libraries' own tests give, patched, the outcome of each test that stock gives."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.upstream.suite import Suite, fetch, outcomes, run_recorded, stock_outcomes
+
+pytestmark = pytest.mark.upstream
+
+_COMMON = (
+    "--continue-on-collection-errors",
+    # The examples of a property that is tested are the same each time.
+    "--hypothesis-seed=0",
+    "--benchmark-disable",
+)
+
+
+def _suite(name: str, *arguments: str, parts: tuple[str, ...] = (), is_long: bool = False) -> Suite:
+    return Suite(name, parts or ("tests",), (*arguments, *_COMMON), is_long)
+
+
+SUITES = (
+    _suite("orjson", "test", parts=("test",)),
+    _suite("msgspec", "tests", is_long=True),
+    _suite("ujson", "tests"),
+    _suite("python-rapidjson", "tests"),
+    _suite("cbor2", "tests"),
+    _suite("immutables", "tests"),
+    _suite("lru-dict", "test", parts=("test",)),
+    _suite("mashumaro", "tests"),
+    _suite("pydantic", "tests", "--ignore=tests/benchmarks", "--ignore=tests/mypy", is_long=True),
+    _suite("fastapi", "tests", parts=("tests", "docs_src"), is_long=True),
+    _suite("sqlmodel", "tests", parts=("tests", "docs_src")),
+)
+"""Libraries whose source distribution has tests."""
+
+_OF_PYARROW = ("array", "convert_builtin", "scalars", "table")
+INSTALLED = (
+    _suite("joblib", "test/test_hashing.py"),
+    _suite("pandas", "tests/io/json", is_long=True),
+    _suite("pyarrow", *(f"tests/test_{name}.py" for name in _OF_PYARROW), is_long=True),
+)
+"""Libraries with tests in the wheel: those of the modules that deal with what is adapted."""
+
+OF_PYTHON = ("test_xml_etree", "test_xml_etree_c", "test_json", "test_copy", "test_pickle")
+
+
+def _cases(suites: tuple[Suite, ...]) -> list[Any]:
+    return [
+        pytest.param(suite, id=suite.distribution, marks=(pytest.mark.slow,) * suite.is_long)
+        for suite in suites
+    ]
+
+
+@pytest.mark.parametrize("suite", _cases(SUITES))
+def test_of_a_source_distribution(suite: Suite) -> None:
+    if not _is_installed(suite.distribution):
+        pytest.skip(f"{suite.distribution} is not installed")
+    _compare(suite, fetch(suite))
+
+
+@pytest.mark.parametrize("suite", _cases(INSTALLED))
+def test_of_a_wheel(suite: Suite) -> None:
+    if not _is_installed(suite.distribution):
+        pytest.skip(f"{suite.distribution} is not installed")
+    spec = importlib.util.find_spec(suite.distribution)
+    assert spec is not None
+    assert spec.origin is not None
+    _compare(suite, Path(spec.origin).parent)
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return bool(metadata.version(name))
+    except metadata.PackageNotFoundError:
+        return False
+
+
+def _compare(suite: Suite, folder: Path) -> None:
+    _assert_equal(stock_outcomes(suite, folder), outcomes(suite, folder, patched=True))
+
+
+def _assert_equal(stock: dict[str, str], patched: dict[str, str]) -> None:
+    # Otherwise nothing was shown.
+    assert "passed" in stock.values()
+    differing = {
+        name: (stock.get(name), patched.get(name))
+        for name in {*stock, *patched}
+        if stock.get(name) != patched.get(name)
+    }
+    assert differing == {}
+
+
+@pytest.mark.parametrize("module", OF_PYTHON)
+def test_of_python(module: str, tmp_path: Path) -> None:
+    name = f"test.{module}"
+    if importlib.util.find_spec(name) is None:
+        pytest.skip("this interpreter comes without its tests")
+    command = [sys.executable, str(Path(__file__).with_name("program.py")), name]
+    stock, patched = (run_recorded(command, tmp_path, patched=patched) for patched in (False, True))
+    _assert_equal(stock, patched)
