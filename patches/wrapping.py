@@ -13,6 +13,8 @@ from importlib.machinery import PathFinder
 from types import ModuleType
 from typing import Any
 
+from lazyentity.codec.describing import safe_repr
+
 _parts: list[Any] = []
 
 
@@ -37,7 +39,7 @@ def missing() -> str | None:
                 return f"{other} is not the library wrapt; rename it"
         wrapt()
     except Exception as error:  # noqa: BLE001  # a module of the application's may raise any
-        return f"wrapt cannot be imported ({error!r}); install wrapt>=2"
+        return f"wrapt cannot be imported ({safe_repr(error)}); install wrapt>=2"
     return None
 
 

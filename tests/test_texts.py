@@ -24,6 +24,9 @@ STRINGS = {
     ("lazyentity/__init__.py", "__name__"),
     ("lazyentity/__init__.py", "name"),
     ("lazyentity/_choice.py", "requested"),
+    # Nothing of lazyentity can be imported there.
+    ("lazyentity/auto.py", "error"),
+    ("lazyentity/decoding.py", "self.name"),
     ("lazyentity/entity.py", "owner.__name__"),
     ("lazyentity/entity.py", "self._name"),
     ("lazyentity/profiling/environment.py", "value"),
@@ -33,7 +36,6 @@ STRINGS = {
     ("packed/format.py", "MAGIC"),
     ("packed/format.py", "bytes(data[:4])"),
     ("packed/properties.py", "option"),
-    ("patches/adapters/calls.py", "name"),
     ("patches/appengine/ndb/debugging.py", "name"),
     ("patches/beam/elements.py", "owner.__name__"),
     ("patches/beam/elements.py", "self._name"),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+# The backend serves as a whole or not at all; these two are no part of its Protocol.
+import lazyentity.native.inplace
+import lazyentity.native.items  # noqa: F401
 from lazyentity.native.columns import append_columns, fixed_width
 from lazyentity.native.decoding import Walk
 from lazyentity.native.eager import stock_from_raw

@@ -218,10 +218,13 @@ def test_old_references(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.filterwarnings("ignore:lazyentity. patched too late")
 def test_old_references_of_adapters(monkeypatch: pytest.MonkeyPatch) -> None:
     """A module that imported a function of a library with an adapter before patch()."""
-    orjson = pytest.importorskip("orjson")
+    polars = pytest.importorskip("polars")
     module = ModuleType("made_early")
-    vars(module)["dumps"] = orjson.dumps
+    # A function of Python, which cannot be replaced in place.
+    vars(module)["from_dicts"] = polars.from_dicts
     monkeypatch.setitem(sys.modules, "made_early", module)
     lazyentity.patch("datastore")
-    text = "modules that imported orjson.dumps by name before patch() see a sentinel for unread "
+    text = (
+        "modules that imported polars.from_dicts by name before patch() see a sentinel for unread "
+    )
     assert ("problem", f"{text}properties: made_early") in others()
