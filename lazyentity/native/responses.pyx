@@ -26,7 +26,7 @@ from lazyentity.native.tags cimport (
 from lazyentity.native.values cimport decode_key
 from lazyentity.native.wire cimport Bytes, read_length, read_tag, skip_field
 
-from lazyentity.codec import fallback, shadow
+from lazyentity.codec import fallback, interruptions, shadow
 from lazyentity.codec.undecoded import UNDECODED
 
 
@@ -217,11 +217,11 @@ def convert_found(bint is_stock, dict entities not None, tuple results not None,
             continue
         raw = _span(result._response, result._entity_start, result._entity_end)
         try:
-            entity = _make_entity(result.conversion, raw, is_stock)
-        except Exception:
+            entities[key] = _make_entity(result.conversion, raw, is_stock)
+        except Exception as error:
+            interruptions.raise_if_of_handler(error)
             left.append(result)
         else:
-            entities[key] = entity
             del pending[key]
     return left
 

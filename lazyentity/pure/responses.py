@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from google.cloud.datastore.key import Key
 
 from lazyentity.codec import fallback, shadow
+from lazyentity.codec.interruptions import raise_if_of_handler
 
 _new: Callable[[Any], Any] = object.__new__
 
@@ -196,7 +197,8 @@ def convert_found(
                 left.append(result)
                 continue
             entities[key] = entity.to_stock_entity() if is_stock else entity.to_entity()
-        except Exception:  # noqa: BLE001  # the caller converts it again, and reports the error
+        except Exception as error:  # noqa: BLE001  # the caller converts it again, and reports the error
+            raise_if_of_handler(error)
             left.append(result)
         else:
             del pending[key]

@@ -1,0 +1,89 @@
+"""Signals that a service sends to the main thread while it holds a request."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tests.bulk.services import Call, RecordingService
+
+
+class Signalled:
+    """Interrupts the main thread at a request of a method, which is held until then.
+
+    Args:
+        service: whose requests are held.
+        error: raised by the handler.
+        method: of the requests.
+        at: the number of the request, from 1 on. Later ones are held, too.
+        hangs: whether all requests are held until :attr:`may_go` is set.
+
+    Attributes:
+        may_go: set when the requests may be answered.
+    """
+
+    def __init__(
+        self,
+        service: RecordingService,
+        error: BaseException,
+        method: str,
+        *,
+        at: int = 1,
+        hangs: bool = False,
+    ) -> None:
+        self._error = error
+        self._method = method
+        self._left = at
+        self._hangs = hangs
+        self._has_raised = threading.Event()
+        self.may_go = threading.Event()
+        self._then = service.before
+        service.before = self
+
+    def __call__(self, call: Call) -> None:
+        if call.method != self._method:
+            return
+        self._left -= 1
+        if self._left == 0:
+            os.kill(os.getpid(), signal.SIGUSR1)
+        if self._hangs:
+            self.may_go.wait(60)
+        elif self._left <= 0:
+            self._has_raised.wait(60)
+        self._then(call)
+
+    def _raise(self, *_: object) -> None:
+        self._has_raised.set()
+        raise self._error
+
+    @contextmanager
+    def handled(self) -> Iterator[None]:
+        """Install the handler, and let all requests go in the end."""
+        before = signal.signal(signal.SIGUSR1, self._raise)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGUSR1, before)
+            self._has_raised.set()
+            self.may_go.set()
+
+
+def raised_by(call: Callable[[], Any]) -> BaseException | None:
+    """Return the exception that a call raises."""
+    try:
+        call()
+    except BaseException as error:  # noqa: BLE001  # compared by the test
+        return error
+    return None
+
+
+def ended_threads() -> bool:
+    """Wait for the threads of bulk calls; return whether they have ended."""
+    threads = [each for each in threading.enumerate() if each.name.startswith("lazyentity-bulk")]
+    for thread in threads:
+        thread.join(20)
+    return not any(thread.is_alive() for thread in threads)

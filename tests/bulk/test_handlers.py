@@ -1,0 +1,183 @@
+"""Exceptions of signal handlers are told apart from errors of the code that they interrupt."""
+
+from __future__ import annotations
+
+import functools
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from lazyentity.codec.interruptions import error_of_handler, is_of_handler
+from tests.bulk.interrupting import raised_by
+
+pytestmark = [
+    pytest.mark.any_backend,
+    pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="this system has no such signals"),
+]
+
+
+class _Alarm(Exception):
+    """Raised by handlers."""
+
+
+def _raise(*_: object) -> None:
+    raise _Alarm
+
+
+def _deleting(number: int, frame: object) -> None:
+    del number, frame
+    raise _Alarm
+
+
+def _named(number: int, frame: object) -> None:
+    raise _Alarm
+
+
+class _Handlers:
+    def method(self, number: int, frame: object) -> None:
+        raise _Alarm
+
+    def deleting(self, number: int, frame: object) -> None:
+        del number, frame
+        raise _Alarm
+
+    def __call__(self, number: int, frame: object) -> None:
+        raise _Alarm
+
+
+def _nested(number: int, frame: object) -> None:
+    _raise()
+
+
+@pytest.fixture
+def install() -> Iterator[Callable[[Any], None]]:
+    before = signal.getsignal(signal.SIGUSR1)
+
+    def made(handler: Any) -> None:
+        signal.signal(signal.SIGUSR1, handler)
+
+    yield made
+    signal.signal(signal.SIGUSR1, before)
+
+
+def _interrupted() -> BaseException:
+    """Return the exception of the handler, which runs inside of a frame below this one."""
+
+    def inner() -> None:
+        signal.raise_signal(signal.SIGUSR1)
+
+    try:
+        inner()
+    except _Alarm as error:
+        return error
+    raise AssertionError("the handler has not raised")
+
+
+@pytest.mark.parametrize(
+    "handler",
+    [
+        _raise,
+        _deleting,
+        _named,
+        _nested,
+        lambda *_: _raise(),
+        functools.partial(lambda _extra, *_: _raise(), 1),
+        _Handlers().method,
+        _Handlers().deleting,
+        _Handlers(),
+        mock.Mock(side_effect=_Alarm),
+    ],
+)
+def test_handlers(install: Callable[[Any], None], handler: Any) -> None:
+    install(handler)
+    error = _interrupted()
+    assert is_of_handler(error)
+    assert error_of_handler(error, None) is error
+
+
+def test_a_handler_that_ends_itself(install: Callable[[Any], None]) -> None:
+    """As those that let a second signal end the process."""
+
+    def once(number: int, frame: object) -> None:
+        signal.signal(signal.SIGUSR1, signal.SIG_DFL)
+        raise _Alarm
+
+    install(once)
+    assert is_of_handler(_interrupted())
+
+
+def _fail() -> None:
+    int("no number")
+
+
+def test_other_errors(install: Callable[[Any], None]) -> None:
+    """Also those that are raised while the exception of a handler is handled."""
+    install(_raise)
+    error = raised_by(_fail)
+    assert error is not None
+    assert not is_of_handler(error)
+
+    def fail_while_handling() -> None:
+        try:
+            signal.raise_signal(signal.SIGUSR1)
+        except _Alarm:
+            _fail()
+
+    error = raised_by(fail_while_handling)
+    assert isinstance(error, ValueError)
+    assert not is_of_handler(error)
+    handled = error.__context__
+    assert error_of_handler(error, handled) is None
+    assert error_of_handler(error, None) is handled
+
+
+@pytest.mark.parametrize("is_copied", [False, True])
+def test_an_error_in_place_of_it(install: Callable[[Any], None], is_copied: bool) -> None:
+    """The exception itself is found, also if the other one has its traceback."""
+    install(_raise)
+
+    def replace() -> None:
+        try:
+            signal.raise_signal(signal.SIGUSR1)
+        except _Alarm as alarm:
+            error = OSError("in its place")
+            raise error.with_traceback(alarm.__traceback__ if is_copied else None) from None
+
+    error = raised_by(replace)
+    assert isinstance(error, OSError)
+    found = error_of_handler(error, None)
+    assert type(found) is _Alarm
+    assert found is error.__context__
+
+
+def test_a_function_that_looks_at_its_caller() -> None:
+    """A local variable is no argument."""
+
+    def look() -> None:
+        caller = sys._getframe(1)
+        raise _Alarm(caller.f_lineno)
+
+    error = raised_by(look)
+    assert error is not None
+    assert not is_of_handler(error)
+
+
+def test_other_threads() -> None:
+    """They run no handlers, whatever their tracebacks look like."""
+    found: list[bool] = []
+
+    def work() -> None:
+        try:
+            _named(1, sys._getframe())
+        except _Alarm as error:
+            found.append(is_of_handler(error))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join(20)
+    assert found == [False]
