@@ -16,6 +16,7 @@ from google.cloud.datastore.key import Key
 
 from lazyentity.bulk.limits import MAX_KEYS
 from lazyentity.bulk.rpcs import Rpcs, is_partial, serialised_key
+from lazyentity.codec.interruptions import raise_if_of_handler
 from lazyentity.codec.mode import EAGER, is_eager
 from lazyentity.patches.datastore.wrapping import conversion_of, reading
 
@@ -313,10 +314,11 @@ class _Batch:
         client = reading(client)
         try:
             found.update(Rpcs(client, None, None).look_up(self.calls, eventual=False))
-        except BadRequest:
-            # Any of the keys can be the cause. Each caller sends its own and gets its own answer.
-            return
         except Exception as error:  # noqa: BLE001  # raised by each caller
+            raise_if_of_handler(error)
+            if isinstance(error, BadRequest):
+                # Any of the keys can be the cause. Each caller sends its own.
+                return
             failure = error
         convert = conversion_of(client)
         for serialised, calls in self.calls.items():
@@ -330,6 +332,7 @@ class _Batch:
                     # In this thread: messages of a stock client must not be read by several.
                     call.answer(None if message is None else convert(message._pb))
                 except Exception as error:  # noqa: BLE001  # raised by the caller
+                    raise_if_of_handler(error)
                     call.answer(None, error)
 
     def wait(self, call: _Call) -> None:

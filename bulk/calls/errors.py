@@ -11,6 +11,7 @@ from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 
 from lazyentity.codec.describing import safe_repr, safe_str
+from lazyentity.codec.interruptions import raise_if_of_handler
 
 
 class BulkError(Exception):
@@ -105,6 +106,7 @@ def _of_call(error: Exception) -> Exception:
 def _is_picklable(error: Exception) -> bool:
     try:
         pickle.loads(pickle.dumps(error))  # noqa: S301  # made here
-    except Exception:  # noqa: BLE001  # of any class
+    except Exception as refusal:  # noqa: BLE001  # of any class
+        raise_if_of_handler(refusal)
         return False
     return True

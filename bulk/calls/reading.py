@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import Any, NamedTuple, overload
+from typing import Any, overload
 
 from google.api_core.retry import Retry
 from google.cloud import datastore
@@ -16,12 +15,13 @@ from google.cloud.datastore.key import Key
 from lazyentity._backend import convert_found
 from lazyentity._types import describe_type, require_keys
 from lazyentity.bulk.coalescing import uncoalesced
-from lazyentity.bulk.errors import BulkError
 from lazyentity.bulk.limits import CONCURRENCY, MAX_KEYS
 from lazyentity.bulk.rpcs import Rpcs, complete_key_bytes, is_partial, serialised_key
+from lazyentity.bulk.streams import Answer, Stream, bulk_error
 from lazyentity.bulk.transactions import refuse_in_transaction
 from lazyentity.bulk.windows import Window
 from lazyentity.codec.describing import safe_repr
+from lazyentity.codec.interruptions import raise_if_of_handler
 from lazyentity.patches.datastore.wrapping import conversion_of, reading, stock_of
 
 
@@ -89,20 +89,13 @@ def get_many(
     """
     refuse_in_transaction(client, "get_many")
     require_keys("get_many", keys)
-    lookups = _Lookups(uncoalesced(client), eventual, retry, timeout)
+    lookups = Lookups(uncoalesced(client), eventual, retry, timeout)
     if isinstance(keys, Collection):
         return _all(lookups, keys, concurrency)
-    return _Stream(lookups, iter(keys), concurrency)
+    return Stream(lookups, iter(keys), concurrency, MAX_KEYS)
 
 
-class _Answer(NamedTuple):
-    """The result of a look-up: each serialised key is in one of the two dicts."""
-
-    entities: dict[bytes, Entity | None]
-    errors: dict[bytes, Exception]
-
-
-class _Lookups:
+class Lookups:
     """Makes the look-ups of one call."""
 
     def __init__(
@@ -129,6 +122,10 @@ class _Lookups:
         """
         project, database, other = self._project, self._database, self._serialised
         return [complete_key_bytes(key, project, database) or other(key) for key in keys]
+
+    def serialised_key(self, key: Key) -> bytes:
+        """As :meth:`serialised`, of one key."""
+        return complete_key_bytes(key, self._project, self._database) or self._serialised(key)
 
     def _serialised(self, key: Key) -> bytes:
         if not isinstance(key, Key):
@@ -175,17 +172,19 @@ class _Lookups:
                 try:
                     entity = None if message is None else self._convert(message._pb)
                 except Exception as error:  # noqa: BLE001  # reported with the key it concerns
+                    raise_if_of_handler(error)
                     errors[serialised] = error
                 else:
                     entities[serialised] = entity
         except Exception as error:  # noqa: BLE001  # as above
+            raise_if_of_handler(error)
             for serialised in asked:
                 if serialised not in entities:
                     errors.setdefault(serialised, error)
         return errors
 
 
-def _all(lookups: _Lookups, keys: Collection[Key], concurrency: int) -> list[Entity | None]:
+def _all(lookups: Lookups, keys: Collection[Key], concurrency: int) -> list[Entity | None]:
     # Another thread can change the collection before an error is to name the keys.
     keys = list(keys)
     order = lookups.serialised(keys)
@@ -199,88 +198,15 @@ def _all(lookups: _Lookups, keys: Collection[Key], concurrency: int) -> list[Ent
     entities: dict[bytes, Entity | None] = {}
     errors: dict[bytes, Exception] = {}
     try:
-        for chunk in chunks:
-            window.submit(functools.partial(lookups.answer, chunk, entities))
+        window.submit(*(functools.partial(lookups.answer, chunk, entities) for chunk in chunks))
         while window:
             errors.update(window.take())
     except BaseException:
-        # The interpreter waits for all calls that threads have to begin before it ends.
-        window.cancel()
+        window.cancel_surely()
         raise
     if errors:
         asked = dict(zip(order, keys, strict=True))
         # Look-ups are answered in any order.
         done = {serialised: entities[serialised] for serialised in asked if serialised in entities}
-        raise _error(asked, _Answer(done, errors), len(done)) from next(iter(errors.values()))
+        raise bulk_error(asked, Answer(done, errors), len(done)) from next(iter(errors.values()))
     return [entities[serialised] for serialised in order]
-
-
-def _error(asked: dict[bytes, Key], answer: _Answer, count: int) -> BulkError:
-    return BulkError(
-        {asked[serialised]: error for serialised, error in answer.errors.items()},
-        {asked[serialised]: entity for serialised, entity in answer.entities.items()},
-        count,
-    )
-
-
-class _Chunk(NamedTuple):
-    """Keys of an iterator that are looked up together: each key once, and all keys in order."""
-
-    asked: dict[bytes, Key]
-    order: list[bytes]
-
-
-class _Stream:
-    """An iterator of the entities of an iterator of keys. It goes on after an error."""
-
-    def __init__(self, lookups: _Lookups, keys: Iterator[Key], concurrency: int) -> None:
-        self._lookups = lookups
-        self._keys = keys
-        self._chunk = _Chunk({}, [])
-        self._window = Window[tuple[_Chunk, _Answer]](concurrency)
-        self._ready: deque[Entity | None] = deque()
-        self._end: Exception | None = None
-        self._count = 0
-
-    def __iter__(self) -> _Stream:
-        return self
-
-    def __next__(self) -> Entity | None:
-        while not self._ready:
-            self._fill()
-            if not self._window:
-                end, self._end = self._end, StopIteration()
-                raise end or StopIteration
-            chunk, answer = self._window.take()
-            self._count += len(answer.entities)
-            if answer.errors:
-                error = _error(chunk.asked, answer, self._count)
-                raise error from next(iter(answer.errors.values()))
-            self._ready.extend(answer.entities[serialised] for serialised in chunk.order)
-            # Further requests are sent before the caller works on these.
-            self._fill()
-        return self._ready.popleft()
-
-    def _fill(self) -> None:
-        while self._end is None and not self._window.is_full:
-            self._lookups.refuse_in_transaction()
-            # Kept by the stream: an interruption loses no keys that were taken before it.
-            chunk = self._chunk
-            try:
-                while len(chunk.order) < MAX_KEYS:
-                    key = next(self._keys)
-                    [serialised] = self._lookups.serialised([key])
-                    chunk.asked.setdefault(serialised, key)
-                    chunk.order.append(serialised)
-            except Exception as end:  # noqa: BLE001  # raised once the keys before it are answered
-                self._end = end
-            # The iterator may have begun one around the keys.
-            self._lookups.refuse_in_transaction()
-            if chunk.order:
-                self._window.submit(functools.partial(self._answer, chunk))
-                self._chunk = _Chunk({}, [])
-
-    def _answer(self, chunk: _Chunk) -> tuple[_Chunk, _Answer]:
-        entities: dict[bytes, Entity | None] = {}
-        errors = self._lookups.answer(chunk.asked, entities)
-        return chunk, _Answer(entities, errors)

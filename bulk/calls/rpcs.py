@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, Final
 
@@ -20,8 +21,10 @@ from google.cloud.datastore_v1.types import entity as entity_pb2
 from lazyentity._backend import complete_key_bytes as direct_complete_key_bytes
 from lazyentity._backend import key_bytes as direct_key_bytes
 from lazyentity._backend import key_message as direct_key_message
+from lazyentity.bulk.cancelling import cancellable, cancellation_of_thread
 from lazyentity.codec import messages, shadow
 from lazyentity.codec.describing import safe_repr
+from lazyentity.codec.interruptions import error_of_handler
 from lazyentity.codec.keys import DIRECT
 from lazyentity.patches.api.entities import HANDLES
 from lazyentity.patches.api.protoplus import wrapped
@@ -112,6 +115,14 @@ It returns the results that it did not take.
 """
 
 
+class _Interrupted(BaseException):
+    """Carries the exception of a signal handler past a policy that would try again."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(error)
+        self.error = error
+
+
 class Rpcs:
     """Sends the requests of one bulk call, from any thread.
 
@@ -128,7 +139,7 @@ class Rpcs:
         self._retry = RETRY if retry is None else retry
         self._timeout = {} if timeout is None else {"timeout": timeout}
         # Here, because the client makes both on first use, and several threads would make several.
-        self._api = client._datastore_api
+        self._api = cancellable(client._datastore_api)
         if isinstance(self._api, HTTPDatastoreAPI):
             self._api.client._http  # noqa: B018  # a property
 
@@ -230,4 +241,35 @@ class Rpcs:
             retry=None,
             **self._timeout,
         )
-        return self._retry(send)()
+        cancellation = cancellation_of_thread()
+        if cancellation is None:
+            return self._send_here(send)
+
+        def attempt() -> Any:
+            cancellation.check()
+            return send()
+
+        return self._retry(attempt)()
+
+    def _send_here(self, send: Callable[[], Any]) -> Any:
+        """Send a request in the thread of the caller, where signal handlers may run."""
+        handled = sys.exc_info()[1]
+
+        def check(error: Exception) -> None:
+            interruption = error_of_handler(error, handled)
+            if interruption is not None:
+                raise _Interrupted(interruption)
+
+        def attempt() -> Any:
+            try:
+                return send()
+            except Exception as error:
+                check(error)
+                raise
+
+        try:
+            # Checked again before the next attempt: a handler may raise at the borders of this one.
+            return self._retry(attempt, on_error=check)()
+        except _Interrupted as interrupted:
+            interruption = interrupted.error
+        raise interruption

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
+from google.api_core.retry import Retry
 from google.cloud import datastore
 from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
@@ -16,6 +17,7 @@ from lazyentity.bulk.errors import BulkError
 from lazyentity.bulk.rpcs import Rpcs, is_partial, key_message
 from lazyentity.bulk.transactions import refuse_in_batch
 from lazyentity.bulk.windows import Window
+from lazyentity.codec.interruptions import raise_if_of_handler
 
 
 class Write(NamedTuple):
@@ -68,15 +70,31 @@ def by_key(failures: Iterable[tuple[Key, Exception]]) -> dict[Key, Exception]:
 
 
 class Sending:
-    """Sends the chunks of one call, and gathers how that went."""
+    """Sends the chunks of one call, and gathers how that went.
+
+    Args:
+        client: as of the call.
+        function: the name of the call.
+        retry: as of the call.
+        timeout: as of the call.
+        concurrency: as of the call.
+
+    Raises:
+        ValueError: if ``concurrency`` is less than 1.
+    """
 
     def __init__(
-        self, client: datastore.Client, function: str, rpcs: Rpcs, window: Window[Sent]
+        self,
+        client: datastore.Client,
+        function: str,
+        retry: Retry | None,
+        timeout: float | None,
+        concurrency: int,
     ) -> None:
         self._client = client
         self._function = function
-        self._rpcs = rpcs
-        self._window = window
+        self._window = Window[Sent](concurrency)
+        self._rpcs = Rpcs(client, retry, timeout)
         self._identities: deque[set[bytes | int]] = deque()
         self._failed: dict[object, _Failure] = {}
         self._done: dict[Key, Entity | None] = {}
@@ -102,10 +120,14 @@ class Sending:
             BulkError: some writes failed.
         """
         self._keep_done = keep_done
-        for chunk in into_chunks(self._until_error(writes)):
-            self._submit(chunk)
-        while self._window:
-            self._take()
+        try:
+            for chunk in into_chunks(self._until_error(writes)):
+                self._submit(chunk)
+            while self._window:
+                self._take()
+        except BaseException:
+            self._window.cancel_surely()
+            raise
         if self._failed:
             failed = by_key(
                 (one.key if one.entity is None else one.entity.key, one.error)
@@ -129,6 +151,7 @@ class Sending:
                 refuse_in_batch(self._client, self._function)
                 yield write
         except Exception as error:  # noqa: BLE001  # raised once the writes before it are done
+            raise_if_of_handler(error)
             self._end = error
 
     def _submit(self, chunk: Chunk) -> None:
@@ -171,6 +194,7 @@ class Sending:
             if sendable:
                 self._rpcs.commit(functools.partial(_fill, chunk, sendable, errors))
         except Exception as error:  # noqa: BLE001  # reported with the keys that it concerns
+            raise_if_of_handler(error)
             errors |= {at: error for at in sendable if at not in errors}
         return Sent(chunk, errors)
 
@@ -198,5 +222,6 @@ def _fill(
                 if isinstance(write.identity, int):
                     mutation.upsert.key.CopyFrom(key_message(write.entity.key))
         except Exception as error:  # noqa: BLE001  # as in _commit
+            raise_if_of_handler(error)
             errors[position] = error
             del mutations[-1]

@@ -18,11 +18,11 @@ from lazyentity.bulk.limits import (
     MAX_MUTATIONS,
     MAX_REQUEST_BYTES,
 )
-from lazyentity.bulk.rpcs import Rpcs, is_partial, serialised_key
+from lazyentity.bulk.rpcs import is_partial, serialised_key
 from lazyentity.bulk.sending import Chunk, Sending, Write, by_key
 from lazyentity.bulk.transactions import refuse_in_batch
-from lazyentity.bulk.windows import Window
 from lazyentity.codec.describing import safe_repr
+from lazyentity.codec.interruptions import raise_if_of_handler
 from lazyentity.operations import raw
 from lazyentity.patches.datastore.seams import ENCODING
 
@@ -88,11 +88,12 @@ def put_many(
         try:
             payload = encode(entity)
         except Exception as error:  # noqa: BLE001  # reported with the entity that it concerns
+            raise_if_of_handler(error)
             return Write(entity.key, identity, entity, b"", error)
         size = len(payload) + (_MAX_ID_BYTES if key_is_partial else 0)
         return Write(entity.key, identity, entity, payload, _too_large(entity.key, size))
 
-    sending = Sending(client, "put_many", Rpcs(client, retry, timeout), Window(concurrency))
+    sending = Sending(client, "put_many", retry, timeout, concurrency)
     if isinstance(entities, Collection):
         # Copied: encoding can run code that changes it, and an entity would be left out.
         writes = [write(entity) for entity in list(entities)]
@@ -150,7 +151,7 @@ def delete_many(
         serialised = serialised_key(key)
         return Write(key, serialised, None, serialised, None)
 
-    sending = Sending(client, "delete_many", Rpcs(client, retry, timeout), Window(concurrency))
+    sending = Sending(client, "delete_many", retry, timeout, concurrency)
     if isinstance(keys, Collection):
         unique = {one.identity: one for one in map(delete, list(keys))}
         sending.send(unique.values(), _delete_chunks, keep_done=True)

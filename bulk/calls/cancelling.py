@@ -1,0 +1,213 @@
+"""Ending the requests that threads of a bulk call send, at once and for good."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import grpc
+from google.cloud.datastore_v1.services.datastore.client import DatastoreClient
+from google.cloud.datastore_v1.services.datastore.transports.grpc import DatastoreGrpcTransport
+
+from lazyentity.codec.interruptions import raise_if_of_handler
+from lazyentity.patches.api.transports import LazyDatastoreClient, LazyDatastoreGrpcTransport
+
+
+class Cancelled(BaseException):
+    """Ends a request. Policies of retrying catch every ``Exception``, and not this."""
+
+
+class Cancellation:
+    """Cancels the requests of some threads.
+
+    No request begins after :meth:`cancel` has returned, and RPCs over gRPC that are under way are
+    cancelled. A request over HTTP that is under way goes on to its end, without a further attempt.
+    """
+
+    def __init__(self) -> None:
+        # The garbage collector may call cancel() in a thread that is inside of start().
+        self._lock = threading.RLock()
+        self._started: set[Any] = set()
+        self._is_cancelled = False
+
+    def cancel(self) -> None:
+        """Cancel all requests, from any thread, any number of times."""
+        with self._lock:
+            self._is_cancelled = True
+            started = list(self._started)
+        for future in started:
+            future.cancel()
+
+    def check(self) -> None:
+        """Check that a request may begin.
+
+        Raises:
+            Cancelled: if it may not.
+        """
+        if self._is_cancelled:
+            raise Cancelled
+
+    def finished(self, start: Callable[[], Any]) -> Any:
+        """Start an RPC, and return its future when it has ended.
+
+        Args:
+            start: returns the future.
+
+        Raises:
+            Cancelled: it was cancelled here, before it began or later.
+            grpc.RpcError: as the RPC raises it.
+        """
+        with self._lock:
+            self.check()
+            future = start()
+            self._started.add(future)
+        try:
+            future.result()
+        except grpc.FutureCancelledError:
+            self.check()
+            raise
+        finally:
+            self._started.discard(future)
+        return future
+
+
+_of_thread = threading.local()
+
+
+@contextmanager
+def cancelled_by(cancellation: Cancellation) -> Iterator[None]:
+    """Let a cancellation end the requests that this thread sends inside."""
+    _of_thread.cancellation = cancellation
+    try:
+        yield
+    finally:
+        del _of_thread.cancellation
+
+
+def cancellation_of_thread() -> Cancellation | None:
+    """Return the cancellation that ends the requests of this thread, if there is one."""
+    return getattr(_of_thread, "cancellation", None)
+
+
+class _UnreadableResponse(grpc.RpcError):
+    """The error that grpc raises for a response that cannot be deserialised."""
+
+    def code(self) -> Any:
+        return grpc.StatusCode.INTERNAL
+
+    def details(self) -> str:
+        return "Exception deserializing response!"
+
+    def trailing_metadata(self) -> tuple[()]:
+        return ()
+
+
+class _UnaryUnary:
+    """An RPC that another thread can cancel, or a signal handler of this one can interrupt.
+
+    Only blocking calls can be made, as the generated client makes them. grpc deserialises responses
+    inside of code that replaces every exception. So this does it.
+
+    Args:
+        channel: sends it.
+        method: its full name.
+        serialize: makes bytes of the request.
+        deserialize: makes the response of bytes.
+        arguments: further ones of the channel.
+    """
+
+    def __init__(
+        self, channel: Any, method: str, serialize: Any, deserialize: Any, *arguments: Any
+    ) -> None:
+        self._deserialize = deserialize
+        self._rpc = channel.unary_unary(method, serialize, None, *arguments)
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        response, _ = self.with_call(*args, **options)
+        return response
+
+    def with_call(self, *args: Any, **options: Any) -> Any:
+        cancellation = cancellation_of_thread()
+        if cancellation is None:
+            raw, call = self._rpc.with_call(*args, **options)
+        else:
+            call = cancellation.finished(lambda: self._rpc.future(*args, **options))
+            raw = call.result()
+        try:
+            return self._deserialize(raw), call
+        except Exception as error:
+            raise_if_of_handler(error)
+            raise _UnreadableResponse from error
+
+
+class _Channel(grpc.Channel):
+    """A channel of such RPCs; it does not own the connection."""
+
+    def __init__(self, channel: Any) -> None:
+        self._channel = channel
+
+    def unary_unary(
+        self,
+        method: str,
+        request_serializer: Any = None,
+        response_deserializer: Any = None,
+        *arguments: Any,
+    ) -> Any:
+        return _UnaryUnary(
+            self._channel, method, request_serializer, response_deserializer, *arguments
+        )
+
+    def unary_stream(self, *args: Any, **options: Any) -> Any:
+        return self._channel.unary_stream(*args, **options)
+
+    def stream_unary(self, *args: Any, **options: Any) -> Any:
+        return self._channel.stream_unary(*args, **options)
+
+    def stream_stream(self, *args: Any, **options: Any) -> Any:
+        return self._channel.stream_stream(*args, **options)
+
+    def subscribe(self, *args: Any, **options: Any) -> None:
+        self._channel.subscribe(*args, **options)
+
+    def unsubscribe(self, *args: Any, **options: Any) -> None:
+        self._channel.unsubscribe(*args, **options)
+
+    def close(self) -> None:
+        """Leave the connection to the client, which goes on with it."""
+
+    def __enter__(self) -> _Channel:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+_KEPT = "_lazyentity_cancellable"
+_SENT = frozenset(("allocate_ids", "commit", "lookup"))
+_KNOWN = {
+    DatastoreClient: DatastoreGrpcTransport,
+    LazyDatastoreClient: LazyDatastoreGrpcTransport,
+}
+
+
+def cancellable(api: Any) -> Any:
+    """Return an API object like the given one, on the same channel, whose RPCs can be cancelled.
+
+    Only the API objects that a client makes over gRPC, and their lazy counterparts, have one.
+    Anything else (HTTP, a mock, a subclass, an object with somebody's own method) is returned as it
+    is.
+    """
+    transport = _KNOWN.get(type(api))
+    if transport is None or type(api.transport) is not transport:
+        return api
+    attributes = vars(api)
+    if not _SENT.isdisjoint(attributes):
+        return api
+    # Kept on the API object itself, as its lazy counterpart is.
+    made = attributes.get(_KEPT)
+    if made is None:
+        channel = _Channel(api.transport.grpc_channel)
+        made = attributes.setdefault(_KEPT, type(api)(transport=transport(channel=channel)))
+    return made

@@ -1,0 +1,340 @@
+"""Bulk calls that a signal handler interrupts: its exception, and the requests after it."""
+
+from __future__ import annotations
+
+import functools
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import grpc
+import pytest
+import requests
+from google.api_core.exceptions import BadRequest, ServiceUnavailable
+from google.cloud import datastore
+
+from fuzz.points import Points
+from lazyentity.bulk import coalesce, coalescing, delete_many, get_many, put_many, reading, writing
+from tests.bulk.interrupting import Signalled, ended_threads, raised_by
+from tests.bulk.services import (
+    FAST,
+    Call,
+    RecordingService,
+    Served,
+    connected,
+    refusal,
+    stored,
+)
+
+pytestmark = [
+    pytest.mark.any_backend,
+    pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="this system has no such signals"),
+]
+
+Client = datastore.Client
+
+_KIND = "Item"
+
+
+_kept: list[Any] = []
+"""The connections that were interrupted.
+
+A handler that raises at the border of a lock of grpc leaves it locked by the main thread, with the
+stock client, too. Another thread that frees the connection would wait for it.
+"""
+
+
+class _Limit(Exception):
+    """As the soft time limits of task queues."""
+
+
+class _Interrupt(BaseException):
+    """As KeyboardInterrupt."""
+
+
+_ERRORS = [
+    _Limit(),
+    _Interrupt(),
+    TimeoutError("by a handler"),
+    ServiceUnavailable("by a handler"),
+    BadRequest("by a handler"),
+    requests.exceptions.ConnectionError("by a handler"),
+]
+
+
+@pytest.fixture(autouse=True)
+def keep_connections(request: pytest.FixtureRequest) -> None:
+    for name in {"client", "any_client"} & set(request.fixturenames):
+        client = request.getfixturevalue(name)
+        if client._use_grpc:
+            _kept.append(client._datastore_api.transport.grpc_channel)
+
+
+@pytest.fixture(autouse=True)
+def requests_of_three(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Requests of three keys or mutations, for short lists."""
+    monkeypatch.setattr(reading, "MAX_KEYS", 3)
+    monkeypatch.setattr(writing, "MAX_MUTATIONS", 3)
+
+
+def _get(client: Client, keys: list[Any], concurrency: int) -> object:
+    return get_many(client, keys, concurrency=concurrency, retry=FAST)
+
+
+def _stream(client: Client, keys: list[Any], concurrency: int) -> object:
+    return list(get_many(client, iter(keys), concurrency=concurrency, retry=FAST))
+
+
+def _put(client: Client, keys: list[Any], concurrency: int) -> None:
+    put_many(client, list(map(datastore.Entity, keys)), concurrency=concurrency, retry=FAST)
+
+
+def _put_stream(client: Client, keys: list[Any], concurrency: int) -> None:
+    put_many(client, map(datastore.Entity, keys), concurrency=concurrency, retry=FAST)
+
+
+def _delete(client: Client, keys: list[Any], concurrency: int) -> None:
+    delete_many(client, keys, concurrency=concurrency, retry=FAST)
+
+
+_CALLS: list[tuple[Callable[..., object], str]] = [
+    (_get, "Lookup"),
+    (_stream, "Lookup"),
+    (_put, "Commit"),
+    (_put_stream, "Commit"),
+    (_delete, "Commit"),
+]
+
+
+@pytest.mark.parametrize("error", _ERRORS, ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize("concurrency", [1, 2])
+@pytest.mark.parametrize(("call", "method"), _CALLS)
+def test_the_exception_is_raised(
+    any_client: Client,
+    service: RecordingService,
+    call: Callable[..., object],
+    method: str,
+    concurrency: int,
+    error: BaseException,
+) -> None:
+    """Itself, whatever its class, over each transport, with and without threads."""
+    keys = [any_client.key(_KIND, number) for number in range(1, 10)]
+    with Signalled(service, error, method, at=2).handled():
+        assert raised_by(functools.partial(call, any_client, keys, concurrency)) is error
+
+
+@pytest.mark.parametrize("concurrency", [1, 2])
+@pytest.mark.parametrize(("call", "method"), _CALLS)
+def test_a_server_that_hangs(
+    client: Client,
+    service: RecordingService,
+    call: Callable[..., object],
+    method: str,
+    concurrency: int,
+) -> None:
+    """RPCs under way are cancelled, and no other one is sent."""
+    keys = [client.key(_KIND, number) for number in range(1, 31)]
+    error = _Limit()
+    signalled = Signalled(service, error, method, at=concurrency, hangs=True)
+    with signalled.handled():
+        assert raised_by(functools.partial(call, client, keys, concurrency)) is error
+        # They would wait for the server, which waits for the end of this block.
+        assert ended_threads()
+        assert len(service.sizes(method)) == concurrency
+    assert len(service.sizes(method)) == concurrency
+
+
+@pytest.mark.parametrize("concurrency", [1, 2])
+@pytest.mark.parametrize(("call", "method"), _CALLS)
+def test_a_server_that_is_not_available(
+    any_client: Client,
+    service: RecordingService,
+    call: Callable[..., object],
+    method: str,
+    concurrency: int,
+) -> None:
+    """Requests are not sent again after the exception, and those that waited never."""
+    keys = [any_client.key(_KIND, number) for number in range(1, 31)]
+    error = _Limit()
+
+    def unavailable(call: Call) -> None:
+        if call.method == method:
+            raise refusal(grpc.StatusCode.UNAVAILABLE)
+
+    service.before = unavailable
+    with Signalled(service, error, method, at=5).handled():
+        assert raised_by(functools.partial(call, any_client, keys, concurrency)) is error
+        # Nobody is left to send any.
+        assert ended_threads()
+        # Each of the threads had at most one under way.
+        assert len(service.sizes(method)) <= 5 + concurrency
+    key = any_client.key(_KIND, 1_000)
+    service.forget()
+    assert get_many(any_client, [key]) == [None]
+
+
+def _consume(entities: Iterator[Any], found: list[int]) -> None:
+    for entity in entities:
+        found.append(entity["number"])  # noqa: PERF401  # all before an exception
+
+
+def _points_of_stream(
+    client: Client, keys: list[Any], given: Callable[[], Iterator[Any]], concurrency: int
+) -> Iterator[list[int]]:
+    """Read a stream again and again, with an exception at each point of it in turn.
+
+    Yields:
+        The numbers of all entities that were read.
+    """
+    at = 0
+    while True:
+        at += 1
+        found: list[int] = []
+        error = _Limit()
+        points = Points(error, at, ("/bulk/calls/streams.py", "/bulk/calls/windows.py"))
+        entities: Any = get_many(client, given(), concurrency=concurrency)
+
+        consume = functools.partial(_consume, entities, found)
+
+        with points.traced():
+            raised = raised_by(consume)
+        if not points.is_raised:
+            assert raised is None
+            return
+        assert raised is error
+        consume()
+        yield found
+
+
+@pytest.mark.parametrize("concurrency", [1, 2])
+def test_each_point_of_a_stream(client: Client, concurrency: int) -> None:
+    """Whichever point a handler raises at, reading on gives all entities that are left."""
+    keys = stored(client, _KIND, 7)
+    count = 0
+    for found in _points_of_stream(client, keys, lambda: iter(keys), concurrency):
+        assert found == list(range(7))
+        count += 1
+    assert count > 100
+
+
+class _Resumed:
+    """An iterator that goes on after an exception in its own code."""
+
+    def __init__(self, keys: list[Any], error: Exception) -> None:
+        self._left = list(keys)
+        self._error = error
+
+    def __iter__(self) -> _Resumed:
+        return self
+
+    def __next__(self) -> Any:
+        if len(self._left) == 4 and self._error is not None:
+            error, self._error = self._error, None  # type: ignore[assignment]  # once
+            raise error
+        if not self._left:
+            raise StopIteration
+        return self._left.pop(0)
+
+
+@pytest.mark.parametrize("concurrency", [1, 2])
+def test_an_iterator_that_goes_on(client: Client, concurrency: int) -> None:
+    """Its error comes after the entities before it, and the rest after that."""
+    keys = stored(client, _KIND, 8)
+    error = OSError("once")
+    entities: Any = get_many(client, _Resumed(keys, error), concurrency=concurrency)
+    found: list[int] = []
+    consume = functools.partial(_consume, entities, found)
+    assert raised_by(consume) is error
+    assert found == [0, 1, 2, 3]
+    consume()
+    assert found == list(range(8))
+
+
+def test_keys_after_one_that_is_refused(client: Client) -> None:
+    keys = stored(client, _KIND, 8)
+    entities: Any = get_many(client, iter([*keys[:4], client.key(_KIND), *keys[4:], 1]))
+    found: list[int] = []
+    consume = functools.partial(_consume, entities, found)
+    assert isinstance(raised_by(consume), ValueError)
+    assert found == [0, 1, 2, 3]
+    assert isinstance(raised_by(consume), TypeError)
+    assert found == list(range(8))
+    consume()
+    assert found == list(range(8))
+
+
+def test_a_generator_is_over(client: Client, service: RecordingService) -> None:
+    """The exception of a handler inside of it comes at once; the keys that it gave are read."""
+    keys = stored(client, _KIND, 8)
+    error = _Limit()
+    service.forget()
+
+    def handle(*_: object) -> None:
+        raise error
+
+    def generate() -> Iterator[Any]:
+        yield from keys[:5]
+        signal.raise_signal(signal.SIGUSR1)
+        yield from keys[5:]
+
+    before = signal.signal(signal.SIGUSR1, handle)
+    try:
+        entities: Any = get_many(client, generate(), concurrency=1)
+        assert raised_by(lambda: [next(entities) for _ in range(4)]) is error
+        # At once: before the look-up of the keys around it.
+        assert service.sizes("Lookup") == [3]
+        assert [entity["number"] for entity in entities] == [0, 1, 2, 3, 4]
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+
+@pytest.mark.parametrize("error", [_Limit(), BadRequest("by a handler")])
+def test_a_coalesced_get_that_leads(
+    running: Served, service: RecordingService, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """Its caller alone gets the exception; those that wait for its look-up get their entities."""
+    # Not over gRPC: see the comment on _kept.
+    with connected(running, "http", namespace="leads") as client:
+        _interrupt_leader(client, service, monkeypatch, error)
+
+
+def _interrupt_leader(
+    client: Client, service: RecordingService, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    keys = stored(client, _KIND, 3)
+    coalesced = coalesce(client)
+    monkeypatch.setattr(coalescing, "WAIT_SECONDS", 60)
+    service.forget()
+    first_may_go = threading.Event()
+
+    def hold_the_first(call: Call) -> None:
+        if len(service.calls) == 1:
+            first_may_go.wait(60)
+
+    service.before = hold_the_first
+    # The look-up of the batch.
+    signalled = Signalled(service, error, "Lookup", at=2)
+
+    def join() -> Any:
+        # It joins the batch of the main thread, which then waits for the first get alone.
+        while not coalesced._gathering:
+            threading.Event().wait(0.001)
+        return coalesced.get(keys[2])
+
+    def let_go() -> None:
+        while not any(len(batch.calls) == 2 for batch in [*coalesced._gathering.values()]):
+            threading.Event().wait(0.001)
+        first_may_go.set()
+
+    with signalled.handled(), ThreadPoolExecutor(3) as pool:
+        first = pool.submit(coalesced.get, keys[0])
+        while not coalesced._under_way:
+            threading.Event().wait(0.001)
+        other, letting = pool.submit(join), pool.submit(let_go)
+        assert raised_by(lambda: coalesced.get(keys[1])) is error
+        letting.result(60)
+        found: list[Any] = [first.result(60), other.result(60)]
+    assert [entity["number"] for entity in found] == [0, 2]
+    assert service.sizes("Lookup") == [1, 2, 1]
