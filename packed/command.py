@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import signal
+import time
 from collections.abc import Iterator
 
 import click
@@ -17,7 +18,9 @@ from lazyentity._environment import DISABLE, is_set
 from lazyentity._options import named
 from lazyentity._progress import progress_bar
 from lazyentity.packed.format import COMPRESS_FROM
-from lazyentity.packed.migration import Migration, Report, count_of
+from lazyentity.packed.migration import WITHOUT_PROPERTY, Migration, Report, count_of
+
+_SAY_SECONDS = 10.0
 
 
 class _Interrupted(click.ClickException):
@@ -65,9 +68,12 @@ def main(
     with _patched():
         try:
             client = datastore.Client(project=project, namespace=namespace, database=database)
-            migration = Migration(client, kind, name, compress_from, dry_run)
+            waits = _Waits()
+            migration = Migration(client, kind, name, compress_from, dry_run, waits.say)
             cursor = _cursor(start_cursor)
-            _show_progress(migration, report, cursor, _total(client, kind, cursor))
+            # How many come before a cursor is not known.
+            total = None if cursor is not None else _total(client, kind, waits)
+            _show_progress(migration, report, cursor, total)
         except (GoogleAPICallError, RetryError, GoogleAuthError, OSError) as error:
             # Without a project the client raises an OSError.
             _show(report, dry_run)
@@ -76,6 +82,41 @@ def main(
             _show(report, dry_run)
             raise _Interrupted("interrupted; run the same command again to pack the rest") from None
     _show(report, dry_run)
+    if cursor is None:
+        # The rest of a kind may be empty, and without the property.
+        _require_found(report, kind, name)
+
+
+class _Waits:
+    """Says that the server is waited for, and not more often than every ten seconds."""
+
+    def __init__(self) -> None:
+        self._until = 0.0
+
+    def say(self, error: Exception) -> None:
+        """Say it, with the error of the last request."""
+        now = time.monotonic()
+        if now >= self._until:
+            self._until = now + _SAY_SECONDS
+            click.echo(f"waiting for the server, and trying again: {error}", err=True)
+
+
+def _require_found(report: Report, kind: str, name: str) -> None:
+    """Check that there was something to pack, or to leave as it is.
+
+    Raises:
+        click.ClickException: no entity is of the kind, or none has the property.
+    """
+    if not report.seen:
+        raise click.ClickException(
+            f"there is no entity of the kind {kind!r}; check --kind, --project, --namespace and "
+            "--database"
+        )
+    without = report.left.get(WITHOUT_PROPERTY)
+    if without is not None and without.count == report.seen:
+        raise click.ClickException(
+            f"no entity of the kind {kind!r} has the property {name!r}; check --property"
+        )
 
 
 @contextlib.contextmanager
@@ -103,19 +144,20 @@ def _cursor(text: str | None) -> bytes | None:
     if text is None:
         return None
     try:
-        base64.urlsafe_b64decode(text)
+        # The client's own decoding skips characters that it does not know, and leaves nothing then.
+        if not base64.b64decode(text, altchars=b"-_", validate=True):
+            raise ValueError("it is empty")
         return text.encode("ascii")
     except ValueError as error:
-        raise click.UsageError(f"--start-cursor is no cursor: {error}") from error
+        raise click.UsageError(
+            f"--start-cursor is no cursor: {error}; pass the text after 'to continue:'"
+        ) from error
 
 
-def _total(client: datastore.Client, kind: str, cursor: bytes | None) -> int | None:
+def _total(client: datastore.Client, kind: str, waits: _Waits) -> int | None:
     """Return the number of entities for the progress bar, None where it is not known."""
-    if cursor is not None:
-        # How many come before it is not known.
-        return None
     try:
-        return count_of(client, kind)
+        return count_of(client, kind, waits.say)
     except (GoogleAPICallError, RetryError):
         # Not every server counts, nor every kind within its time. The migration needs no count.
         return None

@@ -2,24 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
-from google.api_core.exceptions import Conflict
+import requests
+from google.api_core.exceptions import Conflict, GatewayTimeout, ServiceUnavailable
+from google.api_core.retry import Retry, if_exception_type
 from google.cloud import datastore
 from google.protobuf.message import DecodeError
 
 import lazyentity
 from lazyentity._types import describe_type
 from lazyentity.codec.describing import safe_str
-from lazyentity.packed.format import is_packed, pack
+from lazyentity.packed.format import UnpackError, is_packed, pack
+from lazyentity.packed.jsonbytes import document_of_json
 
 PAGE = 100
 """Entities that are read at a time."""
 
 _TRANSACTION_BYTES = 8 * 1024 * 1024  # a commit may have 10 MiB
+_TRANSACTION_ENTITIES = 25  # Google's emulator takes no more entity groups
 _ENTITY_BYTES = 1024 * 1024 - 4  # an entity may have
 _ATTEMPTS = 5
+_RETRY_SECONDS = 60.0  # as the client
+_COUNT_SECONDS = 10.0
+_REQUEST_SECONDS = 20.0
+
+_is_unavailable = if_exception_type(
+    GatewayTimeout,
+    ServiceUnavailable,
+    requests.exceptions.ConnectionError,
+    requests.exceptions.Timeout,
+)
+
+OnWait = Callable[[Exception], None]
+"""Is told the error of a request before it is sent again."""
+
+_Done = TypeVar("_Done")
+
+
+def _policy(seconds: float, on_wait: OnWait | None) -> Retry:
+    """Return the policy by which the client retries look-ups and queries, for some seconds."""
+    return Retry(
+        predicate=_is_unavailable,
+        initial=0.1,
+        maximum=60.0,
+        multiplier=1.3,
+        deadline=seconds,
+        on_error=on_wait,
+    )
 
 
 @dataclass
@@ -78,25 +110,42 @@ class _Kept:
 
 
 ALREADY_PACKED = "packed already"
+WITHOUT_PROPERTY = "without the property"
 
 
 def _packed(entity: datastore.Entity, name: str, compress_from: int) -> bytes | _Kept:
     """Return the packed value of a property, or the reason why it stays as it is."""
     if name not in entity:
-        return _Kept("without the property")
+        return _Kept(WITHOUT_PROPERTY)
     try:
         value = entity[name]
         if value is None:
             return _Kept("null")
         if isinstance(value, bytes):
-            return _Kept(ALREADY_PACKED if is_packed(value) else "bytes of another format")
-        if not isinstance(value, (dict, list)):
+            if is_packed(value):
+                return _Kept(ALREADY_PACKED)
+            try:
+                value = document_of_json(value)
+            except UnpackError as error:
+                return _Kept("bytes of another format", safe_str(error))
+        elif not isinstance(value, (dict, list)):
             return _Kept(f"a value of type {describe_type(value)}")
         return pack(value, compress_from=compress_from)
-    except (TypeError, ValueError, OverflowError) as error:
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
         return _Kept("cannot be packed", safe_str(error))
     except DecodeError as error:
         return _Kept("cannot be read", safe_str(error))
+
+
+@dataclass(frozen=True)
+class _Sent:
+    """A property that was sent, and the sizes of its entity before and after."""
+
+    value: bytes
+    sizes: tuple[int, int]
+
+
+_Outcome = tuple[list[tuple[int, int]], list[tuple[datastore.Entity, _Kept]]]
 
 
 @dataclass(frozen=True)
@@ -113,6 +162,7 @@ class Migration:
         name: of the property.
         compress_from: as of :func:`lazyentity.packed.pack`.
         dry_run: whether nothing is written.
+        on_wait: is told of each wait for a server that is not available.
     """
 
     client: datastore.Client
@@ -120,6 +170,7 @@ class Migration:
     name: str
     compress_from: int
     dry_run: bool = False
+    on_wait: OnWait | None = None
 
     def run(
         self, report: Report, cursor: bytes | None = None, page: int = PAGE
@@ -137,20 +188,30 @@ class Migration:
         Raises:
             google.api_core.exceptions.GoogleAPICallError: as the client raises it. The cursor of
                 the report tells where to continue.
+            google.api_core.exceptions.RetryError: the server was not available for a minute.
         """
         report.cursor = cursor
         while True:
-            fetched = self.client.query(kind=self.kind).fetch(
-                start_cursor=report.cursor, limit=page
-            )
-            entities = list(fetched)
+            entities, following = self._retried(lambda: self._page(report.cursor, page))
             report.seen += len(entities)
             for group in self._groups(entities, report):
                 self._write(group, report)
-            report.cursor = fetched.next_page_token if len(entities) == page else None
+            report.cursor = following if len(entities) == page else None
             yield report
             if report.cursor is None:
                 return
+
+    def _options(self) -> dict[str, Any]:
+        """Return the options of a read: the client's own would not tell of its waits."""
+        return {"retry": _policy(_RETRY_SECONDS, self.on_wait), "timeout": _REQUEST_SECONDS}
+
+    def _retried(self, call: Callable[[], _Done]) -> _Done:
+        return _policy(_RETRY_SECONDS, self.on_wait)(call)()
+
+    def _page(self, cursor: bytes | None, size: int) -> tuple[list[datastore.Entity], bytes | None]:
+        query = self.client.query(kind=self.kind)
+        fetched = query.fetch(start_cursor=cursor, limit=size, **self._options())
+        return list(fetched), fetched.next_page_token
 
     def _groups(
         self, entities: Sequence[datastore.Entity], report: Report
@@ -168,7 +229,8 @@ class Migration:
             else:
                 # A packed value that is not compressed can take more bytes than before.
                 size = max(size, outcome)
-                if group and total + size > _TRANSACTION_BYTES:
+                is_full = len(group) == _TRANSACTION_ENTITIES
+                if group and (is_full or total + size > _TRANSACTION_BYTES):
                     yield group
                     group, total = [], 0
                 group.append(entity.key)
@@ -192,43 +254,65 @@ class Migration:
         return size
 
     def _write(self, keys: list[datastore.Key], report: Report) -> None:
-        for attempt in range(1, _ATTEMPTS + 1):
-            try:
-                written, kept = self._write_once(keys)
-                break
-            except Conflict:
-                # Another transaction changed an entity. Over gRPC the error is Aborted, a subclass.
-                if attempt == _ATTEMPTS:
-                    raise
+        sent: dict[datastore.Key, _Sent] = {}
+        written, kept = self._retried(lambda: self._write_despite_conflicts(keys, sent))
         for before, after in written:
             report.write(before, after)
         for entity, outcome in kept:
             report.leave(entity, outcome.reason, outcome.detail)
 
-    def _write_once(
-        self, keys: list[datastore.Key]
-    ) -> tuple[list[tuple[int, int]], list[tuple[datastore.Entity, _Kept]]]:
+    def _write_despite_conflicts(
+        self, keys: list[datastore.Key], sent: dict[datastore.Key, _Sent]
+    ) -> _Outcome:
+        for _ in range(_ATTEMPTS - 1):
+            try:
+                return self._write_once(keys, sent)
+            except Conflict:
+                # Another transaction changed an entity. Over gRPC the error is Aborted, a subclass.
+                continue
+        return self._write_once(keys, sent)
+
+    def _write_once(self, keys: list[datastore.Key], sent: dict[datastore.Key, _Sent]) -> _Outcome:
+        """Pack entities in a transaction.
+
+        Args:
+            keys: of the entities.
+            sent: what earlier attempts sent, and this one. Their commits may have succeeded.
+        """
         written: list[tuple[int, int]] = []
         kept: list[tuple[datastore.Entity, _Kept]] = []
         missing: list[datastore.Entity] = []
+        options = self._options()
         with self.client.transaction() as transaction:
-            for entity in self.client.get_multi(keys, missing=missing):
+            for entity in self.client.get_multi(keys, missing=missing, **options):
                 before = len(lazyentity.raw(entity))
                 outcome = self._pack(entity)
-                if isinstance(outcome, _Kept):
-                    kept.append((entity, outcome))
+                if not isinstance(outcome, _Kept):
+                    written.append((before, outcome))
+                    sent[entity.key] = _Sent(entity[self.name], (before, outcome))
+                    transaction.put(entity)
                     continue
-                written.append((before, outcome))
-                transaction.put(entity)
+                earlier = sent.get(entity.key)
+                if earlier is not None and entity.get(self.name) == earlier.value:
+                    written.append(earlier.sizes)
+                else:
+                    kept.append((entity, outcome))
         return written, [*kept, *((entity, _Kept("deleted meanwhile")) for entity in missing)]
 
 
-def count_of(client: datastore.Client, kind: str) -> int:
-    """Return the number of entities of a kind.
+def count_of(client: datastore.Client, kind: str, on_wait: OnWait | None = None) -> int:
+    """Return the number of entities of a kind, unless that takes more than ten seconds.
+
+    Args:
+        client: of the entities.
+        kind: of the entities.
+        on_wait: as of :class:`Migration`.
 
     Raises:
         google.api_core.exceptions.GoogleAPICallError: as the client raises it.
+        google.api_core.exceptions.RetryError: the server was not available.
     """
     counting = client.aggregation_query(client.query(kind=kind)).count(alias="all")
-    ((result,),) = counting.fetch()
+    retry = _policy(_COUNT_SECONDS, on_wait)
+    ((result,),) = counting.fetch(retry=retry, timeout=_COUNT_SECONDS)
     return int(result.value)

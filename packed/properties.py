@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from lazyentity.packed.format import COMPRESS_FROM, MAX_SIZE, pack, unpack
+from lazyentity.packed.format import COMPRESS_FROM, MAX_SIZE, is_packed, pack, unpack
+from lazyentity.packed.jsonbytes import COMPRESSED_NULL, NULL, document_of_json
 
-# In each version of the format.
-_NULLS = (pack(None), b"\xf5L\x01\x00\x04\x00\x00\x00null")
+# In each version of the format, and as JSON.
+_NULLS = frozenset((pack(None), b"\xf5L\x01\x00\x04\x00\x00\x00null", NULL, COMPRESSED_NULL))
 
 
 class PackedValues:
@@ -16,7 +17,9 @@ class PackedValues:
     The document is unpacked when the attribute is read. If it was not read, the bytes are written
     back as they came. An embedded entity that the property held before is read as a dict, and
     written packed once it was read. A list that it held has to be migrated before: google-cloud-ndb
-    reads no entity with a list where the model has one value.
+    reads no entity with a list where the model has one value. The bytes that a ``JsonProperty``
+    stored, compressed or not, are read as that property reads them, and written packed once they
+    were read.
 
     Args:
         name: under which the property is stored; by default the name of the attribute.
@@ -55,13 +58,16 @@ class PackedValues:
         return pack(value, compress_from=self._compress_from, max_size=self._max_size)
 
     def _from_base_type(self, value: Any) -> Any:
+        if isinstance(value, bytes) and not is_packed(value):
+            return document_of_json(value, max_size=self._max_size)
         return unpack(value, max_size=self._max_size)
 
     # To ndb, a conversion that returns None leaves its value as it is: the attribute would be the
-    # bytes of a packed None.
+    # bytes of None.
 
     def _call_from_base_type(self, value: Any) -> Any:
-        return None if value in _NULLS else super()._call_from_base_type(value)  # type: ignore[misc]
+        is_null = isinstance(value, bytes) and value in _NULLS
+        return None if is_null else super()._call_from_base_type(value)  # type: ignore[misc]
 
     def _get_user_value(self, entity: Any) -> Any:
         value = super()._get_user_value(entity)  # type: ignore[misc]  # as above

@@ -343,7 +343,15 @@ def test_entities_that_would_become_too_large(
 
 @pytest.mark.parametrize(
     "arguments",
-    [("--start-cursor", "é"), ("--compress-from", "-1"), ("--kind", ""), ("--property", " ")],
+    [
+        ("--start-cursor", "é"),
+        ("--start-cursor", ""),
+        ("--start-cursor", "!!!!"),
+        ("--start-cursor", "nonsense?"),
+        ("--compress-from", "-1"),
+        ("--kind", ""),
+        ("--property", " "),
+    ],
 )
 def test_bad_options(client: datastore.Client, arguments: tuple[str, ...]) -> None:
     assert run(client, *arguments).exit_code == 2

@@ -107,3 +107,31 @@ def test_values_that_cannot_be_packed() -> None:
         PackedOrder(short="x" * 100).put()
     with pytest.raises(TypeError, match="takes no argument 'indexed'"):
         PackedProperty(indexed=True)
+
+
+class JsonOrder(ndb.Model):
+    """An order as it was before its properties were packed."""
+
+    result = ndb.JsonProperty()
+    short = ndb.JsonProperty("s", compressed=True)
+    number = ndb.IntegerProperty()
+
+    @classmethod
+    def _get_kind(cls) -> str:
+        return "PackedOrder"
+
+
+@pytest.mark.parametrize("document", [{"a": [1, None]}, [{"price": 2.5}], "text", 80])
+def test_bytes_of_json_properties(document: Any) -> None:
+    """They are read as before, and written packed once they were read."""
+    keys = [JsonOrder(result=document, short=document, number=1).put() for _ in range(2)]
+    ndb.Model._kind_map["PackedOrder"] = PackedOrder
+    order, unread = ndb.get_multi(keys)
+    assert type(order) is PackedOrder
+    assert (order.result, order.short) == (document, document)
+    order.put()
+    unread.number = 2
+    unread.put()
+    order, unread = ndb.get_multi(keys)
+    assert (order.result, order.short) == (document, document)
+    assert (unread.number, unread.result, unread.short) == (2, document, document)

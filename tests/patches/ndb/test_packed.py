@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -181,3 +182,54 @@ def test_of_the_package() -> None:
     with pytest.raises(AttributeError):
         _ = packed.OtherProperty
     assert repr(PackedOrder.short).startswith("PackedProperty(")
+
+
+class JsonOrder(ndb.Model):
+    """The stored form of :class:`MovedOrder` before it was changed."""
+
+    result = ndb.JsonProperty()
+    compressed = ndb.JsonProperty(compressed=True)
+    number = ndb.IntegerProperty()
+
+    @classmethod
+    def _get_kind(cls) -> str:
+        return "MovedOrder"
+
+
+class MovedOrder(ndb.Model):
+    result = PackedProperty()
+    compressed = PackedProperty()
+    number = ndb.IntegerProperty()
+
+
+@pytest.mark.usefixtures("reads")
+@pytest.mark.parametrize("document", [DOCUMENT["lines"], {"a": [1, None]}, "text", 80])
+def test_bytes_of_json_properties(client: Any, document: Any) -> None:
+    """They are read as before, and written packed once they were read."""
+    with _context(client):
+        key = JsonOrder(result=document, compressed=document, number=1).put()
+        other = JsonOrder(result=document, compressed=document).put()
+    with _context(client):
+        order = MovedOrder.get_by_id(key.id())
+        assert (order.result, order.compressed) == (document, document)
+        order.put()
+        unread = MovedOrder.get_by_id(other.id())
+        unread.number = 2
+        unread.put()
+    with _context(client):
+        order = MovedOrder.get_by_id(key.id())
+        assert (order.result, order.compressed) == (document, document)
+        unread = MovedOrder.get_by_id(other.id())
+        assert (unread.number, unread.result, unread.compressed) == (2, document, document)
+
+
+@pytest.mark.usefixtures("reads")
+@pytest.mark.parametrize("stored", [b"null", zlib.compress(b"null"), zlib.compress(b"[1]")])
+def test_bytes_of_json_without_a_meaning(
+    client: Any, other_client: datastore.Client, stored: bytes
+) -> None:
+    """As other clients write them."""
+    key = _store_as_before(client, other_client, stored)
+    with _context(client):
+        expected = [1] if stored == zlib.compress(b"[1]") else None
+        assert key.get().result == expected

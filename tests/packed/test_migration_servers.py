@@ -1,0 +1,148 @@
+"""``python -m lazyentity pack``: servers that are away for a while, or take small transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import grpc
+import pytest
+from click.testing import CliRunner, Result
+from google.cloud import datastore
+from google.cloud.environment_vars import GCD_HOST
+
+from lazyentity.packed import is_packed, migration
+from lazyentity.packed.command import main
+from lazyentity.packed.migration import Migration, Report
+from tests.bulk.services import Call, RecordingService, Served, connected, refusal, served
+from tests.support.clients import PROJECT
+
+UNAVAILABLE = grpc.StatusCode.UNAVAILABLE
+
+
+@pytest.fixture
+def running(monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+    """A server, which the environment names."""
+    with served() as made:
+        monkeypatch.setenv(GCD_HOST, f"127.0.0.1:{made.ports['grpc']}")
+        yield made
+
+
+@pytest.fixture
+def service(running: Served) -> RecordingService:
+    return running.service
+
+
+@pytest.fixture(params=["grpc", "http"])
+def client(running: Served, request: pytest.FixtureRequest) -> Iterator[datastore.Client]:
+    with connected(running, request.param) as made:
+        yield made
+
+
+def put(client: datastore.Client, count: int) -> None:
+    entities = [datastore.Entity(client.key("Order", number + 1)) for number in range(count)]
+    for entity in entities:
+        entity["result"] = {"text": "x" * 300}
+    client.put_multi(entities)
+
+
+def migrate(client: datastore.Client) -> Report:
+    report = Report()
+    list(Migration(client, "Order", "result", 512).run(report))
+    return report
+
+
+def run(kind: str = "Order", name: str = "result", *arguments: str) -> Result:
+    given = ["--kind", kind, "--property", name, "--project", PROJECT, *arguments]
+    return CliRunner().invoke(main, given)
+
+
+@pytest.mark.parametrize("method", ["RunQuery", "BeginTransaction", "Lookup", "Commit"])
+def test_unavailability(client: datastore.Client, service: RecordingService, method: str) -> None:
+    """Whatever request meets it is sent again, as the client's own policy has it."""
+    put(client, 2)
+    service.refuse(UNAVAILABLE, 2, method)
+    assert migrate(client).packed == 2
+    assert len([call for call in service.calls if call.method == method]) >= 3
+    assert all(is_packed(entity["result"]) for entity in client.query(kind="Order").fetch())
+
+
+def test_a_commit_whose_answer_is_lost(client: datastore.Client, service: RecordingService) -> None:
+    """The entities were written, and are counted as that."""
+    put(client, 2)
+    left = [None]
+
+    def lost(response: bytes) -> bytes:
+        if left:
+            left.pop()
+            raise refusal(UNAVAILABLE)
+        return response
+
+    service.forget()
+    service.change = {"Commit": lost}
+    report = migrate(client)
+    assert (report.packed, report.left) == (2, {})
+    assert report.bytes_before > 600
+    assert report.bytes_after > 600
+
+
+def test_transactions_that_each_server_takes(
+    client: datastore.Client, service: RecordingService
+) -> None:
+    """Google's emulator takes 25 root entities, and refuses a transaction of more."""
+    put(client, 60)
+
+    def refuse_more(call: Call) -> None:
+        if call.method == "Commit" and len(call.message.mutations) > 25:
+            raise refusal(grpc.StatusCode.INVALID_ARGUMENT)
+
+    service.forget()
+    service.before = refuse_more
+    assert migrate(client).packed == 60
+    assert service.sizes("Commit") == [25, 25, 10]
+
+
+def test_a_server_that_is_away(
+    running: Served, service: RecordingService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command says that it waits, at once, and gives up in the end."""
+    monkeypatch.setattr(migration, "_RETRY_SECONDS", 0.3)
+    monkeypatch.setattr(migration, "_COUNT_SECONDS", 0.2)
+
+    def refuse(_: Call) -> None:
+        raise refusal(UNAVAILABLE)
+
+    service.before = refuse
+    outcome = run()
+    assert outcome.exit_code == 1
+    said = "waiting for the server, and trying again: 503 refused with UNAVAILABLE"
+    assert outcome.output.count(said) == 1
+    assert "stopped at an error: Timeout of 0.3s exceeded, last exception: 503" in outcome.output
+
+
+def test_nothing_to_pack(running: Served, service: RecordingService) -> None:
+    """A kind or a property that does not exist is an error."""
+    with connected(running) as client:
+        put(client, 2)
+    outcome = run("Ordr")
+    assert outcome.exit_code == 1
+    assert "Error: there is no entity of the kind 'Ordr'; check --kind" in outcome.output
+    outcome = run("Order", "reslt")
+    assert outcome.exit_code == 1
+    assert "Error: no entity of the kind 'Order' has the property 'reslt'" in outcome.output
+    assert run().exit_code == 0
+    service.forget()
+    report = Report()
+    with connected(running) as client:
+        next(Migration(client, "Order", "result", 512).run(report, page=2))
+    assert report.cursor is not None
+    # The rest, which may be empty, or without the property.
+    outcome = run("Order", "result", "--start-cursor", report.cursor.decode())
+    assert (outcome.exit_code, "0 entities read" in outcome.output) == (0, True), outcome.output
+
+
+def test_a_cursor_of_another_server(running: Served) -> None:
+    with connected(running) as client:
+        put(client, 2)
+    outcome = run("Order", "result", "--start-cursor", "bm9uc2Vuc2U=")
+    assert outcome.exit_code == 1
+    assert "stopped at an error: 400" in outcome.output
