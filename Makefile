@@ -27,7 +27,7 @@ BIN := $(abspath $(VENV))/bin
 .PHONY: help venv bench results results-many results-beam results-appengine test lint types pytest \
 	upstream emulator test-adapters-lowest test-libraries test-emulator test-caches test-names test-client \
 	flink test-engines docs tables fuzz fuzz-operations fuzz-changes fuzz-responses fuzz-calls \
-	fuzz-snapshots fuzz-all dist clean
+	fuzz-snapshots fuzz-interruptions fuzz-all dist clean
 
 help: ## list the targets
 	@echo "make TARGET [PYTHON=python3.12] [VENV=.venv]"
@@ -162,8 +162,12 @@ fuzz-calls: venv ## fuzz the native modules with hostile calls for SECONDS
 fuzz-snapshots: venv ## fuzz with damaged snapshots for SECONDS, half with each backend
 	$(call fuzz_both,snapshots)
 
+fuzz-interruptions: venv ## fuzz bulk calls with signal handlers that raise, for SECONDS, half with each backend
+	$(call fuzz_both,interruptions)
+
 fuzz-all: ## all of the fuzzers, for ten times SECONDS each
-	$(MAKE) fuzz fuzz-operations fuzz-changes fuzz-responses fuzz-calls fuzz-snapshots SECONDS=$$((10 * $(SECONDS)))
+	$(MAKE) fuzz fuzz-operations fuzz-changes fuzz-responses fuzz-calls fuzz-snapshots \
+		fuzz-interruptions SECONDS=$$((10 * $(SECONDS)))
 
 fuzz_both = status=0; for backend in native pure; do LAZYENTITY_BACKEND=$$backend $(BIN)/python -m \
 	fuzz.$(1) --seconds $$(($(SECONDS) / 2)) --seed $(SEED) || status=1; done; exit $$status

@@ -20,6 +20,8 @@ options. Each prints how many cases it ran, and for each finding how to run that
     entities that change while they are written, against the stock client.
 ``responses``
     whole responses, against the stock client.
+``interruptions``
+    signal handlers that raise in bulk calls, at the ``points`` where CPython runs handlers.
 ``calls``
     hostile calls (``hostile``) into the native modules, in child processes (``calls_child``).
 ``running``, ``canned``, ``material``

@@ -132,6 +132,7 @@ def first_steps(pythons: Mapping[str, str]) -> list[Step]:
                 (DOCUMENTATION, "fuzz-responses", "60"),
                 ("make fuzz-responses", "fuzz-calls", "60"),
                 ("make fuzz-calls", "fuzz-snapshots", "30"),
+                ("make fuzz-snapshots", "fuzz-interruptions", "30"),
             )
         ),
         Step(
