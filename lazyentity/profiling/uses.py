@@ -15,20 +15,20 @@ from lazyentity.codec.profiled import while_running
 from lazyentity.entity import LazyEntityBase
 
 _METHODS: Final = {
-    NAMES: ("__contains__", "__iter__", "__len__", "__reversed__", "keys"),
+    NAMES: ("__contains__", "__iter__", "__len__", "__reversed__", "keys", "_storage"),
     CHANGED: (
         *("__setitem__", "__delitem__", "__ior__"),
         *("update", "setdefault", "pop", "popitem", "clear"),
     ),
     # Serialising for raw() and for every call that writes asks this first.
     WRITTEN: ("_require_writable",),
-    COPIED: ("_decoded", "_serialised_values"),
+    COPIED: ("_changes", "_decoded", "_serialised_values"),
     FLAGS: ("_wire_excluded", "_wire_meanings"),
     # Entities with other keys are not equal, without a property being read.
     COMPARED: ("__eq__",),
 }
 
-_OF_DICT: Final = frozenset((*_METHODS[NAMES], "__delitem__", "clear"))
+_OF_DICT: Final = frozenset((*_METHODS[NAMES], "__delitem__", "clear")) - {"_storage"}
 """The methods that are dict's own, see :class:`~lazyentity.codec.lazydict.LazyDict`."""
 
 _MISSING: Final = object()
