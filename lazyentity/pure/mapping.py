@@ -107,7 +107,7 @@ class LazyMapping(Received):
         decoded = self._converted(undecoded, parsed, ())
         self._give_back(parsed)
         keep = self._originals.setdefault
-        kept = [(name, keep(name, value)) for name, value in decoded.items()]
+        kept = zip(decoded, map(keep, decoded, decoded.values()))  # noqa: B905  # of one dict
         # What was assigned or deleted meanwhile stays so. In one call, which no thread interrupts.
         stored = map(_found, itertools.repeat(self), decoded)
         is_undecoded = map(operator.is_, stored, itertools.repeat(UNDECODED))
