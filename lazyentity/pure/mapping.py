@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from google.protobuf.message import DecodeError
 
 from lazyentity.codec import errors, fallback, messages
+from lazyentity.codec.madedict import keep
 from lazyentity.codec.undecoded import UNDECODED, undecoded_template
 from lazyentity.codec.values import SCALARS, meaning_of, plain_value
 from lazyentity.pure.index import ParsedOneByOne, empty_split, index_entity, split_again
@@ -106,8 +107,8 @@ class LazyMapping(Received):
         parsed = self._take_all_parsed()
         decoded = self._converted(undecoded, parsed, ())
         self._give_back(parsed)
-        keep = self._originals.setdefault
-        kept = zip(decoded, map(keep, decoded, decoded.values()))  # noqa: B905  # of one dict
+        first = self._originals.setdefault
+        kept = zip(decoded, map(first, decoded, decoded.values()))  # noqa: B905  # of one dict
         # What was assigned or deleted meanwhile stays so. In one call, which no thread interrupts.
         stored = map(_found, itertools.repeat(self), decoded)
         is_undecoded = map(operator.is_, stored, itertools.repeat(UNDECODED))
@@ -156,8 +157,7 @@ class LazyMapping(Received):
         value = _stored(self, name)
         if value is UNDECODED:
             value = self._convert(name)
-            if _found(self, name) is UNDECODED:
-                _store(self, name, value)
+            keep(self, name, value)
         return value
 
     def _read_deleted(self, name: str) -> Any:
@@ -224,8 +224,7 @@ class LazyMapping(Received):
                     self._originals.setdefault(name, value)
                 original = self._originals[name]
                 # Otherwise it was read, replaced or deleted before.
-                if _found(self, name) is UNDECODED:
-                    _store(self, name, original)
+                keep(self, name, original)
                 meanings[name] = (meaning, original)
             del message
         self._give_back(parsed)
@@ -249,8 +248,7 @@ class LazyMapping(Received):
         except IndexError:
             value = originals.get(name, UNDECODED)
             if value is not UNDECODED:
-                if _found(self, name) is UNDECODED:
-                    _store(self, name, value)
+                keep(self, name, value)
                 return value
             parsed = split_again(split, raw, shape.ordinals)
             if split.parsed_again == _PATIENCE:
@@ -279,7 +277,7 @@ class LazyMapping(Received):
             split.append(parsed)
         # Of two threads that decoded the same property, both get the object of the first.
         value = originals.setdefault(name, value)
-        # What another thread assigned or deleted meanwhile stays so.
+        # What was assigned or deleted meanwhile stays so. Not keep(), which takes too long here.
         if _found(self, name) is UNDECODED:
             _store(self, name, value)
         return value

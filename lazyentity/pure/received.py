@@ -108,15 +108,13 @@ class Received(LazyDict):
         if split.kept:
             split.append(parsed)
 
-    def _require_received(self, undecoded: Collection[str]) -> None:
+    def _require_received(self, undecoded: Iterable[str]) -> None:
         """Check that each undecoded property is among the received ones.
 
         Raises:
             TypeError: if one is not: code that bypasses the methods put the sentinel there.
         """
         received = self._shape.ordinals
-        if all(map(received.__contains__, undecoded)):
-            return
         for name in undecoded:
             if name not in received:
                 raise errors.undecoded_property(name, self._raw)
