@@ -14,6 +14,7 @@ from lazyentity._choice import REQUEST, Obstacle, failed_import, obstacle, reque
 from lazyentity.cli.doctor.findings import NOTE, PROBLEM, Finding
 
 PROTOBUF: Final = "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION"
+_GROUP: Final = "backends"
 
 
 def findings(may_import: bool) -> Iterator[Finding]:
@@ -42,7 +43,7 @@ def _backend(may_import: bool) -> Finding:
             "mend that first, as the lines below say",
         )
     if found is None:
-        return Finding("backend", "native")
+        return Finding("backend", "native", brief="native", group=_GROUP)
     problem = _built_for_another() or found.problem
     if requested == "native":
         text = f"{REQUEST}=native cannot be met: {problem}"
@@ -85,7 +86,9 @@ def _protobuf() -> Finding:
         return Finding("protobuf", text, PROBLEM, advice)
     implementation = api_implementation.Type()
     if implementation == "upb":
-        return Finding("protobuf", "upb, its C implementation")
+        return Finding(
+            "protobuf", "upb, its C implementation", brief="protobuf's is upb", group=_GROUP
+        )
     return Finding(
         "protobuf", f"its implementation is {implementation!r}, not upb, and slow", NOTE, advice
     )
