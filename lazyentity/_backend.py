@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import warnings
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from lazyentity import _choice
@@ -150,6 +150,38 @@ class _PropertyIndex(Protocol):
     def path(self) -> Any: ...
 
 
+class _DocumentReader(Protocol):
+    """As :class:`lazyentity.pure.documents.DocumentReader`."""
+
+    def __init__(
+        self,
+        *,
+        geo_point: Callable[[float, float], Any],
+        reference: Callable[[str, Any], Any],
+        other_map: Callable[[bytes, Any], Any],
+        timestamp: type[Any] | None,
+    ) -> None: ...
+
+
+class _DocumentBytes(Protocol):
+    """As :class:`lazyentity.pure.documents.DocumentBytes`."""
+
+    @classmethod
+    def of(cls, raw: bytes, read_time_number: int, response: Any) -> Any: ...
+    @property
+    def raw(self) -> bytes: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def read_time(self) -> Any: ...
+    @property
+    def create_time(self) -> Any: ...
+    @property
+    def update_time(self) -> Any: ...
+    def decoded_fields(self, reader: Any, client: Any) -> Any: ...
+    def decoded_value(self, reader: Any, client: Any, names: Sequence[str]) -> Any: ...
+
+
 class Backend(Protocol):
     """The names of a backend. ``result_type`` and ``conversion`` are its own classes."""
 
@@ -158,6 +190,10 @@ class Backend(Protocol):
     def LazyMapping(self) -> type[_Mapping]: ...  # noqa: N802
     @property
     def Conversion(self) -> type[_Conversion]: ...  # noqa: N802
+    @property
+    def DocumentBytes(self) -> type[_DocumentBytes]: ...  # noqa: N802
+    @property
+    def DocumentReader(self) -> type[_DocumentReader]: ...  # noqa: N802
     @property
     def EntityBytes(self) -> type[_EntityBytes]: ...  # noqa: N802
     @property

@@ -7,6 +7,7 @@ import lazyentity.native.inplace
 import lazyentity.native.items  # noqa: F401
 from lazyentity.native.columns import append_columns, fixed_width
 from lazyentity.native.decoding import Walk
+from lazyentity.native.documents import DocumentBytes, DocumentReader
 from lazyentity.native.eager import stock_from_raw
 from lazyentity.native.encoder import write_entity
 from lazyentity.native.entityproto import PropertyIndex
@@ -27,6 +28,8 @@ from lazyentity.native.types import type_version
 
 __all__ = [
     "Conversion",
+    "DocumentBytes",
+    "DocumentReader",
     "EntityBytes",
     "LazyMapping",
     "PropertyIndex",

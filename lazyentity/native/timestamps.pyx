@@ -45,6 +45,11 @@ cdef int64_t LAST_SECOND = 253_402_300_799
 
 cdef object decode_timestamp(Bytes at, Bytes end):
     # As DatetimeWithNanoseconds.from_timestamp_pb(); see lazyentity.codec.timestamps.
+    return timestamp_of_type(at, end, TYPE, 1) if DIRECTLY else UNDECODED
+
+
+cdef object timestamp_of_type(Bytes at, Bytes end, PyTypeObject* type, bint keeps_nanoseconds):
+    # The type is a subclass of datetime with an attribute _nanosecond, and nothing else beside.
     cdef uint64_t seconds_bits = 0
     cdef uint64_t nanos_bits = 0
     cdef int64_t seconds
@@ -65,7 +70,7 @@ cdef object decode_timestamp(Bytes at, Bytes end):
             return UNDECODED
     seconds = <int64_t>seconds_bits
     nanos = <int32_t><uint32_t>nanos_bits
-    if not DIRECTLY or nanos < 0 or nanos >= 1_000_000_000:
+    if nanos < 0 or nanos >= 1_000_000_000:
         return UNDECODED
     if seconds < FIRST_SECOND or seconds > LAST_SECOND:
         return UNDECODED
@@ -84,9 +89,9 @@ cdef object decode_timestamp(Bytes at, Bytes end):
         <int>(second % 60),
         <int>(nanos // 1000),
         UTC,
-        TYPE,
+        type,
     )
-    timestamp._nanosecond = nanos
+    timestamp._nanosecond = nanos if keeps_nanoseconds else 0
     return timestamp
 
 

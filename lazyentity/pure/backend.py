@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lazyentity.pure.columns import append_columns, fixed_width
 from lazyentity.pure.decoding import Walk
+from lazyentity.pure.documents import DocumentBytes, DocumentReader
 from lazyentity.pure.eager import stock_from_raw
 from lazyentity.pure.encoder import write_entity
 from lazyentity.pure.entityproto import PropertyIndex
@@ -24,6 +25,8 @@ from lazyentity.pure.types import type_version
 
 __all__ = [
     "Conversion",
+    "DocumentBytes",
+    "DocumentReader",
     "EntityBytes",
     "LazyMapping",
     "PropertyIndex",
