@@ -16,6 +16,7 @@ PACKAGES: Final = (
     "gcloud_aio",
     "gcloud_rest",
     "beam",
+    "firestore",
 )
 
 CLIENTS: Final[dict[str, Client]] = {}

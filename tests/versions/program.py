@@ -1,11 +1,13 @@
 """Patches, reads and writes with later versions of the clients, each in a process of its own.
 
-Run as ``python -m tests.versions.program GRPC_PORT HTTP_PORT NAME...``: the ports of a loopback
-server, and the names that are changed. Prints a line of JSON for each.
+Run as ``python -m tests.versions.program GRPC_PORT HTTP_PORT DOCUMENTS_PORT NAME...``: the ports of
+a loopback server and of a server of documents, 0 without one, and the names that are changed.
+Prints a line of JSON for each.
 """
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import json
 import os
@@ -191,6 +193,66 @@ def use_ndb(port: int, later: LaterVersion) -> tuple[dict[str, Any], Any]:
     return results, kinds
 
 
+def use_firestore(port: int, later: LaterVersion) -> tuple[dict[str, Any], Any]:
+    """As :func:`use_datastore`, for documents."""
+    os.environ["FIRESTORE_EMULATOR_HOST"] = f"127.0.0.1:{port}"
+    from google.auth.credentials import AnonymousCredentials
+    from google.cloud import firestore
+
+    options: Any = {"project": _PROJECT, "credentials": AnonymousCredentials()}
+    client: Any = firestore.Client(**options)
+    things = client.collection(f"later{later.name}")
+    results: dict[str, Any] = {}
+    kinds = set()
+
+    def told(snapshot: Any) -> Any:
+        # A stock snapshot has nothing of lazyentity.
+        if any("lazyentity" in name for name in vars(snapshot)):
+            kinds.add("LazySnapshot")
+        found = snapshot.to_dict()
+        if found is not None and "reference" in found:
+            found["reference"] = found["reference"].path
+            found["point"] = vars(found["point"])
+        return snapshot.id, snapshot.exists, found, type(snapshot.create_time).__name__
+
+    def put() -> None:
+        for number in range(4):
+            point, reference = firestore.GeoPoint(1.5, 2.5), things.document("x")
+            values = {"number": number, "map": {"a": [1.5, b"b", None]}, "text": "t"}
+            things.document(str(number)).set({**values, "point": point, "reference": reference})
+
+    def get() -> Any:
+        return told(things.document("1").get()), told(things.document("none").get())
+
+    def get_all() -> Any:
+        return [told(each) for each in client.get_all([things.document("2")])]
+
+    def get_value() -> Any:
+        snapshot = things.document("2").get()
+        return snapshot.get("map.a"), snapshot == things.document("2").get()
+
+    def stream() -> Any:
+        found = list(things.order_by("number").limit(2).stream())
+        after = things.order_by("number").start_after(found[-1]).stream()
+        return [told(each) for each in [*found, *after]]
+
+    def group() -> Any:
+        return [told(each) for each in client.collection_group(things.id).stream()]
+
+    def read_asyncio() -> Any:
+        async def read() -> Any:
+            others = firestore.AsyncClient(**options).collection(things.id)
+            one = told(await others.document("1").get())
+            return one, [told(each) async for each in others.order_by("number").stream()]
+
+        # Left open: the client's channel, which cannot be closed by a public name, uses it.
+        return asyncio.new_event_loop().run_until_complete(read())
+
+    for call in (put, get, get_all, get_value, stream, group, read_asyncio):
+        _attempt(results, f"documents {call.__name__}", call)
+    return results, kinds
+
+
 _VALUES_OF = {"_values": "_values_of_later"}
 
 
@@ -203,6 +265,8 @@ def _use_all(ports: list[int], later: LaterVersion) -> tuple[dict[str, Any], lis
     ]
     if importlib.util.find_spec("google.cloud.ndb") is not None:
         uses.append(lambda: use_ndb(ports[0], later))
+    if ports[2]:
+        uses.append(lambda: use_firestore(ports[2], later))
     for use in uses:
         given, seen = use()
         os.environ.pop("DATASTORE_EMULATOR_HOST", None)
@@ -255,4 +319,4 @@ def main(ports: list[int], names: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main([int(port) for port in sys.argv[1:3]], sys.argv[3:])
+    main([int(port) for port in sys.argv[1:4]], sys.argv[4:])

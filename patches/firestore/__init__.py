@@ -1,0 +1,1 @@
+"""google-cloud-firestore, in native mode."""

@@ -1,0 +1,112 @@
+"""The replacements of functions of google-cloud-firestore that read.
+
+Each ``replace_...`` is the ``replace`` of a :class:`~lazyentity.patches.registry.Seam`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from google.cloud.firestore_v1 import base_client, base_query
+
+from lazyentity.codec.mode import is_eager
+from lazyentity.patches.firestore.eager import eager_api, eager_async_api
+from lazyentity.patches.firestore.responses import RESPONSES
+from lazyentity.patches.firestore.seams import CLIENT
+from lazyentity.patches.firestore.snapshots import lazy_snapshot, stock_snapshot
+from lazyentity.patches.firestore.transports import lazy_api, read_lazily
+from lazyentity.patches.registry import is_of
+
+
+def replace_api(original: property, is_active: Callable[[], bool]) -> property:
+    """Replace the property of a client that gives its API object."""
+
+    @functools.wraps(original.fget)  # type: ignore[arg-type]  # a getter it has
+    def _firestore_api(client: Any) -> Any:
+        api = original.__get__(client)
+        if not (is_active() and CLIENT.reads_by_own()):
+            return api
+        lazy = lazy_api(api)
+        # The property is read each time that an RPC is sent.
+        return eager_api(lazy) if lazy is not api and is_eager() else lazy
+
+    return property(_firestore_api)
+
+
+def replace_async_api(original: property, is_active: Callable[[], bool]) -> property:
+    """Replace the property of an asyncio client that gives its API object."""
+
+    @functools.wraps(original.fget)  # type: ignore[arg-type]  # a getter it has
+    def _firestore_api(client: Any) -> Any:
+        api = original.__get__(client)
+        is_lazy = is_active() and CLIENT.reads_by_own()
+        read_lazily(api, is_lazy, is_active)
+        return eager_async_api(api) if is_lazy and is_eager() else api
+
+    return property(_firestore_api)
+
+
+def _snapshot(response: Any, reference: Any, times: tuple[Any, Any, Any] | None = None) -> Any:
+    make = stock_snapshot if response._is_eager or CLIENT.patch.eager else lazy_snapshot
+    if times is None:
+        times = response.read_time, response.create_time, response.update_time
+    return make(response, reference, *times)
+
+
+def replace_lookup_conversion(
+    original: Callable[..., Any], is_active: Callable[[], bool]
+) -> Callable[..., Any]:
+    """Replace the function that makes a snapshot of a response to a look-up."""
+    if not is_of(base_client, original):
+        # Somebody else's function stays in charge. It gets proxies, and may ask them for anything.
+        return original
+
+    @functools.wraps(original)
+    def _parse_batch_get(get_doc_response: Any, reference_map: Any, client: Any) -> Any:
+        if type(get_doc_response) in RESPONSES:
+            reference = reference_map.get(get_doc_response.name)
+            if reference is not None:
+                return _snapshot(get_doc_response, reference)
+        return original(get_doc_response, reference_map, client)
+
+    return _parse_batch_get
+
+
+def replace_query_conversion(
+    original: Callable[..., Any], is_active: Callable[[], bool]
+) -> Callable[..., Any]:
+    """Replace the function that makes a snapshot of a response to a query."""
+    if not is_of(base_query, original):
+        # Somebody else's function stays in charge. It gets proxies, and may ask them for anything.
+        return original
+
+    @functools.wraps(original)
+    def _query_response_to_snapshot(response_pb: Any, collection: Any, expected_prefix: Any) -> Any:
+        if type(response_pb) in RESPONSES:
+            prefix, _, document_id = response_pb.name.rpartition("/")
+            if prefix == expected_prefix:
+                return _snapshot(response_pb, collection.document(document_id))
+        return original(response_pb, collection, expected_prefix)
+
+    return _query_response_to_snapshot
+
+
+def replace_group_conversion(
+    original: Callable[..., Any], is_active: Callable[[], bool]
+) -> Callable[..., Any]:
+    """Replace the function that makes a snapshot of a response to a collection group's query."""
+    if not is_of(base_query, original):
+        # Somebody else's function stays in charge. It gets proxies, and may ask them for anything.
+        return original
+
+    @functools.wraps(original)
+    def _collection_group_query_response_to_snapshot(response_pb: Any, collection: Any) -> Any:
+        if type(response_pb) in RESPONSES:
+            reference = collection._client.document(response_pb.name)
+            # The client leaves these times as messages.
+            return _snapshot(response_pb, reference, response_pb.time_messages())
+        return original(response_pb, collection)
+
+    return _collection_group_query_response_to_snapshot

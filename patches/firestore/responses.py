@@ -1,0 +1,125 @@
+"""Responses with one document, which is bytes until somebody asks for its fields.
+
+They are proxies of the client's proto-plus messages: see :mod:`lazyentity.patches.api.proxies`.
+"""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any, ClassVar
+
+from google.cloud.firestore_v1.types import firestore as firestore_pb2
+from google.cloud.firestore_v1.types import query_profile
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from lazyentity._backend import DocumentBytes
+from lazyentity.patches.api.proxies import MessageProxy
+
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+
+
+def _time_message(time: Any) -> Timestamp:
+    if time is None:
+        return Timestamp()
+    since = time - _EPOCH
+    return Timestamp(seconds=since.days * 86400 + since.seconds, nanos=time.nanosecond)
+
+
+class DocumentResponse(MessageProxy, DocumentBytes):
+    """A response with a document and the time of the read.
+
+    The stub of a method that streams gives these in place of the messages that hold nothing else.
+    """
+
+    __slots__ = ("_is_eager", "_message")
+
+    _read_time_number: ClassVar[int]
+    _bare_type: ClassVar[Any]
+    _is_eager: bool
+    """Whether the RPC was sent inside ``eager()``."""
+
+    @classmethod
+    def deserialize(cls, raw: bytes) -> Any:
+        """Make a response of the bytes that a server sent; the real message, if it has other parts.
+
+        Raises:
+            google.protobuf.message.DecodeError: if ``raw`` is malformed.
+        """
+        response = cls.of(raw, cls._read_time_number, cls._bare_type)
+        if response is None:
+            return cls._real.deserialize(raw)
+        response._is_eager = False
+        return response
+
+    def _make(self) -> Any:
+        return self._real.deserialize(self.raw)
+
+    def parsed(self) -> Any:
+        """Return a new upb message of the response.
+
+        Raises:
+            google.protobuf.message.DecodeError: if it is malformed.
+        """
+        return self._bare_type.FromString(self.raw)
+
+    def parsed_document(self) -> Any:
+        """Return a new upb message of the document; errors as of :meth:`parsed`."""
+        raise NotImplementedError
+
+
+class QueryResponse(DocumentResponse):
+    """A proxy of a ``google.firestore.v1.RunQueryResponse``."""
+
+    __slots__ = ()
+
+    _real = firestore_pb2.RunQueryResponse
+    _bare_type = _real.pb()
+    _read_time_number = _bare_type.DESCRIPTOR.fields_by_name["read_time"].number
+
+    @property
+    def explain_metrics(self) -> Any:
+        # The client asks each response. An empty message is false.
+        return NO_METRICS
+
+    def parsed_document(self) -> Any:
+        return self.parsed().document
+
+    def time_messages(self) -> tuple[Any, Any, Any]:
+        """Return the times of the read, of the creation and of the last update, as messages."""
+        return (
+            _time_message(self.read_time),
+            _time_message(self.create_time),
+            _time_message(self.update_time),
+        )
+
+
+class LookupResponse(DocumentResponse):
+    """A proxy of a ``google.firestore.v1.BatchGetDocumentsResponse``."""
+
+    __slots__ = ()
+
+    _real = firestore_pb2.BatchGetDocumentsResponse
+    _bare_type = _real.pb()
+    _read_time_number = _bare_type.DESCRIPTOR.fields_by_name["read_time"].number
+
+    def parsed_document(self) -> Any:
+        return self.parsed().found
+
+
+class _NoMetrics(MessageProxy):
+    """A proxy of an empty ``google.firestore.v1.ExplainMetrics``; it makes a new one on demand."""
+
+    __slots__ = ()
+    _real = query_profile.ExplainMetrics
+
+    def _whole(self) -> Any:
+        return self._real()
+
+    def __bool__(self) -> bool:
+        return False
+
+
+NO_METRICS = object.__new__(_NoMetrics)
+
+RESPONSES = frozenset((QueryResponse, LookupResponse))
+"""The classes of responses with one document."""

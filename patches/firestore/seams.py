@@ -1,0 +1,99 @@
+"""The seams of google-cloud-firestore: the API object of a client, conversions of responses.
+
+Nothing of it is imported before the application imports it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from lazyentity.patches.client import Client
+from lazyentity.patches.registry import Place, Seam, replacing
+
+# Both are also parsed by tools/clients.py.
+DISTRIBUTION: Final = "google-cloud-firestore"
+SUPPORTED_VERSIONS: Final = ">=2.20.2,<2.35"
+
+_PACKAGE = "google.cloud.firestore_v1"
+
+# The client imports these functions by name.
+_LOOKUPS = tuple(
+    Seam(
+        f"{_PACKAGE}.{module}",
+        "_parse_batch_get",
+        replacing("firestore.reads", "replace_lookup_conversion"),
+    )
+    for module in ("base_client", "client", "async_client")
+)
+_QUERIES = tuple(
+    Seam(f"{_PACKAGE}.{module}", name, replacing("firestore.reads", replacement))
+    for module in ("base_query", "query", "async_query", "vector_query", "async_vector_query")
+    for name, replacement in (
+        ("_query_response_to_snapshot", "replace_query_conversion"),
+        ("_collection_group_query_response_to_snapshot", "replace_group_conversion"),
+    )
+)
+
+_SNAPSHOT = "DocumentSnapshot"
+_BASE_DOCUMENT = f"{_PACKAGE}.base_document"
+_TO_DICT = Seam(
+    _BASE_DOCUMENT,
+    f"{_SNAPSHOT}.to_dict",
+    replacing("firestore.snapshots", "replace_to_dict"),
+    yields=True,
+)
+_GET = Seam(
+    _BASE_DOCUMENT,
+    f"{_SNAPSHOT}.get",
+    replacing("firestore.snapshots", "replace_get"),
+    yields=True,
+)
+_HELPERS = f"{_PACKAGE}._helpers"
+
+CLIENT: Final = Client(
+    name="firestore",
+    distribution=DISTRIBUTION,
+    supported=SUPPORTED_VERSIONS,
+    waits_for_import=_PACKAGE,
+    reading=[
+        _TO_DICT,
+        _GET,
+        Place(_BASE_DOCUMENT, f"{_SNAPSHOT}.__init__"),
+        *(
+            Place(_HELPERS, name)
+            for name in ("decode_dict", "decode_value", "reference_value_to_document")
+        ),
+    ],
+    seams=[
+        Seam(
+            f"{_PACKAGE}.client",
+            "Client._firestore_api",
+            replacing("firestore.reads", "replace_api"),
+        ),
+        Seam(
+            f"{_PACKAGE}.async_client",
+            "AsyncClient._firestore_api",
+            replacing("firestore.reads", "replace_async_api"),
+        ),
+        *_LOOKUPS,
+        *_QUERIES,
+        _TO_DICT,
+        _GET,
+    ],
+    uses={
+        # Responses with times, which all have, are lazy only if timestamps can be made natively.
+        "google.api_core.datetime_helpers": ("DatetimeWithNanoseconds._nanosecond",),
+        _BASE_DOCUMENT: tuple(
+            f"{_SNAPSHOT}.{name}" for name in ("_client", "_data", "_exists", "_reference")
+        ),
+        f"{_PACKAGE}.base_collection": ("BaseCollectionReference._client",),
+        f"{_PACKAGE}.field_path": ("get_nested_value", "parse_field_path", "render_field_path"),
+        _HELPERS: ("GeoPoint", "decode_dict", "reference_value_to_document"),
+        f"{_PACKAGE}.services.firestore.client": ("FirestoreClient._transport",),
+        f"{_PACKAGE}.services.firestore.transports.grpc": (
+            "FirestoreGrpcTransport._credentials",
+            "FirestoreGrpcTransport._logged_channel",
+            "FirestoreGrpcTransport._stubs",
+        ),
+    },
+)

@@ -1,0 +1,137 @@
+"""The generated gRPC client and its transport, with documents left undecoded.
+
+The transport here differs from the generated one in the classes of the responses to the two methods
+that stream documents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from google.cloud.firestore_v1.services.firestore.client import FirestoreClient
+from google.cloud.firestore_v1.services.firestore.transports.grpc import FirestoreGrpcTransport
+from google.cloud.firestore_v1.services.firestore.transports.grpc_asyncio import (
+    FirestoreGrpcAsyncIOTransport,
+)
+from google.cloud.firestore_v1.types import firestore as firestore_pb2
+
+from lazyentity.patches.firestore.responses import LookupResponse, QueryResponse
+
+
+class LazyFirestoreGrpcTransport(FirestoreGrpcTransport):
+    """The client's gRPC transport, with lazy responses."""
+
+    _read_lookup: Callable[[bytes], Any] = staticmethod(LookupResponse.deserialize)
+    _read_query: Callable[[bytes], Any] = staticmethod(QueryResponse.deserialize)
+
+    def _read_stub(
+        self, name: str, method: str, request_type: Any, deserialize: Callable[[bytes], Any]
+    ) -> Callable[[Any], Any]:
+        # _stubs is upstream's cache; its wrapped methods are keyed by the very stub.
+        if name not in self._stubs:
+            self._stubs[name] = self._logged_channel.unary_stream(
+                f"/google.firestore.v1.Firestore/{method}",
+                request_serializer=request_type.serialize,
+                response_deserializer=deserialize,
+            )
+        stub: Callable[[Any], Any] = self._stubs[name]
+        return stub
+
+    @property
+    def batch_get_documents(self) -> Callable[[Any], Any]:
+        return self._read_stub(
+            "batch_get_documents",
+            "BatchGetDocuments",
+            firestore_pb2.BatchGetDocumentsRequest,
+            self._read_lookup,
+        )
+
+    @property
+    def run_query(self) -> Callable[[Any], Any]:
+        return self._read_stub(
+            "run_query", "RunQuery", firestore_pb2.RunQueryRequest, self._read_query
+        )
+
+
+_LAZY_API = "_lazyentity_api"
+_READS = frozenset(("batch_get_documents", "run_query"))
+
+
+def lazy_api(api: Any) -> Any:
+    """Return the lazy counterpart of a client's API object; the same one each time.
+
+    Only the API objects that a client makes for itself have one. Anything else (a mock, a subclass,
+    an object with somebody's own method or transport) is returned as it is.
+    """
+    if type(api) is not FirestoreClient or type(api.transport) is not FirestoreGrpcTransport:
+        return api
+    attributes = vars(api)
+    if not _READS.isdisjoint(attributes):
+        return api
+    # Kept on the API object itself: the two live and die together, with the client they refer to.
+    lazy = attributes.get(_LAZY_API)
+    return attributes.setdefault(_LAZY_API, _made(api)) if lazy is None else lazy
+
+
+def _made(api: Any) -> Any:
+    stock = api.transport
+    transport = LazyFirestoreGrpcTransport(host=stock.host, channel=stock.grpc_channel)
+    transport._credentials = stock._credentials
+    # Not by the constructor, which logs that a client was created: that of the application was.
+    lazy = FirestoreClient.__new__(FirestoreClient)
+    vars(lazy).update(vars(api), _transport=transport)
+    return lazy
+
+
+_ASYNC_READS: dict[str, tuple[Any, Any]] = {
+    "batch_get_documents": (firestore_pb2.BatchGetDocumentsResponse, LookupResponse),
+    "run_query": (firestore_pb2.RunQueryResponse, QueryResponse),
+}
+_DESERIALIZER = "_response_deserializer"
+_READS_OF = "_lazyentity_reads"
+
+
+def read_lazily(api: Any, is_lazy: bool, is_active: Callable[[], bool]) -> None:
+    """Make the responses to the reads of an asyncio client lazy, or real.
+
+    A second transport on the same channel would log each RPC twice: every asyncio transport adds
+    its interceptor to the channel. Somebody's own transport, stub or deserialiser is left alone.
+
+    Args:
+        api: the API object of an ``AsyncClient``.
+        is_lazy: whether responses are lazy from now on.
+        is_active: whether the client is patched; called when a response has arrived.
+    """
+    transport = getattr(api, "transport", None)
+    if type(transport) is not FirestoreGrpcAsyncIOTransport:
+        return
+    reads = vars(transport).get(_READS_OF)
+    if reads is not None:
+        reads.are_lazy = is_lazy
+    elif is_lazy:
+        reads = vars(transport).setdefault(_READS_OF, _Reads())
+        for method, (real, lazy) in _ASYNC_READS.items():
+            stub = getattr(transport, method)
+            # Another version of grpc may keep the deserialiser elsewhere; responses are real then.
+            if getattr(stub, _DESERIALIZER, None) == real.deserialize:
+                made = _deserializer(real.deserialize, lazy.deserialize, reads, is_active)
+                setattr(stub, _DESERIALIZER, made)
+
+
+class _Reads:
+    """The reads of a transport."""
+
+    are_lazy = True
+
+
+def _deserializer(
+    real: Callable[[bytes], Any],
+    lazy: Callable[[bytes], Any],
+    reads: _Reads,
+    is_active: Callable[[], bool],
+) -> Callable[[bytes], Any]:
+    def deserialize(raw: bytes) -> Any:
+        return lazy(raw) if reads.are_lazy and is_active() else real(raw)
+
+    return deserialize

@@ -1,0 +1,390 @@
+"""A server of documents on a loopback port, as much of Firestore's API as the tests need."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import grpc
+from google.cloud.firestore_v1 import _helpers
+from google.cloud.firestore_v1.types import document as document_types
+from google.cloud.firestore_v1.types import firestore as types
+from google.cloud.firestore_v1.types import query as query_types
+from google.protobuf.timestamp_pb2 import Timestamp
+
+_Document = document_types.Document.pb()
+_Value = document_types.Value.pb()
+_START = datetime.datetime(2024, 5, 6, 7, 8, 9, 123_456)
+_Operator = query_types.StructuredQuery.FieldFilter.Operator
+_Unary = query_types.StructuredQuery.UnaryFilter.Operator
+_TESTS: dict[int, Callable[[Any, Any], bool]] = {
+    _Operator.EQUAL: lambda one, other: bool(one == other),
+    _Operator.NOT_EQUAL: lambda one, other: bool(one != other),
+    _Operator.LESS_THAN: lambda one, other: bool(one < other),
+    _Operator.LESS_THAN_OR_EQUAL: lambda one, other: bool(one <= other),
+    _Operator.GREATER_THAN: lambda one, other: bool(one > other),
+    _Operator.GREATER_THAN_OR_EQUAL: lambda one, other: bool(one >= other),
+}
+
+
+class DocumentServer:
+    """A server with its documents in memory.
+
+    Attributes:
+        documents: serialised ``Document`` messages, by name.
+        unavailable_after: after so many responses the next query ends with ``UNAVAILABLE``, once.
+        calls: the names of the methods called.
+    """
+
+    def __init__(self) -> None:
+        self.documents: dict[str, bytes] = {}
+        self.unavailable_after: int | None = None
+        self.calls: list[str] = []
+        self._lock = threading.RLock()
+        self._ticks = 0
+        self._changed = threading.Condition(self._lock)
+        self._server: Any = None
+        self.port = 0
+
+    def __enter__(self) -> DocumentServer:
+        self._server = grpc.server(ThreadPoolExecutor(8))
+        self._server.add_generic_rpc_handlers((self._handlers(),))
+        self.port = self._server.add_insecure_port("127.0.0.1:0")
+        self._server.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._server.stop(None).wait()
+
+    def clear(self) -> None:
+        """Forget all documents, calls and failures to come; the clock starts anew."""
+        with self._lock:
+            self.documents.clear()
+            self.calls.clear()
+            self.unavailable_after = None
+            self._ticks = 0
+
+    def put(self, path: str, fields: dict[str, Any]) -> None:
+        """Store a document of Python values; ``path`` is that of the client's reference."""
+        name = f"projects/p/databases/(default)/documents/{path}"
+        document = document_types.Document(name=name, fields=_helpers.encode_dict(fields))
+        now = self._now()
+        document._pb.create_time.CopyFrom(now)
+        document._pb.update_time.CopyFrom(now)
+        self.documents[name] = document._pb.SerializeToString()
+
+    def _handlers(self) -> Any:
+        unary, stream = grpc.unary_unary_rpc_method_handler, grpc.unary_stream_rpc_method_handler
+        methods: dict[str, tuple[Any, Any, Any]] = {
+            "BatchGetDocuments": (stream, self._batch_get, types.BatchGetDocumentsRequest),
+            "BatchWrite": (unary, self._batch_write, types.BatchWriteRequest),
+            "BeginTransaction": (unary, self._begin, types.BeginTransactionRequest),
+            "Commit": (unary, self._commit, types.CommitRequest),
+            "ListDocuments": (unary, self._list_documents, types.ListDocumentsRequest),
+            "Listen": (grpc.stream_stream_rpc_method_handler, self._listen, types.ListenRequest),
+            "Rollback": (unary, self._rollback, types.RollbackRequest),
+            "RunQuery": (stream, self._run_query, types.RunQueryRequest),
+        }
+
+        def counted(name: str, method: Any) -> Any:
+            def call(request: Any, context: Any) -> Any:
+                self.calls.append(name)
+                return method(request, context)
+
+            return call
+
+        return grpc.method_handlers_generic_handler(
+            "google.firestore.v1.Firestore",
+            {
+                name: make(
+                    counted(name, method),
+                    request_deserializer=request.pb().FromString,
+                    response_serializer=lambda response: (
+                        response
+                        if isinstance(response, bytes)
+                        else response._pb.SerializeToString()
+                    ),
+                )
+                for name, (make, method, request) in methods.items()
+            },
+        )
+
+    def _now(self) -> Timestamp:
+        with self._lock:
+            self._ticks += 1
+            now = Timestamp()
+            now.FromDatetime(_START + datetime.timedelta(milliseconds=self._ticks))
+            now.nanos += 789
+            return now
+
+    def _get(self, name: str) -> Any:
+        raw = self.documents.get(name)
+        return None if raw is None else _Document.FromString(raw)
+
+    def _batch_get(self, request: Any, context: Any) -> Iterator[Any]:
+        if request.HasField("new_transaction"):
+            yield types.BatchGetDocumentsResponse(transaction=b"new")
+        for name in request.documents:
+            response = types.BatchGetDocumentsResponse()
+            document = self._get(name)
+            if document is None:
+                response._pb.missing = name
+            else:
+                response._pb.found.CopyFrom(_masked(document, request.mask.field_paths))
+            response._pb.read_time.CopyFrom(self._now())
+            yield response
+
+    def _run_query(self, request: Any, context: Any) -> Iterator[Any]:
+        query = request.structured_query
+        found = self._found(request.parent, query)
+        if request.HasField("new_transaction"):
+            yield types.RunQueryResponse(transaction=b"new")
+        fail_after, self.unavailable_after = self.unavailable_after, None
+        skipped = min(query.offset, len(found))
+        if skipped:
+            response = types.RunQueryResponse(skipped_results=skipped)
+            response._pb.read_time.CopyFrom(self._now())
+            yield response
+        limit = query.limit.value if query.HasField("limit") else len(found)
+        for number, document in enumerate(found[skipped : skipped + limit]):
+            if number == fail_after:
+                context.abort(grpc.StatusCode.UNAVAILABLE, "come back")
+            response = types.RunQueryResponse()
+            paths = [field.field_path for field in query.select.fields]
+            response._pb.document.CopyFrom(_masked(document, paths))
+            response._pb.read_time.CopyFrom(self._now())
+            yield response
+        if request.HasField("explain_options"):
+            yield types.RunQueryResponse(
+                explain_metrics={"execution_stats": {"results_returned": len(found)}}
+            )
+
+    def _found(self, parent: str, query: Any) -> list[Any]:
+        source = query.from_[0]
+        with self._lock:
+            documents = [_Document.FromString(raw) for raw in self.documents.values()]
+        found = [
+            document
+            for document in documents
+            if _is_in(document.name, parent, source) and _passes(document, query.where)
+        ]
+        orders = list(query.order_by)
+        found = [
+            document
+            for document in found
+            if all(_field(document, order.field.field_path) is not None for order in orders)
+        ]
+        found.sort(key=lambda document: document.name)
+        for order in reversed(orders):
+            found.sort(
+                key=lambda document: _key(_field(document, order.field.field_path)),
+                reverse=order.direction == query_types.StructuredQuery.Direction.DESCENDING,
+            )
+        if query.HasField("start_at"):
+            found = [one for one in found if _is_after(one, orders, query.start_at)]
+        if query.HasField("end_at"):
+            found = [one for one in found if not _is_after(one, orders, query.end_at)]
+        return found
+
+    def _begin(self, request: Any, context: Any) -> Any:
+        return types.BeginTransactionResponse(transaction=b"transaction")
+
+    def _rollback(self, request: Any, context: Any) -> bytes:
+        return b""
+
+    def _commit(self, request: Any, context: Any) -> Any:
+        with self._changed:
+            now = self._now()
+            for write in request.writes:
+                problem = self._problem(write)
+                if problem is not None:
+                    context.abort(*problem)
+            response = types.CommitResponse()
+            for write in request.writes:
+                self._write(write, now)
+                response._pb.write_results.add().update_time.CopyFrom(now)
+            response._pb.commit_time.CopyFrom(now)
+            self._changed.notify_all()
+            return response
+
+    def _batch_write(self, request: Any, context: Any) -> Any:
+        with self._changed:
+            response = types.BatchWriteResponse()
+            for write in request.writes:
+                self._write(write, self._now())
+                response._pb.write_results.add().update_time.CopyFrom(self._now())
+                response._pb.status.add()
+            self._changed.notify_all()
+            return response
+
+    def _problem(self, write: Any) -> tuple[grpc.StatusCode, str] | None:
+        name = write.delete or write.update.name
+        if write.current_document.WhichOneof("condition_type") == "exists":
+            if write.current_document.exists and name not in self.documents:
+                return grpc.StatusCode.NOT_FOUND, f"no document {name}"
+            if not write.current_document.exists and name in self.documents:
+                return grpc.StatusCode.ALREADY_EXISTS, f"document {name} exists"
+        return None
+
+    def _write(self, write: Any, now: Timestamp) -> None:
+        if write.delete:
+            self.documents.pop(write.delete, None)
+            return
+        name = write.update.name
+        document = self._get(name)
+        if document is None:
+            document = _Document(name=name, create_time=now)
+        if write.HasField("update_mask"):
+            for path in write.update_mask.field_paths:
+                _move(document, write.update, path)
+        else:
+            document.fields.clear()
+            document.MergeFrom(_Document(fields=write.update.fields))
+        for transform in write.update_transforms:
+            value = document.fields[transform.field_path]
+            if transform.WhichOneof("transform_type") == "increment":
+                value.integer_value += transform.increment.integer_value
+            elif transform.WhichOneof("transform_type") == "append_missing_elements":
+                value.array_value.values.extend(transform.append_missing_elements.values)
+            else:
+                value.timestamp_value.CopyFrom(now)
+        document.update_time.CopyFrom(now)
+        self.documents[name] = document.SerializeToString()
+
+    def _list_documents(self, request: Any, context: Any) -> Any:
+        response = types.ListDocumentsResponse()
+        prefix = f"{request.parent}/{request.collection_id}/"
+        for name in sorted(self.documents):
+            if name.startswith(prefix) and "/" not in name.removeprefix(prefix):
+                document = _masked(self._get(name), request.mask.field_paths)
+                response._pb.documents.append(document)
+        return response
+
+    def _listen(self, requests: Iterator[Any], context: Any) -> Iterator[Any]:
+        target = next(requests).add_target
+        number = target.target_id
+        change = types.TargetChange.TargetChangeType
+        yield types.ListenResponse(
+            target_change={"target_change_type": change.ADD, "target_ids": [number]}
+        )
+        sent: dict[str, bytes] = {}
+        is_first = True
+        while context.is_active():
+            with self._changed:
+                current = self._targeted(target)
+                if not is_first and current == sent:
+                    self._changed.wait(0.05)
+                    continue
+                now = self._now()
+            yield from _changes(sent, current, number, now)
+            sent = current
+            for kind in (change.CURRENT,) * is_first + (change.NO_CHANGE,):
+                response = types.ListenResponse(
+                    target_change={"target_change_type": kind, "resume_token": b"token"}
+                )
+                response._pb.target_change.read_time.CopyFrom(now)
+                yield response
+            is_first = False
+
+    def _targeted(self, target: Any) -> dict[str, bytes]:
+        if target.WhichOneof("target_type") == "documents":
+            names = target.documents.documents
+            return {name: self.documents[name] for name in names if name in self.documents}
+        found = self._found(target.query.parent, target.query.structured_query)
+        return {document.name: self.documents[document.name] for document in found}
+
+
+def _changes(
+    sent: dict[str, bytes], current: dict[str, bytes], number: int, now: Timestamp
+) -> Iterator[Any]:
+    for name in sent.keys() - current.keys():
+        response = types.ListenResponse(
+            document_delete={"document": name, "removed_target_ids": [number]}
+        )
+        response._pb.document_delete.read_time.CopyFrom(now)
+        yield response
+    for name, raw in current.items():
+        if sent.get(name) != raw:
+            response = types.ListenResponse(document_change={"target_ids": [number]})
+            response._pb.document_change.document.ParseFromString(raw)
+            yield response
+
+
+def _is_in(name: str, parent: str, source: Any) -> bool:
+    """Whether a document is in a collection, or in one of the group."""
+    if not name.startswith(f"{parent}/"):
+        return False
+    parts = name.removeprefix(f"{parent}/").split("/")
+    is_child = source.all_descendants or len(parts) == 2
+    return is_child and parts[-2] == source.collection_id
+
+
+def _field(document: Any, path: str) -> Any:
+    if path == "__name__":
+        return _Value(reference_value=document.name)
+    return document.fields.get(path, None)
+
+
+def _key(value: Any) -> tuple[int, Any]:
+    """Return a sort key, for the types that the tests order by."""
+    case = value.WhichOneof("value_type")
+    held = getattr(value, case)
+    if case in ("integer_value", "double_value"):
+        return 1, -math.inf if held != held else held
+    if case in ("string_value", "reference_value"):
+        return 2, held
+    return 0, 0
+
+
+def _passes(document: Any, where: Any) -> bool:
+    case = where.WhichOneof("filter_type")
+    if case is None:
+        return True
+    if case == "composite_filter":
+        return all(_passes(document, each) for each in where.composite_filter.filters)
+    if case == "unary_filter":
+        value = _field(document, where.unary_filter.field.field_path)
+        is_null = value is not None and value.WhichOneof("value_type") == "null_value"
+        return is_null is (where.unary_filter.op == _Unary.IS_NULL)
+    value = _field(document, where.field_filter.field.field_path)
+    if value is None:
+        return False
+    test = _TESTS[where.field_filter.op]
+    return test(_key(value), _key(where.field_filter.value))
+
+
+def _is_after(document: Any, orders: list[Any], cursor: Any) -> bool:
+    """Whether a document is at a cursor or after it; after it only, unless the cursor is before."""
+    for order, bound in zip(orders, cursor.values, strict=False):
+        one, other = _key(_field(document, order.field.field_path)), _key(bound)
+        if one != other:
+            is_descending = order.direction == query_types.StructuredQuery.Direction.DESCENDING
+            return (one < other) if is_descending else (one > other)
+    return bool(cursor.before)
+
+
+def _masked(document: Any, paths: Any) -> Any:
+    if not paths:
+        return document
+    masked = _Document.FromString(document.SerializeToString())
+    for name in list(masked.fields):
+        if name not in paths:
+            del masked.fields[name]
+    return masked
+
+
+def _move(document: Any, given: Any, path: str) -> None:
+    """Take the field at a path from another document, or remove it as that has none."""
+    *parents, name = path.split(".")
+    target, source = document.fields, given.fields
+    for parent in parents:
+        target = target[parent].map_value.fields
+        source = source[parent].map_value.fields
+    if name in source:
+        target[name].CopyFrom(source[name])
+    elif name in target:
+        del target[name]

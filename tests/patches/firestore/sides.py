@@ -1,0 +1,93 @@
+"""Both kinds of client behind the same calls."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from google.cloud import firestore
+
+
+class Blocking:
+    """A ``Client``."""
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+
+    def one(self, call: Callable[[], Any]) -> Any:
+        """Return the result of a method that reads or writes once."""
+        return call()
+
+    def all(self, call: Callable[[], Any]) -> list[Any]:
+        """Return everything that a method streams."""
+        return list(call())
+
+    def in_transaction(self, work: Callable[[Any], Any]) -> Any:
+        """Run ``work``, a function of a transaction that returns results to collect."""
+
+        @firestore.transactional
+        def run(transaction: Any) -> Any:
+            return [list(each) for each in work(transaction)]
+
+        return run(self.client.transaction())
+
+    def close(self) -> None:
+        if self.client._firestore_api_internal is not None:
+            self.client._firestore_api_internal.transport.close()
+
+
+class Asyncio:
+    """An ``AsyncClient``; its event loop runs during calls only."""
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+        self._loop = asyncio.new_event_loop()
+
+    def run(self, coroutine: Any) -> Any:
+        """Return the result of a coroutine."""
+        return self._loop.run_until_complete(asyncio.wait_for(coroutine, 60))
+
+    def one(self, call: Callable[[], Any]) -> Any:
+        """As of the other class."""
+
+        async def awaited() -> Any:
+            return await call()
+
+        return self.run(awaited())
+
+    def all(self, call: Callable[[], Any]) -> list[Any]:
+        """As of the other class."""
+        return self.run(_collected(call))  # type: ignore[no-any-return]  # a list
+
+    def in_transaction(self, work: Callable[[Any], Any]) -> Any:
+        """As of the other class."""
+
+        @firestore.async_transactional
+        async def run(transaction: Any) -> Any:
+            return [await _collected(lambda: each) for each in work(transaction)]  # noqa: B023
+
+        async def all_of_it() -> Any:
+            return await run(self.client.transaction())
+
+        return self.run(all_of_it())
+
+    def close(self) -> None:
+        async def closed() -> None:
+            if self.client._firestore_api_internal is not None:
+                await self.client._firestore_api_internal.transport.close()
+
+        self.run(closed())
+        self._loop.close()
+
+
+async def _collected(call: Callable[[], Any]) -> list[Any]:
+    found = call()
+    if asyncio.iscoroutine(found):
+        found = await found
+    if hasattr(found, "__aiter__"):
+        return [each async for each in found]
+    return list(found)
+
+
+SIDES = {firestore.Client: Blocking, firestore.AsyncClient: Asyncio}

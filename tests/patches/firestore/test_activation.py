@@ -1,0 +1,233 @@
+"""Patching and unpatching around clients and snapshots that are there already."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import pickle
+import types
+from typing import Any
+
+import pytest
+from google.auth.credentials import AnonymousCredentials
+from google.cloud import firestore
+from google.cloud.firestore_v1 import client
+
+import lazyentity
+from lazyentity.patches.clients import CLIENTS
+from tests.patches.firestore.conftest import Make
+from tests.patches.firestore.describing import described, is_lazy
+from tests.patches.firestore.server import DocumentServer
+from tests.support.concurrency import together
+
+KINDS = [firestore.Client, firestore.AsyncClient]
+
+
+@pytest.fixture(autouse=True)
+def _documents(server: DocumentServer) -> None:
+    for number in range(20):
+        server.put(f"things/{number:02}", {"number": number, "map": {"a": [number, "text"]}})
+
+
+def patch() -> None:
+    """Patch this client alone."""
+    lazyentity.patch("firestore", strict=True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_client_made_before(kind: type[Any], make_side: Make) -> None:
+    """It has sent RPCs by then; it is lazy while the client is patched, and stock after."""
+    side = make_side(kind)
+    reference = side.client.document("things/01")
+    states = []
+    for change in ("", "patch", "patch", "unpatch", "patch", "unpatch"):
+        if change:
+            getattr(lazyentity, change)("firestore")
+        states.append(is_lazy(side.one(reference.get)))
+    assert states == [False, True, True, False, True, False]
+
+
+def test_originals_come_back() -> None:
+    """All but the descriptor, which serves snapshots that live on."""
+    seams = CLIENTS["firestore"].seams
+    before = [seam.resolve() for seam in seams]
+    patch()
+    assert all(seam.resolve() is not one for seam, one in zip(seams, before, strict=True))
+    lazyentity.unpatch()
+    assert all(seam.resolve() is one for seam, one in zip(seams, before, strict=True))
+    assert list(vars(firestore.DocumentSnapshot)).count("_data") == 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_stream_over_the_end_of_the_patch(kind: type[Any], make_side: Make) -> None:
+    """Responses that arrived, and those to come, become snapshots."""
+    side = make_side(kind)
+    patch()
+    things = side.client.collection("things").order_by("number")
+    found = []
+
+    def stop_in_the_middle() -> Any:
+        for each in things.stream():
+            found.append(each)
+            lazyentity.unpatch()
+
+    async def stop_asyncio_in_the_middle() -> None:
+        async for each in things.stream():
+            found.append(each)
+            lazyentity.unpatch()
+
+    if kind is firestore.Client:
+        stop_in_the_middle()
+    else:
+        side.run(stop_asyncio_in_the_middle())
+    assert [each.to_dict()["number"] for each in found] == list(range(20))
+
+
+def test_copies_and_pickles(client: Any) -> None:
+    """A client cannot be pickled, and neither can the snapshots of it, lazy or not."""
+    stock = client.document("things/01").get()
+    patch()
+    lazy = client.document("things/01").get()
+    errors = []
+    for snapshot in (stock, lazy):
+        with pytest.raises(Exception) as caught:  # noqa: PT011  # compared below
+            pickle.dumps(snapshot)
+        errors.append((caught.type, str(caught.value)))
+    assert errors[0] == errors[1]
+    lazy._reference = types.SimpleNamespace(_client=None)
+    restored = pickle.loads(pickle.dumps(lazy))
+    assert is_lazy(restored)
+    assert restored.to_dict() == stock.to_dict()
+
+
+def test_texts_of_snapshots(client: Any) -> None:
+    stock = repr(client.document("things/01").get())
+    patch()
+    lazy = repr(client.document("things/01").get())
+    assert stock.partition(" at ")[0] == lazy.partition(" at ")[0]
+
+
+def test_threads_read_one_snapshot(client: Any, frequent_switches: None) -> None:
+    """Each gets dicts of its own, and all of them the same ``_data``."""
+    patch()
+    for _ in range(20):
+        snapshot = client.document("things/07").get()
+        dicts = together(4, lambda _: snapshot.to_dict())  # noqa: B023
+        data = together(4, lambda _: snapshot._data)  # noqa: B023
+        assert len({id(each) for each in dicts}) == 4
+        assert len({id(each) for each in data}) == 1
+        assert all(each == data[0] for each in dicts)
+
+
+def test_threads_read_and_patch(client: Any, frequent_switches: None) -> None:
+    """Every read gives all documents, whatever happens to the patch meanwhile."""
+
+    def work(number: int) -> Any:
+        if number == 0:
+            for _ in range(30):
+                patch()
+                lazyentity.unpatch()
+            return 20
+        for _ in range(10):
+            found = [each.to_dict()["number"] for each in client.collection("things").stream()]
+            assert sorted(found) == list(range(20))
+        return len(found)
+
+    assert together(3, work) == [20, 20, 20]
+
+
+def _child(snapshot: Any, connection: Any) -> None:
+    connection.send((is_lazy(snapshot), snapshot.to_dict(), snapshot.get("map.a")))
+
+
+def test_a_forked_process_reads_on(client: Any) -> None:
+    """Nothing of a snapshot belongs to the process, or to the client's connection."""
+    patch()
+    snapshot = client.document("things/05").get()
+    here, there = multiprocessing.Pipe()
+    process = multiprocessing.get_context("fork").Process(target=_child, args=(snapshot, there))
+    process.start()
+    assert here.poll(60)
+    assert here.recv() == (True, snapshot.to_dict(), [5, "text"])
+    process.join(60)
+    assert process.exitcode == 0
+
+
+def test_a_cancelled_read(make_side: Make) -> None:
+    """The task ends as it does with the stock client, and the client reads on."""
+    side = make_side(firestore.AsyncClient)
+    patch()
+
+    async def cancelled() -> Any:
+        things = side.client.collection("things")
+        reached = asyncio.Event()
+
+        async def work() -> None:
+            async for _ in things.stream():
+                reached.set()
+                await asyncio.sleep(60)
+
+        task = asyncio.ensure_future(work())
+        await reached.wait()
+        task.cancel()
+        (result,) = await asyncio.gather(task, return_exceptions=True)
+        return type(result), [each.id async for each in things.stream()]
+
+    kind, names = side.run(cancelled())
+    assert kind is asyncio.CancelledError
+    assert len(names) == 20
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_reads_inside_and_outside_of_eager(kind: type[Any], make_side: Make) -> None:
+    """The mode is that of the moment at which the RPC is sent."""
+    side = make_side(kind)
+    patch()
+    things = side.client.collection("things")
+    if kind is firestore.Client:
+        with lazyentity.eager():
+            stream = things.stream()
+            first = next(iter(stream))
+        rest = list(stream)
+    else:
+
+        async def read() -> Any:
+            with lazyentity.eager():
+                stream = things.stream()
+                first = await anext(stream)
+            return first, [each async for each in stream]
+
+        first, rest = side.run(read())
+    assert not any(map(is_lazy, [first, *rest]))
+    assert all(map(is_lazy, side.all(things.stream)))
+
+
+def test_disabled(monkeypatch: pytest.MonkeyPatch, client: Any) -> None:
+    monkeypatch.setenv("LAZYENTITY_DISABLE", "1")
+    lazyentity.patch("firestore")
+    assert not is_lazy(client.document("things/01").get())
+    assert "firestore" not in lazyentity.patched()
+
+
+def test_same_description(client: Any) -> None:
+    stock = client.document("things/01").get()
+    patch()
+    lazy = client.document("things/01").get()
+    assert is_lazy(lazy)
+    # The times of two reads differ.
+    lazy.read_time = stock.read_time
+    assert described(lazy) == described(stock)
+
+
+def test_credentials_are_those_of_the_client() -> None:
+    """The lazy API object sends over the client's own channel."""
+    patch()
+    own = client.Client(project="p", credentials=AnonymousCredentials())
+    lazy: Any = own._firestore_api
+    stock: Any = own._firestore_api_internal
+    assert lazy is not stock
+    assert lazy is own._firestore_api
+    assert lazy.transport.grpc_channel is stock.transport.grpc_channel
+    assert lazy.transport.host == stock.transport.host
+    assert {**vars(lazy), "_transport": 0}.items() <= {**vars(stock), "_transport": 0}.items()
+    stock.transport.close()

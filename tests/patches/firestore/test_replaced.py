@@ -1,0 +1,225 @@
+"""Objects and functions of other people in place of the client's: they stay in charge."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from typing import Any
+from unittest import mock
+
+import grpc
+import pytest
+from google.cloud import firestore
+from google.cloud.firestore_v1 import _helpers, base_document, base_query, query
+from google.cloud.firestore_v1.services.firestore.client import FirestoreClient
+from google.cloud.firestore_v1.services.firestore.transports.grpc import FirestoreGrpcTransport
+from google.cloud.firestore_v1.types import firestore as types_pb2
+
+import lazyentity
+from tests.patches.firestore.conftest import Make
+from tests.patches.firestore.describing import is_lazy
+from tests.patches.firestore.server import DocumentServer
+
+KINDS = [firestore.Client, firestore.AsyncClient]
+
+
+@pytest.fixture(autouse=True)
+def _documents(server: DocumentServer) -> None:
+    for number in range(20):
+        server.put(f"things/{number:02}", {"number": number, "map": {"a": [number, "text"]}})
+
+
+def patch() -> None:
+    """Patch this client alone."""
+    lazyentity.patch("firestore", strict=True)
+
+
+def test_a_mock_in_place_of_the_api(client: Any) -> None:
+    """As the tests of applications have one."""
+    patch()
+    api = mock.create_autospec(FirestoreClient, instance=True)
+    found = types_pb2.BatchGetDocumentsResponse(
+        found={
+            "name": client.document("things/x")._document_path,
+            "fields": _helpers.encode_dict({"a": 1}),
+        }
+    )
+    api.batch_get_documents.return_value = iter([found])
+    client._firestore_api_internal = api
+    snapshot = client.document("things/x").get()
+    assert snapshot.to_dict() == {"a": 1}
+    assert not is_lazy(snapshot)
+    api.batch_get_documents.assert_called_once()
+    client._firestore_api_internal = None
+
+
+def test_somebody_elses_transport_stays_in_charge(client: Any, server: DocumentServer) -> None:
+    seen = []
+
+    class Transport(FirestoreGrpcTransport):
+        @property
+        def run_query(self) -> Callable[[Any], Any]:
+            seen.append("run_query")
+            return super().run_query
+
+    channel = grpc.insecure_channel(f"127.0.0.1:{server.port}")
+    client._firestore_api_internal = FirestoreClient(transport=Transport(channel=channel))
+    seen.clear()
+    patch()
+    found = list(client.collection("things").stream())
+    assert seen
+    assert len(found) == 20
+    assert not any(map(is_lazy, found))
+
+
+@pytest.mark.parametrize("is_before", [True, False])
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        (_helpers, "decode_dict"),
+        (_helpers, "decode_value"),
+        (_helpers, "reference_value_to_document"),
+        (base_document.DocumentSnapshot, "__init__"),
+        (base_document.DocumentSnapshot, "to_dict"),
+        (base_document.DocumentSnapshot, "get"),
+    ],
+)
+def test_a_replaced_conversion_stays_in_charge(
+    module: Any, name: str, is_before: bool, client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reads are stock then: the replacement sees what it would see."""
+    if not is_before:
+        patch()
+    original = getattr(module, name)
+    monkeypatch.setattr(module, name, lambda *args, **kwargs: original(*args, **kwargs))
+    if is_before:
+        with pytest.warns(RuntimeWarning, match=f"{name} was replaced by"):
+            lazyentity.patch("firestore")
+    found = list(client.collection("things").stream())
+    assert len(found) == 20
+    assert not any(map(is_lazy, found))
+    assert found[3].to_dict() == {"number": 3, "map": {"a": [3, "text"]}}
+    assert found[3].get("map.a") == [3, "text"]
+
+
+@pytest.mark.parametrize("is_before", [True, False])
+def test_a_function_replaced_where_it_is_called(
+    is_before: bool, client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It gets responses that act as messages."""
+    if not is_before:
+        patch()
+    seen: list[Any] = []
+
+    def see(response: Any, *args: Any) -> Any:
+        seen.append((isinstance(response, types_pb2.RunQueryResponse), response.document.name))
+        return base_query._query_response_to_snapshot(response, *args)
+
+    monkeypatch.setattr(query, "_query_response_to_snapshot", see)
+    if is_before:
+        patch()
+    found = list(client.collection("things").order_by("number").limit(2).stream())
+    assert [each.id for each in found] == ["00", "01"]
+    prefix = "projects/p/databases/(default)/documents/things"
+    assert seen == [(True, f"{prefix}/00"), (True, f"{prefix}/01")]
+    monkeypatch.undo()
+
+
+def test_a_subclass_of_the_client(make_side: Make) -> None:
+    class Own(firestore.Client):
+        asked = 0
+
+        @property
+        def _firestore_api(self) -> Any:
+            Own.asked += 1
+            return super()._firestore_api
+
+    patch()
+    own = make_side(Own).client
+    assert is_lazy(own.document("things/01").get())
+    assert Own.asked
+
+
+def test_the_own_class_of_references(client: Any) -> None:
+    """A reference is made by the client's own methods, those of a subclass of a collection too."""
+
+    class Reference(firestore.DocumentReference):
+        pass
+
+    class Collection(firestore.CollectionReference):
+        def document(self, document_id: str | None = None) -> Any:
+            return Reference(*self._path, document_id, client=self._client)
+
+    patch()
+    snapshot = next(iter(Collection("things", client=client).stream()))
+    assert is_lazy(snapshot)
+    assert type(snapshot.reference) is Reference
+    assert type(client.document("things/01").get().reference) is firestore.DocumentReference
+
+
+def test_a_channel_with_an_interceptor(client: Any, server: DocumentServer) -> None:
+    """It sees the RPC of each read."""
+    seen = []
+
+    class Interceptor(grpc.UnaryStreamClientInterceptor):
+        def intercept_unary_stream(self, proceed: Any, details: Any, request: Any) -> Any:
+            seen.append(details.method.rpartition("/")[2])
+            return proceed(details, request)
+
+    channel = grpc.intercept_channel(
+        grpc.insecure_channel(f"127.0.0.1:{server.port}"), Interceptor()
+    )
+    client._firestore_api_internal = FirestoreClient(
+        transport=FirestoreGrpcTransport(channel=channel)
+    )
+    patch()
+    assert all(map(is_lazy, client.collection("things").stream()))
+    assert is_lazy(client.document("things/01").get())
+    assert seen == ["RunQuery", "BatchGetDocuments"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_logging_is_the_clients(
+    kind: type[Any], make_side: Make, server: DocumentServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """At DEBUG, one client is created, and each request and response is logged once."""
+
+    def logged() -> Any:
+        caplog.clear()
+        with caplog.at_level(logging.DEBUG, "google"):
+            side = make_side(kind)
+            side.all(side.client.collection("things").limit(2).stream)
+            side.one(side.client.document("things/01").get)
+        return [
+            (record.name, record.levelname, record.getMessage(), _told(record))
+            for record in caplog.records
+            if record.name.startswith("google.cloud.firestore_v1.services")
+        ]
+
+    stock = logged()
+    patch()
+    assert logged() == stock
+
+
+def _told(record: logging.LogRecord) -> Any:
+    request = getattr(record, "httpRequest", None)
+    return json.loads(json.dumps(request, default=str)) if request else None
+
+
+def test_a_client_of_another_transport_object(client: Any) -> None:
+    """A method that somebody put on the API object is called."""
+    patch()
+    api = client._firestore_api_internal or client._firestore_api_helper(
+        FirestoreGrpcTransport, FirestoreClient, mock.Mock()
+    )
+    calls = []
+    original = api.run_query
+
+    def run_query(*args: Any, **kwargs: Any) -> Any:
+        calls.append(kwargs)
+        return original(*args, **kwargs)
+
+    api.run_query = run_query
+    assert len(list(client.collection("things").stream())) == 20
+    assert len(calls) == 1

@@ -1,0 +1,207 @@
+"""A lazy snapshot is what the client's own conversion makes of the same bytes."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from google.auth.credentials import AnonymousCredentials
+from google.cloud import firestore
+from google.cloud.firestore_v1 import base_client, base_query
+from google.protobuf.message import DecodeError
+from hypothesis import given
+
+import lazyentity
+from lazyentity.patches.firestore import reads, responses
+from tests.patches.firestore.describing import described, outcome
+from tests.patches.firestore.documents import (
+    DOCUMENT,
+    LOOKUP_READ_TIME,
+    PARENT,
+    RESPONSE_READ_TIME,
+    damaged_responses,
+    response_of,
+    serialised_responses,
+)
+from tests.support.strategies.wire import delimited, encode, integer, message
+
+CLIENT = firestore.Client(project="p", credentials=AnonymousCredentials())
+COLLECTION = CLIENT.collection("things")
+PATHS = ("a", "b", "a.b", "a.a.a", "`a.b`", "`field name`.a", "nope", "", "a..b", "`__type__`", "ä")
+
+
+def _always() -> bool:
+    return True
+
+
+stock_query = base_query._query_response_to_snapshot
+stock_group = base_query._collection_group_query_response_to_snapshot
+stock_lookup = base_client._parse_batch_get
+lazy_query = reads.replace_query_conversion(stock_query, _always)
+lazy_group = reads.replace_group_conversion(stock_group, _always)
+lazy_lookup = reads.replace_lookup_conversion(stock_lookup, _always)
+
+
+@pytest.fixture(autouse=True)
+def _patched(_stock_before_and_after: None) -> Iterator[None]:
+    """Lazy snapshots need the methods of the patched class; stock ones do not differ by them."""
+    lazyentity.patch("firestore", strict=True)
+    yield
+    lazyentity.unpatch("firestore")
+
+
+def _times(snapshot: Any) -> Any:
+    return [
+        described(getattr(snapshot, name)) for name in ("read_time", "create_time", "update_time")
+    ]
+
+
+def _converted(response: Any, raw: bytes, convert: Callable[[Any], Any]) -> Any:
+    """Return a snapshot of a serialised response, or the error of making it."""
+    try:
+        return convert(response.deserialize(raw))
+    except Exception as error:  # noqa: BLE001  # it is compared
+        return error
+
+
+def check(raw: bytes, kind: Any, stock: Callable[[Any], Any], lazy: Callable[[Any], Any]) -> None:
+    """Compare both conversions of a response."""
+    expected = _converted(kind._real, raw, stock)
+    snapshot = _converted(kind, raw, lazy)
+    if isinstance(snapshot, Exception):
+        assert (type(snapshot), str(snapshot)) == (type(expected), str(expected))
+        return
+    if isinstance(expected, Exception):
+        # Errors of a field come where the fields are read.
+        with pytest.raises(type(expected)) as caught:
+            snapshot.to_dict()
+        if not isinstance(expected, DecodeError):
+            assert str(caught.value) == str(expected)
+        # Python 3.10 has no notes.
+        notes = getattr(caught.value, "__notes__", ["the document"])
+        assert any("the document" in text for text in (str(caught.value), *notes))
+        return
+    if expected is None:
+        # There is no document in the response.
+        assert snapshot is None
+        return
+    assert type(snapshot) is type(expected) is firestore.DocumentSnapshot
+    # Responses with other parts are left to the client.
+    is_lazy = "_data" not in vars(snapshot)
+    assert snapshot.exists is expected.exists is True
+    assert (snapshot.id, snapshot.reference) == (expected.id, expected.reference)
+    assert _times(snapshot) == _times(expected)
+    assert outcome(lambda: hash(snapshot)) == outcome(lambda: hash(expected))
+    for path in PATHS:
+        assert outcome(lambda: snapshot.get(path)) == outcome(lambda: expected.get(path))  # noqa: B023
+    assert described(snapshot.to_dict()) == described(expected.to_dict())
+    assert described(copy.deepcopy(snapshot).to_dict()) == described(expected.to_dict())
+    assert ("_data" not in vars(copy.copy(snapshot))) is is_lazy
+    assert described(snapshot._data) == described(expected._data)
+    # A NaN equals itself alone.
+    again = _converted(kind._real, raw, stock)
+    assert (snapshot == again) is (again == snapshot) is (expected == again)
+    assert outcome(snapshot._to_protobuf) == outcome(expected._to_protobuf)
+
+
+@given(raw=serialised_responses(RESPONSE_READ_TIME))
+def test_queries(raw: bytes) -> None:
+    check(
+        raw,
+        responses.QueryResponse,
+        lambda response: stock_query(response, COLLECTION, PARENT),
+        lambda response: lazy_query(response, COLLECTION, PARENT),
+    )
+
+
+@given(raw=damaged_responses())
+def test_damaged_responses(raw: bytes) -> None:
+    """Errors are the client's, now or when the fields are read."""
+    check(
+        raw,
+        responses.QueryResponse,
+        lambda response: stock_query(response, COLLECTION, PARENT),
+        lambda response: lazy_query(response, COLLECTION, PARENT),
+    )
+
+
+@given(raw=serialised_responses(LOOKUP_READ_TIME))
+def test_lookups(raw: bytes) -> None:
+    references = {DOCUMENT: COLLECTION.document("one")}
+    check(
+        raw,
+        responses.LookupResponse,
+        lambda response: stock_lookup(response, references, CLIENT),
+        lambda response: lazy_lookup(response, references, CLIENT),
+    )
+
+
+@given(raw=serialised_responses(RESPONSE_READ_TIME))
+def test_queries_of_collection_groups(raw: bytes) -> None:
+    check(
+        raw,
+        responses.QueryResponse,
+        lambda response: stock_group(response, COLLECTION),
+        lambda response: lazy_group(response, COLLECTION),
+    )
+
+
+def test_reads_leave_it_lazy() -> None:
+    """Nothing that an application calls keeps what it decoded."""
+    raw = response_of({"a": {"b": [1, None]}, "c": "text"})
+    snapshot = lazy_query(responses.QueryResponse.deserialize(raw), COLLECTION, PARENT)
+    assert snapshot.to_dict() == {"a": {"b": [1, None]}, "c": "text"}
+    assert snapshot.get("a.b") == [1, None]
+    with pytest.raises(KeyError):
+        snapshot.get("nope")
+    assert "_data" not in vars(snapshot)
+    assert snapshot == copy.copy(snapshot)
+    assert vars(snapshot)["_data"] == snapshot.to_dict()
+
+
+def test_data_that_somebody_sets_counts() -> None:
+    """As programs do that make a snapshot of another one."""
+    raw = response_of({"a": 1})
+    snapshot = lazy_query(responses.QueryResponse.deserialize(raw), COLLECTION, PARENT)
+    snapshot._data = {"a": 2}
+    assert snapshot.to_dict() == {"a": 2}
+    assert snapshot.get("a") == 2
+
+
+def test_a_snapshot_made_by_hand() -> None:
+    reference = COLLECTION.document("one")
+    snapshot = firestore.DocumentSnapshot(reference, {"a": [1]}, True, None, None, None)
+    assert snapshot.to_dict() == {"a": [1]}
+    assert firestore.DocumentSnapshot(reference, None, False, None, None, None).to_dict() is None
+    blank = object.__new__(firestore.DocumentSnapshot)
+    with pytest.raises(AttributeError, match="DocumentSnapshot' object has no attribute '_data'"):
+        blank._data  # noqa: B018  # raises
+    assert not hasattr(firestore.DocumentSnapshot, "_data")
+
+
+def test_snapshots_outlive_the_patch() -> None:
+    """Unpatched, the client's own methods read them."""
+    raw = response_of({"a": {"b": 1}})
+    snapshot, other = (
+        lazy_query(responses.QueryResponse.deserialize(raw), COLLECTION, PARENT) for _ in "12"
+    )
+    lazyentity.unpatch("firestore")
+    assert "lazyentity" not in firestore.DocumentSnapshot.to_dict.__code__.co_filename
+    assert snapshot.get("a.b") == 1
+    assert snapshot.to_dict() == {"a": {"b": 1}} == vars(snapshot)["_data"]
+    assert snapshot == other
+
+
+def test_order_of_fields() -> None:
+    """As received, with the native backend; a protobuf map has an order of its own."""
+    names = [f"name {number * 7 % 40}" for number in range(40)]
+    entries = [
+        message(2, delimited(1, name), delimited(2, encode([integer(2, 1)]))) for name in names
+    ]
+    raw = encode([message(1, delimited(1, DOCUMENT), *entries)])
+    snapshot = lazy_query(responses.QueryResponse.deserialize(raw), COLLECTION, PARENT)
+    found = list(snapshot.to_dict())
+    assert sorted(found) == sorted(names)
+    assert lazyentity.backend == "pure" or found == names
