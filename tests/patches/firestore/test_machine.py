@@ -1,0 +1,182 @@
+"""Sequences of reads, writes and changes of the patch: every result is the stock client's."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+from google.auth.credentials import AnonymousCredentials
+from google.cloud import firestore
+from google.cloud.firestore_v1.base_query import FieldFilter
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+import lazyentity
+from tests.patches.firestore.describing import outcome
+from tests.patches.firestore.server import DocumentServer
+from tests.patches.firestore.test_reads import WHEN
+
+_names = st.sampled_from(["one", "two", "three"])
+_paths = st.sampled_from(["a", "b", "a.b", "a.b.c", "nope", "b.x"])
+_leaves = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**63), 2**63 - 1),
+    st.floats(),
+    st.text(max_size=3),
+    st.binary(max_size=3),
+    st.just(WHEN),
+    st.just(firestore.GeoPoint(1.5, 2.5)),
+)
+_values = st.recursive(
+    _leaves,
+    lambda inner: st.one_of(
+        # Firestore has no arrays in arrays.
+        st.lists(_leaves, max_size=3),
+        st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
+    ),
+    max_leaves=6,
+)
+_documents = st.dictionaries(st.sampled_from("abc"), _values, max_size=3)
+
+
+class Documents(RuleBasedStateMachine):
+    """The same steps by two clients of two servers, one of which is patched at times.
+
+    Reads of the stock client come first, with nothing patched; then the same reads are repeated.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._stack = contextlib.ExitStack()
+        self._sides = [self._side(), self._side()]
+        self._held: list[list[Any]] = [[], []]
+        self._is_patched, self._is_eager = True, False
+
+    def _side(self) -> Any:
+        server = self._stack.enter_context(DocumentServer())
+        client: Any = firestore.Client(project="p", credentials=AnonymousCredentials())
+        client._emulator_host = f"127.0.0.1:{server.port}"
+        self._stack.callback(lambda: client._firestore_api_internal.transport.close())
+        return client
+
+    def teardown(self) -> None:
+        self._stack.close()
+
+    def _both(self, work: Callable[[Any, list[Any]], Any]) -> None:
+        stock, other = self._sides
+        expected = outcome(lambda: work(stock, self._held[0]))
+        if self._is_patched:
+            lazyentity.patch("firestore", strict=True)
+        try:
+            with lazyentity.eager() if self._is_eager else contextlib.nullcontext():
+                found = outcome(lambda: work(other, self._held[1]))
+        finally:
+            lazyentity.unpatch("firestore")
+        assert found == expected
+
+    @initialize()
+    def some_documents(self) -> None:
+        for name, document in (("one", {"a": {"b": 1}}), ("two", {"a": [1, None]})):
+            self.write(name, document)
+
+    @rule(is_patched=st.booleans(), is_eager=st.booleans())
+    def change_the_patch(self, is_patched: bool, is_eager: bool) -> None:
+        self._is_patched, self._is_eager = is_patched, is_eager
+
+    @rule(name=_names, document=_documents)
+    def write(self, name: str, document: dict[str, Any]) -> None:
+        self._both(lambda client, _: _done(client.document(f"things/{name}").set(document)))
+
+    @rule(name=_names, path=st.sampled_from(["a", "a.b", "c"]), value=_values)
+    def update(self, name: str, path: str, value: Any) -> None:
+        self._both(lambda client, _: _done(client.document(f"things/{name}").update({path: value})))
+
+    @rule(name=_names)
+    def delete(self, name: str) -> None:
+        self._both(lambda client, _: _done(client.document(f"things/{name}").delete()))
+
+    @rule(name=_names)
+    def get(self, name: str) -> None:
+        self._both(lambda client, held: _kept(held, [client.document(f"things/{name}").get()]))
+
+    @rule()
+    def get_all(self) -> None:
+        names = ("one", "two", "three")
+        self._both(
+            lambda client, held: _kept(
+                held, client.get_all([client.document(f"things/{name}") for name in names])
+            )
+        )
+
+    @rule(bound=st.integers(-5, 5))
+    def query(self, bound: int) -> None:
+        self._both(
+            lambda client, held: _kept(
+                held,
+                client.collection("things")
+                .where(filter=FieldFilter("c", ">", bound))
+                .order_by("c")
+                .stream(),
+            )
+        )
+
+    @rule()
+    def query_all(self) -> None:
+        self._both(lambda client, held: _kept(held, client.collection("things").stream()))
+
+    @rule(at=st.integers(0, 20), path=_paths)
+    def read_a_snapshot(self, at: int, path: str) -> None:
+        self._both(lambda _, held: held[at % len(held)].get(path) if held else None)
+
+    @rule(at=st.integers(0, 20), other=st.integers(0, 20))
+    def compare(self, at: int, other: int) -> None:
+        self._both(
+            lambda _, held: held[at % len(held)] == held[other % len(held)] if held else None
+        )
+
+    @rule(at=st.integers(0, 20), name=_names)
+    def write_a_snapshot(self, at: int, name: str) -> None:
+        def work(client: Any, held: list[Any]) -> Any:
+            if held:
+                client.document(f"things/{name}").set(held[at % len(held)].to_dict() or {})
+
+        self._both(work)
+
+    @rule(at=st.integers(0, 20))
+    def change_a_dict(self, at: int) -> None:
+        """It is the caller's own."""
+
+        def work(_: Any, held: list[Any]) -> Any:
+            if not held or held[at % len(held)].to_dict() is None:
+                return None
+            held[at % len(held)].to_dict().clear()
+            return held[at % len(held)].to_dict()
+
+        self._both(work)
+
+    @invariant()
+    def held_snapshots_stay(self) -> None:
+        """Read with the patch: without, the client's own method decodes them for good."""
+        lazyentity.patch("firestore", strict=True)
+        try:
+            stock, other = ([outcome(each.to_dict) for each in held] for held in self._held)
+        finally:
+            lazyentity.unpatch("firestore")
+        assert other == stock
+
+
+def _kept(held: list[Any], snapshots: Any) -> Any:
+    found = list(snapshots)
+    held += found
+    return [(each.id, each.exists, each.update_time, each.to_dict()) for each in found]
+
+
+def _done(result: Any) -> Any:
+    return type(result)
+
+
+TestDocuments = Documents.TestCase
+TestDocuments.settings = settings(max_examples=15, stateful_step_count=20, deadline=None)
