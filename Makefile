@@ -90,8 +90,9 @@ types: venv ## mypy --strict
 pytest: venv ## the tests; PYTEST_ARGS= passes options, WORKERS= sets the number of processes
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(PYTEST_ARGS)
 
-upstream: venv ## the unit tests of google-cloud-datastore itself, under the patch
-	$(BIN)/python -m pytest tests/upstream -m upstream $(PYTEST_ARGS)
+upstream: venv ## the unit tests of the clients themselves, under the patch
+	$(BIN)/python -m pytest tests/upstream $(shell grep -l mark.upstream tests/patches/*/test_own_tests.py) \
+		-m upstream $(PYTEST_ARGS)
 
 emulator: ## install the Rust Datastore emulator, once, outside the checkout
 	tools/install-emulator $(EMULATOR_ROOT)

@@ -297,18 +297,24 @@ def own_environment_steps(client: str, pythons: Mapping[str, str]) -> list[Step]
 
 
 def upstream_steps() -> list[Step]:
-    """Return the own tests of the client and of the adapted libraries.
+    """Return the own tests of the clients and of the adapted libraries.
 
     The first step records the outcomes on the stock client.
     """
     run = ("-m", "upstream", "tests/upstream")
+    # Those of the other clients that are installed by default.
+    others = [
+        str(path)
+        for path in sorted(Path("tests/patches").glob("*/test_own_tests.py"))
+        if "mark.upstream" in path.read_text("utf-8")
+    ]
     # Those that take more than a minute are run weekly.
     quick = "-m 'upstream and not slow'"
     first = "the client's own tests"
     tested = ("make test",)
     return [
-        Step(first, pytest(*run), needs=tested),
-        Step(f"{first}, pure", pytest(*run), needs=(first,), environment=PURE),
+        Step(first, pytest(*run, *others), needs=tested),
+        Step(f"{first}, pure", pytest(*run, *others), needs=(first,), environment=PURE),
         Step(
             "the own tests of the adapted libraries",
             make("test-libraries", UV=UV, PYTEST_ARGS=quick),

@@ -26,12 +26,14 @@ class Suite(NamedTuple):
         parts: the folders of the source distribution that the tests need, their own first.
         arguments: the arguments of pytest that choose the tests.
         is_long: whether the tests take more than a minute, stock and patched together.
+        path: the folder of further modules to import, such as pytest plugins; mostly none.
     """
 
     distribution: str
     parts: tuple[str, ...] = ("tests",)
     arguments: tuple[str, ...] = ("tests",)
     is_long: bool = False
+    path: str = ""
 
 
 OF_CLIENT = Suite(CLIENT, arguments=("tests/unit", "--ignore=tests/unit/gapic"))
@@ -119,16 +121,20 @@ def outcomes(suite: Suite, folder: Path, *, patched: bool) -> dict[str, str]:
         ],
         folder,
         patched=patched,
+        path=suite.path,
     )
 
 
-def run_recorded(command: list[str], folder: Path, *, patched: bool) -> dict[str, str]:
+def run_recorded(
+    command: list[str], folder: Path, *, patched: bool, path: str = ""
+) -> dict[str, str]:
     """Run a command in a folder, and return the outcomes of tests that it recorded.
 
     Args:
         command: records as :mod:`tests.upstream.recorder` does.
         folder: to run it in.
         patched: whether it is to patch.
+        path: as of a suite.
     """
     with tempfile.TemporaryDirectory() as scratch:
         written = Path(scratch, "outcomes.json")
@@ -136,7 +142,8 @@ def run_recorded(command: list[str], folder: Path, *, patched: bool) -> dict[str
         # The suite runs without the settings of this project's tests.
         for name in ("DATASTORE_EMULATOR_HOST", "PYTEST_ADDOPTS", "LAZYENTITY_DISABLE"):
             environment.pop(name, None)
-        environment["PYTHONPATH"] = str(Path(__file__).parent)
+        paths = filter(None, (str(Path(__file__).parent), path))
+        environment["PYTHONPATH"] = os.pathsep.join(paths)
         # Names of parametrised tests can come from sets.
         environment["PYTHONHASHSEED"] = "0"
         environment[recorder.OUTCOMES] = str(written)
