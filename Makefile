@@ -97,9 +97,9 @@ upstream: venv ## the unit tests of the clients themselves, under the patch
 emulator: ## install the Rust Datastore emulator, once, outside the checkout
 	tools/install-emulator $(EMULATOR_ROOT)
 
-test-emulator: venv emulator ## the integration tests against that emulator
+test-emulator: venv emulator ## the tests against that emulator, and against Google's where it is
 	LAZYENTITY_TEST_EMULATOR=$(EMULATOR_ROOT)/bin/datastore-emulator \
-		$(BIN)/python -m pytest tests/integration tests/patches/ndb -m emulator $(PYTEST_ARGS)
+		$(BIN)/python -m pytest tests/integration tests/patches -m emulator $(PYTEST_ARGS)
 
 test-caches: venv ## the tests with real cache servers, Redis and memcached
 	tools/install-caches
