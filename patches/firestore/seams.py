@@ -75,6 +75,11 @@ CLIENT: Final = Client(
             "AsyncClient._firestore_api",
             replacing("firestore.reads", "replace_async_api"),
         ),
+        Seam(
+            f"{_PACKAGE}.watch",
+            "Watch.on_snapshot",
+            replacing("firestore.listeners", "replace_on_snapshot"),
+        ),
         *_LOOKUPS,
         *_QUERIES,
         _TO_DICT,
@@ -95,5 +100,6 @@ CLIENT: Final = Client(
             "FirestoreGrpcTransport._logged_channel",
             "FirestoreGrpcTransport._stubs",
         ),
+        f"{_PACKAGE}.watch": ("Watch._firestore",),
     },
 )

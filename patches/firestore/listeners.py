@@ -1,0 +1,69 @@
+"""Listeners: the fields of a changed document are decoded natively, when its event arrives."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from google.cloud.firestore_v1.base_document import DocumentSnapshot
+from google.cloud.firestore_v1.types import firestore as firestore_pb2
+
+from lazyentity.codec.undecoded import UNDECODED
+from lazyentity.patches.firestore.documents import READER
+from lazyentity.patches.firestore.responses import RESPONSES, QueryResponse
+from lazyentity.patches.firestore.seams import CLIENT
+
+_ListenResponse = firestore_pb2.ListenResponse
+_RunQueryResponse = firestore_pb2.RunQueryResponse.pb()
+
+
+def replace_on_snapshot(
+    original: Callable[..., Any], is_active: Callable[[], bool]
+) -> Callable[..., Any]:
+    """Replace the method of a listener that takes an event.
+
+    The client's method makes the snapshot, of the event without fields, which are set then.
+    """
+
+    @functools.wraps(original)
+    def on_snapshot(self: Any, proto: Any) -> Any:
+        if type(proto) is _ListenResponse and is_active() and CLIENT.reads_by_own():
+            change = proto._pb.document_change
+            data = _decoded(change.document, self._firestore) if change.target_ids else UNDECODED
+            if data is not UNDECODED:
+                name = change.document.name
+                before = self.change_map.get(name)
+                result = original(self, _without_fields(change))
+                snapshot = self.change_map.get(name)
+                # Events of other targets leave the changes as they are.
+                if snapshot is not before and type(snapshot) is DocumentSnapshot:
+                    snapshot._data = data
+                return result
+        return original(self, proto)
+
+    return on_snapshot
+
+
+def _decoded(document: Any, client: Any) -> Any:
+    """Return the fields of a document; UNDECODED, if the client has to convert them."""
+    response = _RunQueryResponse(document=document)
+    lazy = QueryResponse.deserialize(response.SerializeToString())
+    if type(lazy) not in RESPONSES:
+        return UNDECODED
+    try:
+        return lazy.decoded_fields(READER, client)
+    except Exception:  # noqa: BLE001  # the client raises it
+        return UNDECODED
+
+
+def _without_fields(change: Any) -> Any:
+    event = _ListenResponse()
+    event._pb.document_change.target_ids.extend(change.target_ids)
+    event._pb.document_change.removed_target_ids.extend(change.removed_target_ids)
+    document = event._pb.document_change.document
+    document.name = change.document.name
+    for time in ("create_time", "update_time"):
+        if change.document.HasField(time):
+            getattr(document, time).CopyFrom(getattr(change.document, time))
+    return event
