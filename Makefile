@@ -54,6 +54,8 @@ results-many: venv ## measure what deals with many entities, some minutes: bench
 	for backend in native pure; do for room in packed columns; do LAZYENTITY_BACKEND=$$backend \
 		$(BIN)/python -m lazyentity.bench --$$room --quick \
 		--output bench/results/$$room-$$backend.json || exit 1; done; done
+	LAZYENTITY_BACKEND=native $(BIN)/python -m lazyentity.bench.measure.firestore \
+		--output bench/results/firestore-documents.json
 	$(MAKE) tables
 
 results-beam: ## measure Apache Beam's connector, some minutes: bench/results/ and docs/beam.rst

@@ -34,6 +34,8 @@ from tools import clients  # noqa: E402  # as above
 RESULTS = CHECKOUT / "bench" / "results"
 
 _BACKENDS = "native", "pure"
+_ENDS = "-connector", "-documents"
+"""The ends of the names of results of one client about many entities."""
 
 _tables = readme.render
 _compact_tables = partial(readme.render, compact=True)
@@ -47,7 +49,7 @@ def _clients_with(suffix: str) -> tuple[str, ...]:
 
 _CLIENTS = _clients_with("")
 _CLIENTS_BY_BACKEND = _clients_with(f"-{_BACKENDS[0]}")
-_CONNECTORS = _clients_with("-connector")
+_OF_MANY = [(name, f"{name}{end}") for end in _ENDS for name in _clients_with(end)]
 
 CHARTS = (*_BACKENDS, *_CLIENTS)
 """The results of which there is a chart, which has their name."""
@@ -83,7 +85,7 @@ MANY: tuple[tuple[str, str, str], ...] = (
     ("docs/bulk.rst", "bulk-table", "bulk"),
     ("docs/snapshot.rst", "snapshot-table", "snapshot"),
     ("docs/guide/raw-cache.rst", "cache-table", "cache"),
-    *((f"docs/{name}.rst", f"{name}-table", f"{name}-connector") for name in _CONNECTORS),
+    *((f"docs/{client}.rst", f"{client}-table", results) for client, results in _OF_MANY),
 )
 """As the sections above, of results files about many entities, all of whose tables are shown."""
 

@@ -1,4 +1,4 @@
-"""The results files about many entities: bulk calls, snapshots, caches, and Apache Beam."""
+"""The results files about many entities: bulk calls, snapshots, caches, Beam, and documents."""
 
 from __future__ import annotations
 
@@ -173,6 +173,43 @@ class Beam:
 
 
 @dataclass(frozen=True)
+class DocumentCase:
+    """Reading documents by one call: microseconds of CPU time a document.
+
+    Attributes:
+        call: its name.
+        mix: the types of the fields.
+        fields: how many a document has.
+        stock, lazy: of either side.
+        floor: of gRPC alone, which gives bytes; None where it was not measured.
+        ratio: stock over lazy.
+    """
+
+    call: str
+    mix: str
+    fields: int
+    stock: Summary
+    lazy: Summary
+    floor: Summary | None
+    ratio: Summary
+
+
+@dataclass(frozen=True)
+class Documents:
+    """The measurements of documents.
+
+    Attributes:
+        queried: the documents that a query gives.
+        looked_up: the documents that one look-up of many gives.
+        cases: the cases.
+    """
+
+    queried: int
+    looked_up: int
+    cases: list[DocumentCase]
+
+
+@dataclass(frozen=True)
 class Measured:
     """One run of one of these benchmarks; the parts of the others are empty."""
 
@@ -181,6 +218,7 @@ class Measured:
     forms: Forms | None = None
     cached: list[Cached] = field(default_factory=list)
     beam: Beam | None = None
+    documents: Documents | None = None
 
 
 @dataclass(frozen=True)

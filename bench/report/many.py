@@ -1,10 +1,18 @@
-"""The tables of the results about many entities: bulk calls, snapshots, a cache, Apache Beam."""
+"""The tables of the results about many entities: bulk calls, snapshots, caches and clients."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from lazyentity.bench.measure.many_results import Beam, Form, Forms, Gets, Keys, ManyResults
+from lazyentity.bench.measure.many_results import (
+    Beam,
+    Documents,
+    Form,
+    Forms,
+    Gets,
+    Keys,
+    ManyResults,
+)
 from lazyentity.bench.measure.stats import Summary
 from lazyentity.bench.report.tables import Figure, Label, Table
 
@@ -130,6 +138,26 @@ def _beam(made: Beam) -> Iterator[Table]:
     )
 
 
+def _documents(made: Documents) -> Table:
+    return Table(
+        "documents, µs per document",
+        f"Microseconds of CPU time a document, of {made.queried} of a query and {made.looked_up} "
+        "of a look-up. gRPC alone gives the bytes of the same responses:",
+        made.cases,
+        (
+            Label("call", "call"),
+            Label("values", "mix"),
+            Label("fields", lambda line: f"{line.fields:,}"),
+        ),
+        (
+            Figure("stock", "stock", "µs"),
+            Figure("lazy", "lazy", "µs"),
+            Figure("gRPC alone", "floor", "µs"),
+            Figure("stock / lazy", "ratio"),
+        ),
+    )
+
+
 def tables(results: ManyResults) -> Iterator[Table]:
     """The tables of everything that the run measured."""
     measured = results.measured
@@ -151,3 +179,5 @@ def tables(results: ManyResults) -> Iterator[Table]:
         )
     if measured.beam is not None:
         yield from _beam(measured.beam)
+    if measured.documents is not None:
+        yield _documents(measured.documents)

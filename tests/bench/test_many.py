@@ -13,6 +13,8 @@ from lazyentity.bench.measure.many_results import (
     BeamCase,
     BeamCost,
     Cached,
+    DocumentCase,
+    Documents,
     Form,
     Forms,
     Gets,
@@ -67,6 +69,16 @@ MEASURED = Measured(
         in_memory=10_000,
         peaks={"stock": 812.3, "lazy": 411.7},
     ),
+    documents=Documents(
+        queried=300,
+        looked_up=100,
+        cases=[
+            DocumentCase(
+                "query", "mixed", 500, _summary(2100), _summary(200), _summary(70), _summary(10.5)
+            ),
+            DocumentCase("bytes", "nested", 20, _summary(550), _summary(20), None, _summary(27.5)),
+        ],
+    ),
 )
 
 
@@ -117,6 +129,9 @@ def test_tables(path: Path) -> None:
         "100,000 27.70 4.20 6.6x",
         "runs the pipeline with entities of 100 properties",
         "10,000 812 412 0.51x",
+        "of 300 of a query and 100 of a look-up",
+        "query mixed 500 2,100.0 200.0 70.0 10.5x (10.5-21.0)",
+        "bytes nested 20 550.0 20.0 n/a 27.5x (27.5-55.0)",
     ):
         assert line in shown
     assert "lazy get, one by one" not in shown

@@ -1,0 +1,252 @@
+"""google-cloud-firestore in native mode: queries, look-ups, and the conversion alone.
+
+Run as ``python -m lazyentity.bench.measure.firestore``, where the client is installed. It prints
+how many times as much CPU time stock takes. With ``--check`` it fails if a goal is missed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import time
+import unittest.mock
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import grpc
+from google.auth.credentials import AnonymousCredentials
+from google.cloud import firestore
+from google.cloud.firestore_v1 import query as query_module
+from google.cloud.firestore_v1.types import firestore as types
+
+from lazyentity.bench.cases import documents, synthetic
+from lazyentity.bench.measure import many_results, outcomes, sides, verify
+from lazyentity.bench.measure.many_results import DocumentCase, Documents
+from lazyentity.bench.measure.outcomes import Outcome
+from lazyentity.bench.measure.stats import paired_ratio, scaled, summarize
+from lazyentity.bench.measure.timing import Budget, Context, Task, interleave
+from lazyentity.bench.server import documents as server
+from lazyentity.patches.firestore.responses import QueryResponse
+from lazyentity.patches.firestore.seams import CLIENT
+
+QUERIED, LOOKED_UP = 300, 100
+"""Documents of a query, and of ``get_all()``."""
+
+QUERY, ASYNCIO = "query, to_dict()", "AsyncClient, to_dict()"
+ONE_FIELD, STREAM = "query, one get()", "query, nothing read"
+GET_ALL, GET = "get_all(), to_dict()", "document.get(), to_dict()"
+CONVERSION = "bytes to to_dict()"
+
+CASES = (
+    *((CONVERSION, *shape) for shape in (("mixed", 5), ("mixed", 100), ("mixed", 500))),
+    (CONVERSION, "nested", 20),
+    *((QUERY, "mixed", fields) for fields in (5, 20, 100, 500)),
+    (QUERY, "nested", 20),
+    (ONE_FIELD, "mixed", 100),
+    (STREAM, "mixed", 100),
+    *((ASYNCIO, "mixed", fields) for fields in (5, 20, 100, 500)),
+    *((GET_ALL, "mixed", fields) for fields in (5, 20, 100, 500)),
+    *((GET, "mixed", fields) for fields in (5, 100)),
+)
+"""Each: the call, and the mix and the number of fields of its documents."""
+
+_LEAST = {
+    (CONVERSION, "mixed", 5): 12,
+    (CONVERSION, "mixed", 100): 22,
+    (CONVERSION, "mixed", 500): 22,
+    (CONVERSION, "nested", 20): 18,
+    (QUERY, "mixed", 100): 3,
+    (QUERY, "mixed", 500): 7,
+    (STREAM, "mixed", 100): 4,
+    (GET_ALL, "mixed", 500): 7,
+}
+"""How many times as much stock takes at least, with the native backend."""
+
+_MICROSECONDS = 1e6
+_STOCK, _LAZY, _BYTES = "stock", "lazy", "bytes"
+
+
+def _patched() -> contextlib.AbstractContextManager[None]:
+    return sides.patched(CLIENT.patch)
+
+
+CONTEXTS: dict[str, Context] = {_STOCK: contextlib.nullcontext, _LAZY: _patched}
+"""The contexts in which the sides run."""
+
+
+@dataclass(frozen=True)
+class _Reads:
+    """The functions that read the documents of a case."""
+
+    count: int
+    client: Task
+    bytes_alone: Task | None = None
+
+
+def _read_all(snapshot: Any) -> Any:
+    return snapshot.to_dict()
+
+
+def _read_nothing(snapshot: Any) -> Any:
+    return None
+
+
+_READS: dict[str, Callable[[Any], Any]] = {
+    ONE_FIELD: lambda snapshot: snapshot.get("text_000"),
+    STREAM: _read_nothing,
+}
+
+
+def _conversion(collection_id: str) -> dict[str, Task]:
+    """The functions of both sides that convert the responses of a query."""
+    raws = [documents.query_response(collection_id, number) for number in range(LOOKED_UP)]
+    collection = _client().collection(collection_id)
+    prefix = f"{documents.DOCUMENTS}/{collection_id}"
+
+    def converting(deserialize: Callable[[bytes], Any]) -> Task:
+        def convert() -> list[Any]:
+            # Looked up now, because the patch replaces it.
+            to_snapshot = vars(query_module)["_query_response_to_snapshot"]
+            found = [to_snapshot(deserialize(raw), collection, prefix) for raw in raws]
+            return [snapshot.to_dict() for snapshot in found]
+
+        return convert
+
+    stock = types.RunQueryResponse.deserialize
+    return {_STOCK: converting(stock), _LAZY: converting(QueryResponse.deserialize)}
+
+
+def _client(kind: Any = firestore.Client) -> Any:
+    return kind(project=synthetic.PROJECT, credentials=AnonymousCredentials())
+
+
+@contextlib.contextmanager
+def _reading(call: str, collection_id: str, port: int) -> Iterator[_Reads]:
+    """Connect a client; gives the functions that read."""
+    read = _READS.get(call, _read_all)
+    if call == ASYNCIO:
+        with _asyncio_reading(collection_id) as task:
+            yield _Reads(QUERIED, task)
+        return
+    client = _client()
+    collection = client.collection(collection_id)
+    with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+        if call in (GET_ALL, GET):
+            count = LOOKED_UP if call == GET_ALL else 1
+            paths = [documents.path(collection_id, number) for number in range(count)]
+            references = [client.document(path) for path in paths]
+
+            def get_all() -> list[Any]:
+                return [read(snapshot) for snapshot in client.get_all(references)]
+
+            def get() -> list[Any]:
+                return [read(reference.get()) for reference in references]
+
+            request: Any = types.BatchGetDocumentsRequest(
+                documents=[f"{documents.DOCUMENTS}/{path}" for path in paths]
+            )
+            method, task = "BatchGetDocuments", get_all if call == GET_ALL else get
+        else:
+            count, query = QUERIED, collection.limit(QUERIED)
+
+            def stream() -> list[Any]:
+                return [read(snapshot) for snapshot in query.stream()]
+
+            method, task = "RunQuery", stream
+            request = types.RunQueryRequest(structured_query=query._to_protobuf())
+        stub: Any = channel.unary_stream(f"/{server.SERVICE}/{method}")
+        raw_request = type(request).serialize(request)
+        yield _Reads(count, task, lambda: len(list(stub(raw_request))))
+    client._firestore_api_internal.transport.close()
+
+
+@contextlib.contextmanager
+def _asyncio_reading(collection_id: str) -> Iterator[Task]:
+    loop = asyncio.new_event_loop()
+    client = _client(firestore.AsyncClient)
+    query = client.collection(collection_id).limit(QUERIED)
+
+    async def read() -> list[Any]:
+        return [snapshot.to_dict() async for snapshot in query.stream()]
+
+    async def close() -> None:
+        await client._firestore_api_internal.transport.close()
+
+    yield lambda: loop.run_until_complete(read())
+    loop.run_until_complete(close())
+    loop.close()
+
+
+def measure(call: str, mix: str, fields: int, port: int, budget: Budget) -> DocumentCase:
+    """Time one of `CASES`.
+
+    Raises:
+        verify.OutputMismatch: the sides differ.
+    """
+    collection_id = documents.collection(mix, fields)
+    host = {"FIRESTORE_EMULATOR_HOST": f"127.0.0.1:{port}"}
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(unittest.mock.patch.dict(os.environ, host))
+        if call == CONVERSION:
+            count, tasks = LOOKED_UP, _conversion(collection_id)
+        else:
+            reads = stack.enter_context(_reading(call, collection_id, port))
+            count, tasks = reads.count, dict.fromkeys(CONTEXTS, reads.client)
+            if reads.bytes_alone is not None:
+                tasks[_BYTES] = reads.bytes_alone
+        timed = interleave(tasks, budget, CONTEXTS, time.process_time)
+    verify.check_same(count, len(timed[_STOCK].last), f"{call}: documents")
+    verify.check_same(timed[_STOCK].last, timed[_LAZY].last, call)
+    each = {
+        side: summarize(scaled(one.seconds, _MICROSECONDS / count)) for side, one in timed.items()
+    }
+    return DocumentCase(
+        call,
+        mix,
+        fields,
+        each[_STOCK],
+        each[_LAZY],
+        each.get(_BYTES),
+        paired_ratio(timed[_STOCK].seconds, timed[_LAZY].seconds),
+    )
+
+
+def goals(measured: Documents) -> list[Outcome]:
+    """Compare a run of the native backend with the goals of the cases."""
+    return [
+        Outcome(f"{one.call}, {one.mix} {one.fields}: stock / lazy", one.ratio.median, least, True)
+        for one in measured.cases
+        for least in (_LEAST.get((one.call, one.mix, one.fields)),)
+        if least is not None
+    ]
+
+
+@click.command()
+@click.option("--seconds", default=5.0, show_default=True, help="Of measuring, for each case.")
+@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="A results file.")
+@click.option("--check", is_flag=True, help="Fail if a goal is missed.")
+def main(*, seconds: float, output: Path | None, check: bool) -> None:
+    """Measure google-cloud-firestore: 300 documents of a query, 100 of get_all()."""
+    budget = Budget(seconds=seconds, min_rounds=5, max_rounds=200, sample_seconds=0.02)
+    cases = []
+    with server.running() as port:
+        for call, mix, fields in CASES:
+            one = measure(call, mix, fields, port, budget)
+            cases.append(one)
+            floor = "" if one.floor is None else f", gRPC alone {one.floor.median:.0f} us"
+            click.echo(
+                f"{call}, {mix} {fields}, a document: stock {one.stock.median:.1f} us, lazy "
+                f"{one.lazy.median:.1f} us{floor}: {one.ratio.median:.1f} times"
+            )
+    measured = Documents(QUERIED, LOOKED_UP, cases)
+    if output is not None:
+        many_results.write(output, many_results.Measured(documents=measured))
+    outcomes.report(goals(measured), check=check)
+
+
+if __name__ == "__main__":
+    main()

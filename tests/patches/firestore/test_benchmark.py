@@ -1,0 +1,50 @@
+"""The benchmark of documents, on small input."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import lazyentity
+from lazyentity.bench.measure import firestore, many_results, verify
+from lazyentity.bench.measure.timing import Budget
+from lazyentity.bench.server import documents
+
+COMMITTED = Path(__file__).parents[3] / "bench" / "results" / "firestore-documents.json"
+
+pytestmark = pytest.mark.any_backend
+
+ONCE = Budget(seconds=0, min_rounds=1, max_rounds=1, sample_seconds=0)
+CALLS = dict.fromkeys(call for call, _, _ in firestore.CASES)
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    with documents.running() as port:
+        yield port
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_each_call_is_timed(call: str, port: int) -> None:
+    measured = firestore.measure(call, "mixed", 6, port, ONCE)
+    assert (measured.call, measured.mix, measured.fields) == (call, "mixed", 6)
+    assert min(measured.stock.median, measured.lazy.median, measured.ratio.median) > 0
+    assert (measured.floor is None) == (call in (firestore.CONVERSION, firestore.ASYNCIO))
+    assert not lazyentity.patched()
+
+
+def test_values_that_differ_are_found(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(firestore._READS, firestore.STREAM, lambda _: object())
+    with pytest.raises(verify.OutputMismatch):
+        firestore.measure(firestore.STREAM, "mixed", 5, port, ONCE)
+
+
+def test_the_committed_results_meet_the_goals() -> None:
+    """`make results-many` measures anew."""
+    measured = many_results.load(COMMITTED).measured.documents
+    assert measured is not None
+    outcomes = firestore.goals(measured)
+    assert [str(outcome) for outcome in outcomes if not outcome.met] == []
+    assert len(outcomes) == 8
