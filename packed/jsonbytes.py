@@ -6,6 +6,7 @@ import json
 import zlib
 from typing import Any
 
+from lazyentity.codec.describing import safe_repr
 from lazyentity.packed.format import MAGIC, MAX_SIZE, UnpackError
 
 NULL = b"null"
@@ -36,8 +37,8 @@ def document_of_json(stored: bytes, *, max_size: int = MAX_SIZE) -> Any:
         if isinstance(error, UnpackError):
             raise
         raise UnpackError(
-            f"these bytes begin with {stored[:4]!r}, and packed documents with {MAGIC!r}; they are "
-            f"no JSON either, compressed or not ({refusal}); check that pack() or a JsonProperty "
+            f"these bytes begin with {safe_repr(stored[:4])}, and packed documents with {MAGIC!r}; "
+            f"they are no JSON either, compressed or not ({refusal}); check that pack() or a JsonProperty "
             "made the value of this property"
         ) from error
 

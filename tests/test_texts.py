@@ -33,8 +33,12 @@ STRINGS = {
     ("lazyentity/profiling/findings.py", "list(usual)"),
     ("packed/__init__.py", "__name__"),
     ("packed/__init__.py", "name"),
+    # From the arguments of the command.
+    ("packed/command.py", "kind"),
+    ("packed/command.py", "name"),
     ("packed/format.py", "MAGIC"),
     ("packed/format.py", "bytes(data[:4])"),
+    ("packed/jsonbytes.py", "MAGIC"),
     ("packed/properties.py", "option"),
     ("patches/appengine/ndb/debugging.py", "name"),
     ("patches/beam/elements.py", "owner.__name__"),
