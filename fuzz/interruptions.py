@@ -307,8 +307,8 @@ def _timer(error: BaseException, seconds: float) -> Iterator[None]:
 def _join() -> None:
     """Wait for the threads of bulk calls, which end after an interruption."""
     for thread in threading.enumerate():
-        # A handler may have raised before the thread was started.
-        if thread.name == "lazyentity-bulk" and thread.ident is not None:
+        # A handler that raised inside of start() leaves a thread that never begins, and stays here.
+        if thread.name == "lazyentity-bulk" and thread.is_alive():
             thread.join(_JOIN_SECONDS)
             assert not thread.is_alive(), "a thread goes on"
 
