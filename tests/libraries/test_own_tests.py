@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from lazyentity._choice import expected_backend
+from tests.libraries.allowed import ALLOWED_PURE
 from tests.upstream.suite import Suite, fetch, outcomes, run_recorded, stock_outcomes
 
 pytestmark = pytest.mark.upstream
@@ -96,7 +98,9 @@ def _assert_equal(stock: dict[str, str], patched: dict[str, str]) -> None:
         for name in {*stock, *patched}
         if stock.get(name) != patched.get(name)
     }
-    assert differing == {}
+    # Both ways: a listed test with equal outcomes is a reason that no longer holds.
+    allowed = ALLOWED_PURE if expected_backend() == "pure" else {}
+    assert differing.keys() == allowed.keys() & stock.keys(), differing
 
 
 @pytest.mark.parametrize("module", OF_PYTHON)
