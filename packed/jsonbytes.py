@@ -38,8 +38,8 @@ def document_of_json(stored: bytes, *, max_size: int = MAX_SIZE) -> Any:
             raise
         raise UnpackError(
             f"these bytes begin with {safe_repr(stored[:4])}, and packed documents with {MAGIC!r}; "
-            f"they are no JSON either, compressed or not ({refusal}); check that pack() or a JsonProperty "
-            "made the value of this property"
+            f"they are no JSON either, compressed or not ({refusal}); check that pack() or a "
+            "JsonProperty made the value of this property"
         ) from error
 
 
