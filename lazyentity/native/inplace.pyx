@@ -9,7 +9,9 @@ construction of a type are pointers in the type.
 The C functions that take the place have no room for data, so there is one for each index of a table.
 """
 
+cimport cython
 from cpython.object cimport PyObject
+from cpython.type cimport PyType_IsSubtype
 
 cdef extern from *:
     """
@@ -227,24 +229,31 @@ cdef object _entered(int place, PyObject *self, PyObject *args, PyObject *kwargs
 enter = _entered
 
 
+cdef int _require_made(object target) except -1:
+    # An instance that replacement() did not make has nothing to replace.
+    if target is None:
+        raise TypeError("only lazyentity makes replacements")
+    return 0
+
+
+@cython.final
 cdef class _Function:
     """The replacement of what a function or method does."""
 
     cdef object function
     cdef int place
 
-    def __init__(self, function, int place):
-        self.function = function
-        self.place = place
-
     def install(self, hook):
+        _require_made(self.function)
         _hooks[self.place] = hook
         replace_again(self.place, self.function)
 
     def remove(self):
+        _require_made(self.function)
         restore_definition(self.place, self.function)
 
 
+@cython.final
 cdef class _Slot:
     """The replacement of a pointer in a type, and in those that inherited it."""
 
@@ -254,14 +263,12 @@ cdef class _Slot:
     cdef int place
     cdef void *original
 
-    def __init__(self, kind, str name, int place):
-        self.kind = kind
-        self.name = name
-        self.which = _WHICH[name]
-        self.place = place
-        self.original = slot_of(kind, self.which)[0]
-
     def call(self, instance, /, *args, **kwargs):
+        # As the wrapper of a slot, which the C function relies on.
+        _require_made(self.kind)
+        kind = instance if self.which == 0 and isinstance(instance, type) else type(instance)
+        if not PyType_IsSubtype(kind, self.kind):
+            raise TypeError(f"{self.name} of {self.kind.__name__} is not for a {kind.__name__}")
         return call_slot(self.original, self.which, instance, args, kwargs or None)
 
     cdef int _swap(self, void *before, void *after) except -1:
@@ -279,10 +286,12 @@ cdef class _Slot:
             pointer[0] = after
 
     def install(self, hook):
+        _require_made(self.kind)
         _hooks[self.place] = hook
         self._swap(self.original, instead(self.place, self.which))
 
     def remove(self):
+        _require_made(self.kind)
         self._swap(instead(self.place, self.which), self.original)
 
 
@@ -296,6 +305,8 @@ def replacement(holder, str name):
     """As :func:`lazyentity._inplace.replacement`."""
     function = vars(holder).get(name)
     cdef int place
+    cdef _Slot slot
+    cdef _Function of_function
     # A class of Python's has functions there, which its subclasses call.
     cdef bint is_slot = isinstance(holder, type) and name in _WHICH and type(function) in _OF_SLOTS
     key = (id(holder), name) if is_slot else id(function)
@@ -306,8 +317,10 @@ def replacement(holder, str name):
     if is_slot:
         if (name == "__new__" and has_vectorcall(holder)) or slot_of(holder, _WHICH[name])[0] is NULL:
             return None
-        made = _Slot(holder, name, place)
-        original = made.call
+        slot = _Slot.__new__(_Slot)
+        slot.kind, slot.name, slot.which, slot.place = holder, name, _WHICH[name], place
+        slot.original = slot_of(holder, slot.which)[0]
+        made, original = slot, slot.call
     else:
         if not is_function(function):
             return None
@@ -315,7 +328,9 @@ def replacement(holder, str name):
         if not replace_definition(place, function):
             return None
         restore_definition(place, function)
-        made = _Function(function, place)
+        of_function = _Function.__new__(_Function)
+        of_function.function, of_function.place = function, place
+        made = of_function
     _hooks.append(None)
     _originals.append(original)
     _known[key] = made
