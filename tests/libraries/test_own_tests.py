@@ -35,6 +35,8 @@ SUITES = (
     _suite("python-rapidjson", "tests"),
     _suite("cbor2", "tests"),
     _suite("immutables", "tests"),
+    # The other tests need a server.
+    _suite("pymongo", "test/test_bson.py", "test/test_raw_bson.py", parts=("test",)),
     _suite("lru-dict", "test", parts=("test",)),
     _suite("mashumaro", "tests", is_long=True),
     _suite("pydantic", "tests", "--ignore=tests/benchmarks", "--ignore=tests/mypy", is_long=True),
