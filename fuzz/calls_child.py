@@ -212,8 +212,9 @@ def _step(pool: list[Any], chance: random.Random, log: Log) -> Any:
         case 2:
             kind = chance.choice(KINDS)
             return _call(kind, chance, log, kind.__name__)
-        case 3:
-            # The receiver has any type.
+        case 3 if getattr(kind, name) is not getattr(object, name, None):
+            # The receiver has any type. A method of object is no code of the library's, and
+            # object.__reduce__() of an upb message is a crash in upb.
             log(f"{kind.__name__}.{name} of another object")
             return _call(getattr(kind, name), chance, log, f"{kind.__name__}.{name}")
         # Not attributes of classes, which all the other cases share.
