@@ -24,7 +24,7 @@ from tests.adapters.uses import installed
 from tests.support.strategies.samples import PLAIN
 
 # Of other compilers than CPython's own interface: the attribute is a proxy of the function.
-_COMPILED_OTHERWISE = ("cython_function_or_method", "nb_func", "nb_method")
+_COMPILED_OTHERWISE = ("cython_function_or_method", "instancemethod", "nb_func", "nb_method")
 
 
 def _seams() -> Iterator[Any]:
