@@ -184,6 +184,8 @@ def clear_errors(path: Path) -> Iterator[None]:
                 f"{reason} for more than {_BUSY_SECONDS:.0f} seconds, as by another refresh; try "
                 "again when it has ended"
             )
-        elif isinstance(error, UnicodeDecodeError) or "malformed" in reason:
+        elif isinstance(error, UnicodeDecodeError) or "malformed" in reason or not reason:
+            # Python 3.10 leaves out a text of SQLite that it cannot decode.
+            reason = reason or "its schema is no text"
             reason = f"{reason}; write the file anew by refresh(query, replace=True)"
         raise SnapshotError(f"{path} cannot be used: {reason}") from error

@@ -40,7 +40,7 @@ sys.meta_path.insert(0, Interrupting())
         (
             ["-m", "lazyentity.bench", "--help"],
             "python -m lazyentity bench",
-            ["lazyentity.cli.dispatch", "argparse", "wrapt"],
+            ["lazyentity.cli.dispatch", "argparse", "click"],
         ),
         (
             ["-c", "from lazyentity.cli.entry import script; script()", "--help"],
