@@ -53,6 +53,8 @@ DECLARED_OF_MANY = {"bulk": _of_bulk_calls, "snapshot": _of_snapshots}
 ELSEWHERE = {
     # It needs Beam, whose environment is its own.
     "beam-connector": "tests/patches/beam/test_benchmark.py",
+    # The client need not be installed.
+    "firestore-documents": "tests/patches/firestore/test_benchmark.py",
 }
 """The files whose goals another module of tests checks."""
 
