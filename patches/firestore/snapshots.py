@@ -16,6 +16,7 @@ from google.cloud.firestore_v1.base_document import DocumentSnapshot
 from google.protobuf.message import DecodeError
 
 from lazyentity.codec.describing import add_note, safe_repr, safe_str
+from lazyentity.codec.interruptions import raise_if_of_handler
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.patches.firestore.documents import READER, stock_values
 from lazyentity.patches.firestore.responses import DocumentResponse
@@ -115,7 +116,8 @@ def _decoded_value(response: DocumentResponse, client: Any, field_path: Any) -> 
         else:
             names = field_path_module.parse_field_path(field_path)
         return response.decoded_value(READER, client, names)
-    except Exception:  # noqa: BLE001  # raised where all is decoded
+    except Exception as error:  # noqa: BLE001  # raised where all is decoded
+        raise_if_of_handler(error)
         return UNDECODED
 
 
@@ -129,7 +131,8 @@ def decoded_fields(snapshot: Any) -> Any:
     response, client = vars(snapshot)[_BYTES].response, snapshot._client
     try:
         fields = response.decoded_fields(READER, client)
-    except Exception:  # noqa: BLE001  # the client raises it below
+    except Exception as error:  # noqa: BLE001  # the client raises it below
+        raise_if_of_handler(error)
         fields = UNDECODED
     return _stock_fields(response, client) if fields is UNDECODED else fields
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import signal
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -205,3 +206,40 @@ def test_order_of_fields() -> None:
     found = list(snapshot.to_dict())
     assert sorted(found) == sorted(names)
     assert lazyentity.backend == "pure" or found == names
+
+
+class _Stopped(Exception):
+    """As the handler of a worker's time limit raises it."""
+
+
+class _SignallingClient(firestore.Client):
+    """Gets a signal while it makes a reference that was read, once."""
+
+    is_due = False
+
+    def document(self, *path: str) -> Any:
+        if self.is_due:
+            self.is_due = False
+            signal.raise_signal(signal.SIGINT)
+        return super().document(*path)
+
+
+@pytest.mark.parametrize("read", [lambda each: each.to_dict(), lambda each: each.get("a")])
+def test_the_exception_of_a_signal_handler(read: Callable[[Any], Any]) -> None:
+    """It is no error of the document, which another conversion could avoid."""
+    client = _SignallingClient(project="p", credentials=AnonymousCredentials())
+    raw = response_of({"a": CLIENT.document("things/two")})
+    response = responses.QueryResponse.deserialize(raw)
+    snapshot = lazy_query(response, client.collection("things"), PARENT)
+
+    def stop(number: int, frame: Any) -> None:
+        raise _Stopped
+
+    earlier = signal.signal(signal.SIGINT, stop)
+    try:
+        client.is_due = True
+        with pytest.raises(_Stopped):
+            read(snapshot)
+    finally:
+        signal.signal(signal.SIGINT, earlier)
+    assert read(snapshot) is not None
