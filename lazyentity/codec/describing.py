@@ -1,6 +1,6 @@
 """Texts of values for errors, notes, log lines, warnings and profiles.
 
-Whatever describes an error must not take its place. Every value that another program made, and
+A description of an error must not take its place. Every value that another program made, and
 every key, name and error, gets into a text by the functions of this module: they never raise an
 ``Exception``. Another ``BaseException`` passes: ``KeyboardInterrupt``, ``SystemExit`` and the
 cancellation of a task are about the program, not about the value.

@@ -109,7 +109,7 @@ class LazyMapping(Received):
         self._give_back(parsed)
         first = self._originals.setdefault
         kept = zip(decoded, map(first, decoded, decoded.values()))  # noqa: B905  # of one dict
-        # What was assigned or deleted meanwhile stays so. In one call, which no thread interrupts.
+        # An assignment or deletion meanwhile stays. In one call, which no thread interrupts.
         stored = map(_found, itertools.repeat(self), decoded)
         is_undecoded = map(operator.is_, stored, itertools.repeat(UNDECODED))
         _fill(self, itertools.compress(kept, is_undecoded))
@@ -277,7 +277,7 @@ class LazyMapping(Received):
             split.append(parsed)
         # Of two threads that decoded the same property, both get the object of the first.
         value = originals.setdefault(name, value)
-        # What was assigned or deleted meanwhile stays so. Not keep(), which takes too long here.
+        # An assignment or deletion meanwhile stays. Not keep(), which takes too long here.
         if _found(self, name) is UNDECODED:
             _store(self, name, value)
         return value

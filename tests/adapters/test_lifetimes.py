@@ -80,7 +80,7 @@ def lazy_walk(request: pytest.FixtureRequest) -> Any:
 
 
 def test_another_class_at_the_same_address(lazy_walk: Any) -> None:
-    """What was known of a class that has gone does not count for the next one."""
+    """Facts about a class that has gone do not count for the next one."""
     addresses = set()
     for number in range(200):
         name = f"held{number % 7}"

@@ -254,7 +254,7 @@ OPERATIONS: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("number", range(3))
 @pytest.mark.parametrize("operation", list(OPERATIONS))
 def test_as_of_stock(lazy_type: type[LazyEntity], operation: str, number: int) -> None:
-    """What changes while it is compared, shown, copied or pickled gives the client's result."""
+    """An entity that changes while it is compared, shown or copied gives the client's result."""
 
     def result(entity: Any) -> Any:
         entity["value"] = value = _Acting()

@@ -23,7 +23,7 @@ _SKIP = "SKIP"
 
 
 class _Code(NamedTuple):
-    """What is known of a code.
+    """The debugging lines of a code object.
 
     Attributes:
         code: itself: its id may not be reused.
