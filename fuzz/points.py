@@ -83,7 +83,10 @@ class Points:
         if self.passed == self._at:
             self.is_raised = True
             sys.settrace(None)
-            raise self._error
+            self._act()
+
+    def _act(self) -> None:
+        raise self._error
 
     def _checked(self, code: CodeType) -> list[bool]:
         found = self._is_checked.get(code)

@@ -63,9 +63,11 @@ class LazyDict(dict[Any, Any]):
 
     def _undecoded(self) -> list[Any]:
         """Return the names whose values are still to be decoded, of one moment."""
-        is_undecoded = map(operator.is_, dict.values(self), itertools.repeat(UNDECODED))
-        # In one call, as above.
-        return list(itertools.compress(dict.keys(self), is_undecoded))
+        # In one call, as above. A dict's iterator raises if the size is not that of the moment when
+        # the iterator was made: chain() makes it inside of the call.
+        values = itertools.chain(dict.values(self))
+        is_undecoded = map(operator.is_, values, itertools.repeat(UNDECODED))
+        return list(itertools.compress(itertools.chain(dict.keys(self)), is_undecoded))
 
     def __iter__(self) -> Any:
         # Overridden without a change, so that dict(e), {**e}, f(**e) and d.update(e) use keys() and

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import functools
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +12,7 @@ import pytest
 
 from lazyentity.codec.madedict import MadeDict
 from lazyentity.codec.undecoded import UNDECODED
+from tests.support.changing import ChangingPoints
 from tests.support.concurrency import together
 
 pytestmark = pytest.mark.any_backend
@@ -72,3 +76,39 @@ def test_making_a_value_changes_the_dict(read: Callable[[Any], Any]) -> None:
     assert made.get("c") == MADE
     assert "a" not in made
     assert list(made) == ["b", "c"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda made: made.update(new=ASSIGNED),
+        lambda made: made.pop("c"),
+        lambda made: made.update(dict.fromkeys(range(60), ASSIGNED)),
+    ],
+    ids=["added", "deleted", "grown"],
+)
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda made: dict(made.items()),
+        lambda made: dict(zip("ab", made.values(), strict=False)),
+        lambda made: made.copy(),
+        lambda made: made | {},
+        lambda made: {} | made,
+        lambda made: ast.literal_eval(repr(made)),
+    ],
+    ids=["items", "values", "copy", "or", "reflected or", "repr"],
+)
+def test_another_thread_changes_the_dict_at_any_point(
+    read: Callable[[Any], Any], change: Callable[[Any], object]
+) -> None:
+    """Reading all values gives those that stay, and no error."""
+    for at in itertools.count(1):
+        made = _made()
+        points = ChangingPoints(functools.partial(change, made), at, ("/lazyentity/codec/",))
+        with points.traced():
+            found = read(made)
+        assert (found["a"], found["b"]) == (MADE, MADE)
+        if not points.is_raised:
+            break
+    assert at > 10  # there were points

@@ -5,8 +5,9 @@ from __future__ import annotations
 import datetime
 import itertools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from fuzz.points import Points
 from tests.support.concurrency import together
 
 
@@ -57,3 +58,22 @@ def meanwhile(change: Callable[[int], object], act: Callable[[], object]) -> Non
             over.set()
 
     together(2, lambda number: acting() if number else changing())
+
+
+class ChangingPoints(Points):
+    """Calls a function at one of the points at which CPython lets threads take turns.
+
+    It finds what :func:`meanwhile` meets once in thousands of turns.
+
+    Args:
+        change: called at the point.
+        at: the number of the point, from 1 on.
+        within: parts of paths. Only points in files whose path has one of them are counted.
+    """
+
+    def __init__(self, change: Callable[[], object], at: int, within: Sequence[str]) -> None:
+        super().__init__(AssertionError("is not raised"), at, within)
+        self._change = change
+
+    def _act(self) -> None:
+        self._change()
