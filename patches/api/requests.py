@@ -8,7 +8,9 @@ from typing import Any
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.cloud.datastore_v1.types import entity as entity_pb2
 
+from lazyentity.codec import shadow
 from lazyentity.patches.api.protoplus import wrapped
+from lazyentity.patches.api.proxies import MessageProxy
 
 PART_OF = "_lazyentity_request"
 """The attribute in which a proto-plus ``Mutation`` keeps the upb ``CommitRequest`` around it."""
@@ -30,6 +32,68 @@ _COMMIT_FIELDS: dict[str, tuple[type, ...]] = {
     "transaction": (bytes,),
     "mutations": (list,),
 }
+
+
+class LookupBytes(MessageProxy):
+    """A proxy of a ``google.datastore.v1.LookupRequest``, made of serialised keys.
+
+    The generated client asks it for the project and the database, and sends its bytes.
+    """
+
+    __slots__ = ("_database", "_keys", "_message", "_project")
+
+    _real = datastore_pb2.LookupRequest
+
+    _project: str
+    _database: str
+    _keys: Sequence[bytes]
+
+    @classmethod
+    def of(cls, project: str, database: str, keys: Sequence[bytes]) -> Any:
+        """Make the request that the client makes of these keys when it is given no options.
+
+        Args:
+            project: of the keys.
+            database: the empty string for the default one.
+            keys: serialised.
+        """
+        request = object.__new__(cls)
+        request._project = project
+        request._database = database
+        request._keys = keys
+        return request
+
+    @property
+    def project_id(self) -> str:
+        return self._project
+
+    @property
+    def database_id(self) -> str:
+        return self._database
+
+    def serialised(self) -> bytes:
+        """Return the serialised request, of the message if it was made."""
+        try:
+            message = object.__getattribute__(self, "_message")
+        except AttributeError:
+            head = _LookupRequest(project_id=self._project, database_id=self._database)
+            # The client sends options that are empty.
+            head.read_options.SetInParent()
+            keys = shadow.LookupKeys(keys=self._keys)
+            return bytes(head.SerializeToString() + keys.SerializeToString())
+        serialised: bytes = self._real.serialize(message)
+        return serialised
+
+    def _make(self) -> Any:
+        return self._real.deserialize(self.serialised())
+
+
+def serialised_lookup(request: Any) -> bytes:
+    """Serialise a request as ``LookupRequest.serialize`` does."""
+    if type(request) is LookupBytes:
+        return request.serialised()
+    serialised: bytes = datastore_pb2.LookupRequest.serialize(request)
+    return serialised
 
 
 def lookup_request(request: Any) -> Any:

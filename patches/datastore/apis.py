@@ -19,6 +19,7 @@ from lazyentity.patches.api.transports import (
 )
 
 # A replacement that somebody else puts in their place gets the request that the client makes.
+_grpc_lookup = DatastoreClient.lookup
 _http_lookup = _http.HTTPDatastoreAPI.lookup
 _http_run_query = _http.HTTPDatastoreAPI.run_query
 _http_commit = _http.HTTPDatastoreAPI.commit
@@ -85,6 +86,15 @@ def lazy_api(api: Any) -> Any:
     # Kept on the API object itself: the two live and die together, with the client they refer to.
     lazy = attributes.get(_LAZY_API)
     return attributes.setdefault(_LAZY_API, make(api)) if lazy is None else lazy
+
+
+def looks_up_as_known(api: Any) -> bool:
+    """Whether an API object is a lazy one, and nobody replaced the method that it looks up with."""
+    kind = type(api)
+    return "lookup" not in vars(api) and (
+        (kind is LazyDatastoreClient and DatastoreClient.lookup is _grpc_lookup)
+        or (kind is LazyHTTPDatastoreAPI and _http.HTTPDatastoreAPI.lookup is _http_lookup)
+    )
 
 
 def _http_reads_replaced(api: Any) -> bool:

@@ -10,10 +10,12 @@ from collections.abc import Callable
 from typing import Any
 
 from google.cloud.datastore import batch as batch_module
+from google.cloud.datastore import client as client_module
 from google.cloud.datastore import helpers
 from google.cloud.datastore import key as key_module
 from google.cloud.datastore.query import Iterator
 
+from lazyentity._backend import EntityBytes
 from lazyentity._rows import register
 from lazyentity.patches import announcement
 from lazyentity.patches.api.entities import HANDLES
@@ -22,9 +24,10 @@ from lazyentity.patches.datastore.batches import add_mutation
 from lazyentity.patches.datastore.delivery import convert, convert_eagerly
 from lazyentity.patches.datastore.encoding import assign_entity_to_pb, entity_to_protobuf
 from lazyentity.patches.datastore.keys import key_is_partial, key_to_protobuf
+from lazyentity.patches.datastore.lookups import look_up
 from lazyentity.patches.datastore.pages import lazy_page
 from lazyentity.patches.datastore.rows import rows_of_query
-from lazyentity.patches.datastore.seams import CLIENT, ENCODING, converts_parts_by_own
+from lazyentity.patches.datastore.seams import CLIENT, CONVERSION, ENCODING, converts_parts_by_own
 from lazyentity.patches.registry import is_of
 
 # Iterators of wrapped queries are of another class.
@@ -62,6 +65,31 @@ def replace_api(original: property, is_active: Callable[[], bool]) -> property:
         return lazy_api(api) if is_active() and CLIENT.reads_by_own() else api
 
     return property(_datastore_api)
+
+
+def replace_get_multi(
+    original: Callable[..., Any], is_active: Callable[[], bool]
+) -> Callable[..., Any]:
+    """Replace the method that looks up keys, also that of one ``get``."""
+    is_clients = is_of(client_module, original)
+    patch = CLIENT.patch
+
+    @functools.wraps(original)
+    def get_multi(self: Any, keys: Any, *args: Any, **options: Any) -> Any:
+        # The original calls entity_from_protobuf(), which somebody may have replaced after us.
+        if (
+            is_clients
+            and not args
+            and is_active()
+            and CONVERSION.stands(helpers.entity_from_protobuf)
+        ):
+            convert = EntityBytes.to_stock_entity if patch.eager else EntityBytes.to_entity
+            found = look_up(self, keys, options, convert)
+            if found is not None:
+                return found
+        return original(self, keys, *args, **options)
+
+    return get_multi
 
 
 def replace_key_to_protobuf(

@@ -29,7 +29,7 @@ CONVERSION = Seam(
 ENCODING = Seam(
     _HELPERS, "entity_to_protobuf", replacing(_CALLS, "replace_entity_to_protobuf"), yields=True
 )
-_KEY_ENCODING = Seam(_KEY, "Key.to_protobuf", replacing(_CALLS, "replace_key_to_protobuf"))
+KEY_ENCODING = Seam(_KEY, "Key.to_protobuf", replacing(_CALLS, "replace_key_to_protobuf"))
 
 _PARTS = Place(_HELPERS, "key_from_protobuf"), Place(_HELPERS, "_get_value_from_value_pb")
 
@@ -49,6 +49,7 @@ CLIENT: Final = Client(
     writing=(ENCODING,),
     seams=[
         Seam(_CLIENT, "Client._datastore_api", replacing(_CALLS, "replace_api")),
+        Seam(_CLIENT, "Client.get_multi", replacing(_CALLS, "replace_get_multi")),
         Seam(_ASYNC_API, "DatastoreAsyncClient.lookup", replacing(_ASYNC_CALLS, "replace_lookup")),
         Seam(
             _ASYNC_API,
@@ -71,12 +72,18 @@ CLIENT: Final = Client(
             replacing(_CALLS, "replace_adding_upsert"),
         ),
         Seam(_BATCH, "Batch._add_delete_key_pb", replacing(_CALLS, "replace_adding_delete")),
-        _KEY_ENCODING,
+        KEY_ENCODING,
         Seam(_KEY, "Key.is_partial", replacing(_CALLS, "replace_is_partial")),
     ],
     uses={
         _BATCH: ("Batch._mutations",),
-        _CLIENT: ("Client._base_url", "Client._client_info", "Client._http"),
+        _CLIENT: (
+            "Client._base_url",
+            "Client._client_info",
+            "Client._http",
+            "_MAX_LOOPS",
+            "_extended_lookup",
+        ),
         "google.cloud.datastore.entity": ("Entity._meanings",),
         _HELPERS: (
             "_get_meaning",

@@ -18,6 +18,7 @@ from lazyentity.patches import adapters
 from lazyentity.patches.datastore.apis import lazy_api
 from lazyentity.patches.datastore.delivery import EAGER, Delivery, delivery_of, names_of
 from lazyentity.patches.datastore.keys import key_to_protobuf
+from lazyentity.patches.datastore.lookups import look_up
 from lazyentity.patches.datastore.pages import lazy_page
 from lazyentity.patches.datastore.rows import rows_of_query
 from lazyentity.patches.datastore.seams import CLIENT, CONVERSION
@@ -65,6 +66,19 @@ class _LazyClient(_LazyReads, datastore_client.Client):
         read_time: Any = None,
     ) -> list[Any]:
         """As ``Client.get_multi``, returning lazy entities."""
+        options = {
+            "missing": missing,
+            "deferred": deferred,
+            "transaction": transaction,
+            "eventual": eventual,
+            "retry": retry,
+            "timeout": timeout,
+            "read_time": read_time,
+        }
+        to_entity = self._lazyentity_delivery.to_entity
+        entities = look_up(self, keys, options, to_entity)
+        if entities is not None:
+            return entities
         # Client.get_multi converts with a function that only a global patch could replace. So this
         # repeats its code around the read itself, which is the client's own _extended_lookup().
         if not keys:
@@ -84,7 +98,6 @@ class _LazyClient(_LazyReads, datastore_client.Client):
             read_time=read_time,
             database=self.database,
         )
-        to_entity = self._lazyentity_delivery.to_entity
         if missing is not None:
             missing[:] = [to_entity(message) for message in missing]
         if deferred is not None:

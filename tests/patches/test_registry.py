@@ -23,6 +23,7 @@ from tests.patches.seams import ORIGINALS, standing
 SEAMS = [
     (helpers, "entity_from_protobuf"),
     (client_module.Client, "_datastore_api"),
+    (client_module.Client, "get_multi"),
     (DatastoreAsyncClient, "lookup"),
     (DatastoreAsyncClient, "run_query"),
     (DatastoreAsyncClient, "commit"),
@@ -41,7 +42,7 @@ Client = datastore.Client
 
 
 def test_patching_replaces_these_and_nothing_else() -> None:
-    """Thirteen attributes on the path of reads and writes are replaced."""
+    """Fourteen attributes on the path of reads and writes are replaced."""
     lazyentity.patch("datastore")
     now = standing()
     assert now.keys() == ORIGINALS.keys()
@@ -50,6 +51,7 @@ def test_patching_replaces_these_and_nothing_else() -> None:
         ("Batch", "_add_delete_key_pb"),
         ("Batch", "_add_partial_key_entity_pb"),
         ("Client", "_datastore_api"),
+        ("Client", "get_multi"),
         ("DatastoreAsyncClient", "commit"),
         ("DatastoreAsyncClient", "lookup"),
         ("DatastoreAsyncClient", "run_query"),

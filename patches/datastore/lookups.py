@@ -1,0 +1,83 @@
+"""Look-ups whose keys are sent as bytes, and whose answers are converted without messages.
+
+``Client.get_multi`` makes a message of each key, which is copied into that of the request.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from google.cloud.datastore import client as client_module
+from google.cloud.datastore import key as key_module
+
+from lazyentity._backend import complete_key_bytes
+from lazyentity.codec.keys import DIRECT
+from lazyentity.patches.api.entities import EntityHandle
+from lazyentity.patches.api.requests import LookupBytes
+from lazyentity.patches.datastore.apis import looks_up_as_known
+from lazyentity.patches.datastore.seams import KEY_ENCODING
+from lazyentity.patches.registry import is_of
+
+# Upstream iterates the keys twice, which matters for those of an iterator.
+_COLLECTIONS: Final = frozenset((list, tuple, set, frozenset))
+_CARRIED: Final = frozenset(("retry", "timeout"))
+
+_entity = operator.attrgetter("entity")
+
+
+def look_up(
+    client: Any, keys: Any, options: Mapping[str, Any], convert: Callable[[EntityHandle], Any]
+) -> list[Any] | None:
+    """Look up keys as ``Client.get_multi`` does, if they can be sent as bytes.
+
+    Args:
+        client: a ``google.cloud.datastore.Client``.
+        keys: as ``get_multi`` takes them.
+        options: the other arguments of ``get_multi``, by name.
+        convert: makes an entity of its bytes.
+
+    Returns:
+        The entities; None, and nothing was sent, if the client has to do it: for transactions,
+        options that change or report more than the entities, partial keys, keys of subclasses, and
+        where somebody replaced a function on the way.
+
+    Raises:
+        google.api_core.exceptions.GoogleAPICallError: as the client's.
+        Exception: as ``convert`` raises it.
+    """
+    if not keys or type(keys) not in _COLLECTIONS or not _is_known():
+        return None
+    given = {name: value for name, value in options.items() if value is not None}
+    if given.pop("eventual", False) is not False or not given.keys() <= _CARRIED:
+        return None
+    project, database = client.project, client.database or ""
+    if client.current_transaction is not None:
+        return None
+    serialised: list[Any] = [complete_key_bytes(key, project, database) for key in keys]
+    if None in serialised:
+        return None
+    api = client._datastore_api
+    if not looks_up_as_known(api):
+        return None
+    found: list[Any] = []
+    for _ in range(client_module._MAX_LOOPS):
+        response = api.lookup(request=LookupBytes.of(project, database, serialised), **given)
+        found += response.found
+        if not response.deferred:
+            break
+        serialised = [key._pb.SerializeToString() for key in response.deferred]
+    return list(map(convert, map(_entity, found)))
+
+
+def _is_known() -> bool:
+    """Whether the functions that are passed over are the client's own, or replacements of these."""
+    to_protobuf = key_module.Key.to_protobuf
+    if KEY_ENCODING.stands(to_protobuf):
+        to_protobuf = KEY_ENCODING.original
+    return (
+        DIRECT
+        and is_of(key_module, to_protobuf)
+        and is_of(client_module, client_module._extended_lookup)
+    )
