@@ -44,8 +44,7 @@ class LazyPage(page_iterator.Page):
     """
 
     def __iter__(self) -> Iterator[Any]:
-        is_plain = self._item_to_value is UNTOUCHED.item_to_entity
-        if is_plain and set(map(type, copy.copy(self._item_iter))) <= _UNOPENED:
+        if self._converts_as_known() and set(map(type, copy.copy(self._item_iter))) <= _UNOPENED:
             # The method of the backend itself: finding it for each entity takes a third longer.
             return map(EntityBytes.to_entity, self._item_iter)
         return map(functools.partial(self._item_to_value, self._parent), self._item_iter)
