@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from google.cloud.datastore.entity import Entity
 
-from lazyentity._backend import LazyMapping
+from lazyentity._backend import LazyMapping, stock_from_raw
+from lazyentity._mode import NOTES, asks_for_stock, gives_stock, install_adapters
 from lazyentity._types import describe_type
 from lazyentity.codec import profiled
 
@@ -77,20 +78,32 @@ class LazyEntityBase(_MappingAndEntity):
     def from_bytes(cls: type[_Self], raw: bytes) -> _Self:
         """Make a lazy entity of a serialised ``google.datastore.v1.Entity`` message.
 
+        Inside :func:`~lazyentity.eager`, and if the environment variable ``LAZYENTITY_DISABLE`` or
+        ``LAZYENTITY_EAGER`` was set when this class was imported, the result is a stock entity.
+
         Args:
             raw: the message in protobuf's wire format. The entity keeps it for as long as it lives.
 
         Raises:
             google.protobuf.message.DecodeError: if the names of the properties cannot be read from
-                ``raw``. Malformed parts further down raise when they are read.
+                ``raw``. Malformed parts further down raise when they are read; a stock entity has
+                everything read here, and raises the errors of the client.
             TypeError: if ``raw`` is not bytes.
         """
-        if not isinstance(raw, bytes):
-            raise TypeError(
-                "LazyEntity.from_bytes() takes bytes, the serialised entity, "
-                f"not {describe_type(raw)}"
-            )
-        return cls._from_raw(raw)
+        make = cls._from_raw
+        # Notes are rare, and finding out whose they are takes time.
+        if asks_for_stock() or (NOTES and gives_stock()):
+            make = stock_from_raw  # type: ignore[assignment]  # as eager reads
+        try:
+            return make(raw)
+        except Exception:
+            # Asked afterwards, which takes nothing from the usual call.
+            if isinstance(raw, bytes):
+                raise
+        raise TypeError(
+            "LazyEntity.from_bytes() takes bytes, the serialised entity, "
+            f"not {describe_type(raw)}"
+        )
 
     # On the class, because inspect.getattr_static() and with it runtime protocols look there.
     key = WireAttribute("_wire_key")
@@ -268,3 +281,5 @@ def _begin_profile(book: Any) -> None:
 
 
 profiled.listen(_begin_profile)
+
+install_adapters()

@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
+import sys
 from typing import TYPE_CHECKING
 
 from lazyentity._choice import expected_backend, obstacle, requested_backend
@@ -39,6 +41,7 @@ def _import_of(client: Client) -> WhenImported:
     def act() -> None:
         # Without the lock: another thread that imports the same client takes the lock.
         client.import_needed()
+        _import_lazy_class()
         with _lock:
             _warn_of_old_references(_patch_imported(client, strict=False))
 
@@ -108,6 +111,8 @@ def patch(*names: str, strict: bool = False, eager: bool | None = None) -> None:
         for client in selected
         if (strict or client.is_imported()) and _import(client, strict)
     }
+    if imported:
+        _import_lazy_class()
     with _lock:
         conversions: list[Seam] = []
         try:
@@ -125,6 +130,17 @@ def patch(*names: str, strict: bool = False, eager: bool | None = None) -> None:
         # Without the lock: other threads may be importing a library that is adapted.
         adapters.install()
     announcement.make(_summary)
+
+
+def _import_lazy_class() -> None:
+    """Import the class of lazy entities while no lock is held: that installs the adapters.
+
+    Not before the client that it derives from.
+    """
+    if "google.cloud.datastore" in sys.modules:
+        # Patching a client needs the class, and tells why there is none.
+        with contextlib.suppress(Exception):
+            importlib.import_module("lazyentity.entity")
 
 
 def _import(client: Client, strict: bool) -> bool:
@@ -250,6 +266,8 @@ def _warn_once(message: str) -> None:
 def unpatch(*names: str) -> None:
     """Undo :func:`patch`. Clients made in the meantime, and entities read, go on working.
 
+    The adapters of libraries of C code stay for these entities, if there can be any.
+
     A wrapper that somebody else put around a replacement stays, and calls the original.
 
     Args:
@@ -263,7 +281,7 @@ def unpatch(*names: str) -> None:
             _import_of(client).cancel()
             client.patch.revert()
         if not patched():
-            adapters.remove()
+            adapters.remove_unneeded()
             announcement.waiting.clear()
 
 

@@ -115,7 +115,7 @@ def test_the_core_knows_no_patches() -> None:
     """Only the package itself, which offers patch(), does.
 
     So does a module that offers something of one client: ``lazyentity.`` and the client's name.
-    ``python -m lazyentity`` opens the command line.
+    ``python -m lazyentity`` opens the command line. The first lazy class asks for the adapters.
     """
     core = {
         (module, name)
@@ -126,6 +126,11 @@ def test_the_core_knows_no_patches() -> None:
     assert {module for module, _ in core} - public == {
         "lazyentity",
         "lazyentity.__main__",
+        "lazyentity._mode",
+    }
+    # The class of lazy entities asks for them: without them C code sees its sentinels.
+    assert {name for module, name in core if module == "lazyentity._mode"} == {
+        "lazyentity.patches.adapters"
     }
     assert {name for module, name in core if module == "lazyentity.__main__"} == {
         "lazyentity.cli.entry.module"

@@ -81,7 +81,7 @@ def key_of(stored: Any) -> Key | bytes:
     if not isinstance(stored, bytes):
         return repr(stored).encode()
     try:
-        key = LazyEntity.from_bytes(stored).key
+        key = LazyEntity._from_raw(stored).key
     except Exception:  # noqa: BLE001  # damaged bytes can raise anything that decoding raises
         return stored
     return stored if key is None else key

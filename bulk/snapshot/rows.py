@@ -8,6 +8,8 @@ from typing import Any, Final
 
 from google.protobuf.message import DecodeError
 
+from lazyentity._backend import stock_from_raw
+from lazyentity._mode import gives_stock
 from lazyentity.entity import LazyEntity
 from lazyentity.snapshot import proofs, schema
 from lazyentity.snapshot.connections import REFUSED, require_this_process
@@ -149,7 +151,20 @@ def is_there(reader: Reader, key: bytes) -> bool:
 
 
 def entity(reader: Reader, row: Row) -> LazyEntity:
-    """Return the entity of a row.
+    """Return the entity of a row: a stock one where ``LazyEntity.from_bytes()`` makes stock ones.
+
+    Raises:
+        CorruptEntity: its bytes are damaged.
+        ValueError, OverflowError, google.protobuf.message.DecodeError: a stock entity cannot be
+            made of its bytes.
+    """
+    made = lazy(reader, row)
+    # Sound bytes: an entity that the client cannot convert is not damaged.
+    return stock_from_raw(made._raw) if gives_stock() else made  # type: ignore[return-value]  # as eager reads
+
+
+def lazy(reader: Reader, row: Row) -> LazyEntity:
+    """Return the entity of a row, lazy in any mode.
 
     Raises:
         CorruptEntity: its bytes are damaged.
@@ -158,7 +173,7 @@ def entity(reader: Reader, row: Row) -> LazyEntity:
     try:
         if reader.connection.version > 1 and proofs.checksum(key, data) != checksum:
             raise ValueError("its key and its content are not those that were written together")
-        made = LazyEntity.from_bytes(key + reader.decompressor.content(dictionary, data))
+        made = LazyEntity._from_raw(key + reader.decompressor.content(dictionary, data))
         if reader.connection.version == 1 and made.key is None:
             raise ValueError("its key is missing")
     except (TypeError, ValueError, DecodeError) as error:

@@ -88,7 +88,7 @@ def _verify(reader: Reader, stored: bytes) -> None:
     row = rows.one(reader, stored)
     if row is None:
         raise CorruptEntity(key_of(stored), "it is not found by its key")
-    entity = rows.entity(reader, row)
+    entity = rows.lazy(reader, row)
     try:
         computed = split(raw(entity)).hash
         is_same = computed == _hash_of(reader, stored)

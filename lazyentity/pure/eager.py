@@ -14,5 +14,9 @@ def stock_from_raw(raw: bytes) -> Entity:
     Raises:
         google.protobuf.message.DecodeError: if the bytes are malformed.
         ValueError, OverflowError: as the client raises them.
+        TypeError: if ``raw`` is not bytes.
     """
+    if not isinstance(raw, bytes):
+        # As the native backend, whose argument is declared.
+        raise TypeError(f"raw must be bytes, not {type(raw).__name__}")
     return stock_entity(messages.Entity.FromString(raw))

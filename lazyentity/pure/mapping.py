@@ -71,6 +71,9 @@ class LazyMapping(Received):
     @classmethod
     def _from_raw(cls: type[_Self], raw: bytes) -> _Self:
         """Make a mapping of the serialised entity ``raw``, without running ``__init__``."""
+        if not isinstance(raw, bytes):
+            # As the native backend, whose argument is declared.
+            raise TypeError(f"raw must be bytes, not {type(raw).__name__}")
         mapping = _new(cls)
         try:
             raw, shape, split = index_entity(raw)

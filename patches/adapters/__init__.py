@@ -160,6 +160,16 @@ def install() -> None:
         _warn_of_old_references()
 
 
+_OF_LAZY_CLASSES = ("lazyentity.entity", "lazyentity.codec.madedict")
+"""The modules that every class of lazy objects comes from."""
+
+
+def remove_unneeded() -> None:
+    """Remove the adapters, unless a lazy object may be alive: unless there is a class of one."""
+    if not any(module in sys.modules for module in _OF_LAZY_CLASSES):
+        remove()
+
+
 def remove() -> None:
     """Restore the functions that the adapters replaced."""
     global _are_installed

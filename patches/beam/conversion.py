@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lazyentity.entity import LazyEntity, touched_attributes
-from lazyentity.patches.beam.elements import LazyElement, of_bytes
+from lazyentity.patches.beam.elements import LazyElement, lazy
 
 
 def replace_from_client_entity(original: Any, is_active: Callable[[], bool]) -> Any:
@@ -33,7 +33,7 @@ def _element(entity: LazyEntity) -> LazyElement | None:
     attributes = touched_attributes(entity)
     # Beam looks at the keys of embedded entities.
     is_read = attributes and not _has_only_its_key(entity, attributes)
-    return None if is_read or entity._deleted_attributes else of_bytes(entity._raw)
+    return None if is_read or entity._deleted_attributes else lazy(entity._raw)
 
 
 def _has_only_its_key(entity: LazyEntity, attributes: dict[str, Any]) -> bool:

@@ -11,6 +11,8 @@ from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 from proto.datetime_helpers import DatetimeWithNanoseconds
 
+from lazyentity._backend import stock_from_raw
+from lazyentity._mode import gives_stock
 from lazyentity.codec.madedict import MadeDict
 from lazyentity.codec.undecoded import UNDECODED, undecoded_template
 from lazyentity.entity import LazyEntity
@@ -226,7 +228,7 @@ class LazyElement(types.Entity):  # type: ignore[misc]  # announces no types
         received = self._received
         if received is None:
             # Not the entity that was converted, which the caller can change.
-            received = self._received = LazyEntity.from_bytes(self._raw)
+            received = self._received = LazyEntity._from_raw(self._raw)
         return received
 
     def _changes(self) -> Changes | None:
@@ -259,7 +261,7 @@ class LazyElement(types.Entity):  # type: ignore[misc]  # announces no types
         if changes is None:
             converted: Entity = super().to_client_entity()
             return converted
-        made = LazyEntity.from_bytes(self._raw)
+        made = LazyEntity._from_raw(self._raw)
         if changes is NOTHING:
             return made
         changed = types.Entity(self.key, self.exclude_from_indexes)
@@ -288,7 +290,7 @@ class LazyElement(types.Entity):  # type: ignore[misc]  # announces no types
         return _stock({name: getattr(self, name) for name in _ATTRIBUTES} | vars(self))
 
     def __copy__(self) -> Any:
-        made: Any = of_bytes(self._raw)
+        made: Any = lazy(self._raw)
         made._received = self._entity()
         # As of any object, the copy shares the attributes.
         vars(made).update(vars(self._stock()))
@@ -318,8 +320,16 @@ def _stock(attributes: dict[str, Any]) -> types.Entity:
     return made
 
 
-def of_bytes(raw: bytes) -> LazyElement:
-    """Return an element over a serialised entity. Pickles refer to this function."""
+def of_bytes(raw: bytes) -> types.Entity:
+    """Return an element of a serialised entity: a stock one where ``from_bytes`` makes stock ones.
+
+    Pickles refer to this function.
+    """
+    return types.Entity.from_client_entity(stock_from_raw(raw)) if gives_stock() else lazy(raw)
+
+
+def lazy(raw: bytes) -> LazyElement:
+    """Return an element over a serialised entity."""
     made: LazyElement = _new(LazyElement)
     made._raw = raw
     made._received = None

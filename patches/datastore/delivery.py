@@ -49,7 +49,7 @@ def convert(entity_message: Any, original: Callable[[Any], Any]) -> Any:
     if type(entity_message) is entity_pb2.Entity:
         entity_message = entity_message._pb
     if type(entity_message) is messages.Entity:
-        entity = LazyEntity.from_bytes(entity_message.SerializeToString())
+        entity = LazyEntity._from_raw(entity_message.SerializeToString())
         # An entity without a key is part of another one.
         if profiled.book is not None and entity_message.HasField("key"):
             count_arrival(entity, None)

@@ -207,7 +207,7 @@ def entity_to_ds_entity(original: _Original, entity: Any, set_key: bool = True) 
         raise BadValueError(f"Entity has uninitialized properties: {', '.join(uninitialized)}")
     new_exclusions = data.pop("_exclude_from_indexes")
     new_meanings = data.pop("_meanings", None)
-    made: Any = LazyEntity.from_bytes(source._raw)
+    made: Any = LazyEntity._from_raw(source._raw)
     for name in made.keys() - kept:
         del made[name]
     made.exclude_from_indexes = (kept & excluded).union(new_exclusions)
@@ -241,7 +241,7 @@ def entity_from_ds_entity(original: _Original, ds_entity: Any, model_class: Any 
         key = ds_entity.key
         if key is None or type(key) is Key:
             # The model keeps the bytes, even if the entity is changed.
-            source = LazyEntity.from_bytes(ds_entity._raw)
+            source = LazyEntity._from_raw(ds_entity._raw)
             return _model(source, key, ds_entity, model_class, original)
     return original(ds_entity, model_class)
 

@@ -77,6 +77,9 @@ def test_originals_are_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
         lazyentity.patch()
         assert _same(_standing(), patched)
         lazyentity.unpatch()
+        # For entities that were read before.
+        assert _same(_standing(), patched)
+        adapters.remove()
         assert _same(_standing(), originals)
     monkeypatch.setenv("LAZYENTITY_ADAPTERS", "0")
     lazyentity.patch()
@@ -84,15 +87,43 @@ def test_originals_are_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_the_last_client_takes_them_along() -> None:
+def test_they_stay_for_entities_that_are_kept() -> None:
     assert not _decodes()
     lazyentity.patch()
-    last, *others = lazyentity.patched()
-    if others:
-        lazyentity.unpatch(*others)
     assert _decodes()
-    lazyentity.unpatch(last)
-    assert not _decodes()
+    lazyentity.unpatch()
+    assert _decodes()
+
+
+@pytest.mark.parametrize(
+    ("program", "are_there"),
+    [
+        ("", False),
+        ("lazyentity.patch(); lazyentity.unpatch()", False),
+        ("import google.cloud.datastore; lazyentity.patch(); lazyentity.unpatch()", True),
+        ("lazyentity.patch(); import google.cloud.datastore; lazyentity.unpatch()", True),
+        ("from lazyentity import LazyEntity", True),
+        ("lazyentity.detach", True),
+        ("import google.cloud.datastore; lazyentity.patch(eager=True)", True),
+        ("from lazyentity import patches", False),
+    ],
+)
+def test_they_come_with_the_first_class_of_lazy_objects(program: str, are_there: bool) -> None:
+    """And stay while there may be an instance; without such a class, nothing of them stays."""
+    assert _adapts(f"import lazyentity; {program}") is are_there
+
+
+@pytest.mark.parametrize("name", ["LAZYENTITY_DISABLE", "LAZYENTITY_EAGER"])
+def test_without_lazy_entities_none_come(name: str) -> None:
+    program = "from lazyentity import LazyEntity"
+    assert _adapts(program) is True
+    assert _adapts(program, **{name: "1"}) is False
+
+
+def _adapts(program: str, **environment: str) -> bool:
+    """Say whether a library that is imported after a program is adapted."""
+    said = "import orjson, sys; print(str('lazyentity.patches.adapters.orjson' in sys.modules).lower())"
+    return bool(answer("-c", f"{program}\n{said}", **environment))
 
 
 def _decodes() -> bool:
@@ -111,7 +142,7 @@ def test_wrap_installs_them(monkeypatch: pytest.MonkeyPatch) -> None:
     client = datastore.Client(project="p", credentials=None, _http=object(), _use_grpc=False)
     wrapped = lazyentity.wrap(client)
     assert _decodes()
-    lazyentity.unpatch()
+    adapters.remove()
     assert not _decodes()
     wrapped.query(kind="K").fetch()
     assert _decodes()
