@@ -101,8 +101,7 @@ class LazyEntityBase(_MappingAndEntity):
             if isinstance(raw, bytes):
                 raise
         raise TypeError(
-            "LazyEntity.from_bytes() takes bytes, the serialised entity, "
-            f"not {describe_type(raw)}"
+            f"LazyEntity.from_bytes() takes bytes, the serialised entity, not {describe_type(raw)}"
         )
 
     # On the class, because inspect.getattr_static() and with it runtime protocols look there.

@@ -26,6 +26,9 @@ def eager() -> Iterator[None]:
     The decision belongs to the RPC. Entities of a page fetched inside stay stock when they are read
     outside; the next page of that query, fetched outside, is lazy again. Each thread and asyncio
     task has its own setting. May be nested.
+
+    Inside, ``LazyEntity.from_bytes()``, a snapshot and the unpickling of an element of Beam give
+    stock objects, too.
     """
     token = EAGER.set(True)
     try:

@@ -18,7 +18,7 @@ import lazyentity
 from lazyentity import LazyEntity
 from lazyentity.bulk import put_many
 from lazyentity.codec import shadow
-from lazyentity.snapshot import Refreshed, Snapshot, contents
+from lazyentity.snapshot import Refreshed, Snapshot, SnapshotError, contents
 from lazyentity.snapshot.contents import split
 from tests.bulk.services import RecordingService
 from tests.support.concurrency import together
@@ -218,6 +218,26 @@ def test_inside_eager(client: Client, service: RecordingService, path: Path) -> 
     saved.refresh(client.query(kind=_KIND))
     with lazyentity.eager():
         assert saved.refresh(client.query(kind=_KIND)).unchanged == 3
+
+
+def test_entities_read_inside_eager(path: Path) -> None:
+    """Stock ones, by each way of reading; one that the client cannot convert raises its error."""
+    unset = EntityMessage(properties={"unset": {}})
+    unset.key.CopyFrom(EntityMessage.FromString(lazyentity.raw(_entities(4)[3])).key)
+    saved = Snapshot(path)
+    saved.refresh([*_entities(3), LazyEntity.from_bytes(unset.SerializeToString())])
+    keys = [entity.key for entity in _entities(3)]
+    with lazyentity.eager():
+        iterated = iter(saved)
+        found = [saved[keys[0]], *saved.get_many(keys), next(iterated)]
+        with pytest.raises(ValueError, match="did not have any value set") as raised:
+            saved[_entities(4)[3].key]
+        assert list(saved.verify()) == []
+    assert not isinstance(raised.value, SnapshotError)
+    assert {*map(type, found)} == {Entity}
+    assert [*map(snapshot, found[1:4])] == [*map(snapshot, _entities(3))]
+    # The mode is that of the moment at which an entity is made.
+    assert type(next(iterated)) is LazyEntity
 
 
 def test_readers_see_one_state(path: Path) -> None:

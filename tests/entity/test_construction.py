@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -12,10 +13,11 @@ from google.protobuf.message import DecodeError
 
 import lazyentity
 from lazyentity import LazyEntity
+from lazyentity.codec import mode
 from tests.entity.consumption import describe
-from tests.support.snapshots import outcome, snapshot
-from tests.support.stock import stock_entity
-from tests.support.strategies.samples import PLAIN
+from tests.support.snapshots import outcome, snapshot, whole
+from tests.support.stock import EntityMessage, in_order_of, stock_entity
+from tests.support.strategies.samples import PLAIN, RICH
 
 KEY = Key("Kind", 1, project="p")
 
@@ -78,6 +80,43 @@ def test_from_bytes_of_another_type(lazy_type: type[LazyEntity], given: Any, nam
     with pytest.raises(TypeError, match=r"takes bytes.* not ") as caught:
         lazy_type.from_bytes(given)
     assert str(caught.value).endswith(named)
+
+
+def test_from_bytes_inside_eager(lazy_type: type[LazyEntity]) -> None:
+    """A stock entity, or the client's error; a thread and a task have a mode of their own."""
+    with lazyentity.eager():
+        made: Any = lazy_type.from_bytes(RICH)
+        with ThreadPoolExecutor(1) as pool:
+            assert type(pool.submit(lazy_type.from_bytes, RICH).result()) is lazy_type
+        unset = EntityMessage(properties={"unset": {}}).SerializeToString()
+        assert describe(outcome(lazy_type.from_bytes, unset)) == describe(
+            outcome(stock_entity, unset)
+        )
+        with pytest.raises(TypeError, match="takes bytes"):
+            lazy_type.from_bytes("text")  # type: ignore[arg-type]  # refused
+    assert type(made) is Entity
+    assert whole(made) == whole(in_order_of(made, stock_entity(RICH)))
+    assert type(lazy_type.from_bytes(RICH)) is lazy_type
+    assert lazy_type.from_bytes(unset).keys() == {"unset"}
+
+
+def test_from_bytes_within_a_function_that_reads_eagerly(lazy_type: type[LazyEntity]) -> None:
+    """As in the validators of pydantic; a note of another thread changes nothing."""
+
+    @mode.reads_eagerly
+    def marked() -> Any:
+        mode.enter(None)
+        try:
+            return lazy_type.from_bytes(PLAIN)
+        finally:
+            mode.leave()
+
+    assert type(marked()) is Entity
+    mode.enter(None)
+    try:
+        assert type(lazy_type.from_bytes(PLAIN)) is lazy_type
+    finally:
+        mode.leave()
 
 
 def test_from_bytes_of_malformed_bytes(lazy_type: type[LazyEntity]) -> None:

@@ -48,6 +48,26 @@ RICH = serialise(
 )
 
 
+@pytest.mark.parametrize("name", ["pickle", "coder"])
+def test_loaded_inside_eager(name: str) -> None:
+    """Beam's own element, with the changes; a copy is of the class that it was made of."""
+    for change in (lambda _: None, _change):
+        element: Any = of_bytes(RICH)
+        change(element)
+        with lazyentity.eager():
+            loaded = _COPIES[name](element)
+            assert type(copy.copy(element)) is LazyElement
+        assert type(loaded) is types.Entity
+        stock = stock_element(RICH)
+        change(stock)
+        assert form(loaded) == form(stock)
+
+
+def _change(element: Any) -> None:
+    element.properties["number"] = 5
+    del element.properties["text"]
+
+
 @given(raw=entities(Grammar()))
 def test_everything_read(raw: bytes) -> None:
     """An element of any entity has Beam's attributes, or gives Beam's error when it is read."""
