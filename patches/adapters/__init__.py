@@ -182,17 +182,17 @@ def remove() -> None:
 def _warn_of_old_references() -> None:
     for what, others in old_references():
         warn(
-            f"lazyentity: patched too late for these modules, which {what} before: "
+            f"lazyentity: patched too late for these, which {what} before: "
             f"{', '.join(others)}; their calls do not decode lazy entities. Import them after "
             "patch()"
         )
 
 
 def old_references() -> Iterator[tuple[str, list[str]]]:
-    """Find the modules that use an original directly, past its replacement.
+    """Find the modules, and objects in them, that use an original past its replacement.
 
     Yields:
-        The end of a sentence that says how they use it, and the names of the modules.
+        The end of a sentence that says how they use it, and their dotted names.
     """
     replaced = {key: adapter for adapter in _adapters for key in adapter.old_references()}
     for key, holders in modules_holding_any(replaced).items():
@@ -200,6 +200,19 @@ def old_references() -> Iterator[tuple[str, list[str]]]:
         others = [name for name in holders if not (adapter.is_part(name) or _is_compiled(name))]
         if others:
             yield f"imported {adapter.old_references()[key]} by name", others
+    if not replaced:
+        return
+    from lazyentity.patches.adapters.holders import objects_holding
+
+    # The adapted libraries hold functions of each other, and are adapted themselves.
+    for key, names in objects_holding(replaced, _is_adapted_or_ours).items():
+        function = replaced[key].old_references()[key]
+        yield f"kept {function} in a class, a default argument or a functools.partial", names
+
+
+def _is_adapted_or_ours(module: str) -> bool:
+    is_ours = module.partition(".")[0] == __name__.partition(".")[0]
+    return is_ours or any(adapter.is_part(module) for adapter in _adapters)
 
 
 def _is_compiled(module: str) -> bool:

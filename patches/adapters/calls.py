@@ -18,6 +18,7 @@ from weakref import WeakValueDictionary
 
 from lazyentity._inplace import Replacement, replacement
 from lazyentity.decoding import decode_in_place, decoded_in_place
+from lazyentity.patches.adapters.functions import function_replacement
 from lazyentity.patches.registry import Seam
 from lazyentity.patches.wrapt_parts import (
     FunctionWrapper,
@@ -89,8 +90,8 @@ def on_failure(hooks: Hooks, wrapped: Any, instance: Any, args: Any, kwargs: Any
 class CallSeam(Seam):
     """The seam of a callable of a library.
 
-    A function or method of C code stays the object that it is, wherever that is possible. Otherwise
-    the attribute is replaced.
+    A function or method stays the object that it is, wherever that is possible. Otherwise the
+    attribute is replaced.
 
     Args:
         module, path: as for :class:`~lazyentity.patches.registry.Seam`.
@@ -107,15 +108,22 @@ class CallSeam(Seam):
     def install(self, is_active: _IsActive) -> None:
         holder, name, current = resolve_path(self.module, self.path)
         made = replacement(holder, name)
+        if made is None and vars(holder).get(name) is current:
+            made = function_replacement(current)
         if made is None:
             # A constructor of C code has no replacement on the pure backend.
             if type(current) is not WrapperDescriptorType:
                 super().install(is_active)
+                if self.original is not None and self.original is self._replacement:
+                    # The library imported the proxy by another name.
+                    self.original = self.original.__wrapped__
             return
         look, about, is_method = self._look, self._about, isinstance(holder, type)
 
         def hook(original: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-            wrapped = MethodType(original, instance) if is_method else original
+            # A function of Python's gets its instance as an argument.
+            is_bound = is_method and instance is not None
+            wrapped = MethodType(original, instance) if is_bound else original
             if not is_active():
                 return wrapped(*args, **kwargs)
             return look(about, wrapped, None, args, kwargs)

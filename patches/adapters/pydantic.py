@@ -28,6 +28,7 @@ from lazyentity.decoding import (
     is_taken_for_valid,
 )
 from lazyentity.patches.adapters import fields, schemas
+from lazyentity.patches.adapters.bound import serving_bound
 from lazyentity.patches.adapters.calls import CallSeam, before, seams
 from lazyentity.patches.registry import Seam
 
@@ -353,7 +354,7 @@ def _complete_dataclass(original: _Original, is_active: _IsActive) -> _Original:
     return complete_dataclass
 
 
-SEAMS = (
+SEAMS = serving_bound(
     *seams("pydantic_core", "to_json", "to_jsonable_python", look=before),
     Seam("pydantic.main", "BaseModel.__init__", init),
     Seam("pydantic.main", "BaseModel.model_validate", model_validate),

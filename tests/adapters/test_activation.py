@@ -16,6 +16,7 @@ from lazyentity import LazyEntity
 from lazyentity._inplace import SLOTS
 from lazyentity.patches import adapters
 from lazyentity.patches.adapters import libraries
+from lazyentity.patches.adapters.calls import CallSeam
 from tests.support import subprocesses
 from tests.support.forks import answer, run
 from tests.support.strategies.samples import PLAIN
@@ -35,7 +36,7 @@ def _unpatched() -> Iterator[None]:
 
 
 def _standing() -> dict[tuple[str, str], Any]:
-    """Return what stands at every seam of every adapter whose library is there."""
+    """Return what stands at every seam of every adapter whose library is there, and the seam."""
     found = {}
     for library in libraries.LIBRARIES:
         if library.adapter is None:
@@ -46,16 +47,23 @@ def _standing() -> dict[tuple[str, str], Any]:
         assert {seam.module for seam in adapter.SEAMS} <= set(library.modules)
         for seam in adapter.SEAMS:
             parent, attribute, _ = wrapt.resolve_path(seam.module, seam.path)
-            found[seam.module, seam.path] = vars(parent)[attribute]
+            found[seam.module, seam.path] = vars(parent)[attribute], seam
     return found
 
 
 def _same(first: dict[Any, Any], second: dict[Any, Any]) -> bool:
-    return first.keys() == second.keys() and all(first[name] is second[name] for name in first)
+    return first.keys() == second.keys() and all(
+        first[name][0] is second[name][0] for name in first
+    )
 
 
-def _stays(original: Any) -> bool:
-    """Say whether a callable stays the same object when it is adapted: those of C code do."""
+def _stays(original: Any, seam: Any) -> bool:
+    """Say whether a callable stays the same object when it is adapted.
+
+    Those of C code do, and functions of Python's whose replacement needs no attribute.
+    """
+    if type(original) is types.FunctionType:
+        return type(seam) is CallSeam
     if not SLOTS:
         # Constructors have no replacement.
         return type(original) is types.WrapperDescriptorType
@@ -72,8 +80,8 @@ def test_originals_are_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(2):
         lazyentity.patch()
         patched = _standing()
-        for name, original in originals.items():
-            assert (patched[name] is original) is _stays(original), name
+        for name, (original, seam) in originals.items():
+            assert (patched[name][0] is original) is _stays(original, seam), name
         lazyentity.patch()
         assert _same(_standing(), patched)
         lazyentity.unpatch()
@@ -122,8 +130,9 @@ def test_without_lazy_entities_none_come(name: str) -> None:
 
 def _adapts(program: str, **environment: str) -> bool:
     """Say whether a library that is imported after a program is adapted."""
-    said = "import orjson, sys; print(str('lazyentity.patches.adapters.orjson' in sys.modules).lower())"
-    return bool(answer("-c", f"{program}\n{said}", **environment))
+    said = "import json, orjson, sys; adapter = 'lazyentity.patches.adapters.orjson'"
+    shown = "print(json.dumps(adapter in sys.modules))"
+    return bool(answer("-c", f"{program}\n{said}\n{shown}", **environment))
 
 
 def _decodes() -> bool:
@@ -175,11 +184,30 @@ def test_old_references_are_served_or_named() -> None:
     told = finished.stderr.count("imported orjson.dumps by name before: __main__")
     assert told == (0 if SLOTS else 1)
     assert run("-c", "import orjson; import lazyentity.auto").stderr == ""
-    pytest.importorskip("polars")
-    program = "from polars import from_dicts; import lazyentity.auto"
+    pytest.importorskip("pyarrow")
+    program = "from pyarrow import array; import lazyentity.auto"
     finished = run("-c", program)
     assert finished.returncode == 0, finished.stderr
-    assert finished.stderr.count("imported polars.from_dicts by name before: __main__") == 1
+    assert finished.stderr.count("imported pyarrow.array by name before: __main__") == 1
+
+
+def test_functions_taken_before_are_served_or_named() -> None:
+    """As a name, a class attribute, a default argument and in a partial; methods when bound."""
+    served, warned = subprocesses.answer("-m", "tests.adapters.taken_program", warnings="ignore")
+    assert served["TypeAdapter.dump_json"] == dict.fromkeys(served["orjson.dumps"], True)
+    texts = "\n".join(warned)
+    for name, ways in served.items():
+        assert len(ways) == 4
+        assert len({*ways.values()}) == 1
+        is_named = f"imported {name} by name before: __main__;" in texts
+        assert is_named is not ways["name"]
+        kept = f"kept {name} in a class, a default argument or a functools.partial before: "
+        holders = "__main__.Attributes, __main__.defaults"
+        assert (f"{kept}{holders}" in texts) is is_named
+    for name, attribute in (("orjson.dumps", "partial_dumps"), ("pyarrow.array", "partial_array")):
+        assert (f"__main__.{attribute};" in texts) is not served[name]["partial"]
+    if SLOTS:
+        assert [name for name, ways in served.items() if not ways["name"]] == ["pyarrow.array"]
 
 
 def test_old_encoders_are_served() -> None:

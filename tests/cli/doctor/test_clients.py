@@ -16,6 +16,7 @@ import lazyentity
 from lazyentity import patches
 from lazyentity.cli.doctor import clients, origins
 from lazyentity.cli.doctor.findings import Finding
+from lazyentity.patches import adapters
 from lazyentity.patches.clients import CLIENTS
 from lazyentity.patches.imports import WhenImported
 
@@ -218,13 +219,13 @@ def test_old_references(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.filterwarnings("ignore:lazyentity. patched too late")
 def test_old_references_of_adapters(monkeypatch: pytest.MonkeyPatch) -> None:
     """A module that imported a function of a library with an adapter before patch()."""
-    polars = pytest.importorskip("polars")
+    pyarrow = pytest.importorskip("pyarrow")
+    # As if nothing had imported a class of lazy entities so far.
+    adapters.remove()
     module = ModuleType("made_early")
-    # A function of Python, which cannot be replaced in place.
-    vars(module)["from_dicts"] = polars.from_dicts
+    # A function of Cython's, which cannot be replaced in place.
+    vars(module)["array"] = pyarrow.array
     monkeypatch.setitem(sys.modules, "made_early", module)
     lazyentity.patch("datastore")
-    text = (
-        "modules that imported polars.from_dicts by name before patch() see a sentinel for unread "
-    )
+    text = "modules that imported pyarrow.array by name before patch() see a sentinel for unread "
     assert ("problem", f"{text}properties: made_early") in others()

@@ -1,0 +1,194 @@
+"""Replacing what a function of Python's does, while its object stays the same.
+
+Modules that imported the function by name, bound methods, class attributes, default arguments and
+``functools.partial`` hold the object, and have the replacement as well. Its name, signature,
+defaults, file and first line stay the same: only the rest of ``__code__`` is another one.
+
+:mod:`lazyentity._inplace` does the same for functions of C code.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from types import CodeType, FunctionType
+from typing import Any
+
+from lazyentity.patches.registry import Seam
+
+_Call = Callable[[tuple[Any, ...], dict[str, Any]], Any]
+
+_NOT_PLAIN = (
+    inspect.CO_GENERATOR
+    | inspect.CO_COROUTINE
+    | inspect.CO_ASYNC_GENERATOR
+    | inspect.CO_ITERABLE_COROUTINE
+)
+_HOOK = "_lazyentity_hook"
+
+
+def can_be_replaced(function: Any) -> bool:
+    """Say whether a callable is a function of Python's that returns when it is called."""
+    return type(function) is FunctionType and not function.__code__.co_flags & _NOT_PLAIN
+
+
+def twin(function: FunctionType) -> FunctionType:
+    """Return another function that does what ``function`` does now, with all of its attributes."""
+    made = FunctionType(
+        function.__code__,
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
+    made.__kwdefaults__ = function.__kwdefaults__
+    functools.update_wrapper(made, function)
+    del made.__wrapped__  # type: ignore[attr-defined]  # update_wrapper set it
+    made.__dict__.update(function.__dict__)
+    return made
+
+
+def _parameters(code: CodeType) -> Iterator[tuple[str, str, str]]:
+    """Yield for each parameter its declaration, its argument and its keyword argument.
+
+    Marks between parameters have a declaration alone.
+    """
+    names = list(code.co_varnames)
+    for index in range(code.co_argcount):
+        yield names[index], f"{names[index]}, ", ""
+        if index + 1 == code.co_posonlyargcount:
+            yield "/", "", ""
+    last = code.co_argcount + code.co_kwonlyargcount
+    if code.co_flags & inspect.CO_VARARGS:
+        yield f"*{names[last]}", f"*{names[last]}, ", ""
+    elif code.co_kwonlyargcount:
+        yield "*", "", ""
+    for name in names[code.co_argcount : last]:
+        yield name, "", f"'{name}': {name}, "
+    if code.co_flags & inspect.CO_VARKEYWORDS:
+        name = names[last + bool(code.co_flags & inspect.CO_VARARGS)]
+        yield f"**{name}", "", f"**{name}, "
+
+
+def _calling(code: CodeType, call: _Call, first: str) -> CodeType:
+    """Return code with the parameters of ``code`` that calls ``call`` with the arguments.
+
+    Args:
+        code: the code of a function.
+        call: takes the arguments and the keyword arguments; defaults are among them.
+        first: an expression to evaluate before, with ``{0}`` for the first parameter.
+
+    Raises:
+        AttributeError: if no such code can be made.
+    """
+    parameters = list(_parameters(code))
+    declared = ", ".join(declaration for declaration, _, _ in parameters)
+    args = "".join(argument for _, argument, _ in parameters)
+    kwargs = "".join(argument for _, _, argument in parameters)
+    # Unread names of the enclosing scope: a function's code must agree with its closure.
+    source = (
+        f"def enclosing({', '.join(code.co_freevars)}):\n"
+        f" def function({declared}): {_HOOK} = '{_HOOK}'; {first.format(*code.co_varnames)}; "
+        f"return {_HOOK}(({args}), {{{kwargs}}}); {'; '.join(code.co_freevars)}"
+    )
+    enclosing = compile(source, code.co_filename, "exec", dont_inherit=True)
+    made = _within(_within(enclosing))
+    if made.co_freevars != code.co_freevars:
+        raise AttributeError(f"{code.co_name} cannot be replaced")
+    if sys.version_info >= (3, 11):
+        made = made.replace(co_qualname=code.co_qualname)
+    return made.replace(
+        co_name=code.co_name,
+        co_firstlineno=code.co_firstlineno,
+        # The code reads the function from its constants: its globals are the library's.
+        co_consts=tuple(call if value == _HOOK else value for value in made.co_consts),
+    )
+
+
+def _within(code: CodeType) -> CodeType:
+    (found,) = (each for each in code.co_consts if isinstance(each, CodeType))
+    return found
+
+
+class FunctionReplacement:
+    """The replacement of a function of Python's; see :class:`lazyentity._inplace.Replacement`.
+
+    Args:
+        function: that :func:`can_be_replaced`.
+        first: as for :func:`_calling`.
+    """
+
+    def __init__(self, function: FunctionType, first: str = "None") -> None:
+        self.original = twin(function)
+        self._function = function
+        self._first = first
+        self._code: CodeType | None = None
+
+    def install(self, hook: Callable[..., Any], /) -> None:
+        """Have the hook called from now on: with the original, None and the arguments."""
+        call = functools.partial(hook, self.original, None)
+        self._code = _calling(self.original.__code__, call, self._first)
+        self._function.__code__ = self._code
+
+    def remove(self) -> None:
+        """Have the original called again, unless somebody else replaced the code meanwhile."""
+        if self._function.__code__ is self._code:
+            self._function.__code__ = self.original.__code__
+
+
+_made: dict[int, FunctionReplacement] = {}
+"""By the id of the function, which its replacement keeps."""
+
+
+class FunctionSeam(Seam):
+    """A seam of a function or class method, whose original serves those who took it before.
+
+    The attribute is replaced. The function that stood there calls the replacement; the replacement
+    gets another function, which does what the original did.
+
+    Args:
+        seam: replaces the attribute.
+        first: an expression to evaluate at the original's distance from its caller, as for
+            :class:`FunctionReplacement`.
+    """
+
+    def __init__(self, seam: Seam, first: str = "None") -> None:
+        super().__init__(seam.module, seam.path, functools.partial(self._replaced, seam._replace))
+        self._first = first
+        self._old: FunctionReplacement | None = None
+
+    def _replaced(self, replace: Callable[..., Any], original: Any, is_active: Any) -> Any:
+        is_method = isinstance(original, classmethod)
+        function = original.__func__ if is_method else original
+        if not can_be_replaced(function):
+            return replace(original, is_active)
+        self._old = _made.setdefault(id(function), FunctionReplacement(function, self._first))
+        same = self._old.original
+        return replace(classmethod(same) if is_method else same, is_active)
+
+    def install(self, is_active: Callable[[], bool]) -> None:
+        """As :meth:`Seam.install`."""
+        super().install(is_active)
+        if self._old is None:
+            return
+        replacement = getattr(self._replacement, "__func__", self._replacement)
+
+        def hook(original: Any, _: None, args: Any, kwargs: Any) -> Any:
+            return (replacement if is_active() else original)(*args, **kwargs)
+
+        self._old.install(hook)
+
+    def remove(self) -> None:
+        """As :meth:`Seam.remove`."""
+        super().remove()
+        if self._old is not None:
+            self._old.remove()
+
+
+def function_replacement(function: Any) -> FunctionReplacement | None:
+    """Return the replacement of a function, the same one each time; None if there can be none."""
+    if not can_be_replaced(function):
+        return None
+    return _made.get(id(function)) or _made.setdefault(id(function), FunctionReplacement(function))
