@@ -1,0 +1,213 @@
+"""The doors by which entities come in, and what adapted libraries make of these."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import importlib
+import importlib.util
+import itertools
+import pickle
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from google.cloud.datastore import helpers
+from google.cloud.datastore.entity import Entity
+
+import lazyentity
+from lazyentity import LazyEntity
+from lazyentity._inplace import SLOTS
+from lazyentity.codec import values
+from lazyentity.codec.describing import safe_repr
+from tests.adapters.test_uses import ALL, NEED_SLOTS
+from tests.entity.consumption import describe
+from tests.support.snapshots import geo_points_without_address, outcome
+from tests.support.stock import EntityMessage, in_order_of
+from tests.support.strategies.samples import PLAIN
+
+Door = Callable[[bytes], Any]
+"""Takes a serialised entity, and returns an entity or a dict of its properties."""
+
+_USES = 2
+"""How many uses of each library; the simple ones come first. The last one is used as well."""
+
+
+INSIDE = ", inside eager()"
+
+
+def _inside_eager(door: Door) -> Door:
+    def enter(raw: bytes) -> Any:
+        with lazyentity.eager():
+            return door(raw)
+
+    return enter
+
+
+def _from_bytes(raw: bytes) -> Any:
+    return LazyEntity.from_bytes(raw)
+
+
+def _read(raw: bytes) -> Any:
+    """Return what the client's own conversion makes of a message, patched or not."""
+    return helpers.entity_from_protobuf(EntityMessage.FromString(raw))
+
+
+def _around(raw: bytes) -> Any:
+    """Return an entity with two embedded ones."""
+    message = EntityMessage()
+    message.key.CopyFrom(EntityMessage.FromString(raw).key)
+    message.properties["held"].entity_value.CopyFrom(EntityMessage.FromString(raw))
+    in_list = message.properties["several"].array_value.values.add()
+    in_list.entity_value.CopyFrom(EntityMessage.FromString(raw))
+    return _from_bytes(message.SerializeToString())
+
+
+def _detached_around(raw: bytes) -> Any:
+    outer = _around(raw)
+    outer["held"], outer["several"]
+    (kept,) = lazyentity.detach([outer])
+    return kept
+
+
+def _detached(raw: bytes, partial: bool = False) -> Any:
+    (kept,) = lazyentity.detach([_read_whole(_from_bytes(raw))], partial=partial)
+    return kept
+
+
+def _read_whole(entity: Any) -> Any:
+    """Return an entity after reading all of its properties."""
+    for name in entity:
+        entity[name]
+    return entity
+
+
+def _prefetched(raw: bytes) -> Any:
+    entity = _from_bytes(raw)
+    lazyentity.prefetch(entity, "text")
+    return entity
+
+
+def _assigned(raw: bytes) -> Any:
+    entity = _from_bytes(raw)
+    text = entity.pop("text")
+    entity["text"] = text
+    return entity
+
+
+def _of_subclass(raw: bytes) -> Any:
+    class Own(LazyEntity):
+        """An application's own class."""
+
+        __slots__ = ()
+
+    return Own.from_bytes(raw)
+
+
+_DOORS: dict[str, Door] = {
+    "from_bytes": _from_bytes,
+    "from_bytes of raw()": lambda raw: _from_bytes(lazyentity.raw(_from_bytes(raw))),
+    "from_bytes of a subclass": _of_subclass,
+    "embedded": lambda raw: _around(raw)["held"],
+    "in a list": lambda raw: _around(raw)["several"][0],
+    "by get()": lambda raw: _around(raw).get("held"),
+    "by items()": lambda raw: dict(_around(raw).items())["held"],
+    "by pop()": lambda raw: _around(raw).pop("held"),
+    "embedded, detached": lambda raw: _detached_around(raw)["held"],
+    "in a list, detached": lambda raw: _detached_around(raw)["several"][0],
+    "detached": _detached,
+    "detached, partial": functools.partial(_detached, partial=True),
+    "prefetched": _prefetched,
+    "assigned": _assigned,
+    "read": _read,
+}
+COPIES: dict[str, Door] = {
+    "copy": lambda raw: copy.copy(_from_bytes(raw)),
+    "deepcopy": lambda raw: copy.deepcopy(_from_bytes(raw)),
+    "pickle": lambda raw: pickle.loads(pickle.dumps(_from_bytes(raw))),
+    "pickle, detached": lambda raw: pickle.loads(pickle.dumps(_detached(raw))),
+    "materialized": lambda raw: lazyentity.materialize(_from_bytes(raw)),
+}
+
+
+def doors(folder: Path) -> dict[str, Door]:
+    """Return the doors by name.
+
+    Args:
+        folder: an empty one, for files.
+    """
+    found = _DOORS | _snapshots(folder) | _elements()
+    return found | COPIES | {f"{name}{INSIDE}": _inside_eager(found[name]) for name in found}
+
+
+def _snapshots(folder: Path) -> dict[str, Door]:
+    if importlib.util.find_spec("zstandard") is None:
+        return {}
+    from lazyentity.snapshot import Snapshot
+
+    numbers = itertools.count()
+
+    @functools.cache
+    def saved(raw: bytes) -> Any:
+        snapshot = Snapshot(folder / f"{next(numbers)}.snapshot")
+        snapshot.refresh([LazyEntity._from_raw(raw)])
+        return snapshot
+
+    def key(raw: bytes) -> Any:
+        return LazyEntity._from_raw(raw).key
+
+    return {
+        "snapshot[key]": lambda raw: saved(raw)[key(raw)],
+        "snapshot.get_many()": lambda raw: saved(raw).get_many([key(raw)])[0],
+        "iter(snapshot)": lambda raw: next(iter(saved(raw))),
+    }
+
+
+def _elements() -> dict[str, Door]:
+    if importlib.util.find_spec("apache_beam") is None:
+        return {}
+    from lazyentity.patches.beam.coders import ElementCoder
+    from lazyentity.patches.beam.elements import lazy
+
+    coder = ElementCoder()
+    return {
+        "element, pickle": lambda raw: pickle.loads(pickle.dumps(lazy(raw))).properties,
+        "element, coder": lambda raw: coder.decode(coder.encode(lazy(raw))).properties,
+    }
+
+
+def kinds(ways: dict[str, Door]) -> dict[str, str]:
+    """Return the name of the type that comes in, by door."""
+    return {name: type(enter(PLAIN)).__name__ for name, enter in ways.items()}
+
+
+def differences(ways: dict[str, Door]) -> Iterator[str]:
+    """Yield a text for each use of a library that differs from the use of a stock entity.
+
+    Stock entities that come in need no use.
+    """
+    stock_ways = {name for name, kind in kinds(ways).items() if kind in ("Entity", "dict")}
+    lazy_ways = {name: enter for name, enter in ways.items() if name not in stock_ways}
+    for library in ALL:
+        if importlib.util.find_spec(library.requires.partition(".")[0]) is None:
+            continue
+        limits = () if SLOTS else NEED_SLOTS.get(str(library.distribution), ())
+        uses = [name for name in library.uses if name not in limits]
+        for use in {*uses[:_USES], *uses[-1:]}:
+            for door, enter in lazy_ways.items():
+                with geo_points_without_address():
+                    got = describe(outcome(library.uses[use], enter(library.raw)))
+                    stock = _stock(library.raw, enter(library.raw))
+                    expected = describe(outcome(library.uses[use], stock))
+                if got != expected:
+                    texts = safe_repr(got), safe_repr(expected)
+                    yield f"{door}: {library.distribution}, {use}: {texts[0]} != {texts[1]}"
+
+
+def _stock(raw: bytes, other: Any) -> Any:
+    """Return the stock entity, or Beam's properties of one, in the order that ``other`` has."""
+    stock: Any = values.stock_entity(EntityMessage.FromString(raw))
+    if not isinstance(other, Entity):
+        types: Any = importlib.import_module("apache_beam.io.gcp.datastore.v1new.types")
+        stock = types.Entity.from_client_entity(stock).properties
+    return in_order_of(other, stock)
