@@ -51,7 +51,8 @@ RICH = serialise(
 @pytest.mark.parametrize("name", ["pickle", "coder"])
 def test_loaded_inside_eager(name: str) -> None:
     """Beam's own element, with the changes; a copy is of the class that it was made of."""
-    for change in (lambda _: None, _change):
+    changes: tuple[Callable[[Any], None], ...] = (_leave, _change)
+    for change in changes:
         element: Any = of_bytes(RICH)
         change(element)
         with lazyentity.eager():
@@ -61,6 +62,9 @@ def test_loaded_inside_eager(name: str) -> None:
         stock = stock_element(RICH)
         change(stock)
         assert form(loaded) == form(stock)
+
+
+def _leave(_: Any) -> None: ...
 
 
 def _change(element: Any) -> None:
