@@ -182,6 +182,23 @@ class _DocumentBytes(Protocol):
     def decoded_value(self, reader: Any, client: Any, names: Sequence[str]) -> Any: ...
 
 
+class _DocumentWriter(Protocol):
+    """As :class:`lazyentity.pure.documentencoder.DocumentWriter`."""
+
+    def __init__(
+        self,
+        *,
+        other: Callable[[Any], bytes],
+        is_for_client: Callable[[Any], bool],
+        geo_point: type[Any],
+        references: tuple[type[Any], ...],
+        timestamp: type[Any],
+        vector: type[Any],
+        write: type[Any],
+    ) -> None: ...
+    def update(self, name: str, fields: dict[str, Any]) -> bytes | None: ...
+
+
 class Backend(Protocol):
     """The names of a backend. ``result_type`` and ``conversion`` are its own classes."""
 
@@ -194,6 +211,8 @@ class Backend(Protocol):
     def DocumentBytes(self) -> type[_DocumentBytes]: ...  # noqa: N802
     @property
     def DocumentReader(self) -> type[_DocumentReader]: ...  # noqa: N802
+    @property
+    def DocumentWriter(self) -> type[_DocumentWriter]: ...  # noqa: N802
     @property
     def EntityBytes(self) -> type[_EntityBytes]: ...  # noqa: N802
     @property

@@ -20,6 +20,7 @@ _NATIVE = "lazyentity.native"
 NATIVE_MODULES = (
     f"{_NATIVE}.columns",
     f"{_NATIVE}.decoding",
+    f"{_NATIVE}.documentencoder",
     f"{_NATIVE}.documents",
     f"{_NATIVE}.eager",
     f"{_NATIVE}.encoder",

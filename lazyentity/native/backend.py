@@ -7,6 +7,7 @@ import lazyentity.native.inplace
 import lazyentity.native.items  # noqa: F401
 from lazyentity.native.columns import append_columns, fixed_width
 from lazyentity.native.decoding import Walk
+from lazyentity.native.documentencoder import DocumentWriter
 from lazyentity.native.documents import DocumentBytes, DocumentReader
 from lazyentity.native.eager import stock_from_raw
 from lazyentity.native.encoder import write_entity
@@ -30,6 +31,7 @@ __all__ = [
     "Conversion",
     "DocumentBytes",
     "DocumentReader",
+    "DocumentWriter",
     "EntityBytes",
     "LazyMapping",
     "PropertyIndex",

@@ -127,20 +127,24 @@ cdef bint is_naive_or_in_utc(object value) noexcept:
 cdef bint read_microseconds(object value, int64_t* microseconds):
     # From 1970-01-01 to a datetime in UTC. Answers 0 for everything else, other subclasses included: a
     # pandas.Timestamp has another date in its fields if its year is beyond 9999.
-    cdef int64_t seconds
     kind = type(value)
     if not PyDateTime_CheckExact(value) and <PyTypeObject*>kind != TYPE:
         return 0
     if PyDateTime_DATE_GET_TZINFO(value) != <PyObject*>UTC:
         return 0
-    seconds = _days_from_civil(
+    microseconds[0] = microseconds_of_fields(value)
+    return 1
+
+
+cdef int64_t microseconds_of_fields(object value) noexcept:
+    # From 1970-01-01 to the date and time of a datetime, whatever its zone. The caller checked the type.
+    cdef int64_t seconds = _days_from_civil(
         PyDateTime_GET_YEAR(value), PyDateTime_GET_MONTH(value), PyDateTime_GET_DAY(value)
     )
     seconds = seconds * 24 + PyDateTime_DATE_GET_HOUR(value)
     seconds = seconds * 60 + PyDateTime_DATE_GET_MINUTE(value)
     seconds = seconds * 60 + PyDateTime_DATE_GET_SECOND(value)
-    microseconds[0] = seconds * 1_000_000 + PyDateTime_DATE_GET_MICROSECOND(value)
-    return 1
+    return seconds * 1_000_000 + PyDateTime_DATE_GET_MICROSECOND(value)
 
 
 cdef inline int64_t _days_from_civil(int year, int month, int day) noexcept nogil:

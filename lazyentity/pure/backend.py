@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lazyentity.pure.columns import append_columns, fixed_width
 from lazyentity.pure.decoding import Walk
+from lazyentity.pure.documentencoder import DocumentWriter
 from lazyentity.pure.documents import DocumentBytes, DocumentReader
 from lazyentity.pure.eager import stock_from_raw
 from lazyentity.pure.encoder import write_entity
@@ -27,6 +28,7 @@ __all__ = [
     "Conversion",
     "DocumentBytes",
     "DocumentReader",
+    "DocumentWriter",
     "EntityBytes",
     "LazyMapping",
     "PropertyIndex",
