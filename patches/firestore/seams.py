@@ -34,6 +34,29 @@ _QUERIES = tuple(
     )
 )
 
+_ENCODERS = tuple(
+    Seam(f"{_PACKAGE}._helpers", name, replacing("firestore.writes", replacement), yields=True)
+    for name, replacement in (
+        ("pbs_for_create", "replace_create"),
+        ("pbs_for_set_no_merge", "replace_set"),
+        ("pbs_for_set_with_merge", "replace_merge"),
+        ("pbs_for_update", "replace_update"),
+    )
+)
+_RPCS = tuple(
+    Seam(
+        f"{_PACKAGE}.services.firestore.{module}",
+        f"{kind}.{method}",
+        replacing("firestore.writes", replacement),
+        yields=True,
+    )
+    for module, kind, replacement in (
+        ("client", "FirestoreClient", "replace_rpc"),
+        ("async_client", "FirestoreAsyncClient", "replace_async_rpc"),
+    )
+    for method in ("commit", "batch_write")
+)
+
 _SNAPSHOT = "DocumentSnapshot"
 _BASE_DOCUMENT = f"{_PACKAGE}.base_document"
 _TO_DICT = Seam(
@@ -64,7 +87,16 @@ CLIENT: Final = Client(
             for name in ("decode_dict", "decode_value", "reference_value_to_document")
         ),
     ],
+    writing=[
+        *_ENCODERS,
+        *(
+            Place(_HELPERS, name)
+            for name in ("encode_value", "encode_dict", "extract_fields", "set_field_value")
+        ),
+    ],
     seams=[
+        *_ENCODERS,
+        *_RPCS,
         Seam(
             f"{_PACKAGE}.client",
             "Client._firestore_api",

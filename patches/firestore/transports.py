@@ -1,11 +1,12 @@
 """The generated gRPC client and its transport, with documents left undecoded.
 
 The transport here differs from the generated one in the classes of the responses to the two methods
-that stream documents.
+that stream documents, and in the serialiser of requests with writes.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,7 @@ from google.cloud.firestore_v1.services.firestore.transports.grpc_asyncio import
 )
 from google.cloud.firestore_v1.types import firestore as firestore_pb2
 
+from lazyentity.patches.firestore.messages import serialised
 from lazyentity.patches.firestore.responses import LookupResponse, QueryResponse
 
 
@@ -38,6 +40,28 @@ class LazyFirestoreGrpcTransport(FirestoreGrpcTransport):
         stub: Callable[[Any], Any] = self._stubs[name]
         return stub
 
+    def _write_stub(
+        self, name: str, method: str, deserialize: Callable[[bytes], Any]
+    ) -> Callable[[Any], Any]:
+        if name not in self._stubs:
+            self._stubs[name] = self._logged_channel.unary_unary(
+                f"/google.firestore.v1.Firestore/{method}",
+                request_serializer=functools.partial(serialised, _WRITES[name]),
+                response_deserializer=deserialize,
+            )
+        stub: Callable[[Any], Any] = self._stubs[name]
+        return stub
+
+    @property
+    def commit(self) -> Callable[[Any], Any]:
+        return self._write_stub("commit", "Commit", firestore_pb2.CommitResponse.deserialize)
+
+    @property
+    def batch_write(self) -> Callable[[Any], Any]:
+        return self._write_stub(
+            "batch_write", "BatchWrite", firestore_pb2.BatchWriteResponse.deserialize
+        )
+
     @property
     def batch_get_documents(self) -> Callable[[Any], Any]:
         return self._read_stub(
@@ -56,6 +80,11 @@ class LazyFirestoreGrpcTransport(FirestoreGrpcTransport):
 
 _LAZY_API = "_lazyentity_api"
 _READS = frozenset(("batch_get_documents", "run_query"))
+_WRITES: dict[str, Any] = {
+    "commit": firestore_pb2.CommitRequest,
+    "batch_write": firestore_pb2.BatchWriteRequest,
+}
+_SERIALIZER = "_request_serializer"
 
 
 def lazy_api(api: Any) -> Any:
@@ -117,6 +146,11 @@ def read_lazily(api: Any, is_lazy: bool, is_active: Callable[[], bool]) -> None:
             if getattr(stub, _DESERIALIZER, None) == real.deserialize:
                 made = _deserializer(real.deserialize, lazy.deserialize, reads, is_active)
                 setattr(stub, _DESERIALIZER, made)
+        for method, request in _WRITES.items():
+            stub = getattr(transport, method)
+            # It serialises a request of somebody else as before, and stays.
+            if getattr(stub, _SERIALIZER, None) == request.serialize:
+                setattr(stub, _SERIALIZER, functools.partial(serialised, request))
 
 
 class _Reads:

@@ -94,6 +94,32 @@ class Documents(RuleBasedStateMachine):
     def update(self, name: str, path: str, value: Any) -> None:
         self._both(lambda client, _: _done(client.document(f"things/{name}").update({path: value})))
 
+    @rule(name=_names, document=_documents)
+    def merge(self, name: str, document: dict[str, Any]) -> None:
+        self._both(
+            lambda client, _: _done(client.document(f"things/{name}").set(document, merge=True))
+        )
+
+    @rule(name=_names, document=_documents)
+    def create(self, name: str, document: dict[str, Any]) -> None:
+        self._both(lambda client, _: _done(client.document(f"things/{name}").create(document)))
+
+    @rule(documents=st.dictionaries(_names, _documents, max_size=3), is_bulk=st.booleans())
+    def write_several(self, documents: dict[str, dict[str, Any]], is_bulk: bool) -> None:
+        def work(client: Any, _: Any) -> Any:
+            if is_bulk:
+                writer = client.bulk_writer()
+                for name, document in documents.items():
+                    writer.set(client.document(f"things/{name}"), document)
+                return writer.close()
+            batch = client.batch()
+            for name, document in documents.items():
+                batch.set(client.document(f"things/{name}"), document)
+                batch.update(client.document(f"things/{name}"), {"a": 1, "b": document})
+            return len(batch.commit())
+
+        self._both(work)
+
     @rule(name=_names)
     def delete(self, name: str) -> None:
         self._both(lambda client, _: _done(client.document(f"things/{name}").delete()))

@@ -188,6 +188,70 @@ def documents_that_changed(side: Any) -> Any:
     return before, after, side.one(reference.get)
 
 
+def _all_of(side: Any) -> Any:
+    return side.all(_things(side).order_by("number").stream)
+
+
+@read
+def writes_of_documents(side: Any) -> Any:
+    things = _things(side)
+    fields = side.one(things.document("03").get).to_dict()
+    plain = {
+        **fields,
+        "number": 100,
+        "here": things.document("01"),
+        "naive": WHEN.replace(tzinfo=None),
+    }
+    side.one(lambda: things.document("new").create(plain))
+    refused = outcome(lambda: side.one(lambda: things.document("new").create(plain)))
+    side.one(lambda: things.document("04").set({"number": 4, "a`b": [{"": 1}]}))
+    side.one(lambda: things.document("05").set({"map": {"a": {"c": 1}}, "list": []}, merge=True))
+    side.one(lambda: things.document("06").update({"map.a.b": [fields], "text": "new"}))
+    side.one(lambda: things.add({"number": 101, "at": firestore.SERVER_TIMESTAMP}, "added"))
+    missing = outcome(lambda: side.one(lambda: things.document("no").update({"a": 1})))
+    return refused[0], missing[0], [each.to_dict() for each in _all_of(side)]
+
+
+@read
+def a_batch(side: Any) -> Any:
+    things, batch = _things(side), side.client.batch()
+    batch.create(things.document("new"), {"number": 100})
+    batch.set(things.document("01"), {"number": 1, "map": {"a": None}})
+    batch.set(things.document("02"), {"map": {"new": 1}}, merge=True)
+    batch.set(things.document("03"), {"number": 33, "text": "no"}, merge=["number"])
+    batch.update(things.document("04"), {"map.a": b"bytes", "number": firestore.Increment(1)})
+    batch.update(things.document("05"), {"list": firestore.ArrayUnion([1, "b"]), "text": "t"})
+    batch.delete(things.document("06"))
+    results = side.one(batch.commit)
+    return len(results), [each.to_dict() for each in _all_of(side)]
+
+
+@read
+def writes_in_a_transaction(side: Any) -> Any:
+    things = _things(side)
+
+    def work(transaction: Any) -> list[Any]:
+        transaction.set(things.document("01"), {"number": 1, "deep": [{"a": [1.5]}]})
+        transaction.update(things.document("02"), {"text": "new", "map.a": {}})
+        transaction.create(things.document("new"), {"number": 100})
+        return []
+
+    return side.in_transaction(work), [each.to_dict() for each in _all_of(side)]
+
+
+@read
+def a_bulk_writer(side: Any) -> Any:
+    """``AsyncClient`` has none."""
+    if not hasattr(side.client, "bulk_writer"):
+        return []
+    things, writer = _things(side), side.client.bulk_writer()
+    for number in range(30):
+        writer.create(things.document(f"new{number}"), {"number": 100 + number, "list": [number]})
+    writer.set(things.document("01"), {"map": {"new": 1}}, merge=True)
+    writer.close()
+    return [each.to_dict() for each in _all_of(side)]
+
+
 @read
 def deletion_of_all(side: Any) -> Any:
     deleted = side.one(lambda: side.client.recursive_delete(_things(side)))

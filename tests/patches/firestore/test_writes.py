@@ -1,0 +1,349 @@
+"""Writes: the messages and the errors are the stock client's."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import datetime
+import functools
+import logging
+import pickle
+from collections.abc import Callable
+from typing import Any
+from unittest import mock
+
+import pytest
+from google.cloud import firestore
+from google.cloud.firestore_v1 import _helpers, field_path, vector
+from google.cloud.firestore_v1.services.firestore.client import FirestoreClient
+from google.cloud.firestore_v1.types import firestore as types
+from google.cloud.firestore_v1.types import write as write_pb2
+from hypothesis import given, settings
+
+import lazyentity
+from lazyentity.patches.firestore import messages, writes
+from lazyentity.patches.firestore.messages import raw_of
+from lazyentity.patches.firestore.seams import CLIENT
+from tests.patches.firestore import changing, written
+from tests.patches.firestore.written import DOCUMENT, STOCK, now, result
+from tests.support.changing import meanwhile
+
+PLAIN = {"a": 1, "b": {"c": ["text", {"": None}], "d": {}}, "e.f": 2.5}
+SIMPLE = {"a": 1, "b": {"c": ["text"], "d": {}}, "x.y": 1, "x.z": b"", "x.w.v": True}
+WRITES: dict[str, tuple[Any, ...]] = {
+    "create": (PLAIN,),
+    "set_no_merge": (PLAIN,),
+    "set_with_merge": (PLAIN, True),
+    "update": (SIMPLE, None),
+}
+
+
+@pytest.fixture(autouse=True)
+def _patched() -> None:
+    lazyentity.patch("firestore", strict=True)
+
+
+def _write(name: str) -> Any:
+    (write,) = now(name)(DOCUMENT, *WRITES[name])
+    return write
+
+
+@settings(max_examples=400)
+@given(call=written.CALLS, document=written.DOCUMENTS)
+def test_any_document(call: tuple[Any, ...], document: Any) -> None:
+    """The message parses to the client's, or the error is the client's."""
+    name, *rest = call
+    expected = result(STOCK[name], DOCUMENT, document, *rest)
+    assert result(now(name), DOCUMENT, document, *rest) == expected
+
+
+@settings(max_examples=400)
+@given(call=written.CALLS, case=changing.CASES)
+def test_any_change(call: tuple[Any, ...], case: changing.Case) -> None:
+    """A container that changes while it is written is written as the client writes it."""
+    name, *rest = call
+    expected = result(STOCK[name], DOCUMENT, case.document(), *rest)
+    assert result(now(name), DOCUMENT, case.document(), *rest) == expected
+
+
+@pytest.mark.parametrize("name", WRITES)
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        vector.Vector([1.0, 2.0]),
+        firestore.GeoPoint(1.5, 2.5),
+        written.Number.ONE,
+        datetime.datetime(2024, 5, 6, tzinfo=written.ZONES[-1]),
+        (1, [2]),
+        {"deep": [written.Text("text"), {"set": {1}}]},
+        firestore.SERVER_TIMESTAMP,
+        firestore.ArrayUnion([1, {"a": 2}]),
+        firestore.Increment(1),
+    ],
+    ids=str,
+)
+def test_the_bytes_are_kept(name: str, value: Any) -> None:
+    """Nothing is parsed, and the bytes are as short as protobuf's."""
+    fields, *rest = WRITES[name]
+    if name == "update":
+        fields = {"a": 1, "b": {"c": 2}}
+    fields = {**fields, "value": value}
+    (write,) = now(name)(DOCUMENT, fields, *rest)
+    raw = raw_of(write)
+    assert raw is not None
+    (stock,) = STOCK[name](DOCUMENT, fields, *rest)
+    assert len(raw) == len(stock._pb.SerializeToString())
+    assert write_pb2.Write.deserialize(raw) == stock
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("set_no_merge", ({"a": {"b": firestore.SERVER_TIMESTAMP}},)),
+        ("set_no_merge", ({"a": firestore.SERVER_TIMESTAMP},)),
+        ("set_no_merge", ({},)),
+        ("set_with_merge", ({"a": 1}, ["a"])),
+        ("set_with_merge", ({"a": 1, "b": firestore.DELETE_FIELD}, True)),
+        ("set_with_merge", ({}, True)),
+        ("update", ({"a": firestore.DELETE_FIELD, "b": 1}, None)),
+        ("update", ({"a": 1}, _helpers.ExistsOption(True))),
+        ("update", ({"`a b`.c": 1}, None)),
+    ],
+)
+def test_the_clients_own_code(name: str, arguments: tuple[Any, ...]) -> None:
+    """It encodes field masks of some fields, removals, and transforms in maps."""
+    assert result(now(name), DOCUMENT, *arguments) == result(STOCK[name], DOCUMENT, *arguments)
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_messages_are_plain_ones(name: str) -> None:
+    """Of the client's classes, with all that these can do."""
+    (stock,) = STOCK[name](DOCUMENT, *WRITES[name])
+    assert type(_write(name)) is write_pb2.Write
+    assert _write(name) == stock
+    assert stock == _write(name)
+    assert _write(name).update.fields["a"].integer_value == 1
+    assert "update" in _write(name)
+    assert bool(_write(name))
+    assert copy.deepcopy(_write(name)) == stock
+    assert copy.copy(_write(name)) == stock
+    assert pickle.loads(pickle.dumps(_write(name))) == stock
+    assert write_pb2.Write.pb(_write(name)) == stock._pb
+    assert write_pb2.Write.to_dict(_write(name)) == write_pb2.Write.to_dict(stock)
+    assert write_pb2.Write(_write(name)) == stock
+    assert types.CommitRequest(writes=[_write(name)]).writes[0] == stock
+    assert sorted(repr(_write(name))) == sorted(repr(stock))
+
+
+def test_missing_messages_raise_as_before() -> None:
+    empty = write_pb2.Write.__new__(write_pb2.Write)
+    with pytest.raises(AttributeError, match=r"^Unknown field for Write: _pb$"):
+        empty._pb  # noqa: B018
+    with pytest.raises(AttributeError, match=r"^type object 'Write' has no attribute '_pb'$"):
+        write_pb2.Write._pb  # noqa: B018
+
+
+def test_a_changed_message_is_sent_as_it_is_then(client: Any, server: Any) -> None:
+    batch = client.batch()
+    batch.set(client.document("things/one"), {"a": 1})
+    batch.set(client.document("things/two"), {"a": 1})
+    batch._write_pbs[0].update.fields["a"].integer_value = 7
+    batch.commit()
+    assert client.document("things/one").get().to_dict() == {"a": 7}
+    assert client.document("things/two").get().to_dict() == {"a": 1}
+
+
+@pytest.mark.parametrize("kind", [firestore.Client, firestore.AsyncClient])
+def test_nothing_is_parsed_to_be_sent(
+    kind: type[Any], make_side: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    side = make_side(kind)
+    parsed = []
+    original = messages._Parsed.__get__
+
+    def get(self: Any, message: Any, owner: Any) -> Any:
+        parsed.append(owner)
+        return original(self, message, owner)
+
+    monkeypatch.setattr(messages._Parsed, "__get__", get)
+    reference = side.client.document("things/one")
+    side.one(lambda: reference.set(PLAIN))
+    side.one(lambda: reference.update(SIMPLE))
+    side.one(lambda: side.client.collection("things").add(PLAIN, "two"))
+    assert parsed == []
+    assert side.one(reference.get).get("a") == 1
+
+
+@pytest.mark.parametrize("is_before", [True, False])
+@pytest.mark.parametrize(
+    ("holder", "name"),
+    [
+        (_helpers, "encode_value"),
+        (_helpers, "encode_dict"),
+        (_helpers, "extract_fields"),
+        (_helpers, "set_field_value"),
+        (_helpers, "_datetime_to_pb_timestamp"),
+        (_helpers, "DocumentExtractor"),
+        (_helpers.DocumentExtractor, "get_update_pb"),
+        (_helpers.DocumentExtractorForMerge, "apply_merge"),
+        (_helpers.DocumentExtractorForUpdate, "_get_update_mask"),
+        (_helpers.GeoPoint, "to_protobuf"),
+        (field_path.FieldPath, "to_api_repr"),
+        (vector.Vector, "to_map_value"),
+    ],
+)
+def test_a_replaced_function_stays_in_charge(
+    holder: Any, name: str, is_before: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client's code makes the messages then, and calls it."""
+    if is_before:
+        lazyentity.unpatch("firestore")
+    original = getattr(holder, name)
+    replacement: Any = mock.Mock(side_effect=original)
+    if isinstance(original, type):
+        replacement = type(name, (original,), {})
+    elif isinstance(holder, type):
+        replacement = lambda *args, **kwargs: original(*args, **kwargs)  # noqa: E731
+    monkeypatch.setattr(holder, name, replacement)
+    if is_before:
+        is_told = any(f"{place}".endswith(f"_helpers.{name}") for place in CLIENT.writing)
+        warned = pytest.warns(RuntimeWarning, match=f"{name} was replaced by")
+        with warned if is_told else contextlib.nullcontext():
+            lazyentity.patch("firestore")
+    for each in WRITES:
+        assert raw_of(_write(each)) is None
+    monkeypatch.undo()
+    for each in WRITES:
+        assert raw_of(_write(each)) is not None
+
+
+def test_functions_replaced_before_the_import() -> None:
+    """Each of these in place of a function of the client makes all writes stock."""
+    assert writes._WAS_OWN
+
+    class Extractor(_helpers.DocumentExtractor):
+        pass
+
+    wrapped = functools.wraps(_helpers.encode_value)(lambda value: None)
+    for replaced in (mock.Mock(), wrapped, Extractor, property(wrapped), classmethod(wrapped)):
+        assert not writes._is_own(replaced)
+
+
+def test_a_replaced_encoder_stays_in_charge(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    lazyentity.unpatch("firestore")
+    calls = []
+
+    def mine(path: str, fields: Any) -> Any:
+        calls.append(path)
+        return STOCK["set_no_merge"](path, fields)
+
+    monkeypatch.setattr(_helpers, "pbs_for_set_no_merge", mine)
+    with pytest.warns(RuntimeWarning, match="pbs_for_set_no_merge was replaced by"):
+        lazyentity.patch("firestore")
+    client.document("things/one").set(PLAIN)
+    assert len(calls) == 1
+    lazyentity.unpatch("firestore")
+
+
+def test_a_mock_in_place_of_the_api(client: Any) -> None:
+    """It gets the request that the client's code makes."""
+    api = mock.create_autospec(FirestoreClient, instance=True)
+    api.commit.return_value = types.CommitResponse(write_results=[{}])
+    client._firestore_api_internal = api
+    reference = client.document("things/one")
+    reference.set(PLAIN)
+    request = api.commit.call_args.kwargs["request"]
+    writes = STOCK["set_no_merge"](reference._document_path, PLAIN)
+    assert request == {
+        "database": client._database_string,
+        "writes": writes,
+        "transaction": None,
+    }
+    client._firestore_api_internal = None
+
+
+@pytest.mark.parametrize("kind", [firestore.Client, firestore.AsyncClient])
+def test_logging_is_the_clients(
+    kind: type[Any], make_side: Any, server: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each request is logged in full, at DEBUG."""
+
+    def logged() -> list[Any]:
+        server.clear()
+        caplog.clear()
+        side = make_side(kind)
+        with caplog.at_level(logging.DEBUG, "google"):
+            side.one(lambda: side.client.document("things/one").set({"a": 1}))
+        return [
+            (record.name, record.getMessage(), str(getattr(record, "httpRequest", None)))
+            for record in caplog.records
+            if record.name.startswith("google.cloud.firestore_v1.services")
+        ]
+
+    lazy = logged()
+    lazyentity.unpatch("firestore")
+    assert lazy == logged()
+
+
+def test_deep_values() -> None:
+    """Whatever is nested deeper than protobuf's messages may be is left to the client."""
+    for depth in (20, 27, 28, 29, 30, 31, 40, 45, 60):
+        for wrap in _WRAPS.values():
+            deep: Any = 1
+            for _ in range(depth):
+                deep = wrap(deep)
+            for name in ("create", "set_no_merge"):
+                fields = {"a": written.Number.ONE, "deep": deep}
+                expected = _sent(STOCK[name], fields)
+                assert _sent(now(name), fields) == expected, (depth, name)
+
+
+_WRAPS: dict[str, Callable[[Any], Any]] = {
+    "list": lambda value: [value],
+    "map": lambda value: {"a": value},
+    "map in a list": lambda value: [{"a": value}],
+    "tuple": lambda value: (value,),
+}
+
+
+def _sent(make: Callable[..., Any], fields: Any) -> Any:
+    def send() -> list[Any]:
+        request: Any = types.CommitRequest(writes=make(DOCUMENT, fields))
+        return [types.CommitRequest.deserialize(types.CommitRequest.serialize(request))]
+
+    return result(send)
+
+
+@pytest.mark.usefixtures("frequent_switches")
+def test_another_thread_moves_names() -> None:
+    """A document loses no name that another thread takes out, and puts back at once."""
+    zone = written.ZONES[-1]
+    at = datetime.datetime(2024, 5, 6, tzinfo=zone)
+    held: dict[str, Any] = dict.fromkeys(map(str, range(50)), at)
+    fields = {"held": held, "stamp": firestore.SERVER_TIMESTAMP, **held}
+    names = list(held)
+
+    def move(turn: int) -> None:
+        for name in names[turn % 4 :: 4]:
+            held[name] = held.pop(name)
+            fields[name] = fields.pop(name)
+
+    def write_often() -> None:
+        for _ in range(20):
+            for call, *rest in (("create",), ("set_no_merge",), ("set_with_merge", True)):
+                (write,) = now(call)(DOCUMENT, fields, *rest)
+                document = write._pb.update
+                # One is missing at a time, at most.
+                assert len(document.fields["held"].map_value.fields) >= len(names) - 1
+                assert len(document.fields) >= len(names)
+
+    meanwhile(move, write_often)
+
+
+def test_unpatched_writes_are_stock() -> None:
+    """Messages made before are sent all the same."""
+    before = _write("set_no_merge")
+    lazyentity.unpatch("firestore")
+    assert raw_of(_write("set_no_merge")) is None
+    assert before == _write("set_no_merge")
