@@ -56,6 +56,8 @@ results-many: venv ## measure what deals with many entities, some minutes: bench
 		--output bench/results/$$room-$$backend.json || exit 1; done; done
 	LAZYENTITY_BACKEND=native $(BIN)/python -m lazyentity.bench.measure.firestore \
 		--output bench/results/firestore-documents.json
+	LAZYENTITY_BACKEND=native $(BIN)/python -m lazyentity.bench.measure.firestore \
+		--writes --output bench/results/firestore-writes.json
 	$(MAKE) tables
 
 results-beam: ## measure Apache Beam's connector, some minutes: bench/results/ and docs/beam.rst

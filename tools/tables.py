@@ -86,6 +86,10 @@ MANY: tuple[tuple[str, str, str], ...] = (
     ("docs/snapshot.rst", "snapshot-table", "snapshot"),
     ("docs/guide/raw-cache.rst", "cache-table", "cache"),
     *((f"docs/{client}.rst", f"{client}-table", results) for client, results in _OF_MANY),
+    *(
+        (f"docs/{client}.rst", f"{client}-writes-table", f"{client}-writes")
+        for client in _clients_with("-writes")
+    ),
 )
 """As the sections above, of results files about many entities, all of whose tables are shown."""
 

@@ -30,10 +30,16 @@ def _plain(value: Any) -> Any:
     return [_plain(item) for item in value] if isinstance(value, list) else value
 
 
-def document(collection_id: str, number: int) -> document_types.Document:
-    """Return a document of a collection; its values depend on ``number``."""
+def fields_of(collection_id: str, number: int) -> dict[str, Any]:
+    """Return the fields of a document of a collection; its values depend on ``number``."""
     mix, _, fields = collection_id.rpartition("-")
-    values = _plain(synthetic.MIXES[mix].part(int(fields), number * 37))
+    made: dict[str, Any] = _plain(synthetic.MIXES[mix].part(int(fields), number * 37))
+    return made
+
+
+def document(collection_id: str, number: int) -> document_types.Document:
+    """Return a document of a collection, with the fields of :func:`fields_of`."""
+    values = fields_of(collection_id, number)
     when = synthetic.MIXES["mixed"].part(5, number)["created_004"]
     return document_types.Document(
         name=f"{DOCUMENTS}/{path(collection_id, number)}",

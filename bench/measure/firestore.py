@@ -1,4 +1,4 @@
-"""google-cloud-firestore in native mode: queries, look-ups, and the conversion alone.
+"""google-cloud-firestore in native mode: queries, look-ups, writes, and the conversions alone.
 
 Run as ``python -m lazyentity.bench.measure.firestore``, where the client is installed. It prints
 how many times as much CPU time stock takes. With ``--check`` it fails if a goal is missed.
@@ -30,16 +30,18 @@ from lazyentity.bench.measure.outcomes import Outcome
 from lazyentity.bench.measure.stats import paired_ratio, scaled, summarize
 from lazyentity.bench.measure.timing import Budget, Context, Task, interleave
 from lazyentity.bench.server import documents as server
+from lazyentity.patches.firestore.messages import lazy_request, serialised
 from lazyentity.patches.firestore.responses import QueryResponse
 from lazyentity.patches.firestore.seams import CLIENT
 
-QUERIED, LOOKED_UP = 300, 100
-"""Documents of a query, and of ``get_all()``."""
+QUERIED, LOOKED_UP, WRITTEN = 300, 100, 20
+"""Documents of a query, of ``get_all()``, and of a round of writes."""
 
 QUERY, ASYNCIO = "query, to_dict()", "AsyncClient, to_dict()"
 ONE_FIELD, STREAM = "query, one get()", "query, nothing read"
 GET_ALL, GET = "get_all(), to_dict()", "document.get(), to_dict()"
 CONVERSION = "bytes to to_dict()"
+PREPARATION, SET = "set(), before the RPC", "document.set()"
 
 CASES = (
     *((CONVERSION, *shape) for shape in (("mixed", 5), ("mixed", 100), ("mixed", 500))),
@@ -52,6 +54,11 @@ CASES = (
     *((GET_ALL, "mixed", fields) for fields in (5, 20, 100, 500)),
     *((GET, "mixed", fields) for fields in (5, 100)),
 )
+WRITES = tuple(
+    (call, *shape)
+    for call in (PREPARATION, SET)
+    for shape in (("mixed", 5), ("mixed", 20), ("mixed", 100), ("nested", 100))
+)
 """Each: the call, and the mix and the number of fields of its documents."""
 
 _LEAST = {
@@ -63,10 +70,14 @@ _LEAST = {
     (QUERY, "mixed", 500): 7,
     (STREAM, "mixed", 100): 4,
     (GET_ALL, "mixed", 500): 7,
+    (PREPARATION, "mixed", 20): 15,
+    (PREPARATION, "mixed", 100): 20,
+    (PREPARATION, "nested", 100): 40,
 }
 """How many times as much stock takes at least, with the native backend."""
 
 _MICROSECONDS = 1e6
+_REQUEST = types.CommitRequest.pb()
 _STOCK, _LAZY, _BYTES = "stock", "lazy", "bytes"
 
 
@@ -120,6 +131,31 @@ def _conversion(collection_id: str) -> dict[str, Task]:
     return {_STOCK: converting(stock), _LAZY: converting(QueryResponse.deserialize)}
 
 
+def _preparation(collection_id: str) -> dict[str, Task]:
+    """The functions of both sides that make the bytes of a commit: all but the RPC itself."""
+    client = _client()
+    references = [client.document(documents.path(collection_id, n)) for n in range(WRITTEN)]
+    fields = [documents.fields_of(collection_id, number) for number in range(WRITTEN)]
+    kind = types.CommitRequest
+
+    def preparing(serialize: Callable[[Any], bytes]) -> Task:
+        def prepare() -> list[bytes]:
+            made = []
+            for reference, each in zip(references, fields, strict=True):
+                batch, _ = reference._prep_set(each)
+                request, _ = batch._prep_commit(None, None)
+                made.append(serialize(request))
+            return made
+
+        return prepare
+
+    return {
+        # As the API's method commit() does, and the stub that it calls.
+        _STOCK: preparing(lambda request: kind.serialize(kind(request))),
+        _LAZY: preparing(lambda request: serialised(kind, lazy_request(kind, request))),
+    }
+
+
 def _client(kind: Any = firestore.Client) -> Any:
     return kind(project=synthetic.PROJECT, credentials=AnonymousCredentials())
 
@@ -135,6 +171,10 @@ def _reading(call: str, collection_id: str, port: int) -> Iterator[_Reads]:
     client = _client()
     collection = client.collection(collection_id)
     with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+        if call == SET:
+            yield _setting(client, collection_id, channel)
+            client._firestore_api_internal.transport.close()
+            return
         if call in (GET_ALL, GET):
             count = LOOKED_UP if call == GET_ALL else 1
             paths = [documents.path(collection_id, number) for number in range(count)]
@@ -164,6 +204,21 @@ def _reading(call: str, collection_id: str, port: int) -> Iterator[_Reads]:
     client._firestore_api_internal.transport.close()
 
 
+def _setting(client: Any, collection_id: str, channel: grpc.Channel) -> _Reads:
+    """The functions that write documents, one in an RPC."""
+    pairs = [
+        (client.document(documents.path(collection_id, n)), documents.fields_of(collection_id, n))
+        for n in range(WRITTEN)
+    ]
+    raw_requests = _preparation(collection_id)[_STOCK]()
+    stub: Any = channel.unary_unary(f"/{server.SERVICE}/Commit")
+    return _Reads(
+        WRITTEN,
+        lambda: [reference.set(fields) for reference, fields in pairs],
+        lambda: [stub(raw) for raw in raw_requests],
+    )
+
+
 @contextlib.contextmanager
 def _asyncio_reading(collection_id: str) -> Iterator[Task]:
     loop = asyncio.new_event_loop()
@@ -182,7 +237,7 @@ def _asyncio_reading(collection_id: str) -> Iterator[Task]:
 
 
 def measure(call: str, mix: str, fields: int, port: int, budget: Budget) -> DocumentCase:
-    """Time one of `CASES`.
+    """Time one of `CASES` or of `WRITES`.
 
     Raises:
         verify.OutputMismatch: the sides differ.
@@ -193,6 +248,8 @@ def measure(call: str, mix: str, fields: int, port: int, budget: Budget) -> Docu
         stack.enter_context(unittest.mock.patch.dict(os.environ, host))
         if call == CONVERSION:
             count, tasks = LOOKED_UP, _conversion(collection_id)
+        elif call == PREPARATION:
+            count, tasks = WRITTEN, _preparation(collection_id)
         else:
             reads = stack.enter_context(_reading(call, collection_id, port))
             count, tasks = reads.count, dict.fromkeys(CONTEXTS, reads.client)
@@ -200,7 +257,9 @@ def measure(call: str, mix: str, fields: int, port: int, budget: Budget) -> Docu
                 tasks[_BYTES] = reads.bytes_alone
         timed = interleave(tasks, budget, CONTEXTS, time.process_time)
     verify.check_same(count, len(timed[_STOCK].last), f"{call}: documents")
-    verify.check_same(timed[_STOCK].last, timed[_LAZY].last, call)
+    # Serialised requests differ in the order of fields.
+    seen: Any = list if call != PREPARATION else lambda raws: [*map(_REQUEST.FromString, raws)]
+    verify.check_same(seen(timed[_STOCK].last), seen(timed[_LAZY].last), call)
     each = {
         side: summarize(scaled(one.seconds, _MICROSECONDS / count)) for side, one in timed.items()
     }
@@ -228,13 +287,14 @@ def goals(measured: Documents) -> list[Outcome]:
 @click.command()
 @click.option("--seconds", default=5.0, show_default=True, help="Of measuring, for each case.")
 @click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="A results file.")
+@click.option("--writes", is_flag=True, help="Measure writes, and not reads.")
 @click.option("--check", is_flag=True, help="Fail if a goal is missed.")
-def main(*, seconds: float, output: Path | None, check: bool) -> None:
-    """Measure google-cloud-firestore: 300 documents of a query, 100 of get_all()."""
+def main(*, seconds: float, output: Path | None, writes: bool, check: bool) -> None:
+    """Measure google-cloud-firestore: 300 documents of a query, 100 of get_all(); or 20 writes."""
     budget = Budget(seconds=seconds, min_rounds=5, max_rounds=200, sample_seconds=0.02)
     cases = []
     with server.running() as port:
-        for call, mix, fields in CASES:
+        for call, mix, fields in WRITES if writes else CASES:
             one = measure(call, mix, fields, port, budget)
             cases.append(one)
             floor = "" if one.floor is None else f", gRPC alone {one.floor.median:.0f} us"
@@ -242,7 +302,7 @@ def main(*, seconds: float, output: Path | None, check: bool) -> None:
                 f"{call}, {mix} {fields}, a document: stock {one.stock.median:.1f} us, lazy "
                 f"{one.lazy.median:.1f} us{floor}: {one.ratio.median:.1f} times"
             )
-    measured = Documents(QUERIED, LOOKED_UP, cases)
+    measured = Documents(QUERIED, LOOKED_UP, cases, WRITTEN if writes else 0)
     if output is not None:
         many_results.write(output, many_results.Measured(documents=measured))
     outcomes.report(goals(measured), check=check)

@@ -174,7 +174,7 @@ class Beam:
 
 @dataclass(frozen=True)
 class DocumentCase:
-    """Reading documents by one call: microseconds of CPU time a document.
+    """Reading or writing documents by one call: microseconds of CPU time a document.
 
     Attributes:
         call: its name.
@@ -201,12 +201,14 @@ class Documents:
     Attributes:
         queried: the documents that a query gives.
         looked_up: the documents that one look-up of many gives.
-        cases: the cases.
+        cases: the cases, of reads or of writes.
+        written: the documents that are written one after the other; 0 in results of reads.
     """
 
     queried: int
     looked_up: int
     cases: list[DocumentCase]
+    written: int = 0
 
 
 @dataclass(frozen=True)

@@ -34,12 +34,21 @@ def _batch_get(request: Any, context: Any) -> Iterator[bytes]:
         yield documents.lookup_response(collection_id, int(document_id[1:]))
 
 
+def _commit(request: Any, context: Any) -> bytes:
+    response: Any = types.CommitResponse(write_results=[{}] * len(request.writes))
+    raw: bytes = types.CommitResponse.serialize(response)
+    return raw
+
+
 def serve() -> None:
     """Serve until the standard input is closed."""
     server = grpc.server(ThreadPoolExecutor(4))
     handlers: dict[str, Any] = {
         "RunQuery": grpc.unary_stream_rpc_method_handler(
             _run_query, request_deserializer=types.RunQueryRequest.pb().FromString
+        ),
+        "Commit": grpc.unary_unary_rpc_method_handler(
+            _commit, request_deserializer=types.CommitRequest.pb().FromString
         ),
         "BatchGetDocuments": grpc.unary_stream_rpc_method_handler(
             _batch_get, request_deserializer=types.BatchGetDocumentsRequest.pb().FromString

@@ -55,6 +55,7 @@ ELSEWHERE = {
     "beam-connector": "tests/patches/beam/test_benchmark.py",
     # The client need not be installed.
     "firestore-documents": "tests/patches/firestore/test_benchmark.py",
+    "firestore-writes": "tests/patches/firestore/test_benchmark.py",
 }
 """The files whose goals another module of tests checks."""
 
