@@ -109,8 +109,9 @@ class Snapshot:
         leaves the old state. Nothing is written for entities that did not change.
 
         Args:
-            query: a query without a projection, whose results are read lazily, patched or not. Or
-                an iterable of entities of any origin, which are stored with their changes.
+            query: a query, neither keys-only nor with a projection, whose results are read lazily,
+                patched or not. Or an iterable of entities of any origin, which are stored with
+                their changes.
             replace: write everything anew, in a new file that takes the place of the old one: after
                 damage, or to train the compression again. All entities count as added then, and
                 those that the old file says it had as removed. A file of an earlier version is
@@ -125,7 +126,8 @@ class Snapshot:
             SnapshotError: the file is foreign, newer or damaged, or cannot be written; or ``query``
                 gives nothing.
             TypeError: ``query`` gives something that is not an entity.
-            ValueError: the query has a projection, or an entity has no complete key.
+            ValueError: the query is keys-only or has a projection, or an entity has no complete
+                key.
         """
         source = None
         entities: Iterable[Entity]
@@ -329,8 +331,14 @@ def _results(query: Query) -> tuple[Source, Iterable[Entity]]:
     """Return a description of a query, and its results.
 
     Raises:
-        ValueError: the query has a projection.
+        ValueError: the query is keys-only or has a projection.
     """
+    # As Query.keys_only() sets it.
+    if query.projection == ["__key__"]:
+        raise ValueError(
+            "a keys-only query gives no properties, and putting one of its entities back would "
+            "delete them; refresh() takes a query without keys_only()"
+        )
     if query.projection:
         raise ValueError(
             "the results of a projection are incomplete, and putting one back would delete the "

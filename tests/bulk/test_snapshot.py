@@ -204,9 +204,15 @@ def test_a_refresh_that_fails_changes_nothing(path: Path) -> None:
 
 
 def test_incomplete_queries_are_refused(client: Client, path: Path) -> None:
+    """The error says which of the two it is."""
     query = client.query(kind=_KIND)
     query.keys_only()
-    with pytest.raises(ValueError, match="a query without a projection"):
+    with pytest.raises(
+        ValueError, match=r"^a keys-only query gives no properties.*without keys_only"
+    ):
+        Snapshot(path).refresh(query)
+    query.projection = ["number"]
+    with pytest.raises(ValueError, match=r"^the results of a projection.*without a projection"):
         Snapshot(path).refresh(query)
     assert not path.exists()
 
