@@ -231,6 +231,9 @@ class Backend(Protocol):
         columns: list[list[Any]],
         copy: Callable[[Any], Any],
         other: Callable[[Any], list[Any]],
+        keys: list[Any] | None = None,
+        key_of: Callable[[Any], Any] | None = None,
+        refuse: Callable[[Any, str], object] | None = None,
     ) -> None: ...
     def complete_key_bytes(self, key: object, project: str, database: str) -> bytes | None: ...
     def convert_found(

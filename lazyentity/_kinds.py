@@ -7,7 +7,9 @@ The functions of :mod:`lazyentity.operations`, :mod:`lazyentity.detached` and
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, TypeAlias
+
+KeyForm: TypeAlias = Literal["key", "id", "path"]
 
 
 class Operations(Protocol):
@@ -22,6 +24,7 @@ class Operations(Protocol):
     def detach(self, entity: Any, partial: bool, /) -> Any: ...
     def materialize(self, entity: Any, /) -> Any: ...
     def to_dict(self, entity: Any, /, *names: str) -> dict[str, Any]: ...
+    def key_as(self, entity: Any, form: KeyForm, /) -> Any: ...  # as the argument of columns()
 
 
 _OPERATIONS: dict[type, Operations] = {}

@@ -7,22 +7,35 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
 from google.cloud.datastore.entity import Entity
 
 from lazyentity._backend import append_columns
-from lazyentity._kinds import operations_of
+from lazyentity._kinds import KeyForm, operations_of
 from lazyentity._rows import rows_of
 from lazyentity._types import describe_type, require_entity, require_several
-from lazyentity.codec.describing import safe_repr
+from lazyentity.codec.describing import describe_entity, safe_repr
 from lazyentity.plain import plain_copy, to_dict
 
 BATCH = 10_000
 """Entities of a batch, unless the caller chooses another number."""
 
+Missing: TypeAlias = Literal["null", "raise"]
 
-def columns(entities: Iterable[Entity], names: Iterable[str]) -> dict[str, list[Any]]:
+# get_args() takes as long as the columns of some ten entities.
+_KEY_FORMS: Final = get_args(KeyForm)
+_MISSING: Final = get_args(Missing)
+
+
+def columns(
+    entities: Iterable[Entity],
+    names: Iterable[str],
+    *,
+    key: str | None = None,
+    key_as: KeyForm = "key",
+    missing: Missing = "null",
+) -> dict[str, list[Any]]:
     """Return the values of properties, a list of values for each name.
 
     Properties that were not read are decoded for the result only: the entities stay as they are.
@@ -30,36 +43,91 @@ def columns(entities: Iterable[Entity], names: Iterable[str]) -> dict[str, list[
     Args:
         entities: lazy or stock entities; an iterator is consumed, and no entity of it is kept.
         names: the properties. A name that no entity has gives a column of None.
+        key: the name of a first column, with the keys of the entities. Without a name, there is
+            none.
+        key_as: what that column has: the ``"key"``, its ``"id"`` (``key.id_or_name``), or its
+            ``"path"`` (``key.flat_path``). None stands where an entity has no key.
+        missing: ``"raise"`` refuses entities that lack one of the properties. Null values are no
+            lack.
 
     Returns:
         The columns, in the order of ``names``, each with a value for each entity. None stands where
         an entity lacks the property. Values are plain, as of :func:`to_dict`.
 
     Raises:
+        KeyError: if an entity lacks a property, and ``missing`` is ``"raise"``.
         TypeError: if ``names`` is a string, ``entities`` is a single entity, one of them is no
             entity, or code that bypasses dict methods put an undecoded property of another entity
             into one.
         ValueError, google.protobuf.message.DecodeError: if a property cannot be decoded.
+        ValueError: also if ``key`` is one of ``names``, or another argument has no such value.
         RuntimeError: if a property was not prefetched, and reading it is refused: see :func:`wrap`.
     """
     require_several("columns", entities)
-    known = _names(names)
+    return _columns(rows_of(entities), _wanted(names, key, key_as, missing))
+
+
+class _Wanted(NamedTuple):
+    """The checked arguments of a call."""
+
+    names: tuple[str, ...]
+    key: str | None
+    key_as: KeyForm
+    is_complete: bool
+
+
+def _columns(entities: Iterator[Any], wanted: _Wanted) -> dict[str, list[Any]]:
+    known = wanted.names
     made: list[list[Any]] = [[] for _ in known]
+    keys: list[Any] = []
+    refuse = _refuse_missing if wanted.is_complete else None
 
     def values_of_other(entity: Any) -> list[Any]:
         if operations_of(entity) is None:
             require_entity("columns", entity)
         present = [name for name in known if name in entity]
+        if refuse is not None and len(present) < len(known):
+            refuse(entity, next(name for name in known if name not in present))
         # Without a name, to_dict() would give all properties.
         values = to_dict(entity, *present) if present else {}
         return [values.get(name) for name in known]
 
-    append_columns(rows_of(entities), known, made, plain_copy, values_of_other)
-    return dict(zip(known, made, strict=True))
+    if wanted.key is None:
+        append_columns(entities, known, made, plain_copy, values_of_other, refuse=refuse)
+        return dict(zip(known, made, strict=True))
+
+    def key_of(entity: Any) -> Any:
+        return _key_as(entity, wanted.key_as)
+
+    append_columns(entities, known, made, plain_copy, values_of_other, keys, key_of, refuse)
+    return {wanted.key: keys, **dict(zip(known, made, strict=True))}
+
+
+def _key_as(entity: Any, form: KeyForm) -> Any:
+    own = operations_of(entity)
+    if own is not None:
+        return own.key_as(entity, form)
+    key = entity.key
+    if form == "key" or key is None:
+        return key
+    return key.id_or_name if form == "id" else key.flat_path
+
+
+def _refuse_missing(entity: Any, name: str) -> None:
+    raise KeyError(
+        f"{describe_entity(lambda: _key_as(entity, 'key'))} has no property {safe_repr(name)}; "
+        "correct the name, or leave missing='raise' out"
+    )
 
 
 def column_batches(
-    entities: Iterable[Entity], names: Iterable[str], size: int = BATCH
+    entities: Iterable[Entity],
+    names: Iterable[str],
+    size: int = BATCH,
+    *,
+    key: str | None = None,
+    key_as: KeyForm = "key",
+    missing: Missing = "null",
 ) -> Iterator[dict[str, list[Any]]]:
     """Yield columns of ``size`` entities at a time, for entities that do not fit into memory.
 
@@ -67,25 +135,51 @@ def column_batches(
         entities: as for :func:`columns`. An iterator gives one batch of entities at a time.
         names: as for :func:`columns`.
         size: entities of a batch; the last batch may have fewer.
+        key: this and the others: as for :func:`columns`.
+        key_as: see above.
+        missing: see above.
 
     Raises:
         As :func:`columns`. ValueError, if ``size`` is not positive.
     """
     require_several("column_batches", entities)
-    known = _names(names)
+    wanted = _wanted(names, key, key_as, missing)
     if size < 1:
         raise ValueError(f"a batch must have at least one entity, not {size}; pass a positive size")
-    return _batches(rows_of(entities), known, size)
+    return _batches(rows_of(entities), wanted, size)
 
 
 def _batches(
-    entities: Iterator[Entity], names: tuple[str, ...], size: int
+    entities: Iterator[Entity], wanted: _Wanted, size: int
 ) -> Iterator[dict[str, list[Any]]]:
     for first in entities:
         batch = itertools.chain([first], itertools.islice(entities, size - 1))
         # Nothing here keeps an entity while the caller has the batch.
         del first
-        yield columns(batch, names)
+        yield _columns(batch, wanted)
+
+
+def _wanted(names: Iterable[str], key: str | None, key_as: KeyForm, missing: Missing) -> _Wanted:
+    """Check the arguments of a call.
+
+    Raises:
+        As :func:`columns`.
+    """
+    known = _names(names)
+    if key is not None and not isinstance(key, str):
+        raise TypeError(f"key must be the name of a column, not {describe_type(key)}")
+    if key in known:
+        raise ValueError(f"key and names both have {safe_repr(key)}; name the column of keys apart")
+    _require_one_of("key_as", key_as, _KEY_FORMS)
+    _require_one_of("missing", missing, _MISSING)
+    return _Wanted(known, key, key_as, missing == "raise")
+
+
+def _require_one_of(option: str, given: str, known: tuple[str, ...]) -> None:
+    if given not in known:
+        raise ValueError(
+            f"{option} must be one of {', '.join(map(repr, known))}, not {safe_repr(given)}"
+        )
 
 
 def _names(names: Iterable[str]) -> tuple[str, ...]:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from google.cloud.datastore.entity import Entity
 
 from lazyentity._backend import fixed_width
+from lazyentity._kinds import KeyForm
 from lazyentity._types import describe_type
 from lazyentity.codec.describing import safe_repr, safe_str
-from lazyentity.columnar import column_batches, columns
+from lazyentity.columnar import Missing, column_batches, columns
 
 if TYPE_CHECKING:
     import pandas
@@ -24,7 +25,13 @@ _MASKED = {bool: "BooleanArray", int: "IntegerArray", float: "FloatingArray"}
 
 
 def to_pandas(
-    entities: Iterable[Entity], names: Iterable[str], *, objects: bool = False
+    entities: Iterable[Entity],
+    names: Iterable[str],
+    *,
+    objects: bool = False,
+    key: str | None = None,
+    key_as: KeyForm = "key",
+    missing: Missing = "null",
 ) -> pandas.DataFrame:
     """Return properties of entities as a ``pandas.DataFrame``, a row for each entity.
 
@@ -32,6 +39,9 @@ def to_pandas(
         entities: as for :func:`columns`.
         names: as for :func:`columns`; the columns of the result. Without any, it has no rows.
         objects: whether a property with values of several types is kept as Python objects.
+        key: this and the others: as for :func:`columns`.
+        key_as: see above.
+        missing: see above.
 
     Returns:
         Booleans, integers, floats, strings and timestamps have dtypes of their own: nullable ones
@@ -43,7 +53,7 @@ def to_pandas(
         ImportError: if pandas is not installed.
     """
     library = _imported("pandas")
-    made = columns(entities, names)
+    made = columns(entities, names, key=key, key_as=key_as, missing=missing)
     # Not of Series, whose indexes pandas compares and joins.
     frame: pandas.DataFrame = library.DataFrame(
         {name: _pandas_array(library, name, values, objects) for name, values in made.items()},
@@ -84,7 +94,13 @@ def _timestamps(library: Any) -> Any:
 
 
 def to_arrow(
-    entities: Iterable[Entity], names: Iterable[str], *, objects: bool = False
+    entities: Iterable[Entity],
+    names: Iterable[str],
+    *,
+    objects: bool = False,
+    key: str | None = None,
+    key_as: KeyForm = "key",
+    missing: Missing = "null",
 ) -> pyarrow.Table:
     """Return properties of entities as a ``pyarrow.Table``, a row for each entity.
 
@@ -94,6 +110,9 @@ def to_arrow(
         entities: as for :func:`columns`.
         names: as for :func:`columns`; the columns of the result. Without any, it has no rows.
         objects: whether a property with values of several types becomes a dense union of these.
+        key: this and the others: as for :func:`columns`.
+        key_as: see above.
+        missing: see above.
 
     Returns:
         Arrays become lists and embedded entities structs, if all values of a property have one
@@ -107,8 +126,10 @@ def to_arrow(
     """
     library = _imported("pyarrow")
     known = tuple(names) if not isinstance(names, str) else names
-    made = {name: _ArrowColumn(library, name, objects) for name in known}
-    for batch in column_batches(entities, known):
+    titles = known if key is None else (key, *known)
+    made = {name: _ArrowColumn(library, name, objects) for name in titles}
+    batches = column_batches(entities, known, key=key, key_as=key_as, missing=missing)
+    for batch in batches:
         for name, values in batch.items():
             made[name].add(values)
     return library.table({name: column.finish() for name, column in made.items()})

@@ -10,5 +10,8 @@ def append_columns(
     columns: list[list[Any]],
     copy: Callable[[Any], Any],
     other: Callable[[Any], list[Any]],
+    keys: list[Any] | None = None,
+    key_of: Callable[[Any], Any] | None = None,
+    refuse: Callable[[Any, str], object] | None = None,
 ) -> None: ...
 def fixed_width(values: list[Any]) -> tuple[type, bytearray] | None: ...

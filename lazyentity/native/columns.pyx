@@ -77,6 +77,11 @@ cdef object row_of(type lazy_type, bytes response, Py_ssize_t start, Py_ssize_t 
     return row
 
 
+cdef object _entity_of_row(Row row):
+    raw = row._response[row._offsets.start : row._offsets.end]
+    return received_from_raw(row._lazy_type, raw)
+
+
 cdef object _value_of_row(Row row, object name, object copy):
     cdef PyObject* ordinal = PyDict_GetItemWithError(row._shape._ordinals, name)
     if ordinal == NULL:
@@ -86,17 +91,36 @@ cdef object _value_of_row(Row row, object name, object copy):
     )
     if value is UNDECODED:
         # The entity has protobuf decode it, and names itself in errors.
-        raw = row._response[row._offsets.start : row._offsets.end]
-        return _value(<Received>received_from_raw(row._lazy_type, raw), name, copy)
+        return _value(<Received>_entity_of_row(row), name, copy)
     return value
 
 
-def append_columns(entities, tuple names not None, list columns not None, copy, other):
+cdef object _require_names(object entity, tuple names, object refuse):
+    # Calls refuse() for the first of the names that an entity or a row lacks.
+    cdef bint is_row = isinstance(entity, Row)
+    cdef object known = (<Row>entity)._shape._ordinals if is_row else entity
+    for name in names:
+        if PyDict_GetItemWithError(known, name) == NULL:
+            refuse(_entity_of_row(<Row>entity) if is_row else entity, name)
+
+
+def append_columns(
+    entities,
+    tuple names not None,
+    list columns not None,
+    copy,
+    other,
+    list keys=None,
+    key_of=None,
+    refuse=None,
+):
     """As :func:`lazyentity.pure.columns.append_columns`."""
     cdef Py_ssize_t index
     if len(columns) != len(names):
         raise ValueError(f"{len(columns)} columns for {len(names)} names")
     for entity in entities:
+        if refuse is not None and isinstance(entity, (Row, Received)):
+            _require_names(entity, names, refuse)
         if isinstance(entity, Row):
             for index, name in enumerate(names):
                 columns[index].append(_value_of_row(<Row>entity, name, copy))
@@ -106,6 +130,8 @@ def append_columns(entities, tuple names not None, list columns not None, copy, 
         else:
             for column, value in zip(columns, other(entity), strict=True):
                 column.append(value)
+        if keys is not None and key_of is not None:
+            keys.append(key_of(_entity_of_row(<Row>entity) if isinstance(entity, Row) else entity))
 
 
 cdef bint _write(object value, object kind, char* target) except -1:

@@ -29,6 +29,9 @@ def append_columns(
     columns: list[list[Any]],
     copy: Callable[[Any], Any],
     other: Callable[[Any], list[Any]],
+    keys: list[Any] | None = None,
+    key_of: Callable[[Any], Any] | None = None,
+    refuse: Callable[[Any, str], object] | None = None,
 ) -> None:
     """Append the values of properties to columns, and leave the entities as they are.
 
@@ -38,6 +41,10 @@ def append_columns(
         columns: a list for each of ``names``. None is appended where an entity lacks the property.
         copy: makes a plain value of a dict or list that was decoded or assigned.
         other: returns the values of an entity that is not of this backend.
+        keys: a list to which ``key_of`` of each entity is appended.
+        key_of: called with an entity, or with the entity that a row stands for.
+        refuse: called with an entity of this backend, and with the name of a property that it lacks
+            before None is appended; it may raise.
 
     Raises:
         RuntimeError: if a property is undecoded and there is a policy.
@@ -50,9 +57,15 @@ def append_columns(
         raise ValueError(f"{len(columns)} columns for {len(names)} names")
     for entity in entities:
         is_ours = isinstance(entity, LazyMapping)
+        if is_ours and refuse is not None:
+            for name in names:
+                if not dict.__contains__(entity, name):
+                    refuse(entity, name)
         values = _values(entity, names, copy) if is_ours else other(entity)
         for column, value in zip(columns, values, strict=True):
             column.append(value)
+        if keys is not None and key_of is not None:
+            keys.append(key_of(entity))
 
 
 def _values(entity: Any, names: tuple[str, ...], copy: Callable[[Any], Any]) -> list[Any]:

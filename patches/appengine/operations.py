@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 from google.appengine.api import datastore
 
+from lazyentity._kinds import KeyForm
 from lazyentity.codec import errors
 from lazyentity.codec.describing import describe_entity
 from lazyentity.codec.entityproto import Parts
@@ -77,6 +78,14 @@ def to_dict(entity: Any, *names: str) -> dict[str, Any]:
             raise errors.undecoded_value(name, describe_entity(entity.key))
         plain[name] = value
     return dict(_copies(plain.items()))
+
+
+def key_as(entity: Any, form: KeyForm) -> Any:
+    """Return the key, its id or name, or its path as a tuple; None without a key."""
+    key = entity.key()
+    if form == "key" or key is None:
+        return key
+    return key.id_or_name() if form == "id" else tuple(key.to_path())
 
 
 def detach(entity: Any, partial: bool) -> Any:

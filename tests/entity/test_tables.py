@@ -94,7 +94,9 @@ def test_arrow_has_the_values_of_stock(rows: list[dict[str, Any]], size: int) ->
     """The same as an Arrow table, whatever the batches are."""
     lazy, stock = _rows(rows)
     with mock.patch.object(tables, "column_batches") as batches:
-        batches.side_effect = lambda entities, names: columnar.column_batches(entities, names, size)
+        batches.side_effect = lambda entities, names, **options: columnar.column_batches(
+            entities, names, size, **options
+        )
         table = lazyentity.to_arrow(iter(lazy), NAMES)
     assert table.column_names == NAMES
     assert table.num_rows == len(rows)
@@ -192,7 +194,9 @@ def test_arrays_of_one_length_stay_objects() -> None:
 def test_several_types_in_later_batches() -> None:
     lazy, stock = _rows([{"at": FULL["at"]}, {}, {"at": 1}, {"at": 1.5}])
     with mock.patch.object(tables, "column_batches") as batches:
-        batches.side_effect = lambda entities, names: columnar.column_batches(entities, names, 1)
+        batches.side_effect = lambda entities, names, **options: columnar.column_batches(
+            entities, names, 1, **options
+        )
         table = lazyentity.to_arrow(lazy, ["at"], objects=True)
     assert table["at"].to_pylist() == [entity.get("at") for entity in stock]
     assert "dense_union" in str(table.schema.field("at").type)

@@ -50,6 +50,22 @@ def test_decoded_and_prefetch(index_type: Any, message: Any) -> None:
     assert lazyentity.decoded(stock(message)) == ("a", "b", "t")
 
 
+@pytest.mark.parametrize(
+    ("form", "read"),
+    [
+        ("key", lambda key: key),
+        ("id", lambda key: key.id_or_name()),
+        ("path", lambda key: tuple(key.to_path())),
+    ],
+)
+def test_columns_of_keys(index_type: Any, message: Any, form: Any, read: Any) -> None:
+    entities: Any = [lazy(message, index_type), stock(message)]
+    made = lazyentity.columns(entities, ["a"], key="key", key_as=form)
+    assert made == {"key": [read(stock(message).key())] * 2, "a": [7, 7]}
+    with pytest.raises(KeyError, match="has no property 'amuont'"):
+        lazyentity.columns(entities, ["amuont"], missing="raise")
+
+
 @given(message=entity_protos())
 def test_materialize(index_type: Any, message: Any) -> None:
     if type(outcome(lambda: stock(message))[0]) is not list:

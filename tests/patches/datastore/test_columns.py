@@ -98,6 +98,28 @@ def test_batches(lazily: datastore.Client, stock: Any) -> None:
     assert iterator.num_results == COUNT
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_keys_of_stock_entities(client: datastore.Client, way: str) -> None:
+    keys = [entity.key for entity in _fetch(client)]
+    reading = WAYS[way](client)
+    made = lazyentity.columns(_fetch(reading), ["number"], key="key")
+    assert made == {"key": keys, "number": [1, 2, 3]}
+    made = lazyentity.columns(_fetch(reading), [], key="id", key_as="id")
+    assert made == {"id": [key.id for key in keys]}
+    made = lazyentity.columns(_fetch(reading), [], key="path", key_as="path")
+    assert made == {"path": [key.flat_path for key in keys]}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_missing_properties(client: datastore.Client, way: str) -> None:
+    """The error names the first entity that lacks one; nulls are not missing."""
+    reading = WAYS[way](client)
+    made = lazyentity.columns(_fetch(reading), ["number"], missing="raise")
+    assert made == {"number": [1, 2, 3]}
+    with pytest.raises(KeyError, match=rf"Key\('{KIND}', 1\).* has no property 'nunber'"):
+        lazyentity.columns(_fetch(reading), ["number", "nunber"], missing="raise")
+
+
 def test_inside_eager(lazily: datastore.Client, stock: Any) -> None:
     """Responses to calls inside of eager() are converted to stock entities."""
     with lazyentity.eager():
