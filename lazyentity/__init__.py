@@ -78,17 +78,20 @@ _ON_DEMAND = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    module = _WITHOUT_CLIENT.get(name)
-    if module is None:
-        if name not in _ON_DEMAND:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        module = _ON_DEMAND[name]
-        # First: importing the client may patch it, which needs these modules complete.
-        importlib.import_module("google.cloud.datastore")
-    value = getattr(_own_module(module), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:
+    # To type checkers, a module with this function has every name.
+
+    def __getattr__(name: str) -> Any:
+        module = _WITHOUT_CLIENT.get(name)
+        if module is None:
+            if name not in _ON_DEMAND:
+                raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            module = _ON_DEMAND[name]
+            # First: importing the client may patch it, which needs these modules complete.
+            importlib.import_module("google.cloud.datastore")
+        value = getattr(_own_module(module), name)
+        globals()[name] = value
+        return value
 
 
 def _own_module(name: str) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import ItemsView, Iterable
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from google.cloud.datastore.entity import Entity
 
@@ -20,8 +20,10 @@ from lazyentity.entity import (
     touched_attributes,
 )
 
+_Entity = TypeVar("_Entity", bound=Entity)
 
-def detach(entities: Iterable[Entity], *, partial: bool = False) -> list[Entity]:
+
+def detach(entities: Iterable[_Entity], *, partial: bool = False) -> list[_Entity]:
     """Return entities that keep only the properties read so far, their bytes, and the key.
 
     A detached entity has only the properties that were decoded or assigned so far. Writing it would
@@ -51,7 +53,7 @@ def detach(entities: Iterable[Entity], *, partial: bool = False) -> list[Entity]
     return [_detach(entity, partial) for entity in entities]
 
 
-def _detach(entity: Entity, partial: bool) -> Entity:
+def _detach(entity: _Entity, partial: bool) -> _Entity:
     own = operations_of(entity)
     if own is not None:
         return own.detach(entity, partial)  # type: ignore[no-any-return]  # of that client's class
@@ -60,10 +62,10 @@ def _detach(entity: Entity, partial: bool) -> Entity:
         return entity
     kept, _, _, size = entity._changes()
     whole = len(kept) == size and not isinstance(entity, DetachedEntity)
-    detached: Entity = _copy(entity, _raw_of(entity, kept), kept)
+    detached: Any = _copy(entity, _raw_of(entity, kept), kept)
     if not (whole or partial):
         detached.__class__ = derived_type(DetachedEntity, plain_type(entity))
-    return detached
+    return cast(_Entity, detached)
 
 
 def _raw_of(entity: LazyEntityBase, names: Iterable[str]) -> bytes:

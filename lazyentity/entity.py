@@ -6,9 +6,11 @@ import copyreg
 import functools
 import importlib
 import sys
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from google.cloud.datastore.entity import Entity
+from google.cloud.datastore.key import Key
 
 from lazyentity._backend import LazyMapping, stock_from_raw
 from lazyentity._mode import NOTES, asks_for_stock, gives_stock, install_adapters
@@ -232,6 +234,12 @@ class LazyEntity(LazyEntityBase, LazyMapping, Entity):
     # Here and not in the base: a class with a mapping as its base gets a __dict__ descriptor of its
     # own.
     __dict__ = _attributes
+
+    if TYPE_CHECKING:
+        # Python finds that of Entity, after a __new__ of the mapping that takes everything.
+        def __init__(
+            self, key: Key | None = None, exclude_from_indexes: Iterable[str] = ()
+        ) -> None: ...
 
 
 def lazy_entity_type(mapping: type) -> type[LazyEntity]:

@@ -37,7 +37,10 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name != "PackedProperty":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return importlib.import_module("lazyentity.packed.ndb").PackedProperty
+if not TYPE_CHECKING:
+    # To type checkers, a module with this function has every name.
+
+    def __getattr__(name: str) -> Any:
+        if name != "PackedProperty":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return importlib.import_module("lazyentity.packed.ndb").PackedProperty

@@ -9,7 +9,7 @@ import contextlib
 import importlib
 import importlib.util
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from lazyentity._choice import expected_backend, obstacle, requested_backend
 from lazyentity._environment import EAGER, is_disabled, is_set
@@ -18,7 +18,7 @@ from lazyentity.codec import profiled
 from lazyentity.codec.describing import safe_repr
 from lazyentity.patches import adapters, announcement, wrapping
 from lazyentity.patches.client import Client
-from lazyentity.patches.clients import CLIENTS
+from lazyentity.patches.clients import CLIENTS, ClientName
 from lazyentity.patches.imports import WhenImported
 from lazyentity.patches.locks import ForkableLock
 from lazyentity.patches.notices import warn
@@ -58,7 +58,7 @@ def _selected(names: tuple[str, ...]) -> list[Client]:
     return [part for name in names or CLIENTS for part in CLIENTS[name].with_parts()]
 
 
-def patch(*names: str, strict: bool = False, eager: bool | None = None) -> None:
+def patch(*names: ClientName, strict: bool = False, eager: bool | None = None) -> None:
     """Make the reads of every supported client return lazy entities, whenever the client was made.
 
     With ``eager`` reads return stock entities and stock models, in less time than the client itself
@@ -263,7 +263,7 @@ def _warn_once(message: str) -> None:
         warn(message)
 
 
-def unpatch(*names: str) -> None:
+def unpatch(*names: ClientName) -> None:
     """Undo :func:`patch`. Clients made in the meantime, and entities read, go on working.
 
     The adapters of libraries of C code stay for these entities, if there can be any.
@@ -290,14 +290,13 @@ def is_awaited(client: Client) -> bool:
     return _import_of(client).awaited
 
 
-def patched() -> tuple[str, ...]:
+def patched() -> tuple[ClientName, ...]:
     """Return the names of the clients that are patched, or will be as soon as they are imported.
 
     A client that is known to be unsupported is not among them, nor is any that is built on it.
     """
-    return tuple(
-        name for name, client in CLIENTS.items() if client.patch.active or is_awaited(client)
-    )
+    names = (name for name, client in CLIENTS.items() if client.patch.active or is_awaited(client))
+    return cast(tuple[ClientName, ...], tuple(names))
 
 
 def _summary() -> str:

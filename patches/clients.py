@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import importlib
-from typing import Final
+from typing import Final, Literal, TypeAlias, get_args
 
 from lazyentity.patches.client import Client
 
-# Also parsed by tools/clients.py: literals only. A client comes after those that it is built on. It
-# has the name of its package, with hyphens for underscores.
-PACKAGES: Final = (
+# Also parsed by tools/clients.py: literals only. A client comes after those that it is built on.
+ClientName: TypeAlias = Literal[
     "datastore",
     "ndb",
     "appengine",
-    "gcloud_aio",
-    "gcloud_rest",
+    "gcloud-aio",
+    "gcloud-rest",
     "beam",
     "firestore",
-)
+]
+"""The name of a client, for type checkers."""
+
+PACKAGES: Final = tuple(name.replace("-", "_") for name in get_args(ClientName))
+"""The package of each client, beside this module."""
 
 CLIENTS: Final[dict[str, Client]] = {}
 """Every client by its name."""

@@ -24,6 +24,8 @@ _START, _END = ".. clients-start", ".. clients-end"
 def constant(path: str, name: str) -> Any:
     """Return the literal that the module at ``path`` assigns to ``name`` at its top level.
 
+    Of a ``Literal`` type, its values are returned.
+
     The module is parsed, not imported: its imports need not be installed while building.
 
     Args:
@@ -40,7 +42,7 @@ def constant(path: str, name: str) -> Any:
                 ast.Assign(targets=[ast.Name(id=found)], value=ast.expr() as value)
                 | ast.AnnAssign(target=ast.Name(id=found), value=ast.expr() as value)
             ) if found == name:
-                return ast.literal_eval(value)
+                return ast.literal_eval(value.slice if isinstance(value, ast.Subscript) else value)
     raise LookupError(f"{path} assigns nothing to {name}")
 
 
@@ -90,11 +92,6 @@ class SupportedClient(NamedTuple):
         return lowest, bound
 
 
-def name_of(package: str) -> str:
-    """Return the name of the client that a package in patches/ is for."""
-    return package.replace("_", "-")
-
-
 def package_of(name: str) -> str:
     """Return the name of a client's package in patches/, and of the folder of its tests."""
     return name.replace("-", "_")
@@ -103,13 +100,14 @@ def package_of(name: str) -> str:
 def clients() -> list[SupportedClient]:
     """Return every supported client, in the order of patches/clients.py."""
     found = []
-    for package in constant("patches/clients.py", "PACKAGES"):
+    for name in constant("patches/clients.py", "ClientName"):
+        package = package_of(name)
         seams = f"patches/{package}/seams.py"
         versions = constant(seams, "SUPPORTED_VERSIONS")
         distribution = constant(seams, "DISTRIBUTION")
         own = _assigned(seams, "OWN_ENVIRONMENT", False)
         extra = _assigned(seams, "DISTRIBUTION_EXTRA", "")
-        found.append(SupportedClient(name_of(package), distribution, versions, own, extra))
+        found.append(SupportedClient(name, distribution, versions, own, extra))
     return found
 
 

@@ -7,7 +7,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from google.api_core.exceptions import BadRequest
 from google.cloud import datastore
@@ -29,6 +29,12 @@ _CHECK_SECONDS: Final = 1.0
 
 _OWN: Final = frozenset({"_client", "_gathering", "_lock", "_under_way"})
 """The attributes of a proxy that are not those of its client."""
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from google.api_core.retry import Retry
+    from google.cloud.datastore.transaction import Transaction
 
 _made: weakref.WeakSet[Coalesced] = weakref.WeakSet()
 
@@ -105,7 +111,17 @@ class Coalesced:
         else:
             delattr(self._client, name)
 
-    def get(self, key: Key, *arguments: Any, **options: Any) -> Entity | None:
+    def get(
+        self,
+        key: Key,
+        missing: list[Entity] | None = None,
+        deferred: list[Key] | None = None,
+        transaction: Transaction | None = None,
+        eventual: bool = False,
+        retry: Retry | None = None,
+        timeout: float | None = None,
+        read_time: datetime | None = None,
+    ) -> Entity | None:
         """Read one entity, as ``client.get()``; each caller gets an entity object of its own.
 
         The client itself serves a get with options, inside a transaction, or with a key that cannot
@@ -114,8 +130,13 @@ class Coalesced:
 
         Args:
             key: the key of the entity.
-            *arguments: further arguments of ``client.get()``.
-            **options: the options of ``client.get()``.
+            missing: this and all others: as of ``client.get()``.
+            deferred: see above.
+            transaction: see above.
+            eventual: see above.
+            retry: see above.
+            timeout: see above.
+            read_time: see above.
 
         Returns:
             The entity, None if there is none.
@@ -123,8 +144,19 @@ class Coalesced:
         Raises:
             As ``client.get()``, for this key alone.
         """
-        if arguments or options or not self._is_suitable(key):
-            return self._single(key, *arguments, **options)
+        options = {
+            "missing": missing,
+            "deferred": deferred,
+            "transaction": transaction,
+            "eventual": eventual or None,
+            "retry": retry,
+            "timeout": timeout,
+            "read_time": read_time,
+        }
+        given = {name: option for name, option in options.items() if option is not None}
+        if given or not self._is_suitable(key):
+            # Only these: the client's class may lack the others.
+            return self._single(key, **given)
         mode = is_eager()
         # Not under the lock, which all threads want at the same time.
         serialised, call = serialised_key(key), _Call()
@@ -147,8 +179,8 @@ class Coalesced:
             raise _own(call.error)
         return call.entity
 
-    def _single(self, key: Key, *arguments: Any, **options: Any) -> Entity | None:
-        entity: Entity | None = self._client.get(key, *arguments, **options)
+    def _single(self, key: Key, **options: Any) -> Entity | None:
+        entity: Entity | None = self._client.get(key, **options)
         return entity
 
     def _is_suitable(self, key: Any) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from apache_beam.internal import cloudpickle_pickler
 
 from lazyentity.patches import patch, patched
+from lazyentity.patches.clients import ClientName
 
-_CLIENTS = ("datastore", "beam")
+_CLIENTS: Final[tuple[ClientName, ...]] = ("datastore", "beam")
 
 
 def activate() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast, overload
 
 from google.cloud.datastore import client as datastore_client
 from google.cloud.datastore import helpers
@@ -25,7 +25,7 @@ from lazyentity.patches.datastore.seams import CLIENT, CONVERSION
 
 _stock_to_protobuf = operator.methodcaller("to_protobuf")
 
-_Wrapped = TypeVar("_Wrapped")
+_Wrapped = TypeVar("_Wrapped", bound=datastore_client.Client | Query)
 
 
 class _LazyReads:
@@ -217,6 +217,17 @@ def _wrap(query_or_client: Any, delivery: Delivery) -> Any:
     return wrapped
 
 
+# Other than eager=True, which takes no other option.
+@overload
+def wrap(
+    query_or_client: _Wrapped,
+    *,
+    prefetch: Iterable[str] = (),
+    strict: bool = False,
+    eager: Literal[False] | None = None,
+) -> _Wrapped: ...
+@overload
+def wrap(query_or_client: _Wrapped, *, eager: bool | None) -> _Wrapped: ...
 def wrap(
     query_or_client: _Wrapped,
     *,
@@ -265,6 +276,7 @@ def wrap(
     is_eager = is_set(EAGER_SWITCH) if eager is None else eager
     if not is_eager:
         adapters.install()
-    if isinstance(query_or_client, _LazyReads) and eager is None and not names and not strict:
-        return query_or_client
-    return cast(_Wrapped, _wrap(query_or_client, delivery_of(names, strict, is_eager)))
+    given: Any = query_or_client
+    is_wrapped = isinstance(given, _LazyReads) and eager is None and not names and not strict
+    made = given if is_wrapped else _wrap(given, delivery_of(names, strict, is_eager))
+    return cast(_Wrapped, made)

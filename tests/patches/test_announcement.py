@@ -16,7 +16,7 @@ from google.cloud.datastore_v1.types import datastore as datastore_pb2
 
 import lazyentity
 from lazyentity.patches import announcement
-from lazyentity.patches.clients import CLIENTS
+from lazyentity.patches.clients import CLIENTS, ClientName
 from tests.conftest import INSTALLED
 from tests.support.concurrency import switching_often, together
 
@@ -178,7 +178,7 @@ _CALLS: dict[str, Callable[[], object]] = {
 
 
 @pytest.mark.parametrize("name", _CALLS)
-def test_with_a_call_of_any_client(records: _Records, name: str) -> None:
+def test_with_a_call_of_any_client(records: _Records, name: ClientName) -> None:
     """Whether the call succeeds or not."""
     if name not in INSTALLED:
         pytest.skip(f"{name} is not installed")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from lazyentity.patches.client import Client
-from lazyentity.patches.clients import CLIENTS, PACKAGES, register
+from lazyentity.patches.clients import CLIENTS, PACKAGES, ClientName, register
 from tests.support.forks import answer
 from tools import clients
 
@@ -246,8 +246,9 @@ class TestRegistering:
 class TestTheList:
     """setup.py, the tools and the docs read the sources of what patch() imports."""
 
-    def test_packages_are_named_like_their_clients(self) -> None:
-        assert tuple(CLIENTS) == tuple(map(clients.name_of, PACKAGES))
+    def test_type_checkers_know_the_names(self) -> None:
+        assert get_args(ClientName) == tuple(CLIENTS)
+        assert list(PACKAGES) == [clients.package_of(name) for name in CLIENTS]
 
     def test_it_is_read_as_it_is_imported(self) -> None:
         assert [

@@ -85,7 +85,7 @@ def test_unpatching_what_is_not_patched_does_nothing() -> None:
     "names", [("nosuch",), ("datastore", "nosuch"), ("",), ("Datastore",)], ids=repr
 )
 @pytest.mark.parametrize("function", [lazyentity.patch, lazyentity.unpatch])
-def test_unknown_names_are_refused(function: Callable[..., None], names: tuple[str, ...]) -> None:
+def test_unknown_names_are_refused(function: Callable[..., None], names: Any) -> None:
     """A name that is not known is a ValueError that lists those that are; nothing is changed."""
     with pytest.raises(ValueError, match=r"unknown client '.*'; known are .*'datastore'"):
         function(*names)

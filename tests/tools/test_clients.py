@@ -54,7 +54,9 @@ def test_a_client_with_an_environment_of_its_own(
 def _write_clients(checkout: Path, **lines: str) -> None:
     """Write a list of clients, and modules of seams with a further line each."""
     (checkout / "patches").mkdir()
-    (checkout / "patches" / "clients.py").write_text(f"PACKAGES: Final = {tuple(lines)}\n")
+    (checkout / "patches" / "clients.py").write_text(
+        f"ClientName: TypeAlias = Literal{list(lines)}\n"
+    )
     for name, line in lines.items():
         constants = f"DISTRIBUTION = 'toy-{name}'\nSUPPORTED_VERSIONS = '>=1,<2'\n{line}\n"
         (checkout / "patches" / name).mkdir()

@@ -130,8 +130,8 @@ def test_a_projection_stays_one(index_type: Any) -> None:
     for partial in (True, False):
         (detached,) = lazyentity.detach([entity], partial=partial)
         assert len(detached) == 0
-        assert detached.is_projection()  # type: ignore[attr-defined]  # of that client's class
-    assert lazyentity.materialize(entity).is_projection()  # type: ignore[attr-defined]  # as above
+        assert detached.is_projection()
+    assert lazyentity.materialize(entity).is_projection()  # type: ignore[attr-defined]  # its class's
 
 
 def test_wrap_refuses() -> None:

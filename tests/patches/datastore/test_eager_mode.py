@@ -190,7 +190,8 @@ class TestWrap:
         with pytest.raises(ValueError, match=r"^wrap\(\) takes either eager=True or prefetch="):
             lazyentity.wrap(client, eager=True, **options)
         assert one(lazyentity.wrap(client, eager=False, **options)) != STOCK
-        assert one(lazyentity.wrap(client, eager=True, strict=False, prefetch=[])) == STOCK
+        defaults: Any = {"strict": False, "prefetch": []}
+        assert one(lazyentity.wrap(client, eager=True, **defaults)) == STOCK
 
     def test_messages_that_did_not_come_with_a_response(self, client: Client, patched: str) -> None:
         """Those of an application's own API object become stock entities, too."""

@@ -15,6 +15,7 @@ from google.cloud.ndb import global_cache
 
 import lazyentity
 from lazyentity.bench.server.process import LoopbackServer
+from lazyentity.patches.clients import ClientName
 from tests.patches.ndb.activation import STATE
 from tests.patches.ndb.cache_servers import running_memcached, running_redis
 from tests.patches.ndb.caches import CACHE_SERVERS, CACHES
@@ -116,13 +117,13 @@ def namespace() -> str:
 
 
 @pytest.fixture(params=[pytest.param(("ndb",), id="ndb"), pytest.param((), id="all-clients")])
-def names(request: pytest.FixtureRequest) -> tuple[str, ...]:
+def names(request: pytest.FixtureRequest) -> tuple[ClientName, ...]:
     """The names that patch() is called with."""
-    chosen: tuple[str, ...] = request.param
+    chosen: tuple[ClientName, ...] = request.param
     return chosen
 
 
-def _sides(stored: Stored, namespace: str, names: tuple[str, ...]) -> Sides:
+def _sides(stored: Stored, namespace: str, names: tuple[ClientName, ...]) -> Sides:
     return Sides(
         stored.client,
         stored=stored.namespace,
@@ -133,19 +134,21 @@ def _sides(stored: Stored, namespace: str, names: tuple[str, ...]) -> Sides:
 
 
 @pytest.fixture
-def sides(stored: Stored, namespace: str, names: tuple[str, ...]) -> Sides:
+def sides(stored: Stored, namespace: str, names: tuple[ClientName, ...]) -> Sides:
     """Stock ndb and lazy reads, on each of the servers."""
     return _sides(stored, namespace, names)
 
 
 @pytest.fixture
-def loopback_sides(stored_in_loopback: Stored, namespace: str, names: tuple[str, ...]) -> Sides:
+def loopback_sides(
+    stored_in_loopback: Stored, namespace: str, names: tuple[ClientName, ...]
+) -> Sides:
     """Stock ndb and lazy reads, for tests that do not depend on the server."""
     return _sides(stored_in_loopback, namespace, names)
 
 
 @pytest.fixture
-def patched(names: tuple[str, ...]) -> Iterator[None]:
+def patched(names: tuple[ClientName, ...]) -> Iterator[None]:
     """Reads are lazy in this test."""
     lazyentity.patch(*names, strict=True)
     yield

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import lazyentity
+from lazyentity.patches.clients import ClientName
 from tests.patches.ndb.caches import counted_calls
 from tests.patches.ndb.describing import attempt, describe, storages
 from tests.patches.ndb.stored import store
@@ -28,7 +29,7 @@ class Sides:
     """
 
     def __init__(
-        self, client: Any, *, stored: str, own: str, names: tuple[str, ...], complete: bool
+        self, client: Any, *, stored: str, own: str, names: tuple[ClientName, ...], complete: bool
     ) -> None:
         self.client = client
         self._stored = stored

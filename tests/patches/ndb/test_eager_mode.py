@@ -42,7 +42,7 @@ READS: dict[str, Callable[[], Any]] = {
 
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
 @pytest.mark.parametrize("names", [(), ("ndb",)], ids=["all", "ndb alone"])
-def test_reads(loopback_sides: Sides, read: Callable[[], Any], names: tuple[str, ...]) -> None:
+def test_reads(loopback_sides: Sides, read: Callable[[], Any], names: Any) -> None:
     """Models, and the order of their properties, are stock ndb's."""
     sides = loopback_sides
 

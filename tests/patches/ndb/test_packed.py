@@ -180,7 +180,7 @@ def test_of_the_package() -> None:
     assert packed.PackedProperty is PackedProperty
     assert "PackedProperty" in packed.__all__
     with pytest.raises(AttributeError):
-        _ = packed.OtherProperty
+        _ = packed.OtherProperty  # type: ignore[attr-defined]  # as it is to be
     assert repr(PackedOrder.short).startswith("PackedProperty(")
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from lazyentity.patches.clients import ClientName
 from tests.support.clients import PROJECT
 
 
@@ -19,7 +20,7 @@ class RestClient:
         name: that ``patch()`` takes.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: ClientName) -> None:
         self.name = name
         self.package: Any = importlib.import_module(f"{name.replace('-', '.')}.datastore")
         self._is_async = name == "gcloud-aio"
