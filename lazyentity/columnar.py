@@ -38,6 +38,14 @@ def columns(
 ) -> dict[str, list[Any]]:
     """Return the values of properties, a list of values for each name.
 
+    >>> import lazyentity
+    >>> from google.cloud import datastore
+    >>> keys = [datastore.Key("Order", number, project="demo") for number in (1, 2)]
+    >>> orders = [datastore.Entity(key) for key in keys]
+    >>> orders[0]["amount"] = 12.5
+    >>> lazyentity.columns(orders, ["amount"], key="id", key_as="id")
+    {'id': [1, 2], 'amount': [12.5, None]}
+
     Properties that were not read are decoded for the result only: the entities stay as they are.
 
     Args:
@@ -130,6 +138,16 @@ def column_batches(
     missing: Missing = "null",
 ) -> Iterator[dict[str, list[Any]]]:
     """Yield columns of ``size`` entities at a time, for entities that do not fit into memory.
+
+    >>> import lazyentity
+    >>> from google.cloud import datastore
+    >>> keys = [datastore.Key("Order", number, project="demo") for number in (1, 2)]
+    >>> orders = [datastore.Entity(key) for key in keys]
+    >>> orders[0]["amount"] = 12.5
+    >>> for batch in lazyentity.column_batches(orders, ["amount"], size=1):
+    ...     print(batch)
+    {'amount': [12.5]}
+    {'amount': [None]}
 
     Args:
         entities: as for :func:`columns`. An iterator gives one batch of entities at a time.

@@ -26,6 +26,15 @@ _Entity = TypeVar("_Entity", bound=Entity)
 def detach(entities: Iterable[_Entity], *, partial: bool = False) -> list[_Entity]:
     """Return entities that keep only the properties read so far, their bytes, and the key.
 
+    >>> import lazyentity
+    >>> made = lazyentity.LazyEntity()
+    >>> made.update(amount=12.5, note="call first")
+    >>> order = lazyentity.LazyEntity.from_bytes(lazyentity.raw(made))
+    >>> order["amount"]
+    12.5
+    >>> lazyentity.detach([order], partial=True)
+    [<Entity {'amount': 12.5}>]
+
     A detached entity has only the properties that were decoded or assigned so far. Writing it would
     delete the others, so ``put()`` of any client and ``raw()`` refuse it. They also refuse its
     copies, its pickles and the results of ``materialize()``; loading such a pickle needs

@@ -213,6 +213,15 @@ def touched_attributes(entity: LazyEntityBase) -> dict[str, Any]:
 class LazyEntity(LazyEntityBase, LazyMapping, Entity):
     """A :class:`google.cloud.datastore.Entity` that decodes a property when it is first read.
 
+    >>> import lazyentity
+    >>> made = lazyentity.LazyEntity()
+    >>> made.update(amount=12.5, note="call first")
+    >>> order = lazyentity.LazyEntity.from_bytes(lazyentity.raw(made))
+    >>> order["amount"]
+    12.5
+    >>> lazyentity.decoded(order)
+    ('amount',)
+
     A patched or wrapped client returns lazy entities; :meth:`from_bytes` makes one by hand. Called
     like ``Entity``, the class makes an ordinary empty entity. Every operation gives the result of a
     stock entity. :class:`~lazyentity.pure.mapping.LazyMapping` documents the states of a property

@@ -15,6 +15,13 @@ from lazyentity.entity import LazyEntityBase
 def raw(entity: Entity) -> bytes:
     """Return the entity as a serialised ``google.datastore.v1.Entity`` message, changes included.
 
+    >>> import lazyentity
+    >>> order = lazyentity.LazyEntity()
+    >>> order.update(amount=12.5, lines=[{"price": 2.5}])
+    >>> stored = lazyentity.raw(order)
+    >>> lazyentity.LazyEntity.from_bytes(stored)["amount"]
+    12.5
+
     Undecoded properties of a lazy entity are copied from the received bytes; the others are encoded
     like the client does.
 
@@ -39,6 +46,14 @@ def raw(entity: Entity) -> bytes:
 
 def prefetch(entity: Entity, *names: str) -> None:
     """Decode the properties ``names`` now. A stock entity has all properties decoded already.
+
+    >>> import lazyentity
+    >>> made = lazyentity.LazyEntity()
+    >>> made.update(amount=12.5, note="call first")
+    >>> order = lazyentity.LazyEntity.from_bytes(lazyentity.raw(made))
+    >>> lazyentity.prefetch(order, "amount")
+    >>> lazyentity.decoded(order)
+    ('amount',)
 
     An entity from ``wrap(..., strict=True)`` decodes them as well, and they can be read from then
     on.
@@ -67,6 +82,13 @@ def prefetch(entity: Entity, *names: str) -> None:
 
 def decoded(entity: Entity) -> tuple[str, ...]:
     """Return the names decoded or assigned so far, in the entity's order.
+
+    >>> import lazyentity
+    >>> made = lazyentity.LazyEntity()
+    >>> made.update(amount=12.5, note="call first")
+    >>> order = lazyentity.LazyEntity.from_bytes(lazyentity.raw(made))
+    >>> lazyentity.decoded(order)
+    ()
 
     Args:
         entity: a lazy entity; for a stock one, all names are returned.

@@ -23,6 +23,13 @@ _CONTAINERS = (list, dict)
 def materialize(entity: Entity) -> Entity:
     """Return a plain stock entity with everything decoded.
 
+    >>> import lazyentity
+    >>> made = lazyentity.LazyEntity()
+    >>> made.update(amount=12.5, note="call first")
+    >>> order = lazyentity.LazyEntity.from_bytes(lazyentity.raw(made))
+    >>> type(lazyentity.materialize(order))
+    <class 'google.cloud.datastore.entity.Entity'>
+
     Args:
         entity: a lazy entity; a stock one is returned as it is.
 
@@ -48,6 +55,13 @@ def materialize(entity: Entity) -> Entity:
 
 def to_dict(entity: Entity, *names: str) -> dict[str, Any]:
     """Return properties of an entity as a plain dict, with plain dicts and lists inside.
+
+    >>> import lazyentity
+    >>> made = lazyentity.LazyEntity()
+    >>> made.update(amount=12.5, note="call first")
+    >>> order = lazyentity.LazyEntity.from_bytes(lazyentity.raw(made))
+    >>> lazyentity.to_dict(order, "amount")
+    {'amount': 12.5}
 
     Properties that were not read are decoded for the result only: the entity stays as it is.
 

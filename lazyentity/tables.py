@@ -35,6 +35,16 @@ def to_pandas(
 ) -> pandas.DataFrame:
     """Return properties of entities as a ``pandas.DataFrame``, a row for each entity.
 
+    >>> import lazyentity
+    >>> from google.cloud import datastore
+    >>> keys = [datastore.Key("Order", number, project="demo") for number in (1, 2)]
+    >>> orders = [datastore.Entity(key) for key in keys]
+    >>> orders[0]["amount"] = 12.5
+    >>> lazyentity.to_pandas(orders, ["amount"], key="id", key_as="id")
+       id  amount
+    0   1    12.5
+    1   2    <NA>
+
     Args:
         entities: as for :func:`columns`.
         names: as for :func:`columns`; the columns of the result. Without any, it has no rows.
@@ -103,6 +113,14 @@ def to_arrow(
     missing: Missing = "null",
 ) -> pyarrow.Table:
     """Return properties of entities as a ``pyarrow.Table``, a row for each entity.
+
+    >>> import lazyentity
+    >>> from google.cloud import datastore
+    >>> keys = [datastore.Key("Order", number, project="demo") for number in (1, 2)]
+    >>> orders = [datastore.Entity(key) for key in keys]
+    >>> orders[0]["amount"] = 12.5
+    >>> lazyentity.to_arrow(orders, ["amount"], key="id", key_as="id").to_pydict()
+    {'id': [1, 2], 'amount': [12.5, None]}
 
     Entities of an iterator are taken in batches, which become the chunks of the table.
 

@@ -61,6 +61,11 @@ def _selected(names: tuple[str, ...]) -> list[Client]:
 def patch(*names: ClientName, strict: bool = False, eager: bool | None = None) -> None:
     """Make the reads of every supported client return lazy entities, whenever the client was made.
 
+    >>> import lazyentity
+    >>> lazyentity.patch("datastore")
+    >>> lazyentity.patched()
+    ('datastore',)
+
     With ``eager`` reads return stock entities and stock models, in less time than the client itself
     takes.
 
@@ -266,6 +271,12 @@ def _warn_once(message: str) -> None:
 def unpatch(*names: ClientName) -> None:
     """Undo :func:`patch`. Clients made in the meantime, and entities read, go on working.
 
+    >>> import lazyentity
+    >>> lazyentity.patch("datastore")
+    >>> lazyentity.unpatch()
+    >>> lazyentity.patched()
+    ()
+
     The adapters of libraries of C code stay for these entities, if there can be any.
 
     A wrapper that somebody else put around a replacement stays, and calls the original.
@@ -292,6 +303,11 @@ def is_awaited(client: Client) -> bool:
 
 def patched() -> tuple[ClientName, ...]:
     """Return the names of the clients that are patched, or will be as soon as they are imported.
+
+    >>> import lazyentity
+    >>> lazyentity.patch("datastore")
+    >>> lazyentity.patched()
+    ('datastore',)
 
     A client that is known to be unsupported is not among them, nor is any that is built on it.
     """

@@ -23,6 +23,12 @@ EAGER: contextvars.ContextVar[bool] = contextvars.ContextVar("lazyentity.eager",
 def eager() -> Iterator[None]:
     """Give stock entities for the RPCs that are sent inside this context.
 
+    >>> import lazyentity
+    >>> from google.cloud import datastore
+    >>> client = datastore.Client(project="demo")
+    >>> with lazyentity.eager():
+    ...     stock = list(lazyentity.wrap(client).query(kind="Order").fetch(limit=10))
+
     The decision belongs to the RPC. Entities of a page fetched inside stay stock when they are read
     outside; the next page of that query, fetched outside, is lazy again. Each thread and asyncio
     task has its own setting. May be nested.

@@ -184,6 +184,13 @@ class Profile:
 def profile() -> Profile:
     """Count what is received and decoded, inside of a ``with`` statement.
 
+    >>> import lazyentity
+    >>> from google.cloud import datastore
+    >>> client = datastore.Client(project="demo")
+    >>> with lazyentity.profile() as counts:
+    ...     orders = list(lazyentity.wrap(client).query(kind="Order").fetch(limit=10))
+    >>> report = counts.table()
+
     Only entities that arrive inside of it count. While no profile runs, nothing is counted.
     """
     return Profile()

@@ -237,6 +237,12 @@ def wrap(
 ) -> _Wrapped:
     """Return a query or client like the given one, whose reads return lazy entities.
 
+    >>> import lazyentity
+    >>> from google.cloud import datastore
+    >>> client = datastore.Client(project="demo")
+    >>> query = lazyentity.wrap(client.query(kind="Order"), prefetch=["amount"])
+    >>> amounts = [order["amount"] for order in query.fetch(limit=10)]
+
     Nothing else in the process changes, not even the given object.
 
     - The two objects share their state: filters, limits, the current batch or transaction, the
