@@ -27,5 +27,6 @@ COMMANDS: Final = {
     "doctor": Command("lazyentity.cli.doctor.command", "say what works here, and what does not"),
     "pack": Command("lazyentity.packed.command", "pack a property of a kind", "packed"),
     "run": Command("lazyentity.cli.run", "run a program that is patched before it starts"),
+    "server": Command("lazyentity.bench.server.command", "run a Datastore server here", "bench"),
     "snapshot": Command("lazyentity.snapshot.command", "keep a kind in a file", "snapshot"),
 }

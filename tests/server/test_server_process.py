@@ -21,6 +21,7 @@ from lazyentity.bench.server.errors import DatastoreError
 from lazyentity.bench.server.process import LoopbackServer
 from lazyentity.bench.server.reads import Reads
 from lazyentity.bench.server.service import DatastoreService
+from tests.support.clients import make_client
 
 pytestmark = pytest.mark.any_backend
 
@@ -66,6 +67,32 @@ def test_signals_end_it_cleanly(child: subprocess.Popen[str], number: signal.Sig
     status = child.wait(SECONDS)
     assert child.stderr is not None
     assert (status, child.stderr.read()) == (0, "")
+
+
+def test_the_command_of_the_documentation() -> None:
+    """It prints the variable by which clients find it; a port in use is one sentence."""
+    command = [sys.executable, "-m", "lazyentity", "server", "--port"]
+    with subprocess.Popen([*command, "0"], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            lines = [process.stdout.readline() for _ in range(3)]
+            assert lines[0] == "serving until Ctrl-C; in another terminal:\n"
+            name, _, host = lines[2].removeprefix("export ").strip().partition("=")
+            assert name == "DATASTORE_EMULATOR_HOST"
+            client = make_client(int(host.rpartition(":")[2]), "grpc")
+            entity = datastore.Entity(client.key("Order", 1))
+            client.put(entity)
+            assert client.get(entity.key) == entity
+            port = host.rpartition(":")[2]
+            second = subprocess.run(
+                [*command, port], capture_output=True, text=True, timeout=SECONDS, check=False
+            )
+            assert second.returncode == 2
+            assert f"port {port} cannot be used; choose another with --port" in second.stderr
+            process.send_signal(signal.SIGINT)
+            assert process.wait(SECONDS) == 0
+        finally:
+            process.kill()
 
 
 def test_it_ends_with_its_parent(child: subprocess.Popen[str]) -> None:
