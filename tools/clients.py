@@ -133,7 +133,7 @@ def table() -> str:
     """Return the table of the supported clients, in reStructuredText."""
     rows = [("Client", "Versions", "Patched by", "Installed by")]
     for client in clients():
-        package = "lazyentity" if client.name == REQUIRED else f"lazyentity[{client.name}]"
+        package = "lazyentity" if client.name == REQUIRED else f"'lazyentity[{client.name}]'"
         names = f'``patch("{client.name}")``', f"``pip install {package}``"
         rows.append((client.distribution, client.range, *names))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

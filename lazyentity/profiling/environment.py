@@ -114,7 +114,7 @@ def _path(value: str) -> Path | None:
     """Return the path of the file; None for the standard error output."""
     if value.lower() in _ON:
         if importlib.util.find_spec("rich") is None:
-            _warn("tables need rich (pip install lazyentity[profile]); the report will be JSON")
+            _warn("tables need rich (pip install 'lazyentity[profile]'); the report will be JSON")
         return None
     path = Path(value).absolute()
     if path.suffix not in _SUFFIXES:

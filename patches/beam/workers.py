@@ -64,7 +64,7 @@ def _caller() -> Callable[..., Any]:
             raise ImportError(
                 "a worker of this pipeline cannot import lazyentity, which reads from Datastore; "
                 "install it there, in the version of the main program, by "
-                f"pip install lazyentity[beam] ({error})"
+                f"pip install 'lazyentity[beam]' ({error})"
             ) from error
         workers.activate()
         return function(*arguments)

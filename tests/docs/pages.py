@@ -6,6 +6,9 @@ import re
 import textwrap
 from pathlib import Path
 
+import docutils.core
+import docutils.nodes
+
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.rst"))
@@ -20,3 +23,10 @@ def python_blocks(text: str) -> list[str]:
     """Return the code of the blocks of Python in a page; interactive sessions are no blocks."""
     found = re.findall(r"^\.\. code-block:: python\n\n((?:   .*\n|\n)+)", text, re.MULTILINE)
     return [textwrap.dedent(block) for block in found]
+
+
+def sessions(text: str) -> list[str]:
+    """Return the interactive sessions that a reader of a page sees; comments are left out."""
+    # Sphinx's own roles and directives are errors to docutils.
+    document = docutils.core.publish_doctree(text, settings_overrides={"report_level": 5})
+    return [block.astext() for block in document.findall(docutils.nodes.doctest_block)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib import metadata
 from pathlib import Path
 
 import docutils.core
@@ -87,3 +88,18 @@ def test_walks_name_functions() -> None:
 def test_links_within_the_documentation_are_roles(page: Path) -> None:
     """Sphinx checks those, and copies the files; other relative links lead nowhere."""
     assert re.findall(r"<(?!https?://)[^<>\s]+>`_", page.read_text("utf-8")) == []
+
+
+def test_extras() -> None:
+    """One table lists the extras for users; the others are for contributors and tests."""
+    text = (DOCS / "start" / "quickstart.rst").read_text("utf-8")
+    table = text.split(".. _extras:")[1].split("\n=====", 3)[2]
+    others = {"adapters", "consumers", "docs", "libraries", "test"}
+    provided = metadata.metadata("lazyentity").get_all("Provides-Extra") or []
+    assert set(re.findall(r"^``([\w-]+)`` ", table, re.MULTILINE)) == set(provided) - others
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.rst"], ids=lambda page: page.stem)
+def test_commands_with_extras_are_quoted(page: Path) -> None:
+    """Otherwise zsh looks for files of that name."""
+    assert re.findall(r"pip install [^'\n`]*\[", page.read_text("utf-8")) == []

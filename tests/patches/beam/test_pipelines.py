@@ -110,8 +110,9 @@ def test_runs_the_code_of_beams_dofn() -> None:
 
 
 @pytest.mark.any_backend
+@pytest.mark.filterwarnings(f"error{pipelines.BY_POSITION.removeprefix('ignore')}")
 def test_example(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """The one command of the documentation."""
+    """The one command of the documentation, which warns of nothing."""
     helper.get_client.cache_clear()
     monkeypatch.setenv(GCD_HOST, "")
     monkeypatch.setattr("sys.argv", [str(_EXAMPLE), "--demo"])
