@@ -16,6 +16,7 @@ from typing import Any
 from google.cloud.datastore.key import Key
 from google.cloud.ndb import key as key_module
 from google.cloud.ndb import model
+from google.cloud.ndb.context import get_context
 from google.cloud.ndb.exceptions import BadValueError
 
 from lazyentity.codec import errors
@@ -27,8 +28,9 @@ from lazyentity.patches.api.entities import EntityHandle, OpenedEntityHandle
 from lazyentity.patches.models.originals import is_one_of
 from lazyentity.patches.ndb.expandos import live_properties
 from lazyentity.patches.ndb.originals import is_own, own
-from lazyentity.patches.ndb.plans import is_written_plainly, plan_for
+from lazyentity.patches.ndb.plans import is_written_plainly, named_kind, plan_for
 from lazyentity.patches.ndb.seams import CLIENT, CONVERSION
+from lazyentity.patches.ndb.structured import Dotted
 
 _Original = Callable[..., Any]
 
@@ -58,10 +60,12 @@ class LazyValues(MadeDict):
     that one property.
     """
 
-    __slots__ = ("_conversions", "_entity", "_properties")
+    __slots__ = ("_conversions", "_dotted", "_entity", "_properties")
 
     _entity: Any
     """The lazy entity."""
+    _dotted: Dotted | None
+    """Makes the structured properties that the entity has under dotted names, if it has any."""
     _properties: Any
     _conversions: Any
     """Both as in :class:`~lazyentity.patches.ndb.plans.Plan`."""
@@ -69,6 +73,9 @@ class LazyValues(MadeDict):
     def _made(self, name: Any) -> Any:
         # As ndb's _entity_from_ds_entity(), for one property.
         prop = self._properties.get(name)
+        dotted = self._dotted
+        if dotted is not None and name in dotted.parts:
+            return dotted.made(prop, self._entity)
         try:
             value = self._entity[name]
         except KeyError:
@@ -333,13 +340,7 @@ def _model(
     """
     # Key.kind copies the whole path first.
     kind_of_key = ds_key._path[-1]["kind"] if ds_key else None
-    class_key = entity.get("class")
-    if not class_key:
-        kind = kind_of_key
-    elif isinstance(class_key, list):
-        kind = class_key[-1]
-    else:
-        kind = class_key
+    kind = named_kind(entity, kind_of_key)
     if type(kind) is not str and kind is not None:
         return original(given, model_class)
     chosen = model_class or _Model._lookup_model(kind)
@@ -349,13 +350,20 @@ def _model(
         # The class lacks a property and the kind is unknown. ndb looks at the key first.
         return original(given, model_class)
     is_plain = plan.constructs_plainly and chosen.__init__ is _model_init
-    if plan.properties is None or (not is_plain and (only_plain or plan.dynamic is not None)):
+    context = get_context(False) if plan.parts else None
+    if (
+        plan.properties is None
         # The constructor may have made dynamic properties.
+        or (not is_plain and (only_plain or plan.dynamic is not None))
+        # Made whole at once, ndb's own is as fast. Without a context it raises.
+        or (plan.parts and (only_plain or context is None))
+    ):
         return original(given, model_class)
     values = _new_values(LazyValues)
     values._entity = entity
     values._properties = plan.properties
     values._conversions = plan.conversions
+    values._dotted = dotted = Dotted(plan.parts, context) if plan.parts else None
     template = plan.template
     if is_plain:
         instance = _new(chosen)
@@ -366,6 +374,8 @@ def _model(
     else:
         instance = chosen()
         _fill(values, instance._values)
+        if dotted is not None:
+            template = {**template, **dotted.completing(instance, values)}
     _fill(values, template)
     instance._values = values
     if ds_key:

@@ -12,6 +12,7 @@ from google.cloud.ndb import model
 
 from lazyentity._backend import type_version
 from lazyentity.codec.cache import BoundedCache
+from lazyentity.codec.describing import property_name
 from lazyentity.codec.limits import MAX_BYTES, learned_bytes
 from lazyentity.codec.undecoded import undecoded_template
 from lazyentity.patches.models.originals import is_method_of, is_one_of
@@ -22,6 +23,7 @@ from lazyentity.patches.ndb.expandos import (
     makes_dynamic_properties,
 )
 from lazyentity.patches.ndb.originals import methods, own
+from lazyentity.patches.ndb.structured import Parts, in_parts, obstacle, part_of
 
 _Model = model.Model
 _Property = model.Property
@@ -82,11 +84,13 @@ class Taken(NamedTuple):
         properties: the properties that the class defines, by stored name.
         dynamic_names: of an ``Expando``, the names of all others.
         names: all of these, in the order of the entity.
+        parts: of the structured properties that the entity has under dotted names.
     """
 
     properties: dict[str, Any]
     dynamic_names: tuple[str, ...]
     names: tuple[str, ...]
+    parts: Parts
 
 
 class Plan:
@@ -94,12 +98,14 @@ class Plan:
 
     Args:
         model_class: a subclass of ``ndb.Model``.
-        taken: what a model takes from such an entity; None, if ndb has to make the model.
+        taken: what a model takes from such an entity; the reason, if ndb has to make the model.
         is_kept: whether the plan is for further entities, too.
 
     Attributes:
         properties: ndb's properties, by stored name, of all that a model takes from such an entity
             and its class defines; None, if ndb has to make the model.
+        obstacle: the reason why ndb has to make the model; None, if it need not.
+        parts: as of :class:`Taken`; empty, if no name is dotted.
         dynamic: the dynamic properties of an ``Expando``; None, if there are none.
         template: where nothing is dynamic, the names of the properties, each mapped to
             ``UNDECODED``.
@@ -118,6 +124,8 @@ class Plan:
         "conversions",
         "dynamic",
         "known_count",
+        "obstacle",
+        "parts",
         "properties",
         "subclass",
         "subclass_version",
@@ -126,10 +134,12 @@ class Plan:
         "version",
     )
 
-    def __init__(self, model_class: Any, taken: Taken | None, is_kept: bool) -> None:
-        self.properties = None if taken is None else taken.properties
+    def __init__(self, model_class: Any, taken: Taken | str, is_kept: bool) -> None:
+        self.obstacle = taken if isinstance(taken, str) else None
+        self.properties = None if isinstance(taken, str) else taken.properties
+        self.parts: Parts = {} if isinstance(taken, str) else taken.parts
         self.dynamic = None
-        if taken is not None and taken.dynamic_names:
+        if not isinstance(taken, str) and taken.dynamic_names:
             names = taken.dynamic_names
             self.dynamic = DynamicProperties(model_class, names, taken.names, is_kept)
         self.template = undecoded_template(self.properties or ()) if self.dynamic is None else {}
@@ -139,11 +149,11 @@ class Plan:
             if not prop._repeated and _READING.are_those_of_instance(prop)
         }
 
-    def serves(self, model_class: Any, taken: Taken | None) -> bool:
+    def serves(self, model_class: Any, taken: Taken | str) -> bool:
         """Say whether a new plan would be equal, apart from the parts that :meth:`see` sets."""
-        if taken is None or self.properties is None:
-            return taken is None and self.properties is None
-        if not are_same(taken.properties, self.properties):
+        if isinstance(taken, str) or self.properties is None:
+            return taken == self.obstacle
+        if not are_same(taken.properties, self.properties) or taken.parts != self.parts:
             return False
         if self.dynamic is None:
             return not taken.dynamic_names
@@ -210,38 +220,70 @@ def _version_of(model_class: Any) -> int | None:
     return type_version(model_class) or None
 
 
-def _take(model_class: Any, kind: Any, names: Any) -> Taken | None:
-    """Return the properties that a model takes from an entity with ``names``; None: ask ndb."""
+def _take(model_class: Any, kind: Any, names: Any) -> Taken | str:
+    """Return what a model takes from an entity with ``names``; the reason, if ndb has to take it."""
     properties: dict[str, Any] = {}
     dynamic_names = []
-    taken_names = []
+    taken_names: dict[str, None] = {}
+    parts = []
     makes_properties = False
     for stored_name in names:
         name = model_class._code_name_from_stored_name(stored_name)
         prop = getattr(model_class, name, None)
-        if prop is None:
-            if "." in name:
-                supername = model_class._code_name_from_stored_name(name.partition(".")[0])
-                if isinstance(getattr(model_class, supername, None), model.StructuredProperty):
-                    # Several properties of the entity make one of the model's.
-                    return None
-            if kind is not None and kind != model_class.__name__:
-                prop = getattr(_Model._lookup_model(kind), name, None)
+        whole = part_of(model_class, name) if prop is None and "." in name else None
+        if whole is not None:
+            # Several properties of the entity make one of the model's.
+            prop, taken_name = whole, stored_name.partition(".")[0]
+            parts.append((taken_name, stored_name))
+        else:
+            taken_name = stored_name
+        if prop is None and kind is not None and kind != model_class.__name__:
+            prop = getattr(_Model._lookup_model(kind), name, None)
         if isinstance(prop, _Property):
-            if prop._name != stored_name:
-                return None
-            if type(prop)._store_value is not _store_value or "_store_value" in vars(prop):
-                return None
-            properties[stored_name] = prop
+            reason = _obstacle(prop, stored_name, taken_name, whole)
+            if reason is not None:
+                return reason
+            properties[taken_name] = prop
         elif issubclass(model_class, model.Expando):
             makes_properties = makes_properties or makes_dynamic_properties(model_class)
-            if not makes_properties or not is_dynamic(model_class, stored_name, name):
-                return None
+            if not makes_properties:
+                return "the class overrides how an Expando makes properties"
+            if not is_dynamic(model_class, stored_name, name):
+                return f"{property_name(stored_name)} cannot be the name of a dynamic property"
             dynamic_names.append(stored_name)
         else:
             continue
-        taken_names.append(stored_name)
-    return Taken(properties, tuple(dynamic_names), tuple(taken_names))
+        taken_names[taken_name] = None
+    found = in_parts(parts)
+    for name in found.keys() & set(names):
+        return f"the entity has {property_name(name)} as a whole and in parts"
+    return Taken(properties, tuple(dynamic_names), tuple(taken_names), found)
+
+
+def _obstacle(prop: Any, stored_name: str, taken_name: str, whole: Any) -> str | None:
+    if prop._name != taken_name:
+        return (
+            f"the entity has {property_name(stored_name)} under the code name of a property that "
+            f"is stored as {property_name(prop._name)}"
+        )
+    if whole is not None:
+        return obstacle(whole)
+    if type(prop)._store_value is not _store_value or "_store_value" in vars(prop):
+        return f"the class of {property_name(stored_name)} overrides how a value is stored"
+    return None
+
+
+def named_kind(entity: Any, kind_of_key: Any) -> Any:
+    """Return the kind by which ndb finds the class of a model: that of a ``PolyModel`` is a list.
+
+    Args:
+        entity: a lazy entity.
+        kind_of_key: the kind of its key; None, if it has none.
+    """
+    class_key = entity.get("class")
+    if not class_key:
+        return kind_of_key
+    return class_key[-1] if isinstance(class_key, list) else class_key
 
 
 # By class, kind and shape.

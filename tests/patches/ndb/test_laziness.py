@@ -137,4 +137,4 @@ class TestLaziness:
     def test_legacy_structured_properties(self, loopback_sides: Sides) -> None:
         """Several stored names make one property: ndb puts them together."""
         with loopback_sides.lazy_context():
-            assert storages(ndb.Key(Dotted, 1).get()) == {"dict"}
+            assert storages(ndb.Key(Dotted, 1).get()) == {"LazyValues"}

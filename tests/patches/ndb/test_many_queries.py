@@ -98,7 +98,7 @@ class TestPostFilters:
     def test_of_dotted_names(self, loopback_sides: Sides) -> None:
         residence = Residence(street="2 Street", city="even")
         described = loopback_sides.check(
-            lambda: Dotted.query(Dotted.addresses == residence).fetch(), lazy=False
+            lambda: Dotted.query(Dotted.addresses == residence).fetch()
         )
         assert len(described[1]) == 2
 

@@ -269,9 +269,7 @@ class TestFilters:
         loopback_sides.check(lambda: Item.query().order(Item.parity, order).fetch())
 
     def test_of_dotted_properties(self, loopback_sides: Sides) -> None:
-        loopback_sides.check(
-            lambda: Dotted.query(Dotted.address.street == "2 Street").fetch(), lazy=False
-        )
+        loopback_sides.check(lambda: Dotted.query(Dotted.address.street == "2 Street").fetch())
 
 
 class TestServerOperators:
@@ -289,7 +287,7 @@ class TestFullResults:
     """Structured properties and Expandos outside projections."""
 
     def test_dotted(self, sides: Sides) -> None:
-        sides.check(lambda: Dotted.query().order(Dotted.number).fetch(), lazy=False)
+        sides.check(lambda: Dotted.query().order(Dotted.number).fetch())
 
     def test_expando(self, sides: Sides) -> None:
         sides.check(lambda: Loose.query(Loose.number == 2).fetch())
