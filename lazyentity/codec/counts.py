@@ -111,6 +111,7 @@ class Counts:
         longest: the larger of two times, in seconds: the longest that an entity now gone was in
             memory, and the mean age of the entities still in memory, weighted by their bytes.
         has_no_options: whether they are in models, or of a client that ``wrap()`` does not take.
+        obstacle: the reason why a client decodes them as a whole; empty, if it does not.
         are_of_queries: whether all of them are whole entities that queries returned.
         uses: those of :data:`USES` that one of the entities was put to.
         names: the properties.
@@ -125,6 +126,7 @@ class Counts:
     byte_seconds: float = 0.0
     longest: float = 0.0
     has_no_options: bool = False
+    obstacle: str = ""
     are_of_queries: bool = False
     uses: frozenset[str] = frozenset()
     names: dict[str, Named] = field(default_factory=dict)

@@ -261,6 +261,7 @@ class Inflow:
     Attributes:
         by_shape: tallies of the native backend, by the shape of their entities.
         has_no_options: whether they are in models, or of a client that ``wrap()`` does not take.
+        obstacle: the reason why a client decodes them as a whole; empty, if it does not.
         are_of_queries: whether all of them are whole entities that queries returned.
         uses: those of :data:`~lazyentity.codec.counts.USES` that an entity was put to.
     """
@@ -271,6 +272,7 @@ class Inflow:
         self.tally = Tally(self)
         self.by_shape: dict[Any, AnyTally] = {}
         self.has_no_options = False
+        self.obstacle = ""
         self.are_of_queries = True
         self.uses: set[str] = set()
         self.eager = self.eager_size = 0
@@ -295,6 +297,7 @@ class Inflow:
             eager=self.eager,
             eager_size=self.eager_size,
             has_no_options=self.has_no_options,
+            obstacle=self.obstacle,
             are_of_queries=self.are_of_queries,
             uses=frozenset(self.uses),
         )

@@ -92,6 +92,8 @@ def suggest(counts: Counts, is_leaked: bool = False) -> Suggestion:
         is_leaked: whether an undecoded property got to code that bypasses the methods of entities.
     """
     received, decoded = _numbers(counts)
+    if counts.obstacle:
+        return _none(f"Decoded as a whole: {counts.obstacle}.")
     if counts.has_no_options:
         return _none("wrap() takes only queries and clients of google-cloud-datastore.")
     if not counts.entities:

@@ -86,6 +86,7 @@ def _counts_since(counts: Counts, earlier: Counts) -> Counts:
         byte_seconds=counts.byte_seconds - earlier.byte_seconds,
         longest=counts.longest,
         has_no_options=counts.has_no_options,
+        obstacle=counts.obstacle,
         are_of_queries=counts.are_of_queries,
         uses=counts.uses,
         names=names,

@@ -6,7 +6,7 @@ own methods alone read and write the value; these may be bypassed.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from google.cloud.ndb import model
 
@@ -23,12 +23,11 @@ from lazyentity.patches.ndb.expandos import (
     makes_dynamic_properties,
 )
 from lazyentity.patches.ndb.originals import methods, own
-from lazyentity.patches.ndb.structured import Parts, in_parts, obstacle, part_of
+from lazyentity.patches.ndb.structured import Parts, in_parts, obstacle, part_of, storing_obstacle
 
 _Model = model.Model
 _Property = model.Property
 
-_store_value = own(_Property, "_store_value")
 _get_arg = own(_Model, "_get_arg")
 _validate_key = own(_Model, "_validate_key")
 _own_set_attributes = frozenset(own(kind, "_set_attributes") for kind in (_Model, model.Expando))
@@ -63,6 +62,10 @@ def is_written_plainly(prop: Any) -> bool:
     """Whether an unread value of a property can be written back unchanged."""
     return not prop._repeated and not prop._required and _WRITING.are_those_of_instance(prop)
 
+
+OF_CONSTRUCTOR: Final = "the class of an Expando has a constructor of its own"
+OF_MAKING: Final = "the class overrides how an Expando makes properties"
+"""The reasons why ndb makes the models of a class of Expandos."""
 
 _KEPT = {
     own(model.BooleanProperty, "_from_base_type"): bool,
@@ -161,12 +164,7 @@ class Plan:
 
     def see(self, model_class: Any, classes: _Classes) -> None:
         """Remember the state of the classes for which this plan serves."""
-        self.constructs_plainly = (
-            model_class.__new__ is object.__new__
-            and type(model_class).__call__ is type.__call__
-            and is_method_of(_get_arg, model_class._get_arg)
-            and is_one_of(_own_set_attributes, model_class._set_attributes)
-        )
+        self.constructs_plainly = constructs_plainly(model_class)
         self.takes_keys_of_its_kind = (
             model_class._key is _Model._key
             and model_class._validate_key is _validate_key
@@ -183,6 +181,16 @@ class Plan:
             self.subclass is _Model._kind_map.get(kind)
             and type_version(self.subclass) == self.subclass_version
         )
+
+
+def constructs_plainly(model_class: Any) -> bool:
+    """Whether constructing a model only makes ``_values``, unless ``__init__`` is overridden."""
+    return (
+        model_class.__new__ is object.__new__
+        and type(model_class).__call__ is type.__call__
+        and is_method_of(_get_arg, model_class._get_arg)
+        and is_one_of(_own_set_attributes, model_class._set_attributes)
+    )
 
 
 class _Classes(NamedTuple):
@@ -221,7 +229,7 @@ def _version_of(model_class: Any) -> int | None:
 
 
 def _take(model_class: Any, kind: Any, names: Any) -> Taken | str:
-    """Return what a model takes from an entity with ``names``; the reason, if ndb has to take it."""
+    """Return what a model takes from an entity with ``names``; if ndb must, the reason."""
     properties: dict[str, Any] = {}
     dynamic_names = []
     taken_names: dict[str, None] = {}
@@ -247,7 +255,7 @@ def _take(model_class: Any, kind: Any, names: Any) -> Taken | str:
         elif issubclass(model_class, model.Expando):
             makes_properties = makes_properties or makes_dynamic_properties(model_class)
             if not makes_properties:
-                return "the class overrides how an Expando makes properties"
+                return OF_MAKING
             if not is_dynamic(model_class, stored_name, name):
                 return f"{property_name(stored_name)} cannot be the name of a dynamic property"
             dynamic_names.append(stored_name)
@@ -266,11 +274,7 @@ def _obstacle(prop: Any, stored_name: str, taken_name: str, whole: Any) -> str |
             f"the entity has {property_name(stored_name)} under the code name of a property that "
             f"is stored as {property_name(prop._name)}"
         )
-    if whole is not None:
-        return obstacle(whole)
-    if type(prop)._store_value is not _store_value or "_store_value" in vars(prop):
-        return f"the class of {property_name(stored_name)} overrides how a value is stored"
-    return None
+    return obstacle(whole) if whole is not None else storing_obstacle(prop)
 
 
 def named_kind(entity: Any, kind_of_key: Any) -> Any:
@@ -331,3 +335,14 @@ def _plan_bytes(shape: Any) -> int:
     # The shape is in the key. A plan itself has as many dicts and tuples of the same names, and a
     # tuple of the conversions of each.
     return 3 * learned_bytes(None, shape.template)
+
+
+def obstacle_of(instance: Any, entity: Any) -> str:
+    """Say why ndb itself has made a model of a lazy entity, in a part of a sentence.
+
+    Args:
+        instance: the model.
+        entity: the lazy entity.
+    """
+    plan = plan_for(type(instance), named_kind(entity, entity.kind), entity._shape)
+    return f"ndb itself makes these models: {plan.obstacle or OF_CONSTRUCTOR}"

@@ -10,17 +10,19 @@ from google.cloud.ndb import model
 
 from lazyentity.codec.profiled import while_running
 from lazyentity.patches.ndb import models
+from lazyentity.patches.ndb.plans import obstacle_of
 
 
-def _properties(instance: Any) -> list[Any]:
-    """Return the properties of values that are still to be made; None for each dynamic one."""
-    values = instance._values
-    return [values._properties.get(name) for name in values._undecoded()]
-
-
-def _is_read(prop: Any) -> bool:
+def _readable(values: Any) -> int:
+    """Return how many properties of the entity reads of the values can still decode."""
+    dotted = values._dotted
+    parts = {} if dotted is None else dotted.parts
     # A computed value takes the place of the received one.
-    return not isinstance(prop, model.ComputedProperty)
+    return sum(
+        len(parts.get(name, (name,)))
+        for name in values._undecoded()
+        if not isinstance(values._properties.get(name), model.ComputedProperty)
+    )
 
 
 def _marking(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -28,9 +30,12 @@ def _marking(original: Callable[..., Any]) -> Callable[..., Any]:
     def _model(entity: Any, *args: Any, **kwargs: Any) -> Any:
         instance = original(entity, *args, **kwargs)
         arrival = entity._arrival
-        if arrival is not None and type(instance._values) is models.LazyValues:
+        if arrival is not None:
             arrival.inflow.has_no_options = True
-            arrival.expect(sum(map(_is_read, _properties(instance))))
+            if type(instance._values) is models.LazyValues:
+                arrival.expect(_readable(instance._values))
+            else:
+                arrival.inflow.obstacle = obstacle_of(instance, entity)
         return instance
 
     return _model

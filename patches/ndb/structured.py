@@ -15,9 +15,10 @@ from google.cloud.ndb import key as key_module
 from google.cloud.ndb import model
 
 from lazyentity.codec.describing import property_name
-from lazyentity.patches.ndb.originals import methods
+from lazyentity.patches.ndb.originals import methods, own
 
 _base_value: Any = model._BaseValue
+_store_value = own(model.Property, "_store_value")
 
 # The methods by which ndb puts the parts together.
 _MAKING = methods(
@@ -45,13 +46,20 @@ def part_of(model_class: Any, name: str) -> Any:
     return prop if isinstance(prop, model.StructuredProperty) else None
 
 
+def storing_obstacle(prop: Any) -> str | None:
+    """Return the reason why ndb has to store the values of a property; None, if it need not."""
+    if type(prop)._store_value is _store_value and "_store_value" not in vars(prop):
+        return None
+    return f"the class of {property_name(prop._name)} overrides how a value is stored"
+
+
 def obstacle(prop: Any) -> str | None:
     """Return the reason why ndb has to put the parts of a property together; None: it need not."""
     if not _MAKING.are_those_of_instance(prop):
-        return f"the class of {property_name(prop._name)} overrides how a value is stored"
+        return f"the class of {property_name(prop._name)} overrides how parts become a value"
     if prop._default is not None:
         # ndb merges the parts into the default.
-        return f"{property_name(prop._name)} has a default, and comes under dotted names"
+        return f"{property_name(prop._name)} has a default, which gets the parts"
     return None
 
 

@@ -77,6 +77,12 @@ def _with_wholes(counts: Counts, number: int) -> Counts:
         (_with_wholes(_counts(a=0), 10), "", False, "see the code that decodes everything"),
         (Counts(eager=3, eager_size=5), "", False, "stock ones"),
         (Counts(entities=1, has_no_options=True), "", False, "wrap() takes only"),
+        (
+            Counts(entities=1, has_no_options=True, obstacle="ndb makes them"),
+            "",
+            False,
+            "Decoded as a whole: ndb makes them.",
+        ),
     ],
 )
 def test_options(counts: Counts, options: str, strict: bool, reason: str) -> None:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from google.cloud import ndb
+from google.cloud.ndb import model
 
 import lazyentity
 from lazyentity.codec.tallies import EVERY_PROPERTY
+from tests.patches.ndb.pairs import received
+from tests.patches.ndb.raw_entities import entity_of
 from tests.patches.ndb.sides import Sides
-from tests.patches.ndb.stored import COUNT, Item
+from tests.patches.ndb.stored import COUNT, Dotted, Item, Loose
 
 
 def test_attributes(loopback_sides: Sides) -> None:
@@ -37,3 +43,57 @@ def test_whole_models(loopback_sides: Sides) -> None:
     assert (whole.operation, whole.kind, whole.calls) == (EVERY_PROPERTY, "Item", COUNT)
     assert whole.site.file == __file__
     assert whole.site.via.startswith("google.cloud.ndb.")
+
+
+def test_parts_of_structured_properties(loopback_sides: Sides) -> None:
+    """A structured property counts as the parts that the entity has."""
+    with loopback_sides.lazy_context(), lazyentity.profile() as profile:
+        for found in Dotted.query().fetch():
+            found.address  # noqa: B018  # reads
+    (kind,) = profile.report().kinds
+    decoded = {each.name: each.decoded for each in kind.properties if each.decoded}
+    assert decoded == {"address.street": 2, "address.c": 2}
+
+
+def test_whole_models_of_parts(loopback_sides: Sides) -> None:
+    with loopback_sides.lazy_context(), lazyentity.profile() as profile:
+        for found in Dotted.query().fetch():
+            found.to_dict()
+    (whole,) = profile.report().wholes
+    assert (whole.operation, whole.kind, whole.calls) == (EVERY_PROPERTY, "Dotted", 2)
+
+
+class _Storing(ndb.StringProperty):
+    def _store_value(self, entity: Any, value: Any) -> None:
+        super()._store_value(entity, value)
+
+
+class StoringItself(ndb.Model):
+    number = ndb.IntegerProperty()
+    stored = _Storing()
+
+
+class BuiltExpando(ndb.Expando):
+    def __init__(self, **values: Any) -> None:
+        super().__init__(**values)
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "reason"),
+    [
+        (StoringItself, {"number": 1, "stored": "a"}, "'stored' overrides how a value is stored"),
+        (BuiltExpando, {"dynamic": 1}, "has a constructor of its own"),
+        (Loose, {"number": 1, "ndb.other": 2}, "'ndb.other' cannot be the name of a dynamic"),
+    ],
+)
+def test_models_that_ndb_makes(
+    loopback_sides: Sides, kind: Any, values: dict[str, Any], reason: str
+) -> None:
+    """A report says why their properties were all decoded."""
+    raw = entity_of(kind.__name__, values)
+    with loopback_sides.lazy_context(), lazyentity.profile() as profile:
+        found = model._entity_from_protobuf(received(raw))
+    assert type(found) is kind
+    (reads,) = profile.report().sites
+    assert "Decoded as a whole: ndb itself makes these models:" in reads.suggestion.reason
+    assert reason in reads.suggestion.reason
