@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import warnings
 from collections.abc import Collection, Iterator
 
@@ -94,6 +95,8 @@ def _client(client: Client, may: bool, is_expected: bool) -> Iterator[Finding]:
         yield from _replaced_conversions(client)
         yield from _others(client)
         yield from _old_references(client)
+        if is_expected:
+            yield from _in_application(client)
 
 
 def _problem(client: Client, may: bool) -> str | None:
@@ -168,6 +171,20 @@ def _others(client: Client) -> Iterator[Finding]:
                 PROBLEM,
                 "replace it before patch(), or call lazyentity.patch() after it again",
             )
+
+
+def _in_application(client: Client) -> Iterator[Finding]:
+    """Find parts of the application that are not lazy; a client's module ``doctor`` tells them."""
+    package = client.name.replace("-", "_")
+    if importlib.util.find_spec(f"{patches.__name__}.{package}.doctor") is None:
+        return
+    for sentence in importlib.import_module(f"{patches.__name__}.{package}.doctor").notes():
+        yield Finding(
+            client.name,
+            sentence,
+            NOTE,
+            "if they are read often, leave that out of the class",
+        )
 
 
 def _old_references(client: Client) -> Iterator[Finding]:
