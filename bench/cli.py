@@ -16,7 +16,7 @@ from lazyentity._progress import progress_bar
 from lazyentity.bench import beside, own_entities, run
 from lazyentity.bench.cases import synthetic
 from lazyentity.bench.failures import Failure, Interrupted
-from lazyentity.bench.measure import files, outcomes, sides, verify
+from lazyentity.bench.measure import files, outcomes, results, sides, verify
 from lazyentity.bench.report import chart, goals, terminal
 
 _DEFAULT_OUTPUT = Path("lazyentity-bench.json")
@@ -106,6 +106,18 @@ def _of_extra(
         ) from error
 
 
+def _of_call(steps: Sequence[run.Step], call: str) -> list[run.Step]:
+    """The measurements of one call.
+
+    Raises:
+        click.UsageError: there is no such call.
+    """
+    chosen = run.of_calls(steps, call)
+    if not chosen:
+        raise click.UsageError(f"--ndb has no end-to-end call {call!r}")
+    return chosen
+
+
 @click.command()
 @click.option("--quick", is_flag=True, help="Fewer cases and rounds, some minutes.")
 @click.option(
@@ -133,6 +145,11 @@ def _of_extra(
 )
 @click.option("--check", is_flag=True, help="Fail, naming them, when declared goals are missed.")
 @click.option("--ndb", is_flag=True, help="Measure models of google-cloud-ndb instead.")
+@click.option(
+    "--call",
+    callback=named,
+    help="Of --ndb, measure only this end-to-end call; the other lines of --output stay.",
+)
 @click.option("--appengine", is_flag=True, help="Measure App Engine's bundled client instead.")
 @click.option("--packed", is_flag=True, help="Measure packed documents instead.")
 @click.option("--columns", is_flag=True, help="Measure tables of a few properties instead.")
@@ -173,6 +190,7 @@ def main(
     mixes: tuple[str, ...],
     check: bool,
     ndb: bool,
+    call: str | None,
     appengine: bool,
     packed: bool,
     columns: bool,
@@ -207,6 +225,8 @@ def main(
         raise click.UsageError(
             f"--kind, --plot, --properties, --mixes and another subject do not go with {subject}"
         )
+    if call is not None and not ndb:
+        raise click.UsageError("--call goes with --ndb")
     plan = run.QUICK if quick else run.FULL
     declared: Sequence[goals.Goal] = goals.GOALS
     try:
@@ -216,6 +236,9 @@ def main(
             if subject:
                 extra, steps, declared = _SUBJECTS[subject]
                 chosen, source = _of_extra(extra, steps, plan), None
+                if call is not None:
+                    earlier = results.load(output)
+                    chosen = _of_call(chosen, call)
             elif kind is None:
                 chosen = run.steps(plan, mixes or tuple(synthetic.MIXES), properties or plan.counts)
                 source = None
@@ -227,6 +250,8 @@ def main(
                 source = f"{len(own.raw)} entities of {own.source}"
             parts, is_interrupted = _measure(chosen)
             measured = run.collect(parts, plan.mode, source, is_interrupted)
+            if call is not None:
+                measured = results.with_calls(earlier, measured)
             files.write(output, files.dump(measured))
             if svg and not is_interrupted:
                 files.write(svg, chart.svg(measured))

@@ -279,17 +279,32 @@ def ndb_steps(plan: Plan) -> list[Step]:
                 "end to end",
                 functools.partial(
                     end_to_end_models.measure,
-                    call,
-                    ENTITIES,
+                    name,
+                    entities,
                     properties,
                     read,
                     plan.end_to_end_models,
                 ),
             )
-            for call in end_to_end_models.CALLS
-            for properties in models.COUNTS
+            for name, call in end_to_end_models.CALLS.items()
+            for entities, properties in call.sizes
+            or [(ENTITIES, properties) for properties in models.COUNTS]
             for read in end_to_end_models.READS
         ),
+    ]
+
+
+def of_calls(chosen: Sequence[Step], name: str) -> list[Step]:
+    """The end-to-end measurements of the call ``name`` alone.
+
+    Args:
+        chosen: measurements of :func:`ndb_steps`.
+        name: of the call.
+    """
+    return [
+        (section, measure)
+        for section, measure in chosen
+        if isinstance(measure, functools.partial) and measure.args[:1] == (name,)
     ]
 
 

@@ -23,11 +23,29 @@ from lazyentity.bench.server.process import LoopbackServer
 
 @dataclass(frozen=True)
 class Call:
-    """A read of ndb, and the maker of its models' class for a number of properties."""
+    """A read of ndb.
 
-    models: Callable[[Any, list[Any]], Any]
+    Attributes:
+        read: reads the models of a class, or those of some keys.
+        make_class: makes the class for a number of properties.
+        make_entity: makes an entity of that number, and of its own number.
+        is_cached: whether the models come from ndb's global cache.
+        sizes: how many entities are read, and of how many properties each; empty for those of all.
+    """
+
+    read: Callable[[Any, list[Any]], Any]
     make_class: Callable[[int], type[Any]]
+    make_entity: Callable[[int, int], Any] = synthetic.MIXES[models.MIX].entity
     is_cached: bool = False
+    sizes: tuple[tuple[int, int], ...] = ()
+
+    def names_read(self, properties: int, read: str) -> tuple[str, ...]:
+        """The attributes that ``read`` takes of a model, see `synthetic.names_read`."""
+        mix = synthetic.MIXES[models.MIX]
+        if self.make_class is not models.structured_class:
+            return synthetic.names_read(mix, properties, read)
+        structured = (models.STRUCTURED,) if read in synthetic.WHOLE else ()
+        return (*synthetic.names_read(mix, properties - 1, read), *structured)
 
 
 def _fetch(kind: Any, keys: list[Any]) -> Any:
@@ -44,11 +62,22 @@ def _get_and_put_multi(_kind: Any, keys: list[Any]) -> Any:
     return models_read
 
 
+def _structured(read: Callable[[Any, list[Any]], Any]) -> Call:
+    return Call(
+        read, models.structured_class, models.structured_entity, sizes=(SIZE_OF_STRUCTURED,)
+    )
+
+
+SIZE_OF_STRUCTURED = 200, 61
+"""The entities of calls with a structured property, and its properties with that one."""
+
 CALLS = {
     "ndb fetch": Call(_fetch, models.model_class),
     "ndb get_multi": Call(_get_multi, models.model_class),
     "ndb fetch, Expandos": Call(_fetch, models.expando_class),
     "ndb get_multi, Expandos": Call(_get_multi, models.expando_class),
+    "ndb fetch, structured": _structured(_fetch),
+    "ndb get_multi, structured": _structured(_get_multi),
 }
 ABLATION_CALLS = {
     "ndb get_multi, cached": Call(_get_multi, models.model_class, is_cached=True),
@@ -105,16 +134,15 @@ def loaded(call_name: str, entities: int, properties: int, read: str) -> Iterato
         KeyError: there is no such call.
     """
     call = {**CALLS, **ABLATION_CALLS}[call_name]
-    mix = synthetic.MIXES[models.MIX]
-    names = synthetic.names_read(mix, properties, read)
+    names = call.names_read(properties, read)
     with contextlib.ExitStack() as stack:
         port = stack.enter_context(LoopbackServer()).grpc_port
-        stored = [mix.entity(properties, number) for number in range(entities)]
+        stored = [call.make_entity(properties, number) for number in range(entities)]
         keys = loopback.store(stack.enter_context(loopback.client(port)), stored)
         client = stack.enter_context(_client(port))
         kind = call.make_class(properties)
         models_read = functools.partial(
-            call.models, kind, [ndb.Key._from_ds_key(key) for key in keys]
+            call.read, kind, [ndb.Key._from_ds_key(key) for key in keys]
         )
         context = _contexts(client, call)
         task = _task(context, models_read, names)

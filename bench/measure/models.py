@@ -35,10 +35,34 @@ _PROPERTIES: dict[type, Callable[[], Any]] = {
 
 def model_class(properties: int) -> type[Any]:
     """Make a ``Model`` of the benchmark's kind, with the properties of its mixed entities."""
-    values = synthetic.MIXES[MIX].entity(properties, 0)
-    return _kind_class(
-        ndb.Model, {name: _PROPERTIES[type(value)]() for name, value in values.items()}
+    return _kind_class(ndb.Model, _declared(properties))
+
+
+def _declared(properties: int) -> dict[str, Any]:
+    values = synthetic.MIXES[MIX].part(properties, 0)
+    return {name: _PROPERTIES[type(value)]() for name, value in values.items()}
+
+
+STRUCTURED = "place"
+"""The structured property of :func:`structured_class`."""
+_PARTS = 4
+
+
+def structured_class(properties: int) -> type[Any]:
+    """As :func:`model_class`, with a structured property of four parts for the last one."""
+    part = type("Place", (ndb.Model,), _declared(_PARTS))
+    structured = {STRUCTURED: ndb.StructuredProperty(part)}
+    return _kind_class(ndb.Model, {**_declared(properties - 1), **structured})
+
+
+def structured_entity(properties: int, number: int) -> Any:
+    """Make an entity of :func:`structured_class` as ndb writes it by default: of dotted names."""
+    mix = synthetic.MIXES[MIX]
+    entity = mix.entity(properties - 1, number)
+    entity.update(
+        {f"{STRUCTURED}.{name}": value for name, value in mix.part(_PARTS, number).items()}
     )
+    return entity
 
 
 def expando_class(_properties: int) -> type[Any]:

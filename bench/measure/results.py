@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -305,3 +305,18 @@ def load(path: Path) -> Results:
         files.ResultsError: it cannot be read, or is no results file of this schema.
     """
     return files.load(path, Results, SCHEMA)
+
+
+def with_calls(earlier: Results, later: Results) -> Results:
+    """Return results with the end-to-end calls that a later run of the same mode measured anew.
+
+    Raises:
+        files.ResultsError: the later run is of another mode, or of another environment.
+    """
+    if (later.mode, later.environment) != (earlier.mode, earlier.environment):
+        raise files.ResultsError(
+            "the results that were to be completed are of another mode or environment; measure all"
+        )
+    calls = {line.call for line in later.end_to_end}
+    kept = [line for line in earlier.end_to_end if line.call not in calls]
+    return replace(earlier, end_to_end=[*kept, *later.end_to_end])

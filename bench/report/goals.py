@@ -224,6 +224,10 @@ NDB_GOALS: tuple[Goal, ...] = (
     *_faster("native", "Model", synthetic.EAGER, {100: 2}),
     _call_faster("native", "ndb fetch", 300, 100, "1 read", 12),
     _call_faster("native", "ndb get_multi", 300, 100, "1 read", 10),
+    _call_faster("native", "ndb fetch, structured", 200, 61, "1 read", 10),
+    _call_faster("native", "ndb get_multi, structured", 200, 61, "1 read", 8),
+    _call_faster("native", "ndb fetch, structured", 200, 61, "all read", 1),
+    _call_faster("native", "ndb get_multi, structured", 200, 61, "all read", 1),
     *(
         goal
         for backend in ("native", "pure")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,7 +9,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from lazyentity.bench import cli, run
-from lazyentity.bench.measure import results, verify
+from lazyentity.bench.measure import files, results, sides, verify
+from lazyentity.bench.measure.stats import Summary
 
 from .made import make_results
 
@@ -68,6 +70,8 @@ def test_unwritable_files_are_found_before_measuring(option: str, tmp_path: Path
         ("--read", "a"),
         ("--rate", "5"),
         ("--ndb", "--appengine"),
+        ("--call", "ndb fetch"),
+        ("--appengine", "--call", "ndb fetch"),
     ],
 )
 def test_options_that_do_not_go_together(arguments: tuple[str, ...], tmp_path: Path) -> None:
@@ -172,3 +176,64 @@ def test_a_choice_of_mixes_and_counts(tmp_path: Path) -> None:
     ]
     assert {(line.mix, line.properties) for line in lines} == {("mixed", 2), ("mixed", 3)}
     assert not output.exists()
+
+
+class TestOneCall:
+    """``--ndb --call`` measures one end-to-end call, and leaves the other lines of the file."""
+
+    @pytest.fixture
+    def output(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        def step(name: str) -> run.Step:
+            return "end to end", functools.partial(_line, name, 3, 0.5)
+
+        def steps(_plan: run.Plan) -> list[run.Step]:
+            # The others fail: they are not to be run.
+            others: list[run.Step] = [
+                ("models", lambda: pytest.fail("it was measured")),
+                ("end to end", functools.partial(pytest.fail, "it was measured")),
+            ]
+            return [*others, step("ndb fetch"), step("ndb get_multi")]
+
+        monkeypatch.setitem(cli._SUBJECTS, "--ndb", ("ndb", steps, ()))
+        monkeypatch.setattr(sides, "require_unpatched", lambda: None)
+        output = tmp_path / "results.json"
+        before = run.collect([_line("ndb fetch", 3, 9), _line("other", 3, 9)], "full", None)
+        files.write(output, files.dump(before))
+        return output
+
+    def test_replaces_the_lines_of_the_call(self, output: Path) -> None:
+        before = results.load(output)
+        outcome = invoke("--ndb", "--call", "ndb fetch", "--output", output)
+        assert outcome.exit_code == 0, outcome.output
+        after = results.load(output)
+        assert {line.call: line.ratio.median for line in after.end_to_end} == {
+            "ndb fetch": 0.5,
+            "other": 9,
+        }
+        assert dataclasses.replace(after, end_to_end=before.end_to_end) == before
+
+    def test_a_call_that_there_is_not(self, output: Path) -> None:
+        before = output.read_bytes()
+        outcome = invoke("--ndb", "--call", "ndb", "--output", output)
+        assert outcome.exit_code == 2
+        assert "--ndb has no end-to-end call 'ndb'" in outcome.output
+        assert output.read_bytes() == before
+
+    @pytest.mark.parametrize("difference", ["mode", "environment"])
+    def test_results_from_elsewhere_are_not_completed(self, output: Path, difference: str) -> None:
+        before = results.load(output)
+        if difference == "mode":
+            before = dataclasses.replace(before, mode="quick")
+        else:
+            other = dataclasses.replace(before.environment, cpu="another")
+            before = dataclasses.replace(before, environment=other)
+        files.write(output, files.dump(before))
+        outcome = invoke("--ndb", "--call", "ndb fetch", "--output", output)
+        assert outcome.exit_code == 2
+        assert "of another mode or environment; measure all" in outcome.output
+        assert results.load(output) == before
+
+
+def _line(call: str, entities: int, ratio: float) -> results.EndToEnd:
+    summary = Summary(ratio, ratio, ratio, 1)
+    return results.EndToEnd(call, entities, 5, "1", summary, summary, None, summary, None)

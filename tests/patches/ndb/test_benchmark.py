@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 from docutils.core import publish_doctree
 from docutils.nodes import entry, row, table
+from google.cloud import ndb
 from google.cloud.ndb import model
 from rich.console import Console
 
@@ -49,6 +50,19 @@ def test_end_to_end_reads_what_it_says(read: str, count: int) -> None:
         assert [len(values) for values in call.run("lazy")] == [count] * 3
 
 
+@pytest.mark.parametrize(("read", "count"), [("1", 1), ("all", 12)])
+def test_the_structured_property_is_stored_in_parts_and_lazy(read: str, count: int) -> None:
+    """Only where all is read, it is read."""
+    with end_to_end_models.loaded("ndb fetch, structured", 3, 12, read) as call:
+        stock, lazy = call.run("stock"), call.run("lazy")
+        assert [len(values) for values in lazy] == [count] * 3
+        call.check(stock, lazy)
+    parts = [name for name in models.structured_entity(12, 3) if "." in name]
+    assert len(parts) == 4
+    plain = [value for values in lazy for value in values if not isinstance(value, ndb.Model)]
+    assert len(plain) == 3 * (count - (read == "all"))
+
+
 @pytest.mark.parametrize("read", end_to_end_models.READS)
 def test_models_that_differ_are_found_end_to_end(
     read: str, monkeypatch: pytest.MonkeyPatch
@@ -76,10 +90,10 @@ def test_models_that_differ_are_found_end_to_end(
 
 
 def test_the_grid() -> None:
-    """Both kinds of classes, every count, every read, both calls; the goals are part of it."""
+    """Both kinds of classes, every count, every read, all calls; the goals are part of it."""
     sections = [section for section, _ in run.ndb_steps(run.FULL)]
     assert sections.count("models") == 2 * 3 * 4
-    assert sections.count("end to end") == 4 * 3 * 4
+    assert sections.count("end to end") == 4 * 3 * 4 + 2 * 4
     assert run.PROPERTIES in models.COUNTS
     assert "1" in end_to_end_models.READS
 
