@@ -340,7 +340,8 @@ def _model(
     """
     # Key.kind copies the whole path first.
     kind_of_key = ds_key._path[-1]["kind"] if ds_key else None
-    kind = named_kind(entity, kind_of_key)
+    class_key = entity.get("class")
+    kind = named_kind(class_key) if class_key else kind_of_key
     if type(kind) is not str and kind is not None:
         return original(given, model_class)
     chosen = model_class or _Model._lookup_model(kind)
@@ -350,20 +351,21 @@ def _model(
         # The class lacks a property and the kind is unknown. ndb looks at the key first.
         return original(given, model_class)
     is_plain = plan.constructs_plainly and chosen.__init__ is _model_init
-    context = get_context(False) if plan.parts else None
-    if (
-        plan.properties is None
+    if plan.properties is None or (not is_plain and (only_plain or plan.dynamic is not None)):
         # The constructor may have made dynamic properties.
-        or (not is_plain and (only_plain or plan.dynamic is not None))
-        # Made whole at once, ndb's own is as fast. Without a context it raises.
-        or (plan.parts and (only_plain or context is None))
-    ):
         return original(given, model_class)
+    dotted = None
+    if plan.parts:
+        context = get_context(False)
+        if only_plain or context is None:
+            # ndb is as fast where all is made at once. Without a context it raises.
+            return original(given, model_class)
+        dotted = Dotted(plan.parts, context)
     values = _new_values(LazyValues)
     values._entity = entity
     values._properties = plan.properties
     values._conversions = plan.conversions
-    values._dotted = dotted = Dotted(plan.parts, context) if plan.parts else None
+    values._dotted = dotted
     template = plan.template
     if is_plain:
         instance = _new(chosen)

@@ -277,16 +277,12 @@ def _obstacle(prop: Any, stored_name: str, taken_name: str, whole: Any) -> str |
     return obstacle(whole) if whole is not None else storing_obstacle(prop)
 
 
-def named_kind(entity: Any, kind_of_key: Any) -> Any:
-    """Return the kind by which ndb finds the class of a model: that of a ``PolyModel`` is a list.
+def named_kind(class_key: Any) -> Any:
+    """Return the kind by which ndb finds the class of a model whose entity names its class.
 
     Args:
-        entity: a lazy entity.
-        kind_of_key: the kind of its key; None, if it has none.
+        class_key: the property ``class``: of a ``PolyModel`` a list, in a projection one of it.
     """
-    class_key = entity.get("class")
-    if not class_key:
-        return kind_of_key
     return class_key[-1] if isinstance(class_key, list) else class_key
 
 
@@ -344,5 +340,7 @@ def obstacle_of(instance: Any, entity: Any) -> str:
         instance: the model.
         entity: the lazy entity.
     """
-    plan = plan_for(type(instance), named_kind(entity, entity.kind), entity._shape)
+    class_key = entity.get("class")
+    kind = named_kind(class_key) if class_key else entity.kind
+    plan = plan_for(type(instance), kind, entity._shape)
     return f"ndb itself makes these models: {plan.obstacle or OF_CONSTRUCTOR}"
