@@ -5,10 +5,39 @@ bson refuses the sentinel, unless a fallback encoder takes it. pymongo writes me
 
 from __future__ import annotations
 
+import copy
+from typing import Any
+
+from bson.codec_options import CodecOptions
+
 from lazyentity.patches.adapters.calls import before, seams
+from lazyentity.patches.adapters.results import decoding_hook
+
+
+def _before(_: Any, wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+    """Look for entities before the call, and in the results of the registered encoders."""
+    args = tuple(map(_with_decoding_encoders, args))
+    kwargs = {name: _with_decoding_encoders(value) for name, value in kwargs.items()}
+    return before(None, wrapped, instance, args, kwargs)
+
+
+def _with_decoding_encoders(value: Any) -> Any:
+    """Return codec options whose encoders have decoded results; any other value as it is."""
+    if not isinstance(value, CodecOptions):
+        return value
+    registry: Any = value.type_registry
+    if not registry._encoder_map and registry._fallback_encoder is None:
+        return value
+    # A copy: the application can ask its registry for the encoders.
+    registry = copy.copy(registry)
+    registry._fallback_encoder = decoding_hook(registry._fallback_encoder)
+    encoders = list(registry._encoder_map.items())
+    registry._encoder_map = {kind: decoding_hook(encoder) for kind, encoder in encoders}
+    return value.with_options(type_registry=registry)
+
 
 SEAMS = (
-    *seams("bson", "_dict_to_bson", look=before),
+    *seams("bson", "_dict_to_bson", look=_before),
     *seams(
         "pymongo.message",
         "_dict_to_bson",
@@ -16,6 +45,6 @@ SEAMS = (
         "_batched_op_msg",
         "_encode_batched_op_msg",
         "_encode_batched_write_command",
-        look=before,
+        look=_before,
     ),
 )

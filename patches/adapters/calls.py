@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from types import FunctionType, MethodType, WrapperDescriptorType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
@@ -19,6 +19,7 @@ from weakref import WeakValueDictionary
 from lazyentity._inplace import Replacement, replacement
 from lazyentity.decoding import decode_in_place, decoded_in_place
 from lazyentity.patches.adapters.functions import function_replacement
+from lazyentity.patches.adapters.results import Hooks, with_decoding_hooks
 from lazyentity.patches.registry import Seam
 from lazyentity.patches.wrapt_parts import (
     FunctionWrapper,
@@ -34,10 +35,6 @@ register_post_import_hook(
     lambda _: importlib.import_module("lazyentity.patches.adapters.client"),
     "google.cloud.datastore",
 )
-
-Hooks = Mapping[str, int | None]
-"""Parameters that take a function for values unknown to the library, with their positions."""
-
 
 if TYPE_CHECKING:
     _FunctionWrapper = FunctionWrapper[Any, Any]
@@ -63,8 +60,10 @@ def call_decoded(wrapped: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     )
 
 
-def before(_: Any, wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-    """Look for entities before the call, in the instance as well."""
+def before(hooks: Hooks | None, wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+    """Look for entities before the call, in the instance and the results of hooks as well."""
+    if hooks:
+        args, kwargs = with_decoding_hooks(hooks, args, kwargs)
     if instance is not None:
         decode_in_place(instance)
     return call_decoded(wrapped, args, kwargs)
@@ -74,7 +73,7 @@ def on_failure(hooks: Hooks, wrapped: Any, instance: Any, args: Any, kwargs: Any
     """Look for entities if the call failed; before it, if one of ``hooks`` is given."""
     for name, position in hooks.items():
         if kwargs.get(name) is not None or (position is not None and len(args) > position):
-            return before(None, wrapped, instance, args, kwargs)
+            return before(hooks, wrapped, instance, args, kwargs)
     try:
         return wrapped(*args, **kwargs)
     except Exception as error:  # noqa: BLE001  # raised again, unless it was about a sentinel

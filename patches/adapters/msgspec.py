@@ -2,23 +2,40 @@
 
 from __future__ import annotations
 
+from types import MethodType
 from typing import Any
 
 from lazyentity.patches.adapters.calls import CallSeam, before, on_failure, seams
+from lazyentity.patches.adapters.results import decoding_hook
 
 _HOOKS = {"enc_hook": None}
+# The other parameters of an encoder; older versions lack the last one.
+_OPTIONS = ("decimal_format", "uuid_format", "order")
 
 
-def _encode(_: Any, wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-    if getattr(wrapped.__self__, "enc_hook", None) is not None:
+def _encode(looks_before: bool, wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+    encoder = wrapped.__self__
+    hook = getattr(encoder, "enc_hook", None)
+    if hook is not None:
+        return before(None, _with_decoding_hook(wrapped, hook), instance, args, kwargs)
+    if looks_before:
         return before(None, wrapped, instance, args, kwargs)
     return on_failure({}, wrapped, instance, args, kwargs)
 
 
+def _with_decoding_hook(wrapped: Any, hook: Any) -> Any:
+    """Return a method of an encoder that decodes the results of its hook."""
+    encoder = wrapped.__self__
+    # An encoder keeps its hook, which the application can ask for.
+    options = {name: getattr(encoder, name) for name in _OPTIONS if hasattr(encoder, name)}
+    return MethodType(wrapped.__func__, type(encoder)(enc_hook=decoding_hook(hook), **options))
+
+
 def _encoder(module: str, *methods: str) -> tuple[CallSeam, ...]:
     return (
-        *seams(module, *(f"Encoder.{name}" for name in methods), look=_encode),
-        CallSeam(module, "Encoder.encode_into", before),
+        *seams(module, *(f"Encoder.{name}" for name in methods), look=_encode, about=False),
+        # It writes into a buffer.
+        CallSeam(module, "Encoder.encode_into", _encode, True),
     )
 
 

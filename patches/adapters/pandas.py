@@ -14,7 +14,9 @@ from lazyentity.decoding import held_by
 from lazyentity.patches.adapters import arrays  # noqa: F401  # makes them known
 from lazyentity.patches.adapters.calls import before, seams
 
-SEAMS = seams("pandas.io.json._json", "ujson_dumps", look=before)
+_HOOKS = {"default_handler": None}
+
+SEAMS = seams("pandas.io.json._json", "ujson_dumps", look=before, about=_HOOKS)
 
 
 @held_by.register

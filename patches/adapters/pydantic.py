@@ -30,6 +30,7 @@ from lazyentity.decoding import (
 from lazyentity.patches.adapters import fields, schemas
 from lazyentity.patches.adapters.bound import serving_bound
 from lazyentity.patches.adapters.calls import CallSeam, before, seams
+from lazyentity.patches.adapters.results import with_decoding_hooks
 from lazyentity.patches.registry import Seam
 
 _Original = Callable[..., Any]
@@ -37,6 +38,8 @@ _IsActive = Callable[[], bool]
 
 _CONSTRUCTION = "pydantic._internal._model_construction"
 _DATACLASSES = "pydantic._internal._dataclasses"
+
+_HOOKS = {"fallback": None}
 
 _valid = functools.partial(decoded_in_place, validating=True)
 
@@ -106,6 +109,8 @@ def _model_dump(original: _Original, is_active: _IsActive) -> _Original:
             return original(self, *args, **options)
         if self.__pydantic_extra__ or self.__private_attributes__ or not is_plain(vars(self)):
             decode_in_place(self)
+        if options:
+            _, options = with_decoding_hooks(_HOOKS, (), options)
         enter(None)
         try:
             return original(self, *args, **options)
@@ -151,6 +156,8 @@ def _of_one(decoded: Callable[[Any], Any]) -> Callable[[_Original, _IsActive], _
                     return original(self, **options)
                 if is_active():
                     value = decoded(value)
+                    if options:
+                        _, options = with_decoding_hooks(_HOOKS, (), options)
             enter(None)
             try:
                 # The usual call is made without unpacking arguments, which is slower.
@@ -355,7 +362,7 @@ def _complete_dataclass(original: _Original, is_active: _IsActive) -> _Original:
 
 
 SEAMS = serving_bound(
-    *seams("pydantic_core", "to_json", "to_jsonable_python", look=before),
+    *seams("pydantic_core", "to_json", "to_jsonable_python", look=before, about=_HOOKS),
     Seam("pydantic.main", "BaseModel.__init__", init),
     Seam("pydantic.main", "BaseModel.model_validate", model_validate),
     Seam("pydantic.main", "BaseModel.model_validate_json", model_validate),

@@ -19,6 +19,7 @@ from typing import Any, cast
 from lazyentity._inplace import SLOTS
 from lazyentity.decoding import decode_in_place, decoded_in_place, is_plain
 from lazyentity.patches.adapters.calls import CallSeam
+from lazyentity.patches.adapters.results import DecodingFunction
 from lazyentity.patches.registry import Seam
 
 _IsActive = Callable[[], bool]
@@ -46,17 +47,13 @@ def _is_model_given(returned: Any, args: tuple[Any, ...]) -> bool:
     return bool(args) and returned is args[0] and hasattr(type(returned), "__pydantic_fields_set__")
 
 
-class AdaptedFunction:
-    """A validator or default factory that pydantic-core calls; its result is decoded.
+class AdaptedFunction(DecodingFunction):
+    """A validator or default factory that pydantic-core calls; its result is decoded."""
 
-    It has the attributes of the function: pydantic-core puts its name into errors. A pickle or copy
-    of it is the function itself.
-    """
-
-    __slots__ = ("_function", "_is_active")
+    __slots__ = ("_is_active",)
 
     def __init__(self, function: Callable[..., Any], is_active: _IsActive) -> None:
-        self._function = function
+        super().__init__(function)
         self._is_active = is_active
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -65,15 +62,6 @@ class AdaptedFunction:
         if is_plain(returned) or _is_model_given(returned, args) or not self._is_active():
             return returned
         return decoded_in_place(returned, validating=True)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._function, name)
-
-    def __repr__(self) -> str:
-        return repr(self._function)
-
-    def __reduce__(self) -> Any:
-        return operator.itemgetter(0), ((self._function,),)
 
 
 class AdaptedSerializer(AdaptedFunction):

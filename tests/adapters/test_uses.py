@@ -12,12 +12,20 @@ import pytest
 from lazyentity import LazyEntity
 from lazyentity._inplace import SLOTS
 from lazyentity.patches.adapters.libraries import LIBRARIES
-from tests.adapters import uses_encoders, uses_functions, uses_models, uses_others, uses_tables
+from tests.adapters import (
+    uses_encoders,
+    uses_functions,
+    uses_hooks,
+    uses_models,
+    uses_others,
+    uses_tables,
+)
 from tests.adapters.uses import Uses, installed
 from tests.entity.consumption import assert_consumed_alike
 
 ALL: tuple[Uses, ...] = (
     *uses_encoders.USES,
+    *uses_hooks.USES,
     *uses_models.USES,
     *uses_functions.USES,
     *uses_tables.USES,

@@ -49,14 +49,16 @@ KINDS: dict[str, Any] = {
 def _validating(kind: Any, validator: Callable[[Any], Any], entity: Any) -> Any:
     model = _model(Annotated[kind, validator(entity)])
     made = model(value=1)
-    return _raw(made.value), _raw(model.model_validate_json('{"value": 1}').value)
+    return what_c_code_sees(made.value), what_c_code_sees(
+        model.model_validate_json('{"value": 1}').value
+    )
 
 
-def _raw(value: Any) -> Any:
+def what_c_code_sees(value: Any) -> Any:
     """Return what C code sees of a value."""
     if isinstance(value, dict):
-        return {name: _raw(dict.__getitem__(value, name)) for name in dict.keys(value)}
-    return [_raw(item) for item in value] if type(value) is list else _plain(value)
+        return {name: what_c_code_sees(dict.__getitem__(value, name)) for name in dict.keys(value)}
+    return [what_c_code_sees(item) for item in value] if type(value) is list else _plain(value)
 
 
 def _after_is_dumped(entity: Any) -> Any:
@@ -96,7 +98,7 @@ def _method_of_field(entity: Any) -> Any:
 
 def _default(entity: Any, kind: Any, **options: Any) -> Any:
     made = _model(kind, **options)()
-    return _raw(made.value), made.model_dump_json()
+    return what_c_code_sees(made.value), made.model_dump_json()
 
 
 def _dataclass_default(entity: Any) -> Any:
@@ -119,7 +121,7 @@ SERIALIZERS: dict[str, Callable[[Any], Any]] = {
 
 def _serializing(serializer: Callable[[Any], Any], entity: Any) -> Any:
     made = _model(Annotated[Any, serializer(entity)])(value=1)
-    return _raw(made.model_dump()), made.model_dump_json()
+    return what_c_code_sees(made.model_dump()), made.model_dump_json()
 
 
 def _serializer_methods(method: str, entity: Any) -> Any:
@@ -145,7 +147,11 @@ def _serializer_methods(method: str, entity: Any) -> Any:
             return {**handler(self), "e": entity}
 
     made: Any = {"plain": Plain, "wrap": Wrapped, "model": Whole}[method]()
-    return _raw(made.model_dump()), made.model_dump_json(), TypeAdapter(Any).dump_json([made])
+    return (
+        what_c_code_sees(made.model_dump()),
+        made.model_dump_json(),
+        TypeAdapter(Any).dump_json([made]),
+    )
 
 
 def _private(entity: Any) -> Any:
@@ -177,7 +183,7 @@ def _of_class(kind: Any, entity: Any) -> Any:
     class Holder:
         value = entity
 
-    return _raw(_model(kind, BY_ATTRIBUTES).model_validate(Holder()).value)
+    return what_c_code_sees(_model(kind, BY_ATTRIBUTES).model_validate(Holder()).value)
 
 
 def _of_property(entity: Any) -> Any:
@@ -194,12 +200,12 @@ def _deep(entity: Any) -> Any:
     held: Any = Holds(value=entity)
     for _ in range(8):
         kind, held = _model(list[kind], BY_ATTRIBUTES), Holds(value=[held])  # type: ignore[valid-type]  # known at run time only
-    return _raw(kind.model_validate(held).model_dump())
+    return what_c_code_sees(kind.model_validate(held).model_dump())
 
 
 def _items(iterate: Callable[[list[Any]], Any], kind: Any, entity: Any) -> Any:
     made = _model(dict[str, list[kind]])(value={"e": iterate([entity, entity])})
-    return _raw(made.value)
+    return what_c_code_sees(made.value)
 
 
 def _items_dumped(iterate: Callable[[list[Any]], Any], entity: Any) -> Any:
@@ -237,7 +243,7 @@ def _assigned(kind: Any, entity: Any) -> Any:
 
     made = Made({})
     made.value = entity
-    return _raw(made.value)
+    return what_c_code_sees(made.value)
 
 
 def _core(entity: Any) -> Any:
