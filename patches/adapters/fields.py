@@ -30,7 +30,7 @@ _INNER = {
     "list": "items_schema",
 }
 """Types of schemas that pass an entity on unchanged, with the key of the inner schema."""
-_SCALARS = frozenset(("none", "bool", "int", "float", "str", "bytes", "date", "datetime"))
+SCALARS = frozenset(("none", "bool", "int", "float", "str", "bytes", "date", "datetime"))
 """Types of schemas that refuse an entity."""
 
 
@@ -97,7 +97,7 @@ def _leaves(schema: _Schema, definitions: dict[str, _Schema]) -> Iterator[_Schem
     elif kind == "union":
         for choice in schema["choices"]:
             yield from _leaves(choice[0] if isinstance(choice, tuple) else choice, definitions)
-    elif kind not in _SCALARS:
+    elif kind not in SCALARS:
         yield schema
 
 

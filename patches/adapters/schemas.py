@@ -16,9 +16,12 @@ import operator
 from collections.abc import Callable
 from typing import Any, cast
 
+from pydantic_core import core_schema
+
 from lazyentity._inplace import SLOTS
 from lazyentity.decoding import decode_in_place, decoded_in_place, is_plain
 from lazyentity.patches.adapters.calls import CallSeam
+from lazyentity.patches.adapters.fields import SCALARS
 from lazyentity.patches.adapters.results import DecodingFunction
 from lazyentity.patches.registry import Seam
 
@@ -40,6 +43,10 @@ _NO_SCHEMAS = frozenset(
 
 
 _PARTS = frozenset((dict, list, tuple))
+
+_EXCLUDE_IF = "serialization_exclude_if"
+# Older versions do not ask whether a computed field is excluded.
+_CAN_EXCLUDE = _EXCLUDE_IF in core_schema.ComputedField.__annotations__
 
 
 def _is_model_given(returned: Any, args: tuple[Any, ...]) -> bool:
@@ -143,6 +150,30 @@ class _Decoding:
         return functools.partial, (cast, None)
 
 
+class _IsExcluded:
+    """Decodes the value of a computed field; says whether the application excludes it.
+
+    pydantic-core asks before it serialises the value. A serializer around that of the field would
+    not do: it is not told the options of the call, such as ``include``.
+    """
+
+    __slots__ = ("_is_active", "_is_excluded")
+
+    def __init__(self, is_excluded: Callable[[Any], Any] | None, is_active: _IsActive) -> None:
+        # A pickle needs no module of lazyentity: nothing is in an empty tuple.
+        self._is_excluded = is_excluded or functools.partial(operator.contains, ())
+        self._is_active = is_active
+
+    def __call__(self, value: Any, /) -> Any:
+        __tracebackhide__ = True
+        if not is_plain(value) and self._is_active():
+            decode_in_place(value)
+        return self._is_excluded(value)
+
+    def __reduce__(self) -> Any:
+        return operator.itemgetter(0), ((self._is_excluded,),)
+
+
 class _Adapting:
     """Puts adapted functions into one schema."""
 
@@ -186,6 +217,11 @@ class _Adapting:
             factory = part.get("default_factory")
             if factory is not None and not isinstance(factory, AdaptedFunction):
                 changed["default_factory"] = AdaptedFunction(factory, self._is_active)
+        elif kind == "computed-field":
+            is_excluded = part.get(_EXCLUDE_IF)
+            is_scalar = part["return_schema"]["type"] in SCALARS
+            if _CAN_EXCLUDE and not is_scalar and not isinstance(is_excluded, _IsExcluded):
+                changed[_EXCLUDE_IF] = _IsExcluded(is_excluded, self._is_active)
         elif kind.startswith("function-"):
             function = part["function"]
             # A validator has a dict.
