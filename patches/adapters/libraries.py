@@ -71,6 +71,8 @@ LIBRARIES = (
     Library("joblib", ">=1.4,<2", ("joblib.hashing",), "joblib"),
     Library("mashumaro", ">=3.13,<4", ("mashumaro.mixins.orjson",), "mashumaro"),
     Library("immutables", ">=0.20,<1", ("immutables",), "immutables"),
+    Library("jsonschema-rs", ">=0.60,<1", ("jsonschema_rs",), "jsonschema_rs"),
+    Library("pycrdt", ">=0.14,<1", ("pycrdt._pycrdt",), "pycrdt"),
     Library("lru-dict", ">=1.3,<2", ("lru",), "lru"),
     Library(None, "", ("xml.etree.ElementTree",), "etree"),
 )

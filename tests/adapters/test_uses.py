@@ -18,6 +18,7 @@ from tests.adapters import (
     uses_hooks,
     uses_models,
     uses_others,
+    uses_rust,
     uses_tables,
 )
 from tests.adapters.uses import Uses, installed
@@ -26,6 +27,7 @@ from tests.entity.consumption import assert_consumed_alike
 ALL: tuple[Uses, ...] = (
     *uses_encoders.USES,
     *uses_hooks.USES,
+    *uses_rust.USES,
     *uses_models.USES,
     *uses_functions.USES,
     *uses_tables.USES,

@@ -1,0 +1,13 @@
+"""pycrdt: writes null for the sentinel into a shared document."""
+
+from __future__ import annotations
+
+from lazyentity.patches.adapters.calls import before, seams
+
+_OF_TEXT = ("format", "insert", "insert_embed")
+
+SEAMS = (
+    *seams("pycrdt._pycrdt", "Array.insert", "Map.insert", look=before),
+    *seams("pycrdt._pycrdt", *(f"Text.{name}" for name in _OF_TEXT), look=before),
+    *seams("pycrdt._pycrdt", *(f"XmlText.{name}" for name in _OF_TEXT), look=before),
+)
