@@ -76,7 +76,7 @@ def _model(kind: Any, make: Callable[[], Any], **options: Any) -> Any:
         return make()
 
     value.__annotations__["return"] = kind
-    made = computed_field(alias="alias", **options)(property(value))
+    made = computed_field(alias="alias", repr=False, **options)(property(value))
     metaclass: Any = type(BaseModel)
     return metaclass("Made", (BaseModel,), {"__module__": __name__, "value": made})
 
@@ -167,12 +167,13 @@ def test_the_application_is_asked_as_before(lazy_type: type[LazyEntity]) -> None
 
 
 @pytest.mark.any_backend
+@pytest.mark.skipif(not EXCLUDES, reason="the schema of a computed field is the application's")
 def test_serializers_are_copied_and_pickled() -> None:
     schema = Pickled.__pydantic_core_schema__
     with installed():
         # As pydantic makes it; the pure backend replaces this name.
         serializer = vars(type_adapter)["SchemaSerializer"](schema)
-    assert "serialization_exclude_if" in repr(serializer.__reduce__()) or not EXCLUDES
+    assert "serialization_exclude_if" in repr(serializer.__reduce__())
     for twin in (copy.deepcopy(serializer), pickle.loads(pickle.dumps(serializer))):
         assert twin.to_python(Pickled()) == {"value": ["value"]}
 

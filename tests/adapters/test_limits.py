@@ -13,6 +13,8 @@ from xml.etree import ElementTree
 import pydantic
 import pydantic_core
 import pytest
+from google.protobuf import json_format
+from google.protobuf.api_pb2 import Api
 
 from lazyentity import LazyEntity, materialize
 from lazyentity._inplace import SLOTS
@@ -60,6 +62,8 @@ class Privately:
 
 
 class Computed(pydantic.BaseModel):
+    """A model that is made while the library is not adapted."""
+
     @pydantic.computed_field
     def value(self) -> VALUE:
         return _KEPT["entity"]
@@ -91,6 +95,41 @@ def _core_serializer(entity: Any) -> Any:
     return pydantic_core.SchemaSerializer({"type": "any"}).to_python(entity)["text"]
 
 
+class Subclass(dict[str, Any]):
+    pass
+
+
+def _is_equal(entity: Any) -> str:
+    # dict compares storage with storage. Python asks the right operand first only for a dict.
+    return "words" if Subclass({"text": "words", "inner": {"deep": "value"}}) == entity else ""
+
+
+def _shown(entity: Any) -> Any:
+    class Shown:
+        def toDict(self) -> Any:  # noqa: N802  # as ujson looks for it
+            return entity
+
+    return json.loads(pytest.importorskip("ujson").dumps(Shown()))["text"]
+
+
+def _own_encoder(entity: Any) -> Any:
+    def default(_: Any, value: Any) -> Any:
+        if type(value) is not Privately:
+            raise TypeError(f"no JSON for {type(value)}")
+        return value.value
+
+    own = type("Own", (pytest.importorskip("rapidjson").Encoder,), {"default": default})
+    return json.loads(own()(Privately(entity)))["text"]
+
+
+def _from_attributes(_: Any) -> Any:
+    msgspec = pytest.importorskip("msgspec")
+    made = msgspec.convert(
+        Property(), msgspec.defstruct("Made", [("value", VALUE)]), from_attributes=True
+    )
+    return made.value["text"]
+
+
 def _encoder() -> Any:
     return pytest.importorskip("rapidjson").Encoder()
 
@@ -100,6 +139,10 @@ LIMITS: dict[str, Callable[[Any], Any]] = {
     "method of dict": lambda e: dict.get(e, "text"),
     "storage of attributes": lambda e: _attributes(e).text,
     "core serializer": _core_serializer,
+    "equality": _is_equal,
+    "ujson, toDict": _shown,
+    "rapidjson, method of an encoder": _own_encoder,
+    "msgspec, property": _from_attributes,
     "computed field": lambda _: Computed().model_dump()["value"]["text"],
     "computed field in json": lambda _: json.loads(Computed().model_dump_json())["value"]["text"],
     "etree": _element,
@@ -140,6 +183,26 @@ def test_using_it_raises(lazy_type: type[LazyEntity], property_of: Callable[[Any
     with pytest.raises(LOUD, match=r"materialize|UndecodedType"):
         _used(property_of, lazy_type.from_bytes(RAW))
     assert _used(property_of, materialize(lazy_type.from_bytes(RAW))) in ("words", "value")
+
+
+def test_protobuf_takes_no_submessage(lazy_type: type[LazyEntity]) -> None:
+    """Nor does the constructor of a message need one for a map; and ``json_format`` never."""
+    raw = serialise({"file_name": "words"})
+    with pytest.raises(TypeError):
+        Api(source_context=lazy_type.from_bytes(raw))  # type: ignore[arg-type]  # it takes dicts
+    whole: Any = materialize(lazy_type.from_bytes(raw))
+    assert Api(source_context=whole).source_context.file_name == "words"
+    filled = json_format.ParseDict({"source_context": lazy_type.from_bytes(raw)}, Api())
+    assert filled.source_context.file_name == "words"
+
+
+def test_cffi_takes_no_entity(lazy_type: type[LazyEntity]) -> None:
+    raw = serialise({"number": 3})
+    ffi = pytest.importorskip("cffi").FFI()
+    ffi.cdef("typedef struct { int number; } made;")
+    with pytest.raises(TypeError, match="materialize"):
+        ffi.new("made *", lazy_type.from_bytes(raw))
+    assert ffi.new("made *", materialize(lazy_type.from_bytes(raw))).number == 3
 
 
 @pytest.mark.parametrize("property_of", NEVER_WRONG.values(), ids=NEVER_WRONG.keys())
