@@ -1,4 +1,4 @@
-"""python-rapidjson: refuses the sentinel, unless a ``default`` takes it.
+"""python-rapidjson: refuses the sentinel, but may have consumed an iterator by then.
 
 ``dump`` writes piece by piece, and an encoder may have a ``default`` method, whose results are not
 decoded.
@@ -6,12 +6,11 @@ decoded.
 
 from __future__ import annotations
 
-from lazyentity.patches.adapters.calls import CallSeam, before, on_failure
+from lazyentity.patches.adapters.calls import CallSeam, before, seams
 
 _HOOKS = {"default": None}
 
 SEAMS = (
-    CallSeam("rapidjson", "dumps", on_failure, _HOOKS),
-    CallSeam("rapidjson", "dump", before, _HOOKS),
+    *seams("rapidjson", "dumps", "dump", look=before, about=_HOOKS),
     CallSeam("rapidjson", "Encoder.__call__", before),
 )

@@ -209,6 +209,7 @@ USES = (
             **_json("rapidjson"),
             "dump": lambda e: _written("rapidjson", e),
             "dump default": lambda e: _written("rapidjson", e, default=_unknown),
+            "iterator": lambda e: module("rapidjson").dumps({"e": iter([e["inner"], e, e])}),
             "Encoder": lambda e: json.loads(module("rapidjson").Encoder()(e)),
             "Encoder subclass": lambda e: json.loads(
                 type("Own", (module("rapidjson").Encoder,), {"default": _unknown})()([e])
