@@ -27,7 +27,7 @@ BIN := $(abspath $(VENV))/bin
 .PHONY: help venv bench results results-many results-beam results-appengine test lint types pytest \
 	upstream emulator test-adapters-lowest test-libraries test-emulator test-caches test-names test-client \
 	flink test-engines docs tables fuzz fuzz-operations fuzz-changes fuzz-responses fuzz-calls \
-	fuzz-snapshots fuzz-interruptions fuzz-all dist clean
+	fuzz-snapshots fuzz-interruptions fuzz-graphs fuzz-all dist clean
 
 help: ## list the targets
 	@echo "make TARGET [PYTHON=python3.12] [VENV=.venv]"
@@ -170,9 +170,12 @@ fuzz-snapshots: venv ## fuzz with damaged snapshots for SECONDS, half with each 
 fuzz-interruptions: venv ## fuzz bulk calls with signal handlers that raise, for SECONDS, half with each backend
 	$(call fuzz_both,interruptions)
 
+fuzz-graphs: venv ## fuzz adapted libraries with graphs of objects, against stock, for SECONDS, half with each backend
+	$(call fuzz_both,graphs)
+
 fuzz-all: ## all of the fuzzers, for ten times SECONDS each
 	$(MAKE) fuzz fuzz-operations fuzz-changes fuzz-responses fuzz-calls fuzz-snapshots \
-		fuzz-interruptions SECONDS=$$((10 * $(SECONDS)))
+		fuzz-interruptions fuzz-graphs SECONDS=$$((10 * $(SECONDS)))
 
 fuzz_both = status=0; for backend in native pure; do LAZYENTITY_BACKEND=$$backend $(BIN)/python -m \
 	fuzz.$(1) --seconds $$(($(SECONDS) / 2)) --seed $(SEED) || status=1; done; exit $$status

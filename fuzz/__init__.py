@@ -24,6 +24,8 @@ options. Each prints how many cases it ran, and for each finding how to run that
     signal handlers that raise in bulk calls, at the ``points`` where CPython runs handlers.
 ``calls``
     hostile calls (``hostile``) into the native modules, in child processes (``calls_child``).
+``graphs``
+    graphs of Python objects with entities in them, given to adapted libraries (``uses``).
 ``running``, ``canned``, ``material``
     the loop of cases, the client that sends nothing, the entities to start from.
 """
