@@ -62,7 +62,7 @@ class Privately:
 
 
 class Computed(pydantic.BaseModel):
-    """A model that is made while the library is not adapted."""
+    """A model that may be older than the adapters."""
 
     @pydantic.computed_field
     def value(self) -> VALUE:
@@ -143,8 +143,6 @@ LIMITS: dict[str, Callable[[Any], Any]] = {
     "ujson, toDict": _shown,
     "rapidjson, method of an encoder": _own_encoder,
     "msgspec, property": _from_attributes,
-    "computed field": lambda _: Computed().model_dump()["value"]["text"],
-    "computed field in json": lambda _: json.loads(Computed().model_dump_json())["value"]["text"],
     "etree": _element,
     "immutables": _map,
     "immutables, mutated": _mutated,
@@ -158,6 +156,10 @@ if not SLOTS:
     }
 
 NEVER_WRONG: dict[str, Callable[[Any], Any]] = {
+    "older computed field": lambda _: Computed().model_dump()["value"]["text"],
+    "older computed field in json": lambda _: json.loads(Computed().model_dump_json())["value"][
+        "text"
+    ],
     "function in an older model": lambda _: BEFORE_PATCH(value=1).value["text"],
     "function in an older model, deep": lambda _: BEFORE_PATCH(value=1).value["inner"]["deep"],
     "property": lambda _: _of_attributes(Property()),
@@ -207,7 +209,10 @@ def test_cffi_takes_no_entity(lazy_type: type[LazyEntity]) -> None:
 
 @pytest.mark.parametrize("property_of", NEVER_WRONG.values(), ids=NEVER_WRONG.keys())
 def test_never_wrong(lazy_type: type[LazyEntity], property_of: Callable[[Any], Any]) -> None:
-    """Newer versions of pydantic-core ask a dict's methods in some places; older ones do not."""
+    """Newer versions of pydantic-core ask a dict's methods in some places; older ones do not.
+
+    And the models of this module are older than the adapters only where it is imported first.
+    """
     expected = _used(property_of, materialize(lazy_type.from_bytes(RAW)))
     try:
         used = _used(property_of, lazy_type.from_bytes(RAW))
