@@ -13,9 +13,10 @@ from google.cloud.firestore_v1 import base_client, base_query
 
 from lazyentity.codec.mode import is_eager
 from lazyentity.patches.firestore.eager import eager_api, eager_async_api
+from lazyentity.patches.firestore.references import reference_in, reference_of
 from lazyentity.patches.firestore.responses import RESPONSES
 from lazyentity.patches.firestore.seams import CLIENT
-from lazyentity.patches.firestore.snapshots import lazy_snapshot, stock_snapshot
+from lazyentity.patches.firestore.snapshots import snapshot_of
 from lazyentity.patches.firestore.transports import lazy_api, read_lazily
 from lazyentity.patches.registry import is_of
 
@@ -48,13 +49,6 @@ def replace_async_api(original: property, is_active: Callable[[], bool]) -> prop
     return property(_firestore_api)
 
 
-def _snapshot(response: Any, reference: Any, times: tuple[Any, Any, Any] | None = None) -> Any:
-    make = stock_snapshot if response._is_eager or CLIENT.patch.eager else lazy_snapshot
-    if times is None:
-        times = response.read_time, response.create_time, response.update_time
-    return make(response, reference, *times)
-
-
 def replace_lookup_conversion(
     original: Callable[..., Any], is_active: Callable[[], bool]
 ) -> Callable[..., Any]:
@@ -68,7 +62,7 @@ def replace_lookup_conversion(
         if type(get_doc_response) in RESPONSES:
             reference = reference_map.get(get_doc_response.name)
             if reference is not None:
-                return _snapshot(get_doc_response, reference)
+                return snapshot_of(get_doc_response, reference)
         return original(get_doc_response, reference_map, client)
 
     return _parse_batch_get
@@ -87,7 +81,7 @@ def replace_query_conversion(
         if type(response_pb) in RESPONSES:
             prefix, _, document_id = response_pb.name.rpartition("/")
             if prefix == expected_prefix:
-                return _snapshot(response_pb, collection.document(document_id))
+                return snapshot_of(response_pb, reference_in(collection, document_id))
         return original(response_pb, collection, expected_prefix)
 
     return _query_response_to_snapshot
@@ -104,9 +98,12 @@ def replace_group_conversion(
     @functools.wraps(original)
     def _collection_group_query_response_to_snapshot(response_pb: Any, collection: Any) -> Any:
         if type(response_pb) in RESPONSES:
-            reference = collection._client.document(response_pb.name)
+            snapshot = snapshot_of(response_pb, reference_of(collection._client, response_pb.name))
             # The client leaves these times as messages.
-            return _snapshot(response_pb, reference, response_pb.time_messages())
+            snapshot.read_time, snapshot.create_time, snapshot.update_time = (
+                response_pb.time_messages()
+            )
+            return snapshot
         return original(response_pb, collection)
 
     return _collection_group_query_response_to_snapshot

@@ -67,6 +67,22 @@ class DocumentResponse(MessageProxy, DocumentBytes):
         raise NotImplementedError
 
 
+class _NoMetrics(MessageProxy):
+    """A proxy of an empty ``google.firestore.v1.ExplainMetrics``; it makes a new one on demand."""
+
+    __slots__ = ()
+    _real = query_profile.ExplainMetrics
+
+    def _whole(self) -> Any:
+        return self._real()
+
+    def __bool__(self) -> bool:
+        return False
+
+
+NO_METRICS = object.__new__(_NoMetrics)
+
+
 class QueryResponse(DocumentResponse):
     """A proxy of a ``google.firestore.v1.RunQueryResponse``."""
 
@@ -76,10 +92,8 @@ class QueryResponse(DocumentResponse):
     _bare_type = _real.pb()
     _read_time_number = _bare_type.DESCRIPTOR.fields_by_name["read_time"].number
 
-    @property
-    def explain_metrics(self) -> Any:
-        # The client asks each response. An empty message is false.
-        return NO_METRICS
+    explain_metrics = NO_METRICS
+    """False, as an empty message is: the client asks each response."""
 
     def parsed_document(self) -> Any:
         return self.parsed().document
@@ -105,21 +119,6 @@ class LookupResponse(DocumentResponse):
     def parsed_document(self) -> Any:
         return self.parsed().found
 
-
-class _NoMetrics(MessageProxy):
-    """A proxy of an empty ``google.firestore.v1.ExplainMetrics``; it makes a new one on demand."""
-
-    __slots__ = ()
-    _real = query_profile.ExplainMetrics
-
-    def _whole(self) -> Any:
-        return self._real()
-
-    def __bool__(self) -> bool:
-        return False
-
-
-NO_METRICS = object.__new__(_NoMetrics)
 
 RESPONSES = frozenset((QueryResponse, LookupResponse))
 """The classes of responses with one document."""

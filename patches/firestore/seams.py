@@ -84,8 +84,17 @@ CLIENT: Final = Client(
         Place(_BASE_DOCUMENT, f"{_SNAPSHOT}.__init__"),
         *(
             Place(_HELPERS, name)
-            for name in ("decode_dict", "decode_value", "reference_value_to_document")
+            for name in (
+                "decode_dict",
+                "decode_value",
+                "reference_value_to_document",
+                "verify_path",
+            )
         ),
+        Place(_BASE_DOCUMENT, "BaseDocumentReference.__init__"),
+        Place(f"{_PACKAGE}.base_collection", "BaseCollectionReference.document"),
+        Place(f"{_PACKAGE}.base_client", "BaseClient._document_path_helper"),
+        Place(f"{_PACKAGE}.base_client", "_path_helper"),
     ],
     writing=[
         *_ENCODERS,
@@ -123,7 +132,10 @@ CLIENT: Final = Client(
         _BASE_DOCUMENT: tuple(
             f"{_SNAPSHOT}.{name}" for name in ("_client", "_data", "_exists", "_reference")
         ),
-        f"{_PACKAGE}.base_collection": ("BaseCollectionReference._client",),
+        f"{_PACKAGE}.base_client": ("BaseClient._database_string",),
+        f"{_PACKAGE}.base_collection": tuple(
+            f"BaseCollectionReference.{name}" for name in ("_client", "_path")
+        ),
         f"{_PACKAGE}.field_path": ("get_nested_value", "parse_field_path", "render_field_path"),
         _HELPERS: ("GeoPoint", "decode_dict", "reference_value_to_document"),
         f"{_PACKAGE}.services.firestore.client": ("FirestoreClient._transport",),

@@ -20,6 +20,7 @@ from lazyentity.codec.interruptions import raise_if_of_handler
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.patches.firestore.documents import READER, stock_values
 from lazyentity.patches.firestore.responses import DocumentResponse
+from lazyentity.patches.firestore.seams import CLIENT
 
 _new = object.__new__
 _BYTES = "_lazyentity_bytes"
@@ -82,10 +83,11 @@ def replace_to_dict(
 
     @functools.wraps(original)
     def to_dict(self: Any) -> Any:
+        attributes = self.__dict__
+        if _BYTES not in attributes or "_data" in attributes:
+            return original(self)
         # Decoding anew takes less time than a copy, and the result is the caller's own, too.
-        if _lazily_read(self) is not None:
-            return decoded_fields(self)
-        return original(self)
+        return decoded_fields(self)
 
     return to_dict
 
@@ -182,34 +184,22 @@ def _is_convertible(fields: Any, client: Any) -> bool:
     return True
 
 
-def stock_snapshot(
-    response: Any, reference: Any, read_time: Any, create_time: Any, update_time: Any
-) -> Any:
-    """Make a stock snapshot of a response with a document; errors as of :func:`decoded_fields`."""
-    snapshot = lazy_snapshot(response, reference, read_time, create_time, update_time)
-    data = decoded_fields(snapshot)
-    snapshot.__dict__ = {
-        "_reference": reference,
-        "_data": data,
-        "_exists": True,
-        "read_time": read_time,
-        "create_time": create_time,
-        "update_time": update_time,
-    }
-    return snapshot
+def snapshot_of(response: DocumentResponse, reference: Any) -> Any:
+    """Make a snapshot of a response with a document: a stock one in eager mode.
 
-
-def lazy_snapshot(
-    response: Any, reference: Any, read_time: Any, create_time: Any, update_time: Any
-) -> Any:
-    """Make a lazy snapshot of a response with a document."""
+    Raises:
+        Exception: in eager mode, as of :func:`decoded_fields`.
+    """
     snapshot = _new(DocumentSnapshot)
     snapshot.__dict__ = {
         "_reference": reference,
         "_exists": True,
-        "read_time": read_time,
-        "create_time": create_time,
-        "update_time": update_time,
+        "read_time": response.read_time,
+        "create_time": response.create_time,
+        "update_time": response.update_time,
         _BYTES: _Bytes(response),
     }
+    if response._is_eager or CLIENT.patch.eager:
+        snapshot._data = decoded_fields(snapshot)
+        del vars(snapshot)[_BYTES]
     return snapshot

@@ -19,6 +19,7 @@ from google.cloud.firestore_v1.types import firestore as firestore_pb2
 
 from lazyentity.patches.firestore.messages import serialised
 from lazyentity.patches.firestore.responses import LookupResponse, QueryResponse
+from lazyentity.patches.firestore.streams import read_by_caller
 
 
 class LazyFirestoreGrpcTransport(FirestoreGrpcTransport):
@@ -32,10 +33,11 @@ class LazyFirestoreGrpcTransport(FirestoreGrpcTransport):
     ) -> Callable[[Any], Any]:
         # _stubs is upstream's cache; its wrapped methods are keyed by the very stub.
         if name not in self._stubs:
-            self._stubs[name] = self._logged_channel.unary_stream(
+            self._stubs[name] = read_by_caller(
+                self,
                 f"/google.firestore.v1.Firestore/{method}",
-                request_serializer=request_type.serialize,
-                response_deserializer=deserialize,
+                request_type.serialize,
+                deserialize,
             )
         stub: Callable[[Any], Any] = self._stubs[name]
         return stub

@@ -1,0 +1,104 @@
+"""References to documents that were read, made in one step where the client takes a dozen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from google.cloud.firestore_v1 import (
+    async_client,
+    async_collection,
+    async_document,
+    client,
+    collection,
+    document,
+)
+
+from lazyentity.patches.registry import is_of
+
+_new = object.__new__
+_SEPARATOR = "/"
+
+
+def _plain(client_module: Any, client_type: Any, document_module: Any, kind: Any) -> Any:
+    """Return the functions by which a client makes a reference; None, if they do more than known.
+
+    A new reference has a path and a client, and nothing more. Other functions that take part are
+    among the conversions of :mod:`lazyentity.patches.firestore.seams`.
+    """
+    functions = client_type.document, kind.__init__
+    is_own = is_of(client_module, functions[0]) and is_of(document_module, functions[1])
+    if is_own and vars(kind("a", "b", client=None)) == {"_path": ("a", "b"), "_client": None}:
+        return functions
+    return None
+
+
+_KINDS: dict[Any, tuple[Any, Any]] = {
+    client_type: (kind, _plain(client_module, client_type, document_module, kind))
+    for client_module, client_type, document_module, kind in (
+        (client, client.Client, document, document.DocumentReference),
+        (
+            async_client,
+            async_client.AsyncClient,
+            async_document,
+            async_document.AsyncDocumentReference,
+        ),
+    )
+}
+"""By the type of a client: the type of its references, and the functions that make them."""
+
+_COLLECTIONS: dict[Any, Any] = {
+    kind: kind.document
+    for module, kind in (
+        (collection, collection.CollectionReference),
+        (async_collection, async_collection.AsyncCollectionReference),
+    )
+    if is_of(module, kind.document)
+}
+
+
+def _kind(owner: Any) -> Any:
+    """Return the type of the references of a client; None, if the client has to make them."""
+    known = _KINDS.get(type(owner))
+    if known is None or known[1] != (type(owner).document, known[0].__init__):
+        return None
+    return known[0]
+
+
+def reference_in(of: Any, document_id: str) -> Any:
+    """Return ``of.document(document_id)``, for an id of a document that was read.
+
+    Args:
+        of: a collection.
+        document_id: without a slash.
+    """
+    path, owner = of._path, of._client
+    kind = _kind(owner)
+    if (
+        kind is None
+        or _COLLECTIONS.get(type(of)) is not type(of).document
+        # The client leaves out an empty parent and the name of the database, and splits parts.
+        or path[0] in ("", "projects")
+        or _SEPARATOR in "".join(path)
+    ):
+        return of.document(document_id)
+    reference = _new(kind)
+    reference.__dict__ = {"_path": (*path, document_id), "_client": owner}
+    return reference
+
+
+def reference_of(owner: Any, name: str) -> Any:
+    """Return ``owner.document(name)``.
+
+    Args:
+        owner: a client.
+        name: of a document, with its database.
+    """
+    kind = _kind(owner)
+    if kind is not None:
+        prefix = f"{owner._database_string}/documents/"
+        path = tuple(name.removeprefix(prefix).split(_SEPARATOR))
+        if name.startswith(prefix) and len(path) % 2 == 0:
+            reference = _new(kind)
+            reference.__dict__ = {"_path": path, "_client": owner}
+            return reference
+    return owner.document(name)

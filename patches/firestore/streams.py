@@ -1,0 +1,152 @@
+"""Streams of responses that the thread of their reader receives.
+
+gRPC receives the messages of a stream on a thread of the channel, which hands each one over to the
+reader. That costs more than a small document. gRPC has an option for channels that lets the reader
+receive; here it applies to the methods that stream documents, and to nothing else on the channel.
+
+The client never hands such a stream out: applications see a generator around it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import grpc
+from grpc import _channel as grpc_channel
+from grpc._cython import cygrpc
+
+from lazyentity.codec.interruptions import raise_if_of_handler
+from lazyentity.patches.registry import is_of
+
+_EXPECTED = (grpc.RpcError, StopIteration)
+
+
+class _Stream(grpc_channel._SingleThreadedRendezvous):  # type: ignore[misc]  # gRPC is untyped
+    """A stream of one RPC."""
+
+    _read: Callable[[bytes], Any]
+    _abandoned: deque[Any]
+    _process: int
+    _is_interrupted = False
+
+    def __next__(self) -> Any:
+        try:
+            raw = self._next()
+        except BaseException as error:
+            # After a signal handler's exception, events may be lost for which nobody must wait.
+            self._is_interrupted = not isinstance(error, _EXPECTED)
+            raise
+        try:
+            return self._read(raw)
+        except Exception as error:  # noqa: BLE001  # as gRPC does
+            raise_if_of_handler(error)
+            self._fail()
+            raise self from None
+
+    def _fail(self) -> None:
+        """End as gRPC ends a stream with a malformed message."""
+        # It is logged, too.
+        grpc_channel._common.deserialize(b"", self._raise_malformed)
+        with self._state.condition:
+            details = "Exception deserializing response!"
+            grpc_channel._abort(self._state, grpc.StatusCode.INTERNAL, details)
+
+    @staticmethod
+    def _raise_malformed(raw: bytes) -> Any:
+        raise ValueError("malformed response")
+
+    def __del__(self) -> None:
+        super().__del__()
+        if self._state.due and not self._is_interrupted:
+            # Otherwise the channel keeps what it knows of the RPC.
+            self._abandoned.append((self._process, self._state, self._call))
+
+
+class _Method(grpc.UnaryStreamMultiCallable):  # type: ignore[misc]  # gRPC is untyped
+    """A method of a service whose streams are read as the class above says."""
+
+    def __init__(self, single: Any, stock: Any, read: Callable[[bytes], Any]) -> None:
+        self._single = single
+        self._stock = stock
+        self._read = read
+        self._abandoned: deque[Any] = deque()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        self._forget_abandoned()
+        try:
+            stream = self._single(*args, **kwargs)
+        except ValueError:
+            # The channel is closed: the text of the error is the other method's.
+            return self._stock(*args, **kwargs)
+        stream.__class__ = _Stream
+        stream._read, stream._abandoned = self._read, self._abandoned
+        stream._process = os.getpid()
+        return stream
+
+    def _forget_abandoned(self) -> None:
+        """Take the last events of streams that nobody read to their end; they are cancelled."""
+        while self._abandoned:
+            try:
+                process, state, call = self._abandoned.pop()
+            except IndexError:
+                # Another thread was faster.
+                return
+            if process != os.getpid():
+                continue
+            code = cygrpc.StatusCode.cancelled
+            call.cancel(code, "Cancelled upon garbage collection!")
+            while state.due:
+                for callback in grpc_channel._handle_event(call.next_event(), state, None):
+                    callback()
+
+
+# Error texts of gRPC and of the client have these names.
+_Stream.__name__ = grpc_channel._MultiThreadedRendezvous.__name__
+_Method.__name__ = grpc_channel._UnaryStreamMultiCallable.__name__
+
+
+def read_by_caller(
+    transport: Any, method: str, serialize: Callable[[Any], bytes], read: Callable[[bytes], Any]
+) -> Any:
+    """Return a method of a transport's channel: gRPC's own, if others have a part in its RPCs.
+
+    Args:
+        transport: one of the client's, or of a subclass.
+        method: the full name.
+        serialize: makes the bytes of a request.
+        read: makes a response of its bytes.
+    """
+    channel, logged = transport.grpc_channel, transport._logged_channel
+    stock = logged.unary_stream(method, request_serializer=serialize, response_deserializer=read)
+    if (
+        type(channel) is not grpc_channel.Channel
+        or getattr(logged, "_channel", None) is not channel
+        or isinstance(logged._interceptor, grpc.UnaryStreamClientInterceptor)
+        or cygrpc.g_gevent_activated
+        or not _is_stock()
+    ):
+        return stock
+    names = method.encode(), channel._target.encode()
+    try:
+        single = grpc_channel._SingleThreadedUnaryStreamMultiCallable(
+            channel._channel, *names, serialize, None, None
+        )
+    except TypeError:
+        # An older or a newer gRPC.
+        return stock
+    return _Method(single, stock, read)
+
+
+def _is_stock() -> bool:
+    """Whether nobody replaced what gRPC would do: monitoring tools count RPCs there."""
+    functions = (
+        grpc_channel.Channel.unary_stream,
+        grpc_channel._UnaryStreamMultiCallable.__call__,
+        grpc_channel._UnaryStreamMultiCallable.__init__,
+        grpc_channel._MultiThreadedRendezvous._next,
+        grpc_channel._Rendezvous.__next__,
+    )
+    return all(is_of(grpc_channel, function) for function in functions)

@@ -1,0 +1,269 @@
+"""Streams that the reader's thread receives end, fail and are given up as gRPC's own do."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import multiprocessing
+import signal
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import grpc
+import pytest
+from google.api_core.exceptions import GoogleAPICallError
+from google.api_core.retry import Retry
+from google.auth.credentials import AnonymousCredentials
+from google.cloud import firestore
+from grpc import _channel as grpc_channel
+
+import lazyentity
+from lazyentity.patches.firestore import streams
+from tests.patches.firestore.conftest import EMULATOR_HOST
+from tests.patches.firestore.describing import is_lazy, outcome
+from tests.patches.firestore.documents import response_of
+from tests.patches.firestore.server import DocumentServer
+
+NEVER = Retry(predicate=lambda error: False)
+
+
+@pytest.fixture(autouse=True)
+def _documents(server: DocumentServer) -> None:
+    for number in range(20):
+        server.put(f"things/{number:02}", {"number": number})
+
+
+def patch() -> None:
+    """Patch this client alone."""
+    lazyentity.patch("firestore", strict=True)
+
+
+def stub(client: Any) -> Any:
+    """Return the method of a patched client that queries call."""
+    return client._firestore_api.transport.run_query
+
+
+def count(client: Any) -> int:
+    """Read all documents; return how many there are."""
+    return len(list(client.collection("things").stream()))
+
+
+def test_streams_are_received_by_their_reader(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    patch()
+    threads = []
+    read = stub(client)._read
+
+    def record(raw: bytes) -> Any:
+        threads.append(threading.get_ident())
+        return read(raw)
+
+    monkeypatch.setattr(stub(client), "_read", record)
+    assert count(client) == 20
+    assert threads == [threading.get_ident()] * 20
+
+
+def test_streams_that_are_given_up(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is cancelled at once, and the channel forgets it when the next RPC is sent."""
+    patch()
+    method = stub(client)
+    for _ in range(3):
+        assert next(iter(client.collection("things").stream())).id == "00"
+        gc.collect()
+        ((_, state, _),) = method._abandoned
+        assert state.code is grpc.StatusCode.CANCELLED
+        assert state.due
+        assert client.document("things/01").get().exists
+    taken = []
+    handle = grpc_channel._handle_event
+
+    def handled(event: Any, state: Any, read: Any) -> Any:
+        taken.append(state)
+        return handle(event, state, read)
+
+    monkeypatch.setattr(grpc_channel, "_handle_event", handled)
+    assert count(client) == 20
+    assert not method._abandoned
+    # Those of the second and the third were taken before.
+    assert any(each is state for each in taken)
+    assert not state.due
+
+
+def test_a_channel_that_is_closed_after_a_stream_was_given_up(client: Any) -> None:
+    def closed() -> Any:
+        own = firestore.Client(project="p", credentials=AnonymousCredentials())
+        next(iter(own.collection("things").stream()))
+        own._firestore_api_internal.transport.close()
+        return outcome(lambda: count(own))
+
+    stock = closed()
+    patch()
+    assert closed() == stock
+    assert stock[0] is ValueError
+
+
+class _Stopped(Exception):
+    """As the handler of a worker's time limit raises it."""
+
+
+@contextlib.contextmanager
+def _stopping() -> Iterator[None]:
+    def stop(number: int, frame: Any) -> None:
+        raise _Stopped
+
+    earlier = signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, earlier)
+
+
+@pytest.mark.parametrize("at", ["message", "event"])
+def test_a_signal_handler_that_raises(
+    at: str, client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its exception arrives as it is, and nobody waits for events that were lost with it."""
+    patch()
+    method = stub(client)
+    read, handle = method._read, grpc_channel._handle_event
+
+    def reading(raw: bytes) -> Any:
+        signal.raise_signal(signal.SIGINT)
+        return read(raw)
+
+    def handling(*args: Any) -> Any:
+        signal.raise_signal(signal.SIGINT)
+        return handle(*args)
+
+    with _stopping(), monkeypatch.context() as replaced:
+        if at == "message":
+            replaced.setattr(method, "_read", reading)
+        else:
+            replaced.setattr(grpc_channel, "_handle_event", handling)
+        with pytest.raises(_Stopped):
+            count(client)
+    gc.collect()
+    assert len(method._abandoned) == (at == "message")
+    assert count(client) == 20
+
+
+@contextlib.contextmanager
+def _serving(answer: Any) -> Iterator[int]:
+    """Run a server of queries; gives its port."""
+    handlers = {"RunQuery": grpc.unary_stream_rpc_method_handler(answer)}
+    server = grpc.server(ThreadPoolExecutor(2))
+    service = grpc.method_handlers_generic_handler("google.firestore.v1.Firestore", handlers)
+    server.add_generic_rpc_handlers((service,))
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    yield port
+    server.stop(None).wait()
+
+
+def _malformed(request: bytes, context: Any) -> Iterator[bytes]:
+    yield response_of({"a": 1})
+    yield b"\x0a\xff"
+    yield response_of({"a": 2})
+
+
+def _failing(request: bytes, context: Any) -> Iterator[bytes]:
+    yield response_of({"a": 1})
+    context.set_trailing_metadata((("why", "because"),))
+    context.abort(grpc.StatusCode.PERMISSION_DENIED, "not you")
+
+
+def _waiting(request: bytes, context: Any) -> Iterator[bytes]:
+    yield response_of({"a": 1})
+    over = threading.Event()
+    context.add_callback(over.set)
+    over.wait(60)
+
+
+@pytest.mark.parametrize(
+    ("answer", "timeout"), [(_malformed, None), (_failing, None), (_waiting, 1.0)]
+)
+def test_errors_are_those_of_grpc(
+    answer: Any, timeout: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also behind the error that the client makes of them."""
+    with _serving(answer) as port:
+        monkeypatch.setenv(EMULATOR_HOST, f"127.0.0.1:{port}")
+        client: Any = firestore.Client(project="p", credentials=AnonymousCredentials())
+
+        def failed() -> Any:
+            read: list[Any] = []
+            found = client.collection("things").stream(retry=NEVER, timeout=timeout)
+            with pytest.raises(GoogleAPICallError) as caught:
+                read.extend(each.to_dict() for each in found)
+            (cause,) = caught.value.errors
+            told = cause.code(), cause.details(), cause.trailing_metadata(), cause.cancelled()
+            kind = type(caught.value), str(caught.value), type(cause).__name__
+            return read, kind, told, str(cause).partition("debug_error_string")[0]
+
+        stock = failed()
+        patch()
+        assert failed() == stock
+        assert stock[0] == [{"a": 1}]
+        assert isinstance(stub(client), streams._Method)
+        client._firestore_api_internal.transport.close()
+
+
+@pytest.mark.parametrize(
+    ("holder", "name"),
+    [
+        (grpc_channel._UnaryStreamMultiCallable, "__call__"),
+        (grpc_channel._MultiThreadedRendezvous, "_next"),
+        (grpc_channel.Channel, "unary_stream"),
+    ],
+)
+def test_replaced_functions_of_grpc_stay_in_charge(
+    holder: Any, name: str, client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As monitoring tools replace them."""
+    original, called = getattr(holder, name), []
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        called.append(name)
+        return original(*args, **kwargs)
+
+    monkeypatch.setattr(holder, name, counted)
+    patch()
+    found = list(client.collection("things").stream())
+    assert len(found) == 20
+    assert all(map(is_lazy, found))
+    assert called
+
+
+def test_another_version_of_grpc(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reads are lazy without the class."""
+
+    class Other(grpc_channel._SingleThreadedUnaryStreamMultiCallable):  # type: ignore[misc]  # gRPC is untyped
+        def __init__(self) -> None:
+            pass
+
+    monkeypatch.setattr(grpc_channel, "_SingleThreadedUnaryStreamMultiCallable", Other)
+    patch()
+    assert all(map(is_lazy, client.collection("things").stream()))
+    assert not isinstance(stub(client), streams._Method)
+
+
+def _child(stream: list[Any], connection: Any) -> None:
+    stream.clear()
+    gc.collect()
+    connection.send("given up")
+
+
+def test_a_forked_process_gives_up_a_stream(client: Any) -> None:
+    """It does not wait for the connection, which belongs to the first process."""
+    patch()
+    stream = client.collection("things").stream()
+    first = next(stream)
+    here, there = multiprocessing.Pipe()
+    process = multiprocessing.get_context("fork").Process(target=_child, args=([stream], there))
+    process.start()
+    assert here.poll(60)
+    assert here.recv() == "given up"
+    process.join(60)
+    assert process.exitcode == 0
+    assert [each.id for each in [first, *stream]] == [f"{number:02}" for number in range(20)]
