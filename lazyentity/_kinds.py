@@ -6,10 +6,14 @@ The functions of :mod:`lazyentity.operations`, :mod:`lazyentity.detached` and
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol, TypeAlias
 
 KeyForm: TypeAlias = Literal["key", "id", "path"]
+
+
+Refuse: TypeAlias = Callable[[Any, str], None]
+"""Raises the error for an entity that lacks a property."""
 
 
 class Operations(Protocol):
@@ -25,6 +29,7 @@ class Operations(Protocol):
     def materialize(self, entity: Any, /) -> Any: ...
     def to_dict(self, entity: Any, /, *names: str) -> dict[str, Any]: ...
     def key_as(self, entity: Any, form: KeyForm, /) -> Any: ...  # as the argument of columns()
+    def values(self, entity: Any, names: Sequence[str], refuse: Refuse | None, /) -> list[Any]: ...
 
 
 _OPERATIONS: dict[type, Operations] = {}

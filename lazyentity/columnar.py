@@ -91,8 +91,10 @@ def _columns(entities: Iterator[Any], wanted: _Wanted) -> dict[str, list[Any]]:
     refuse = _refuse_missing if wanted.is_complete else None
 
     def values_of_other(entity: Any) -> list[Any]:
-        if operations_of(entity) is None:
-            require_entity("columns", entity)
+        own = operations_of(entity)
+        if own is not None:
+            return own.values(entity, known, refuse)
+        require_entity("columns", entity)
         present = [name for name in known if name in entity]
         if refuse is not None and len(present) < len(known):
             refuse(entity, next(name for name in known if name not in present))

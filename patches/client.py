@@ -36,6 +36,8 @@ class Client:
             module that imported the function by name before goes on calling the original.
         reading: the conversions of a read. Somebody else's replacement of one stays in charge.
         writing: the conversions of a write, likewise.
+        wrapping: the function that ``wrap()`` calls for objects of the client, as ``module.name``
+            within ``lazyentity.patches``; none for a client without one.
         parts: modules of the client that an application may leave alone. Each is described like a
             client, without ``distribution``, ``supported``, ``needs`` and ``over``. They are
             patched and unpatched with this client.
@@ -55,6 +57,7 @@ class Client:
     conversion: Seam | None = None
     reading: Sequence[Place] = ()
     writing: Sequence[Place] = ()
+    wrapping: str = ""
     parts: Sequence[Client] = ()
     patch: Patch = field(init=False)
     underneath: tuple[Client, ...] = field(init=False, default=())

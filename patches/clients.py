@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib
-from typing import Final, Literal, TypeAlias, get_args
+from collections.abc import Callable
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 from lazyentity.patches.client import Client
+from lazyentity.patches.registry import ours
 
 # Also parsed by tools/clients.py: literals only. A client comes after those that it is built on.
 ClientName: TypeAlias = Literal[
@@ -41,6 +43,18 @@ def register(client: Client) -> None:
         )
     client.build_on([CLIENTS[name] for name in client.over])
     CLIENTS[client.name] = client
+
+
+def wrapping_of(given: object) -> Callable[..., Any] | None:
+    """Return the function by which ``wrap()`` wraps an object; None, if its client has none."""
+    modules = [kind.__module__ for kind in type(given).__mro__]
+    for client in CLIENTS.values():
+        if client.wrapping and any(
+            f"{module}.".startswith(f"{client.waits_for_import}.") for module in modules
+        ):
+            function: Callable[..., Any] = ours(*client.wrapping.rsplit(".", 1))
+            return function
+    return None
 
 
 for _package in PACKAGES:

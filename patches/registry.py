@@ -192,7 +192,16 @@ class Patch:
                 _require(module, path)
 
     def apply(self) -> None:
-        """Install every seam, or none.
+        """Install every seam, or none, and have the replacements do their work.
+
+        Raises:
+            Exception: any, if the replacements are not made for this version of the client.
+        """
+        self.install()
+        self.active = True
+
+    def install(self) -> None:
+        """Install every seam, or none. Inactive replacements do what the originals do.
 
         Raises:
             Exception: any, if the replacements are not made for this version of the client.
@@ -210,7 +219,6 @@ class Patch:
             for seam in reversed(installed):
                 seam.remove()
             raise
-        self.active = True
 
     def revert(self) -> None:
         """Put back every original; replacements that were wrapped meanwhile call theirs."""

@@ -165,8 +165,8 @@ def _reading(call: str, collection_id: str, port: int) -> Iterator[_Reads]:
     """Connect a client; gives the functions that read."""
     read = _READS.get(call, _read_all)
     if call == ASYNCIO:
-        with _asyncio_reading(collection_id) as task:
-            yield _Reads(QUERIED, task)
+        with _asyncio_reading(collection_id, port) as reads:
+            yield reads
         return
     client = _client()
     collection = client.collection(collection_id)
@@ -220,19 +220,32 @@ def _setting(client: Any, collection_id: str, channel: grpc.Channel) -> _Reads:
 
 
 @contextlib.contextmanager
-def _asyncio_reading(collection_id: str) -> Iterator[Task]:
+def _asyncio_reading(collection_id: str, port: int) -> Iterator[_Reads]:
     loop = asyncio.new_event_loop()
     client = _client(firestore.AsyncClient)
     query = client.collection(collection_id).limit(QUERIED)
+    request = types.RunQueryRequest.serialize(
+        types.RunQueryRequest(structured_query=query._to_protobuf())
+    )
+
+    async def connect() -> Any:
+        return grpc.aio.insecure_channel(f"127.0.0.1:{port}")
 
     async def read() -> list[Any]:
         return [snapshot.to_dict() async for snapshot in query.stream()]
 
+    async def receive() -> int:
+        return len([raw async for raw in stub(request)])
+
     async def close() -> None:
         await client._firestore_api_internal.transport.close()
+        await channel.close()
 
-    yield lambda: loop.run_until_complete(read())
-    loop.run_until_complete(close())
+    run = loop.run_until_complete
+    channel = run(connect())
+    stub = channel.unary_stream(f"/{server.SERVICE}/RunQuery")
+    yield _Reads(QUERIED, lambda: run(read()), lambda: run(receive()))
+    run(close())
     loop.close()
 
 

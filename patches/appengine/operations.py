@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from google.appengine.api import datastore
 
-from lazyentity._kinds import KeyForm
+from lazyentity._kinds import KeyForm, Refuse
 from lazyentity.codec import errors
 from lazyentity.codec.describing import describe_entity
 from lazyentity.codec.entityproto import Parts
@@ -86,6 +87,16 @@ def key_as(entity: Any, form: KeyForm) -> Any:
     if form == "key" or key is None:
         return key
     return key.id_or_name() if form == "id" else tuple(key.to_path())
+
+
+def values(entity: Any, names: Sequence[str], refuse: Refuse | None) -> list[Any]:
+    """Return the values of properties, None where there is none; errors as of :func:`to_dict`."""
+    present = [name for name in names if name in entity]
+    if refuse is not None and len(present) < len(names):
+        refuse(entity, next(name for name in names if name not in present))
+    # Without a name, to_dict() would give all properties.
+    found = to_dict(entity, *present) if present else {}
+    return [found.get(name) for name in names]
 
 
 def detach(entity: Any, partial: bool) -> Any:

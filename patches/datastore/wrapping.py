@@ -15,6 +15,7 @@ from lazyentity._environment import is_set
 from lazyentity._rows import register
 from lazyentity._types import describe_type
 from lazyentity.patches import adapters
+from lazyentity.patches.clients import wrapping_of
 from lazyentity.patches.datastore.apis import lazy_api
 from lazyentity.patches.datastore.delivery import EAGER, Delivery, delivery_of, names_of
 from lazyentity.patches.datastore.keys import key_to_protobuf
@@ -257,7 +258,8 @@ def wrap(
     returned inside ``eager()``, have everything decoded and refuse nothing.
 
     Args:
-        query_or_client: a ``google.cloud.datastore`` ``Query`` or ``Client``.
+        query_or_client: a ``google.cloud.datastore`` ``Query`` or ``Client``; or those of another
+            client that can be wrapped, whose page of the documentation says so.
         prefetch: names of properties that are decoded before an entity is handed out. Names that an
             entity lacks are skipped. A malformed property raises when the entity is asked for, as
             reading it would.
@@ -274,6 +276,9 @@ def wrap(
         ValueError: if ``eager`` is given together with ``prefetch`` or ``strict``.
     """
     names = names_of(prefetch)
+    of_other = wrapping_of(query_or_client)
+    if of_other is not None:
+        return cast(_Wrapped, of_other(query_or_client, names, strict, eager))
     if eager and (names or strict):
         raise ValueError(
             "wrap() takes either eager=True or prefetch= and strict=: stock entities have "

@@ -10,8 +10,11 @@ from collections.abc import Callable
 from typing import Any
 
 from google.cloud.firestore_v1 import base_client, base_query
+from google.cloud.firestore_v1.base_document import DocumentSnapshot
 
+from lazyentity._kinds import register
 from lazyentity.codec.mode import is_eager
+from lazyentity.patches.firestore import operations
 from lazyentity.patches.firestore.eager import eager_api, eager_async_api
 from lazyentity.patches.firestore.references import reference_in, reference_of
 from lazyentity.patches.firestore.responses import RESPONSES
@@ -19,6 +22,8 @@ from lazyentity.patches.firestore.seams import CLIENT
 from lazyentity.patches.firestore.snapshots import snapshot_of
 from lazyentity.patches.firestore.transports import lazy_api, read_lazily
 from lazyentity.patches.registry import is_of
+
+register(DocumentSnapshot, operations)
 
 
 def replace_api(original: property, is_active: Callable[[], bool]) -> property:

@@ -73,11 +73,15 @@ _GET = Seam(
 )
 _HELPERS = f"{_PACKAGE}._helpers"
 
+CONVERSIONS: Final = (*_LOOKUPS, *_QUERIES, _TO_DICT, _GET)
+"""The seams that deal with lazy responses, and with what is made of them."""
+
 CLIENT: Final = Client(
     name="firestore",
     distribution=DISTRIBUTION,
     supported=SUPPORTED_VERSIONS,
     waits_for_import=_PACKAGE,
+    wrapping="firestore.wrapping.wrap",
     reading=[
         _TO_DICT,
         _GET,
@@ -121,10 +125,7 @@ CLIENT: Final = Client(
             "Watch.on_snapshot",
             replacing("firestore.listeners", "replace_on_snapshot"),
         ),
-        *_LOOKUPS,
-        *_QUERIES,
-        _TO_DICT,
-        _GET,
+        *CONVERSIONS,
     ],
     uses={
         # Responses with times, which all have, are lazy only if timestamps can be made natively.

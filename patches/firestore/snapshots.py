@@ -60,7 +60,7 @@ class _Data:
         return attributes.setdefault("_data", decoded_fields(snapshot))
 
 
-def _lazily_read(snapshot: Any) -> DocumentResponse | None:
+def lazily_read(snapshot: Any) -> DocumentResponse | None:
     """Return the response of a snapshot whose ``_data`` nobody has read or set."""
     attributes = vars(snapshot)
     held = attributes.get(_BYTES)
@@ -97,10 +97,10 @@ def replace_get(original: Callable[..., Any], is_active: Callable[[], bool]) -> 
 
     @functools.wraps(original)
     def get(self: Any, field_path: Any) -> Any:
-        response = _lazily_read(self)
+        response = lazily_read(self)
         if response is None:
             return original(self, field_path)
-        value = _decoded_value(response, self._client, field_path)
+        value = decoded_value(response, self._client, field_path)
         if value is UNDECODED:
             # Raises the client's error if there is no such field.
             value = field_path_module.get_nested_value(field_path, decoded_fields(self))
@@ -109,7 +109,8 @@ def replace_get(original: Callable[..., Any], is_active: Callable[[], bool]) -> 
     return get
 
 
-def _decoded_value(response: DocumentResponse, client: Any, field_path: Any) -> Any:
+def decoded_value(response: DocumentResponse, client: Any, field_path: Any) -> Any:
+    """Return the value at a field path; UNDECODED, if the client has to find or to convert it."""
     if type(field_path) is not str:
         return UNDECODED
     try:

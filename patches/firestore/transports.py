@@ -10,7 +10,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from google.cloud.firestore_v1.services.firestore.async_client import FirestoreAsyncClient
 from google.cloud.firestore_v1.services.firestore.client import FirestoreClient
+from google.cloud.firestore_v1.services.firestore.transports.base import DEFAULT_CLIENT_INFO
 from google.cloud.firestore_v1.services.firestore.transports.grpc import FirestoreGrpcTransport
 from google.cloud.firestore_v1.services.firestore.transports.grpc_asyncio import (
     FirestoreGrpcAsyncIOTransport,
@@ -115,10 +117,67 @@ def _made(api: Any) -> Any:
     return lazy
 
 
-_ASYNC_READS: dict[str, tuple[Any, Any]] = {
-    "batch_get_documents": (firestore_pb2.BatchGetDocumentsResponse, LookupResponse),
-    "run_query": (firestore_pb2.RunQueryResponse, QueryResponse),
+class LazyFirestoreGrpcAsyncIOTransport(FirestoreGrpcAsyncIOTransport):
+    """The asyncio transport of a wrapped client; one that exists is copied into it."""
+
+    def _read_stub(self, name: str) -> Any:
+        if name not in self._stubs:
+            request_type, method, _, lazy = _ASYNC_READS[name]
+            self._stubs[name] = self._logged_channel.unary_stream(
+                f"/google.firestore.v1.Firestore/{method}",
+                request_serializer=request_type.serialize,
+                response_deserializer=lazy.deserialize,
+            )
+        return self._stubs[name]
+
+    @property
+    def batch_get_documents(self) -> Any:
+        return self._read_stub("batch_get_documents")
+
+    @property
+    def run_query(self) -> Any:
+        return self._read_stub("run_query")
+
+
+def lazy_async_api(api: Any) -> Any:
+    """As :func:`lazy_api`, for the API object of an ``AsyncClient``."""
+    if type(api) is not FirestoreAsyncClient or not _READS.isdisjoint(vars(api)):
+        return api
+    stock = api.transport
+    if type(stock) is not FirestoreGrpcAsyncIOTransport:
+        return api
+    attributes = vars(api)
+    lazy = attributes.get(_LAZY_API)
+    return attributes.setdefault(_LAZY_API, _made_async(api, stock)) if lazy is None else lazy
+
+
+def _made_async(api: Any, stock: Any) -> Any:
+    transport: Any = LazyFirestoreGrpcAsyncIOTransport.__new__(LazyFirestoreGrpcAsyncIOTransport)
+    # Not by the constructor, which would add the client's interceptor to the channel once more.
+    vars(transport).update(vars(stock), _stubs={})
+    transport._prep_wrapped_messages(DEFAULT_CLIENT_INFO)
+    inner, lazy = FirestoreClient.__new__(FirestoreClient), FirestoreAsyncClient.__new__(type(api))
+    vars(inner).update(vars(api._client), _transport=transport)
+    vars(lazy).update(vars(api), _client=inner)
+    return lazy
+
+
+_ASYNC_READS: dict[str, tuple[Any, str, Any, Any]] = {
+    "batch_get_documents": (
+        firestore_pb2.BatchGetDocumentsRequest,
+        "BatchGetDocuments",
+        firestore_pb2.BatchGetDocumentsResponse,
+        LookupResponse,
+    ),
+    "run_query": (
+        firestore_pb2.RunQueryRequest,
+        "RunQuery",
+        firestore_pb2.RunQueryResponse,
+        QueryResponse,
+    ),
 }
+"""By the name of a method: the class of its request, its name in the API, both of its response."""
+
 _DESERIALIZER = "_response_deserializer"
 _READS_OF = "_lazyentity_reads"
 
@@ -142,7 +201,7 @@ def read_lazily(api: Any, is_lazy: bool, is_active: Callable[[], bool]) -> None:
         reads.are_lazy = is_lazy
     elif is_lazy:
         reads = vars(transport).setdefault(_READS_OF, _Reads())
-        for method, (real, lazy) in _ASYNC_READS.items():
+        for method, (_, _, real, lazy) in _ASYNC_READS.items():
             stub = getattr(transport, method)
             # Another version of grpc may keep the deserialiser elsewhere; responses are real then.
             if getattr(stub, _DESERIALIZER, None) == real.deserialize:

@@ -32,7 +32,7 @@ def test_each_call_is_timed(call: str, port: int) -> None:
     measured = firestore.measure(call, "mixed", 6, port, ONCE)
     assert (measured.call, measured.mix, measured.fields) == (call, "mixed", 6)
     assert min(measured.stock.median, measured.lazy.median, measured.ratio.median) > 0
-    has_no_floor = call in (firestore.CONVERSION, firestore.ASYNCIO, firestore.PREPARATION)
+    has_no_floor = call in (firestore.CONVERSION, firestore.PREPARATION)
     assert (measured.floor is None) == has_no_floor
     assert not lazyentity.patched()
 

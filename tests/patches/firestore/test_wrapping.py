@@ -1,0 +1,301 @@
+"""Wrapped clients and queries, and the public functions on snapshots."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from typing import Any
+
+import pandas
+import pyarrow
+import pytest
+from google.api_core.datetime_helpers import DatetimeWithNanoseconds
+from google.auth.credentials import AnonymousCredentials
+from google.cloud import firestore
+from google.cloud.firestore_v1 import vector
+from google.cloud.firestore_v1.base_vector_query import DistanceMeasure
+from google.cloud.firestore_v1.types import document as document_pb2
+from google.protobuf.message import DecodeError
+
+import lazyentity
+from lazyentity.patches.firestore import from_bytes
+from lazyentity.patches.firestore.seams import CLIENT
+from tests.patches.firestore.conftest import Make
+from tests.patches.firestore.describing import described, is_lazy, outcome
+from tests.patches.firestore.server import DocumentServer
+from tests.patches.firestore.test_reads import READS, WHEN, fill
+
+KINDS = [firestore.Client, firestore.AsyncClient]
+NANOSECONDS = DatetimeWithNanoseconds(
+    2024, 1, 2, 3, 4, 5, nanosecond=678_901_234, tzinfo=datetime.timezone.utc
+)
+
+
+@pytest.fixture(autouse=True)
+def _unpatched(server: DocumentServer) -> Iterator[None]:
+    fill(server)
+    yield
+    lazyentity.unpatch("firestore")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", READS)
+@pytest.mark.parametrize("eager", [False, True])
+def test_same_results(
+    eager: bool, name: str, kind: type[Any], make_side: Make, server: DocumentServer
+) -> None:
+    side = make_side(kind)
+
+    def result() -> Any:
+        server.clear()
+        fill(server)
+        return outcome(lambda: READS[name](side)), list(server.calls)
+
+    def told(found: Any) -> Any:
+        # References say the type of their client.
+        return found[0], found[1]
+
+    stock_client, expected = side.client, result()
+    side.client = lazyentity.wrap(side.client, eager=eager)
+    assert _renamed(told(result())) == _renamed(told(expected))
+    side.client = stock_client
+    assert result() == expected
+
+
+def _renamed(told: Any) -> Any:
+    """Return an outcome with names in place of types: a wrapped client has one of its own."""
+    if isinstance(told, dict):
+        return {name: _renamed(each) for name, each in told.items()}
+    if isinstance(told, (list, tuple)):
+        return [_renamed(each) for each in told]
+    return told.__qualname__ if isinstance(told, type) else told
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_else_changes(kind: type[Any], make_side: Make) -> None:
+    """The client that was wrapped, and every other, read stock snapshots meanwhile and after."""
+    side = make_side(kind)
+    wrapped = lazyentity.wrap(side.client)
+    assert isinstance(wrapped, kind)
+    assert lazyentity.wrap(wrapped) is wrapped
+    assert "firestore" not in lazyentity.patched()
+
+    def are_lazy(client: Any) -> set[bool]:
+        found = side.all(client.collection("things").limit(2).stream)
+        return {is_lazy(each) for each in [*found, side.one(client.document("things/01").get)]}
+
+    assert are_lazy(wrapped) == {True}
+    assert are_lazy(side.client) == {False}
+    assert are_lazy(lazyentity.wrap(wrapped, eager=True)) == {False}
+    lazyentity.patch("firestore", strict=True)
+    assert are_lazy(side.client) == are_lazy(wrapped) == {True}
+    lazyentity.unpatch("firestore")
+    assert are_lazy(side.client) == {False}
+    assert are_lazy(wrapped) == {True}
+    assert are_lazy(side.client) == {False}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_streams_that_interleave(kind: type[Any], make_side: Make) -> None:
+    side = make_side(kind)
+    clients = side.client, lazyentity.wrap(side.client)
+    if kind is firestore.Client:
+        streams = [client.collection("things").stream() for client in clients]
+        found = list(zip(*streams, strict=True))
+    else:
+
+        async def read() -> Any:
+            streams = [client.collection("things").stream() for client in clients]
+            return [[await anext(stream) for stream in streams] for _ in range(12)]
+
+        found = side.run(read())
+    assert [[is_lazy(each) for each in pair] for pair in found] == [[False, True]] * 12
+
+
+def test_parts_of_a_client(client: Any) -> None:
+    """Queries, collections, groups and references are wrapped with their client."""
+    things = client.collection("things")
+    nearest = things.find_nearest(
+        "vector", vector.Vector([1.0]), limit=2, distance_measure=DistanceMeasure.EUCLIDEAN
+    )
+    for query in (
+        things,
+        things.order_by("number").limit(2),
+        client.collection_group("parts"),
+        nearest,
+    ):
+        wrapped = lazyentity.wrap(query)
+        assert type(wrapped) is type(query)
+        assert {is_lazy(each) for each in wrapped.stream()} == {True}
+        assert {is_lazy(each) for each in query.stream()} == {False}
+    reference = client.document("things/01")
+    snapshot = lazyentity.wrap(reference).get()
+    assert is_lazy(snapshot)
+    assert snapshot.reference == reference
+    assert reference == snapshot.reference
+    assert hash(snapshot.reference) == hash(reference)
+    assert snapshot == reference.get()
+    assert reference.get() == snapshot
+    assert snapshot.reference != lazyentity.wrap(client).document("things/02")
+
+
+def test_errors_of_wrap(client: Any) -> None:
+    for options in ({"prefetch": ["a"]}, {"strict": True}):
+        with pytest.raises(TypeError, match=r"has no prefetch= and no strict="):
+            lazyentity.wrap(client, **options)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"takes a google\.cloud\.firestore Client or AsyncClient"):
+        lazyentity.wrap(client.document("things/01").get())
+    with pytest.raises(TypeError, match=r"takes a google\.cloud\.firestore Client or AsyncClient"):
+        lazyentity.wrap(client.collection("things").count())
+
+
+def test_replaced_conversions_stay_in_charge(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = CLIENT.reading[-1]
+    monkeypatch.setattr(f"{place.module}._path_helper", lambda path: path[0].split("/"))
+    assert not is_lazy(lazyentity.wrap(client).document("things/01").get())
+
+
+@pytest.fixture
+def snapshots(client: Any) -> tuple[Any, Any]:
+    """A stock and a lazy snapshot of a document."""
+    reference = client.document("things/03")
+    stock, lazy = reference.get(), lazyentity.wrap(reference).get()
+    assert is_lazy(lazy)
+    return stock, lazy
+
+
+def test_raw(snapshots: tuple[Any, Any], client: Any) -> None:
+    stock, lazy = snapshots
+    messages = [document_pb2.Document.deserialize(lazyentity.raw(each)) for each in snapshots]
+    assert messages[0] == messages[1]
+    assert messages[0].name == stock.reference._document_path
+    assert is_lazy(lazy)
+    lazy._data["number"] = 7
+    changed = document_pb2.Document.deserialize(lazyentity.raw(lazy))
+    assert changed.fields["number"].integer_value == 7
+    missing = lazyentity.wrap(client).document("things/missing").get()
+    with pytest.raises(ValueError, match=r"there is no document 'things/missing'"):
+        lazyentity.raw(missing)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_from_bytes(kind: type[Any], snapshots: tuple[Any, Any], make_side: Make) -> None:
+    client = make_side(kind).client
+    stock, lazy = snapshots
+    made = from_bytes(lazyentity.raw(lazy), client)
+    assert is_lazy(made)
+    assert described(made.to_dict()) == described(stock.to_dict())
+    assert described(made.get("map.a")) == described(stock.get("map.a"))
+    assert (made.create_time, made.update_time) == (stock.create_time, stock.update_time)
+    assert made.read_time is None
+    assert made.exists
+    assert type(made.reference) is type(client.document("a/b"))
+    assert made.reference._document_path == stock.reference._document_path
+    assert from_bytes(lazyentity.raw(stock), client) == made
+    with lazyentity.eager():
+        assert not is_lazy(from_bytes(lazyentity.raw(lazy), client))
+
+
+def test_errors_of_from_bytes(client: Any) -> None:
+    with pytest.raises(DecodeError):
+        from_bytes(b"\xff", client)
+    other = document_pb2.Document(name="projects/q/databases/d/documents/a/b")
+    for message in (document_pb2.Document(), other):
+        with pytest.raises(ValueError, match="is no document in"):
+            from_bytes(document_pb2.Document.serialize(message), client)
+    name = client.document("a/b")._document_path
+    odd = document_pb2.Document.pb()(name=name, create_time={"seconds": 2**61})
+    with pytest.raises((ValueError, OverflowError)):
+        from_bytes(odd.SerializeToString(), client)
+
+
+def test_what_does_not_apply(snapshots: tuple[Any, Any]) -> None:
+    for snapshot in snapshots:
+        with pytest.raises(TypeError, match=r"prefetch\(\) takes entities"):
+            lazyentity.prefetch(snapshot, "number")
+        with pytest.raises(TypeError, match=r"detach\(\) takes entities"):
+            lazyentity.detach([snapshot])
+        for function in (lazyentity.columns, lazyentity.to_pandas, lazyentity.to_arrow):
+            with pytest.raises(TypeError):
+                function(snapshot, ["number"])  # type: ignore[operator]
+
+
+def test_other_functions(snapshots: tuple[Any, Any], client: Any) -> None:
+    stock, lazy = snapshots
+    assert lazyentity.decoded(lazy) == ()
+    assert sorted(lazyentity.decoded(stock)) == sorted(stock.to_dict())
+    assert described(lazyentity.to_dict(lazy)) == described(stock.to_dict())
+    assert lazyentity.to_dict(lazy, "map.a.b", "number") == {"map.a.b": 3, "number": 3}
+    with pytest.raises(KeyError):
+        lazyentity.to_dict(lazy, "nope")
+    assert is_lazy(lazy)
+    whole = lazyentity.materialize(lazy)
+    assert not is_lazy(whole)
+    assert described(whole) == described(lazy)
+    assert lazyentity.materialize(stock) is stock
+    missing = lazyentity.wrap(client).document("things/missing").get()
+    assert lazyentity.decoded(missing) == ()
+    with pytest.raises(ValueError, match="there is no document"):
+        lazyentity.to_dict(missing)
+    with pytest.raises(KeyError):
+        lazyentity.to_dict(missing, "a")
+
+
+NAMES = ["number", "half", "text", "when", "none", "flag", "map.a.b", "list", "nope", "map.nope"]
+
+
+@pytest.mark.parametrize("patched", [False, True])
+def test_columns(patched: bool, client: Any, server: DocumentServer) -> None:
+    """Of a query, and of lazy, stock and missing documents: each value is as of ``get()``."""
+    server.put("things/20", {"number": None, "when": NANOSECONDS})
+    things = client.collection("things")
+    expected: dict[str, list[Any]] = {name: [] for name in NAMES}
+    for snapshot in things.order_by("text").stream():
+        for name in NAMES:
+            try:
+                expected[name].append(snapshot.get(name))
+            except KeyError:
+                expected[name].append(None)
+    if patched:
+        lazyentity.patch("firestore", strict=True)
+    query = lazyentity.wrap(things) if not patched else things
+    assert described(lazyentity.columns(query.order_by("text").stream(), NAMES)) == described(
+        expected
+    )
+    batches = list(lazyentity.column_batches(query.order_by("text").stream(), NAMES, 5))
+    joined = {name: [each for batch in batches for each in batch[name]] for name in NAMES}
+    assert described(joined) == described(expected)
+    found = list(query.stream())
+    lazyentity.columns(found, NAMES)
+    assert all(map(is_lazy, found))
+    missing = client.document("things/missing").get()
+    assert lazyentity.columns([missing, found[1]], ["number"]) == {"number": [None, 1]}
+    with pytest.raises(ValueError, match=r"a\.\.b"):
+        lazyentity.columns(found, ["a..b"])
+
+
+def test_tables(client: Any) -> None:
+    stream = lazyentity.wrap(client).collection("things").stream
+    frame = lazyentity.to_pandas(stream(), ["number", "half", "text", "when", "flag", "none"])
+    assert frame["number"].dtype == "int64"
+    assert list(frame["number"]) == list(range(12))
+    assert frame["when"].dtype == pandas.DatetimeTZDtype("us", "UTC")
+    assert set(frame["when"]) == {pandas.Timestamp(WHEN)}
+    assert frame["flag"].dtype == bool
+    table = lazyentity.to_arrow(stream(), ["number", "when", "map", "bytes"])
+    assert table.schema.field("number").type == pyarrow.int64()
+    assert table.schema.field("when").type == pyarrow.timestamp("us", "UTC")
+    assert table["when"].to_pylist() == [WHEN] * 12
+    assert [each["a"]["b"] for each in table["map"].to_pylist()] == list(range(12))
+    with pytest.raises(TypeError, match="which Arrow lacks"):
+        lazyentity.to_arrow(stream(), ["point"])
+
+
+def test_a_client_that_was_never_used() -> None:
+    """Wrapping sends nothing."""
+    own = firestore.Client(project="p", credentials=AnonymousCredentials())
+    wrapped = lazyentity.wrap(own)
+    assert own._firestore_api_internal is None
+    assert wrapped == own
+    assert own == wrapped
+    assert wrapped != 1
