@@ -86,6 +86,7 @@ class DocumentServer:
             "Commit": (unary, self._commit, types.CommitRequest),
             "ListDocuments": (unary, self._list_documents, types.ListDocumentsRequest),
             "Listen": (grpc.stream_stream_rpc_method_handler, self._listen, types.ListenRequest),
+            "PartitionQuery": (unary, self._partition, types.PartitionQueryRequest),
             "Rollback": (unary, self._rollback, types.RollbackRequest),
             "RunQuery": (stream, self._run_query, types.RunQueryRequest),
         }
@@ -189,6 +190,13 @@ class DocumentServer:
         if query.HasField("end_at"):
             found = [one for one in found if not _is_after(one, orders, query.end_at)]
         return found
+
+    def _partition(self, request: Any, context: Any) -> Any:
+        found = self._found(request.parent, request.structured_query)
+        response = types.PartitionQueryResponse()
+        for document in found[1::2][: request.partition_count]:
+            response._pb.partitions.add().values.add().reference_value = document.name
+        return response
 
     def _begin(self, request: Any, context: Any) -> Any:
         return types.BeginTransactionResponse(transaction=b"transaction")

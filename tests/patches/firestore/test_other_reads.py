@@ -1,0 +1,162 @@
+"""Reads beside those of documents: pipelines, partitions of queries, and bundles of snapshots."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import grpc
+import pytest
+from google.auth.credentials import AnonymousCredentials
+from google.cloud import firestore
+from google.cloud.firestore_bundle import FirestoreBundle
+from google.cloud.firestore_v1.types import firestore as types
+from google.protobuf.timestamp_pb2 import Timestamp
+
+import lazyentity
+from tests.patches.firestore.conftest import EMULATOR_HOST
+from tests.patches.firestore.describing import described, is_lazy, outcome
+from tests.patches.firestore.server import DocumentServer
+from tests.patches.firestore.test_reads import fill
+
+NAME = "projects/p/databases/(default)/documents/things"
+SECONDS, NANOS = 1_704_164_645, 678_901_234
+
+
+def _pipeline(request: Any, context: Any) -> Iterator[Any]:
+    """Answer with two documents, and a result that is none."""
+    when = Timestamp(seconds=SECONDS, nanos=NANOS)
+    for number in range(2):
+        response = types.ExecutePipelineResponse()
+        response._pb.execution_time.CopyFrom(when)
+        document = response._pb.results.add(name=f"{NAME}/{number}", update_time=when)
+        document.fields["number"].integer_value = number
+        document.fields["when"].timestamp_value.CopyFrom(when)
+        document.fields["map"].map_value.fields["a"].reference_value = f"{NAME}/x"
+        yield response
+    response = types.ExecutePipelineResponse()
+    response._pb.results.add().fields["count"].integer_value = 2
+    yield response
+
+
+@pytest.fixture
+def other_client(monkeypatch: pytest.MonkeyPatch, server: DocumentServer) -> Iterator[Any]:
+    """Makes clients of a server of pipelines; gives a function that makes one of a type."""
+    handlers = {
+        "ExecutePipeline": grpc.unary_stream_rpc_method_handler(
+            _pipeline, response_serializer=lambda response: response._pb.SerializeToString()
+        )
+    }
+    other = grpc.server(ThreadPoolExecutor(2))
+    service = grpc.method_handlers_generic_handler("google.firestore.v1.Firestore", handlers)
+    other.add_generic_rpc_handlers((service,))
+    port = other.add_insecure_port("127.0.0.1:0")
+    other.start()
+    monkeypatch.setenv(EMULATOR_HOST, f"127.0.0.1:{port}")
+    yield lambda kind: kind(project="p", credentials=AnonymousCredentials(), database="(default)")
+    other.stop(None).wait()
+
+
+pipelines = pytest.mark.skipif(
+    not hasattr(firestore.Client, "pipeline"), reason="this version has no pipelines"
+)
+
+
+def _told(result: Any) -> Any:
+    times = result.create_time, result.update_time
+    data = result.data()
+    values = [outcome(lambda name=name: result.get(name)) for name in ("when", "map.a", "nope")]  # type: ignore[misc]
+    return described([result.id, result.ref, *times, data]), values
+
+
+@pipelines
+def test_pipelines(other_client: Any) -> None:
+    """Their results keep nanoseconds, which those of a copy have lost."""
+    client = other_client(firestore.Client)
+
+    def read() -> Any:
+        return [_told(each) for each in client.pipeline().collection("things").execute()]
+
+    stock = read()
+    when = next(iter(client.pipeline().collection("things").execute())).data()["when"]
+    assert when.nanosecond == NANOS
+    lazyentity.patch("firestore", strict=True)
+    assert read() == stock
+    with lazyentity.eager():
+        assert read() == stock
+    client._firestore_api_internal.transport.close()
+
+
+@pipelines
+def test_pipelines_of_asyncio(other_client: Any) -> None:
+    client = other_client(firestore.AsyncClient)
+
+    async def read() -> Any:
+        found = await client.pipeline().collection("things").execute()
+        return [_told(each) for each in found]
+
+    async def both() -> None:
+        stock = await read()
+        assert len(stock) == 3
+        lazyentity.patch("firestore", strict=True)
+        assert await read() == stock
+        await client._firestore_api_internal.transport.close()
+
+    asyncio.run(asyncio.wait_for(both(), 60))
+
+
+def test_partitions(client: Any, server: DocumentServer) -> None:
+    """The queries of partitions read lazily, each its documents."""
+    fill(server)
+    server.documents = dict(sorted(server.documents.items()))
+    group = client.collection_group("parts")
+    lazy: set[bool] = set()
+
+    def read() -> Any:
+        lazy.clear()
+        partitions = [each.query() for each in group.get_partitions(3)]
+        found = [list(query.order_by("__name__").stream()) for query in partitions]
+        lazy.update(is_lazy(snapshot) for several in found for snapshot in several)
+        return [[described(each.to_dict()) for each in several] for several in found]
+
+    stock = read()
+    assert sum(map(len, stock)) == 3
+    assert len(stock) > 1
+    assert lazy == {False}
+    lazyentity.patch("firestore", strict=True)
+    assert read() == stock
+    assert lazy == {True}
+
+
+def test_bundles(client: Any, server: DocumentServer) -> None:
+    """A bundle of lazy snapshots, and of a query, is that of stock ones."""
+    fill(server)
+
+    def built() -> Any:
+        bundle = FirestoreBundle("one")
+        for snapshot in client.get_all(
+            [client.document("things/01"), client.document("things/02")]
+        ):
+            snapshot.read_time = datetime.datetime(2024, 1, 1, tzinfo=datetime.timezone.utc)
+            bundle.add_document(snapshot)
+        return bundle.build()
+
+    stock = built()
+    lazyentity.patch("firestore", strict=True)
+    assert _elements(built()) == _elements(stock)
+    assert len(_elements(stock)) == 4
+
+
+def _elements(text: str) -> list[Any]:
+    """Return the elements of a bundle but its first one, which has the time of now."""
+    decoder, at, found = json.JSONDecoder(), 0, []
+    while at < len(text):
+        # Each comes after its length.
+        at = text.index("{", at)
+        element, at = decoder.raw_decode(text, at)
+        found.append(element)
+    return found[1:]
