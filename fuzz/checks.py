@@ -1,4 +1,4 @@
-"""The promises for any bytes taken for an entity, for a read response, or for an ``EntityProto``.
+"""The promises for any bytes taken for an entity, a read response, an ``EntityProto``, a document.
 
 Protobuf's parser and the stock client are the judges wherever they accept the bytes. Where they
 refuse a whole message, a lazy entity may still give parts of it, and the pure backend is the judge.
@@ -13,6 +13,7 @@ from google.protobuf.message import DecodeError
 
 from tests.backends.backends import NATIVE, assert_same_access, assert_same_written
 from tests.backends.columns import assert_same_column
+from tests.backends.documents import assert_same_document
 from tests.backends.indexes import assert_same_index
 from tests.backends.responses import assert_same_split
 from tests.support.parts import assert_same_parts
@@ -23,7 +24,7 @@ _stock_from_raw: Any = importlib.import_module("lazyentity.native.eager").stock_
 
 
 def check(raw: bytes) -> None:
-    """Check every read of ``raw``, taken for an entity, for a response and for an ``EntityProto``.
+    """Check every read of ``raw``: as an entity, a response, an ``EntityProto``, and a document.
 
     Raises:
         AssertionError: a promise is broken.
@@ -31,6 +32,7 @@ def check(raw: bytes) -> None:
     check_entity(raw)
     assert_same_split(raw)
     assert_same_index(raw)
+    assert_same_document(raw)
 
 
 def check_entity(raw: bytes) -> None:

@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from fuzz.mutation import with_varint_forms
 from lazyentity.codec.entityproto import PROPERTY
+from tests.backends.documents import SAMPLE as DOCUMENT
 from tests.backends.indexes import ENTITY_PROTOS, SAMPLE, field
 from tests.backends.malformed import MALFORMED
 from tests.support.strategies import Grammar, entities, wire
@@ -111,8 +112,9 @@ def _with_varint_forms() -> Iterator[bytes]:
 
 def main() -> None:
     """Replace the corpus."""
-    found = {PLAIN, RICH, SAMPLE, *ENTITY_PROTOS, b"", *RESPONSES, *MALFORMED.values()}.union(
-        *map(_drawn, _GRAMMARS)
+    found = {PLAIN, RICH, SAMPLE, DOCUMENT, *ENTITY_PROTOS, b"", *RESPONSES}.union(
+        MALFORMED.values(),
+        *map(_drawn, _GRAMMARS),
     )
     for depth in _DEPTHS:
         found |= {nested_arrays(depth), nested_entities(depth)}
