@@ -111,7 +111,8 @@ def values(snapshot: Any, names: Sequence[str], refuse: Refuse | None) -> list[A
         if refuse is not None and names:
             refuse(snapshot, names[0])
         return [None] * len(names)
-    response, fields, found = lazily_read(snapshot), UNDECODED, []
+    response, found = lazily_read(snapshot), []
+    fields: Any = UNDECODED
     for name in names:
         value = UNDECODED if response is None else decoded_value(response, snapshot._client, name)
         if value is UNDECODED:

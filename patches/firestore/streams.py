@@ -15,16 +15,21 @@ from collections.abc import Callable
 from typing import Any
 
 import grpc
-from grpc import _channel as grpc_channel
-from grpc._cython import cygrpc
+from grpc import _channel
 
 from lazyentity.codec.interruptions import raise_if_of_handler
 from lazyentity.patches.registry import is_of
 
+# Types of gRPC's private classes come from elsewhere, and differ.
+grpc_channel: Any = _channel
+cygrpc: Any = grpc_channel.cygrpc
+_Rendezvous: Any = grpc_channel._SingleThreadedRendezvous
+_UnaryStream: Any = grpc.UnaryStreamMultiCallable
+
 _EXPECTED = (grpc.RpcError, StopIteration)
 
 
-class _Stream(grpc_channel._SingleThreadedRendezvous):  # type: ignore[misc]  # gRPC is untyped
+class _Stream(_Rendezvous):  # type: ignore[misc]  # of Any
     """A stream of one RPC."""
 
     _read: Callable[[bytes], Any]
@@ -65,7 +70,7 @@ class _Stream(grpc_channel._SingleThreadedRendezvous):  # type: ignore[misc]  # 
             self._abandoned.append((self._process, self._state, self._call))
 
 
-class _Method(grpc.UnaryStreamMultiCallable):  # type: ignore[misc]  # gRPC is untyped
+class _Method(_UnaryStream):  # type: ignore[misc]  # of Any
     """A method of a service whose streams are read as the class above says."""
 
     def __init__(self, single: Any, stock: Any, read: Callable[[bytes], Any]) -> None:

@@ -108,6 +108,8 @@ class _Timestamp(datetime.datetime):
 
     __slots__ = ("_nanosecond",)
 
+    _nanosecond: int
+
 
 RESPONSE = _response_class()
 
@@ -178,7 +180,7 @@ def _paths(fields: Any, depth: int = 3) -> list[tuple[str, ...]]:
     """Return the paths of fields, and some that lead nowhere."""
     if not isinstance(fields, dict) or depth == 0:
         return [("nope",)]
-    paths = [("a",), ("",)]
+    paths: list[tuple[str, ...]] = [("a",), ("",)]
     for name, value in list(fields.items())[:8]:
         paths += [(name,), *((name, *inner) for inner in _paths(value, depth - 1))]
     return paths
