@@ -185,6 +185,11 @@ def _is_convertible(fields: Any, client: Any) -> bool:
     return True
 
 
+def is_stock(response: DocumentResponse) -> bool:
+    """Whether a stock snapshot is made of a response."""
+    return response._is_eager or CLIENT.patch.eager
+
+
 def snapshot_of(response: DocumentResponse, reference: Any) -> Any:
     """Make a snapshot of a response with a document: a stock one in eager mode.
 
@@ -200,7 +205,7 @@ def snapshot_of(response: DocumentResponse, reference: Any) -> Any:
         "update_time": response.update_time,
         _BYTES: _Bytes(response),
     }
-    if response._is_eager or CLIENT.patch.eager:
+    if is_stock(response):
         snapshot._data = decoded_fields(snapshot)
         del vars(snapshot)[_BYTES]
     return snapshot

@@ -124,7 +124,8 @@ def read_by_caller(
         serialize: makes the bytes of a request.
         read: makes a response of its bytes.
     """
-    channel, logged = transport.grpc_channel, transport._logged_channel
+    channel: Any = transport.grpc_channel
+    logged = transport._logged_channel
     stock = logged.unary_stream(method, request_serializer=serialize, response_deserializer=read)
     if (
         type(channel) is not grpc_channel.Channel

@@ -46,7 +46,7 @@ def _pipeline(request: Any, context: Any) -> Iterator[Any]:
 @pytest.fixture
 def other_client(monkeypatch: pytest.MonkeyPatch, server: DocumentServer) -> Iterator[Any]:
     """Makes clients of a server of pipelines; gives a function that makes one of a type."""
-    handlers = {
+    handlers: dict[str, Any] = {
         "ExecutePipeline": grpc.unary_stream_rpc_method_handler(
             _pipeline, response_serializer=lambda response: response._pb.SerializeToString()
         )

@@ -13,7 +13,7 @@ from typing import Any
 
 import grpc
 import pytest
-from google.api_core.exceptions import GoogleAPICallError
+from google.api_core.exceptions import DeadlineExceeded, GoogleAPICallError
 from google.api_core.retry import Retry
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import firestore
@@ -151,7 +151,7 @@ def test_a_signal_handler_that_raises(
 @contextlib.contextmanager
 def _serving(answer: Any) -> Iterator[int]:
     """Run a server of queries; gives its port."""
-    handlers = {"RunQuery": grpc.unary_stream_rpc_method_handler(answer)}
+    handlers: dict[str, Any] = {"RunQuery": grpc.unary_stream_rpc_method_handler(answer)}
     server = grpc.server(ThreadPoolExecutor(2))
     service = grpc.method_handlers_generic_handler("google.firestore.v1.Firestore", handlers)
     server.add_generic_rpc_handlers((service,))
@@ -174,18 +174,14 @@ def _failing(request: bytes, context: Any) -> Iterator[bytes]:
 
 
 def _waiting(request: bytes, context: Any) -> Iterator[bytes]:
-    yield response_of({"a": 1})
     over = threading.Event()
     context.add_callback(over.set)
     over.wait(60)
+    yield from ()
 
 
-@pytest.mark.parametrize(
-    ("answer", "timeout"), [(_malformed, None), (_failing, None), (_waiting, 1.0)]
-)
-def test_errors_are_those_of_grpc(
-    answer: Any, timeout: float | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("answer", [_malformed, _failing])
+def test_errors_are_those_of_grpc(answer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also behind the error that the client makes of them."""
     with _serving(answer) as port:
         monkeypatch.setenv(EMULATOR_HOST, f"127.0.0.1:{port}")
@@ -193,7 +189,7 @@ def test_errors_are_those_of_grpc(
 
         def failed() -> Any:
             read: list[Any] = []
-            found = client.collection("things").stream(retry=NEVER, timeout=timeout)
+            found = client.collection("things").stream(retry=NEVER)
             with pytest.raises(GoogleAPICallError) as caught:
                 read.extend(each.to_dict() for each in found)
             (cause,) = caught.value.errors
@@ -206,6 +202,23 @@ def test_errors_are_those_of_grpc(
         assert failed() == stock
         assert stock[0] == [{"a": 1}]
         assert isinstance(stub(client), streams._Method)
+        client._firestore_api_internal.transport.close()
+
+
+def test_a_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    with _serving(_waiting) as port:
+        monkeypatch.setenv(EMULATOR_HOST, f"127.0.0.1:{port}")
+        client: Any = firestore.Client(project="p", credentials=AnonymousCredentials())
+
+        def failed() -> Any:
+            with pytest.raises(GoogleAPICallError) as caught:
+                list(client.collection("things").stream(retry=NEVER, timeout=0.1))
+            return type(caught.value), caught.value.grpc_status_code
+
+        stock = failed()
+        patch()
+        assert failed() == stock
+        assert stock == (DeadlineExceeded, grpc.StatusCode.DEADLINE_EXCEEDED)
         client._firestore_api_internal.transport.close()
 
 
@@ -238,7 +251,7 @@ def test_replaced_functions_of_grpc_stay_in_charge(
 def test_another_version_of_grpc(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Reads are lazy without the class."""
 
-    class Other(grpc_channel._SingleThreadedUnaryStreamMultiCallable):  # type: ignore[misc]  # gRPC is untyped
+    class Other(grpc_channel._SingleThreadedUnaryStreamMultiCallable):
         def __init__(self) -> None:
             pass
 

@@ -1,0 +1,71 @@
+"""Counting for a profile of documents: the fields of each, and those that are read.
+
+The kind of a document is the name of its collection. Nothing that is read stays in a snapshot, so
+a field counts each time that it is decoded.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from lazyentity.codec import profiled
+from lazyentity.codec.profiled import while_running
+from lazyentity.codec.undecoded import UNDECODED
+from lazyentity.patches.firestore import reads, snapshots
+from lazyentity.patches.firestore.responses import DocumentResponse
+
+
+def _counting_arrivals(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def snapshot_of(response: DocumentResponse, reference: Any) -> Any:
+        book = profiled.book
+        if book is not None:
+            parts = response.name.split("/")
+            inflow = book.inflow(book.site(), parts[-2] if len(parts) > 1 else None)
+            inflow.has_no_options = True
+            if snapshots.is_stock(response):
+                inflow.count_eager(len(response.raw))
+            else:
+                names = _names(response)
+                response._arrival = inflow.tally.arrive(names, None, len(response.raw))
+        return original(response, reference)
+
+    return snapshot_of
+
+
+def _names(response: DocumentResponse) -> list[str]:
+    try:
+        return sorted(response.parsed_document().fields)
+    except Exception:  # noqa: BLE001  # the client raises it where somebody reads the document
+        return []
+
+
+def _counting_fields(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def decoded_fields(snapshot: Any) -> Any:
+        fields = original(snapshot)
+        response = snapshots.lazily_read(snapshot)
+        if response is not None and response._arrival is not None and type(fields) is dict:
+            response._arrival.copied_whole(list(fields), "to_dict()")
+        return fields
+
+    return decoded_fields
+
+
+def _counting_values(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def decoded_value(response: DocumentResponse, client: Any, field_path: Any) -> Any:
+        value = original(response, client, field_path)
+        if value is not UNDECODED and response._arrival is not None:
+            name = snapshots.field_path_module.parse_field_path(field_path)[0]
+            response._arrival.copied([name])
+        return value
+
+    return decoded_value
+
+
+while_running(reads, "snapshot_of", _counting_arrivals)
+while_running(snapshots, "decoded_fields", _counting_fields)
+while_running(snapshots, "decoded_value", _counting_values)

@@ -1,0 +1,46 @@
+"""The profile counts the documents that arrive, and the fields of them that are read."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import lazyentity
+from tests.patches.firestore.describing import described
+from tests.patches.firestore.server import DocumentServer
+
+FIELDS = {"number": 1, "text": "text", "map": {"a": [1]}}
+
+
+def _report(profile: Any) -> Any:
+    (kind,) = json.loads(profile.json())["kinds"]
+    return kind
+
+
+def test_documents_are_counted(client: Any, server: DocumentServer) -> None:
+    for number in range(4):
+        server.put(f"things/{number}", FIELDS)
+    lazyentity.patch("firestore", strict=True)
+    with lazyentity.profile() as profile:
+        found = list(client.collection("things").stream())
+        for snapshot in found:
+            assert snapshot.get("number") == 1
+            assert snapshot.get("map.a") == [1]
+        assert described(found[0].to_dict()) == described(FIELDS)
+    told = _report(profile)
+    assert told["kind"] == "things"
+    assert told["entities"] == 4
+    counts = {each["name"]: each for each in told["properties"]}
+    assert sorted(counts) == ["map", "number", "text"]
+    assert {each["received"] for each in counts.values()} == {4}
+    # Outside of it nothing is counted.
+    found[1].to_dict()
+    assert _report(profile) == told
+
+
+def test_stock_snapshots_are_counted(client: Any, server: DocumentServer) -> None:
+    server.put("things/1", FIELDS)
+    lazyentity.patch("firestore", strict=True)
+    with lazyentity.profile() as profile, lazyentity.eager():
+        list(client.collection("things").stream())
+    assert "things" in profile.json()
