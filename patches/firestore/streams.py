@@ -22,8 +22,8 @@ from lazyentity.patches.registry import is_of
 
 # Types of gRPC's private classes come from elsewhere, and differ.
 grpc_channel: Any = _channel
-cygrpc: Any = grpc_channel.cygrpc
-_Rendezvous: Any = grpc_channel._SingleThreadedRendezvous
+# Another gRPC may lack it, and then has its own streams.
+_Rendezvous: Any = getattr(grpc_channel, "_SingleThreadedRendezvous", object)
 _UnaryStream: Any = grpc.UnaryStreamMultiCallable
 
 _EXPECTED = (grpc.RpcError, StopIteration)
@@ -101,7 +101,7 @@ class _Method(_UnaryStream):  # type: ignore[misc]  # of Any
                 return
             if process != os.getpid():
                 continue
-            code = cygrpc.StatusCode.cancelled
+            code = grpc_channel.cygrpc.StatusCode.cancelled
             call.cancel(code, "Cancelled upon garbage collection!")
             while state.due:
                 for callback in grpc_channel._handle_event(call.next_event(), state, None):
@@ -109,8 +109,8 @@ class _Method(_UnaryStream):  # type: ignore[misc]  # of Any
 
 
 # Error texts of gRPC and of the client have these names.
-_Stream.__name__ = grpc_channel._MultiThreadedRendezvous.__name__
-_Method.__name__ = grpc_channel._UnaryStreamMultiCallable.__name__
+_Stream.__name__ = "_MultiThreadedRendezvous"
+_Method.__name__ = "_UnaryStreamMultiCallable"
 
 
 def read_by_caller(
@@ -124,26 +124,29 @@ def read_by_caller(
         serialize: makes the bytes of a request.
         read: makes a response of its bytes.
     """
-    channel: Any = transport.grpc_channel
     logged = transport._logged_channel
     stock = logged.unary_stream(method, request_serializer=serialize, response_deserializer=read)
-    if (
-        type(channel) is not grpc_channel.Channel
-        or getattr(logged, "_channel", None) is not channel
-        or isinstance(logged._interceptor, grpc.UnaryStreamClientInterceptor)
-        or cygrpc.g_gevent_activated
-        or not _is_stock()
-    ):
-        return stock
-    names = method.encode(), channel._target.encode()
     try:
-        single = grpc_channel._SingleThreadedUnaryStreamMultiCallable(
-            channel._channel, *names, serialize, None, None
-        )
-    except TypeError:
+        single = _single(transport.grpc_channel, logged, method, serialize)
+    except (AttributeError, TypeError):
         # An older or a newer gRPC.
         return stock
-    return _Method(single, stock, read)
+    return stock if single is None else _Method(single, stock, read)
+
+
+def _single(channel: Any, logged: Any, method: str, serialize: Any) -> Any:
+    if (
+        type(channel) is not grpc_channel.Channel
+        or logged._channel is not channel
+        or isinstance(logged._interceptor, grpc.UnaryStreamClientInterceptor)
+        or grpc_channel.cygrpc.g_gevent_activated
+        or not _is_stock()
+    ):
+        return None
+    names = method.encode(), channel._target.encode()
+    return grpc_channel._SingleThreadedUnaryStreamMultiCallable(
+        channel._channel, *names, serialize, None, None
+    )
 
 
 def _is_stock() -> bool:
@@ -154,5 +157,8 @@ def _is_stock() -> bool:
         grpc_channel._UnaryStreamMultiCallable.__init__,
         grpc_channel._MultiThreadedRendezvous._next,
         grpc_channel._Rendezvous.__next__,
+        _Rendezvous._next,
+        grpc_channel._handle_event,
+        grpc_channel._abort,
     )
     return all(is_of(grpc_channel, function) for function in functions)

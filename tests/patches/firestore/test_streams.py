@@ -248,6 +248,19 @@ def test_replaced_functions_of_grpc_stay_in_charge(
     assert called
 
 
+@pytest.mark.parametrize(
+    "name", ["_SingleThreadedUnaryStreamMultiCallable", "_handle_event", "_MultiThreadedRendezvous"]
+)
+def test_a_grpc_without(name: str, client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reads are lazy without what is used here."""
+    patch()
+    with monkeypatch.context() as changed:
+        changed.delattr(grpc_channel, name)
+        method = stub(client)
+    assert not isinstance(method, streams._Method)
+    assert all(map(is_lazy, client.collection("things").stream()))
+
+
 def test_another_version_of_grpc(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Reads are lazy without the class."""
 
