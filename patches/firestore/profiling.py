@@ -10,6 +10,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from google.cloud.firestore_v1.field_path import parse_field_path
+
 from lazyentity.codec import profiled
 from lazyentity.codec.profiled import while_running
 from lazyentity.codec.undecoded import UNDECODED
@@ -59,7 +61,7 @@ def _counting_values(original: Callable[..., Any]) -> Callable[..., Any]:
     def decoded_value(response: DocumentResponse, client: Any, field_path: Any) -> Any:
         value = original(response, client, field_path)
         if value is not UNDECODED and response._arrival is not None:
-            name = snapshots.field_path_module.parse_field_path(field_path)[0]
+            name = parse_field_path(field_path)[0]
             response._arrival.copied([name])
         return value
 

@@ -133,7 +133,11 @@ CLIENT: Final = Client(
         _BASE_DOCUMENT: tuple(
             f"{_SNAPSHOT}.{name}" for name in ("_client", "_data", "_exists", "_reference")
         ),
-        f"{_PACKAGE}.base_client": ("BaseClient._database_string",),
+        f"{_PACKAGE}.base_client": (
+            "BaseClient._database_string",
+            "BaseClient._document_path_helper",
+            "_path_helper",
+        ),
         f"{_PACKAGE}.base_collection": tuple(
             f"BaseCollectionReference.{name}" for name in ("_client", "_path")
         ),
