@@ -8,6 +8,7 @@ from google.cloud.firestore_v1 import (
     async_client,
     async_collection,
     async_document,
+    base_collection,
     client,
     collection,
     document,
@@ -52,7 +53,8 @@ _COLLECTIONS: dict[Any, Any] = {
         (collection, collection.CollectionReference),
         (async_collection, async_collection.AsyncCollectionReference),
     )
-    if is_of(module, kind.document)
+    # Older versions inherit one of them.
+    if is_of(module, kind.document) or is_of(base_collection, kind.document)
 }
 
 

@@ -64,6 +64,9 @@ class _Stream(_Rendezvous):  # type: ignore[misc]  # of Any
         raise ValueError("malformed response")
 
     def __del__(self) -> None:
+        if self._process != os.getpid():
+            # Of the process that was forked: threads that this one lacks may hold locks of gRPC.
+            return
         super().__del__()
         if self._state.due and not self._is_interrupted:
             # Otherwise the channel keeps what it knows of the RPC.
@@ -86,9 +89,9 @@ class _Method(_UnaryStream):  # type: ignore[misc]  # of Any
         except ValueError:
             # The channel is closed: the text of the error is the other method's.
             return self._stock(*args, **kwargs)
-        stream.__class__ = _Stream
         stream._read, stream._abandoned = self._read, self._abandoned
         stream._process = os.getpid()
+        stream.__class__ = _Stream
         return stream
 
     def _forget_abandoned(self) -> None:

@@ -82,4 +82,5 @@ def test_plain_ones_are_made_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
         with monkeypatch.context() as replaced:
             replaced.setattr(holder, name, count(getattr(holder, name)))
             references.reference_in(collection, "x")
-            assert f"{holder.__name__}.{name}" in called
+            # Older versions inherit one of them.
+            assert any(each.endswith(f"{holder.__name__}.{name}") for each in called)
