@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -280,7 +281,7 @@ def test_a_forked_process_gives_up_a_stream(client: Any, monkeypatch: pytest.Mon
     next(stream)
     method = stub(client)
     with monkeypatch.context() as forked:
-        forked.setattr(streams.os, "getpid", lambda: 0)
+        forked.setattr(os, "getpid", lambda: 0)
         del stream
         gc.collect()
         assert not method._abandoned
@@ -290,7 +291,7 @@ def test_a_forked_process_gives_up_a_stream(client: Any, monkeypatch: pytest.Mon
     gc.collect()
     ((_, state, _),) = method._abandoned
     with monkeypatch.context() as forked:
-        forked.setattr(streams.os, "getpid", lambda: 0)
+        forked.setattr(os, "getpid", lambda: 0)
         assert count(client) == 20
     assert state.due
     assert not method._abandoned
