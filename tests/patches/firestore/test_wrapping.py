@@ -299,3 +299,19 @@ def test_a_client_that_was_never_used() -> None:
     assert wrapped == own
     assert own == wrapped
     assert wrapped != 1
+
+
+def test_keys_and_missing_fields_of_columns(client: Any) -> None:
+    found = list(lazyentity.wrap(client).collection("things").limit(2).stream())
+    missing = client.document("things/missing").get()
+    names = ["number"]
+    assert lazyentity.columns(found, names, key="id", key_as="id") == {
+        "id": ["00", "01"],
+        "number": [0, 1],
+    }
+    paths = lazyentity.columns(found, names, key="path", key_as="path")["path"]
+    assert paths == [("things", "00"), ("things", "01")]
+    assert lazyentity.columns(found, names, key="key")["key"] == [each.reference for each in found]
+    for snapshots in (found, [missing]):
+        with pytest.raises(KeyError, match="nope"):
+            lazyentity.columns(snapshots, ["nope"], missing="raise")
