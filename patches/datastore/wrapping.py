@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable
-from typing import Any, Literal, TypeVar, cast, overload
+from typing import Any, Literal, Protocol, TypeVar, cast, overload
 
 from google.cloud.datastore import client as datastore_client
 from google.cloud.datastore import helpers
@@ -26,7 +26,23 @@ from lazyentity.patches.datastore.seams import CLIENT, CONVERSION
 
 _stock_to_protobuf = operator.methodcaller("to_protobuf")
 
-_Wrapped = TypeVar("_Wrapped", bound=datastore_client.Client | Query)
+
+class _WithCollections(Protocol):
+    """A client of documents, or a reference to one, to type checkers."""
+
+    @property
+    def collection(self) -> Any: ...
+
+
+class _Streamed(Protocol):
+    """A query of documents, or a collection of them, to type checkers."""
+
+    @property
+    def stream(self) -> Any: ...
+
+
+# Not the classes of the other client: where it is not installed, they would be Any, as the bound.
+_Wrapped = TypeVar("_Wrapped", bound=datastore_client.Client | Query | _WithCollections | _Streamed)
 
 
 class _LazyReads:
