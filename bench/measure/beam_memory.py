@@ -7,14 +7,12 @@ the one that ``DATASTORE_EMULATOR_HOST`` names.
 from __future__ import annotations
 
 import importlib
-import resource
-import sys
 
 import click
 
 import lazyentity
+from lazyentity.bench.measure.processes import peak_of_process
 
-_KIBIBYTES = 1 if sys.platform == "darwin" else 1024
 _MEGABYTE = 1e6
 
 
@@ -26,8 +24,7 @@ def main(*, side: str, name: str) -> None:
     if side == "lazy":
         lazyentity.patch("beam", strict=True)
     importlib.import_module("lazyentity.bench.measure.beam").count_chosen(name)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _KIBIBYTES
-    click.echo(peak / _MEGABYTE)
+    click.echo(peak_of_process() / _MEGABYTE)
 
 
 if __name__ == "__main__":

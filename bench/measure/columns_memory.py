@@ -6,7 +6,6 @@ its resident memory, in megabytes.
 
 from __future__ import annotations
 
-import resource
 import sys
 from collections.abc import Iterator
 
@@ -17,6 +16,7 @@ import lazyentity
 from lazyentity.bench.cases import columns, synthetic
 from lazyentity.bench.measure import processes
 from lazyentity.bench.measure.beside_results import ColumnsMemory
+from lazyentity.bench.measure.processes import peak_of_process
 from lazyentity.bench.measure.stats import paired_ratio, summarize
 from lazyentity.columnar import BATCH
 
@@ -42,9 +42,7 @@ def peak(count: int) -> float:
     for batch in lazyentity.column_batches(entities(count), names):
         taken += len(batch[names[0]])
     assert taken == count
-    # Linux counts the peak in kibibytes, macOS in bytes.
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
+    return peak_of_process() / 1e6
 
 
 def measure(count: int, rounds: int) -> ColumnsMemory:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import resource
 import subprocess
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 
 import msgspec
 
@@ -31,3 +34,15 @@ def measure(
             )
             printed.append(msgspec.json.decode(child.stdout, type=float))
     return numbers
+
+
+def peak_of_process() -> int:
+    """Return the peak of this process's resident memory, in bytes."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        # Not getrusage(): Linux starts its peak with that of the process that started this one.
+        (peak,) = re.findall(r"^VmHWM:\s*(\d+) kB$", status.read_text(), re.MULTILINE)
+        return int(peak) * 1024
+    # macOS counts in bytes, others in kibibytes.
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

@@ -44,9 +44,13 @@ class LazyPage(page_iterator.Page):
     """
 
     def __iter__(self) -> Iterator[Any]:
-        if self._converts_as_known() and set(map(type, copy.copy(self._item_iter))) <= _UNOPENED:
+        is_plain = self._item_to_value is UNTOUCHED.item_to_entity
+        if is_plain and set(map(type, copy.copy(self._item_iter))) <= _UNOPENED:
             # The method of the backend itself: finding it for each entity takes a third longer.
             return map(EntityBytes.to_entity, self._item_iter)
+        if self._converts_by_patch():
+            # Without the client's function that calls it. It minds what becomes of the patch.
+            return map(helpers.entity_from_protobuf, self._item_iter)
         return map(functools.partial(self._item_to_value, self._parent), self._item_iter)
 
     def rows(self) -> Iterator[Any]:
@@ -56,11 +60,14 @@ class LazyPage(page_iterator.Page):
         return iter(self)
 
     def _converts_as_known(self) -> bool:
-        convert = self._item_to_value
-        return convert is UNTOUCHED.item_to_entity or (
-            is_of(query_module, convert)
+        return self._item_to_value is UNTOUCHED.item_to_entity or (
+            not CLIENT.patch.eager and self._converts_by_patch()
+        )
+
+    def _converts_by_patch(self) -> bool:
+        return (
+            is_of(query_module, self._item_to_value)
             and CLIENT.patch.active
-            and not CLIENT.patch.eager
             # Somebody else may have replaced the conversion after us.
             and CONVERSION.stands(helpers.entity_from_protobuf)
         )

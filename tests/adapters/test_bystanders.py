@@ -18,6 +18,7 @@ import lazyentity
 from lazyentity import LazyEntity, decoding
 from lazyentity.codec.mode import is_eager
 from lazyentity.decoding import decode_in_place, decoded_in_place
+from lazyentity.patches import adapters
 from tests.support.concurrency import switching_often, together
 from tests.support.strategies.samples import PLAIN, RICH, serialise
 from tests.support.subprocesses import answer
@@ -290,14 +291,14 @@ def test_unpatched_functions_give_what_they_return() -> None:
     entity = LazyEntity.from_bytes(PLAIN)
     validator = pydantic.PlainValidator(lambda _: entity)
     adapter = pydantic.TypeAdapter(Annotated[Any, validator])
-    lazyentity.unpatch()
+    adapters.remove()
     assert adapter.validate_python(1) is entity
     assert entity._undecoded() != []
 
 
 def test_reads_inside_are_eager_and_others_are_not() -> None:
     """In models made before as well; the functions of validate_call are not inside."""
-    lazyentity.unpatch()
+    adapters.remove()
     model = pydantic.create_model(
         "Made", value=(Annotated[Any, pydantic.PlainValidator(lambda _: is_eager())], ...)
     )

@@ -13,6 +13,7 @@ import pytest
 
 import lazyentity
 from lazyentity import LazyEntity, decoding
+from lazyentity.patches import adapters
 from lazyentity.pure.decoding import Walk
 from tests.support.snapshots import outcome
 from tests.support.stock import in_order_of, stock_entity
@@ -162,7 +163,7 @@ def test_handlers_after_unpatching() -> None:
     kind = Annotated[Any, pydantic.WrapSerializer(lambda _, handler: type(handler).__name__)]
     adapter = pydantic.TypeAdapter(kind)
     patched = adapter.dump_python(1)
-    lazyentity.unpatch()
+    adapters.remove()
     assert adapter.dump_python(1) != patched
     assert adapter.dump_python(1) == pydantic.TypeAdapter(kind).dump_python(1)
 

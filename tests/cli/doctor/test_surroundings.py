@@ -131,8 +131,10 @@ class TestBackend:
             raise ValueError("it is not supported")
 
         monkeypatch.delenv(_choice.REQUEST, raising=False)
-        monkeypatch.setattr(importlib, "import_module", import_module)
-        finding = self.find()
+        # Not any longer: unpatching imports, too.
+        with monkeypatch.context() as patched:
+            patched.setattr(importlib, "import_module", import_module)
+            finding = self.find()
         assert finding.level == "problem"
         assert finding.text.endswith(" raises ValueError: it is not supported")
 
