@@ -150,5 +150,6 @@ CLIENT: Final = Client(
             "FirestoreGrpcTransport._stubs",
         ),
         f"{_PACKAGE}.watch": ("Watch._firestore",),
+        "proto.message": ("Message._pb",),
     },
 )

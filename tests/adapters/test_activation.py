@@ -205,9 +205,11 @@ def test_functions_taken_before_are_served_or_named() -> None:
         holders = "__main__.Attributes, __main__.defaults"
         assert (f"{kept}{holders}" in texts) is is_named
     for name, attribute in (("orjson.dumps", "partial_dumps"), ("pyarrow.array", "partial_array")):
-        assert (f"__main__.{attribute};" in texts) is not served[name]["partial"]
+        if name in served:
+            assert (f"__main__.{attribute};" in texts) is not served[name]["partial"]
     if SLOTS:
-        assert [name for name, ways in served.items() if not ways["name"]] == ["pyarrow.array"]
+        named = [name for name, ways in served.items() if not ways["name"]]
+        assert named == [name for name in ("pyarrow.array",) if name in served]
 
 
 def test_old_encoders_are_served() -> None:

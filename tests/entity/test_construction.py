@@ -13,7 +13,7 @@ from google.protobuf.message import DecodeError
 
 import lazyentity
 from lazyentity import LazyEntity
-from lazyentity.codec import mode
+from lazyentity.codec import messages, mode
 from tests.entity.consumption import describe
 from tests.support.snapshots import outcome, snapshot, whole
 from tests.support.stock import EntityMessage, in_order_of, stock_entity
@@ -88,7 +88,7 @@ def test_from_bytes_inside_eager(lazy_type: type[LazyEntity]) -> None:
         made: Any = lazy_type.from_bytes(RICH)
         with ThreadPoolExecutor(1) as pool:
             assert type(pool.submit(lazy_type.from_bytes, RICH).result()) is lazy_type
-        unset = EntityMessage(properties={"unset": {}}).SerializeToString()
+        unset = EntityMessage(properties={"unset": messages.Value()}).SerializeToString()
         assert describe(outcome(lazy_type.from_bytes, unset)) == describe(
             outcome(stock_entity, unset)
         )
