@@ -21,7 +21,9 @@ from tests.versions.names import API_PACKAGES, names_in, private_names
 
 _UNCHANGED = "_no_such_name"
 # Not the clients' alone: google-cloud-core, protobuf and named tuples have them, too.
-_SHARED = frozenset(("_helpers", "_http", "_message", "_replace", "_value"))
+_SHARED = frozenset(
+    ("_datetime_to_pb_timestamp", "_helpers", "_http", "_message", "_replace", "_value")
+)
 _NAMES = sorted(set(private_names()) - _SHARED)
 _KINDS = {"datastore": "LazyEntity", "ndb": "LazyValues", "firestore": "LazySnapshot"}
 _BELOW = names_in(API_PACKAGES)

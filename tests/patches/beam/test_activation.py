@@ -108,7 +108,7 @@ def test_a_worker_without_lazyentity(part: str, monkeypatch: pytest.MonkeyPatch)
     pickled = pickler.dumps(QueryFn() if part == "reads" else ElementCoder())
     for name in [name for name in sys.modules if name.partition(".")[0] == "lazyentity"]:
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(ImportError, match=r"pip install lazyentity\[beam\]") as caught:
+    with pytest.raises(ImportError, match=r"pip install 'lazyentity\[beam\]'") as caught:
         pickler.loads(pickled)
     assert "worker" in str(caught.value)
 
@@ -160,5 +160,5 @@ def test_without_beam_the_error_says_what_to_install(monkeypatch: pytest.MonkeyP
         if name.startswith("lazyentity.patches.beam.") or name == "lazyentity.beam":
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "apache_beam", None)
-    with pytest.raises(ImportError, match=r"pip install lazyentity\[beam\]"):
+    with pytest.raises(ImportError, match=r"pip install 'lazyentity\[beam\]'"):
         import lazyentity.beam  # noqa: F401
