@@ -24,7 +24,7 @@ from tests.bulk.services import RecordingService
 from tests.support.concurrency import together
 from tests.support.entities import fill
 from tests.support.snapshots import snapshot
-from tests.support.stock import EntityMessage, stock_entity
+from tests.support.stock import EntityMessage, ValueMessage, stock_entity
 from tests.support.strategies import Grammar
 from tests.support.strategies import entities as drawn_entities
 
@@ -228,7 +228,7 @@ def test_inside_eager(client: Client, service: RecordingService, path: Path) -> 
 
 def test_entities_read_inside_eager(path: Path) -> None:
     """Stock ones, by each way of reading; one that the client cannot convert raises its error."""
-    unset = EntityMessage(properties={"unset": {}})
+    unset = EntityMessage(properties={"unset": ValueMessage()})
     unset.key.CopyFrom(EntityMessage.FromString(lazyentity.raw(_entities(4)[3])).key)
     saved = Snapshot(path)
     saved.refresh([*_entities(3), LazyEntity.from_bytes(unset.SerializeToString())])
