@@ -150,7 +150,7 @@ def built(node: Node, entities: list[Any]) -> Any:
     if kind == "entity":
         return entities[parts[0]]
     if kind == "within":
-        # Whatever is inside: a list or an entity, if there is one.
+        # A list or an entity may be inside.
         entity = entities[parts[0]]
         return next((entity[name] for name in ("inner", "list") if name in entity), entity)
     if kind == "value":

@@ -77,7 +77,7 @@ def _shared(value: Any) -> Any:
 
 
 def _validated(value: Any) -> Any:
-    # Whatever pydantic takes it for, its dump has to be stock's.
+    # pydantic may take it for something else; its dump has to be stock's.
     made = TypeAdapter(dict[str, int] | list[Any] | Any).validate_python(value)
     return _ANY.dump_python(made, mode="json", fallback=vars)
 

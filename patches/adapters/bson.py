@@ -6,12 +6,17 @@ bson refuses the sentinel, unless a fallback encoder takes it. pymongo writes me
 from __future__ import annotations
 
 import copy
+import operator
 from typing import Any
 
-from bson.codec_options import CodecOptions
+from bson.codec_options import CodecOptions, TypeRegistry
 
 from lazyentity.patches.adapters.calls import before, seams
 from lazyentity.patches.adapters.results import decoding_hook
+
+_encoders = operator.attrgetter("_encoder_map", "_fallback_encoder")
+# A version without these private names is not adapted, and patch() warns of it.
+_encoders(TypeRegistry())
 
 
 def _before(_: Any, wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
@@ -26,13 +31,13 @@ def _with_decoding_encoders(value: Any) -> Any:
     if not isinstance(value, CodecOptions):
         return value
     registry: Any = value.type_registry
-    if not registry._encoder_map and registry._fallback_encoder is None:
+    own, fallback = _encoders(registry)
+    if not own and fallback is None:
         return value
     # A copy: the application can ask its registry for the encoders.
     registry = copy.copy(registry)
-    registry._fallback_encoder = decoding_hook(registry._fallback_encoder)
-    encoders = list(registry._encoder_map.items())
-    registry._encoder_map = {kind: decoding_hook(encoder) for kind, encoder in encoders}
+    registry._fallback_encoder = decoding_hook(fallback)
+    registry._encoder_map = {kind: decoding_hook(own[kind]) for kind in list(own)}
     return value.with_options(type_registry=registry)
 
 

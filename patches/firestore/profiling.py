@@ -13,6 +13,7 @@ from typing import Any
 from google.cloud.firestore_v1.field_path import parse_field_path
 
 from lazyentity.codec import profiled
+from lazyentity.codec.interruptions import raise_if_of_handler
 from lazyentity.codec.profiled import while_running
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.patches.firestore import reads, snapshots
@@ -40,7 +41,8 @@ def _counting_arrivals(original: Callable[..., Any]) -> Callable[..., Any]:
 def _names(response: DocumentResponse) -> list[str]:
     try:
         return sorted(response.parsed_document().fields)
-    except Exception:  # noqa: BLE001  # the client raises it where somebody reads the document
+    except Exception as error:  # noqa: BLE001  # the client raises it where somebody reads the document
+        raise_if_of_handler(error)
         return []
 
 

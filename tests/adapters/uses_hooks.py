@@ -23,7 +23,7 @@ class Unknown:
 
 UNKNOWN = Unknown()
 
-# What a hook makes of the entity that it found.
+# Each hook makes one of these of the entity that it found.
 RESULTS: dict[str, Callable[[Any], Any]] = {
     "entity": lambda e: e,
     "list": lambda e: [e, {"e": e}],

@@ -287,7 +287,7 @@ def test_logging_is_the_clients(
 
 
 def test_deep_values() -> None:
-    """Whatever is nested deeper than protobuf's messages may be is left to the client."""
+    """The client gets documents that are nested deeper than protobuf's messages may be."""
     for depth in (20, 27, 28, 29, 30, 31, 40, 45, 60):
         for wrap in _WRAPS.values():
             deep: Any = 1
