@@ -56,8 +56,11 @@ class _Adapter:
 
     def is_part(self, module: str) -> bool:
         """Say whether a module belongs to the library itself, which calls its own functions."""
-        packages = {name.partition(".")[0] for name in self._library.modules}
-        return module.partition(".")[0] in packages
+        return module.partition(".")[0] in self.packages()
+
+    def packages(self) -> set[str]:
+        """Return the names of the packages of the library."""
+        return {name.partition(".")[0] for name in self._library.modules}
 
     def remove(self) -> None:
         """Restore the original functions, and adapt no module that is imported later."""
@@ -205,14 +208,10 @@ def old_references() -> Iterator[tuple[str, list[str]]]:
     from lazyentity.patches.adapters.holders import objects_holding
 
     # The adapted libraries hold functions of each other, and are adapted themselves.
-    for key, names in objects_holding(replaced, _is_adapted_or_ours).items():
+    skipped = {__name__.partition(".")[0]}.union(*(adapter.packages() for adapter in _adapters))
+    for key, names in objects_holding(replaced, skipped).items():
         function = replaced[key].old_references()[key]
         yield f"kept {function} in a class, a default argument or a functools.partial", names
-
-
-def _is_adapted_or_ours(module: str) -> bool:
-    is_ours = module.partition(".")[0] == __name__.partition(".")[0]
-    return is_ours or any(adapter.is_part(module) for adapter in _adapters)
 
 
 def _is_compiled(module: str) -> bool:

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Sequence
 from types import FunctionType
 from typing import Any
 
 from lazyentity.patches.registry import loaded_modules
 
 
-def objects_holding(
-    originals: Collection[int], skip: Callable[[str], bool]
-) -> dict[int, list[str]]:
+def objects_holding(originals: Collection[int], skipped: Collection[str]) -> dict[int, list[str]]:
     """Return the names of objects in loaded modules that hold one of ``originals``.
 
     Looked into are default arguments, attributes of classes and ``functools.partial``.
 
     Args:
         originals: the ids of the functions.
-        skip: says whether the module of a name is not looked into.
+        skipped: names of packages whose modules are not looked into.
 
     Returns:
         Dotted names, by the id of the function.
@@ -27,29 +25,39 @@ def objects_holding(
     found: dict[int, list[str]] = {}
     for name, module in sorted(loaded_modules()):
         namespace = getattr(module, "__dict__", None)
-        if not isinstance(namespace, dict) or skip(name):
+        if not isinstance(namespace, dict) or name.partition(".")[0] in skipped:
             continue
         for attribute, value in list(namespace.items()):
-            for held in set(map(id, _held_by(value, name))).intersection(originals):
+            kind = type(value)
+            if kind is FunctionType or kind is functools.partial:
+                objects = _held_by_function(value)
+            elif issubclass(kind, type) and vars(value).get("__module__") == name:
+                # A class that was imported is found where it was made.
+                objects = _held_by_class(value)
+            else:
+                continue
+            for held in set(map(id, objects)).intersection(originals):
                 found.setdefault(held, []).append(f"{name}.{attribute}")
     return found
 
 
-def _held_by(value: Any, module: str) -> Iterator[Any]:
-    if issubclass(type(value), type):
-        # A class that was imported is found where it was made.
-        if vars(value).get("__module__") == module:
-            for held in list(vars(value).values()):
-                inner = getattr(held, "__func__", None) if type(held) is staticmethod else held
-                yield inner
-                yield from _held_by_function(inner)
-    else:
-        yield from _held_by_function(value)
+def _held_by_class(value: type) -> Sequence[Any]:
+    held = list(vars(value).values())
+    for attribute in list(held):
+        kind = type(attribute)
+        inner = attribute.__func__ if kind is staticmethod else attribute
+        if inner is not attribute:
+            held.append(inner)
+        # Most have no defaults: a call for each would take most of the time.
+        kind = type(inner)
+        if kind is functools.partial or (
+            kind is FunctionType and (inner.__defaults__ or inner.__kwdefaults__)
+        ):
+            held += _held_by_function(inner)
+    return held
 
 
-def _held_by_function(value: Any) -> Iterator[Any]:
-    if type(value) is FunctionType:
-        yield from value.__defaults__ or ()
-        yield from (value.__kwdefaults__ or {}).values()
-    elif type(value) is functools.partial:
-        yield from (value.func, *value.args, *value.keywords.values())
+def _held_by_function(value: Any) -> Sequence[Any]:
+    if type(value) is functools.partial:
+        return (value.func, *value.args, *value.keywords.values())
+    return (*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values())
