@@ -63,6 +63,15 @@ class LookupBytes(MessageProxy):
         request._keys = keys
         return request
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name.startswith("_"):
+            object.__setattr__(self, name, value)
+            return
+        # Others may change a request on its way.
+        message = self._whole()
+        setattr(message, name, value)
+        self._project, self._database = message.project_id, message.database_id
+
     @property
     def project_id(self) -> str:
         return self._project

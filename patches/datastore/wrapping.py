@@ -86,14 +86,13 @@ class _LazyClient(_LazyReads, datastore_client.Client):
         options = {
             "missing": missing,
             "deferred": deferred,
-            "transaction": transaction,
             "eventual": eventual,
             "retry": retry,
             "timeout": timeout,
             "read_time": read_time,
         }
         to_entity = self._lazyentity_delivery.to_entity
-        entities = look_up(self, keys, options, to_entity)
+        entities = look_up(self, keys, {**options, "transaction": transaction}, to_entity)
         if entities is not None:
             return entities
         # Client.get_multi converts with a function that only a global patch could replace. So this
@@ -106,14 +105,9 @@ class _LazyClient(_LazyReads, datastore_client.Client):
             datastore_api=self._datastore_api,
             project=self.project,
             key_pbs=[key_to_protobuf(key, _stock_to_protobuf) for key in keys],
-            missing=missing,
-            deferred=deferred,
-            eventual=eventual,
             transaction=self.current_transaction if transaction is None else transaction,
-            retry=retry,
-            timeout=timeout,
-            read_time=read_time,
             database=self.database,
+            **options,
         )
         if missing is not None:
             missing[:] = [to_entity(message) for message in missing]

@@ -320,4 +320,6 @@ class TestRequest:
         request, real = self._pair()
         for each in (request, real):
             del each.keys[0]
+            each.project_id = "other"
         assert request.serialised() == type(real).serialize(real)
+        assert (request.project_id, request.database_id) == ("other", "d")
