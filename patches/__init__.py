@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import importlib.util
 import sys
@@ -16,6 +15,7 @@ from lazyentity._environment import EAGER, is_disabled, is_set
 from lazyentity._version import __version__
 from lazyentity.codec import profiled
 from lazyentity.codec.describing import safe_repr
+from lazyentity.codec.interruptions import raise_if_of_handler
 from lazyentity.patches import adapters, announcement, wrapping
 from lazyentity.patches.client import Client
 from lazyentity.patches.clients import CLIENTS, ClientName
@@ -143,9 +143,10 @@ def _import_lazy_class() -> None:
     Not before the client that it derives from.
     """
     if "google.cloud.datastore" in sys.modules:
-        # Patching a client needs the class, and tells why there is none.
-        with contextlib.suppress(Exception):
+        try:
             importlib.import_module("lazyentity.entity")
+        except Exception as error:  # noqa: BLE001  # patching a client needs the class, and tells
+            raise_if_of_handler(error)
 
 
 def _import(client: Client, strict: bool) -> bool:
