@@ -91,14 +91,18 @@ def cancellation_of_thread() -> Cancellation | None:
     return getattr(_of_thread, "cancellation", None)
 
 
-class _UnreadableResponse(grpc.RpcError):
-    """The error that grpc raises for a response that cannot be deserialised."""
+class _InternalError(grpc.RpcError):
+    """The error that grpc raises for a message that cannot be serialised or deserialised."""
+
+    def __init__(self, details: str) -> None:
+        super().__init__(details)
+        self._details = details
 
     def code(self) -> Any:
         return grpc.StatusCode.INTERNAL
 
     def details(self) -> str:
-        return "Exception deserializing response!"
+        return self._details
 
     def trailing_metadata(self) -> tuple[()]:
         return ()
@@ -107,7 +111,7 @@ class _UnreadableResponse(grpc.RpcError):
 class _UnaryUnary:
     """An RPC that another thread can cancel, or a signal handler of this one can interrupt.
 
-    Only blocking calls can be made, as the generated client makes them. grpc deserialises responses
+    Only blocking calls can be made, as the generated client makes them. grpc converts messages
     inside of code that replaces every exception. So this does it.
 
     Args:
@@ -121,25 +125,31 @@ class _UnaryUnary:
     def __init__(
         self, channel: Any, method: str, serialize: Any, deserialize: Any, *arguments: Any
     ) -> None:
+        self._serialize = serialize
         self._deserialize = deserialize
-        self._rpc = channel.unary_unary(method, serialize, None, *arguments)
+        self._rpc = channel.unary_unary(method, None, None, *arguments)
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         response, _ = self.with_call(*args, **options)
         return response
 
-    def with_call(self, *args: Any, **options: Any) -> Any:
+    def with_call(self, request: Any, *args: Any, **options: Any) -> Any:
+        try:
+            serialised = self._serialize(request)
+        except Exception as error:
+            raise_if_of_handler(error)
+            raise _InternalError("Exception serializing request!") from error
         cancellation = cancellation_of_thread()
         if cancellation is None:
-            raw, call = self._rpc.with_call(*args, **options)
+            raw, call = self._rpc.with_call(serialised, *args, **options)
         else:
-            call = cancellation.finished(lambda: self._rpc.future(*args, **options))
+            call = cancellation.finished(lambda: self._rpc.future(serialised, *args, **options))
             raw = call.result()
         try:
             return self._deserialize(raw), call
         except Exception as error:
             raise_if_of_handler(error)
-            raise _UnreadableResponse from error
+            raise _InternalError("Exception deserializing response!") from error
 
 
 class _Channel(grpc.Channel):

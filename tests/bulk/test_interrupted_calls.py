@@ -125,6 +125,28 @@ def test_the_exception_is_raised(
         assert raised_by(functools.partial(call, any_client, keys, concurrency)) is error
 
 
+@pytest.mark.parametrize(("call", "method"), _CALLS)
+def test_each_point_of_messages(
+    any_client: Client, call: Callable[..., object], method: str
+) -> None:
+    """Where requests are made and serialised: grpc replaces exceptions of what it calls."""
+    keys = [any_client.key(_KIND, number) for number in range(1, 4)]
+    within = ("/patches/api/requests.py", "/proto/message.py")
+
+    def raised_at(point: int) -> BaseException | None:
+        points = Points(_ERRORS[0], point, within)
+        with points.traced():
+            error = raised_by(functools.partial(call, any_client, keys, 1))
+        return error if points.is_raised else _ERRORS[0]
+
+    counted = Points(_ERRORS[0], 0, within)
+    with counted.traced():
+        call(any_client, keys, 1)
+    assert counted.passed
+    raised = {at: raised_at(at) for at in range(1, counted.passed + 1)}
+    assert {at: error for at, error in raised.items() if error is not _ERRORS[0]} == {}
+
+
 @pytest.mark.parametrize("concurrency", [1, 2])
 @pytest.mark.parametrize(("call", "method"), _CALLS)
 def test_a_server_that_hangs(
