@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import faulthandler
 import functools
+import inspect
 import itertools
 import signal
 import sys
@@ -18,6 +19,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any
 from unittest import mock
 
@@ -45,10 +47,14 @@ _SIGNAL_SECONDS = 0.02
 
 # The caller, this project and what it calls. Not the connection: a handler that raises at the end
 # of Condition.__enter__() leaves the condition locked, with the stock client, too. So signals of
-# the system, which come at any time, get a connection of their own, and no RPC in their thread.
+# the system, which come at any time, get a connection of their own, no RPC over gRPC in their
+# thread, and wait for the end of such a method.
 _TRACED = (
     *("/fuzz/interruptions.py", "/bulk/calls/", "/patches/", "/lazyentity/"),
     *("/google/api_core/retry/", "/google/cloud/datastore/"),
+)
+_METHODS_OF_LOCKS = frozenset(
+    member.__code__ for member in vars(threading.Condition).values() if inspect.isfunction(member)
 )
 _TRACED_OF_LONE = ("/fuzz/interruptions.py", "/bulk/calls/coalescing.py")
 
@@ -292,7 +298,10 @@ def _raises(
 
 @contextmanager
 def _timer(error: BaseException, seconds: float) -> Iterator[None]:
-    def ring(*_: object) -> None:
+    def ring(_number: int, interrupted: FrameType | None) -> None:
+        if interrupted is not None and interrupted.f_code in _METHODS_OF_LOCKS:
+            signal.setitimer(signal.ITIMER_REAL, 1e-4)
+            return
         raise error
 
     before = signal.signal(signal.SIGALRM, ring)
