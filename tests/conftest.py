@@ -14,6 +14,7 @@ from lazyentity.patches.clients import CLIENTS
 from lazyentity.patches.imports import WhenImported
 
 pytest_plugins = [
+    "tests.support.compiled",
     "tests.support.selection",
     "tests.support.fixtures",
     "tests.support.references",
