@@ -1,28 +1,40 @@
-"""The chart of a run: time per entity over the number of properties, stock next to lazy."""
+"""The chart of a run: time per entity for several numbers of properties, stock above lazy.
+
+A chart has the width of a phone, colours that differ for the colour-blind, a word and a figure at
+each bar, and a dark form for dark pages.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
+from typing import Any
 from xml.sax.saxutils import escape
 
 from lazyentity.bench.measure.results import Conversion, Results
-from lazyentity.bench.measure.stats import Summary
+from lazyentity.bench.report import headline
 
 READ = "4"
+MOST = 100
+"""The most properties of an entity that is drawn, where there are two smaller counts or more."""
+SIDES = "stock", "lazy"
+"""The attributes of a line that are drawn, which are also the classes of their bars."""
+WIDTH = 480
+
 _FIRST_CHOICE = "mixed"
 _MODELS = {"Model": "models of six types"}
-SIDES = (("stock", "#c0392b"), ("lazy", "#1f6f4a"))
-"""The attributes of a line that are drawn, and their colours."""
-BOLD = ' font-size="18" font-weight="bold"'
-"""The attributes of a title."""
-
-_WIDTH, _HEIGHT = 680, 340
-_LEFT, _RIGHT, _TOP, _BOTTOM = 56, 548, 66, 286
-_TICKS = 5
-_HEADROOM = 1.05
-_TEXT_HEIGHT = 18
+_LEFT, _LONGEST = 8, 340
+_TITLE, _LINE = 24, 20
+_LABEL, _BAR, _GAP = 20, 16, 12
 _WHOLE_FROM = 100
+
+# The colours of Okabe and Ito, which the colour-blind can tell apart. A page that is dark by a
+# button has to tell its images: see docs/_static/tables.css.
+_STYLE = (
+    "<style>.page{fill:#fff}text{fill:#1b1b1b}path{stroke:#1b1b1b}.b{font-weight:bold}"
+    ".stock{fill:#d55e00}.lazy{fill:#0072b2}"
+    "@media(prefers-color-scheme:dark){.page{fill:#131416}text{fill:#e6e6e6}path{stroke:#e6e6e6}"
+    ".stock{fill:#e69f00}.lazy{fill:#56b4e9}}</style>"
+)
 
 
 class NothingToPlot(Exception):
@@ -37,103 +49,105 @@ def _mix(results: Results) -> list[Conversion]:
             of_mix.setdefault(line.mix, []).append(line)
     for lines in of_mix.values():
         if len(lines) > 1:
-            return sorted(lines, key=lambda line: line.properties)
+            small = [line for line in lines if line.properties <= MOST]
+            drawn = small if len(small) > 1 else lines
+            return sorted(drawn, key=lambda line: line.properties)
     raise NothingToPlot(f"a chart needs {READ} read at two attribute counts or more")
 
 
-def _step(highest: float) -> float:
-    """The distance of ticks: 1, 2 or 5 times a power of ten, for at most `_TICKS` up to highest."""
-    power: float = 10 ** math.floor(math.log10(highest / _TICKS))
-    return next(power * factor for factor in (1, 2, 5, 10) if power * factor * _TICKS >= highest)
-
-
-def _ticks(highest: float) -> list[float]:
-    step = _step(highest)
-    return [step * number for number in range(math.floor(highest / step) + 1)]
-
-
-def text(x: float, y: float, content: str, anchor: str = "start", style: str = "") -> str:
+def text(x: float, y: float, content: str, style: str = "") -> str:
     """The element of a text."""
-    return f'<text x="{x:.0f}" y="{y:.0f}" text-anchor="{anchor}"{style}>{escape(content)}</text>'
+    return f'<text x="{x:.0f}" y="{y:.0f}"{style}>{escape(content)}</text>'
 
 
-def document(width: int, height: int, elements: Iterable[str]) -> str:
-    """The text of an SVG file, white behind its elements."""
+def document(height: float, elements: Iterable[str]) -> str:
+    """The text of an SVG file."""
     return "\n".join(
         (
             '<?xml version="1.0" encoding="utf-8"?>',
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
-            f'width="{width}" height="{height}" font-family="sans-serif" font-size="15">',
-            '<rect width="100%" height="100%" fill="#fff"/>',
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:.0f}" '
+            f'width="{WIDTH}" height="{height:.0f}" font-family="sans-serif" font-size="15">',
+            _STYLE,
+            '<rect class="page" width="100%" height="100%"/>',
             *elements,
             "</svg>\n",
         )
     )
 
 
-def _points(xs: Sequence[float], ys: Sequence[float]) -> str:
-    return " ".join(f"{x:.1f},{y:.1f}" for x, y in zip(xs, ys, strict=True))
+def titled(title: str, *lines: str) -> tuple[list[str], int]:
+    """The elements of a title and the lines below it, and where these end."""
+    elements = [text(_LEFT, _TITLE, title, ' class="b" font-size="17"')]
+    elements += [
+        text(_LEFT, _TITLE + _LINE * number, line) for number, line in enumerate(lines, start=1)
+    ]
+    return elements, _TITLE + _LINE * len(lines) + _GAP
 
 
-def _elements(results: Results) -> Iterator[str]:
-    lines = _mix(results)
-    sides: dict[str, list[Summary]] = {
-        name: [getattr(line, name) for line in lines] for name, _ in SIDES
-    }
-    most = lines[-1].properties
-    highest = _HEADROOM * max(one.q3 for side in sides.values() for one in side)
+def _figure(value: float, unit: str) -> str:
+    return f"{value:,.{1 if value < _WHOLE_FROM else 0}f} {unit}"
 
-    def x(properties: float) -> float:
-        return _LEFT + (_RIGHT - _LEFT) * properties / most
 
-    def y(time: float) -> float:
-        return _BOTTOM - (_BOTTOM - _TOP) * time / highest
+def rows(lines: Iterable[tuple[str, Any]], top: float, unit: str) -> tuple[list[str], float]:
+    """The elements of the rows of bars on one scale, which starts at zero, and where they end.
 
-    where = results.environment
-    title = f"Time to receive an entity and read {READ} of its properties"
-    yield text(_LEFT, 24, title, style=BOLD)
-    types = _MODELS.get(lines[0].mix, f"{lines[0].mix} types")
-    yield text(
-        _LEFT,
-        48,
-        f"µs per entity, {types}, {where.backend} backend, {where.python}, {where.cpu}",
-    )
-    grid = "".join(f"M{_LEFT} {y(tick):.1f}H{_RIGHT}" for tick in _ticks(highest))
-    yield f'<path d="{grid}" stroke="#ddd"/>'
-    for tick in _ticks(highest):
-        yield text(_LEFT - 8, y(tick) + 5, f"{tick:,g}", "end")
-    for tick in _ticks(most):
-        yield text(x(tick), _BOTTOM + 20, f"{tick:,g}", "middle")
-    yield text((_LEFT + _RIGHT) / 2, _BOTTOM + 44, "properties of the entity", "middle")
-    xs = [x(line.properties) for line in lines]
-    lowest_label = math.inf
-    for name, colour in SIDES:
-        side = sides[name]
-        band = [*(y(one.q1) for one in side), *(y(one.q3) for one in reversed(side))]
-        yield (
-            f'<polygon points="{_points([*xs, *reversed(xs)], band)}" fill="{colour}" '
-            'fill-opacity=".2"/>'
-        )
-        yield (
-            f'<polyline points="{_points(xs, [y(one.median) for one in side])}" fill="none" '
-            f'stroke="{colour}" stroke-width="2"/>'
-        )
-        label = y(side[-1].median) + 5
-        if abs(label - lowest_label) < _TEXT_HEIGHT:
-            label = lowest_label + _TEXT_HEIGHT
-        lowest_label = label
-        last = side[-1].median
-        time = f"{name} {last:,.{1 if last < _WHOLE_FROM else 0}f} µs"
-        yield text(_RIGHT + 8, label, time, style=f' fill="{colour}"')
+    A row has the bars of both sides, as long as their medians, with a thin line from the first to
+    the third quartile, and the ratio of stock over lazy.
+
+    Args:
+        lines: the label of each row, and the line of results with a summary of each side and the
+            ratio.
+        top: where the rows begin.
+        unit: of the summaries.
+    """
+    drawn = list(lines)
+    highest = max(getattr(line, side).q3 for _, line in drawn for side in SIDES)
+    scale = _LONGEST / highest
+    elements = []
+    for label, line in drawn:
+        ratio = line.ratio.median
+        times = f"{ratio:.{1 if ratio < 10 else 0}f}x"
+        elements += [
+            text(_LEFT, top + _LABEL - 5, label),
+            text(WIDTH - _LEFT, top + _LABEL - 5, times, ' text-anchor="end" class="b"'),
+        ]
+        for position, side in enumerate(SIDES):
+            time = getattr(line, side)
+            y = top + _LABEL + position * _BAR
+            elements += [
+                f'<rect class="{side}" x="{_LEFT}" y="{y:.0f}" width="{scale * time.median:.2f}" '
+                f'height="{_BAR - 2}"/>',
+                f'<path d="M{_LEFT + scale * time.q1:.1f} {y + _BAR / 2 - 1:.0f}'
+                f'H{_LEFT + scale * time.q3:.1f}"/>',
+                text(
+                    _LEFT + scale * time.q3 + 5,
+                    y + _BAR - 4,
+                    f"{side} {_figure(time.median, unit)}",
+                ),
+            ]
+        top += _LABEL + len(SIDES) * _BAR + _GAP
+    return elements, top
 
 
 def svg(results: Results) -> str:
     """The chart of a run as the text of an SVG file, the same for the same results.
 
-    Lines join the medians; bands reach from the first to the third quartile. The y axis starts at
-    zero.
+    It has the times of one entity, and below them the query of the headline, if that was measured.
 
     Raises:
         NothingToPlot: no mix was measured at two attribute counts or more.
     """
-    return document(_WIDTH, _HEIGHT, _elements(results))
+    lines, where = _mix(results), results.environment
+    types = _MODELS.get(lines[0].mix, f"{lines[0].mix} types")
+    elements, top = titled(
+        f"Receiving an entity, reading {READ} properties",
+        f"µs per entity, {types}, {where.backend} backend",
+        f"{where.python}, {where.cpu}",
+    )
+    drawn, end = rows(((f"{line.properties:,} properties", line) for line in lines), top, "µs")
+    elements += drawn
+    query = headline.query(results)
+    if query is not None:
+        drawn, end = rows([(headline.label(query), query)], end + _GAP, "ms")
+        elements += drawn
+    return document(end, elements)
