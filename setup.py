@@ -56,13 +56,20 @@ PACKAGES = packages()
 setup(
     name="lazyentity",
     version=constant("lazyentity/_version.py", "__version__"),
-    description="Lazy entities for google-cloud-datastore: a property is decoded when it is read",
+    description=(
+        "Lazy entities for google-cloud-datastore and its relatives: a property is decoded when it "
+        "is read"
+    ),
     long_description=description((HERE / "README.rst").read_text(encoding="utf-8")),
     long_description_content_type="text/x-rst",
     project_urls=project_urls(),
     license="Apache-2.0",
     license_files=["LICENSE"],
-    keywords=["datastore", "google-cloud-datastore", "protobuf", "lazy", "performance"],
+    author="The lazyentity maintainers",
+    keywords=[
+        *(client.distribution for client in clients()),
+        *("datastore", "protobuf", "lazy", "performance"),
+    ],
     classifiers=[
         "Development Status :: 4 - Beta",
         "Intended Audience :: Developers",
@@ -74,6 +81,7 @@ setup(
         "Programming Language :: Python :: 3.12",
         "Programming Language :: Python :: 3.13",
         "Topic :: Database",
+        "Topic :: Software Development :: Libraries :: Python Modules",
         "Typing :: Typed",
     ],
     python_requires=">=3.10",

@@ -14,14 +14,16 @@ _IMAGE = re.compile(r"^\.\. image:: ([^\n:]+)\n(?: +.*\n)*", re.MULTILINE)
 
 
 def description(readme: str, repository: str = REPOSITORY) -> str:
-    """Return the README with links to the repository; without one, with the text of the links.
+    """Return the README with links to the repository.
+
+    Without one, each link is its text and the path of its file in the source distribution.
 
     Args:
         readme: reStructuredText, with links and images relative to the checkout.
         repository: the address.
     """
     if not repository:
-        return _IMAGE.sub("", _LINK.sub(r"\1", readme))
+        return _IMAGE.sub("", _LINK.sub(r"\1 (``\2``)", readme))
     linked = _LINK.sub(rf"`\1 <{repository}/blob/{_BRANCH}/\2>`__", readme)
     return _IMAGE.sub(
         lambda image: image[0].replace(image[1], f"{repository}/raw/{_BRANCH}/{image[1]}", 1),

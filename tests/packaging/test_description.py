@@ -24,9 +24,13 @@ def addresses(text: str) -> list[str]:
 
 
 def test_without_a_repository() -> None:
-    """A link that leads nowhere is its text."""
+    """A link that leads nowhere is its text, and the path of a file of the source distribution."""
     text = README.read_text("utf-8")
-    assert addresses(description(text, "")) == []
+    shown = description(text, "")
+    assert addresses(shown) == []
+    assert addresses(text)
+    for address in addresses(text):
+        assert address.endswith(".svg") or f"(``{address}``)" in " ".join(shown.split())
     assert project_urls("") == {}
 
 
