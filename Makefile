@@ -54,6 +54,10 @@ results-many: venv ## measure what deals with many entities, some minutes: bench
 	for backend in native pure; do for room in packed columns; do LAZYENTITY_BACKEND=$$backend \
 		$(BIN)/python -m lazyentity.bench --$$room --quick \
 		--output bench/results/$$room-$$backend.json || exit 1; done; done
+	LAZYENTITY_BACKEND=native $(BIN)/python -m lazyentity.bench.measure.alternatives \
+		--output bench/results/alternatives.json
+	LAZYENTITY_BACKEND=native $(BIN)/python -m lazyentity.bench.measure.example \
+		--output bench/results/own.json
 	LAZYENTITY_BACKEND=native $(BIN)/python -m lazyentity.bench.measure.firestore \
 		--output bench/results/firestore-documents.json
 	LAZYENTITY_BACKEND=native $(BIN)/python -m lazyentity.bench.measure.firestore \

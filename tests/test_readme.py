@@ -98,3 +98,17 @@ def test_links() -> None:
     assert len(links) > 20
     for link in links:
         assert (ROOT / link).exists(), link
+
+
+def test_version_and_licence() -> None:
+    """The last lines name the version, the year and the licence."""
+    ending = " ".join(README.read_text("utf-8").split())[-300:]
+    assert f"lazyentity {lazyentity.__version__}. Copyright 20" in ending
+    assert "Apache License 2.0" in ending
+
+
+def test_no_badges() -> None:
+    """The project has no host, so a badge would show nothing; links lead to files."""
+    document = docutils.core.publish_doctree(README.read_text("utf-8"))
+    assert len(list(document.findall(docutils.nodes.image))) == 1
+    assert "://" not in README.read_text("utf-8").replace("http://127.0.0.1", "")

@@ -17,7 +17,7 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 # As a command, this module is found by its path alone.
 sys.path.insert(0, str(CHECKOUT))
 
-from lazyentity.bench.measure import many_results, results  # noqa: E402  # found by the line above
+from lazyentity.bench.measure import end_to_end_asyncio, example, many_results, results  # noqa: E402  # found by the line above
 from lazyentity.bench.measure.many_results import ManyResults  # noqa: E402  # as above
 from lazyentity.bench.measure.results import Results  # noqa: E402  # as above
 from lazyentity.bench.report import (  # noqa: E402  # as above
@@ -27,7 +27,8 @@ from lazyentity.bench.report import (  # noqa: E402  # as above
     headline,
     losses,
     many,
-    readme,  # as above
+    readme,
+    terminal,
 )
 from tools import clients  # noqa: E402  # as above
 
@@ -39,6 +40,10 @@ _ENDS = "-connector", "-documents"
 
 _tables = readme.render
 _compact_tables = partial(readme.render, compact=True)
+_asyncio = partial(headline.render, call=end_to_end_asyncio.CALL)
+_example = partial(
+    terminal.example, command=" ".join(("python -m lazyentity bench", *example.ARGUMENTS))
+)
 
 
 def _clients_with(suffix: str) -> tuple[str, ...]:
@@ -57,6 +62,12 @@ CHARTS = (*_BACKENDS, *_CLIENTS)
 SECTIONS: tuple[tuple[str, str, str, Callable[[Results], str]], ...] = (
     ("README.rst", "headline", "native", headline.render),
     ("docs/index.rst", "headline", "native", headline.render),
+    ("docs/guide/asyncio.rst", "asyncio", "native", _asyncio),
+    ("docs/guide/processes.rst", "import", "native", headline.of_import),
+    *(
+        (document, "own", "own", _example)
+        for document in ("README.rst", "docs/start/quickstart.rst")
+    ),
     ("docs/benchmarks/native.rst", "benchmark-table", "native", _tables),
     ("docs/benchmarks/pure.rst", "pure-benchmark-table", "pure", _compact_tables),
     *(
@@ -85,6 +96,7 @@ MANY: tuple[tuple[str, str, str], ...] = (
     ("docs/bulk.rst", "bulk-table", "bulk"),
     ("docs/snapshot.rst", "snapshot-table", "snapshot"),
     ("docs/guide/raw-cache.rst", "cache-table", "cache"),
+    ("docs/start/alternatives.rst", "alternatives-table", "alternatives"),
     *((f"docs/{client}.rst", f"{client}-table", results) for client, results in _OF_MANY),
     *(
         (f"docs/{client}.rst", f"{client}-writes-table", f"{client}-writes")
@@ -142,7 +154,11 @@ def _many() -> Iterator[tuple[str, str, str]]:
 def _losses() -> Iterator[tuple[str, str, str]]:
     """Yield the same of each section of the page about losses."""
     for path in sorted(RESULTS.glob("*.json")):
-        yield LOSSES, f"{path.stem}-losses", losses.render(load_any(path))
+        measured = load_any(path)
+        yield LOSSES, f"{path.stem}-losses", losses.render(measured)
+        rest = losses.rest(measured)
+        if rest is not None:
+            yield LOSSES, f"{path.stem}-more-losses", rest
 
 
 def main() -> None:

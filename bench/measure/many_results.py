@@ -1,4 +1,4 @@
-"""The results files about many entities: bulk calls, snapshots, caches, Beam, and documents."""
+"""The results files about many entities: bulk calls, snapshots, caches, clients, alternatives."""
 
 from __future__ import annotations
 
@@ -212,6 +212,41 @@ class Documents:
 
 
 @dataclass(frozen=True)
+class Alternative:
+    """A way to read some properties of entities: milliseconds of CPU time.
+
+    Attributes:
+        library: of the entities.
+        way: its name.
+        cpu: of all entities.
+        ratio: over the last way of the library; None of that way itself.
+    """
+
+    library: str
+    way: str
+    cpu: Summary
+    ratio: Summary | None
+
+
+@dataclass(frozen=True)
+class Alternatives:
+    """The comparison of the ways.
+
+    Attributes:
+        entities, properties: how many, and how many of each.
+        read: the properties read of each, one of ``synthetic.READS``.
+        lines: of each way to read entities.
+        documents: of each way to read documents of pymongo; their ratio is over raw ones.
+    """
+
+    entities: int
+    properties: int
+    read: str
+    lines: list[Alternative]
+    documents: list[Alternative]
+
+
+@dataclass(frozen=True)
 class Measured:
     """One run of one of these benchmarks; the parts of the others are empty."""
 
@@ -221,6 +256,7 @@ class Measured:
     cached: list[Cached] = field(default_factory=list)
     beam: Beam | None = None
     documents: Documents | None = None
+    alternatives: Alternatives | None = None
 
 
 @dataclass(frozen=True)

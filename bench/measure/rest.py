@@ -39,7 +39,8 @@ _TIMEOUT = 60
 
 
 @contextlib.contextmanager
-def _patched() -> Iterator[None]:
+def patched() -> Iterator[None]:
+    """Patch the client while inside."""
     CLIENT.patch.apply()
     try:
         yield
@@ -47,11 +48,11 @@ def _patched() -> Iterator[None]:
         CLIENT.patch.revert()
 
 
-_CONTEXTS: dict[str, Context] = {"stock": contextlib.nullcontext, "lazy": _patched}
+_CONTEXTS: dict[str, Context] = {"stock": contextlib.nullcontext, "lazy": patched}
 
 
 @contextlib.contextmanager
-def _server(entities: int, properties: int) -> Iterator[int]:
+def loaded_server(entities: int, properties: int) -> Iterator[int]:
     """Start a server and load it; gives its port of HTTP."""
     mix = synthetic.MIXES["mixed"]
     with LoopbackServer() as server:
@@ -60,7 +61,7 @@ def _server(entities: int, properties: int) -> Iterator[int]:
         yield server.http_port
 
 
-def _body(port: int) -> bytes:
+def received(port: int) -> bytes:
     """The JSON of all entities that a server has stored."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_TIMEOUT)
     path = f"/v1/projects/{synthetic.PROJECT}:runQuery"
@@ -91,7 +92,7 @@ def _results(case: str, port: int, stack: contextlib.ExitStack, entities: int) -
     """The functions of both sides that give the result of a query."""
     if case == QUERY:
         return dict.fromkeys(_CONTEXTS, stack.enter_context(_querying(port, entities)))
-    body = _body(port)
+    body = received(port)
     convert = datastore.QueryResult.from_repr
     if case == JSON_CONVERSION:
         return {
@@ -124,7 +125,7 @@ def measure(
         return read
 
     with contextlib.ExitStack() as stack:
-        port = stack.enter_context(_server(entities, properties))
+        port = stack.enter_context(loaded_server(entities, properties))
         results = _results(case, port, stack, entities)
         tasks = {side: reading(result) for side, result in results.items()}
         timed = interleave(tasks, budget, _CONTEXTS)

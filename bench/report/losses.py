@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from lazyentity.bench.measure.many_results import ManyResults
@@ -15,6 +15,9 @@ from lazyentity.bench.report.tables import Figure, Label, Table, tables
 
 LIMIT = 1.5
 """Comparisons with a smaller median gain are listed."""
+
+FIRST = 10
+"""So many are listed first, the others at the end of the page."""
 
 COMPARISONS = {
     "stock / lazy": False,
@@ -30,6 +33,7 @@ COMPARISONS = {
     "first / snapshot": False,
     "all / snapshot": False,
     "pickle / raw": False,
+    "way / lazy": False,
 }
 """The ratios that compare lazyentity with something else, and whether the gain is their inverse."""
 
@@ -95,13 +99,28 @@ def gains(results: Results | ManyResults) -> Iterator[Gain]:
                     yield Gain(benchmark, _case(table, figure, line), gain)
 
 
-def render(results: Results | ManyResults) -> str:
-    """The table of the comparisons below `LIMIT`, the smallest gain first."""
-    listed = sorted(
-        (each for each in gains(results) if each.gain.median < LIMIT),
-        key=lambda each: each.gain.median,
-    )
-    if not listed:
-        return f"No comparison of this run is below {LIMIT:g}."
+def _listed(results: Results | ManyResults) -> list[Gain]:
+    """The comparisons below `LIMIT`, the smallest gain first."""
+    below = (each for each in gains(results) if each.gain.median < LIMIT)
+    return sorted(below, key=lambda each: each.gain.median)
+
+
+def _table(listed: Sequence[Gain]) -> str:
     labels = Label("benchmark", "benchmark"), Label("case", "case")
     return rendered(Table("", "", listed, labels, (Figure("gain", "gain", digits=2),)))
+
+
+def render(results: Results | ManyResults) -> str:
+    """The table of the first `FIRST` comparisons below `LIMIT`, the smallest gain first."""
+    listed = _listed(results)
+    if not listed:
+        return f"No comparison of this run is below {LIMIT:g}."
+    table = _table(listed[:FIRST])
+    more = len(listed) - FIRST
+    return table if more <= 0 else f"{table}\n\n{more} more are at the end of this page."
+
+
+def rest(results: Results | ManyResults) -> str | None:
+    """The table of the other comparisons below `LIMIT`; None if there are none."""
+    listed = _listed(results)[FIRST:]
+    return _table(listed) if listed else None

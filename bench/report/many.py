@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from lazyentity.bench.measure.many_results import (
+    Alternatives,
     Beam,
     Documents,
     Form,
@@ -166,6 +167,29 @@ def _documents(made: Documents) -> Table:
     )
 
 
+def _alternatives(made: Alternatives) -> Iterator[Table]:
+    size = f"{made.entities} entities of {made.properties} properties"
+    labels = Label("library", "library"), Label("way", "way")
+    cpu = Figure("CPU time", "cpu", "ms", digits=2)
+    yield Table(
+        f"alternatives, {size}, ms",
+        f"CPU time of the process that reads {size}, {made.read} read of each. The lines of "
+        "google-cloud-datastore are a whole query over gRPC, those of gcloud-aio-datastore the "
+        "conversion of parsed JSON:",
+        made.lines,
+        labels,
+        (cpu, Figure("way / lazy", "ratio")),
+    )
+    if made.documents:
+        yield Table(
+            "documents of pymongo, ms",
+            "The same properties in documents of pymongo, from BSON:",
+            made.documents,
+            labels,
+            (cpu, Figure("way / raw document", "ratio")),
+        )
+
+
 def tables(results: ManyResults) -> Iterator[Table]:
     """The tables of everything that the run measured."""
     measured = results.measured
@@ -189,3 +213,5 @@ def tables(results: ManyResults) -> Iterator[Table]:
         yield from _beam(measured.beam)
     if measured.documents is not None:
         yield _documents(measured.documents)
+    if measured.alternatives is not None:
+        yield from _alternatives(measured.alternatives)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -16,6 +17,7 @@ from lazyentity.bench.report.tables import Figure, Pivot, Table, environment_lin
 SECTION = "benchmark-table"
 
 _WIDTH = 100
+_WORD = re.compile("[a-z]{2}")
 
 
 class MarkersMissing(Exception):
@@ -52,7 +54,11 @@ def _header(figure: Figure) -> str:
 
 
 def rendered(table: Table) -> str:
-    """A table as reStructuredText."""
+    """A table as reStructuredText.
+
+    Its classes tell the style sheet that figures stay on one line, and that words in the first
+    columns may break: ``figures`` and ``labels-2``.
+    """
     lines = [line for line in table.lines if table.in_readme(line)]
     labels = [*([table.group] if table.group else []), *table.labels]
     headers = [label.header for label in labels]
@@ -67,7 +73,14 @@ def rendered(table: Table) -> str:
         headers += _pivot_headers(table.pivot, table.figures)
         rows = _pivot_rows(table.pivot, table.figures, texts, lines)
     # numparse would rewrite the figures; every cell is text already.
-    return tabulate(rows, headers, tablefmt="rst", disable_numparse=True, stralign="right")
+    drawn = tabulate(rows, headers, tablefmt="rst", disable_numparse=True, stralign="right")
+    words = [
+        number
+        for number, column in enumerate(zip(*texts, strict=True), start=1)
+        if any(_WORD.search(text) for text in column)
+    ]
+    options = f".. table::\n   :class: figures labels-{max(words, default=0)}\n\n"
+    return options + textwrap.indent(drawn, "   ")
 
 
 def _pivot_headers(pivot: Pivot, figures: Sequence[Figure]) -> list[str]:
@@ -93,6 +106,11 @@ def _pivot_rows(
 
 def _introduction(measured: Results | ManyResults) -> str:
     return prose(f"Measured on {measured.date[:10]}: {environment_line(measured.environment)}.")
+
+
+def _heading(table: Table) -> str:
+    """The heading of a table; the pages use the same character for no other level above it."""
+    return f"{table.heading}\n{'~' * len(table.heading)}"
 
 
 def page(measured: Results | ManyResults, shown: Iterable[Table]) -> str:
@@ -125,7 +143,7 @@ def render(measured: Results, compact: bool = False) -> str:
         )
     for table in tables(measured):
         if table.prose and (table.compact or not compact):
-            blocks += [prose(table.prose), rendered(table)]
+            blocks += [_heading(table), prose(table.prose), rendered(table)]
     return "\n\n".join(blocks)
 
 

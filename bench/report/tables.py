@@ -73,9 +73,9 @@ class Table:
     """A table: a row for each of ``lines``, columns of labels and then of figures.
 
     ``title`` heads it in the terminal and ``prose`` introduces it in the documentation, which
-    leaves out a table without prose, and lines for which ``in_readme`` is false. ``compact`` tables
-    are also in compact sections. With ``group``, the terminal shows a table for each text of that
-    label.
+    leaves out a table without prose, and lines for which ``in_readme`` is false. ``heading`` stands
+    above the prose in the sections of a benchmark's page. ``compact`` tables are also in compact
+    sections. With ``group``, the terminal shows a table for each text of that label.
     """
 
     title: str
@@ -86,6 +86,7 @@ class Table:
     pivot: Pivot | None = None
     group: Label | None = None
     compact: bool = True
+    heading: str = ""
     in_readme: Callable[[Any], bool] = field(default=lambda _line: True)
 
 
@@ -108,14 +109,15 @@ _MILLISECONDS = (Figure("stock", "stock", "ms"), Figure("lazy", "lazy", "ms"))
 _LAZY_RATIO = "lazy / stock"
 
 _README_COUNTS = (5, 20, 100, 500, 1000)
+_SIX_TYPES = "Six types in rotation (strings, integers, floats, booleans, timestamps, blobs):"
 _README_MIXES = {
-    "mixed": "Six types in rotation (strings, integers, floats, booleans, timestamps, blobs):",
-    "strings": "Strings only:",
-    "nested": "Embedded entities and arrays, read to their leaves:",
+    "mixed": ("Six types", _SIX_TYPES),
+    "strings": ("Strings", "Strings only:"),
+    "nested": ("Embedded", "Embedded entities and arrays, read to their leaves:"),
 }
 _README_MODELS = {
-    "Model": "Models of six types in rotation:",
-    "Expando": "The same entities as Expandos, all of their properties dynamic:",
+    "Model": ("Models", "Models of six types in rotation:"),
+    "Expando": ("Expandos", "The same entities as Expandos, all of their properties dynamic:"),
 }
 _READS = {"0": "none read", "1": "1 read", "4": "4 read", "all": "all read"}
 
@@ -131,15 +133,17 @@ def _conversions(results: Results) -> Iterator[Table]:
         headers = {"4": "4 read", "all": "all read by name", "items": "items()"}
         if mix in _README_MODELS:
             headers = {read: _READS[read] for read in ("0", "4", "all")}
+        heading, prose = (_README_MIXES | _README_MODELS).get(mix, ("", ""))
         yield Table(
             f"{mix}: bytes in, entities out, µs per entity",
-            _README_MIXES.get(mix, "") or _README_MODELS.get(mix, ""),
+            prose,
             of_mix[mix],
             (_PROPERTIES, _BYTES),
             (*_MICROSECONDS, Figure("upb parse", "upb_parse", "µs"), _RATIO),
             pivot=Pivot(Label("read", "read"), "4", headers),
             compact=mix not in _README_MIXES or mix == "mixed",
             in_readme=lambda line: line.mix in _README_MODELS or line.properties in _README_COUNTS,
+            heading=heading,
         )
 
 
@@ -155,6 +159,7 @@ def _appengine(results: Results) -> Iterator[Table]:
             sorted(lines, key=lambda line: APPENGINE_CALLS.index(line.mix)),
             (Label("call", "mix"), _PROPERTIES, Label("read", lambda line: _READS[line.read])),
             (*_MICROSECONDS, Figure("upb parse", "upb_parse", "µs"), _RATIO),
+            heading="From the call to the last value",
         )
 
 
@@ -179,6 +184,7 @@ def _document(results: Results) -> Iterator[Table]:
                 Figure("lazy", "lazy", "ms", divisor=1000),
                 Figure("stock / lazy", "ratio", digits=2),
             ),
+            heading="A nested document",
         )
 
 
@@ -199,6 +205,7 @@ def _document_floor(floor: DocumentFloor) -> Table:
             Figure("stock / it", "ratio", digits=2),
             Figure("it / JSON", "over_json", digits=2),
         ),
+        heading="The document read by one loop",
     )
 
 
@@ -214,6 +221,7 @@ def _writes(results: Results) -> Iterator[Table]:
             (_PROPERTIES, _BYTES),
             (*_MICROSECONDS, _RATIO),
             pivot=Pivot(Label("changed", "changed"), "1", changes),
+            heading="Read, change, write",
         )
     if puts := [line for line in results.puts if line.mix != DOCUMENT]:
         yield Table(
@@ -222,6 +230,7 @@ def _writes(results: Results) -> Iterator[Table]:
             puts,
             (_PROPERTIES, _BYTES),
             (*_MICROSECONDS, _RATIO),
+            heading="New entities",
         )
 
 
@@ -235,6 +244,7 @@ def _calls(results: Results) -> Table:
             results.end_to_end,
             (call, _SIZE, Label("done", "done")),
             (*_MILLISECONDS, Figure("floor", "floor", "ms"), _RATIO),
+            heading="Through the client",
         )
     return Table(
         "over loopback gRPC, ms per call",
@@ -244,6 +254,7 @@ def _calls(results: Results) -> Table:
         (*_MILLISECONDS, _RATIO),
         pivot=Pivot(Label("read", "read"), "4", _READS),
         group=call,
+        heading="Through the client",
     )
 
 
@@ -260,6 +271,7 @@ def _memory(results: Results) -> Iterator[Table]:
                 Figure("upb message", "upb_message", "KiB", divisor=1024),
                 Figure(_LAZY_RATIO, "ratio", digits=2),
             ),
+            heading="Memory held",
         )
     if results.new_names:
         yield Table(
@@ -275,6 +287,7 @@ def _memory(results: Results) -> Iterator[Table]:
                 Figure("lazy", "lazy_mb", "MB"),
                 Figure(_LAZY_RATIO, "memory_ratio", digits=2),
             ),
+            heading="Names that come once",
         )
 
 
@@ -294,6 +307,7 @@ def _growth(results: Results) -> Iterator[Table]:
                 Figure("growth", "growth", digits=2),
             ),
             compact=False,
+            heading=f"A response that grows in {line.growing}",
         )
 
 
@@ -310,6 +324,7 @@ def _overheads(results: Results) -> Iterator[Table]:
                 Figure("to_dict", "to_dict", "µs"),
                 Figure("to_dict / decode", "ratio", digits=2),
             ),
+            heading="Plain dicts",
         )
     if results.adapted:
         yield Table(
@@ -323,6 +338,7 @@ def _overheads(results: Results) -> Iterator[Table]:
                 Figure(_LAZY_RATIO, "ratio", digits=2),
                 Figure("more", "more", "µs", digits=2),
             ),
+            heading="Libraries with an adapter",
         )
     if results.access is not None:
         yield Table(
@@ -335,6 +351,7 @@ def _overheads(results: Results) -> Iterator[Table]:
                 Figure("plain dict", "plain_dict", "ns"),
                 Figure("lazy / plain dict", "ratio"),
             ),
+            heading="A decoded property",
         )
     if results.import_ms is not None:
         yield Table(
@@ -344,6 +361,7 @@ def _overheads(results: Results) -> Iterator[Table]:
             (Label("statement", lambda _line: "import lazyentity.auto"),),
             (Figure("adds", "import_ms", "ms"),),
             compact=False,
+            heading="The import",
         )
 
 

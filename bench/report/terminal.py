@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, zip_longest
 from typing import Any
@@ -16,6 +18,8 @@ from lazyentity.bench.measure.results import Results
 from lazyentity.bench.measure.stats import Summary
 from lazyentity.bench.report import beside, own
 from lazyentity.bench.report.tables import Figure, Table, environment_line, tables
+
+_EXAMPLE_WIDTH = 80
 
 
 def spread(summary: Summary, digits: int = 1) -> str:
@@ -94,6 +98,27 @@ def show(results: Results, console: Console) -> None:
     if (outcome := own.outcome(results)) is not None:
         console.print(Text(outcome))
     _show((*tables(results), *beside.tables(results)), console)
+
+
+def example(results: Results, command: str) -> str:
+    """A command on the user's own entities and its outcome, as a block of a page.
+
+    Args:
+        results: what the command recorded.
+        command: as a user types it.
+
+    Raises:
+        ValueError: the results are not of the user's own entities.
+    """
+    outcome = own.outcome(results)
+    if outcome is None:
+        raise ValueError("these results are not of a command with --kind")
+    console = Console(width=_EXAMPLE_WIDTH, file=io.StringIO(), record=True)
+    _show(own.tables(results), console)
+    console.print(Text(outcome))
+    shown = (line.rstrip() for line in console.export_text().splitlines())
+    lines = [f"$ {command}", *(line for line in shown if line)]
+    return ".. code-block:: console\n\n" + textwrap.indent("\n".join(lines), "   ")
 
 
 def _show(shown: Iterable[Table], console: Console) -> None:

@@ -22,6 +22,7 @@ OTHER_RATIOS = {
     "to_dict / decode": "both are lazyentity's",
     "stock / it": "its lazy line is that of the document, which is compared",
     "it / JSON": "a bound, not another way to read an entity",
+    "way / raw document": "both are pymongo's",
 }
 """The ratios of tables that compare lazyentity with no alternative, and why."""
 
@@ -72,15 +73,34 @@ def test_losses_beside_the_core(name: str, case: str, most: float) -> None:
 
 
 def test_losses_come_first() -> None:
-    """The table has the comparisons below the limit, the smallest gain first, and names each."""
-    section = losses.render(make_results(ratio=0.5))
-    tree = publish_doctree(section, settings_overrides={"report_level": 1, "halt_level": 1})
-    rows = [[cell.astext() for cell in line.findall(entry)] for line in tree.findall(row)][1:]
+    """The tables have the comparisons below the limit, the smallest gain first, and names each.
+
+    The first one is short, and says how many are in the other.
+    """
+    made = make_results(ratio=0.5)
+    first, rest = losses.render(made), losses.rest(made)
+    assert rest is not None
+    rows: list[list[str]] = []
+    for section in (first, rest):
+        tree = publish_doctree(section, settings_overrides={"report_level": 1, "halt_level": 1})
+        listed = [[cell.astext() for cell in line.findall(entry)] for line in tree.findall(row)][1:]
+        if not rows:
+            assert len(listed) == losses.FIRST == 10
+        rows += listed
     figures = [float(cells[-1].partition("x")[0]) for cells in rows]
     assert figures == sorted(figures)
     assert max(figures) < losses.LIMIT
     assert len({(benchmark, case) for benchmark, case, _ in rows}) == len(rows)
+    below = [each for each in losses.gains(made) if each.gain.median < losses.LIMIT]
+    assert len(rows) == len(below)
+    assert f"{len(rows) - losses.FIRST} more are at the end" in first
     assert any(case == "100 properties, all read by name" for _, case, _ in rows)
+
+
+def test_few_losses_have_no_rest() -> None:
+    made = dataclasses.replace(make_results(ratio=9), adapted=[], memory=[], new_names=[])
+    assert losses.rest(made) is None
+    assert "more are" not in losses.render(made)
 
 
 def test_costs_are_inverted() -> None:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -69,15 +74,26 @@ client.get(client.key("Order", 1))
 print(json.dumps([span.name.rpartition("/")[2] for span in exporter.get_finished_spans()]))
 """
 
+_AIO = """
+import asyncio
+
+import aio_query
+
+print(json.dumps(asyncio.run(aio_query.amounts())))
+"""
+
 _ORDER: Final = {"amount": 12.5, "currency": "EUR", "note": "call first"}
 _PART: Final = {"amount": 12.5, "currency": "EUR"}
 
 
-def _run(program: str, server: LoopbackServer, *paths: str) -> Any:
-    """Return the answer of a program without lazyentity, after that with it was found the same."""
+def _run(program: str, server: LoopbackServer, *paths: str, port: int | None = None) -> Any:
+    """Return the answer of a program without lazyentity, after that with it was found the same.
+
+    The client connects to ``port``, that of gRPC by default.
+    """
     start = f"import json, sys\nsys.path.insert(0, {str(DOCS / 'recipes')!r})\nPATHS = {paths}\n"
     environment = {
-        "DATASTORE_EMULATOR_HOST": f"127.0.0.1:{server.grpc_port}",
+        "DATASTORE_EMULATOR_HOST": f"127.0.0.1:{port or server.grpc_port}",
         "GOOGLE_CLOUD_PROJECT": "demo",
     }
     answer = forks.answer("-c", start + program, **environment)
@@ -124,3 +140,60 @@ def test_django(orders: LoopbackServer) -> None:
 def test_tracing(orders: LoopbackServer) -> None:
     pytest.importorskip("opentelemetry.instrumentation.grpc")
     assert _run(_TRACED, orders) == ["Lookup"]
+
+
+def test_aio(orders: LoopbackServer) -> None:
+    pytest.importorskip("gcloud.aio.datastore")
+    assert _run(_AIO, orders, port=orders.http_port) == [12.5]
+
+
+@pytest.mark.parametrize("disabled", ["0", "1"])
+def test_forked_workers(emulated: LoopbackServer, disabled: str) -> None:
+    """Forked and spawned workers print what the page shows; without lazyentity, stock entities."""
+    client = datastore.Client(project="demo")
+    for number in (1, 2):
+        order = datastore.Entity(client.key("Order", number))
+        order["amount"] = 12.5 * number
+        client.put(order)
+    page = (DOCS / "guide" / "processes.rst").read_text("utf-8")
+    shown = textwrap.dedent(page.split("$ python forked_workers.py\n")[1].split("\n\n")[0])
+    program = subprocess.run(
+        [sys.executable, str(DOCS / "recipes" / "forked_workers.py")],
+        env=os.environ | {"LAZYENTITY_DISABLE": disabled},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    wanted = shown.replace("LazyEntity", "Entity") if disabled == "1" else shown
+    assert program.stdout.rstrip() == wanted
+
+
+@pytest.mark.parametrize(
+    ("page", "length"), [(DOCS / "start" / "quickstart.rst", 6), (DOCS.parent / "README.rst", 3)]
+)
+def test_profile_of_a_report(emulated: LoopbackServer, page: Path, length: int) -> None:
+    """The profile has every line that the pages show of it; these leave out tables and times."""
+    pytest.importorskip("rich")
+    client = datastore.Client(project="demo")
+    orders = []
+    for number in range(300):
+        order = datastore.Entity(client.key("Order", number + 1))
+        order.update({f"field_{position}": position for position in range(99)})
+        order["amount"] = 12.5
+        orders.append(order)
+    client.put_multi(orders)
+    program = subprocess.run(
+        [sys.executable, "report.py"],
+        cwd=DOCS / "recipes",
+        env=os.environ | {"LAZYENTITY_PROFILE": "1", "COLUMNS": "120"},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert program.stdout == "3750.0\n"
+    report = " ".join(program.stderr.split())
+    shown = page.read_text("utf-8").split("$ LAZYENTITY_PROFILE=1 python report.py\n")[1]
+    lines = textwrap.dedent(shown.split("\n\n")[0]).splitlines()
+    assert len(lines) == length
+    for line in lines:
+        assert " ".join(line.split()) in report

@@ -1,0 +1,253 @@
+"""Other ways to pay less for the properties that nobody reads, next to a lazy client.
+
+Run as ``python -m lazyentity.bench.measure.alternatives``. It prints the CPU time of each way, and
+how many times as long as the lazy one it takes. The ways of gcloud-aio-datastore and of pymongo are
+measured where these libraries are installed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import itertools
+import json
+import pickle
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+from google.cloud import datastore
+from google.cloud.datastore import helpers
+
+import lazyentity
+from lazyentity.bench.cases import synthetic
+from lazyentity.bench.measure import loopback, many_results, verify
+from lazyentity.bench.measure.many_results import Alternative, Alternatives
+from lazyentity.bench.measure.stats import paired_ratio, scaled, summarize
+from lazyentity.bench.measure.timing import Budget, Context, Task, interleave
+from lazyentity.bench.server.process import LoopbackServer
+
+ENTITIES, PROPERTIES, READ = 300, 60, "4"
+MIX = synthetic.MIXES["mixed"]
+
+STOCK, LAZY = "all properties, stock", "lazyentity"
+PROJECTION = "projection query"
+CACHE = "keys-only query, pickles in memory"
+DELETING = "deleting the others first (2014)"
+PROXIES = "proxies of messages (2016)"
+CUSTOM_VALUE = "a Value class that converts nothing"
+RAW_BSON = "RawBSONDocument"
+
+DATASTORE, AIO, BSON = "google-cloud-datastore", "gcloud-aio-datastore", "pymongo"
+"""The libraries."""
+
+_MILLISECONDS = 1e3
+
+
+def _raw(entity_pb: Any) -> Any:
+    """The message inside of what the client hands to its conversion: proto-plus is slow."""
+    return getattr(entity_pb, "_pb", entity_pb)
+
+
+class MessageProxy:
+    """A value of a parsed message is converted when it is read: no dict, and no ``Entity``."""
+
+    def __init__(self, entity_pb: Any) -> None:
+        self._properties = _raw(entity_pb).properties
+
+    def __getitem__(self, name: str) -> Any:
+        return helpers._get_value_from_value_pb(self._properties[name])
+
+
+def _converting(conversion: Callable[[Any], Any]) -> Context:
+    """The client converts every entity of a response by ``conversion`` while inside."""
+
+    @contextlib.contextmanager
+    def replaced() -> Iterator[None]:
+        original = helpers.entity_from_protobuf
+        helpers.entity_from_protobuf = conversion
+        try:
+            yield
+        finally:
+            helpers.entity_from_protobuf = original
+
+    return replaced
+
+
+def _of_datastore(
+    client: datastore.Client, lazy: datastore.Client, names: tuple[str, ...]
+) -> tuple[dict[str, Task], dict[str, Context]]:
+    """Each way to read the properties ``names`` of every entity, and its context."""
+    stock_conversion: Callable[[Any], Any] = helpers.entity_from_protobuf
+
+    def without_others(entity_pb: Any) -> Any:
+        properties = _raw(entity_pb).properties
+        for name in [name for name in properties if name not in names]:
+            del properties[name]
+        return stock_conversion(entity_pb)
+
+    def reading(entities: Callable[[], Any]) -> Task:
+        return lambda: [[entity[name] for name in names] for entity in entities()]
+
+    def projected() -> Any:
+        query = client.query(kind=synthetic.KIND)
+        query.projection = names
+        # In the order of the other queries: a projection alone has that of its values.
+        return sorted(query.fetch(), key=lambda entity: int(entity.key.id))
+
+    def keys_only() -> Any:
+        query = client.query(kind=synthetic.KIND)
+        query.keys_only()
+        return [pickle.loads(pickled[entity.key]) for entity in query.fetch()]  # noqa: S301  # below
+
+    def fetched() -> Any:
+        return client.query(kind=synthetic.KIND).fetch()
+
+    pickled = {entity.key: pickle.dumps(entity, pickle.HIGHEST_PROTOCOL) for entity in fetched()}
+    tasks = {
+        STOCK: reading(fetched),
+        PROJECTION: reading(projected),
+        CACHE: reading(keys_only),
+        DELETING: reading(fetched),
+        PROXIES: reading(fetched),
+        LAZY: reading(lambda: lazy.query(kind=synthetic.KIND).fetch()),
+    }
+    return tasks, {DELETING: _converting(without_others), PROXIES: _converting(MessageProxy)}
+
+
+def _timed(
+    library: str, tasks: Mapping[str, Task], contexts: Mapping[str, Context], budget: Budget
+) -> list[Alternative]:
+    """Time the ways of one library, the last of which the others are compared with.
+
+    Raises:
+        verify.OutputMismatch: a way reads other values than the first one.
+    """
+    timed = interleave(tasks, budget, contexts, time.process_time)
+    first, *others = timed
+    for way in others:
+        verify.check_same(timed[first].last, timed[way].last, way)
+    *_, last = timed
+    return [
+        Alternative(
+            library,
+            way,
+            summarize(scaled(track.seconds, _MILLISECONDS)),
+            None if way == last else paired_ratio(track.seconds, timed[last].seconds),
+        )
+        for way, track in timed.items()
+    ]
+
+
+def of_datastore(entities: int, properties: int, budget: Budget) -> list[Alternative]:
+    """Time the ways of google-cloud-datastore, with the loopback server.
+
+    Raises:
+        verify.OutputMismatch: the ways read different values.
+    """
+    names = synthetic.names_read(MIX, properties, READ)
+    with contextlib.ExitStack() as stack:
+        port = stack.enter_context(LoopbackServer()).grpc_port
+        client, lazy = (stack.enter_context(loopback.client(port)) for _ in range(2))
+        loopback.store(client, [MIX.entity(properties, number) for number in range(entities)])
+        tasks, contexts = _of_datastore(client, lazyentity.wrap(lazy), names)
+        return _timed(DATASTORE, tasks, contexts, budget)
+
+
+def of_aio(entities: int, properties: int, budget: Budget) -> list[Alternative]:
+    """Time the conversion of parsed JSON to the entities of gcloud-aio-datastore.
+
+    Raises:
+        ImportError: the client is not installed.
+        verify.OutputMismatch: the ways read different values.
+    """
+    from gcloud.aio.datastore import Entity, Value
+
+    from lazyentity.bench.measure import rest
+    from lazyentity.patches.rest.properties import mark_response
+
+    class Untouched(Value):
+        """The value is the JSON that came."""
+
+        @classmethod
+        def from_repr(cls, data: dict[str, Any]) -> Value:
+            return cls(data)
+
+    class Unconverted(Entity):
+        value_kind = Untouched
+
+    names = synthetic.names_read(MIX, properties, READ)
+    with rest.loaded_server(entities, properties) as port:
+        body = rest.received(port)
+
+    def reading(kind: type[Entity], response: Any, value: Callable[[Any], Any]) -> Task:
+        received = [result["entity"] for result in response["batch"]["entityResults"]]
+
+        def read() -> list[list[Any]]:
+            made = (kind.from_repr(one).properties for one in received)
+            return [[value(held[name]) for name in names] for held in made]
+
+        return read
+
+    def same(value: Any) -> Any:
+        return value
+
+    data = json.loads(body)
+    tasks = {
+        STOCK: reading(Entity, data, same),
+        CUSTOM_VALUE: reading(Unconverted, data, lambda held: Value.from_repr(held).value),
+        LAZY: reading(Entity, mark_response(json.loads(body)), same),
+    }
+    return _timed(AIO, tasks, {LAZY: rest.patched}, budget)
+
+
+def of_bson(entities: int, properties: int, budget: Budget) -> list[Alternative]:
+    """Time the decoding of documents of pymongo, with the properties of the entities.
+
+    Raises:
+        ImportError: pymongo is not installed.
+        verify.OutputMismatch: the ways read different values.
+    """
+    bson = importlib.import_module("bson")
+    raw_document = importlib.import_module("bson.raw_bson").RawBSONDocument
+    names = synthetic.names_read(MIX, properties, READ)
+    encoded = [bson.encode(dict(MIX.entity(properties, number))) for number in range(entities)]
+
+    def reading(decode: Callable[[bytes], Any]) -> Task:
+        def read() -> list[list[Any]]:
+            return [[document[name] for name in names] for document in map(decode, encoded)]
+
+        return read
+
+    return _timed(BSON, {STOCK: reading(bson.decode), RAW_BSON: reading(raw_document)}, {}, budget)
+
+
+MEASURED = {DATASTORE: of_datastore, AIO: of_aio, BSON: of_bson}
+"""The libraries, and the function that times the ways of each."""
+
+
+@click.command()
+@click.option("--seconds", default=20.0, show_default=True, help="Of measuring, for each library.")
+@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="A results file.")
+def main(*, seconds: float, output: Path | None) -> None:
+    """Measure the ways with 300 entities of 60 properties, 4 of them read."""
+    budget = Budget(seconds=seconds, min_rounds=9, max_rounds=200, sample_seconds=0.05)
+    lines: dict[str, list[Alternative]] = {library: [] for library in MEASURED}
+    for library, measure in MEASURED.items():
+        try:
+            lines[library] = measure(ENTITIES, PROPERTIES, budget)
+        except ImportError as error:
+            click.echo(f"not measured: {library}, {error}")
+    for line in itertools.chain(*lines.values()):
+        times = "" if line.ratio is None else f", {line.ratio.median:.1f} times"
+        click.echo(f"{line.library}, {line.way}: {line.cpu.median:.2f} ms{times}")
+    if output is not None:
+        entities = [*lines[DATASTORE], *lines[AIO]]
+        made = Alternatives(ENTITIES, PROPERTIES, READ, entities, lines[BSON])
+        many_results.write(output, many_results.Measured(alternatives=made))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,16 @@
+import multiprocessing
+
+import lazyentity.auto
+from google.cloud import datastore
+
+
+def read(number):
+    client = datastore.Client(project="demo")  # a client for each process: gRPC does not fork well
+    order = client.get(client.key("Order", number))
+    return type(order).__name__, order["amount"]
+
+
+if __name__ == "__main__":
+    for method in ("fork", "spawn"):
+        with multiprocessing.get_context(method).Pool(2) as workers:
+            print(method, workers.map(read, [1, 2]))
