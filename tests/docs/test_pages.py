@@ -103,3 +103,44 @@ def test_extras() -> None:
 def test_commands_with_extras_are_quoted(page: Path) -> None:
     """Otherwise zsh looks for files of that name."""
     assert re.findall(r"pip install [^'\n`]*\[", page.read_text("utf-8")) == []
+
+
+def _tree(page: str) -> docutils.nodes.document:
+    text = (DOCS / f"{page}.rst").read_text("utf-8")
+    return docutils.core.publish_doctree(text, settings_overrides={"report_level": 5})
+
+
+def test_every_difference_is_in_the_table() -> None:
+    """The table at the top has a line for each, in the order of the page, with a link to it."""
+    tree = _tree("start/changes")
+    table, *_ = tree.findall(docutils.nodes.table)
+    links = re.findall(r"`start/changes:(.+?)`", table.astext())
+    differences = []
+    for section in tree.findall(docutils.nodes.section):
+        title, *rest = section.children
+        has_parts = any(isinstance(part, docutils.nodes.section) for part in rest)
+        if not has_parts and any(isinstance(part, docutils.nodes.field_list) for part in rest):
+            differences.append(title.astext())
+    assert len(differences) > 40
+    assert links == differences
+
+
+def test_every_page_has_one_place() -> None:
+    """Each page is in one list of contents; contributors read the others in the repository."""
+    text = (DOCS / "index.rst").read_text("utf-8")
+    listed = re.findall(r"^   ([a-z][\w/-]+)$", text, re.MULTILINE)
+    pages = {name_of(page) for page in PAGES}
+    outside = {name for name in pages if name.startswith("internals/")}
+    assert sorted(listed) == sorted(pages - outside - {"index"})
+    assert outside
+    for name in pages - outside:
+        assert ":doc:`/internals" not in (DOCS / f"{name}.rst").read_text("utf-8")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_to_headings(page: Path) -> None:
+    """Each heading that a page links to is there, once."""
+    for target in re.findall(r":ref:`(?:[^`<]+<)?([\w/-]+:[^`>]+)>?`", page.read_text("utf-8")):
+        name, _, heading = target.partition(":")
+        titles = [title.astext() for title in _tree(name).findall(docutils.nodes.title)]
+        assert titles.count(heading) == 1, target

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -69,3 +70,18 @@ def test_flink(on_flink: list[str], tmp_path: Path, contents: Contents) -> None:
     assert sorted(each["number"] for each in lazily.values() if each.get("marked")) == _MARKED
     for key, entity in before.items():
         assert lazily[key]._meanings.keys() == entity._meanings.keys()
+
+
+def test_example(job_server: str) -> None:
+    """The command of the documentation, whose workers Beam starts in this environment."""
+    program = subprocess.run(
+        [
+            *(sys.executable, "docs/examples/beam_count.py", "--demo", "--runner=PortableRunner"),
+            *(f"--job_endpoint={job_server}", "--environment_type=LOOPBACK"),
+        ],
+        cwd=_ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert sorted(program.stdout.split("\n")) == ["", "open: 250", "paid: 250", "sent: 500"]
