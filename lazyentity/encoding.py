@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, cast
+from typing import Any
 
 from google.cloud.datastore import helpers
 from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 from google.protobuf.message import DecodeError
 
-from lazyentity._backend import write_entity
+from lazyentity._backend import serialise_entity, write_entity
 from lazyentity.codec import messages
 from lazyentity.codec.contents import Contents
+from lazyentity.codec.errors import refuse_undecoded
 from lazyentity.entity import LazyEntityBase, touched_attributes
 
 # Bound before anything is patched.
@@ -57,22 +58,49 @@ def assign_entity(target: Any, entity: Entity) -> bool:
     return write_entity(target, _contents_of(entity), _contents_of)
 
 
-def entity_bytes(entity: Entity) -> bytes:
+def sendable_entity(entity: Entity) -> Any:
+    """Encode an entity for a request.
+
+    Returns:
+        The serialised entity, if protobuf is known to take it as a part of any request; else the
+        upb message, which protobuf has to check when it is put into one.
+
+    Raises:
+        As :func:`entity_message`.
+    """
+    contents = _contents_of(entity)
+    serialised, is_flat = serialise_entity(contents, _contents_of)
+    if is_flat and contents[0] is None:
+        return serialised
+    message = messages.Entity()
+    try:
+        message.MergeFromString(serialised)
+    except DecodeError:
+        # Encoded again, for the error.
+        message.Clear()
+        write_entity(message, contents, _contents_of)
+        return message
+    return serialised if is_flat else message
+
+
+def entity_bytes(entity: Entity) -> tuple[bytes, bool]:
     """Serialise an entity as :func:`entity_message`, but copy malformed parts too.
+
+    Returns:
+        The bytes, and whether protobuf is known to take them as a part of any request.
 
     Raises:
         The errors of the client's ``entity_to_protobuf`` for values of the entity.
         RuntimeError: as for :func:`entity_message`.
+        TypeError: if the entity holds an undecoded property of another one.
     """
-    contents = _contents_of(entity)
-    source, deleted, keeps_key, _, properties = contents[:5]
-    changed = messages.Entity()
-    write_entity(changed, (None, *contents[1:]), _contents_of)
-    serialised: bytes = changed.SerializeToString()
-    if source is not None:
-        # Protobuf merges concatenated encodings; these have no field in common.
-        return cast(bytes, source._untouched(properties, deleted, keeps_key)) + serialised
-    return serialised
+    try:
+        contents = _contents_of(entity)
+        serialised, is_flat = serialise_entity(contents, _contents_of)
+    except ValueError as error:
+        refuse_undecoded(entity, error)
+        raise
+    return serialised, is_flat and contents[0] is None
 
 
 def _contents_of(entity: Entity) -> Contents:

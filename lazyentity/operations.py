@@ -6,7 +6,6 @@ from google.cloud.datastore.entity import Entity
 
 from lazyentity._kinds import operations_of
 from lazyentity._types import require_entity
-from lazyentity.codec.errors import refuse_undecoded
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.encoding import entity_bytes
 from lazyentity.entity import LazyEntityBase
@@ -37,11 +36,7 @@ def raw(entity: Entity) -> bytes:
     if own is not None:
         return own.raw(entity)
     require_entity("raw", entity)
-    try:
-        return entity_bytes(entity)
-    except ValueError as error:
-        refuse_undecoded(entity, error)
-        raise
+    return entity_bytes(entity)[0]
 
 
 def prefetch(entity: Entity, *names: str) -> None:

@@ -10,7 +10,7 @@ from lazyentity.native.decoding import Walk
 from lazyentity.native.documentencoder import DocumentWriter
 from lazyentity.native.documents import DocumentBytes, DocumentReader
 from lazyentity.native.eager import stock_from_raw
-from lazyentity.native.encoder import write_entity
+from lazyentity.native.encoder import serialise_entity, write_entity
 from lazyentity.native.entityproto import PropertyIndex
 from lazyentity.native.jsontypes import is_json
 from lazyentity.native.keys import complete_key_bytes, key_bytes, key_message
@@ -46,6 +46,7 @@ __all__ = [
     "is_json",
     "key_bytes",
     "key_message",
+    "serialise_entity",
     "split_lookup",
     "split_query",
     "stock_from_raw",

@@ -1,6 +1,4 @@
 # The bytes that an encoder writes: a buffer that grows, and fields in protobuf's wire format.
-#
-# Every length takes four bytes, needed or not: that is legal, and only upb sees it.
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_Realloc
@@ -10,9 +8,8 @@ from libc.string cimport memcpy
 from lazyentity.native.tags cimport SECOND_BYTE
 
 cdef enum:
-    HEADER = 6  # a tag of up to two bytes and a length
+    HEADER = 3  # a tag of up to two bytes and a length of one
     NUMBER = 12  # a tag of up to two bytes and a varint
-    MAX_LENGTH = 0x0FFFFFFF  # that four bytes can tell
 
 
 cdef struct Buffer:
@@ -53,34 +50,6 @@ cdef inline void put_varint(Buffer* buffer, uint64_t number) noexcept nogil:
         number >>= 7
     buffer.data[buffer.size] = <uint8_t>number
     buffer.size += 1
-
-
-cdef inline Py_ssize_t begin(Buffer* buffer, uint8_t tag) except -1:
-    # Leaves room for a length; answers where the measured bytes start.
-    reserve(buffer, HEADER)
-    put_tag(buffer, tag)
-    buffer.size += 4
-    return buffer.size
-
-
-cdef inline bint finish(Buffer* buffer, Py_ssize_t start) noexcept nogil:
-    cdef Py_ssize_t length = buffer.size - start
-    cdef uint8_t* at = buffer.data + start - 4
-    if length > MAX_LENGTH:
-        return 0
-    at[0] = <uint8_t>(length & 0x7F) | 0x80
-    at[1] = <uint8_t>(length >> 7 & 0x7F) | 0x80
-    at[2] = <uint8_t>(length >> 14 & 0x7F) | 0x80
-    at[3] = <uint8_t>(length >> 21)
-    return 1
-
-
-cdef inline bint put_bytes(Buffer* buffer, uint8_t tag, const char* data, Py_ssize_t size) except -1:
-    cdef Py_ssize_t start = begin(buffer, tag)
-    reserve(buffer, size)
-    memcpy(buffer.data + start, data, size)
-    buffer.size += size
-    return finish(buffer, start)
 
 
 cdef inline int put_number(Buffer* buffer, uint8_t tag, uint64_t number) except -1:

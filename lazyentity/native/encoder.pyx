@@ -1,35 +1,30 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=True
 """The native backend's encoder of entities.
 
-One recursion writes an entity, with all that is in it, in protobuf's wire format; upb parses that into
-the message, which takes less time than setting properties one by one.
+One recursion writes an entity, with all that is in it, in protobuf's wire format. Where a message is
+asked for, upb parses that, which takes less time than setting properties one by one.
 
 Values of the types that the client itself returns are written here, and so are lists, dicts and entities.
 The pure backend's encoder serialises any other value, which is spliced in; its errors reach the caller.
 The pure encoder also writes the whole entity if lists, dicts and entities are nested too deep for this
-one, which is found out before a value is encoded; and, from the beginning, if a length takes more than
-four bytes, or if upb refuses the result, because of bytes that were to be written as they came. The pure
-encoder never calls this one. So no value is encoded more than twice, however deep it is.
+one, which is found out before a value is encoded; and, from the beginning, if upb refuses the result,
+because of bytes that were to be written as they came. The pure encoder never calls this one. So no value
+is encoded more than twice, however deep it is.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.dict cimport PyDict_Check, PyDict_Copy, PyDict_Size
-from cpython.exc cimport PyErr_Clear
 from cpython.mem cimport PyMem_Free
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint64_t
-from libc.string cimport memcpy
 
-from lazyentity.native.buffer cimport (
-    NUMBER,
-    Buffer,
-    begin,
-    finish,
-    put_bytes,
-    put_number,
-    put_serialised,
-    put_tag,
-    reserve,
+from lazyentity.native.buffer cimport Buffer, put_number, put_serialised
+from lazyentity.native.compact cimport (
+    begin_short,
+    finish_short,
+    put_double,
+    put_short,
+    put_text,
 )
 from lazyentity.native.tags cimport (
     ARRAY_VALUES,
@@ -56,21 +51,26 @@ from lazyentity.native.wire cimport MAX_DEPTH, OUTERMOST, TO_ENTITY, TO_ITEM, TO
 import datetime
 
 from google.cloud.datastore.entity import Entity
+from google.cloud.datastore.key import Key
 from google.protobuf.message import DecodeError
 from proto.datetime_helpers import DatetimeWithNanoseconds
 
 from lazyentity.codec import messages
 from lazyentity.codec.contents import OF_DICT as _OF_DICT
+from lazyentity.codec.keys import encodes_as_known as _encodes_as_known
+from lazyentity.native.keys import key_bytes as _key_bytes
 from lazyentity.pure import encoder
 
 cdef extern from "Python.h":
-    const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size)
     const char* utf8_of "PyUnicode_AsUTF8AndSize"(object text, Py_ssize_t* size) except NULL
     long long PyLong_AsLongLongAndOverflow(object number, int* overflow) except? -1
 
 
 cdef object DATETIME = datetime.datetime
 cdef object NANO_TIMESTAMP = DatetimeWithNanoseconds
+cdef object KEY = Key
+cdef object encodes_as_known = _encodes_as_known
+cdef object key_bytes = _key_bytes
 cdef object UTC = datetime.timezone.utc
 cdef tuple FLAGS = (set, tuple, frozenset, list)
 # Held as objects: Cython would turn a check against a named type into one of the object's memory.
@@ -83,18 +83,22 @@ cdef object EPOCH = datetime.date(1970, 1, 1).toordinal()
 cdef bint put_name(Buffer* buffer, object name) except -1:
     cdef Py_ssize_t size
     cdef const char* encoded = utf8_of(name, &size)
-    return put_bytes(buffer, ENTRY_NAME, encoded, size)
+    return put_short(buffer, ENTRY_NAME, encoded, size)
 
 
 cdef bint put_timestamp(Buffer* buffer, object timestamp) except -1:
+    cdef int nanos
     cdef int64_t days = timestamp.toordinal() - EPOCH
     cdef int64_t seconds = days * 86400 + <int>timestamp.hour * 3600 + <int>timestamp.minute * 60
-    cdef Py_ssize_t start = begin(buffer, VALUE_TIMESTAMP)
+    cdef Py_ssize_t start = begin_short(buffer, VALUE_TIMESTAMP)
     seconds += <int>timestamp.second
-    put_number(buffer, TIMESTAMP_SECONDS, <uint64_t>seconds)
+    if seconds:
+        put_number(buffer, TIMESTAMP_SECONDS, <uint64_t>seconds)
     # The client writes no more than microseconds.
-    put_number(buffer, TIMESTAMP_NANOS, <int>timestamp.microsecond * 1000)
-    return finish(buffer, start)
+    nanos = <int>timestamp.microsecond * 1000
+    if nanos:
+        put_number(buffer, TIMESTAMP_NANOS, nanos)
+    return finish_short(buffer, start)
 
 
 cdef bint put_list(
@@ -103,32 +107,31 @@ cdef bint put_list(
     # As the client, takes one item after the other: a list may change meanwhile. Writes nothing if an
     # iterator gives none.
     cdef Py_ssize_t before = buffer.size
-    cdef Py_ssize_t array = begin(buffer, VALUE_ARRAY)
+    cdef Py_ssize_t array = begin_short(buffer, VALUE_ARRAY)
     cdef Py_ssize_t start = 0
     for item in items:
-        start = begin(buffer, ARRAY_VALUES)
+        start = begin_short(buffer, ARRAY_VALUES)
         if not put_value(buffer, item, 0, depth + TO_ITEM, contents_of):
             return 0
         if excluded:
             put_number(buffer, VALUE_EXCLUDE, 1)
-        if not finish(buffer, start):
-            return 0
+        finish_short(buffer, start)
     if start == 0 and type(items) is not list:
         buffer.size = before
         return 1
-    return finish(buffer, array)
+    return finish_short(buffer, array)
 
 
 cdef bint put_entity_value(
     Buffer* buffer, tuple contents, int depth, object contents_of
 ) except -1:
-    cdef Py_ssize_t entity = begin(buffer, VALUE_ENTITY)
-    return put_entity(buffer, contents, depth + TO_ENTITY, contents_of) and finish(buffer, entity)
+    cdef Py_ssize_t entity = begin_short(buffer, VALUE_ENTITY)
+    return put_entity(buffer, contents, depth + TO_ENTITY, contents_of) and finish_short(buffer, entity)
 
 
 cdef bint put_dict(Buffer* buffer, dict properties, int depth, object contents_of) except -1:
     # The client makes an entity of a dict: a copy, which nobody else can change.
-    cdef Py_ssize_t entity = begin(buffer, VALUE_ENTITY)
+    cdef Py_ssize_t entity = begin_short(buffer, VALUE_ENTITY)
     cdef Survey found = QUIET
     cdef bint was_quiet = buffer.is_quiet
     if not was_quiet:
@@ -142,7 +145,7 @@ cdef bint put_dict(Buffer* buffer, dict properties, int depth, object contents_o
     elif not put_properties(buffer, properties, OF_DICT, depth + TO_ENTITY, contents_of):
         return 0
     buffer.is_quiet = was_quiet
-    return finish(buffer, entity)
+    return finish_short(buffer, entity)
 
 
 cdef bint put_value(
@@ -150,36 +153,24 @@ cdef bint put_value(
 ) except -1:
     # Writes the fields of a Value. The flag is for the elements of a list. Answers 0 if the pure backend
     # must write the whole entity.
-    cdef double floating
     cdef long long number
     cdef int overflow = 0
-    cdef Py_ssize_t size
-    cdef const char* encoded
     kind = type(value)
     if kind is str:
-        encoded = PyUnicode_AsUTF8AndSize(value, &size)
-        if encoded != NULL:
-            return put_bytes(buffer, VALUE_STRING, encoded, size)
-        PyErr_Clear()
+        if put_text(buffer, VALUE_STRING, value):
+            return 1
     elif kind is int:
         number = PyLong_AsLongLongAndOverflow(value, &overflow)
         if not overflow:
             return put_number(buffer, VALUE_INTEGER, <uint64_t>number)
     elif kind is float:
-        floating = value
-        reserve(buffer, NUMBER)
-        put_tag(buffer, VALUE_DOUBLE)
-        memcpy(buffer.data + buffer.size, &floating, sizeof(floating))
-        buffer.size += sizeof(floating)
-        return 1
+        return put_double(buffer, VALUE_DOUBLE, value)
     elif kind is bool:
         return put_number(buffer, VALUE_BOOLEAN, 1 if value is True else 0)
     elif value is None:
         return put_number(buffer, VALUE_NULL, 0)
     elif kind is bytes:
-        return put_bytes(
-            buffer, VALUE_BLOB, PyBytes_AS_STRING(value), PyBytes_GET_SIZE(value)
-        )
+        return put_short(buffer, VALUE_BLOB, PyBytes_AS_STRING(value), PyBytes_GET_SIZE(value))
     elif kind is DATETIME or kind is NANO_TIMESTAMP:
         zone = value.tzinfo
         if zone is None or zone is UTC:
@@ -218,11 +209,10 @@ cdef bint put_entity(Buffer* buffer, tuple contents, int depth, object contents_
             buffer.is_flat = 0
         put_serialised(buffer, source._untouched(properties, deleted, keeps_key))
     if key is not None:
-        serialised = encoder.serialised_key(key)
-        if not put_bytes(
-            buffer, ENTITY_KEY, PyBytes_AS_STRING(serialised), PyBytes_GET_SIZE(serialised)
-        ):
-            return 0
+        serialised = key_bytes(key) if type(key) is KEY and encodes_as_known() else None
+        if serialised is None:
+            serialised = encoder.serialised_key(key)
+        put_short(buffer, ENTITY_KEY, PyBytes_AS_STRING(serialised), PyBytes_GET_SIZE(serialised))
         # The key may be of a class of the caller.
         found = survey(properties, 0)
     if found == QUIET:
@@ -325,10 +315,9 @@ cdef bint put_properties(
             entry = start = 0
         else:
             is_excluded = has_excluded and name in excluded
-            entry = begin(buffer, ENTITY_PROPERTIES)
-            if not put_name(buffer, name):
-                return 0
-            start = begin(buffer, ENTRY_VALUE)
+            entry = begin_short(buffer, ENTITY_PROPERTIES)
+            put_name(buffer, name)
+            start = begin_short(buffer, ENTRY_VALUE)
             if not put_value(buffer, value, is_excluded, depth + TO_VALUE, contents_of):
                 return 0
         if buffer.runs != runs and owner is not None:
@@ -348,29 +337,43 @@ cdef bint put_properties(
         if entry:
             if is_excluded and not isinstance(value, LIST):
                 put_number(buffer, VALUE_EXCLUDE, 1)
-            if not finish(buffer, start) or not finish(buffer, entry):
-                return 0
+            finish_short(buffer, start)
+            finish_short(buffer, entry)
     return 1
 
 
-def write_entity(target, contents, contents_of):
-    """As :func:`lazyentity.pure.encoder.write_entity`."""
+cdef object serialised(tuple contents, object contents_of, bint* is_flat):
+    # None, if the pure backend must write the whole entity.
     cdef Buffer buffer
-    cdef object serialised = None
     buffer.data = NULL
     buffer.size = buffer.capacity = buffer.runs = buffer.is_quiet = 0
     buffer.is_flat = 1
     try:
-        if put_entity(&buffer, contents, OUTERMOST, contents_of):
-            serialised = PyBytes_FromStringAndSize(<const char*>buffer.data, buffer.size)
+        if not put_entity(&buffer, contents, OUTERMOST, contents_of):
+            return None
+        is_flat[0] = buffer.is_flat
+        return PyBytes_FromStringAndSize(<const char*>buffer.data, buffer.size)
     finally:
         PyMem_Free(buffer.data)
-    if serialised is not None:
+
+
+def serialise_entity(contents, contents_of):
+    """As :func:`lazyentity.pure.encoder.serialise_entity`."""
+    cdef bint is_flat = 0
+    made = serialised(contents, contents_of, &is_flat)
+    return encoder.serialise_entity(contents, contents_of) if made is None else (made, bool(is_flat))
+
+
+def write_entity(target, contents, contents_of):
+    """As :func:`lazyentity.pure.encoder.write_entity`."""
+    cdef bint is_flat = 0
+    made = serialised(contents, contents_of, &is_flat)
+    if made is not None:
         try:
-            target.MergeFromString(serialised)
+            target.MergeFromString(made)
         except DecodeError:
             # Bytes that were to be written as they came are malformed, or too deep by now.
             target.Clear()
         else:
-            return bool(buffer.is_flat)
+            return bool(is_flat)
     return encoder.write_entity(target, contents, contents_of)

@@ -7,7 +7,7 @@ from lazyentity.pure.decoding import Walk
 from lazyentity.pure.documentencoder import DocumentWriter
 from lazyentity.pure.documents import DocumentBytes, DocumentReader
 from lazyentity.pure.eager import stock_from_raw
-from lazyentity.pure.encoder import write_entity
+from lazyentity.pure.encoder import serialise_entity, write_entity
 from lazyentity.pure.entityproto import PropertyIndex
 from lazyentity.pure.jsontypes import is_json
 from lazyentity.pure.keys import complete_key_bytes, key_bytes, key_message
@@ -43,6 +43,7 @@ __all__ = [
     "is_json",
     "key_bytes",
     "key_message",
+    "serialise_entity",
     "split_lookup",
     "split_query",
     "stock_from_raw",
