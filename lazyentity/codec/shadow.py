@@ -22,6 +22,8 @@ Messages of the shadow:
     Protobuf merges the occurrences, and so collects all the names in one list.
 ``LookupKeys``
     The keys of a ``LookupRequest``, each in bytes.
+``CommitMutations``
+    The mutations of a ``CommitRequest``; the message of each operation is ``bytes``.
 """
 
 from __future__ import annotations
@@ -65,6 +67,8 @@ def _own_file(package: str) -> descriptor_pb2.FileDescriptorProto:
     """Describe the messages that upstream lacks, with the field numbers of the live ones."""
     fields = entity_pb2.Entity.pb().DESCRIPTOR.fields_by_name
     lookup = datastore_pb2.LookupRequest.pb().DESCRIPTOR.fields_by_name
+    commit = datastore_pb2.CommitRequest.pb().DESCRIPTOR.fields_by_name
+    mutation = datastore_pb2.Mutation.pb().DESCRIPTOR.fields_by_name
     entry = fields["properties"].message_type.fields_by_name
     # In proto2 a field that is set to its default is on the wire, as it is in the entries of a map.
     file = descriptor_pb2.FileDescriptorProto(
@@ -76,10 +80,10 @@ def _own_file(package: str) -> descriptor_pb2.FileDescriptorProto:
             name=field.name, number=field.number, type=_FieldProto.TYPE_BYTES, label=label
         )
 
-    def add_entries(message: Any, label: int) -> Any:
+    def add_entries(message: Any, field: Any, label: int) -> Any:
         message.field.add(
-            name="properties",
-            number=fields["properties"].number,
+            name=field.name,
+            number=field.number,
             type=_FieldProto.TYPE_MESSAGE,
             type_name=f".{package}.{message.name}.Entry",
             label=label,
@@ -98,14 +102,19 @@ def _own_file(package: str) -> descriptor_pb2.FileDescriptorProto:
     keys = file.message_type.add(name="LookupKeys")
     add_bytes(keys, lookup["keys"], repeated)
 
+    mutations = file.message_type.add(name="CommitMutations")
+    one_mutation = add_entries(mutations, commit["mutations"], repeated)
+    for operation in ("insert", "update", "upsert", "delete"):
+        add_bytes(one_mutation, mutation[operation], optional)
+
     entries = file.message_type.add(name="EntityEntries")
     add_bytes(entries, fields["key"], repeated)
-    split_entry = add_entries(entries, repeated)
+    split_entry = add_entries(entries, fields["properties"], repeated)
     add_bytes(split_entry, entry["key"], optional)
     add_bytes(split_entry, entry["value"], optional)
 
     names = file.message_type.add(name="EntityNames")
-    merged_entry = add_entries(names, optional)
+    merged_entry = add_entries(names, fields["properties"], optional)
     add_bytes(merged_entry, entry["key"], repeated)
     add_bytes(merged_entry, entry["value"], optional)
     return file
@@ -127,6 +136,7 @@ def _derive() -> dict[str, Any]:
         "EntityKey": f"{package}.EntityKey",
         "EntityNames": f"{package}.EntityNames",
         "LookupKeys": f"{package}.LookupKeys",
+        "CommitMutations": f"{package}.CommitMutations",
     }
     return {
         name: message_factory.GetMessageClass(pool.FindMessageTypeByName(full_name))
@@ -144,3 +154,4 @@ EntityEntries = _MESSAGES["EntityEntries"]
 EntityKey = _MESSAGES["EntityKey"]
 EntityNames = _MESSAGES["EntityNames"]
 LookupKeys = _MESSAGES["LookupKeys"]
+CommitMutations = _MESSAGES["CommitMutations"]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping
+from itertools import groupby
 from typing import Any
 
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
@@ -12,11 +13,9 @@ from lazyentity.codec import shadow
 from lazyentity.patches.api.protoplus import wrapped
 from lazyentity.patches.api.proxies import MessageProxy
 
-PART_OF = "_lazyentity_request"
-"""The attribute in which a proto-plus ``Mutation`` keeps the upb ``CommitRequest`` around it."""
-
 _LookupRequest: Any = datastore_pb2.LookupRequest.pb()
 _CommitRequest: Any = datastore_pb2.CommitRequest.pb()
+_Mutation: Any = datastore_pb2.Mutation.pb()
 
 # The fields of the requests that clients make, with their types.
 _LOOKUP_FIELDS: dict[str, tuple[type, ...]] = {
@@ -34,33 +33,30 @@ _COMMIT_FIELDS: dict[str, tuple[type, ...]] = {
 }
 
 
-class LookupBytes(MessageProxy):
-    """A proxy of a ``google.datastore.v1.LookupRequest``, made of serialised keys.
+class _RequestBytes(MessageProxy):
+    """A proxy of a request, made of its bytes.
 
-    The generated client asks it for the project and the database, and sends its bytes.
+    The generated client asks it for the project and the database, and sends the bytes.
     """
 
-    __slots__ = ("_database", "_keys", "_message", "_project")
-
-    _real = datastore_pb2.LookupRequest
+    __slots__ = ("_database", "_message", "_project", "_raw")
 
     _project: str
     _database: str
-    _keys: Sequence[bytes]
+    _raw: bytes
 
     @classmethod
-    def of(cls, project: str, database: str, keys: Sequence[bytes]) -> Any:
-        """Make the request that the client makes of these keys when it is given no options.
+    def joined(cls, head: Any, *parts: bytes) -> Any:
+        """Make a request.
 
         Args:
-            project: of the keys.
-            database: the empty string for the default one.
-            keys: serialised.
+            head: an upb message of the request without a repeated field.
+            parts: serialised requests with elements of that field, and nothing else.
         """
         request = object.__new__(cls)
-        request._project = project
-        request._database = database
-        request._keys = keys
+        request._project = head.project_id
+        request._database = head.database_id
+        request._raw = b"".join((head.SerializeToString(), *parts))
         return request
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -85,23 +81,94 @@ class LookupBytes(MessageProxy):
         try:
             message = object.__getattribute__(self, "_message")
         except AttributeError:
-            head = _LookupRequest(project_id=self._project, database_id=self._database)
-            # The client sends options that are empty.
-            head.read_options.SetInParent()
-            keys = shadow.LookupKeys(keys=self._keys)
-            return bytes(head.SerializeToString() + keys.SerializeToString())
+            return self._raw
         serialised: bytes = self._real.serialize(message)
         return serialised
 
     def _make(self) -> Any:
-        return self._real.deserialize(self.serialised())
+        return self._real.deserialize(self._raw)
 
 
-def serialised_lookup(request: Any) -> bytes:
-    """Serialise a request as ``LookupRequest.serialize`` does."""
-    if type(request) is LookupBytes:
-        return request.serialised()
-    serialised: bytes = datastore_pb2.LookupRequest.serialize(request)
+class LookupBytes(_RequestBytes):
+    """A proxy of a ``google.datastore.v1.LookupRequest``, made of serialised keys."""
+
+    __slots__ = ()
+
+    _real = datastore_pb2.LookupRequest
+
+    @classmethod
+    def of(cls, project: str, database: str, keys: Iterable[bytes]) -> Any:
+        """Make the request that the client makes of these keys when it is given no options.
+
+        Args:
+            project: of the keys.
+            database: the empty string for the default one.
+            keys: serialised.
+        """
+        head = _LookupRequest(project_id=project, database_id=database)
+        # The client sends options that are empty.
+        head.read_options.SetInParent()
+        return cls.joined(head, shadow.LookupKeys(keys=keys).SerializeToString())
+
+
+class CommitBytes(_RequestBytes):
+    """A proxy of a ``google.datastore.v1.CommitRequest``, made of serialised mutations."""
+
+    __slots__ = ()
+
+    _real = datastore_pb2.CommitRequest
+
+
+class MutationBytes(MessageProxy):
+    """A proxy of a ``google.datastore.v1.Mutation`` of a batch: an operation with an entity.
+
+    Attributes:
+        operation: insert or upsert.
+        fields: the serialised entity, as any request can hold it, by its operation; empty at first.
+        is_made: whether the message was made. Then it is sent, because it may have been changed.
+    """
+
+    __slots__ = ("_message", "fields", "is_made", "operation")
+
+    _real = datastore_pb2.Mutation
+
+    operation: str
+    fields: dict[str, bytes]
+    is_made: bool
+
+    @classmethod
+    def of(cls, operation: str) -> Any:
+        """Make a mutation without its entity."""
+        mutation = object.__new__(cls)
+        mutation.operation = operation
+        mutation.fields = {}
+        mutation.is_made = False
+        return mutation
+
+    def _make(self) -> Any:
+        # First, for another thread that sets the entity.
+        self.is_made = True
+        message = _Mutation()
+        for operation, entity in self.fields.items():
+            getattr(message, operation).MergeFromString(entity)
+        return wrapped(datastore_pb2.Mutation, message)
+
+
+_REQUESTS = frozenset((LookupBytes, CommitBytes))
+_MUTATIONS = frozenset((datastore_pb2.Mutation, MutationBytes))
+
+
+def serialiser(serialise: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
+    """Return a function that serialises requests, among them those that are made of bytes.
+
+    Args:
+        serialise: serialises a message.
+    """
+
+    def serialised(request: Any) -> bytes:
+        made: bytes = request.serialised() if type(request) in _REQUESTS else serialise(request)
+        return made
+
     return serialised
 
 
@@ -131,24 +198,42 @@ def commit_request(request: Any) -> Any:
     """Return the ``CommitRequest`` that proto-plus would make of ``request``.
 
     Args:
-        request: as for :func:`lookup_request`. If its mutations are all those of a batch, they are
-            not copied.
+        request: as for :func:`lookup_request`.
     """
     fields = _fields_as_expected(request, _COMMIT_FIELDS)
     if fields is None:
         return request
-    # As above: the list of a batch, to which another thread may add a mutation.
+    # As above: another thread may add a mutation to the list of a batch.
     mutations = fields.pop("mutations", []).copy()
-    if any(type(mutation) is not datastore_pb2.Mutation for mutation in mutations):
+    kinds = set(map(type, mutations))
+    if not kinds <= _MUTATIONS:
         return request
     message = _CommitRequest(**fields)
-    whole = _request_of(mutations)
-    if whole is not None:
-        whole.MergeFrom(message)
-        message = whole
-    else:
+    if MutationBytes not in kinds:
         message.mutations.extend([mutation._pb for mutation in mutations])
-    return wrapped(datastore_pb2.CommitRequest, message)
+        return wrapped(datastore_pb2.CommitRequest, message)
+    parts: list[bytes] = []
+    for is_pending, run in groupby(mutations, _is_pending):
+        if is_pending:
+            parts.append(serialised_mutations(mutation.fields for mutation in run))
+        else:
+            # Copying parses, and so refuses a message that is nested too deep, as the client does.
+            copied = _CommitRequest(mutations=[mutation._pb for mutation in run])
+            parts.append(copied.SerializeToString())
+    return CommitBytes.joined(message, *parts)
+
+
+def _is_pending(mutation: Any) -> bool:
+    return type(mutation) is MutationBytes and not mutation.is_made
+
+
+def serialised_mutations(mutations: Iterable[Mapping[str, bytes]]) -> bytes:
+    """Serialise a ``CommitRequest`` that has mutations, and nothing else.
+
+    Args:
+        mutations: the serialised message of each, by the name of its operation.
+    """
+    return bytes(shadow.CommitMutations(mutations=mutations).SerializeToString())
 
 
 def _fields_as_expected(
@@ -162,22 +247,3 @@ def _fields_as_expected(
     if any(type(value) not in expected.get(name, ()) for name, value in fields.items()):
         return None
     return fields
-
-
-def _request_of(mutations: Sequence[Any]) -> Any:
-    """Return the upb ``CommitRequest`` that has just these mutations, and nothing else; or None.
-
-    Args:
-        mutations: the mutations of a batch, in proto-plus. Anybody may have added, moved or removed
-            some.
-    """
-    request = vars(mutations[0]).get(PART_OF) if mutations else None
-    if request is None or request.project_id:
-        return None
-    parts = list(request.mutations)
-    if len(parts) != len(mutations):
-        return None
-    pairs = zip(mutations, parts, strict=True)
-    if all(vars(one).get(PART_OF) is request and one._pb is part for one, part in pairs):
-        return request
-    return None

@@ -16,7 +16,7 @@ from google.cloud.datastore_v1.services.datastore.transports.grpc import Datasto
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 
 from lazyentity.codec.mode import is_eager
-from lazyentity.patches.api.requests import commit_request, lookup_request, serialised_lookup
+from lazyentity.patches.api.requests import commit_request, lookup_request, serialiser
 from lazyentity.patches.api.responses import LookupResponse, RunQueryResponse
 
 # A replacement that somebody else puts in their place gets the request that the client makes.
@@ -30,7 +30,7 @@ class LazyDatastoreGrpcTransport(DatastoreGrpcTransport):
     _read_lookup: Callable[[bytes], Any] = staticmethod(LookupResponse.deserialize)
     _read_query: Callable[[bytes], Any] = staticmethod(RunQueryResponse.deserialize)
 
-    def _read_stub(
+    def _stub(
         self, method: str, serialize: Callable[[Any], bytes], deserialize: Callable[[bytes], Any]
     ) -> Callable[[Any], Any]:
         # _stubs is upstream's cache; its wrapped methods are keyed by the very stub.
@@ -39,7 +39,7 @@ class LazyDatastoreGrpcTransport(DatastoreGrpcTransport):
             channel = getattr(self, "_logged_channel", self.grpc_channel)
             self._stubs[method] = channel.unary_unary(
                 f"/google.datastore.v1.Datastore/{method}",
-                request_serializer=serialize,
+                request_serializer=serialiser(serialize),
                 response_deserializer=deserialize,
             )
         stub: Callable[[Any], Any] = self._stubs[method]
@@ -47,12 +47,16 @@ class LazyDatastoreGrpcTransport(DatastoreGrpcTransport):
 
     @property
     def lookup(self) -> Callable[[Any], Any]:
-        return self._read_stub("Lookup", serialised_lookup, self._read_lookup)
+        return self._stub("Lookup", datastore_pb2.LookupRequest.serialize, self._read_lookup)
 
     @property
     def run_query(self) -> Callable[[Any], Any]:
-        serialize = datastore_pb2.RunQueryRequest.serialize
-        return self._read_stub("RunQuery", serialize, self._read_query)
+        return self._stub("RunQuery", datastore_pb2.RunQueryRequest.serialize, self._read_query)
+
+    @property
+    def commit(self) -> Callable[[Any], Any]:
+        serialize = datastore_pb2.CommitRequest.serialize
+        return self._stub("Commit", serialize, datastore_pb2.CommitResponse.deserialize)
 
 
 class LazyDatastoreClient(DatastoreClient):

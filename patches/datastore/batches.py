@@ -1,23 +1,21 @@
-"""Mutations that are parts of the request that commits them, and need not be copied into it.
+"""Mutations of batches that keep their entities in bytes until somebody looks at them.
 
-The batch's list of mutations stays the client's own. A mutation refers to its request, and the
-``Entity`` message in the mutation refers to the mutation.
+The batch's list of mutations stays the client's own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.cloud.datastore_v1.types import entity as entity_pb2
 
+from lazyentity.encoding import assign_entity, sendable_entity
 from lazyentity.patches.api.protoplus import wrapped
-from lazyentity.patches.api.requests import PART_OF
+from lazyentity.patches.api.proxies import MessageProxy
+from lazyentity.patches.api.requests import MutationBytes
 
-_CommitRequest: Any = datastore_pb2.CommitRequest.pb()
-
-_MUTATION = "_lazyentity_mutation"
+_Mutation: Any = datastore_pb2.Mutation.pb()
 
 _KINDS = {
     "delete": entity_pb2.Key,
@@ -25,6 +23,26 @@ _KINDS = {
     "upsert": entity_pb2.Entity,
 }
 """The class of the message of each operation."""
+
+_SHOWN = "_lazyentity_shown"
+"""The attribute of a batch whose mutations somebody asked for."""
+
+
+class _EntityOfMutation(MessageProxy):
+    """A proxy of the empty ``google.datastore.v1.Entity`` of a mutation that was just added."""
+
+    __slots__ = ("_message", "mutation")
+
+    _real = entity_pb2.Entity
+
+    mutation: Any
+
+    def _make(self) -> Any:
+        return wrapped(self._real, _message_of(self.mutation))
+
+
+def _message_of(mutation: Any) -> Any:
+    return getattr(mutation._whole()._pb, mutation.operation)
 
 
 def add_mutation(batch: Any, operation: str) -> Any:
@@ -35,43 +53,59 @@ def add_mutation(batch: Any, operation: str) -> Any:
         operation: insert, upsert or delete.
 
     Returns:
-        The message of the operation, in proto-plus.
+        The message of the operation, in proto-plus, or a proxy of it.
     """
-    mutations = batch._mutations
-    request = getattr(mutations[-1], "__dict__", {}).get(PART_OF) if mutations else _CommitRequest()
-    # A request with a project is being sent, perhaps again: the client sends what was there before.
-    if request is None or request.project_id:
-        mutation = datastore_pb2.Mutation()
+    if operation == "delete" or _SHOWN in vars(batch):
+        mutation = wrapped(datastore_pb2.Mutation, _Mutation())
+        # As the attribute of the mutation, without proto-plus's getter and its marshal.
+        message = wrapped(_KINDS[operation], getattr(mutation._pb, operation))
     else:
-        mutation = wrapped(datastore_pb2.Mutation, request.mutations.add())
-        vars(mutation)[PART_OF] = request
-    mutations.append(mutation)
-    # As the attribute of the mutation, without proto-plus's getter and its marshal.
-    message = wrapped(_KINDS[operation], getattr(mutation._pb, operation))
-    vars(message)[_MUTATION] = mutation
+        mutation = MutationBytes.of(operation)
+        message = object.__new__(_EntityOfMutation)
+        message.mutation = mutation
+    batch._mutations.append(mutation)
     return message
 
 
-def assign_in_mutation(message: Any, assign: Callable[[Any], bool]) -> None:
+def show_mutations(batch: Any) -> None:
+    """Put the client's own messages in place of the proxies in a batch, now and from now on.
+
+    Args:
+        batch: a ``google.cloud.datastore.Batch``.
+    """
+    vars(batch)[_SHOWN] = True
+    mutations = batch._mutations
+    for at, mutation in enumerate(mutations):
+        if type(mutation) is MutationBytes:
+            mutations[at] = mutation._whole()
+
+
+def assign_in_mutation(message: Any, entity: Any) -> bool:
     """Fill the operation of a mutation; leave the mutation without an operation if that raises.
 
     Args:
-        message: the empty message of the operation, in proto-plus.
-        assign: fills an empty upb message of the same class, and says whether its nesting is known
-            to be within protobuf's limit in any request.
+        message: the empty message of the operation, in proto-plus, or a proxy of it.
+        entity: a lazy or a stock entity.
+
+    Returns:
+        Whether the message is of a class that can be filled.
+
+    Raises:
+        As :func:`~lazyentity.encoding.entity_message`.
     """
-    mutation = vars(message).get(_MUTATION)
-    if mutation is None:
-        # Added to the batch by the client: nothing says which mutation it is part of.
-        apart = type(message._pb)()
-        assign(apart)
-        message._pb.CopyFrom(apart)
-        return
-    try:
-        fits = assign(message._pb)
-    except BaseException:
-        mutation._pb.Clear()
-        raise
-    if not fits:
-        # Copying parses, and so refuses a message that is nested too deep, as the client does.
-        vars(mutation).pop(PART_OF, None)
+    if type(message) is _EntityOfMutation:
+        mutation = message.mutation
+        encoded = sendable_entity(entity)
+        if type(encoded) is bytes:
+            mutation.fields = {mutation.operation: encoded}
+            if mutation.is_made:
+                _message_of(mutation).MergeFromString(encoded)
+        else:
+            _message_of(mutation).CopyFrom(encoded)
+        return True
+    if type(message) is not entity_pb2.Entity:
+        return False
+    apart = type(message._pb)()
+    assign_entity(apart, entity)
+    message._pb.CopyFrom(apart)
+    return True

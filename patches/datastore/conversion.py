@@ -17,10 +17,11 @@ from google.cloud.datastore.query import Iterator
 
 from lazyentity._backend import EntityBytes
 from lazyentity._rows import register
+from lazyentity.codec import keys
 from lazyentity.patches import announcement
 from lazyentity.patches.api.entities import HANDLES
 from lazyentity.patches.datastore.apis import lazy_api
-from lazyentity.patches.datastore.batches import add_mutation
+from lazyentity.patches.datastore.batches import add_mutation, show_mutations
 from lazyentity.patches.datastore.delivery import convert, convert_eagerly
 from lazyentity.patches.datastore.encoding import assign_entity_to_pb, entity_to_protobuf
 from lazyentity.patches.datastore.keys import key_is_partial, key_to_protobuf
@@ -102,6 +103,8 @@ def replace_key_to_protobuf(
     def to_protobuf(key: Any) -> Any:
         return key_to_protobuf(key, original) if is_clients and is_active() else original(key)
 
+    if is_clients:
+        keys.replaced_encoding = to_protobuf
     return to_protobuf
 
 
@@ -156,6 +159,18 @@ def _adding(
 replace_adding_insert = _adding("insert")
 replace_adding_upsert = _adding("upsert")
 replace_adding_delete = _adding("delete")
+
+
+def replace_mutations(original: property, is_active: Callable[[], bool]) -> property:
+    """Replace the property of a batch that gives its mutations."""
+
+    @functools.wraps(original.fget)  # type: ignore[arg-type]  # a getter it has
+    def mutations(batch: Any) -> Any:
+        if is_active():
+            show_mutations(batch)
+        return original.__get__(batch)
+
+    return property(mutations)
 
 
 def replace_is_partial(original: property, is_active: Callable[[], bool]) -> property:

@@ -72,6 +72,7 @@ CLIENT: Final = Client(
             replacing(_CALLS, "replace_adding_upsert"),
         ),
         Seam(_BATCH, "Batch._add_delete_key_pb", replacing(_CALLS, "replace_adding_delete")),
+        Seam(_BATCH, "Batch.mutations", replacing(_CALLS, "replace_mutations")),
         KEY_ENCODING,
         Seam(_KEY, "Key.is_partial", replacing(_CALLS, "replace_is_partial")),
     ],

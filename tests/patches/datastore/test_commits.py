@@ -1,0 +1,296 @@
+"""Commits whose entities are sent as bytes: requests and contents are the stock client's."""
+
+from __future__ import annotations
+
+import copy
+import datetime
+import json
+import logging
+import pickle
+from collections.abc import Callable, Iterator
+from typing import Any
+from unittest import mock
+
+import grpc
+import pytest
+from google.api_core.exceptions import ServiceUnavailable
+from google.api_core.retry import Retry, if_exception_type
+from google.cloud import datastore
+from google.cloud.datastore_v1.types import datastore as datastore_pb2
+
+import lazyentity
+from lazyentity.patches.api.requests import CommitBytes, MutationBytes, commit_request
+from tests.bulk.services import RecordingService, Served, connected, served
+from tests.support.entities import fill
+
+Client = datastore.Client
+
+pytestmark = pytest.mark.any_backend
+
+KIND = "Committed"
+_TIME = datetime.datetime(2024, 1, 2, 3, tzinfo=datetime.timezone.utc)
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Served]:
+    with served() as made:
+        yield made
+
+
+@pytest.fixture
+def service(running: Served) -> RecordingService:
+    running.service.forget()
+    return running.service
+
+
+@pytest.fixture
+def client(running: Served, service: RecordingService, transport: str) -> Iterator[Client]:
+    with connected(running, transport) as made:
+        yield made
+
+
+@pytest.fixture
+def messages() -> Iterator[list[Any]]:
+    """The messages that were made of the bytes of mutations."""
+    made: list[Any] = []
+    make = MutationBytes._make
+
+    def recorded(mutation: Any) -> Any:
+        made.append(mutation)
+        return make(mutation)
+
+    with mock.patch.object(MutationBytes, "_make", recorded):
+        yield made
+
+
+def _entities(client: Client, *numbers: int) -> list[Any]:
+    made = [datastore.Entity(client.key(KIND, number), ["text"]) for number in numbers]
+    for entity in made:
+        entity.update(count=3, text="t" * 200, when=_TIME, nothing=None)
+    return made
+
+
+def _all_sorts(client: Client) -> None:
+    client.put_multi([fill(datastore.Entity(client.key(KIND, at)), at) for at in range(1, 4)])
+
+
+def _changed(client: Client) -> None:
+    (entity,) = client.get_multi([client.key(KIND, 1)])
+    entity["count"] = 8
+    del entity["text"]
+    client.put(entity)
+
+
+def _mixed(client: Client) -> None:
+    with client.batch() as batch:
+        for entity in _entities(client, 1, 2):
+            batch.put(entity)
+        batch.delete(client.key(KIND, 3))
+        batch.delete(client.key(KIND, 4))
+        batch.put(*_entities(client, 5))
+
+
+def _without_id(client: Client) -> None:
+    entities = [datastore.Entity(client.key(KIND, "a", "Child")) for _ in range(2)]
+    client.put_multi(entities)
+    assert all(entity.key.id for entity in entities)
+
+
+def _in_transaction(client: Client) -> None:
+    with client.transaction() as transaction:
+        for entity in _entities(client, 1, 2):
+            transaction.put(entity)
+
+
+WRITES: dict[str, Callable[[Client], None]] = {
+    "put": lambda client: client.put(*_entities(client, 1)),
+    "put_multi": lambda client: client.put_multi(_entities(client, 1, 2, 3)),
+    "no properties": lambda client: client.put(datastore.Entity(client.key(KIND, 9))),
+    "a read entity": _changed,
+    "puts and deletions": _mixed,
+    "partial keys": _without_id,
+    "a transaction": _in_transaction,
+    "all sorts of values": _all_sorts,
+}
+
+
+def _sent(service: RecordingService, client: Client, write: Callable[[Client], None]) -> Any:
+    """Return the commits that a write sends."""
+    client.put_multi(_entities(client, 1, 2, 3))
+    service.forget()
+    write(client)
+    commits = [call.message for call in service.calls if call.method == "Commit"]
+    for commit in commits:
+        # Another one each time.
+        commit.ClearField("transaction_selector")
+    return commits
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_as_stock(
+    client: Client, service: RecordingService, messages: list[Any], name: str
+) -> None:
+    """The same requests, for which no message of an entity is made."""
+    stock = _sent(service, client, WRITES[name])
+    lazyentity.patch("datastore")
+    made: list[Any] = []
+    with mock.patch.object(CommitBytes, "joined", _recorded(made)):
+        assert _sent(service, client, WRITES[name]) == stock
+    assert len(stock) == 1
+    assert made
+    assert messages == [] or name == "all sorts of values"
+
+
+def _recorded(made: list[Any]) -> Any:
+    make = CommitBytes.joined
+
+    def joined(*args: Any) -> Any:
+        made.append(make(*args))
+        return made[-1]
+
+    return joined
+
+
+def _pair(client: Client) -> tuple[Any, Any]:
+    """Return a request made of bytes, and the stock client's."""
+    fields = {"project_id": "p", "database_id": "d", "mode": datastore_pb2.CommitRequest.Mode(2)}
+    made = []
+    for patches in (True, False):
+        if patches:
+            lazyentity.patch("datastore")
+        else:
+            lazyentity.unpatch()
+        batch = client.batch()
+        batch.begin()
+        for entity in _entities(client, 1, 2):
+            batch.put(entity)
+        made.append({**fields, "mutations": batch._mutations})
+    return commit_request(made[0]), datastore_pb2.CommitRequest(made[1])
+
+
+@pytest.mark.parametrize("transport", ["grpc"])
+class TestRequest:
+    """A request made of bytes is a ``CommitRequest`` to whoever looks at it."""
+
+    def test_as_a_message(self, client: Client) -> None:
+        request, real = _pair(client)
+        assert type(request) is CommitBytes
+        assert isinstance(request, datastore_pb2.CommitRequest)
+        assert datastore_pb2.CommitRequest.pb(request) == real._pb
+        assert json.loads(type(request).to_json(request)) == json.loads(type(real).to_json(real))
+        assert (request.project_id, request.database_id, request.mode) == ("p", "d", real.mode)
+        assert request == real
+
+    def test_changes_are_sent(self, client: Client) -> None:
+        """As those of an interceptor."""
+        request, real = _pair(client)
+        for each in (request, real):
+            del each.mutations[0]
+            each.project_id = "other"
+        assert datastore_pb2.CommitRequest.deserialize(request.serialised()) == real
+        assert (request.project_id, request.database_id) == ("other", "d")
+
+
+@pytest.mark.parametrize("transport", ["grpc"])
+class TestMutations:
+    """The private list of a batch has the contents of the stock client's."""
+
+    @pytest.fixture
+    def batch(self, client: Client) -> Any:
+        lazyentity.patch("datastore")
+        begun: Any = client.batch()
+        begun.begin()
+        for entity in _entities(client, 1, 2):
+            begun.put(entity)
+        return begun
+
+    def test_as_messages(self, client: Client, batch: Any) -> None:
+        held = list(batch._mutations)
+        assert {type(mutation) for mutation in held} == {MutationBytes}
+        lazyentity.unpatch()
+        other: Any = client.batch()
+        other.begin()
+        for entity in _entities(client, 1, 2):
+            other.put(entity)
+        assert held == other._mutations
+        assert copy.deepcopy(held) == pickle.loads(pickle.dumps(held)) == other._mutations
+        assert all(isinstance(mutation, datastore_pb2.Mutation) for mutation in held)
+
+    def test_a_change_is_sent(self, client: Client, service: RecordingService, batch: Any) -> None:
+        batch._mutations[1].upsert.key.path[0].id = 7
+        batch.commit()
+        (commit,) = (call.message for call in service.calls if call.method == "Commit")
+        assert [one.upsert.key.path[0].id for one in commit.mutations] == [1, 7]
+
+    def test_looked_at_before_the_entity_is_there(
+        self, client: Client, service: RecordingService, batch: Any
+    ) -> None:
+        """Encoding runs code of the caller."""
+        entity = datastore.Entity(client.key(KIND, 3))
+
+        class Zone(datetime.tzinfo):
+            def utcoffset(self, _: Any) -> datetime.timedelta:
+                assert len(batch.mutations) == 3
+                return datetime.timedelta(hours=1)
+
+            dst = tzname = lambda *_: None  # not asked for
+
+        entity["when"] = datetime.datetime(2024, 1, 2, tzinfo=Zone())
+        batch.put(entity)
+        batch.commit()
+        (commit,) = (call.message for call in service.calls if call.method == "Commit")
+        assert [one.upsert.key.path[0].id for one in commit.mutations] == [1, 2, 3]
+        assert list(commit.mutations[2].upsert.properties) == ["when"]
+
+
+_FAST = Retry(predicate=if_exception_type(ServiceUnavailable), initial=0.001, maximum=0.001)
+
+
+@pytest.mark.parametrize("transport", ["grpc"])
+def test_a_retry_sends_the_same(client: Client, service: RecordingService) -> None:
+    lazyentity.patch("datastore")
+    service.refuse(grpc.StatusCode.UNAVAILABLE, 1, "Commit")
+    client.put_multi(_entities(client, 1, 2), retry=_FAST)
+    first, second = (call.message for call in service.calls if call.method == "Commit")
+    assert first == second
+    assert len(second.mutations) == 2
+
+
+@pytest.mark.parametrize("transport", ["grpc"])
+def test_a_log_has_the_request(client: Client, caplog: pytest.LogCaptureFixture) -> None:
+    """As stock, where the generated client logs requests."""
+    logged = []
+    for patches in (False, True):
+        if patches:
+            lazyentity.patch("datastore")
+        caplog.clear()
+        with caplog.at_level(logging.DEBUG, "google.cloud.datastore_v1"):
+            client.put(*_entities(client, 1))
+        records = [record for record in caplog.records if "Commit" in record.getMessage()]
+        requests = [getattr(record, "request", {}).get("payload", "{}") for record in records]
+        logged.append([record.getMessage() for record in records] + list(map(json.loads, requests)))
+    assert logged[0] == logged[1]
+
+
+_to_protobuf: Any = datastore.Key.to_protobuf
+
+
+def test_a_replaced_encoding_of_keys_is_called(
+    client: Client, service: RecordingService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the client calls it, before and after it is patched."""
+
+    def theirs(key: Any) -> Any:
+        message = _to_protobuf(key)
+        message.path[0].id = 77
+        return message
+
+    for patches in (False, True):
+        if patches:
+            lazyentity.patch("datastore")
+        service.forget()
+        with monkeypatch.context() as replaced:
+            replaced.setattr(datastore.Key, "to_protobuf", theirs)
+            client.put(*_entities(client, 1))
+        (commit,) = (call.message for call in service.calls if call.method == "Commit")
+        assert commit.mutations[0].upsert.key.path[0].id == 77
