@@ -12,6 +12,7 @@ from google.cloud.datastore_v1.services.datastore.client import DatastoreClient
 from google.cloud.datastore_v1.services.datastore.transports.grpc import DatastoreGrpcTransport
 
 from lazyentity.codec.interruptions import raise_if_of_handler
+from lazyentity.patches.api.requests import serialiser
 from lazyentity.patches.api.transports import LazyDatastoreClient, LazyDatastoreGrpcTransport
 
 
@@ -125,7 +126,7 @@ class _UnaryUnary:
     def __init__(
         self, channel: Any, method: str, serialize: Any, deserialize: Any, *arguments: Any
     ) -> None:
-        self._serialize = serialize
+        self._serialize = serialiser(serialize)
         self._deserialize = deserialize
         self._rpc = channel.unary_unary(method, None, None, *arguments)
 
@@ -200,6 +201,11 @@ _KNOWN = {
     DatastoreClient: DatastoreGrpcTransport,
     LazyDatastoreClient: LazyDatastoreGrpcTransport,
 }
+
+
+def sends_bytes(api: Any) -> bool:
+    """Whether :func:`cancellable` made an API object, which takes requests made of bytes."""
+    return type(api) in _KNOWN and type(api.transport.grpc_channel) is _Channel
 
 
 def cancellable(api: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import requests
@@ -21,13 +21,14 @@ from google.cloud.datastore_v1.types import entity as entity_pb2
 from lazyentity._backend import complete_key_bytes as direct_complete_key_bytes
 from lazyentity._backend import key_bytes as direct_key_bytes
 from lazyentity._backend import key_message as direct_key_message
-from lazyentity.bulk.cancelling import cancellable, cancellation_of_thread
+from lazyentity.bulk.cancelling import cancellable, cancellation_of_thread, sends_bytes
 from lazyentity.codec import messages, shadow
 from lazyentity.codec.describing import safe_repr
 from lazyentity.codec.interruptions import error_of_handler
 from lazyentity.codec.keys import DIRECT
 from lazyentity.patches.api.entities import HANDLES
 from lazyentity.patches.api.protoplus import wrapped
+from lazyentity.patches.api.requests import CommitBytes, serialised_mutations
 from lazyentity.patches.api.responses import LookupResponse
 from lazyentity.patches.datastore.keys import key_is_partial
 
@@ -199,19 +200,19 @@ class Rpcs:
                     f"the server deferred {before} keys {fruitless} times in a row; try these again"
                 )
 
-    def commit(self, fill: Callable[[Any], None]) -> None:
+    def commit(self, mutations: Iterable[Mapping[str, bytes]]) -> None:
         """Commit mutations outside of a transaction.
 
         Args:
-            fill: adds the mutations to the repeated field of the upb request.
+            mutations: the serialised message of each, by the name of its operation.
 
         Raises:
             As :meth:`look_up`.
         """
-        request = self._request(_CommitRequest)
-        request.mode = _NON_TRANSACTIONAL
-        fill(request.mutations)
-        self._send("commit", wrapped(datastore_pb2.CommitRequest, request))
+        head = self._request(_CommitRequest)
+        head.mode = _NON_TRANSACTIONAL
+        request = CommitBytes.joined(head, serialised_mutations(mutations))
+        self._send("commit", request if sends_bytes(self._api) else request._whole())
 
     def complete(self, keys: Iterable[Key]) -> list[Key]:
         """Return partial keys with ids that the server allocates for them.

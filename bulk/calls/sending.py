@@ -6,7 +6,7 @@ import copy
 import functools
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from google.api_core.retry import Retry
 from google.cloud import datastore
@@ -17,6 +17,7 @@ from lazyentity.bulk.errors import BulkError
 from lazyentity.bulk.rpcs import Rpcs, is_partial, key_message
 from lazyentity.bulk.transactions import refuse_in_batch
 from lazyentity.bulk.windows import Window
+from lazyentity.codec import messages
 from lazyentity.codec.interruptions import raise_if_of_handler
 
 
@@ -28,6 +29,7 @@ class Write(NamedTuple):
         identity: the serialised key; the ``id()`` of the entity if its key is partial.
         entity: the entity to write.
         payload: the serialised entity, or the serialised key to delete.
+        is_known: whether protobuf is known to take the payload.
         error: the reason why it cannot be sent.
     """
 
@@ -35,6 +37,7 @@ class Write(NamedTuple):
     identity: bytes | int
     entity: Entity | None
     payload: bytes
+    is_known: bool
     error: Exception | None
 
 
@@ -97,6 +100,7 @@ class Sending:
         self._rpcs = Rpcs(client, retry, timeout)
         self._identities: deque[set[bytes | int]] = deque()
         self._failed: dict[object, _Failure] = {}
+        self._sent: list[Sent] = []
         self._done: dict[Key, Entity | None] = {}
         self._count = 0
         self._keep_done = True
@@ -120,14 +124,23 @@ class Sending:
             BulkError: some writes failed.
         """
         self._keep_done = keep_done
+        chunks = into_chunks(self._until_error(writes))
         try:
-            for chunk in into_chunks(self._until_error(writes)):
+            if keep_done:
+                chunks = list(chunks)
+                if len(chunks) == 1:
+                    # A thread for a single commit would only cost time.
+                    self._window = Window[Sent](1)
+            for chunk in chunks:
                 self._submit(chunk)
             while self._window:
                 self._take()
         except BaseException:
             self._window.cancel_surely()
             raise
+        if any(sent.errors for sent in self._sent):
+            for sent in self._sent:
+                self._count_writes(sent)
         if self._failed:
             failed = by_key(
                 (one.key if one.entity is None else one.entity.key, one.error)
@@ -164,8 +177,16 @@ class Sending:
         self._identities.append(identities)
 
     def _take(self) -> None:
-        chunk, errors = self._window.take()
+        sent = self._window.take()
         self._identities.popleft()
+        if self._keep_done:
+            # Their keys are only asked for if some fail.
+            self._sent.append(sent)
+        else:
+            self._count_writes(sent)
+
+    def _count_writes(self, sent: Sent) -> None:
+        chunk, errors = sent
         for position, write in enumerate(chunk):
             # The key of the entity, which was completed if it was partial.
             key = write.key if write.entity is None else write.entity.key
@@ -191,37 +212,41 @@ class Sending:
         sendable = [at for at in range(len(chunk)) if at not in errors]
         try:
             self._complete([chunk[at] for at in sendable])
-            if sendable:
-                self._rpcs.commit(functools.partial(_fill, chunk, sendable, errors))
+            mutations = []
+            for at in sendable:
+                try:
+                    mutations.append(_fields(chunk[at]))
+                except Exception as error:  # noqa: BLE001  # as below
+                    raise_if_of_handler(error)
+                    errors[at] = error
+            if mutations:
+                self._rpcs.commit(mutations)
         except Exception as error:  # noqa: BLE001  # reported with the keys that it concerns
             raise_if_of_handler(error)
             errors |= {at: error for at in sendable if at not in errors}
         return Sent(chunk, errors)
 
     def _complete(self, writes: Iterable[Write]) -> None:
-        entities = (write.entity for write in writes if write.entity is not None)
-        partial = [entity for entity in entities if is_partial(entity.key)]
+        entities = [one.entity for one in writes if isinstance(one.identity, int)]
+        partial = [one for one in entities if one is not None and is_partial(one.key)]
         if partial:
             keys = self._rpcs.complete(entity.key for entity in partial)
             for entity, key in zip(partial, keys, strict=True):
                 entity.key = key
 
 
-def _fill(
-    chunk: Chunk, sendable: Iterable[int], errors: dict[int, Exception], mutations: Any
-) -> None:
-    """Add the mutations of a chunk to a request; one that protobuf refuses goes to the errors."""
-    for position in sendable:
-        write = chunk[position]
-        mutation = mutations.add()
-        try:
-            if write.entity is None:
-                mutation.delete.MergeFromString(write.payload)
-            else:
-                mutation.upsert.MergeFromString(write.payload)
-                if isinstance(write.identity, int):
-                    mutation.upsert.key.CopyFrom(key_message(write.entity.key))
-        except Exception as error:  # noqa: BLE001  # as in _commit
-            raise_if_of_handler(error)
-            errors[position] = error
-            del mutations[-1]
+def _fields(write: Write) -> dict[str, bytes]:
+    """Return the message of a mutation, by the name of its operation.
+
+    Raises:
+        google.protobuf.message.DecodeError: protobuf refuses it.
+    """
+    if write.entity is None:
+        return {"delete": write.payload}
+    key_was_partial = isinstance(write.identity, int)
+    if write.is_known and not key_was_partial:
+        return {"upsert": write.payload}
+    message = messages.Entity.FromString(write.payload)
+    if key_was_partial:
+        message.key.CopyFrom(key_message(write.entity.key))
+    return {"upsert": message.SerializeToString()}

@@ -18,12 +18,12 @@ from lazyentity.bulk.limits import (
     MAX_MUTATIONS,
     MAX_REQUEST_BYTES,
 )
-from lazyentity.bulk.rpcs import is_partial, serialised_key
+from lazyentity.bulk.rpcs import complete_key_bytes, is_partial, serialised_key
 from lazyentity.bulk.sending import Chunk, Sending, Write, by_key
 from lazyentity.bulk.transactions import refuse_in_batch
 from lazyentity.codec.describing import safe_repr
 from lazyentity.codec.interruptions import raise_if_of_handler
-from lazyentity.operations import raw
+from lazyentity.encoding import entity_bytes
 from lazyentity.patches.datastore.seams import ENCODING
 
 # The tags and lengths around an entity in a mutation in a request, and the id of a partial key.
@@ -76,22 +76,27 @@ def put_many(
     refuse_in_batch(client, "put_many")
     require_several("put_many", entities)
     encode = _encoder()
+    project, database = client.project, client.database or ""
 
     def write(entity: Entity) -> Write:
         require_entity("put_many", entity)
         if entity.key is None:
             raise ValueError("an entity to be written must have a key")
-        _require_own(client, entity.key)
-        # An entity without an id is written once, however often the caller passes it.
-        key_is_partial = is_partial(entity.key)
-        identity = id(entity) if key_is_partial else serialised_key(entity.key)
+        key_is_partial = False
+        identity: bytes | int | None = complete_key_bytes(entity.key, project, database)
+        if identity is None:
+            _require_own(client, entity.key)
+            # An entity without an id is written once, however often the caller passes it.
+            key_is_partial = is_partial(entity.key)
+            identity = id(entity) if key_is_partial else serialised_key(entity.key)
         try:
-            payload = encode(entity)
+            payload, is_known = encode(entity)
         except Exception as error:  # noqa: BLE001  # reported with the entity that it concerns
             raise_if_of_handler(error)
-            return Write(entity.key, identity, entity, b"", error)
+            return Write(entity.key, identity, entity, b"", False, error)
         size = len(payload) + (_MAX_ID_BYTES if key_is_partial else 0)
-        return Write(entity.key, identity, entity, payload, _too_large(entity.key, size))
+        refusal = _too_large(entity.key, size)
+        return Write(entity.key, identity, entity, payload, is_known, refusal)
 
     sending = Sending(client, "put_many", retry, timeout, concurrency)
     if isinstance(entities, Collection):
@@ -149,7 +154,7 @@ def delete_many(
                 f"{safe_repr(key)} has neither an id nor a name, so no entity can have it"
             )
         serialised = serialised_key(key)
-        return Write(key, serialised, None, serialised, None)
+        return Write(key, serialised, None, serialised, True, None)
 
     sending = Sending(client, "delete_many", retry, timeout, concurrency)
     if isinstance(keys, Collection):
@@ -159,12 +164,15 @@ def delete_many(
         sending.send(map(delete, keys), _delete_chunks, keep_done=False)
 
 
-def _encoder() -> Callable[[Entity], bytes]:
-    """Return the function that serialises an entity as the client would send it."""
+def _encoder() -> Callable[[Entity], tuple[bytes, bool]]:
+    """Return the function that serialises an entity as the client would send it.
+
+    It also says whether protobuf is known to take the bytes.
+    """
     if ENCODING.is_own():
-        return raw
+        return entity_bytes
     # Somebody else replaced the client's function: the replacement is called, as the client does.
-    return lambda entity: helpers.entity_to_protobuf(entity)._pb.SerializeToString()
+    return lambda entity: (helpers.entity_to_protobuf(entity)._pb.SerializeToString(), False)
 
 
 def _require_own(client: datastore.Client, key: Key) -> None:
