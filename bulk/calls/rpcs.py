@@ -28,7 +28,7 @@ from lazyentity.codec.interruptions import error_of_handler
 from lazyentity.codec.keys import DIRECT
 from lazyentity.patches.api.entities import HANDLES
 from lazyentity.patches.api.protoplus import wrapped
-from lazyentity.patches.api.requests import CommitBytes, serialised_mutations
+from lazyentity.patches.api.requests import REQUESTS, CommitBytes, LookupBytes, serialised_mutations
 from lazyentity.patches.api.responses import LookupResponse
 from lazyentity.patches.datastore.keys import key_is_partial
 
@@ -166,13 +166,11 @@ class Rpcs:
         pending = dict.fromkeys(keys)
         fruitless = 0
         while pending:
-            request = self._request(_LookupRequest)
-            # Parsed all at once: adding them one by one takes longer.
-            request.MergeFromString(shadow.LookupKeys(keys=pending).SerializeToString())
+            head = self._request(_LookupRequest)
             if eventual:
-                request.read_options.read_consistency = _EVENTUAL
-            message = wrapped(datastore_pb2.LookupRequest, request)
-            response = self._send("lookup", message)
+                head.read_options.read_consistency = _EVENTUAL
+            serialised = shadow.LookupKeys(keys=pending).SerializeToString()
+            response = self._send("lookup", LookupBytes.joined(head, serialised))
             before = len(pending)
             found = response.found
             if take is not None and type(response) is LookupResponse:
@@ -211,8 +209,7 @@ class Rpcs:
         """
         head = self._request(_CommitRequest)
         head.mode = _NON_TRANSACTIONAL
-        request = CommitBytes.joined(head, serialised_mutations(mutations))
-        self._send("commit", request if sends_bytes(self._api) else request._whole())
+        self._send("commit", CommitBytes.joined(head, serialised_mutations(mutations)))
 
     def complete(self, keys: Iterable[Key]) -> list[Key]:
         """Return partial keys with ids that the server allocates for them.
@@ -235,6 +232,8 @@ class Rpcs:
         return kind(project_id=self._client.project, database_id=self._client.database or "")
 
     def _send(self, method: str, request: Any) -> Any:
+        if not sends_bytes(self._api) and type(request) in REQUESTS:
+            request = request._whole()
         # Retried here: the client over HTTP retries requests that got no response, and no others.
         send = functools.partial(
             getattr(self._api, method),

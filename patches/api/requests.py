@@ -154,7 +154,8 @@ class MutationBytes(MessageProxy):
         return wrapped(datastore_pb2.Mutation, message)
 
 
-_REQUESTS = frozenset((LookupBytes, CommitBytes))
+REQUESTS = frozenset((LookupBytes, CommitBytes))
+"""The requests that are made of bytes."""
 _MUTATIONS = frozenset((datastore_pb2.Mutation, MutationBytes))
 
 
@@ -166,7 +167,7 @@ def serialiser(serialise: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
     """
 
     def serialised(request: Any) -> bytes:
-        made: bytes = request.serialised() if type(request) in _REQUESTS else serialise(request)
+        made: bytes = request.serialised() if type(request) in REQUESTS else serialise(request)
         return made
 
     return serialised
