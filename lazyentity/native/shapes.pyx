@@ -13,9 +13,15 @@ from libc.string cimport memcpy, memset
 
 from lazyentity.native.wire cimport Bytes, read_length
 
+from sys import intern
+
 from lazyentity.codec.cache import BoundedCache
 from lazyentity.codec.limits import MAX_BYTES, learned_bytes
 from lazyentity.codec.undecoded import undecoded_template
+
+
+# So many names are interned. Some versions of CPython never free an interned string.
+cdef Py_ssize_t left_to_intern = 4096
 
 
 cdef class Shape:
@@ -53,6 +59,11 @@ cdef class Shape:
         # Keeps the headers, by which the values of the next entities of this shape are found.
         cdef Py_ssize_t index
         cdef uint32_t* sizes = allocate_offsets(self.count)
+        global left_to_intern
+        if self.count <= left_to_intern:
+            left_to_intern -= self.count
+            # Names in source code are interned: a dict finds them by identity then.
+            self._ordinals = {intern(name): ordinal for name, ordinal in self._ordinals.items()}
         for index in range(self.count):
             sizes[index] = scan.entries[index].header_size
         self.header_sizes = sizes

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import enum
 import gc
+import subprocess
+import sys
 import weakref
 from typing import Any
 
 import pytest
 
 from lazyentity import LazyEntity
+from lazyentity._backend import backend
 from tests.support.strategies import wire
 from tests.support.strategies.samples import serialise
 
@@ -71,3 +74,26 @@ def test_names_are_not_kept(lazy_type: type[LazyEntity], raw: bytes) -> None:
     del entity, name
     gc.collect()
     assert gone() is None
+
+
+_PROGRAM = """
+import sys
+from lazyentity import LazyEntity
+raw = bytes.fromhex(sys.argv[1])
+entities = [LazyEntity.from_bytes(raw) for _ in range(3)]
+(name,) = entities[-1]
+print(name is sys.intern("_".join(("found", "by", "identity"))))
+many = [bytes.fromhex(raw) for raw in sys.argv[2:]]
+for raw in many:
+    found = [next(iter(LazyEntity.from_bytes(raw))) for _ in range(3)][-1]
+print(found is sys.intern("".join(list(found))))
+"""
+
+
+def test_names_of_learned_shapes_are_found_by_identity() -> None:
+    """They are the strings of source code. A program that reads ever new names keeps a few."""
+    raw = serialise({"found_by_identity": 1})
+    many = [serialise({f"name {number} {at}": 1 for at in range(700)}) for number in range(6)]
+    command = [sys.executable, "-c", _PROGRAM, *(each.hex() for each in [raw, *many])]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == [str(backend == "native"), "False"]
