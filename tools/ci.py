@@ -15,6 +15,8 @@ ones, and with each backend. Python, requirements and backend are not combined i
 - The current and the newest Python have the newest requirements and the native backend.
 - The oldest Python has the lowest requirements. Tests of the libraries that have adapters or need
   none, which the lowest requirements leave out, run there with the newest.
+- Tests of a client run with its lowest supported version on the oldest Python, and with one between
+  that and the newest on the current Python, there on the native backend.
 - On :data:`PURE_PYTHON` the backend is the pure one, but for the tests of native implementations.
 - Tests of each backend in turn take the native backend on each Python, for which it was compiled,
   and the pure one on the current and the oldest Python.
@@ -41,6 +43,8 @@ from tools.ci_environments import (
     PYTHONS,
     UV,
     apart_environments,
+    between_environment,
+    between_environments,
     environment,
     environment_steps,
     found,
@@ -137,7 +141,7 @@ def first_steps(pythons: Mapping[str, str]) -> list[Step]:
         ),
         Step(
             APART_ENVIRONMENTS,
-            shell(*apart_environments(pythons)),
+            shell(*apart_environments(pythons), *between_environments()),
             needs=("make bench", LOWEST_ENVIRONMENTS),
             cores=0,
         ),
@@ -221,6 +225,21 @@ def other_steps(pythons: Mapping[str, str]) -> list[Step]:
                 needs=tested,
             )
             for extra in extras()
+        ),
+        *(
+            Step(
+                f"{client.distribution} {client.between}",
+                pytest(
+                    f"tests/patches/{package_of(client.name)}",
+                    f"--ignore=tests/patches/{package_of(client.name)}/test_own_tests.py",
+                    WITHOUT_BENCHMARKS,
+                    *(LOOPBACK_ONCE, *NATIVE_IN_TURN),
+                    environment=between_environment(client),
+                ),
+                needs=(*tested, APART_ENVIRONMENTS),
+            )
+            for client in clients()
+            if client.between
         ),
         *(step for name in apart() for step in own_environment_steps(name, pythons)),
         Step(

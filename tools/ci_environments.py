@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from tools.clients import apart, extras
+from tools.clients import REQUIRED, SupportedClient, apart, clients, extras
 from tools.commands import make, shell
 from tools.steps import Step
 
@@ -19,7 +19,7 @@ UV = "build/uv/bin/uv"
 FIRST_ENVIRONMENT = "the environment"
 OTHER_ENVIRONMENTS = "environments of other Pythons"
 LOWEST_ENVIRONMENTS = "environments with the lowest requirements"
-APART_ENVIRONMENTS = "environments of clients apart"
+APART_ENVIRONMENTS = "environments of clients apart, and of versions between"
 
 
 def interpreter(version: str) -> str | None:
@@ -80,11 +80,13 @@ def lowest_environments(pythons: Mapping[str, str]) -> list[str]:
     """Return the commands that make the environments with the lowest requirements."""
     lowest = '"REQUIRE=$(.venv/bin/python tools/lowest.py{})"'
     made = f"make venv UV={UV} PYTHON={pythons.get(OLDEST, sys.executable)}"
+    # Without the consumers: one of them needs the newest google-cloud-datastore.
+    together = ",".join(["adapters", *(extra for extra in extras() if extra not in apart())])
     return [
         f"{made} VENV=.venv-lowest EXTRAS=bench,test {lowest.format('')}",
         *(
             f"{made} VENV=.venv-lowest-{extra} "
-            + (f"EXTRAS=bench,test,{extra} " if extra in apart() else "")
+            + f"EXTRAS=bench,test,{extra if extra in apart() else together} "
             + lowest.format(f" {extra}")
             for extra in extras()
         ),
@@ -99,4 +101,20 @@ def apart_environments(pythons: Mapping[str, str]) -> list[str]:
         for client in apart()
         for version in (PURE_PYTHON, NEWEST)
         if version in pythons
+    ]
+
+
+def between_environment(client: SupportedClient) -> str:
+    """Return the folder of the environment with a version between the first and the last one."""
+    return f".venv-between-{client.name}"
+
+
+def between_environments() -> list[str]:
+    """Return the commands that make the environments with versions between, on this Python."""
+    return [
+        f"make venv UV={UV} PYTHON={sys.executable} VENV={between_environment(client)} "
+        f"EXTRAS=bench,test{'' if client.name == REQUIRED else f',{client.name}'} "
+        f"REQUIRE={client.distribution}=={client.between}"
+        for client in clients()
+        if client.between
     ]

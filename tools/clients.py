@@ -56,6 +56,7 @@ class SupportedClient(NamedTuple):
         own_environment: whether its requirements exclude those of the other clients, so that its
             tests need an environment of their own.
         extra: the extra of the distribution that installs the patched parts; mostly none.
+        between: a version between the first and the last supported one, for CI; none without one.
     """
 
     name: str
@@ -63,6 +64,7 @@ class SupportedClient(NamedTuple):
     versions: str
     own_environment: bool = False
     extra: str = ""
+    between: str = ""
 
     @property
     def requirement(self) -> str:
@@ -107,7 +109,8 @@ def clients() -> list[SupportedClient]:
         distribution = constant(seams, "DISTRIBUTION")
         own = _assigned(seams, "OWN_ENVIRONMENT", False)
         extra = _assigned(seams, "DISTRIBUTION_EXTRA", "")
-        found.append(SupportedClient(name, distribution, versions, own, extra))
+        between = _assigned(seams, "VERSION_BETWEEN", "")
+        found.append(SupportedClient(name, distribution, versions, own, extra, between))
     return found
 
 

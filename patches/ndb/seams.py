@@ -10,9 +10,11 @@ from typing import Final
 from lazyentity.patches.client import Client
 from lazyentity.patches.registry import Seam, calling, replacing
 
-# Both are also parsed by tools/clients.py.
+# These are also parsed by tools/clients.py.
 DISTRIBUTION: Final = "google-cloud-ndb"
-SUPPORTED_VERSIONS: Final = ">=2.7,<2.8"
+SUPPORTED_VERSIONS: Final = ">=2.3,<2.8"
+# CI tests this version, too.
+VERSION_BETWEEN: Final = "2.5.1"
 
 _PACKAGE = "google.cloud.ndb"
 _API = f"{_PACKAGE}._datastore_api"
