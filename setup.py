@@ -228,6 +228,8 @@ setup(
             "pytest>=8",
             "pytest-benchmark>=4",
             "pytest-xdist>=3.5",
+            # App Engine's library before 2.0.1 imports it, undeclared, for its services in memory.
+            "rsa",
             "ruff==0.17.*",
             "tabulate>=0.9",
             "types-docutils",

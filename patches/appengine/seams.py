@@ -14,7 +14,9 @@ from lazyentity.patches.registry import Place, Seam, calling, replacing
 
 # These are also parsed by tools/clients.py.
 DISTRIBUTION: Final = "appengine-python-standard"
-SUPPORTED_VERSIONS: Final = ">=3.1,<3.2"
+SUPPORTED_VERSIONS: Final = ">=1.1,<3.2"
+# CI tests this version, too.
+VERSION_BETWEEN: Final = "2.0.1"
 # The client needs urllib3 below 2.
 OWN_ENVIRONMENT: Final = True
 
