@@ -139,6 +139,31 @@ class Seam(Place):
             self._replacement = None
 
 
+class EitherSeam(Seam):
+    """The first of two seams that is there: versions of a client differ in what they have.
+
+    Args:
+        newer: the seam of later versions.
+        older: the seam of the versions that lack the first.
+    """
+
+    def __init__(self, newer: Seam, older: Seam) -> None:
+        super().__init__(newer.module, newer.path, newer._replace, yields=newer._yields)
+        self._newer, self._older = newer, older
+
+    def resolve(self) -> Any:
+        """As :meth:`Seam.resolve`, of the seam that is there, which this one then stands for."""
+        if not self.is_installed():
+            try:
+                self._newer.resolve()
+                chosen = self._newer
+            except (AttributeError, ImportError):
+                chosen = self._older
+            self.module, self.path = chosen.module, chosen.path
+            self._replace, self._yields = chosen._replace, chosen._yields
+        return super().resolve()
+
+
 def _wraps(outer: Any, inner: Any) -> bool:
     """Whether ``outer`` is ``inner``, or a wrapper of it with the usual ``__wrapped__``."""
     seen: set[int] = set()

@@ -6,3 +6,4 @@ from lazyentity.patches.gcloud_aio.seams import CLIENT
 from lazyentity.patches.rest.calls import replacing_async_post
 
 replace_post = replacing_async_post(CLIENT)
+replace_session_post = replacing_async_post(CLIENT, of_session=True)

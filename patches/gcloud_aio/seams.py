@@ -6,8 +6,16 @@ from typing import Final
 
 from lazyentity.patches.rest.seams import rest_client
 
-# Both are also parsed by tools/clients.py.
+# These are also parsed by tools/clients.py.
 DISTRIBUTION: Final = "gcloud-aio-datastore"
-SUPPORTED_VERSIONS: Final = ">=9.2,<9.3"
+SUPPORTED_VERSIONS: Final = ">=8,<9.3"
+# CI tests this version, too.
+VERSION_BETWEEN: Final = "9.1.0"
 
-CLIENT: Final = rest_client("gcloud-aio", DISTRIBUTION, SUPPORTED_VERSIONS, "gcloud.aio.datastore")
+CLIENT: Final = rest_client(
+    "gcloud-aio",
+    DISTRIBUTION,
+    SUPPORTED_VERSIONS,
+    "gcloud.aio.datastore",
+    session=("gcloud.aio.auth.session", "AioSession.post"),
+)

@@ -36,36 +36,45 @@ def _is_lazy_read(url: Any, described: Client) -> bool:
     )
 
 
-def replacing_async_post(described: Client) -> _Replace:
-    """Return the ``replace`` of a coroutine function that sends a request."""
+def replacing_async_post(described: Client, *, of_session: bool = False) -> _Replace:
+    """Return the ``replace`` of a coroutine function that sends a request.
+
+    Args:
+        described: the client.
+        of_session: whether it is a method of a session, which other clients call as well.
+    """
 
     def replace(original: Any, is_active: Callable[[], bool]) -> Any:
         @functools.wraps(original)
-        async def _post(client: Any, url: Any, *args: Any, **kwargs: Any) -> Any:
-            if not _is_lazy_read(url, described):
-                return await original(client, url, *args, **kwargs)
-            is_own = _is_of_client(sys._getframe(1), described)
-            response = await original(client, url, *args, **kwargs)
+        async def post(sender: Any, url: Any, *args: Any, **kwargs: Any) -> Any:
+            caller = sys._getframe(1)
+            is_own = _is_of_client(caller, described)
+            if (of_session and not is_own) or not _is_lazy_read(url, described):
+                return await original(sender, url, *args, **kwargs)
+            client = _client_in(caller, described) if of_session else sender
+            response = await original(sender, url, *args, **kwargs)
             return AsyncResponse(response, is_own and _converts_by_own(client, url, described))
 
-        return _post
+        return post
 
     return replace
 
 
-def replacing_post(described: Client) -> _Replace:
-    """Return the ``replace`` of a function that sends a request."""
+def replacing_post(described: Client, *, of_session: bool = False) -> _Replace:
+    """As :func:`replacing_async_post`, of a function that is no coroutine function."""
 
     def replace(original: Any, is_active: Callable[[], bool]) -> Any:
         @functools.wraps(original)
-        def _post(client: Any, url: Any, *args: Any, **kwargs: Any) -> Any:
-            if not _is_lazy_read(url, described):
-                return original(client, url, *args, **kwargs)
-            is_own = _is_of_client(sys._getframe(1), described)
-            response = original(client, url, *args, **kwargs)
+        def post(sender: Any, url: Any, *args: Any, **kwargs: Any) -> Any:
+            caller = sys._getframe(1)
+            is_own = _is_of_client(caller, described)
+            if (of_session and not is_own) or not _is_lazy_read(url, described):
+                return original(sender, url, *args, **kwargs)
+            client = _client_in(caller, described) if of_session else sender
+            response = original(sender, url, *args, **kwargs)
             return SyncResponse(response, is_own and _converts_by_own(client, url, described))
 
-        return _post
+        return post
 
     return replace
 
@@ -79,21 +88,31 @@ def _is_of_client(caller: FrameType, described: Client) -> bool:
     return caller.f_code.co_filename == getattr(_module(described, "datastore"), "__file__", None)
 
 
+def _client_in(caller: FrameType, described: Client) -> Any:
+    """Return the client whose method a frame runs; None if it is no such method."""
+    found = caller.f_locals.get("self")
+    return found if isinstance(found, _module(described, "datastore").Datastore) else None
+
+
 def _converts_by_own(client: Any, url: Any, described: Client) -> bool:
     """Whether the client's own functions alone convert the response to a read.
 
     An application may have its own classes of results and entities, and a library may replace a
     method. Such code may read properties in any way.
     """
+    if client is None:
+        return False
     functions: list[tuple[str, Any]] = []
     if str(url).endswith(_LOOKUP):
         result_kind = client.entity_result_kind
         functions.append(("datastore", client._build_lookup_result))
     else:
-        kind = client.query_result_kind
-        batch_kind = getattr(kind, "query_result_batch_kind", None)
+        # Before 9.0, a query returns a batch.
+        kind = getattr(client, "query_result_kind", None)
+        batch_kind = getattr(client if kind is None else kind, "query_result_batch_kind", None)
         result_kind = getattr(batch_kind, "entity_result_kind", None)
-        functions += [("query", _from_repr(kind)), ("query", _from_repr(batch_kind))]
+        kinds = [batch_kind] if kind is None else [kind, batch_kind]
+        functions += [("query", _from_repr(each)) for each in kinds]
     entity_kind = getattr(result_kind, "entity_kind", None)
     functions += [("entity", _from_repr(result_kind)), ("entity", _from_repr(entity_kind))]
     return getattr(entity_kind, "__init__", None) in _constructors and all(

@@ -6,10 +6,12 @@ Nothing of the client is imported before the application imports it.
 from __future__ import annotations
 
 from lazyentity.patches.client import Client
-from lazyentity.patches.registry import Seam, replacing
+from lazyentity.patches.registry import EitherSeam, Seam, replacing
 
 
-def rest_client(name: str, distribution: str, supported: str, package: str) -> Client:
+def rest_client(
+    name: str, distribution: str, supported: str, package: str, session: tuple[str, str]
+) -> Client:
     """Return the description of a client.
 
     Args:
@@ -18,6 +20,7 @@ def rest_client(name: str, distribution: str, supported: str, package: str) -> C
         distribution: the installed distribution.
         supported: the versions, as in a requirement.
         package: the package of the client.
+        session: module and path of the function that sends requests of every kind.
     """
     calls = f"{name.replace('-', '_')}.calls"
     return Client(
@@ -26,7 +29,11 @@ def rest_client(name: str, distribution: str, supported: str, package: str) -> C
         supported=supported,
         waits_for_import=package,
         seams=[
-            Seam(f"{package}.datastore", "Datastore._post", replacing(calls, "replace_post")),
+            EitherSeam(
+                Seam(f"{package}.datastore", "Datastore._post", replacing(calls, "replace_post")),
+                # Before 9.2, each method of the client sends by itself.
+                Seam(*session, replacing(calls, "replace_session_post")),
+            ),
             Seam(f"{package}.entity", "Entity.__init__", replacing("rest.calls", "replace_init")),
         ],
         uses={

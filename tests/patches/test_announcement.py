@@ -142,6 +142,9 @@ def test_a_failure_of_the_line_fails_no_call(records: _Records) -> None:
     assert records.texts == []
 
 
+_NOWHERE = "http://127.0.0.1:1/v1"
+
+
 async def _lookup_async() -> None:
     from google.cloud.datastore_v1.services.datastore import DatastoreAsyncClient
 
@@ -159,14 +162,15 @@ def _call_rest() -> None:
     from gcloud.rest.datastore import Datastore
 
     kind: Any = Datastore
-    kind._post(None, "", None)
+    kind("p", api_root=_NOWHERE).lookup([])
 
 
 async def _call_aio() -> None:
     from gcloud.aio.datastore import Datastore
 
     kind: Any = Datastore
-    await kind._post(None, "", None)
+    async with kind("p", api_root=_NOWHERE) as datastore:
+        await datastore.lookup([])
 
 
 _CALLS: dict[str, Callable[[], object]] = {

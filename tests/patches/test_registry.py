@@ -17,7 +17,7 @@ from google.cloud.datastore import query as query_module
 from google.cloud.datastore_v1.services.datastore.async_client import DatastoreAsyncClient
 
 import lazyentity
-from lazyentity.patches.registry import Patch, Seam
+from lazyentity.patches.registry import EitherSeam, Patch, Seam
 from tests.patches.seams import ORIGINALS, standing
 
 SEAMS = [
@@ -150,6 +150,37 @@ def test_a_failure_while_replacing_is_rolled_back(failing: int) -> None:
     assert not patch.active
     assert len(active) == failing
     assert not any(is_active() for is_active in active)
+
+
+@pytest.mark.parametrize("lacking", [None, "newer", "older"])
+def test_the_first_of_two_seams_that_is_there(lacking: str | None) -> None:
+    """Is replaced, and restored; if neither is there, the error names the second."""
+
+    class Target:
+        newer = "original newer"
+        older = "original older"
+
+    def seam(name: str) -> Seam:
+        return Seam(__name__, f"Target.{name}", lambda original, _: f"replaced {original}")
+
+    if lacking is not None:
+        delattr(Target, lacking)
+    before = dict(vars(Target))
+    expected = "older" if lacking == "newer" else "newer"
+    with mock.patch(f"{__name__}.Target", Target, create=True):
+        patch = Patch([EitherSeam(seam("newer"), seam("older"))])
+        patch.apply()
+        (either,) = patch.seams
+        assert str(either) == f"{__name__}.Target.{expected}"
+        assert vars(Target)[expected] == f"replaced original {expected}"
+        # Another version cannot be loaded while the replacement stands.
+        patch.check()
+        patch.revert()
+        assert dict(vars(Target)) == before
+        delattr(Target, expected)
+        if lacking is not None:
+            with pytest.raises(AttributeError, match="older"):
+                patch.apply()
 
 
 def _spy(original: Any, calls: list[str], name: str) -> Any:

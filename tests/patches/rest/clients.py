@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import enum
+import functools
 import importlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -24,6 +25,9 @@ class RestClient:
         self.name = name
         self.package: Any = importlib.import_module(f"{name.replace('-', '.')}.datastore")
         self._is_async = name == "gcloud-aio"
+        # Before 9.0, a query returns the batch itself; before 9.2, each method sends by itself.
+        self.has_query_results = hasattr(self.package, "QueryResult")
+        self.has_post = hasattr(self.package.Datastore, "_post")
 
     @contextmanager
     def connected(self, http_port: int, kind: Any = None, **options: Any) -> Iterator[Connected]:
@@ -56,6 +60,53 @@ class RestClient:
             # The transports of closed connections are closed in the next turns of the loop.
             loop.run_until_complete(asyncio.sleep(0.05))
             loop.close()
+
+    def batch_of(self, result: Any) -> Any:
+        """Return the batch in the result of a query."""
+        return result.result_batch if self.has_query_results else result
+
+    def query_result(self, data: Any) -> Any:
+        """Return the result that the client makes of the JSON of a response to a query."""
+        if self.has_query_results:
+            return self.package.QueryResult.from_repr(data)
+        return self.package.QueryResultBatch.from_repr(data["batch"])
+
+    def result_kinds(self, made: Callable[..., Any], result: Any) -> dict[str, Any]:
+        """Return the attributes of a subclass of ``Datastore`` with its own class of results.
+
+        Args:
+            made: returns a subclass of the client's class of a name, with further attributes.
+            result: the subclass of ``EntityResult``.
+        """
+        batch = made("QueryResultBatch", entity_result_kind=result)
+        kinds = {"entity_result_kind": result, "query_result_batch_kind": batch}
+        if self.has_query_results:
+            kinds["query_result_kind"] = made("QueryResult", query_result_batch_kind=batch)
+        return kinds
+
+    def sending_by(self, post: Callable[..., Any]) -> Any:
+        """Return a subclass of ``Datastore`` that sends by a function of an application.
+
+        Args:
+            post: gets what the client's function gets.
+        """
+        kind = self.package.Datastore
+        if self.has_post:
+            return type(kind)("MyDatastore", (kind,), {"_post": post})
+
+        def __init__(datastore: Any, **options: Any) -> None:  # noqa: N807  # of the subclass
+            kind.__init__(datastore, **options)
+            datastore.session.post = functools.partial(post, datastore.session)
+
+        return type(kind)("MyDatastore", (kind,), {"__init__": __init__})
+
+    @property
+    def post(self) -> Any:
+        """The client's function that sends, which gets the client or, before 9.2, a session."""
+        if self.has_post:
+            return self.package.Datastore._post
+        module = self.package.datastore
+        return (module.AioSession if self._is_async else module.SyncSession).post
 
     def key(self, kind: str, which: Any) -> Any:
         """Return a key of the tests' project."""

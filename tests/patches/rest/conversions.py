@@ -48,7 +48,7 @@ class ConversionCases:
     client: RestClient
 
     def _query(self, data: Any) -> Any:
-        return self.client.package.QueryResult.from_repr(data)
+        return self.client.query_result(data)
 
     def _lazily(self, convert: Callable[[Any], Any], data: Any) -> Any:
         patch = CLIENTS[self.client.name].patch
@@ -91,7 +91,8 @@ class ConversionCases:
             return
         raised = []
         kept = response["batch"].get("entityResults", [])
-        for result, received in zip(lazy.result_batch.entity_results, kept, strict=True):
+        results = self.client.batch_of(lazy).entity_results
+        for result, received in zip(results, kept, strict=True):
             for name, value in received["entity"].get("properties", {}).items():
                 expected = outcome(
                     self.client.package.Value.from_repr, json.loads(json.dumps(value))
@@ -115,7 +116,7 @@ class ConversionCases:
             "entityResults": [{"entity": entity}],
         }
         result = self._lazily(self._query, parse(_body({"batch": batch})))
-        return result.result_batch.entity_results[0].entity
+        return self.client.batch_of(result).entity_results[0].entity
 
     @with_both
     def test_one_property_is_converted(self, parse: Parse) -> None:

@@ -9,6 +9,7 @@ from lazyentity.codec.tallies import EVERY_PROPERTY
 from tests.patches.conftest import Ports
 from tests.patches.order_program import COUNT, KIND
 from tests.patches.rest.clients import RestClient
+from tests.patches.rest.reads import entities_of
 from tests.support import hostile
 
 
@@ -21,9 +22,7 @@ class ProfileCases:
         lazyentity.patch(self.client.name)
         with self.client.connected(ports["http"]) as call, lazyentity.profile() as profile:
             results = call("runQuery", self.client.package.Query(KIND))
-            properties: list[Any] = [
-                result.entity.properties for result in results.result_batch.entity_results
-            ]
+            properties: list[Any] = [entity.properties for entity in entities_of(results)]
             for each in properties:
                 each[hostile.Name("number")], each["number"], each["parity"]
             properties[0].items()
