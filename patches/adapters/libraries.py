@@ -65,7 +65,7 @@ LIBRARIES = (
         ),
         "polars",
     ),
-    Library("pyarrow", ">=17,<27", ("pyarrow.lib", "pyarrow"), "pyarrow"),
+    Library("pyarrow", ">=16.1,<27", ("pyarrow.lib", "pyarrow"), "pyarrow"),
     Library("pandas", ">=2.2,<4", ("pandas.io.json._json",), "pandas"),
     Library("duckdb", ">=1,<3", ("duckdb",), "duckdb"),
     Library("joblib", ">=1.4,<2", ("joblib.hashing",), "joblib"),

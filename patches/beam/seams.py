@@ -12,7 +12,9 @@ from lazyentity.patches.registry import Seam, replacing
 
 # These are also parsed by tools/clients.py.
 DISTRIBUTION: Final = "apache-beam"
-SUPPORTED_VERSIONS: Final = ">=2.77,<2.78"
+SUPPORTED_VERSIONS: Final = ">=2.60,<2.78"
+# CI tests this version, too.
+VERSION_BETWEEN: Final = "2.68.0"
 # The connector needs libraries that Beam itself does not.
 DISTRIBUTION_EXTRA: Final = "gcp"
 # Beam needs protobuf below 7.

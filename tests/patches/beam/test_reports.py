@@ -39,7 +39,9 @@ class _Counting(beam.DoFn):  # type: ignore[misc]  # announces no types
 
 
 def _pipeline(read: Any) -> Any:
-    made = beam.Pipeline(runner="FnApiRunner", argv=[])
+    # By its whole name: Beam 2.60 knows no other.
+    runner = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
+    made = beam.Pipeline(runner=runner, argv=[])
     _ = (
         made
         | read(pipelines.query(), num_splits=3)
