@@ -10,9 +10,11 @@ from typing import Final
 from lazyentity.patches.client import Client
 from lazyentity.patches.registry import Place, Seam, replacing
 
-# Both are also parsed by tools/clients.py.
+# These are also parsed by tools/clients.py.
 DISTRIBUTION: Final = "google-cloud-datastore"
 SUPPORTED_VERSIONS: Final = ">=2.20.2,<2.28"
+# CI tests this version, too.
+VERSION_BETWEEN: Final = "2.23.0"
 
 _ASYNC_API = "google.cloud.datastore_v1.services.datastore.async_client"
 _ASYNC_CALLS = "datastore.async_client"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from lazyentity.patches.client import is_supported
 from tools import clients
 from tools.clients import SupportedClient
 
@@ -49,6 +50,17 @@ def test_a_client_with_an_environment_of_its_own(
     monkeypatch.setattr("sys.argv", ["clients.py", "distributions"])
     clients.main()
     assert capsys.readouterr().out == "toy-shared\ntoy-both\n"
+
+
+def test_a_version_between(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Is tested where a client names it; it is within the supported range."""
+    _write_clients(tmp_path, named='VERSION_BETWEEN: Final = "1.5"', other="")
+    with monkeypatch.context() as patching:
+        patching.setattr(clients, "CHECKOUT", tmp_path)
+        assert [client.between for client in clients.clients()] == ["1.5", ""]
+    real = [client for client in clients.clients() if client.between]
+    assert {client.name for client in real} >= {"datastore", "ndb", "appengine", "beam"}
+    assert all(is_supported(client.between, client.versions) for client in real)
 
 
 def _write_clients(checkout: Path, **lines: str) -> None:
