@@ -21,6 +21,7 @@ NATIVE_MODULES = (
     f"{_NATIVE}.columns",
     f"{_NATIVE}.decoding",
     f"{_NATIVE}.documentencoder",
+    f"{_NATIVE}.documentreader",
     f"{_NATIVE}.documents",
     f"{_NATIVE}.eager",
     f"{_NATIVE}.encoder",

@@ -8,7 +8,8 @@ import lazyentity.native.items  # noqa: F401
 from lazyentity.native.columns import append_columns, fixed_width
 from lazyentity.native.decoding import Walk
 from lazyentity.native.documentencoder import DocumentWriter
-from lazyentity.native.documents import DocumentBytes, DocumentReader
+from lazyentity.native.documentreader import DocumentReader
+from lazyentity.native.documents import DocumentBytes
 from lazyentity.native.eager import stock_from_raw
 from lazyentity.native.encoder import serialise_entity, write_entity
 from lazyentity.native.entityproto import PropertyIndex

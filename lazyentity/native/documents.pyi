@@ -1,21 +1,14 @@
-import datetime
-from collections.abc import Callable, Sequence
-from typing import Any, final
+from collections.abc import Sequence
+from typing import Any
 
-@final
-class DocumentReader:
-    def __init__(
-        self,
-        *,
-        geo_point: Callable[[float, float], Any],
-        reference: Callable[[str, Any], Any],
-        other_map: Callable[[bytes, Any], Any],
-        timestamp: type[datetime.datetime] | None,
-    ) -> None: ...
+from lazyentity.native.documentreader import DocumentReader
 
 class DocumentBytes:
     @classmethod
     def of(cls, raw: bytes, read_time_number: int, response: Any) -> Any: ...
+    @classmethod
+    def again(cls, raw: bytes, read_time_number: int, response: Any) -> Any: ...
+    def is_in(self, collection: str) -> bool: ...
     @property
     def raw(self) -> bytes: ...
     @property

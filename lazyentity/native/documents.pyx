@@ -1,45 +1,30 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=False, auto_pickle=False
-"""The native backend's decoder of documents: a format in which a dict is a map of values.
+"""The native backend's responses with one document: the parts beside the fields are found on demand.
 
-Theory of operation. One pass over the bytes makes the dict. It knows the encoding that servers send: maps
-whose entries have a name and then a value, values with one oneof case and nothing beside it. Any other
-bytes, legal or malformed, at any depth, end the attempt: the caller then has the client's own code convert
-the document as a whole. So every document is decoded at most twice, and the client raises every error.
-
-A value has the field numbers of one of :mod:`lazyentity.native.tags`, with a reference in place of a key,
-and a map in place of an entity.
+Theory of operation. The constructor checks all that later calls rely on: one document with a name, and times
+that can be decoded. :mod:`lazyentity.native.documentreader` decodes the fields.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from cpython.dict cimport PyDict_SetItem
-from cpython.object cimport PyTypeObject
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint64_t
-from libc.string cimport memcmp
+from libc.string cimport memchr, memcmp
 
-from lazyentity.native.tags cimport (
-    ARRAY_VALUES,
-    LATLNG_LATITUDE,
-    LATLNG_LONGITUDE,
-    SECOND_BYTE,
-    VALUE_ARRAY,
-    VALUE_BLOB,
-    VALUE_GEO_POINT,
-    VALUE_STRING,
-    VALUE_TIMESTAMP,
+from lazyentity.native.documentreader cimport (
+    DOCUMENT_FIELDS,
+    DocumentReader,
+    decode_fields,
+    decode_path,
 )
-from lazyentity.native.timestamps cimport decode_timestamp, timestamp_of_type
-from lazyentity.native.values cimport decode_bare, decode_text
+from lazyentity.native.timestamps cimport decode_timestamp, is_timestamp
+from lazyentity.native.values cimport decode_text
 from lazyentity.native.wire cimport (
-    MAX_DEPTH,
     VARINT,
     Bytes,
-    read_double,
+    find_field,
     read_length,
     read_varint,
     skip_any_field,
 )
-
-from datetime import datetime
 
 from lazyentity.codec.undecoded import UNDECODED as _UNDECODED
 
@@ -51,200 +36,40 @@ cdef object UNDECODED = _UNDECODED
 cdef enum:
     RESPONSE_DOCUMENT = 0x0A
     DOCUMENT_NAME = 0x0A
-    DOCUMENT_FIELDS = 0x12
     DOCUMENT_CREATE_TIME = 0x1A
     DOCUMENT_UPDATE_TIME = 0x22
-    MAP_FIELDS = 0x0A
-    ENTRY_NAME = 0x0A
-    ENTRY_VALUE = 0x12
-    VALUE_REFERENCE = 0x2A
-    VALUE_MAP = 0x32
 
 cdef enum:
-    # Messages in messages, as in lazyentity.native.wire, but from the response on.
-    FIELD_DEPTH = 4  # response, document, entry, Value
-    TO_FIELD = 3  # from a Value to one in its map: map, entry, Value
-    TO_ELEMENT = 2  # from a Value to one in its array: array, Value
+    SLASH = 0x2F
 
 
-cdef class DocumentReader:
-    """Decodes the documents of a client.
-
-    See :class:`lazyentity.pure.documents.DocumentReader`.
-    """
-
-    cdef object _geo_point
-    cdef object _reference
-    cdef object _map
-    cdef object _timestamp
-
-    def __init__(self, *, geo_point, reference, other_map, type timestamp):
-        if timestamp is not None and not issubclass(timestamp, datetime):
-            # Its instances are made past its constructor.
-            raise TypeError("timestamp must be a subclass of datetime")
-        self._geo_point = geo_point
-        self._reference = reference
-        self._map = other_map
-        self._timestamp = timestamp
-
-
-cdef object _value(DocumentReader reader, Bytes at, Bytes end, object client, int depth):
-    cdef Bytes span_end
+cdef bint _is_document(Bytes at, Bytes end) except -1:
+    # Whether there are a name, times that can be decoded, and nothing twice but the fields.
+    cdef Bytes field_end
     cdef uint8_t tag
-    value = decode_bare(at, end)
-    if value is not UNDECODED or end - at < 2:
-        return value
-    tag = at[0]
-    if tag >= 0x80:
-        if at[1] != SECOND_BYTE:
-            return UNDECODED
+    cdef int seen = 0
+    while at < end:
+        tag = at[0]
+        if tag & 7 != 2 or tag > DOCUMENT_UPDATE_TIME:
+            if not skip_any_field(&at, end):
+                return 0
+            continue
         at += 1
-    at += 1
-    if tag & 7 != 2 or not read_length(&at, end, &span_end) or span_end != end:
-        return UNDECODED
-    if tag == VALUE_STRING:
-        return decode_text(at, end)
-    if tag == VALUE_TIMESTAMP:
-        if reader._timestamp is None:
-            return UNDECODED
-        return timestamp_of_type(at, end, <PyTypeObject*>reader._timestamp, 0)
-    if tag == VALUE_MAP:
-        return _map(reader, at, end, MAP_FIELDS, client, depth + TO_FIELD)
-    if tag == VALUE_ARRAY:
-        return _array(reader, at, end, client, depth + TO_ELEMENT)
-    if tag == VALUE_REFERENCE:
-        value = decode_text(at, end)
-        return value if value is UNDECODED else reader._reference(value, client)
-    if tag == VALUE_BLOB:
-        return PyBytes_FromStringAndSize(<const char*>at, end - at)
-    if tag == VALUE_GEO_POINT:
-        return _geo_point(reader, at, end)
-    return UNDECODED
-
-
-cdef object _geo_point(DocumentReader reader, Bytes at, Bytes end):
-    cdef double latitude = 0
-    cdef double longitude = 0
-    while at < end:
-        if at[0] == LATLNG_LATITUDE:
-            at += 1
-            if not read_double(&at, end, &latitude):
-                return UNDECODED
-        elif at[0] == LATLNG_LONGITUDE:
-            at += 1
-            if not read_double(&at, end, &longitude):
-                return UNDECODED
-        else:
-            return UNDECODED
-    return reader._geo_point(latitude, longitude)
-
-
-cdef object _array(DocumentReader reader, Bytes at, Bytes end, object client, int depth):
-    cdef Bytes item_end
-    cdef list items = []
-    if depth > MAX_DEPTH:
-        return UNDECODED
-    while at < end:
-        if at[0] != ARRAY_VALUES:
-            return UNDECODED
-        at += 1
-        if not read_length(&at, end, &item_end):
-            return UNDECODED
-        item = _value(reader, at, item_end, client, depth)
-        if item is UNDECODED:
-            return UNDECODED
-        items.append(item)
-        at = item_end
-    return items
-
-
-cdef inline bint _next_entry(
-    Bytes* cursor, Bytes end, uint8_t tag, Bytes* name, Bytes* name_end, Bytes* value, Bytes* value_end
-) noexcept nogil:
-    # Reads an entry of a map, tag included; otherwise leaves the cursor where it is.
-    cdef Bytes at = cursor[0]
-    cdef Bytes entry_end
-    if at[0] != tag:
-        return 0
-    at += 1
-    if not read_length(&at, end, &entry_end) or at == entry_end or at[0] != ENTRY_NAME:
-        return 0
-    at += 1
-    if not read_length(&at, entry_end, name_end):
-        return 0
-    name[0] = at
-    at = name_end[0]
-    if at == entry_end or at[0] != ENTRY_VALUE:
-        return 0
-    at += 1
-    if not read_length(&at, entry_end, value_end) or value_end[0] != entry_end:
-        return 0
-    value[0] = at
-    cursor[0] = entry_end
-    return 1
-
-
-cdef inline bint _is_special(Bytes name, Bytes name_end) noexcept nogil:
-    # A map with such a name may be a vector or another type of its own.
-    return name_end - name >= 2 and name[0] == 0x5F and name[1] == 0x5F
-
-
-cdef object _map(DocumentReader reader, Bytes at, Bytes end, uint8_t tag, object client, int depth):
-    # The fields of a document, or of a MapValue.
-    cdef Bytes start = at
-    cdef Bytes name_at
-    cdef Bytes name_end
-    cdef Bytes value_at
-    cdef Bytes value_end
-    cdef bint is_special = 0
-    cdef dict fields = {}
-    if depth > MAX_DEPTH:
-        return UNDECODED
-    while at < end:
-        if not _next_entry(&at, end, tag, &name_at, &name_end, &value_at, &value_end):
-            if tag == DOCUMENT_FIELDS and at[0] != tag and skip_any_field(&at, end):
-                continue
-            return UNDECODED
-        is_special |= _is_special(name_at, name_end)
-        name = decode_text(name_at, name_end)
-        if name is UNDECODED:
-            return UNDECODED
-        value = _value(reader, value_at, value_end, client, depth)
-        if value is UNDECODED:
-            return UNDECODED
-        PyDict_SetItem(fields, name, value)
-    if is_special:
-        if tag == DOCUMENT_FIELDS:
-            return UNDECODED
-        return reader._map(PyBytes_FromStringAndSize(<const char*>start, end - start), client)
-    return fields
-
-
-cdef bint _find_field(
-    Bytes* start, Bytes* end, uint8_t tag, const char* wanted, Py_ssize_t size
-) noexcept nogil:
-    # Goes from the fields of a document, or of a MapValue, to the value of one.
-    cdef Bytes at = start[0]
-    cdef Bytes name_at
-    cdef Bytes name_end
-    cdef Bytes value_at
-    cdef Bytes value_end
-    cdef Bytes found_end = NULL
-    while at < end[0]:
-        if not _next_entry(&at, end[0], tag, &name_at, &name_end, &value_at, &value_end):
-            if tag == DOCUMENT_FIELDS and at[0] != tag and skip_any_field(&at, end[0]):
-                continue
+        if not read_length(&at, end, &field_end):
             return 0
-        if _is_special(name_at, name_end):
-            return 0
-        if name_end - name_at == size and memcmp(name_at, wanted, size) == 0:
-            # Of several entries with one name the last one counts.
-            start[0] = value_at
-            found_end = value_end
-    if found_end == NULL:
-        return 0
-    end[0] = found_end
-    return 1
+        if tag != DOCUMENT_FIELDS:
+            if seen & 1 << (tag >> 3):
+                return 0
+            seen |= 1 << (tag >> 3)
+            if tag == DOCUMENT_NAME:
+                if at == field_end or decode_text(at, field_end) is UNDECODED:
+                    return 0
+            elif (
+                tag != DOCUMENT_CREATE_TIME and tag != DOCUMENT_UPDATE_TIME
+            ) or not is_timestamp(at, field_end):
+                return 0
+        at = field_end
+    return seen & 1 << (DOCUMENT_NAME >> 3) != 0
 
 
 cdef class DocumentBytes:
@@ -254,10 +79,7 @@ cdef class DocumentBytes:
     """
 
     cdef readonly bytes raw
-    cdef readonly object name
-    cdef readonly object read_time
-    cdef readonly object create_time
-    cdef readonly object update_time
+    cdef int _read_time_tag
     cdef Py_ssize_t _start
     cdef Py_ssize_t _end
 
@@ -269,15 +91,31 @@ cdef class DocumentBytes:
         """As :meth:`lazyentity.pure.documents.DocumentBytes.of`."""
         cdef DocumentBytes self = DocumentBytes.__new__(cls)
         self.raw = raw
-        return self if self._split(read_time_number << 3 | 2) else None
+        self._read_time_tag = read_time_number << 3 | 2
+        return self if self._split() else None
 
-    cdef bint _split(self, int read_time_tag) except -1:
+    @classmethod
+    def again(cls, bytes raw not None, int read_time_number, response):
+        """As :meth:`lazyentity.pure.documents.DocumentBytes.again`."""
+        cdef DocumentBytes self = DocumentBytes.__new__(cls)
+        cdef Bytes at = <Bytes>PyBytes_AS_STRING(raw)
+        cdef Bytes start
+        cdef Bytes end
+        self.raw = raw
+        self._read_time_tag = read_time_number << 3 | 2
+        if find_field(at, at + PyBytes_GET_SIZE(raw), RESPONSE_DOCUMENT, &start, &end):
+            self._start = start - at
+            self._end = end - at
+        return self
+
+    cdef bint _split(self) except -1:
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(self.raw)
         cdef Bytes at = base
         cdef Bytes end = base + PyBytes_GET_SIZE(self.raw)
         cdef Bytes field_end
         cdef uint64_t ignored
         cdef uint8_t tag
+        cdef bint has_time = 0
         self._end = -1
         while at < end:
             tag = at[0]
@@ -288,76 +126,81 @@ cdef class DocumentBytes:
                     return 0
                 continue
             if tag == RESPONSE_DOCUMENT and self._end < 0:
-                if not read_length(&at, end, &field_end) or not self._split_document(at, field_end):
+                if not read_length(&at, end, &field_end) or not _is_document(at, field_end):
                     return 0
                 self._start = at - base
                 self._end = field_end - base
-            elif tag == read_time_tag and self.read_time is None:
-                if not read_length(&at, end, &field_end):
+            elif tag == self._read_time_tag and not has_time:
+                if not read_length(&at, end, &field_end) or not is_timestamp(at, field_end):
                     return 0
-                self.read_time = decode_timestamp(at, field_end)
-                if self.read_time is UNDECODED:
-                    return 0
+                has_time = 1
             else:
                 return 0
             at = field_end
-        return self._end >= 0 and bool(self.name)
+        return self._end >= 0
 
-    cdef bint _split_document(self, Bytes at, Bytes end) except -1:
-        cdef Bytes field_end
-        cdef uint8_t tag
-        while at < end:
-            tag = at[0]
-            if tag & 7 != 2 or tag > DOCUMENT_UPDATE_TIME:
-                if not skip_any_field(&at, end):
-                    return 0
-                continue
-            at += 1
-            if not read_length(&at, end, &field_end):
-                return 0
-            if tag == DOCUMENT_NAME and self.name is None:
-                self.name = decode_text(at, field_end)
-                if self.name is UNDECODED:
-                    return 0
-            elif tag == DOCUMENT_CREATE_TIME and self.create_time is None:
-                self.create_time = decode_timestamp(at, field_end)
-                if self.create_time is UNDECODED:
-                    return 0
-            elif tag == DOCUMENT_UPDATE_TIME and self.update_time is None:
-                self.update_time = decode_timestamp(at, field_end)
-                if self.update_time is UNDECODED:
-                    return 0
-            elif tag != DOCUMENT_FIELDS:
-                return 0
-            at = field_end
-        return 1
+    cdef bint _find(self, uint8_t tag, Bytes* at, Bytes* end) noexcept:
+        # Finds a field of the document.
+        cdef Bytes base = <Bytes>PyBytes_AS_STRING(self.raw)
+        return find_field(base + self._start, base + self._end, tag, at, end)
+
+    @property
+    def name(self):
+        """As of :class:`lazyentity.pure.documents.DocumentBytes`."""
+        cdef Bytes at
+        cdef Bytes end
+        return decode_text(at, end) if self._find(DOCUMENT_NAME, &at, &end) else ""
+
+    def is_in(self, collection):
+        """As :meth:`lazyentity.pure.documents.DocumentBytes.is_in`."""
+        cdef Bytes at
+        cdef Bytes end
+        cdef Py_ssize_t size
+        cdef const char* prefix
+        if type(collection) is not str:
+            return False
+        try:
+            prefix = PyUnicode_AsUTF8AndSize(collection, &size)
+        except UnicodeEncodeError:
+            return False
+        return (
+            self._find(DOCUMENT_NAME, &at, &end)
+            and end - at > size
+            and memcmp(at, prefix, size) == 0
+            and at[size] == SLASH
+            and memchr(at + size + 1, SLASH, end - at - size - 1) == NULL
+        )
+
+    @property
+    def read_time(self):
+        """As of :class:`lazyentity.pure.documents.DocumentBytes`."""
+        cdef Bytes base = <Bytes>PyBytes_AS_STRING(self.raw)
+        cdef Bytes at
+        cdef Bytes end
+        if not find_field(base, base + PyBytes_GET_SIZE(self.raw), <uint8_t>self._read_time_tag, &at, &end):
+            return None
+        return decode_timestamp(at, end)
+
+    @property
+    def create_time(self):
+        """As of :class:`lazyentity.pure.documents.DocumentBytes`."""
+        cdef Bytes at
+        cdef Bytes end
+        return decode_timestamp(at, end) if self._find(DOCUMENT_CREATE_TIME, &at, &end) else None
+
+    @property
+    def update_time(self):
+        """As of :class:`lazyentity.pure.documents.DocumentBytes`."""
+        cdef Bytes at
+        cdef Bytes end
+        return decode_timestamp(at, end) if self._find(DOCUMENT_UPDATE_TIME, &at, &end) else None
 
     def decoded_fields(self, DocumentReader reader not None, client):
         """As :meth:`lazyentity.pure.documents.DocumentBytes.decoded_fields`."""
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(self.raw)
-        return _map(reader, base + self._start, base + self._end, DOCUMENT_FIELDS, client, FIELD_DEPTH)
+        return decode_fields(reader, base + self._start, base + self._end, client)
 
     def decoded_value(self, DocumentReader reader not None, client, names):
         """As :meth:`lazyentity.pure.documents.DocumentBytes.decoded_value`."""
-        cdef Bytes at = <Bytes>PyBytes_AS_STRING(self.raw) + self._start
-        cdef Bytes end = <Bytes>PyBytes_AS_STRING(self.raw) + self._end
-        cdef Bytes map_end
-        cdef uint8_t tag = DOCUMENT_FIELDS
-        cdef int depth = FIELD_DEPTH
-        cdef const char* wanted
-        cdef Py_ssize_t size
-        if not names:
-            return UNDECODED
-        for name in names:
-            if tag == MAP_FIELDS:
-                if at == end or at[0] != VALUE_MAP:
-                    return UNDECODED
-                at += 1
-                if not read_length(&at, end, &map_end) or map_end != end:
-                    return UNDECODED
-                depth += TO_FIELD
-            wanted = PyUnicode_AsUTF8AndSize(name, &size)
-            if depth > MAX_DEPTH or not _find_field(&at, &end, tag, wanted, size):
-                return UNDECODED
-            tag = MAP_FIELDS
-        return _value(reader, at, end, client, depth)
+        cdef Bytes base = <Bytes>PyBytes_AS_STRING(self.raw)
+        return decode_path(reader, base + self._start, base + self._end, client, names)

@@ -48,31 +48,41 @@ cdef object decode_timestamp(Bytes at, Bytes end):
     return timestamp_of_type(at, end, TYPE, 1) if DIRECTLY else UNDECODED
 
 
-cdef object timestamp_of_type(Bytes at, Bytes end, PyTypeObject* type, bint keeps_nanoseconds):
-    # The type is a subclass of datetime with an attribute _nanosecond, and nothing else beside.
+cdef bint is_timestamp(Bytes at, Bytes end) noexcept:
+    # Whether decode_timestamp() makes an object of the bytes.
+    cdef int64_t seconds, nanos
+    return DIRECTLY and _parse(at, end, &seconds, &nanos)
+
+
+cdef inline bint _parse(Bytes at, Bytes end, int64_t* seconds, int64_t* nanos) noexcept nogil:
     cdef uint64_t seconds_bits = 0
     cdef uint64_t nanos_bits = 0
+    while at < end:
+        if at[0] == TIMESTAMP_SECONDS:
+            at += 1
+            if not read_varint(&at, end, &seconds_bits):
+                return 0
+        elif at[0] == TIMESTAMP_NANOS:
+            at += 1
+            if not read_varint(&at, end, &nanos_bits):
+                return 0
+        else:
+            return 0
+    seconds[0] = <int64_t>seconds_bits
+    nanos[0] = <int32_t><uint32_t>nanos_bits
+    return (
+        0 <= nanos[0] < 1_000_000_000 and FIRST_SECOND <= seconds[0] <= LAST_SECOND
+    )
+
+
+cdef object timestamp_of_type(Bytes at, Bytes end, PyTypeObject* type, bint keeps_nanoseconds):
+    # The type is a subclass of datetime with an attribute _nanosecond, and nothing else beside.
     cdef int64_t seconds
     cdef int64_t nanos
     cdef int64_t days
     cdef int64_t second
     cdef int year, month, day
-    while at < end:
-        if at[0] == TIMESTAMP_SECONDS:
-            at += 1
-            if not read_varint(&at, end, &seconds_bits):
-                return UNDECODED
-        elif at[0] == TIMESTAMP_NANOS:
-            at += 1
-            if not read_varint(&at, end, &nanos_bits):
-                return UNDECODED
-        else:
-            return UNDECODED
-    seconds = <int64_t>seconds_bits
-    nanos = <int32_t><uint32_t>nanos_bits
-    if nanos < 0 or nanos >= 1_000_000_000:
-        return UNDECODED
-    if seconds < FIRST_SECOND or seconds > LAST_SECOND:
+    if not _parse(at, end, &seconds, &nanos):
         return UNDECODED
     days = seconds // 86400
     second = seconds - days * 86400

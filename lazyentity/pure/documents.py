@@ -105,17 +105,12 @@ class DocumentBytes:
 
     Attributes:
         raw: the response.
-        name: of the document.
-        read_time, create_time, update_time: ``DatetimeWithNanoseconds`` of proto-plus, or None.
     """
 
-    __slots__ = ("_response", "create_time", "name", "raw", "read_time", "update_time")
+    __slots__ = ("_time_number", "_response", "raw")
 
     raw: bytes
-    name: str
-    read_time: Any
-    create_time: Any
-    update_time: Any
+    _time_number: int
     _response: Any
 
     @classmethod
@@ -131,38 +126,68 @@ class DocumentBytes:
             An instance; None, if there is anything else but numbers in the response, or if it is
             malformed.
         """
-        self = object.__new__(cls)
-        self.raw, self._response = raw, response
-        self.read_time = self.create_time = self.update_time = None
+        self = cls.again(raw, read_time_number, response)
         try:
             message = response.FromString(raw)
         except DecodeError:
             return None
-        has_document = False
+        name = ""
         try:
             for field, value in message.ListFields():
                 if field.number == read_time_number:
-                    self.read_time = timestamp_from_message(value)
+                    timestamp_from_message(value)
                 elif field.number == 1 and field.message_type is not None:
-                    has_document = True
-                    self.name = value.name
-                    if value.HasField("create_time"):
-                        self.create_time = timestamp_from_message(value.create_time)
-                    if value.HasField("update_time"):
-                        self.update_time = timestamp_from_message(value.update_time)
+                    name = value.name
+                    timestamp_from_message(value.create_time)
+                    timestamp_from_message(value.update_time)
                 elif field.message_type is not None or type(value) not in (bool, int):
                     return None
         except (ValueError, OverflowError):
             # The client raises it where somebody asks for the time.
             return None
-        return self if has_document and self.name else None
+        return self if name else None
 
-    def _fields(self) -> Any:
-        message = self._response.FromString(self.raw)
-        ((_, document),) = [
-            (field, value) for field, value in message.ListFields() if field.number == 1
-        ]
-        return document.fields
+    @classmethod
+    def again(cls, raw: bytes, read_time_number: int, response: Any) -> Any:
+        """Return an instance for bytes of which :meth:`of` made one before; arguments as there."""
+        self = object.__new__(cls)
+        self.raw, self._time_number, self._response = raw, read_time_number, response
+        return self
+
+    def _part(self, number: int) -> Any:
+        """Return a message in a new message of the response; None, if it is not there."""
+        fields = self._response.FromString(self.raw).ListFields()
+        return next((value for field, value in fields if field.number == number), None)
+
+    def _time(self, name: str) -> Any:
+        document = self._part(1)
+        return timestamp_from_message(getattr(document, name)) if document.HasField(name) else None
+
+    @property
+    def name(self) -> str:
+        """The name of the document."""
+        name: str = self._part(1).name
+        return name
+
+    def is_in(self, collection: str) -> bool:
+        """Whether the document is in a collection, given by its name, and not further below."""
+        return self.name.rpartition("/")[0] == collection
+
+    @property
+    def read_time(self) -> Any:
+        """A new ``DatetimeWithNanoseconds`` of proto-plus, or None."""
+        time = self._part(self._time_number)
+        return None if time is None else timestamp_from_message(time)
+
+    @property
+    def create_time(self) -> Any:
+        """As :attr:`read_time`."""
+        return self._time("create_time")
+
+    @property
+    def update_time(self) -> Any:
+        """As :attr:`read_time`."""
+        return self._time("update_time")
 
     def decoded_fields(self, reader: DocumentReader, client: Any) -> Any:
         """Return a new dict of the fields; UNDECODED, if the client has to convert the document.
@@ -170,7 +195,7 @@ class DocumentBytes:
         Raises:
             Exception: as a function of the reader raises it.
         """
-        return reader._map(self._fields(), client)
+        return reader._map(self._part(1).fields, client)
 
     def decoded_value(self, reader: DocumentReader, client: Any, names: Sequence[str]) -> Any:
         """Return the value of a field in fields, by their names.
@@ -182,7 +207,7 @@ class DocumentBytes:
             TypeError, UnicodeEncodeError: if a name is no text.
             Exception: as a function of the reader raises it.
         """
-        fields, value = self._fields(), None
+        fields, value = self._part(1).fields, None
         for name in names:
             if value is not None:
                 if value.WhichOneof("value_type") != "map_value":

@@ -111,10 +111,10 @@ def values(snapshot: Any, names: Sequence[str], refuse: Refuse | None) -> list[A
         if refuse is not None and names:
             refuse(snapshot, names[0])
         return [None] * len(names)
-    response, found = lazily_read(snapshot), []
+    is_lazy, found = lazily_read(snapshot) is not None, []
     fields: Any = UNDECODED
     for name in names:
-        value = UNDECODED if response is None else decoded_value(response, snapshot._client, name)
+        value = decoded_value(snapshot, name) if is_lazy else UNDECODED
         if value is UNDECODED:
             if fields is UNDECODED:
                 # Once for all names that the document lacks.

@@ -18,11 +18,12 @@ from lazyentity.codec.profiled import while_running
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.patches.firestore import reads, snapshots
 from lazyentity.patches.firestore.responses import DocumentResponse
+from lazyentity.patches.firestore.sources import Source
 
 
 def _counting_arrivals(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
-    def snapshot_of(response: DocumentResponse, reference: Any) -> Any:
+    def snapshot_of(response: DocumentResponse, reference: Any, source: Source) -> Any:
         book = profiled.book
         if book is not None:
             parts = response.name.split("/")
@@ -32,8 +33,9 @@ def _counting_arrivals(original: Callable[..., Any]) -> Callable[..., Any]:
                 inflow.count_eager(len(response.raw))
             else:
                 names = _names(response)
-                response._arrival = inflow.tally.arrive(names, None, len(response.raw))
-        return original(response, reference)
+                arrival = inflow.tally.arrive(names, None, len(response.raw))
+                source = source.counted(arrival)
+        return original(response, reference, source)
 
     return snapshot_of
 
@@ -50,9 +52,9 @@ def _counting_fields(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def decoded_fields(snapshot: Any) -> Any:
         fields = original(snapshot)
-        response = snapshots.lazily_read(snapshot)
-        if response is not None and response._arrival is not None and type(fields) is dict:
-            response._arrival.copied_whole(list(fields), "to_dict()")
+        arrival = snapshots.arrival_of(snapshot)
+        if arrival is not None and type(fields) is dict:
+            arrival.copied_whole(list(fields), "to_dict()")
         return fields
 
     return decoded_fields
@@ -60,11 +62,12 @@ def _counting_fields(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _counting_values(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
-    def decoded_value(response: DocumentResponse, client: Any, field_path: Any) -> Any:
-        value = original(response, client, field_path)
-        if value is not UNDECODED and response._arrival is not None:
+    def decoded_value(snapshot: Any, field_path: Any) -> Any:
+        value = original(snapshot, field_path)
+        arrival = snapshots.arrival_of(snapshot)
+        if value is not UNDECODED and arrival is not None:
             name = parse_field_path(field_path)[0]
-            response._arrival.copied([name])
+            arrival.copied([name])
         return value
 
     return decoded_value

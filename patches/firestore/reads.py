@@ -20,6 +20,7 @@ from lazyentity.patches.firestore.references import reference_in, reference_of
 from lazyentity.patches.firestore.responses import RESPONSES
 from lazyentity.patches.firestore.seams import CLIENT
 from lazyentity.patches.firestore.snapshots import snapshot_of
+from lazyentity.patches.firestore.sources import LOOKUP, QUERY, source_of
 from lazyentity.patches.firestore.transports import lazy_api, read_lazily
 from lazyentity.patches.registry import is_of
 
@@ -67,7 +68,7 @@ def replace_lookup_conversion(
         if type(get_doc_response) in RESPONSES:
             reference = reference_map.get(get_doc_response.name)
             if reference is not None:
-                return snapshot_of(get_doc_response, reference)
+                return snapshot_of(get_doc_response, reference, LOOKUP)
         return original(get_doc_response, reference_map, client)
 
     return _parse_batch_get
@@ -83,10 +84,11 @@ def replace_query_conversion(
 
     @functools.wraps(original)
     def _query_response_to_snapshot(response_pb: Any, collection: Any, expected_prefix: Any) -> Any:
-        if type(response_pb) in RESPONSES:
-            prefix, _, document_id = response_pb.name.rpartition("/")
-            if prefix == expected_prefix:
-                return snapshot_of(response_pb, reference_in(collection, document_id))
+        if type(response_pb) in RESPONSES and response_pb.is_in(expected_prefix):
+            source, reference = source_of(collection), None
+            if source is None:
+                reference = reference_in(collection, response_pb.name.rpartition("/")[2])
+            return snapshot_of(response_pb, reference, source or QUERY)
         return original(response_pb, collection, expected_prefix)
 
     return _query_response_to_snapshot
@@ -103,7 +105,8 @@ def replace_group_conversion(
     @functools.wraps(original)
     def _collection_group_query_response_to_snapshot(response_pb: Any, collection: Any) -> Any:
         if type(response_pb) in RESPONSES:
-            snapshot = snapshot_of(response_pb, reference_of(collection._client, response_pb.name))
+            reference = reference_of(collection._client, response_pb.name)
+            snapshot = snapshot_of(response_pb, reference, QUERY)
             # The client leaves these times as messages.
             snapshot.read_time, snapshot.create_time, snapshot.update_time = (
                 response_pb.time_messages()

@@ -60,10 +60,27 @@ _COLLECTIONS: dict[Any, Any] = {
 
 def _kind(owner: Any) -> Any:
     """Return the type of the references of a client; None, if the client has to make them."""
-    known = _KINDS.get(type(owner))
-    if known is None or known[1] != (type(owner).document, known[0].__init__):
+    kind, functions = _KINDS.get(type(owner), _UNKNOWN)
+    if (
+        functions is None
+        or functions[0] is not type(owner).document
+        or functions[1] is not kind.__init__
+    ):
         return None
-    return known[0]
+    return kind
+
+
+_UNKNOWN: Any = None, None
+
+
+def has_plain_references(collection: Any) -> bool:
+    """Whether nobody sees when ``collection.document()`` is called for a document that was read."""
+    made_by = _COLLECTIONS.get(type(collection))
+    return (
+        made_by is not None
+        and made_by is type(collection).document
+        and _kind(collection._client) is not None
+    )
 
 
 def reference_in(of: Any, document_id: str) -> Any:
@@ -74,16 +91,14 @@ def reference_in(of: Any, document_id: str) -> Any:
         document_id: without a slash.
     """
     path, owner = of._path, of._client
-    kind = _kind(owner)
     if (
-        kind is None
-        or _COLLECTIONS.get(type(of)) is not type(of).document
+        not has_plain_references(of)
         # The client leaves out an empty parent and the name of the database, and splits parts.
         or path[0] in ("", "projects")
         or _SEPARATOR in "".join(path)
     ):
         return of.document(document_id)
-    reference = _new(kind)
+    reference = _new(_kind(owner))
     reference.__dict__ = {"_path": (*path, document_id), "_client": owner}
     return reference
 

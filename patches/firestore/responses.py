@@ -6,7 +6,7 @@ They are proxies of the client's proto-plus messages: see :mod:`lazyentity.patch
 from __future__ import annotations
 
 import datetime
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from google.cloud.firestore_v1.types import firestore as firestore_pb2
 from google.cloud.firestore_v1.types import query_profile
@@ -14,9 +14,6 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from lazyentity._backend import DocumentBytes
 from lazyentity.patches.api.proxies import MessageProxy
-
-if TYPE_CHECKING:
-    from lazyentity.codec.tallies import Arrival
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
@@ -34,14 +31,12 @@ class DocumentResponse(MessageProxy, DocumentBytes):
     The stub of a method that streams gives these in place of the messages that hold nothing else.
     """
 
-    __slots__ = ("_arrival", "_is_eager", "_message")
+    __slots__ = ("_is_eager", "_message")
 
     _read_time_number: ClassVar[int]
     _bare_type: ClassVar[Any]
     _is_eager: bool
     """Whether the RPC was sent inside ``eager()``."""
-    _arrival: Arrival | None
-    """The count of the document, if a profile runs."""
 
     @classmethod
     def deserialize(cls, raw: bytes) -> Any:
@@ -53,8 +48,13 @@ class DocumentResponse(MessageProxy, DocumentBytes):
         response = cls.of(raw, cls._read_time_number, cls._bare_type)
         if response is None:
             return cls._real.deserialize(raw)
-        response._is_eager, response._arrival = False, None
+        response._is_eager = False
         return response
+
+    @classmethod
+    def remade(cls, raw: bytes) -> Any:
+        """Return a response as :meth:`deserialize` made it of the same bytes before."""
+        return cls.again(raw, cls._read_time_number, cls._bare_type)
 
     def _make(self) -> Any:
         return self._real.deserialize(self.raw)

@@ -13,6 +13,7 @@ from lazyentity.codec.mode import is_eager
 from lazyentity.patches.firestore.references import reference_of
 from lazyentity.patches.firestore.responses import RESPONSES, QueryResponse
 from lazyentity.patches.firestore.snapshots import snapshot_of
+from lazyentity.patches.firestore.sources import QUERY
 from lazyentity.patches.firestore.wrapping import install
 
 _Document = document_pb2.Document.pb()
@@ -33,7 +34,7 @@ def from_bytes(raw: bytes, client: Any) -> Any:
     response = QueryResponse.deserialize(_Response(document=document).SerializeToString())
     if type(response) in RESPONSES:
         response._is_eager = is_eager()
-        return snapshot_of(response, reference)
+        return snapshot_of(response, reference, QUERY)
     # Some of its times are no timestamps.
     found = response.document
     fields = _helpers.decode_dict(found.fields, client)

@@ -1,15 +1,17 @@
 """Snapshots of documents whose fields are decoded when somebody asks for them.
 
-A lazy snapshot is a plain ``DocumentSnapshot`` without its ``_data``. The class gets a descriptor
-of that name, which decodes. It stays there when the client is unpatched, for snapshots that live
-on: the client's own methods read ``_data`` then.
+A lazy snapshot is a plain ``DocumentSnapshot`` without its ``_data``, its times and mostly without
+its reference. The class gets descriptors of these names, which decode the bytes of the response.
+They stay there when the client is unpatched, for snapshots that live on: the client's own methods
+read ``_data`` then.
 """
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from google.cloud.firestore_v1 import field_path as field_path_module
 from google.cloud.firestore_v1.base_document import DocumentSnapshot
@@ -21,32 +23,20 @@ from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.patches.firestore.documents import READER, stock_values
 from lazyentity.patches.firestore.responses import DocumentResponse
 from lazyentity.patches.firestore.seams import CLIENT
+from lazyentity.patches.firestore.sources import Source
+
+if TYPE_CHECKING:
+    from lazyentity.codec.tallies import Arrival
 
 _new = object.__new__
-_BYTES = "_lazyentity_bytes"
+_BYTES, _SOURCE = "_lazyentity_bytes", "_lazyentity_source"
 
 
-class _Bytes:
-    """Holds the response of a lazy snapshot, which never changes: copies of a snapshot share it."""
+class _Part:
+    """An attribute of a lazy snapshot: made once, and then in the instance dictionary."""
 
-    __slots__ = ("response",)
-
-    def __init__(self, response: DocumentResponse) -> None:
-        self.response = response
-
-    def __deepcopy__(self, memo: Any) -> _Bytes:
-        return self
-
-    def __reduce__(self) -> Any:
-        return _unpickled, (type(self.response), self.response.raw)
-
-
-def _unpickled(kind: type[DocumentResponse], raw: bytes) -> _Bytes:
-    return _Bytes(kind.deserialize(raw))
-
-
-class _Data:
-    """``DocumentSnapshot._data``: decoded once, and then in the instance dictionary."""
+    def __init__(self, name: str, make: Callable[[Any], Any]) -> None:
+        self._name, self._make = name, make
 
     def __get__(self, snapshot: Any, owner: type) -> Any:
         attributes = None if snapshot is None else vars(snapshot)
@@ -55,39 +45,76 @@ class _Data:
             kind = f"type object {safe_repr(owner.__name__)}"
             if snapshot is not None:
                 kind = f"{safe_repr(owner.__name__)} object"
-            raise AttributeError(f"{kind} has no attribute '_data'")
-        # Of two threads both get the dict of the first.
-        return attributes.setdefault("_data", decoded_fields(snapshot))
+            raise AttributeError(f"{kind} has no attribute {safe_repr(self._name)}")
+        # Of two threads both get the object of the first.
+        return attributes.setdefault(self._name, self._make(snapshot))
+
+
+def _response(attributes: Any) -> Any:
+    return attributes[_SOURCE].kind.remade(attributes[_BYTES])
+
+
+def _reference(snapshot: Any) -> Any:
+    attributes = vars(snapshot)
+    return attributes[_SOURCE].reference(_response(attributes))
+
+
+def _time(name: str) -> Callable[[Any], Any]:
+    def made(snapshot: Any) -> Any:
+        attributes = vars(snapshot)
+        time = getattr(_response(attributes), name)
+        # A copy has no nanoseconds.
+        return copy.deepcopy(time) if attributes[_SOURCE].is_copied else time
+
+    return made
+
+
+def _is_lazily_read(attributes: Any) -> bool:
+    return _BYTES in attributes and "_data" not in attributes
 
 
 def lazily_read(snapshot: Any) -> DocumentResponse | None:
     """Return the response of a snapshot whose ``_data`` nobody has read or set."""
     attributes = vars(snapshot)
-    held = attributes.get(_BYTES)
-    return None if held is None or "_data" in attributes else held.response
+    return _response(attributes) if _is_lazily_read(attributes) else None
+
+
+def arrival_of(snapshot: Any) -> Arrival | None:
+    """Return the count of a lazy snapshot, if a profile ran when it was read."""
+    source: Source | None = vars(snapshot).get(_SOURCE)
+    return None if source is None else source.arrival
+
+
+def _client_of(snapshot: Any) -> Any:
+    attributes = vars(snapshot)
+    collection = attributes[_SOURCE].collection
+    # As the reference has it, which need not be made.
+    return snapshot._client if "_reference" in attributes else collection._client
 
 
 def replace_to_dict(
     original: Callable[..., Any], is_active: Callable[[], bool]
 ) -> Callable[..., Any]:
-    """Replace ``DocumentSnapshot.to_dict()``, and give the class its descriptor.
+    """Replace ``DocumentSnapshot.to_dict()``, and give the class its descriptors.
 
     Raises:
-        AttributeError: if this version of the client has an attribute of that name.
+        AttributeError: if this version of the client has an attribute of one of their names.
     """
-    known = vars(DocumentSnapshot).get("_data")
-    if known is None:
-        DocumentSnapshot._data = _Data()
-    elif type(known) is not _Data:
-        raise AttributeError("DocumentSnapshot has an attribute _data of its own")
+    for name, make in _PARTS.items():
+        known = vars(DocumentSnapshot).get(name)
+        if known is None:
+            setattr(DocumentSnapshot, name, _Part(name, make))
+        elif type(known) is not _Part:
+            raise AttributeError(f"DocumentSnapshot has an attribute {name} of its own")
+    # CPython stores instances with less memory whose attributes the first instances have, too.
+    first = _new(DocumentSnapshot)
+    for name in (*_PARTS, "_exists", _BYTES, _SOURCE):
+        setattr(first, name, None)
 
     @functools.wraps(original)
     def to_dict(self: Any) -> Any:
-        attributes = self.__dict__
-        if _BYTES not in attributes or "_data" in attributes:
-            return original(self)
         # Decoding anew takes less time than a copy, and the result is the caller's own, too.
-        return decoded_fields(self)
+        return decoded_fields(self) if _is_lazily_read(vars(self)) else original(self)
 
     return to_dict
 
@@ -97,10 +124,9 @@ def replace_get(original: Callable[..., Any], is_active: Callable[[], bool]) -> 
 
     @functools.wraps(original)
     def get(self: Any, field_path: Any) -> Any:
-        response = lazily_read(self)
-        if response is None:
+        if not _is_lazily_read(vars(self)):
             return original(self, field_path)
-        value = decoded_value(response, self._client, field_path)
+        value = decoded_value(self, field_path)
         if value is UNDECODED:
             # Raises the client's error if there is no such field.
             value = field_path_module.get_nested_value(field_path, decoded_fields(self))
@@ -109,8 +135,12 @@ def replace_get(original: Callable[..., Any], is_active: Callable[[], bool]) -> 
     return get
 
 
-def decoded_value(response: DocumentResponse, client: Any, field_path: Any) -> Any:
-    """Return the value at a field path; UNDECODED, if the client has to find or to convert it."""
+def decoded_value(snapshot: Any, field_path: Any) -> Any:
+    """Return the value at a field path of a lazy snapshot, a new object.
+
+    Returns:
+        UNDECODED, if the client has to find or to convert it.
+    """
     if type(field_path) is not str:
         return UNDECODED
     try:
@@ -118,7 +148,8 @@ def decoded_value(response: DocumentResponse, client: Any, field_path: Any) -> A
             names = (field_path,)
         else:
             names = field_path_module.parse_field_path(field_path)
-        return response.decoded_value(READER, client, names)
+        response = _response(vars(snapshot))
+        return response.decoded_value(READER, _client_of(snapshot), names)
     except Exception as error:  # noqa: BLE001  # raised where all is decoded
         raise_if_of_handler(error)
         return UNDECODED
@@ -131,7 +162,7 @@ def decoded_fields(snapshot: Any) -> Any:
         ValueError: as the client raises it, with a note that names document and field.
         google.protobuf.message.DecodeError: if the document is malformed.
     """
-    response, client = vars(snapshot)[_BYTES].response, snapshot._client
+    response, client = _response(vars(snapshot)), _client_of(snapshot)
     try:
         fields = response.decoded_fields(READER, client)
     except Exception as error:  # noqa: BLE001  # the client raises it below
@@ -190,22 +221,35 @@ def is_stock(response: DocumentResponse) -> bool:
     return response._is_eager or CLIENT.patch.eager
 
 
-def snapshot_of(response: DocumentResponse, reference: Any) -> Any:
+def snapshot_of(response: DocumentResponse, reference: Any, source: Source) -> Any:
     """Make a snapshot of a response with a document: a stock one in eager mode.
+
+    Args:
+        response: as a stub gave it.
+        reference: of the document; None, if it is made on request.
+        source: of the snapshot; it makes the reference.
 
     Raises:
         Exception: in eager mode, as of :func:`decoded_fields`.
     """
     snapshot = _new(DocumentSnapshot)
-    snapshot.__dict__ = {
-        "_reference": reference,
-        "_exists": True,
-        "read_time": response.read_time,
-        "create_time": response.create_time,
-        "update_time": response.update_time,
-        _BYTES: _Bytes(response),
-    }
+    snapshot._exists = True
+    snapshot._lazyentity_bytes, snapshot._lazyentity_source = response.raw, source
+    if reference is not None:
+        snapshot._reference = reference
     if is_stock(response):
-        snapshot._data = decoded_fields(snapshot)
-        del vars(snapshot)[_BYTES]
+        for name in _PARTS:
+            getattr(snapshot, name)
+        del snapshot._lazyentity_bytes, snapshot._lazyentity_source
     return snapshot
+
+
+_PARTS: dict[str, Callable[[Any], Any]] = {
+    "_reference": _reference,
+    # Looked up now, because a profile replaces it.
+    "_data": lambda snapshot: decoded_fields(snapshot),
+    "read_time": _time("read_time"),
+    "create_time": _time("create_time"),
+    "update_time": _time("update_time"),
+}
+"""How the attributes of a lazy snapshot are made that have a descriptor."""

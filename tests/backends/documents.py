@@ -14,6 +14,7 @@ from google.protobuf.message import DecodeError
 
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.native import documents as native
+from lazyentity.native.documentreader import DocumentReader
 from lazyentity.pure import documents as pure
 
 READ_TIME = 3
@@ -123,7 +124,7 @@ def _reader(kind: Any) -> Any:
     )
 
 
-_READERS = _reader(native.DocumentReader), _reader(pure.DocumentReader)
+_READERS = _reader(DocumentReader), _reader(pure.DocumentReader)
 
 
 def _described(value: Any) -> Any:
@@ -145,6 +146,9 @@ def _outcome(call: Any) -> Any:
         return DecodeError
 
 
+_PARTS = "raw", "name", "read_time", "create_time", "update_time"
+
+
 def assert_same_document(raw: bytes) -> None:
     """Compare the backends' reads of bytes, taken for a response with a document.
 
@@ -155,16 +159,23 @@ def assert_same_document(raw: bytes) -> None:
         AssertionError: they differ.
     """
     mine = native.DocumentBytes.of(raw, READ_TIME, RESPONSE)
+    again = native.DocumentBytes.again(raw, READ_TIME, RESPONSE)
+    # It trusts the bytes, but reads none behind them.
+    trusted = [getattr(again, name) for name in _PARTS], again.is_in("a")
+    again.decoded_fields(_READERS[0], None)
     if mine is None:
         return
+    assert trusted == ([getattr(mine, name) for name in _PARTS], mine.is_in("a"))
     other = pure.DocumentBytes.of(raw, READ_TIME, RESPONSE)
     if other is None:
         # Protobuf refuses it as a whole: malformed, or not UTF-8, somewhere in the fields.
         assert _outcome(lambda: RESPONSE.FromString(raw)) is DecodeError
         mine.decoded_fields(_READERS[0], None)
         return
-    for name in ("raw", "name", "read_time", "create_time", "update_time"):
+    for name in _PARTS:
         assert _described(getattr(mine, name)) == _described(getattr(other, name)), name
+    for collection in (mine.name.rpartition("/")[0], mine.name, "", "a", "\ud800", None):
+        assert mine.is_in(collection) == other.is_in(collection)
     fields = mine.decoded_fields(_READERS[0], None)
     expected = other.decoded_fields(_READERS[1], None)
     if fields is not UNDECODED:

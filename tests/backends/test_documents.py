@@ -53,6 +53,48 @@ def test_damaged(number: int) -> None:
         assert_same_document(bytes(raw))
 
 
+def _document(names: list[str]) -> bytes:
+    response = RESPONSE()
+    response.document.name = "a/b"
+    for name in names:
+        response.document.fields[name].integer_value = len(name)
+    raw: bytes = response.SerializeToString()
+    return raw
+
+
+def _decoded(raw: bytes) -> dict[str, int]:
+    made = native.DocumentBytes.of(raw, READ_TIME, RESPONSE)
+    fields: dict[str, int] = made.decoded_fields(_READERS[0], None)
+    return fields
+
+
+def _names(number: int) -> list[str]:
+    """More names than are remembered; those of one length differ in their last characters."""
+    return [f"{number}{'x' * (index % 70)}{index}" for index in range(3000)]
+
+
+def test_many_names() -> None:
+    """The strings of names are remembered, but not for ever."""
+    for number in range(3):
+        names = _names(number)
+        assert _decoded(_document(names)) == {name: len(name) for name in names}
+    raw = _document(["amount", "ä amount", "x" * 200])
+    first, second = (list(_decoded(raw)) for _ in range(2))
+    assert sorted(first) == sorted(second) == sorted(["amount", "ä amount", "x" * 200])
+    same = [one for one, other in zip(first, second, strict=True) if one is other]
+    assert same == ["amount"]
+
+
+def test_threads_with_other_names(frequent_switches: None) -> None:
+    def work(number: int) -> bool:
+        names = _names(number)
+        raw = _document(names)
+        expected = {name: len(name) for name in names}
+        return all(_decoded(raw) == expected for _ in range(5))
+
+    assert together(3, work) == [True] * 3
+
+
 def test_threads_decode_the_same_bytes(frequent_switches: None) -> None:
     made = native.DocumentBytes.of(SAMPLE, READ_TIME, RESPONSE)
     expected = made.decoded_fields(_READERS[0], None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from typing import Any
 
@@ -33,9 +34,25 @@ def test_documents_are_counted(client: Any, server: DocumentServer) -> None:
     counts = {each["name"]: each for each in told["properties"]}
     assert sorted(counts) == ["map", "number", "text"]
     assert {each["received"] for each in counts.values()} == {4}
+    assert {name: each["decoded"] for name, each in counts.items()} == {
+        "map": 5,
+        "number": 5,
+        "text": 1,
+    }
     # Outside of it nothing is counted.
     found[1].to_dict()
     assert _report(profile) == told
+
+
+def test_data_counts_as_all_fields(client: Any, server: DocumentServer) -> None:
+    """As cursors and comparisons read it; a copy of a snapshot has its count."""
+    server.put("things/1", FIELDS)
+    lazyentity.patch("firestore", strict=True)
+    with lazyentity.profile() as profile:
+        (snapshot,) = client.collection("things").stream()
+        assert snapshot == copy.deepcopy(snapshot)
+    told = _report(profile)
+    assert {each["decoded"] for each in told["properties"]} == {2}
 
 
 def test_stock_snapshots_are_counted(client: Any, server: DocumentServer) -> None:

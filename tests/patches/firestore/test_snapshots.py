@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import gc
 import signal
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -91,14 +93,17 @@ def check(raw: bytes, kind: Any, stock: Callable[[Any], Any], lazy: Callable[[An
     assert type(snapshot) is type(expected) is firestore.DocumentSnapshot
     # Responses with other parts are left to the client.
     is_lazy = "_data" not in vars(snapshot)
+    copied, expected_copy = copy.deepcopy(snapshot), copy.deepcopy(expected)
     assert snapshot.exists is expected.exists is True
     assert (snapshot.id, snapshot.reference) == (expected.id, expected.reference)
+    assert copied.reference == expected_copy.reference
+    assert _times(copied) == _times(expected_copy)
     assert _times(snapshot) == _times(expected)
     assert outcome(lambda: hash(snapshot)) == outcome(lambda: hash(expected))
     for path in PATHS:
         assert outcome(lambda: snapshot.get(path)) == outcome(lambda: expected.get(path))  # noqa: B023
     assert described(snapshot.to_dict()) == described(expected.to_dict())
-    assert described(copy.deepcopy(snapshot).to_dict()) == described(expected.to_dict())
+    assert described(copied.to_dict()) == described(expected.to_dict())
     assert ("_data" not in vars(copy.copy(snapshot))) is is_lazy
     assert described(snapshot._data) == described(expected._data)
     # A NaN equals itself alone.
@@ -160,6 +165,44 @@ def test_reads_leave_it_lazy() -> None:
     assert "_data" not in vars(snapshot)
     assert snapshot == copy.copy(snapshot)
     assert vars(snapshot)["_data"] == snapshot.to_dict()
+
+
+def _lazy(fields: Any, collection: Any = COLLECTION) -> Any:
+    raw = response_of(fields)
+    return lazy_query(responses.QueryResponse.deserialize(raw), collection, PARENT)
+
+
+def test_parts_come_on_request() -> None:
+    """Each is made once, and the snapshots of a query share the rest."""
+    snapshot, other = _lazy({"a": 1}), _lazy({"a": 2})
+    assert vars(snapshot).keys() == {"_exists", "_lazyentity_bytes", "_lazyentity_source"}
+    assert vars(snapshot)["_lazyentity_source"] is vars(other)["_lazyentity_source"]
+    assert snapshot.to_dict() == {"a": 1}
+    assert snapshot.get("a") == 1
+    for name in ("_reference", "read_time", "create_time", "update_time", "_data"):
+        assert name not in vars(snapshot)
+        assert getattr(snapshot, name) is getattr(snapshot, name) is vars(snapshot)[name]
+    snapshot.update_time = None
+    assert snapshot.update_time is None
+
+
+def test_a_snapshot_alone_keeps_its_collection() -> None:
+    """Otherwise a client would live on after all that was read with it."""
+    collection = CLIENT.collection("things")
+    snapshot, gone = _lazy({"a": 1}, collection), weakref.ref(collection)
+    del collection
+    assert snapshot.reference.path == "things/one"
+    del snapshot
+    gc.collect()
+    assert gone() is None
+
+
+@pytest.mark.parametrize("name", ["read_time", "create_time", "update_time", "_reference"])
+def test_parts_of_a_blank_instance(name: str) -> None:
+    blank = object.__new__(firestore.DocumentSnapshot)
+    with pytest.raises(AttributeError, match=f"DocumentSnapshot' object has no attribute '{name}'"):
+        getattr(blank, name)
+    assert not hasattr(firestore.DocumentSnapshot, name)
 
 
 def test_data_that_somebody_sets_counts() -> None:
