@@ -151,7 +151,7 @@ class _PropertyIndex(Protocol):
 
 
 class _DocumentReader(Protocol):
-    """As :class:`lazyentity.pure.documents.DocumentReader`."""
+    """As :class:`lazyentity.pure.documentreader.DocumentReader`."""
 
     def __init__(
         self,

@@ -68,7 +68,7 @@ cdef enum:
 cdef class DocumentReader:
     """Decodes the documents of a client.
 
-    See :class:`lazyentity.pure.documents.DocumentReader`.
+    See :class:`lazyentity.pure.documentreader.DocumentReader`.
     """
 
     def __init__(self, *, geo_point, reference, other_map, type timestamp):

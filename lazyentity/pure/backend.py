@@ -5,7 +5,8 @@ from __future__ import annotations
 from lazyentity.pure.columns import append_columns, fixed_width
 from lazyentity.pure.decoding import Walk
 from lazyentity.pure.documentencoder import DocumentWriter
-from lazyentity.pure.documents import DocumentBytes, DocumentReader
+from lazyentity.pure.documentreader import DocumentReader
+from lazyentity.pure.documents import DocumentBytes
 from lazyentity.pure.eager import stock_from_raw
 from lazyentity.pure.encoder import serialise_entity, write_entity
 from lazyentity.pure.entityproto import PropertyIndex

@@ -16,6 +16,7 @@ from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.native import documents as native
 from lazyentity.native.documentreader import DocumentReader
 from lazyentity.pure import documents as pure
+from lazyentity.pure.documentreader import DocumentReader as PureReader
 
 READ_TIME = 3
 _TIME = ".google.protobuf.Timestamp"
@@ -124,7 +125,7 @@ def _reader(kind: Any) -> Any:
     )
 
 
-_READERS = _reader(DocumentReader), _reader(pure.DocumentReader)
+_READERS = _reader(DocumentReader), _reader(PureReader)
 
 
 def _described(value: Any) -> Any:
