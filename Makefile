@@ -126,7 +126,7 @@ test-adapters-lowest: ## the tests of the adapters against the oldest pydantic, 
 
 # In an environment of its own, because the libraries' tests need more than lazyentity's.
 test-libraries: ## the adapted libraries' own tests and CPython's, stock and patched, some minutes
-	$(MAKE) venv VENV=.venv-libraries EXTRAS=bench,test,adapters,libraries
+	$(MAKE) venv VENV=.venv-libraries EXTRAS=bench,test,adapters,libraries,firestore
 	.venv-libraries/bin/python -m pytest tests/libraries -m upstream $(PYTEST_ARGS)
 
 venv: # make or refresh $(VENV), keyed on the interpreter and the requirements

@@ -141,6 +141,8 @@ setup(
             "cloudpickle",
             "dirty-equals",
             "email-validator",
+            "firebase-admin>=7.7",
+            "firedantic>=0.12",
             "flask",
             "httpx",
             "httpx2",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import sys
 from importlib import metadata
@@ -24,8 +25,14 @@ _COMMON = (
 )
 
 
-def _suite(name: str, *arguments: str, parts: tuple[str, ...] = (), is_long: bool = False) -> Suite:
-    return Suite(name, parts or ("tests",), (*arguments, *_COMMON), is_long)
+def _suite(
+    name: str,
+    *arguments: str,
+    parts: tuple[str, ...] = (),
+    is_long: bool = False,
+    path: str = "",
+) -> Suite:
+    return Suite(name, parts or ("tests",), (*arguments, *_COMMON), is_long, path)
 
 
 SUITES = (
@@ -53,6 +60,19 @@ INSTALLED = (
 )
 """Libraries with tests in the wheel: those of the modules that deal with what is adapted."""
 
+_PLUGINS = str(Path(__file__).parents[1] / "patches" / "firestore" / "own")
+OVER_FIRESTORE = (
+    _suite(
+        "firebase-admin",
+        *("tests/test_firestore.py", "tests/test_firestore_async.py"),
+        *("-p", "coroutines", "-p", "service_account"),
+        path=_PLUGINS,
+    ),
+    # In the wheel.
+    _suite("firedantic", "firedantic/tests", "-p", "coroutines", path=_PLUGINS),
+)
+"""Libraries over google-cloud-firestore, which have no adapter."""
+
 OF_PYTHON = ("test_xml_etree", "test_xml_etree_c", "test_json", "test_copy", "test_pickle")
 
 
@@ -74,11 +94,29 @@ def test_of_a_source_distribution(suite: Suite) -> None:
 def test_of_a_wheel(suite: Suite) -> None:
     if not _is_installed(suite.distribution):
         pytest.skip(f"{suite.distribution} is not installed")
+    _compare(suite, _folder(suite))
+
+
+@pytest.mark.parametrize("suite", _cases(OVER_FIRESTORE))
+def test_over_firestore(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not _is_installed(suite.distribution):
+        pytest.skip(f"{suite.distribution} is not installed")
+    # The client comes with these libraries.
+    server: Any = importlib.import_module("tests.patches.firestore.server")
+    folder = _folder(suite) if suite.distribution == "firedantic" else fetch(suite)
+    with server.DocumentServer() as running:
+        monkeypatch.setenv("FIRESTORE_EMULATOR_HOST", f"127.0.0.1:{running.port}")
+        _compare(suite, folder)
+        assert suite.distribution != "firedantic" or "RunQuery" in running.calls
+
+
+def _folder(suite: Suite) -> Path:
+    """Return the folder that has a library and the tests in its wheel."""
     spec = importlib.util.find_spec(suite.distribution)
     assert spec is not None
     assert spec.origin is not None
     # Not the folder of the library, whose modules would hide some of Python's.
-    _compare(suite, Path(spec.origin).parents[1])
+    return Path(spec.origin).parents[1]
 
 
 def _is_installed(name: str) -> bool:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import datetime
-import math
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -16,19 +15,10 @@ from google.cloud.firestore_v1.types import firestore as types
 from google.cloud.firestore_v1.types import query as query_types
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from tests.patches.firestore.filters import field, is_after, key, passes
+
 _Document = document_types.Document.pb()
-_Value = document_types.Value.pb()
 _START = datetime.datetime(2024, 5, 6, 7, 8, 9, 123_456)
-_Operator = query_types.StructuredQuery.FieldFilter.Operator
-_Unary = query_types.StructuredQuery.UnaryFilter.Operator
-_TESTS: dict[int, Callable[[Any, Any], bool]] = {
-    _Operator.EQUAL: lambda one, other: bool(one == other),
-    _Operator.NOT_EQUAL: lambda one, other: bool(one != other),
-    _Operator.LESS_THAN: lambda one, other: bool(one < other),
-    _Operator.LESS_THAN_OR_EQUAL: lambda one, other: bool(one <= other),
-    _Operator.GREATER_THAN: lambda one, other: bool(one > other),
-    _Operator.GREATER_THAN_OR_EQUAL: lambda one, other: bool(one >= other),
-}
 
 
 class DocumentServer:
@@ -171,24 +161,24 @@ class DocumentServer:
         found = [
             document
             for document in documents
-            if _is_in(document.name, parent, source) and _passes(document, query.where)
+            if _is_in(document.name, parent, source) and passes(document, query.where)
         ]
         orders = list(query.order_by)
         found = [
             document
             for document in found
-            if all(_field(document, order.field.field_path) is not None for order in orders)
+            if all(field(document, order.field.field_path) is not None for order in orders)
         ]
         found.sort(key=lambda document: document.name)
         for order in reversed(orders):
             found.sort(
-                key=lambda document: _key(_field(document, order.field.field_path)),
+                key=lambda document: key(field(document, order.field.field_path)),
                 reverse=order.direction == query_types.StructuredQuery.Direction.DESCENDING,
             )
         if query.HasField("start_at"):
-            found = [one for one in found if _is_after(one, orders, query.start_at)]
+            found = [one for one in found if is_after(one, orders, query.start_at)]
         if query.HasField("end_at"):
-            found = [one for one in found if not _is_after(one, orders, query.end_at)]
+            found = [one for one in found if not is_after(one, orders, query.end_at)]
         return found
 
     def _partition(self, request: Any, context: Any) -> Any:
@@ -329,50 +319,6 @@ def _is_in(name: str, parent: str, source: Any) -> bool:
     parts = name.removeprefix(f"{parent}/").split("/")
     is_child = source.all_descendants or len(parts) == 2
     return is_child and parts[-2] == source.collection_id
-
-
-def _field(document: Any, path: str) -> Any:
-    if path == "__name__":
-        return _Value(reference_value=document.name)
-    return document.fields.get(path, None)
-
-
-def _key(value: Any) -> tuple[int, Any]:
-    """Return a sort key, for the types that the tests order by."""
-    case = value.WhichOneof("value_type")
-    held = getattr(value, case)
-    if case in ("integer_value", "double_value"):
-        return 1, -math.inf if held != held else held
-    if case in ("string_value", "reference_value"):
-        return 2, held
-    return 0, 0
-
-
-def _passes(document: Any, where: Any) -> bool:
-    case = where.WhichOneof("filter_type")
-    if case is None:
-        return True
-    if case == "composite_filter":
-        return all(_passes(document, each) for each in where.composite_filter.filters)
-    if case == "unary_filter":
-        value = _field(document, where.unary_filter.field.field_path)
-        is_null = value is not None and value.WhichOneof("value_type") == "null_value"
-        return is_null is (where.unary_filter.op == _Unary.IS_NULL)
-    value = _field(document, where.field_filter.field.field_path)
-    if value is None:
-        return False
-    test = _TESTS[where.field_filter.op]
-    return test(_key(value), _key(where.field_filter.value))
-
-
-def _is_after(document: Any, orders: list[Any], cursor: Any) -> bool:
-    """Whether a document is at a cursor or after it; after it only, unless the cursor is before."""
-    for order, bound in zip(orders, cursor.values, strict=False):
-        one, other = _key(_field(document, order.field.field_path)), _key(bound)
-        if one != other:
-            is_descending = order.direction == query_types.StructuredQuery.Direction.DESCENDING
-            return (one < other) if is_descending else (one > other)
-    return bool(cursor.before)
 
 
 def _masked(document: Any, paths: Any) -> Any:
