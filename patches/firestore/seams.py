@@ -12,7 +12,7 @@ from lazyentity.patches.registry import Place, Seam, replacing
 
 # Both are also parsed by tools/clients.py.
 DISTRIBUTION: Final = "google-cloud-firestore"
-SUPPORTED_VERSIONS: Final = ">=2.20.2,<2.35"
+SUPPORTED_VERSIONS: Final = ">=2.20.0,<2.35"
 
 _PACKAGE = "google.cloud.firestore_v1"
 
@@ -146,7 +146,6 @@ CLIENT: Final = Client(
         f"{_PACKAGE}.services.firestore.client": ("FirestoreClient._transport",),
         f"{_PACKAGE}.services.firestore.transports.grpc": (
             "FirestoreGrpcTransport._credentials",
-            "FirestoreGrpcTransport._logged_channel",
             "FirestoreGrpcTransport._stubs",
         ),
         f"{_PACKAGE}.watch": ("Watch._firestore",),

@@ -116,6 +116,12 @@ _Stream.__name__ = "_MultiThreadedRendezvous"
 _Method.__name__ = "_UnaryStreamMultiCallable"
 
 
+def logged_channel(transport: Any) -> Any:
+    """Return the channel of a transport on which RPCs are logged, where the client logs them."""
+    # Before 2.20.1 it does not.
+    return getattr(transport, "_logged_channel", transport.grpc_channel)
+
+
 def read_by_caller(
     transport: Any, method: str, serialize: Callable[[Any], bytes], read: Callable[[bytes], Any]
 ) -> Any:
@@ -127,7 +133,7 @@ def read_by_caller(
         serialize: makes the bytes of a request.
         read: makes a response of its bytes.
     """
-    logged = transport._logged_channel
+    logged = logged_channel(transport)
     stock = logged.unary_stream(method, request_serializer=serialize, response_deserializer=read)
     try:
         single = _single(transport.grpc_channel, logged, method, serialize)
@@ -140,8 +146,7 @@ def read_by_caller(
 def _single(channel: Any, logged: Any, method: str, serialize: Any) -> Any:
     if (
         type(channel) is not grpc_channel.Channel
-        or logged._channel is not channel
-        or isinstance(logged._interceptor, grpc.UnaryStreamClientInterceptor)
+        or (logged is not channel and not _adds_nothing(logged, channel))
         or grpc_channel.cygrpc.g_gevent_activated
         or not _is_stock()
     ):
@@ -149,6 +154,13 @@ def _single(channel: Any, logged: Any, method: str, serialize: Any) -> Any:
     names = method.encode(), channel._target.encode()
     return grpc_channel._SingleThreadedUnaryStreamMultiCallable(
         channel._channel, *names, serialize, None, None
+    )
+
+
+def _adds_nothing(logged: Any, channel: Any) -> bool:
+    interceptor = logged._interceptor
+    return logged._channel is channel and not isinstance(
+        interceptor, grpc.UnaryStreamClientInterceptor
     )
 
 

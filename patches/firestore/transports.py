@@ -21,7 +21,7 @@ from google.cloud.firestore_v1.types import firestore as firestore_pb2
 
 from lazyentity.patches.firestore.messages import serialised
 from lazyentity.patches.firestore.responses import LookupResponse, QueryResponse
-from lazyentity.patches.firestore.streams import read_by_caller
+from lazyentity.patches.firestore.streams import logged_channel, read_by_caller
 
 
 class LazyFirestoreGrpcTransport(FirestoreGrpcTransport):
@@ -48,7 +48,7 @@ class LazyFirestoreGrpcTransport(FirestoreGrpcTransport):
         self, name: str, method: str, deserialize: Callable[[bytes], Any]
     ) -> Callable[[Any], Any]:
         if name not in self._stubs:
-            self._stubs[name] = self._logged_channel.unary_unary(
+            self._stubs[name] = logged_channel(self).unary_unary(
                 f"/google.firestore.v1.Firestore/{method}",
                 request_serializer=functools.partial(serialised, _WRITES[name]),
                 response_deserializer=deserialize,
@@ -123,7 +123,7 @@ class LazyFirestoreGrpcAsyncIOTransport(FirestoreGrpcAsyncIOTransport):
     def _read_stub(self, name: str) -> Any:
         if name not in self._stubs:
             request_type, method, _, lazy = _ASYNC_READS[name]
-            self._stubs[name] = self._logged_channel.unary_stream(
+            self._stubs[name] = logged_channel(self).unary_stream(
                 f"/google.firestore.v1.Firestore/{method}",
                 request_serializer=request_type.serialize,
                 response_deserializer=lazy.deserialize,
