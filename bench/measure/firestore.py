@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 import os
 import time
 import unittest.mock
@@ -76,6 +77,12 @@ _LEAST = {
 }
 """How many times as much stock takes at least, with the native backend."""
 
+MEMORY = ("mixed", 5), ("mixed", 100), ("nested", 20)
+"""The mix and the number of fields of documents whose snapshots are held."""
+
+_MOST_HELD = {("mixed", 100): 0.2}
+"""The memory of a lazy snapshot over that of a stock one, at most, with the native backend."""
+
 _MICROSECONDS = 1e6
 _REQUEST = types.CommitRequest.pb()
 _STOCK, _LAZY, _BYTES = "stock", "lazy", "bytes"
@@ -112,23 +119,29 @@ _READS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+def converter(side: str, collection_id: str) -> Callable[[bytes], Any]:
+    """Return the function of a side that makes a snapshot of a response to a query."""
+    collection = _client().collection(collection_id)
+    prefix = f"{documents.DOCUMENTS}/{collection_id}"
+    kind: Any = types.RunQueryResponse if side == _STOCK else QueryResponse
+
+    def convert(raw: bytes) -> Any:
+        # Looked up now, because the patch replaces it.
+        to_snapshot = vars(query_module)["_query_response_to_snapshot"]
+        return to_snapshot(kind.deserialize(raw), collection, prefix)
+
+    return convert
+
+
 def _conversion(collection_id: str) -> dict[str, Task]:
     """The functions of both sides that convert the responses of a query."""
     raws = [documents.query_response(collection_id, number) for number in range(LOOKED_UP)]
-    collection = _client().collection(collection_id)
-    prefix = f"{documents.DOCUMENTS}/{collection_id}"
 
-    def converting(deserialize: Callable[[bytes], Any]) -> Task:
-        def convert() -> list[Any]:
-            # Looked up now, because the patch replaces it.
-            to_snapshot = vars(query_module)["_query_response_to_snapshot"]
-            found = [to_snapshot(deserialize(raw), collection, prefix) for raw in raws]
-            return [snapshot.to_dict() for snapshot in found]
+    def converting(side: str) -> Task:
+        convert = converter(side, collection_id)
+        return lambda: [snapshot.to_dict() for snapshot in map(convert, raws)]
 
-        return convert
-
-    stock = types.RunQueryResponse.deserialize
-    return {_STOCK: converting(stock), _LAZY: converting(QueryResponse.deserialize)}
+    return {side: converting(side) for side in CONTEXTS}
 
 
 def _preparation(collection_id: str) -> dict[str, Task]:
@@ -289,7 +302,13 @@ def measure(call: str, mix: str, fields: int, port: int, budget: Budget) -> Docu
 
 def goals(measured: Documents) -> list[Outcome]:
     """Compare a run of the native backend with the goals of the cases."""
-    return [
+    held = [
+        Outcome(f"held, {one.mix} {one.fields}: lazy / stock", one.ratio.median, most, False)
+        for one in measured.memory
+        for most in (_MOST_HELD.get((one.mix, one.fields)),)
+        if most is not None
+    ]
+    return held + [
         Outcome(f"{one.call}, {one.mix} {one.fields}: stock / lazy", one.ratio.median, least, True)
         for one in measured.cases
         for least in (_LEAST.get((one.call, one.mix, one.fields)),)
@@ -304,6 +323,8 @@ def goals(measured: Documents) -> list[Outcome]:
 @click.option("--check", is_flag=True, help="Fail if a goal is missed.")
 def main(*, seconds: float, output: Path | None, writes: bool, check: bool) -> None:
     """Measure google-cloud-firestore: 300 documents of a query, 100 of get_all(); or 20 writes."""
+    # It measures with this module.
+    firestore_memory = importlib.import_module("lazyentity.bench.measure.firestore_memory")
     budget = Budget(seconds=seconds, min_rounds=5, max_rounds=200, sample_seconds=0.02)
     cases = []
     with server.running() as port:
@@ -315,7 +336,13 @@ def main(*, seconds: float, output: Path | None, writes: bool, check: bool) -> N
                 f"{call}, {mix} {fields}, a document: stock {one.stock.median:.1f} us, lazy "
                 f"{one.lazy.median:.1f} us{floor}: {one.ratio.median:.1f} times"
             )
-    measured = Documents(QUERIED, LOOKED_UP, cases, WRITTEN if writes else 0)
+    memory = [] if writes else [firestore_memory.measure(*shape, rounds=3) for shape in MEMORY]
+    for held in memory:
+        click.echo(
+            f"held, {held.mix} {held.fields}, a snapshot: stock {held.stock.median:,.0f} bytes, "
+            f"lazy {held.lazy.median:,.0f}: {held.ratio.median:.2f}"
+        )
+    measured = Documents(QUERIED, LOOKED_UP, cases, WRITTEN if writes else 0, memory)
     if output is not None:
         many_results.write(output, many_results.Measured(documents=measured))
     outcomes.report(goals(measured), check=check)

@@ -195,6 +195,25 @@ class DocumentCase:
 
 
 @dataclass(frozen=True)
+class DocumentMemory:
+    """Memory that a snapshot holds of which nothing was read, in bytes.
+
+    Attributes:
+        mix, fields: as of :class:`DocumentCase`.
+        wire_bytes: of a response.
+        stock, lazy: of either side.
+        ratio: lazy over stock.
+    """
+
+    mix: str
+    fields: int
+    wire_bytes: int
+    stock: Summary
+    lazy: Summary
+    ratio: Summary
+
+
+@dataclass(frozen=True)
 class Documents:
     """The measurements of documents.
 
@@ -203,12 +222,14 @@ class Documents:
         looked_up: the documents that one look-up of many gives.
         cases: the cases, of reads or of writes.
         written: the documents that are written one after the other; 0 in results of reads.
+        memory: of snapshots; none in results of writes.
     """
 
     queried: int
     looked_up: int
     cases: list[DocumentCase]
     written: int = 0
+    memory: list[DocumentMemory] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from lazyentity.bench.measure.many_results import (
     Alternatives,
     Beam,
+    DocumentCase,
     Documents,
     Form,
     Forms,
@@ -139,17 +140,22 @@ def _beam(made: Beam) -> Iterator[Table]:
     )
 
 
-def _documents(made: Documents) -> Table:
+def _bound(line: DocumentCase) -> float | None:
+    return None if line.floor is None else line.stock.median / line.floor.median
+
+
+def _documents(made: Documents) -> Iterator[Table]:
     introduction = (
         f"Microseconds of CPU time a document, of {made.queried} of a query and {made.looked_up} "
-        "of a look-up. gRPC alone gives the bytes of the same responses:"
+        "of a look-up. gRPC alone receives the bytes of the same responses, and makes nothing of "
+        "them:"
     )
     if made.written:
         introduction = (
             f"Microseconds of CPU time a document, of {made.written} written one after the other. "
             "gRPC alone sends the bytes of the same requests:"
         )
-    return Table(
+    yield Table(
         "documents, µs per document",
         introduction,
         made.cases,
@@ -163,8 +169,26 @@ def _documents(made: Documents) -> Table:
             Figure("lazy", "lazy", "µs"),
             Figure("gRPC alone", "floor", "µs"),
             Figure("stock / lazy", "ratio"),
+            Figure("stock / gRPC", _bound),
         ),
     )
+    if made.memory:
+        yield Table(
+            "documents held, bytes per snapshot",
+            "Bytes of memory of a snapshot of which nothing was read, and of the response as "
+            "it was sent:",
+            made.memory,
+            (
+                Label("values", "mix"),
+                Label("fields", lambda line: f"{line.fields:,}"),
+                Label("response", lambda line: f"{line.wire_bytes:,}"),
+            ),
+            (
+                Figure("stock", "stock", "bytes", digits=0),
+                Figure("lazy", "lazy", "bytes", digits=0),
+                Figure("lazy / stock", "ratio", digits=2),
+            ),
+        )
 
 
 def _alternatives(made: Alternatives) -> Iterator[Table]:
@@ -212,6 +236,6 @@ def tables(results: ManyResults) -> Iterator[Table]:
     if measured.beam is not None:
         yield from _beam(measured.beam)
     if measured.documents is not None:
-        yield _documents(measured.documents)
+        yield from _documents(measured.documents)
     if measured.alternatives is not None:
         yield from _alternatives(measured.alternatives)

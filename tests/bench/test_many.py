@@ -14,6 +14,7 @@ from lazyentity.bench.measure.many_results import (
     BeamCost,
     Cached,
     DocumentCase,
+    DocumentMemory,
     Documents,
     Form,
     Forms,
@@ -78,6 +79,9 @@ MEASURED = Measured(
             ),
             DocumentCase("bytes", "nested", 20, _summary(550), _summary(20), None, _summary(27.5)),
         ],
+        memory=[
+            DocumentMemory("mixed", 5, 210, _summary(1400), _summary(350), _summary(0.25)),
+        ],
     ),
 )
 
@@ -130,8 +134,9 @@ def test_tables(path: Path) -> None:
         "runs the pipeline with entities of 100 properties",
         "10,000 812 412 0.51x",
         "of 300 of a query and 100 of a look-up",
-        "query mixed 500 2,100.0 200.0 70.0 10.5x (10.5-21.0)",
-        "bytes nested 20 550.0 20.0 n/a 27.5x (27.5-55.0)",
+        "query mixed 500 2,100.0 200.0 70.0 10.5x (10.5-21.0) 30.0x",
+        "bytes nested 20 550.0 20.0 n/a 27.5x (27.5-55.0) n/a",
+        "mixed 5 210 1,400 350 0.25x (0.25-0.50)",
     ):
         assert line in shown
     assert "lazy get, one by one" not in shown

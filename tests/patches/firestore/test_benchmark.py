@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import lazyentity
-from lazyentity.bench.measure import firestore, many_results, verify
+from lazyentity.bench.measure import firestore, firestore_memory, many_results, verify
 from lazyentity.bench.measure.timing import Budget
 from lazyentity.bench.server import documents
 
@@ -41,6 +41,16 @@ def test_values_that_differ_are_found(port: int, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(firestore._READS, firestore.STREAM, lambda _: object())
     with pytest.raises(verify.OutputMismatch):
         firestore.measure(firestore.STREAM, "mixed", 5, port, ONCE)
+
+
+def test_memory_is_measured() -> None:
+    """A round of both sides, each in a process of its own."""
+    measured = firestore_memory.measure("mixed", 6, 1)
+    assert (measured.mix, measured.fields) == ("mixed", 6)
+    # The bytes are kept, at least.
+    assert measured.wire_bytes < measured.lazy.median
+    assert measured.stock.median > 0
+    assert measured.ratio.median > 0
 
 
 def test_the_committed_results_meet_the_goals() -> None:

@@ -1,0 +1,65 @@
+"""Memory that a snapshot of a document holds, measured from outside: the growth of a process.
+
+``python -m lazyentity.bench.measure.firestore_memory SIDE MIX FIELDS`` is such a process: see
+:mod:`lazyentity.bench.measure.memory`.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import click
+import msgspec
+
+from lazyentity.bench.cases import documents
+from lazyentity.bench.measure import firestore, processes
+from lazyentity.bench.measure.many_results import DocumentMemory
+from lazyentity.bench.measure.memory import resident
+from lazyentity.bench.measure.stats import paired_ratio, summarize
+
+DOCUMENTS = 2000
+
+
+def bytes_per_snapshot(side: str, mix: str, fields: int, count: int = DOCUMENTS) -> float:
+    """The growth of this process for each snapshot that it holds, of which nothing was read."""
+    collection_id = documents.collection(mix, fields)
+    # A process has only one side: the snapshots of the other one would change its classes.
+    with firestore.CONTEXTS[side]():
+        convert = firestore.converter(side, collection_id)
+        raws = [documents.query_response(collection_id, number) for number in range(count)]
+        # The first ones pay for everything that a process makes once.
+        for raw in raws[:50]:
+            convert(raw)
+        before = resident()
+        # Each in a bytes object of its own, as if off the network.
+        held = [convert(bytes(memoryview(raw))) for raw in raws]
+        return (resident() - before) / len(held)
+
+
+def measure(mix: str, fields: int, rounds: int) -> DocumentMemory:
+    """Bytes held by a snapshot, by side.
+
+    Raises:
+        subprocess.CalledProcessError: a measuring process failed; its own error is on stderr.
+    """
+    held = processes.measure(
+        "lazyentity.bench.measure.firestore_memory", firestore.CONTEXTS, rounds, mix, fields
+    )
+    raw = documents.query_response(documents.collection(mix, fields), 0)
+    return DocumentMemory(
+        mix,
+        fields,
+        len(raw),
+        summarize(held["stock"]),
+        summarize(held["lazy"]),
+        paired_ratio(held["lazy"], held["stock"]),
+    )
+
+
+def main(side: str, mix: str, fields: str) -> None:
+    """Print the bytes of a snapshot of one side as JSON."""
+    click.echo(msgspec.json.encode(bytes_per_snapshot(side, mix, int(fields))))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
