@@ -59,7 +59,9 @@ def test_the_committed_results_meet_the_goals() -> None:
     assert measured is not None
     outcomes = firestore.goals(measured)
     assert [str(outcome) for outcome in outcomes if not outcome.met] == []
-    assert len(outcomes) == 8
+    assert [(one.call, one.mix, one.fields) for one in measured.cases] == list(firestore.CASES)
+    assert [(one.mix, one.fields) for one in measured.memory] == list(firestore.MEMORY)
+    assert len(outcomes) == 19
 
 
 def test_the_committed_results_of_writes_meet_the_goals() -> None:
