@@ -86,7 +86,7 @@ class DocumentBytes:
 
     def is_in(self, collection: str) -> bool:
         """Whether the document is in a collection, given by its name, and not further below."""
-        return self.name.rpartition("/")[0] == collection
+        return self.name.rpartition("/")[:2] == (collection, "/")
 
     @property
     def read_time(self) -> Any:

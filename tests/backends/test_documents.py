@@ -73,6 +73,14 @@ def _names(number: int) -> list[str]:
     return [f"{number}{'x' * (index % 70)}{index}" for index in range(3000)]
 
 
+@pytest.mark.parametrize("name", ["a", "a/b", "/b", "a/", "a//b", "ä/b"])
+def test_names_of_collections(name: str) -> None:
+    """A name without a slash is that of no document in a collection."""
+    response = RESPONSE()
+    response.document.name = name
+    assert_same_document(response.SerializeToString())
+
+
 def test_many_names() -> None:
     """The strings of names are remembered, but not for ever."""
     for number in range(3):
