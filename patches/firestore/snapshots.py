@@ -232,7 +232,7 @@ def snapshot_of(response: DocumentResponse, reference: Any, source: Source) -> A
     Raises:
         Exception: in eager mode, as of :func:`decoded_fields`.
     """
-    snapshot = _new(DocumentSnapshot)
+    snapshot: Any = _new(DocumentSnapshot)
     snapshot._exists = True
     snapshot._lazyentity_bytes, snapshot._lazyentity_source = response.raw, source
     if reference is not None:
