@@ -23,6 +23,7 @@ OTHER_RATIOS = {
     "stock / it": "its lazy line is that of the document, which is compared",
     "it / JSON": "a bound, not another way to read an entity",
     "way / raw document": "both are pymongo's",
+    "stock / gRPC": "a bound, not another way to read a document",
 }
 """The ratios of tables that compare lazyentity with no alternative, and why."""
 
