@@ -130,8 +130,8 @@ test-libraries: ## the adapted libraries' own tests and CPython's, stock and pat
 	.venv-libraries/bin/python -m pytest tests/libraries -m upstream $(PYTEST_ARGS)
 
 venv: # make or refresh $(VENV), keyed on the interpreter and the requirements
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \
-		echo "lazyentity needs Python 3.10 or newer; $(PYTHON) is not. Choose one: make PYTHON=python3.12" >&2; \
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "lazyentity needs Python 3.11 or newer; $(PYTHON) is not. Choose one: make PYTHON=python3.12" >&2; \
 		exit 1; }
 	@$(PYTHON) tools/environment.py $(if $(UV),--uv $(UV)) $(VENV) $(EXTRAS) $(REQUIRE)
 

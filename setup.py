@@ -52,6 +52,7 @@ def extensions() -> list[Extension]:
 
 
 PACKAGES = packages()
+PYTHONS = constant("lazyentity/_version.py", "PYTHONS")
 
 setup(
     name="lazyentity",
@@ -76,15 +77,12 @@ setup(
         "Operating System :: OS Independent",
         "Programming Language :: Python :: 3",
         "Programming Language :: Python :: 3 :: Only",
-        "Programming Language :: Python :: 3.10",
-        "Programming Language :: Python :: 3.11",
-        "Programming Language :: Python :: 3.12",
-        "Programming Language :: Python :: 3.13",
+        *(f"Programming Language :: Python :: {version}" for version in PYTHONS),
         "Topic :: Database",
         "Topic :: Software Development :: Libraries :: Python Modules",
         "Typing :: Typed",
     ],
-    python_requires=">=3.10",
+    python_requires=f">={PYTHONS[0]}",
     install_requires=[
         *(client.requirement for client in clients() if client.name == REQUIRED),
         "proto-plus>=1.25",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copyreg
 import functools
 import importlib
-import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -150,8 +149,7 @@ class LazyEntityBase(_MappingAndEntity):
         # Not by the constructor: a deleted attribute stays deleted, as in stock entities.
         return reconstruct, (Entity, dict, {}), vars(self), None, iter(dict.items(storage))
 
-    if sys.version_info >= (3, 11):
-        __getstate__ = GetState()
+    __getstate__ = GetState()
 
     # Hooks that the classes of :func:`derived_type` override.
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-import sys
 import tempfile
 import weakref
 from collections.abc import Iterator
@@ -49,9 +48,7 @@ class Connection(sqlite3.Connection):
         self.process = os.getpid()
         # Damaged columns of text can hold anything.
         self.text_factory = bytes
-        # Python 3.10 lacks it; there the queries alone bound the cells that they read.
-        if sys.version_info >= (3, 11):
-            self.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_CELL_BYTES)
+        self.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_CELL_BYTES)
         _open.add(self)
 
     def close(self) -> None:
@@ -184,8 +181,6 @@ def clear_errors(path: Path) -> Iterator[None]:
                 f"{reason} for more than {_BUSY_SECONDS:.0f} seconds, as by another refresh; try "
                 "again when it has ended"
             )
-        elif isinstance(error, UnicodeDecodeError) or "malformed" in reason or not reason:
-            # Python 3.10 leaves out a text of SQLite that it cannot decode.
-            reason = reason or "its schema is no text"
+        elif isinstance(error, UnicodeDecodeError) or "malformed" in reason:
             reason = f"{reason}; write the file anew by refresh(query, replace=True)"
         raise SnapshotError(f"{path} cannot be used: {reason}") from error

@@ -43,7 +43,7 @@ _JOURNALS: Final = ("-wal", "-shm", "-journal")
 _HEAD_BYTES: Final = 256 * 1024
 _MODE_AT: Final = 18
 _WAL_MODE: Final = b"\x02\x02"
-_BUSY: Final = frozenset({5, 6})  # SQLITE_BUSY and SQLITE_LOCKED, which Python 3.10 does not name
+_BUSY: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 
 _kept: list[int] = []
 """Descriptors that may not be closed while SQLite has locks on their files."""

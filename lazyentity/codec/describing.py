@@ -8,7 +8,6 @@ cancellation of a task are about the program, not about the value.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
@@ -94,20 +93,17 @@ def describe_entity(read_key: Callable[[], object]) -> str:
 def add_note(error: BaseException, describe: Callable[[], str]) -> None:
     """Add a note to an error, once, unless the error refuses notes.
 
-    Python 3.10 has no notes; there the error stays without one.
-
     Args:
         error: the error. It may be raised for several reads, as an instance of an application is.
         describe: returns the note; it may raise.
     """
-    if sys.version_info >= (3, 11):
-        try:
-            note = describe()
-            if note not in getattr(error, "__notes__", ()):
-                # Not the method of the error's class, which may do anything.
-                BaseException.add_note(error, note)
-        except Exception:  # noqa: BLE001, S110  # the error itself matters; it may be immutable
-            pass
+    try:
+        note = describe()
+        if note not in getattr(error, "__notes__", ()):
+            # Not the method of the error's class, which may do anything.
+            BaseException.add_note(error, note)
+    except Exception:  # noqa: BLE001, S110  # the error itself matters; it may be immutable
+        pass
 
 
 def module_of(frame: FrameType) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import sys
 from typing import Any
 
 from google.appengine.api import datastore, datastore_errors, datastore_types
@@ -121,8 +120,7 @@ class LazyEntity(MadeDict, Entity):  # type: ignore[misc]  # upstream is untyped
     def __dict__(self, attributes: dict[str, Any]) -> None:
         _set_instance_dict(self, attributes)
 
-    if sys.version_info >= (3, 11):
-        __getstate__ = GetState()
+    __getstate__ = GetState()
 
     def _instance_dict(self) -> dict[str, Any]:
         """Return the instance dictionary without the attributes that were not asked for."""

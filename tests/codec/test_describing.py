@@ -23,8 +23,6 @@ from tests.support import hostile
 
 pytestmark = pytest.mark.any_backend
 
-HAS_NOTES = sys.version_info >= (3, 11)
-
 
 @pytest.mark.parametrize("sort", hostile.VALUES)
 @pytest.mark.parametrize(
@@ -72,9 +70,8 @@ def test_an_interruption_passes() -> None:
         safe_repr(_Interrupting())
     with pytest.raises(KeyboardInterrupt):
         describe_entity(_Interrupting().__repr__)
-    if HAS_NOTES:
-        with pytest.raises(KeyboardInterrupt):
-            add_note(ValueError(), _Interrupting().__repr__)
+    with pytest.raises(KeyboardInterrupt):
+        add_note(ValueError(), _Interrupting().__repr__)
 
 
 def test_names_of_types() -> None:
@@ -122,7 +119,6 @@ def test_any_error_stays(sort: str) -> None:
     assert type(safe_str(error)) is str
 
 
-@pytest.mark.skipif(not HAS_NOTES, reason="Python 3.10 has no notes")
 def test_notes() -> None:
     """An error that is raised for several reads keeps one note of each."""
     error = ValueError("of the application")

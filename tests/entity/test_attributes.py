@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable, Hashable
 from typing import Any, Protocol, runtime_checkable
 
@@ -67,7 +66,7 @@ AFTER: dict[str, Callable[[Any, str], Any]] = {
     "vars": lambda e, name: vars(e),
     "raw": lambda e, name: bool(lazyentity.raw(e)),
     "encoded": lambda e, name: bool(helpers.entity_to_protobuf(e)),
-    "state": lambda e, name: e.__getstate__() if sys.version_info >= (3, 11) else None,
+    "state": lambda e, name: e.__getstate__(),
 }
 
 
@@ -239,7 +238,6 @@ def test_the_dictionary_is_replaced(
     assert vars(lazy) is given
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="object has no __getstate__")
 def test_state(lazy_type: type[LazyEntity]) -> None:
     """As for stock: everything, though nothing was read before."""
     entity = lazy_type.from_bytes(PLAIN)

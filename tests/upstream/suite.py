@@ -66,8 +66,8 @@ def fetch(suite: Suite) -> Path:
             check=True,
         )
         (archive,) = download.iterdir()
-        # CPython before 3.10.12 and 3.11.4 lacks the filters of tarfile. Like these, tar writes
-        # nothing outside of the folder.
+        # CPython before 3.11.4 lacks the filters of tarfile. Like these, tar writes nothing
+        # outside of the folder.
         tar = shutil.which("tar") or "tar"
         subprocess.run([tar, "-xf", str(archive), "-C", scratch], check=True)
         (sources,) = Path(scratch).glob("*/PKG-INFO")

@@ -7,17 +7,13 @@ import re
 import sys
 from collections.abc import Iterator
 from importlib import metadata
-from typing import Final
 
 from lazyentity._environment import ADAPTERS, is_off
-from lazyentity._version import __version__
+from lazyentity._version import PYTHONS, __version__
 from lazyentity.cli.doctor.findings import NOTE, PROBLEM, Finding
 from lazyentity.patches.adapters.libraries import LIBRARIES
 from lazyentity.patches.client import is_supported
 from lazyentity.patches.clients import CLIENTS
-
-PYTHONS: Final = ((3, 10), (3, 13))
-"""The first and the last version of CPython that the tests run on."""
 
 
 def findings() -> Iterator[Finding]:
@@ -31,10 +27,10 @@ def findings() -> Iterator[Finding]:
 def _python() -> Finding:
     implementation = platform.python_implementation()
     text = f"{implementation} {platform.python_version()}"
-    first, last = (f"{major}.{minor}" for major, minor in PYTHONS)
+    first, last = PYTHONS[0], PYTHONS[-1]
     if "free-threading build" in sys.version:
         text += ", free-threaded,"
-    elif implementation == "CPython" and PYTHONS[0] <= sys.version_info[:2] <= PYTHONS[1]:
+    elif implementation == "CPython" and "{}.{}".format(*sys.version_info) in PYTHONS:
         return Finding("Python", f"{text} (supported: {first} to {last})")
     return Finding("Python", f"{text} was not tested", NOTE, f"use CPython {first} to {last}")
 

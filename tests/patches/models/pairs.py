@@ -7,14 +7,11 @@ import copy
 import operator
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 from hypothesis import assume, settings
 
 from tests.support.snapshots import Raised, outcome
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 FEWER = settings(max_examples=settings().max_examples // 2, derandomize=True)
 """For tests that run in two ways: half of the examples for each."""

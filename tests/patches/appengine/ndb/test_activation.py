@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import sys
 from typing import Any
 
 import pytest
@@ -189,10 +188,9 @@ def test_a_value_that_ndb_refuses() -> None:
         with pytest.raises(datastore_errors.BadValueError) as caught:
             _ = lazy.place
         assert str(caught.value) == str(expected.value)
-        if sys.version_info >= (3, 11):
-            (note,) = caught.value.__notes__
-            assert "'place'" in note
-            assert "Everything" in note
+        (note,) = caught.value.__notes__
+        assert "'place'" in note
+        assert "Everything" in note
     assert lazy.text == "Grüße"
 
 
@@ -213,10 +211,9 @@ def test_contents_that_cannot_be_converted() -> None:
         with patched(), pytest.raises(ValueError, match="line 1") as caught:
             _ = lazy.contents
         assert (type(caught.value), str(caught.value)) == (expected.type, str(expected.value))
-        if sys.version_info >= (3, 11):
-            (note,) = caught.value.__notes__
-            assert "'contents'" in note
-            assert "Document" in note
+        (note,) = caught.value.__notes__
+        assert "'contents'" in note
+        assert "Document" in note
 
 
 def test_a_class_that_changes_later() -> None:

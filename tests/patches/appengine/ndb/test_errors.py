@@ -22,9 +22,6 @@ from tests.patches.models.pairs import is_lazy
 from tests.support import hostile
 from tests.support.snapshots import Raised, outcome
 
-# Python 3.10 has none.
-HAS_NOTES = hasattr(BaseException, "add_note")
-
 Make = Callable[[], Exception]
 _to_raise: list[Make] = []
 
@@ -107,13 +104,12 @@ def test_models_inside_of_models(read: str) -> None:
             assert outcome(READS[read], lazy) == expected
             with pytest.raises(json.JSONDecodeError) as caught:
                 READS[read](lazy)
-    if HAS_NOTES:
-        (note,) = caught.value.__notes__
-        owner = {
-            "document": "the entity Key('Outer', 5)",
-            "with_keys": "the entity Key('Inner', 'k')",
-        }.get(read, "an entity without a key")
-        assert note == f"while decoding property 'document' of {owner}"
+    (note,) = caught.value.__notes__
+    owner = {
+        "document": "the entity Key('Outer', 5)",
+        "with_keys": "the entity Key('Inner', 'k')",
+    }.get(read, "an entity without a key")
+    assert note == f"while decoding property 'document' of {owner}"
 
 
 @pytest.mark.usefixtures("bed")
@@ -140,10 +136,7 @@ def test_models_from_memcache() -> None:
         assert is_lazy(found)
         assert found.name == "outer"
     assert str(error) == str(stock)
-    if HAS_NOTES:
-        assert error.__notes__ == [
-            "while decoding property 'document' of the entity Key('Outer', 5)"
-        ]
+    assert error.__notes__ == ["while decoding property 'document' of the entity Key('Outer', 5)"]
 
 
 def _read_all(model: Any) -> list[Any]:
@@ -183,7 +176,7 @@ def test_an_error_that_is_raised_again_and_again() -> None:
                     _ = lazy.failing
     finally:
         _to_raise.clear()
-    assert len(getattr(error, "__notes__", [])) == int(HAS_NOTES)
+    assert len(error.__notes__) == 1
 
 
 @pytest.mark.parametrize("sort", hostile.VALUES)
