@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import sys
 from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType
 from typing import Any
@@ -97,10 +96,9 @@ def _calling(code: CodeType, call: _Call, first: str) -> CodeType:
     made = _within(_within(enclosing))
     if made.co_freevars != code.co_freevars:
         raise AttributeError(f"{code.co_name} cannot be replaced")
-    if sys.version_info >= (3, 11):
-        made = made.replace(co_qualname=code.co_qualname)
     return made.replace(
         co_name=code.co_name,
+        co_qualname=code.co_qualname,
         co_firstlineno=code.co_firstlineno,
         # The code reads the function from its constants: its globals are the library's.
         co_consts=tuple(call if value == _HOOK else value for value in made.co_consts),
