@@ -89,12 +89,17 @@ class Reader:
         try:
             connection.execute(CACHE)
             connection.execute("SELECT 1 FROM sqlite_master").fetchall()
-        except sqlite3.Error:
+        except BaseException as error:
+            # Collected without this, a connection warns, from Python 3.13 on.
             connection.close()
             # Reading beside a writer needs files beside this one, which a read-only folder lacks.
             # Nobody can write there, unless a journal says otherwise.
             folder = beside(self.path, "").parent
-            if os.access(folder, os.W_OK) or has_journal(self.path):
+            if (
+                not isinstance(error, sqlite3.Error)
+                or os.access(folder, os.W_OK)
+                or has_journal(self.path)
+            ):
                 raise
             self._is_immutable = True
             connection = connect(self.path, "mode=ro&immutable=1")

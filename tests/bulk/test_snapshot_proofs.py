@@ -14,6 +14,7 @@ from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 
 from lazyentity.snapshot import CorruptEntity, Refreshed, Snapshot, SnapshotError
+from lazyentity.snapshot.connections import identity, is_in_use
 from lazyentity.snapshot.contents import stored_key
 from tests.bulk.earlier import make_version_1
 from tests.support import forks
@@ -256,6 +257,8 @@ def test_a_schema_that_is_no_text(path: Path) -> None:
         with pytest.raises(SnapshotError, match="replace=True") as raised:
             read()
         assert isinstance(raised.value.__cause__, UnicodeDecodeError)
+        # The error refers to the frame of the connection, which is closed nevertheless.
+        assert not is_in_use(identity(path))
     saved.refresh(_entities(), replace=True)
     assert saved.verify() == []
 
