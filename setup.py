@@ -170,7 +170,9 @@ setup(
             "cytoolz",
             "dacite",
             "datastore-async",
-            "deepdiff",
+            # Version 9.1 requires cachebox, which has no wheel for CPython 3.15.
+            'deepdiff; python_version < "3.15"',
+            'deepdiff<9.1; python_version >= "3.15"',
             "dill",
             "django",
             "fastavro",
