@@ -22,7 +22,8 @@ ones, and with each backend. Python, requirements and backend are not combined i
   and the pure one on the current and the oldest Python.
 - Tests over a loopback server run on the current Python with each server, transport and way to
   patch. On the pure backend and on the lowest requirements each test takes one combination.
-- The own test suite of a client apart (``test_own_tests.py``) does not run on the newest Python.
+- The own test suite of a client apart (``test_own_tests.py``) does not run on
+  :data:`NEWEST_APART`, the newest Python for these clients.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from tools.ci_environments import (
     FIRST_ENVIRONMENT,
     LOWEST_ENVIRONMENTS,
     NEWEST,
+    NEWEST_APART,
     OLDEST,
     PURE_PYTHON,
     PYTHONS,
@@ -86,6 +88,7 @@ NATIVE_IN_TURN = ("--in-turn", "native")
 LOOPBACK_ONCE, WITHOUT_LOOPBACK = "--loopback-once", "--without-loopback"
 ON_SOME_PYTHONS = {
     NEWEST: NATIVE_IN_TURN,
+    NEWEST_APART: NATIVE_IN_TURN,
     PURE_PYTHON: ("--after-pure", *NATIVE_IN_TURN),
     OLDEST: OF_THE_EXTRAS,
 }
@@ -310,7 +313,7 @@ def own_environment_steps(client: str, pythons: Mapping[str, str]) -> list[Step]
                 needs=(name, APART_ENVIRONMENTS),
             )
             for version in pythons
-            if version == NEWEST
+            if version == NEWEST_APART
         ),
     ]
 

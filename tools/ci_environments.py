@@ -7,14 +7,16 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from tools.clients import REQUIRED, SupportedClient, apart, clients, extras
+from tools.clients import REQUIRED, SupportedClient, apart, clients, constant, extras
 from tools.commands import make, shell
 from tools.steps import Step
 
-PYTHONS = ("3.10", "3.11", "3.12", "3.13")
+PYTHONS: tuple[str, ...] = constant("lazyentity/_version.py", "PYTHONS")
 CURRENT = "{}.{}".format(*sys.version_info)
 OLDEST, NEWEST = PYTHONS[0], PYTHONS[-1]
 PURE_PYTHON = "3.12"
+NEWEST_APART = "3.13"
+"""The newest Python for clients with an environment of their own: 3.15 lacks a wheel of one."""
 UV = "build/uv/bin/uv"
 FIRST_ENVIRONMENT = "the environment"
 OTHER_ENVIRONMENTS = "environments of other Pythons"
@@ -99,7 +101,7 @@ def apart_environments(pythons: Mapping[str, str]) -> list[str]:
         f"make venv UV={UV} PYTHON={pythons[version]} VENV={environment(version, pythons, client)} "
         f"EXTRAS=bench,test,{client}"
         for client in apart()
-        for version in (PURE_PYTHON, NEWEST)
+        for version in (PURE_PYTHON, NEWEST_APART)
         if version in pythons
     ]
 
