@@ -15,6 +15,8 @@ CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/lazyentity
 EMULATOR_ROOT ?= $(CACHE)/emulator
 # Beam's job server with an embedded Flink; the versions are in tools/flink/pom.xml.
 FLINK ?= $(CACHE)/flink/1.19-2.70.0
+# The folder of the built distributions.
+DIST ?= dist
 # An executable of uv, which makes environments faster than pip.
 UV ?=
 # The seconds that each fuzzer runs, and the seed of its cases.
@@ -185,9 +187,10 @@ fuzz_both = status=0; for backend in native pure; do LAZYENTITY_BACKEND=$$backen
 	fuzz.$(1) --seconds $$(($(SECONDS) / 2)) --seed $(SEED) || status=1; done; exit $$status
 
 dist: venv ## the source distribution and the wheel, and a check of what they hold
-	rm -rf dist
-	$(if $(UV),PATH="$(abspath $(dir $(UV))):$$PATH") $(BIN)/python -m build $(if $(UV),--installer uv)
-	$(BIN)/python tools/check_dist.py $(if $(UV),--uv $(UV)) dist
+	rm -rf $(DIST)
+	$(if $(UV),PATH="$(abspath $(dir $(UV))):$$PATH") $(BIN)/python -m build $(if $(UV),--installer uv) \
+		--outdir $(DIST)
+	$(BIN)/python tools/check_dist.py $(if $(UV),--uv $(UV)) $(DIST)
 
 clean: ## remove what the targets made inside the checkout
 	rm -rf .venv .venv-* build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .benchmarks \

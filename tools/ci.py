@@ -13,11 +13,12 @@ Every test of the library runs on each Python, with the newest requirements and 
 ones, and with each backend. Python, requirements and backend are not combined in all ways:
 
 - The current and the newest Python have the newest requirements and the native backend.
-- The oldest Python has the lowest requirements. Tests of the libraries that have adapters or need
-  none, which the lowest requirements leave out, run there with the newest.
+- The oldest Python has the lowest requirements. Unless it is the current one, it has the newest
+  ones, too, for the tests of libraries, with adapters or without, which the lowest ones leave out.
 - Tests of a client run with its lowest supported version on the oldest Python, and with one between
   that and the newest on the current Python, there on the native backend.
 - On :data:`PURE_PYTHON` the backend is the pure one, but for the tests of native implementations.
+- Any Python between these has the tests of the libraries alone.
 - Tests of each backend in turn take the native backend on each Python, for which it was compiled,
   and the pure one on the current and the oldest Python.
 - Tests over a loopback server run on the current Python with each server, transport and way to
@@ -40,23 +41,23 @@ from tools.ci_environments import (
     LOWEST_ENVIRONMENTS,
     NEWEST,
     NEWEST_APART,
-    OLDEST,
     PURE_PYTHON,
-    PYTHONS,
     UV,
+    Interpreter,
     apart_environments,
     between_environment,
     between_environments,
     environment,
     environment_steps,
     found,
-    interpreter,
+    interpreters,
 )
 from tools.clients import apart, clients, extras, package_of
 from tools.commands import DURATIONS, make, pytest, shell
 from tools.steps import Runner, Step
 
 DISTRIBUTION = "the distribution"
+NEWEST_DISTRIBUTION = "the distribution, on the newest Python"
 DOCUMENTATION = "the documentation"
 LOWEST_ADAPTERS = "the adapters on the lowest of it"
 ALL_CORES = 1_000
@@ -76,7 +77,7 @@ ON_ANOTHER_PYTHON = (
     "--ignore=tests/integration",
     "--ignore=tests/versions",
 )
-# The lowest requirements are without the extras that these need; the oldest Python has both.
+# The lowest requirements are without the extras that these need.
 OF_THE_EXTRAS = (
     "tests/adapters",
     *map(str, sorted(Path("tests/entity").glob("test_consumers*.py"))),
@@ -86,12 +87,6 @@ OF_THE_EXTRAS = (
 NATIVE_IN_TURN = ("--in-turn", "native")
 # The first tests of each client take the loopback servers in all ways.
 LOOPBACK_ONCE, WITHOUT_LOOPBACK = "--loopback-once", "--without-loopback"
-ON_SOME_PYTHONS = {
-    NEWEST: NATIVE_IN_TURN,
-    NEWEST_APART: NATIVE_IN_TURN,
-    PURE_PYTHON: ("--after-pure", *NATIVE_IN_TURN),
-    OLDEST: OF_THE_EXTRAS,
-}
 # Files in which a test function, or one of its cases, is marked slow.
 SLOW = tuple(
     sorted(
@@ -111,7 +106,7 @@ QUICK_BENCHMARK = (
 NOT_THE_LARGEST = ("-k", "not -500-")
 
 
-def first_steps(pythons: Mapping[str, str]) -> list[Step]:
+def first_steps(pythons: Mapping[str, Interpreter]) -> list[Step]:
     """Return the commands of the README, and the preparations that run beside the second."""
     native = ".venv/bin/python tools/assert_native.py"
     distributions = [client.distribution for client in clients() if not client.own_environment]
@@ -131,6 +126,19 @@ def first_steps(pythons: Mapping[str, str]) -> list[Step]:
                 (DOCUMENTATION, "docs"),
                 (LOWEST_ADAPTERS, "test-adapters-lowest"),
             )
+        ),
+        Step(
+            NEWEST_DISTRIBUTION,
+            shell(
+                *(
+                    python.make("dist", UV=UV, VENV=f".venv-{version}", DIST=f"dist/{version}")
+                    for version, python in pythons.items()
+                    if version == NEWEST
+                )
+            ),
+            # Both make the source distribution in the checkout.
+            needs=(DISTRIBUTION,),
+            cores=0,
         ),
         *(
             # One after the other: their cases are counted by time.
@@ -162,7 +170,22 @@ def first_steps(pythons: Mapping[str, str]) -> list[Step]:
     ]
 
 
-def other_steps(pythons: Mapping[str, str]) -> list[Step]:
+def on_another_python(version: str, pythons: Mapping[str, Interpreter]) -> Step:
+    """Return the tests on a Python that is not the current one.
+
+    Args:
+        version: of Python.
+        pythons: the interpreter of each other Python version.
+    """
+    if version == PURE_PYTHON:
+        selected: tuple[str, ...] = ("--after-pure", *NATIVE_IN_TURN)
+    else:
+        selected = NATIVE_IN_TURN if version == NEWEST else OF_THE_EXTRAS
+    tests = pytest(*selected, *ON_ANOTHER_PYTHON, WITHOUT_LOOPBACK, environment=f".venv-{version}")
+    return Step(f"Python {version}", [*pythons[version].inside, *tests], needs=("make test",))
+
+
+def other_steps(pythons: Mapping[str, Interpreter]) -> list[Step]:
     """Return the steps after ``make test``, long steps first.
 
     Args:
@@ -177,7 +200,7 @@ def other_steps(pythons: Mapping[str, str]) -> list[Step]:
             pytest("-m", "slow", "tests/packaging"),
             needs=(
                 *tested,
-                *(APART_ENVIRONMENTS, DISTRIBUTION, DOCUMENTATION, LOWEST_ADAPTERS),
+                *(APART_ENVIRONMENTS, NEWEST_DISTRIBUTION, DOCUMENTATION, LOWEST_ADAPTERS),
                 "make fuzz-calls",
             ),
         ),
@@ -193,19 +216,7 @@ def other_steps(pythons: Mapping[str, str]) -> list[Step]:
             needs=tested,
             environment=PURE,
         ),
-        *(
-            Step(
-                f"Python {version}",
-                pytest(
-                    *ON_SOME_PYTHONS.get(version, ()),
-                    *ON_ANOTHER_PYTHON,
-                    WITHOUT_LOOPBACK,
-                    environment=f".venv-{version}",
-                ),
-                needs=tested,
-            )
-            for version in reversed(tuple(pythons))
-        ),
+        *(on_another_python(version, pythons) for version in reversed(tuple(pythons))),
         Step(
             "the lowest of everything required",
             pytest(LOOPBACK_ONCE, *ON_OTHER_REQUIREMENTS, environment=".venv-lowest"),
@@ -271,7 +282,7 @@ def own_environment(client: str) -> str:
     return f"{client} in its own environment"
 
 
-def own_environment_steps(client: str, pythons: Mapping[str, str]) -> list[Step]:
+def own_environment_steps(client: str, pythons: Mapping[str, Interpreter]) -> list[Step]:
     """Return the tests of a client whose requirements exclude those of the other clients.
 
     Args:
@@ -355,13 +366,10 @@ def main() -> None:
     """Run every step, and print the Pythons that they ran on.
 
     Raises:
-        SystemExit: a step failed; the message names it, below the table of the steps so far.
+        SystemExit: the newest Python is missing, or a step failed; the message names the step,
+            below the table of the steps so far.
     """
-    pythons = {
-        version: python
-        for version in PYTHONS
-        if version != CURRENT and (python := interpreter(version))
-    }
+    pythons = interpreters()
     # Raise an error at SIGTERM: it stops the steps on the way out, which would go on running.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     # uv leaves compiling to the first import, which has to be able to keep the bytecode.

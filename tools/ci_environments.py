@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from tools.clients import REQUIRED, SupportedClient, apart, clients, constant, extras
+from tools.clients import CHECKOUT, REQUIRED, SupportedClient, apart, clients, constant, extras
 from tools.commands import make, shell
 from tools.steps import Step
 
@@ -17,30 +20,86 @@ OLDEST, NEWEST = PYTHONS[0], PYTHONS[-1]
 PURE_PYTHON = "3.12"
 NEWEST_APART = "3.13"
 """The newest Python for clients with an environment of their own: 3.15 lacks a wheel of one."""
+NEWER_PYTHON = CHECKOUT.parent / "shared" / "tools" / "newer-python"
+"""Runs a command in a root folder with newer Pythons, which it installs there; only root can."""
+ROOT = (
+    Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").resolve() / "lazyentity/forky"
+)
 UV = "build/uv/bin/uv"
+# The first process of a PID namespace gets no signal that it does not handle.
+_STOPPABLE = ("sh", "-c", 'trap "exit 143" TERM; "$@" & wait $!', "sh")
 FIRST_ENVIRONMENT = "the environment"
+NEWEST_PYTHON = "the newest Python"
+NEWEST_ENVIRONMENT = "the environment of the newest Python"
 OTHER_ENVIRONMENTS = "environments of other Pythons"
 LOWEST_ENVIRONMENTS = "environments with the lowest requirements"
 APART_ENVIRONMENTS = "environments of clients apart, and of versions between"
 
 
-def interpreter(version: str) -> str | None:
-    """Return the newest patch release of a Python version that pyenv has; None if it has none."""
+class Interpreter(NamedTuple):
+    """An interpreter of another Python.
+
+    Attributes:
+        executable: its path, or its name.
+        inside: the beginning of commands that run where the interpreter is; mostly none.
+    """
+
+    executable: str
+    inside: tuple[str, ...] = ()
+
+    def make(self, target: str, **variables: Any) -> str:
+        """Return the line of shell script that makes a target with this interpreter."""
+        return shlex.join([*self.inside, *make(target, self.executable, **variables)])
+
+
+def interpreter(version: str) -> Interpreter | None:
+    """Return the interpreter of a Python version; None if there is none.
+
+    It is the newest patch release that pyenv has, or the one on the path. The newest version can
+    also be in a root folder of its own.
+    """
     versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions")
     found = [
         (int(patch), python)
         for python in versions.glob(f"{version}.*/bin/python")
         if (patch := python.parent.parent.name.removeprefix(f"{version}.")).isdecimal()
     ]
-    return str(max(found)[1]) if found else None
+    if found:
+        return Interpreter(str(max(found)[1]))
+    name = f"python{version}"
+    if version != NEWEST:
+        return None
+    if python := shutil.which(name):
+        return Interpreter(python)
+    if NEWER_PYTHON.is_file() and os.geteuid() == 0:
+        return Interpreter(name, (str(NEWER_PYTHON), str(ROOT), *_STOPPABLE))
+    return None
 
 
-def found(version: str, pythons: Mapping[str, str]) -> str:
+def interpreters() -> dict[str, Interpreter]:
+    """Return the interpreter of each supported Python version but the current one.
+
+    Versions that were not found are left out: the current one stands for them.
+
+    Raises:
+        SystemExit: the newest one was not found, whose tests nothing replaces.
+    """
+    others = [version for version in PYTHONS if version != CURRENT]
+    pythons = {version: python for version in others if (python := interpreter(version))}
+    if NEWEST in others and NEWEST not in pythons:
+        raise SystemExit(
+            f"Python {NEWEST} is missing: install it with pyenv, or put python{NEWEST} on the "
+            f"path. As root, {NEWER_PYTHON} can install it, where that tool is."
+        )
+    return pythons
+
+
+def found(version: str, pythons: Mapping[str, Interpreter]) -> str:
     """Return a version of Python; the current one stands for one that was not found."""
     return version if version in pythons else CURRENT
 
 
-def environment(version: str, pythons: Mapping[str, str], client: str = "") -> str:
+def environment(version: str, pythons: Mapping[str, Interpreter], client: str = "") -> str:
     """Return the folder of the environment of a Python; the current one stands for one not found.
 
     Args:
@@ -51,37 +110,56 @@ def environment(version: str, pythons: Mapping[str, str], client: str = "") -> s
     return "-".join(filter(None, (".venv", client, version if version in pythons else "")))
 
 
-def environment_steps(pythons: Mapping[str, str]) -> list[Step]:
+def environment_steps(pythons: Mapping[str, Interpreter]) -> list[Step]:
     """Return the steps that make the environments of all clients that go together.
 
     Args:
         pythons: the interpreter of each other Python version.
     """
+    elsewhere = {version: python for version, python in pythons.items() if python.inside}
     return [
         Step(FIRST_ENVIRONMENT, make("venv")),
+        Step(
+            NEWEST_PYTHON,
+            # The first command makes the root folder.
+            shell(*(shlex.join([*python.inside, "true"]) for python in elsewhere.values())),
+            cores=0,
+        ),
         Step(
             OTHER_ENVIRONMENTS,
             shell(
                 f"{sys.executable} -m venv build/uv",
                 "build/uv/bin/python -m pip -q install uv",
-                *(
-                    f"make venv UV={UV} PYTHON={python} VENV=.venv-{version}"
-                    for version, python in pythons.items()
-                ),
+                *_environments(pythons.keys() - elsewhere, pythons),
             ),
+        ),
+        Step(
+            NEWEST_ENVIRONMENT,
+            shell(*_environments(elsewhere.keys(), pythons)),
+            needs=(NEWEST_PYTHON, OTHER_ENVIRONMENTS),
         ),
         Step(
             LOWEST_ENVIRONMENTS,
             shell(*lowest_environments(pythons)),
-            needs=(FIRST_ENVIRONMENT, OTHER_ENVIRONMENTS),
+            needs=(FIRST_ENVIRONMENT, NEWEST_ENVIRONMENT),
         ),
     ]
 
 
-def lowest_environments(pythons: Mapping[str, str]) -> list[str]:
+def _environments(versions: Set[str], pythons: Mapping[str, Interpreter]) -> list[str]:
+    """Return the commands that make the environments of Python versions."""
+    return [
+        python.make("venv", UV=UV, VENV=f".venv-{version}")
+        for version, python in pythons.items()
+        if version in versions
+    ]
+
+
+def lowest_environments(pythons: Mapping[str, Interpreter]) -> list[str]:
     """Return the commands that make the environments with the lowest requirements."""
     lowest = '"REQUIRE=$(.venv/bin/python tools/lowest.py{})"'
-    made = f"make venv UV={UV} PYTHON={pythons.get(OLDEST, sys.executable)}"
+    oldest = pythons.get(OLDEST, Interpreter(sys.executable))
+    made = oldest.make("venv", UV=UV)
     # Without the consumers: one of them needs the newest google-cloud-datastore.
     together = ",".join(["adapters", *(extra for extra in extras() if extra not in apart())])
     return [
@@ -95,11 +173,15 @@ def lowest_environments(pythons: Mapping[str, str]) -> list[str]:
     ]
 
 
-def apart_environments(pythons: Mapping[str, str]) -> list[str]:
+def apart_environments(pythons: Mapping[str, Interpreter]) -> list[str]:
     """Return the commands that make the environments of clients apart, on other Pythons."""
     return [
-        f"make venv UV={UV} PYTHON={pythons[version]} VENV={environment(version, pythons, client)} "
-        f"EXTRAS=bench,test,{client}"
+        pythons[version].make(
+            "venv",
+            UV=UV,
+            VENV=environment(version, pythons, client),
+            EXTRAS=f"bench,test,{client}",
+        )
         for client in apart()
         for version in (PURE_PYTHON, NEWEST_APART)
         if version in pythons

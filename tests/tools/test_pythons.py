@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
+import stat
+import subprocess
+import sys
 from importlib import metadata
 from pathlib import Path
 
 import pytest
 
 from lazyentity._version import PYTHONS
-from tools import ci_environments
-from tools.ci_environments import NEWEST, OLDEST
+from tools import ci, ci_environments
+from tools.ci_environments import NEWEST, OLDEST, Interpreter, interpreter, interpreters
 
 pytestmark = pytest.mark.any_backend
 
 ROOT = Path(__file__).parents[2]
 WORKFLOWS = sorted(ROOT.glob(".github/workflows/*.yml"))
+_WAITING = "import time; print('begun', flush=True); time.sleep(600)"
 _RANGE = f"{OLDEST} to {NEWEST}"
 _TAGS = [f"cp{version.replace('.', '')}" for version in PYTHONS]
 _WHEELS = " ".join(f"{tag}-*" for tag in _TAGS)
@@ -67,3 +73,95 @@ def test_workflows(path: Path) -> None:
     """They run no Python that is not supported."""
     named = re.findall(r"python(?:-version)?: \"(3\.\d+)\"", path.read_text("utf-8"))
     assert set(named) <= set(PYTHONS)
+
+
+def _executable(path: Path) -> str:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch(stat.S_IRWXU)
+    return str(path)
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine without any Python, and without the tool for newer ones."""
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path / "pyenv"))
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setattr(ci_environments, "NEWER_PYTHON", tmp_path / "newer-python")
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    return tmp_path
+
+
+def test_interpreters(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pyenv comes first, with its newest patch release; the newest Python may be elsewhere."""
+    assert {interpreter(version) for version in PYTHONS} == {None}
+    newer = _executable(machine / "newer-python")
+    found = interpreter(NEWEST)
+    assert found is not None
+    assert found.executable == f"python{NEWEST}"
+    assert found.inside[:2] == (newer, str(ci_environments.ROOT))
+    assert interpreter(OLDEST) is None
+    with monkeypatch.context() as patched:
+        patched.setattr("os.geteuid", lambda: 1000)
+        assert interpreter(NEWEST) is None
+    on_the_path = _executable(machine / f"bin/python{NEWEST}")
+    assert interpreter(NEWEST) == Interpreter(on_the_path)
+    for patch in ("9", "10", "11-dev"):
+        _executable(machine / f"pyenv/versions/{NEWEST}.{patch}/bin/python")
+    found = interpreter(NEWEST)
+    assert found is not None
+    assert found.executable.endswith(f"{NEWEST}.10/bin/python")
+
+
+def test_the_newest_python_is_missing(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others may be missing: the current one stands for them."""
+    monkeypatch.setattr(ci_environments, "CURRENT", OLDEST)
+    with pytest.raises(SystemExit, match=f"Python {NEWEST} is missing: .*{machine}/newer-python"):
+        interpreters()
+    on_the_path = Interpreter(_executable(machine / f"bin/python{NEWEST}"))
+    assert interpreters() == {NEWEST: on_the_path}
+    monkeypatch.setattr(ci_environments, "CURRENT", NEWEST)
+    assert interpreters() == {}
+
+
+@pytest.mark.parametrize("inside", [(), ("newer-python", "root")], ids=["here", "inside"])
+def test_the_newest_python(inside: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its environment, its tests and its wheel are made where the interpreter is."""
+    monkeypatch.chdir(ROOT)
+    pythons = {NEWEST: Interpreter("the-newest", inside)}
+    steps = [
+        *ci_environments.environment_steps(pythons),
+        *ci.first_steps(pythons),
+        *ci.other_steps(pythons),
+    ]
+    names = [step.name for step in steps]
+    assert len(set(names)) == len(names)
+    assert {needed for step in steps for needed in step.needs} <= set(names)
+    (tests,) = (step for step in steps if step.name == f"Python {NEWEST}")
+    assert tests.command[: len(inside) + 1] == [*inside, f".venv-{NEWEST}/bin/python"]
+    assert "--in-turn" in tests.command
+    lines = [line for step in steps for line in step.command[-1].splitlines()]
+    made = [line for line in lines if "PYTHON=the-newest" in line]
+    assert [line.startswith(" ".join([*inside, "make"])) for line in made] == [True, True]
+    assert [line.split(" PYTHON=")[0].split()[-1] for line in made] == ["venv", "dist"]
+
+
+def test_the_tool_for_newer_pythons(machine: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """The command's arguments and its status come through; SIGTERM ends it."""
+    tool = machine / "newer-python"
+    tool.write_text('#!/bin/sh\nshift\nexec "$@"\n')
+    tool.chmod(stat.S_IRWXU)
+    found = interpreter(NEWEST)
+    assert found is not None
+    failing = [*found.inside, "/bin/sh", "-c", 'echo "$@"; exit 3', "sh", "a b", "$c"]
+    assert subprocess.run(failing, env={"PATH": "/bin:/usr/bin"}, check=False).returncode == 3
+    assert capfd.readouterr().out == "a b $c\n"
+    waiting = [*found.inside, sys.executable, "-c", _WAITING]
+    with subprocess.Popen(
+        waiting, stdout=subprocess.PIPE, env={"PATH": "/bin:/usr/bin"}, start_new_session=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"begun\n"
+        # The first process alone: the kernel stops the others of its namespace.
+        process.terminate()
+        assert process.wait() == 128 + signal.SIGTERM
+        os.killpg(process.pid, signal.SIGKILL)
