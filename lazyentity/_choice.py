@@ -18,6 +18,7 @@ REQUEST = "LAZYENTITY_BACKEND"
 _NATIVE = "lazyentity.native"
 
 NATIVE_MODULES = (
+    f"{_NATIVE}.alive",
     f"{_NATIVE}.columns",
     f"{_NATIVE}.decoding",
     f"{_NATIVE}.documentencoder",

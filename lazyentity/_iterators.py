@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+import datetime
+import decimal
 import gc
 import itertools
 import types
+import uuid
 from collections import deque
 from typing import Any
 
 CONTAINERS: tuple[type[Any], ...] = (dict, list, tuple, set, frozenset, deque)
+
+BARE: tuple[type[Any], ...] = (
+    datetime.datetime,
+    datetime.date,
+    datetime.time,
+    datetime.timedelta,
+    decimal.Decimal,
+    uuid.UUID,
+    bytearray,
+    complex,
+    type,
+    types.BuiltinFunctionType,
+)
+"""Exact types of values, beside the most frequent ones, that hold nothing."""
 
 ITERATORS_OF_CONTAINERS: frozenset[type[Any]] = frozenset(
     (

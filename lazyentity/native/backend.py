@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-# The backend serves as a whole or not at all; these two are no part of its Protocol.
+# The backend serves as a whole or not at all; these three are no part of its Protocol.
+import lazyentity.native.alive
 import lazyentity.native.inplace
 import lazyentity.native.items  # noqa: F401
 from lazyentity.native.columns import append_columns, fixed_width

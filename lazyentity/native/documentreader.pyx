@@ -31,6 +31,7 @@ from lazyentity.native.tags cimport (
     VALUE_TIMESTAMP,
 )
 from lazyentity.native.timestamps cimport timestamp_of_type
+from lazyentity.native.undecoded cimport UNDECODED
 from lazyentity.native.values cimport decode_bare, decode_text
 from lazyentity.native.wire cimport (
     MAX_DEPTH,
@@ -44,13 +45,9 @@ from lazyentity.native.wire cimport (
 
 from datetime import datetime
 
-from lazyentity.codec.undecoded import UNDECODED as _UNDECODED
-
 cdef extern from "Python.h":
     const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
     bint PyUnicode_IS_ASCII(object text)
-
-cdef object UNDECODED = _UNDECODED
 
 cdef enum:
     ENTRY_NAME = 0x0A

@@ -16,6 +16,7 @@ from lazyentity.native.documentreader cimport (
     decode_path,
 )
 from lazyentity.native.timestamps cimport decode_timestamp, is_timestamp
+from lazyentity.native.undecoded cimport UNDECODED
 from lazyentity.native.values cimport decode_text
 from lazyentity.native.wire cimport (
     VARINT,
@@ -26,12 +27,9 @@ from lazyentity.native.wire cimport (
     skip_any_field,
 )
 
-from lazyentity.codec.undecoded import UNDECODED as _UNDECODED
 
 cdef extern from "Python.h":
     const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
-
-cdef object UNDECODED = _UNDECODED
 
 cdef enum:
     RESPONSE_DOCUMENT = 0x0A

@@ -21,6 +21,7 @@ from lazyentity.native.cpython cimport new
 from lazyentity.native.index cimport Offsets, find_key, free_offsets, index_entity, value_at
 from lazyentity.native.shapes cimport Shape
 from lazyentity.native.tags cimport VALUE_ARRAY, VALUE_ENTITY
+from lazyentity.native.undecoded cimport UNDECODED
 from lazyentity.native.values cimport (
     Value,
     decode_bare,
@@ -43,10 +44,9 @@ from lazyentity.native.wire cimport (
 from google.cloud.datastore.entity import Entity as _Entity
 
 from lazyentity.codec import messages, shadow
-from lazyentity.codec.undecoded import UNDECODED as _UNDECODED, undecoded_template
+from lazyentity.codec.undecoded import undecoded_template
 from lazyentity.codec.values import stock_entity
 
-cdef object UNDECODED = _UNDECODED
 cdef type Entity = _Entity
 cdef object INIT = Entity.__init__
 cdef object NEW = Entity.__new__
@@ -86,7 +86,7 @@ cdef dict _template(Shape shape, Form form):
         template = undecoded_template(_stock_order(shape._ordinals))
         if shape._template is not None:
             # The shape was learned, for more entities than one.
-            shape.stock_template = template
+            shape.keep_stock_template(template)
     return template
 
 

@@ -37,11 +37,10 @@ from lazyentity.native.shapes cimport (
     likely_shape,
     shape_of,
 )
+from lazyentity.native.undecoded cimport UNDECODED
 from lazyentity.native.wire cimport Bytes, find_field, read_length, read_varint
 
-from lazyentity.codec.undecoded import UNDECODED as _UNDECODED
 
-cdef object UNDECODED = _UNDECODED
 
 
 cdef class PropertyIndex:

@@ -43,10 +43,14 @@ from lazyentity.native.received cimport (
     require_name,
     require_received,
 )
-from lazyentity.native.undecoded cimport holds_containers, require_all_decoded, require_decoded
+from lazyentity.native.undecoded cimport (
+    UNDECODED,
+    holds_containers,
+    require_all_decoded,
+    require_decoded,
+)
 from lazyentity.native.values cimport Value, has_no_meaning, is_plain
 
-from lazyentity.codec.undecoded import UNDECODED as _UNDECODED
 from lazyentity.codec.values import meaning_of, plain_value
 
 cdef extern from *:
@@ -57,7 +61,6 @@ cdef extern from *:
     """
     object dict_iter "lazyentity_dict_iter"(object mapping)
 
-cdef object UNDECODED = _UNDECODED
 
 # Cython would call the slots of the subclass for these.
 cdef object dict_getitem = dict.__getitem__

@@ -17,12 +17,11 @@ from lazyentity.native.frames cimport caller_of, clock, code_of, file_of, instru
 from lazyentity.native.index cimport find_kind
 from lazyentity.native.received cimport Originals, Received
 from lazyentity.native.shapes cimport Shape
+from lazyentity.native.undecoded cimport UNDECODED
 from lazyentity.native.wire cimport Bytes
 
 from lazyentity.codec import profiled
-from lazyentity.codec.undecoded import UNDECODED as _UNDECODED
 
-cdef object UNDECODED = _UNDECODED
 
 # The first profile imports these modules.
 cdef object counting = None

@@ -45,10 +45,8 @@ from lazyentity.codec import errors
 from lazyentity.codec import fallback
 from lazyentity.codec.canonical import canonical_encodings
 from lazyentity.codec.contents import changes_of
-from lazyentity.codec.undecoded import UNDECODED as _UNDECODED
 from lazyentity.codec.values import meaning_of
 
-cdef object UNDECODED = _UNDECODED
 cdef object NOTHING = frozenset()
 cdef object dict_items = dict.items
 

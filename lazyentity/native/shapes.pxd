@@ -28,6 +28,9 @@ cdef struct Scan:
 
 
 cdef class Shape:
+    # For the templates; dropped before them, as the first attribute is.
+    cdef tuple _weights
+    cdef tuple _stock_weights
     cdef dict _template  # None, until the shape was learned
     cdef dict stock_template  # in the order of the stock client; None until it is needed
     cdef dict _ordinals
@@ -37,6 +40,7 @@ cdef class Shape:
     cdef uint32_t* header_sizes
 
     cdef int _learn(self, bytes signature, Scan* scan) except -1
+    cdef int keep_stock_template(self, dict template) except -1
 
 
 cdef Shape EMPTY

@@ -5,6 +5,7 @@ from cpython.object cimport PyObject, PyTypeObject
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 from lazyentity.native.tags cimport TIMESTAMP_NANOS, TIMESTAMP_SECONDS
+from lazyentity.native.undecoded cimport UNDECODED
 from lazyentity.native.wire cimport Bytes, read_varint
 
 import datetime
@@ -12,7 +13,6 @@ import datetime
 from proto.datetime_helpers import DatetimeWithNanoseconds
 
 from lazyentity.codec import timestamps
-from lazyentity.codec.undecoded import UNDECODED as _UNDECODED
 
 cdef extern from "datetime.h":
     ctypedef struct PyDateTime_CAPI:
@@ -33,7 +33,6 @@ cdef extern from "datetime.h":
 
 PyDateTime_IMPORT
 
-cdef object UNDECODED = _UNDECODED
 cdef object UTC = datetime.timezone.utc
 cdef PyTypeObject* TYPE = <PyTypeObject*>DatetimeWithNanoseconds
 cdef bint DIRECTLY = timestamps.DIRECT

@@ -8,9 +8,16 @@ from cpython.dict cimport PyDict_Check, PyDict_Next
 from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
 from cpython.object cimport PyObject
 
-from lazyentity.codec.undecoded import UNDECODED as _UNDECODED, assigned, keeps_undecoded
+from lazyentity.codec.undecoded import (
+    UNDECODED as _UNDECODED,
+    assigned,
+    counterweights,
+    keeps_undecoded,
+)
 
+# The one reference of the native backend that is not in a dict.
 UNDECODED = _UNDECODED
+cdef tuple _weight = counterweights(1)
 
 
 cdef bint holds_undecoded(object container) except -1:

@@ -43,9 +43,7 @@ from google.cloud.datastore.helpers import GeoPoint
 from google.cloud.datastore.key import Key
 
 from lazyentity.codec.keys import DIRECT as KEYS_DIRECT, make_key as _make_key
-from lazyentity.codec.undecoded import UNDECODED as _UNDECODED
 
-cdef object UNDECODED = _UNDECODED
 cdef bint KEYS_DIRECTLY = KEYS_DIRECT
 cdef object make_key = _make_key
 

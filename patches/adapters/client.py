@@ -10,6 +10,7 @@ from google.cloud.datastore.helpers import GeoPoint
 from google.cloud.datastore.key import Key
 from proto.datetime_helpers import DatetimeWithNanoseconds
 
+from lazyentity._alive import makes_entities_later
 from lazyentity.decoding import LEAVES, decoded_in_place, held_by
 
 LEAVES.update((DatetimeWithNanoseconds, GeoPoint, Key))
@@ -30,3 +31,6 @@ def _nothing_yet(iterator: Iterator) -> tuple[()]:
     if type(iterator.item_to_value) is not _Decoded:
         iterator.item_to_value = _Decoded(iterator.item_to_value)
     return ()
+
+
+makes_entities_later(Iterator)

@@ -14,7 +14,7 @@ from proto.datetime_helpers import DatetimeWithNanoseconds
 from lazyentity._backend import stock_from_raw
 from lazyentity._mode import gives_stock
 from lazyentity.codec.madedict import MadeDict
-from lazyentity.codec.undecoded import UNDECODED, undecoded_template
+from lazyentity.codec.undecoded import UNDECODED, Template, undecoded_template
 from lazyentity.entity import LazyEntity
 
 _new_dict = dict.__new__
@@ -36,7 +36,7 @@ def _template(entity: LazyEntity) -> dict[Any, Any]:
     shape, template = _last_template
     if entity._shape is not shape:
         # Entities of one kind come one after the other, and mostly have the same names.
-        template = undecoded_template(entity)
+        template = Template(undecoded_template(entity))
         _last_template = entity._shape, template
     return template
 

@@ -17,7 +17,7 @@ from lazyentity.codec.cache import BoundedCache
 from lazyentity.codec.fallback import CASE_NUMBERS
 from lazyentity.codec.limits import MAX_BYTES, learned_bytes
 from lazyentity.codec.madedict import MadeDict
-from lazyentity.codec.undecoded import UNDECODED, undecoded_template
+from lazyentity.codec.undecoded import UNDECODED, Template, undecoded_template
 from lazyentity.patches.ndb.originals import is_own, methods
 
 _Expando = model.Expando
@@ -152,10 +152,12 @@ class DynamicProperties:
 
     def _pattern(self, nulls_and_arrays: bytes) -> _Pattern:
         members = dict(zip(self.names, nulls_and_arrays, strict=True))
-        values = undecoded_template(
-            name for name in self._taken_names if members.get(name) != _NULL
+        values = Template(
+            undecoded_template(name for name in self._taken_names if members.get(name) != _NULL)
         )
-        properties = {**self._defined, **{name: UNDECODED for name in members if name in values}}
+        properties = Template(
+            {**self._defined, **{name: UNDECODED for name in members if name in values}}
+        )
         repeated = frozenset(name for name, member in members.items() if member == _ARRAY)
         pattern = values, properties, repeated
         if self._is_kept:

@@ -14,7 +14,7 @@ from lazyentity._backend import type_version
 from lazyentity.codec.cache import BoundedCache
 from lazyentity.codec.describing import property_name
 from lazyentity.codec.limits import MAX_BYTES, learned_bytes
-from lazyentity.codec.undecoded import undecoded_template
+from lazyentity.codec.undecoded import Template, undecoded_template
 from lazyentity.patches.models.originals import is_method_of, is_one_of
 from lazyentity.patches.ndb.expandos import (
     DynamicProperties,
@@ -145,7 +145,8 @@ class Plan:
         if not isinstance(taken, str) and taken.dynamic_names:
             names = taken.dynamic_names
             self.dynamic = DynamicProperties(model_class, names, taken.names, is_kept)
-        self.template = undecoded_template(self.properties or ()) if self.dynamic is None else {}
+        fixed = self.properties if self.dynamic is None else None
+        self.template: dict[str, Any] = Template(undecoded_template(fixed or ()))
         self.conversions = {
             name: _conversion(prop)
             for name, prop in (self.properties or {}).items()

@@ -11,7 +11,7 @@ from typing import Any
 from google.appengine.ext.ndb import model
 
 from lazyentity.codec.madedict import MadeDict
-from lazyentity.codec.undecoded import UNDECODED
+from lazyentity.codec.undecoded import UNDECODED, Template
 from lazyentity.patches.appengine.messages import property_messages
 from lazyentity.patches.appengine.ndb.originals import ORIGINALS, own
 
@@ -65,4 +65,4 @@ def properties_of(index: Any, template: dict[str, Any]) -> LazyProperties:
 
 def template_of(model_class: Any, names: tuple[str, ...]) -> dict[str, Any]:
     """Return the template of :func:`properties_of` for a class and the names that it lacks."""
-    return {**model_class._properties, **dict.fromkeys(names, UNDECODED)}
+    return Template({**model_class._properties, **dict.fromkeys(names, UNDECODED)})

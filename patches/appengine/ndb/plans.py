@@ -18,7 +18,7 @@ from google.appengine.ext.ndb import model, polymodel
 from lazyentity._backend import type_version
 from lazyentity.codec.cache import BoundedCache
 from lazyentity.codec.limits import MAX_BYTES, learned_bytes
-from lazyentity.codec.undecoded import undecoded_template
+from lazyentity.codec.undecoded import Template, undecoded_template
 from lazyentity.patches.appengine.ndb.originals import ORIGINALS, function_of, own
 from lazyentity.patches.appengine.ndb.orphans import are_made_by_ndb, template_of
 from lazyentity.patches.models.originals import is_method_of, is_one_of
@@ -183,7 +183,7 @@ class Plan:
         self.known_count = len(self.known)
         self.is_lazy = taken is not None
         self.names: dict[bytes, tuple[str, ...]] = {} if taken is None else taken.names
-        self.template = undecoded_template(self.names)
+        self.template = Template(undecoded_template(self.names))
         defined = {name: self.known.get(name.decode()) for name in self.names}
         self.declared = {name: prop for name, prop in defined.items() if prop is not None}
         self.properties = None

@@ -1,0 +1,262 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, binding=False, auto_pickle=False
+"""How many properties are undecoded in this process.
+
+:mod:`lazyentity._alive` documents it.
+"""
+
+from cpython.dict cimport PyDict_Next
+from cpython.object cimport PyObject
+from cpython.tuple cimport PyTuple_GET_SIZE
+
+import sys
+
+from lazyentity._iterators import BARE, ITERATORS
+from lazyentity.codec.undecoded import COUNTERWEIGHT as _COUNTERWEIGHT, UNDECODED as _UNDECODED
+
+cdef extern from *:
+    """
+    static Py_ssize_t lazyentity_references(PyObject *value) { return (Py_ssize_t)Py_REFCNT(value); }
+
+    static PyObject *lazyentity_namespace(PyObject *module)
+    {
+        return PyModule_Check(module) ? PyModule_GetDict(module) : NULL;
+    }
+
+    static PyObject **lazyentity_items(PyObject *args) { return ((PyTupleObject *)args)->ob_item; }
+
+    /* Types of iterators, whose items may be made when they are taken. */
+    #define LAZYENTITY_ITERATORS 32
+    #define LAZYENTITY_LEAVES 16
+    /* Of containers in each other: a cycle ends there. */
+    #define LAZYENTITY_DEPTH 6
+    static PyTypeObject *lazyentity_iterators[LAZYENTITY_ITERATORS];
+    static int lazyentity_iterator_count;
+
+    static void lazyentity_add_iterator(PyObject *type)
+    {
+        if (lazyentity_iterator_count < LAZYENTITY_ITERATORS) {
+            lazyentity_iterators[lazyentity_iterator_count++] = (PyTypeObject *)type;
+        }
+    }
+
+    /* The class of the client's iterators over entities, once it was imported. */
+    static PyTypeObject *lazyentity_pages;
+
+    static void lazyentity_set_pages(PyObject *type)
+    {
+        Py_XINCREF(type);
+        lazyentity_pages = (PyTypeObject *)type;
+    }
+
+    static inline int lazyentity_is_scalar(PyObject *value)
+    {
+        PyTypeObject *type = Py_TYPE(value);
+        return type == &PyUnicode_Type || type == &PyLong_Type || type == &PyFloat_Type || value == Py_None
+            || type == &PyBool_Type || type == &PyBytes_Type;
+    }
+
+    static inline int lazyentity_makes_items(PyObject *value)
+    {
+        PyTypeObject *type = Py_TYPE(value);
+        int i;
+        if (type->tp_iter == NULL) return 0;
+        if (type->tp_iternext == NULL && (lazyentity_pages == NULL || lazyentity_pages->tp_iternext != NULL)) {
+            return 0;
+        }
+        for (i = 0; i < lazyentity_iterator_count; i++) {
+            if (type == lazyentity_iterators[i]) return 1;
+        }
+        return lazyentity_pages != NULL && PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE)
+            && PyType_IsSubtype(type, lazyentity_pages);
+    }
+
+    /* Whether a value, or an item of it if it is a container of Python's, makes items. No code is run. */
+    static int lazyentity_leads_to_items(PyObject *value)
+    {
+        PyTypeObject *type = Py_TYPE(value), *last = &PyUnicode_Type;
+        PyObject *held, **items;
+        Py_ssize_t i = 0;
+        if (lazyentity_is_scalar(value)) return 0;
+        if (type == &PyDict_Type) {
+            while (PyDict_Next(value, &i, NULL, &held)) {
+                if (lazyentity_makes_items(held)) return 1;
+            }
+            return 0;
+        }
+        if (type == &PyList_Type || type == &PyTuple_Type) {
+            items = PySequence_Fast_ITEMS(value);
+            for (i = 0; i < Py_SIZE(value); i++) {
+                /* Most lists have items of one type. */
+                if (Py_TYPE(items[i]) == last) continue;
+                if (lazyentity_makes_items(items[i])) return 1;
+                last = Py_TYPE(items[i]);
+            }
+            return 0;
+        }
+        return lazyentity_makes_items(value);
+    }
+
+    /* Types of values that hold nothing, beside those that are tested for one by one. */
+    static PyTypeObject *lazyentity_leaves[LAZYENTITY_LEAVES];
+    static int lazyentity_leaf_count;
+
+    static void lazyentity_add_leaf(PyObject *type)
+    {
+        if (lazyentity_leaf_count < LAZYENTITY_LEAVES) {
+            lazyentity_leaves[lazyentity_leaf_count++] = (PyTypeObject *)type;
+        }
+    }
+
+    /* Whether a value is a scalar, or containers of Python's down to scalars. No code is run. */
+    static int lazyentity_is_bare(PyObject *value, int depth)
+    {
+        PyTypeObject *type = Py_TYPE(value);
+        PyObject *held;
+        PyObject **items;
+        Py_ssize_t i = 0;
+        if (lazyentity_is_scalar(value)) return 1;
+        if (type == &PyDict_Type) {
+            if (depth == 0) return 0;
+            while (PyDict_Next(value, &i, NULL, &held)) {
+                if (!lazyentity_is_scalar(held) && !lazyentity_is_bare(held, depth - 1)) return 0;
+            }
+            return 1;
+        }
+        if (type == &PyList_Type || type == &PyTuple_Type) {
+            if (depth == 0) return 0;
+            items = PySequence_Fast_ITEMS(value);
+            for (i = 0; i < Py_SIZE(value); i++) {
+                if (!lazyentity_is_scalar(items[i]) && !lazyentity_is_bare(items[i], depth - 1)) return 0;
+            }
+            return 1;
+        }
+        for (i = 0; i < lazyentity_leaf_count; i++) {
+            if (type == lazyentity_leaves[i]) return 1;
+        }
+        return 0;
+    }
+    """
+    const int DEPTH "LAZYENTITY_DEPTH"
+    void add_leaf "lazyentity_add_leaf"(object kind)
+    bint lazyentity_is_bare(PyObject* value, int depth) noexcept
+    Py_ssize_t references "lazyentity_references"(PyObject* value) noexcept
+    PyObject* namespace_of "lazyentity_namespace"(object module)
+    PyObject** items_of "lazyentity_items"(object args)
+    void add_iterator "lazyentity_add_iterator"(object kind)
+    void set_pages "lazyentity_set_pages"(object kind)
+    bint leads_to_items "lazyentity_leads_to_items"(PyObject* value) noexcept
+
+cdef PyObject* _undecoded = <PyObject*>_UNDECODED
+cdef PyObject* _counterweight = <PyObject*>_COUNTERWEIGHT
+cdef Py_ssize_t _by_names = -1  # what the names of modules add; at first as if there were none
+cdef Py_ssize_t _modules = 0  # how many modules there were then
+cdef dict _loaded = sys.modules
+# Held, so that the references of their names are there as long as they are counted.
+cdef list _namespaces = []
+
+for _kind in ITERATORS:
+    add_iterator(_kind)
+for _kind in BARE:
+    add_leaf(_kind)
+
+
+cdef inline Py_ssize_t _count() noexcept:
+    return references(_undecoded) - references(_counterweight) - _by_names
+
+
+cdef int _count_names() except -1:
+    global _by_names, _modules, _namespaces
+    cdef Py_ssize_t names = 0
+    cdef Py_ssize_t position
+    cdef Py_ssize_t before
+    cdef PyObject* namespace
+    cdef PyObject* value
+    cdef list found = []
+    cdef set seen = set()
+    cdef Py_ssize_t modules = len(_loaded)
+    # Copied: allocation may run the garbage collector, and so other threads.
+    for module in list(_loaded.values()):
+        namespace = namespace_of(module)
+        if namespace is NULL or <Py_ssize_t>namespace in seen:
+            continue
+        seen.add(<Py_ssize_t>namespace)
+        before = names
+        position = 0
+        while PyDict_Next(<object>namespace, &position, NULL, &value):
+            if value == _undecoded:
+                names += 1
+            elif value == _counterweight:
+                names -= 1
+        if names != before:
+            found.append(<object>namespace)
+    # In this order: dropping the others can run code, which may ask for the count.
+    _by_names = names
+    _modules = modules
+    _namespaces = found
+    return 0
+
+
+cdef bint is_any() noexcept:
+    if _count() <= 0:
+        return False
+    if len(_loaded) == _modules:
+        return True
+    # Imports in the meantime can have added names.
+    try:
+        _count_names()
+    except Exception:
+        return True
+    return _count() > 0
+
+
+cdef bint holds_nothing(PyObject* const* values, Py_ssize_t count) noexcept:
+    cdef Py_ssize_t index
+    cdef bint any = is_any()
+    for index in range(count):
+        if not _is_settled(values[index], any):
+            return False
+    return True
+
+
+cdef bint is_bare(PyObject* value, int depth) noexcept:
+    return lazyentity_is_bare(value, depth)
+
+
+cdef inline bint _is_settled(PyObject* value, bint any) noexcept:
+    # Cheaper than calling a hook: most arguments are containers of scalars.
+    return lazyentity_is_bare(value, DEPTH) if any else not leads_to_items(value)
+
+
+def undecoded_count():
+    """As :func:`lazyentity._alive.undecoded_count`."""
+    _count_names()
+    return _count()
+
+
+def any_undecoded():
+    """As :func:`lazyentity._alive.any_undecoded`."""
+    return is_any()
+
+
+def is_settled(value):
+    """As :func:`lazyentity._alive.is_settled`."""
+    return _is_settled(<PyObject*>value, is_any())
+
+
+def are_settled(tuple args not None, kwargs):
+    """As :func:`lazyentity._alive.are_settled`."""
+    cdef Py_ssize_t position = 0
+    cdef PyObject* value
+    cdef bint any = is_any()
+    if not holds_nothing(items_of(args), PyTuple_GET_SIZE(args)):
+        return False
+    if kwargs is not None:
+        while PyDict_Next(kwargs, &position, NULL, &value):
+            if not _is_settled(value, any):
+                return False
+    return True
+
+
+def makes_entities_later(kind):
+    """As :func:`lazyentity._alive.makes_entities_later`."""
+    set_pages(kind)

@@ -1,0 +1,98 @@
+"""How many properties are undecoded in this process; :mod:`lazyentity._alive` documents it."""
+
+from __future__ import annotations
+
+import itertools
+import operator
+import sys
+from types import ModuleType
+from typing import Any
+
+from lazyentity._iterators import ITERATORS
+from lazyentity.codec.undecoded import COUNTERWEIGHT, UNDECODED
+
+# Only with a global lock is a count the one of one moment.
+_COUNTS = sys.implementation.name == "cpython" and "free-threading build" not in sys.version
+_COUNTED = (UNDECODED, COUNTERWEIGHT)
+
+_by_names = 0
+_modules = 0
+# Held, so that the references of their names are there as long as they are counted.
+_namespaces: list[dict[str, Any]] = []
+_pages: tuple[type, ...] = ()
+
+
+def _count() -> int:
+    # Unpacking calls both times from C, and so no other thread runs in between.
+    undecoded, counterweight = map(sys.getrefcount, _COUNTED)
+    return undecoded - counterweight - _by_names
+
+
+def _count_names() -> None:
+    global _by_names, _modules, _namespaces
+    modules = len(sys.modules)
+    found = []
+    names = 0
+    for module in {id(module): module for module in list(sys.modules.values())}.values():
+        if isinstance(module, ModuleType):
+            namespace = vars(module)
+            values = list(namespace.values())
+            of_module = sum(map(operator.is_, values, itertools.repeat(UNDECODED)))
+            of_module -= sum(map(operator.is_, values, itertools.repeat(COUNTERWEIGHT)))
+            if of_module:
+                found.append(namespace)
+                names += of_module
+    # In this order: another thread may ask for the count in between.
+    _by_names = names
+    _modules = modules
+    _namespaces = found
+
+
+def undecoded_count() -> int:
+    """As :func:`lazyentity._alive.undecoded_count`."""
+    if not _COUNTS:
+        return 1
+    _count_names()
+    return _count()
+
+
+def any_undecoded() -> bool:
+    """As :func:`lazyentity._alive.any_undecoded`."""
+    if not _COUNTS:
+        return True
+    if _count() > 0 and len(sys.modules) != _modules:
+        # Imports in the meantime can have added names.
+        _count_names()
+    return _count() > 0
+
+
+def is_settled(value: Any) -> bool:
+    """As :func:`lazyentity._alive.is_settled`."""
+    if any_undecoded() or _makes_items(value):
+        return False
+    kind = type(value)
+    if kind is dict:
+        return not any(map(_makes_items, list(value.values())))
+    return not ((kind is list or kind is tuple) and any(map(_makes_items, list(value))))
+
+
+def are_settled(args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> bool:
+    """As :func:`lazyentity._alive.are_settled`."""
+    if any_undecoded():
+        return False
+    return all(map(is_settled, args)) and all(map(is_settled, list((kwargs or {}).values())))
+
+
+def makes_entities_later(kind: type) -> None:
+    """As :func:`lazyentity._alive.makes_entities_later`."""
+    global _pages
+    _pages = (kind,)
+
+
+def _makes_items(value: Any) -> bool:
+    kind = type(value)
+    # Other metaclasses may make classes that have no hash.
+    if type(kind) is type and kind in ITERATORS:
+        return True
+    # issubclass() would hash the class, too.
+    return any(base is page for page in _pages for base in kind.__mro__)

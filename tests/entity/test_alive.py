@@ -1,0 +1,111 @@
+"""The number of undecoded properties is that of a census of all objects, and never too low."""
+
+from __future__ import annotations
+
+import random
+from functools import partial
+from typing import Any
+
+import pytest
+
+from lazyentity import LazyEntity, _alive
+from lazyentity.codec.undecoded import UNDECODED, Template, undecoded_template
+from tests.conftest import INSTALLED
+from tests.support.concurrency import together
+from tests.support.strategies.samples import RICH, serialise
+from tests.support.subprocesses import answer
+
+THREADS = 4
+
+
+def _program(name: str) -> list[tuple[int, int]]:
+    return [(count, census) for count, census in answer("-m", "tests.entity.alive_program", name)]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "entities",
+        *(["rest"] if "gcloud-rest" in INSTALLED else []),
+        *(["ndb"] if "ndb" in INSTALLED else []),
+    ],
+)
+def test_against_a_census(name: str) -> None:
+    """After each of many reads, changes and deaths, the number is that of the census."""
+    counted = _program(name)
+    assert [count for count, _ in counted] == [census for _, census in counted]
+    assert max(census for _, census in counted) > 100
+    assert counted[-1] == (0, 0)
+
+
+def _come_and_go(lazy_type: type[LazyEntity], number: int) -> None:
+    choices = random.Random(number)
+    own: list[Any] = []
+    for step in range(20):
+        # Other threads learn and drop shapes, and decode theirs.
+        properties = {f"name {number} {step // 2} {index}": index for index in range(9)}
+        own.append(lazy_type.from_bytes(choices.choice([RICH, serialise(properties)])))
+        entity = choices.choice(own)
+        if entity and choices.random() < 0.5:
+            entity.get(next(iter(entity)))
+        if choices.random() < 0.3:
+            own.pop(choices.randrange(len(own)))
+        mine = sum(len(each._undecoded()) for each in own)
+        assert _alive.undecoded_count() >= mine
+        assert _alive.any_undecoded() or not mine
+
+
+@pytest.mark.usefixtures("frequent_switches")
+def test_threads(lazy_type: type[LazyEntity]) -> None:
+    """No thread ever finds fewer than it has itself."""
+    together(THREADS, partial(_come_and_go, lazy_type))
+
+
+def test_templates_do_not_count() -> None:
+    """A template that lasts is no entity, whether it is there or gone."""
+    before = _alive.undecoded_count()
+    template = Template({**undecoded_template(f"name {index}" for index in range(50)), "other": 1})
+    assert _alive.undecoded_count() == before
+    storage = dict(template)
+    assert _alive.undecoded_count() == before + 50
+    del template
+    assert _alive.undecoded_count() == before + 50
+    del storage
+    assert _alive.undecoded_count() == before
+
+
+def test_modules_do_not_count() -> None:
+    """Modules hold the sentinel by names of their own, as this one does."""
+    assert UNDECODED is not None
+    assert answer("-c", _MODULES) == [0, 0, 9]
+
+
+_MODULES = """
+import json, sys, types
+from lazyentity import LazyEntity, _alive
+from lazyentity.codec.undecoded import UNDECODED
+from tests.support.strategies.samples import serialise
+
+counts = [_alive.undecoded_count()]
+module = sys.modules["more"] = types.ModuleType("more")
+module.some = module.other = UNDECODED
+counts.append(_alive.undecoded_count())
+entity = LazyEntity.from_bytes(serialise({str(index): index for index in range(9)}))
+# Its names are held, and so are counted as long as they are subtracted.
+del sys.modules["more"], module
+counts.append(_alive.undecoded_count() if _alive.any_undecoded() else 0)
+print(json.dumps(counts))
+"""
+
+
+def test_settled() -> None:
+    """Scalars in containers are settled in any case with the native backend; iterators never."""
+    entity = LazyEntity.from_bytes(RICH)
+    assert not _alive.is_settled(entity)
+    assert not _alive.is_settled([{"name": [entity]}])
+    assert not _alive.are_settled((1,), {"value": entity})
+    assert not _alive.is_settled([iter([])])
+    assert not _alive.is_settled({"value": (number for number in range(3))})
+    cycle: list[Any] = []
+    cycle.append(cycle)
+    assert not _alive.is_settled(cycle)
