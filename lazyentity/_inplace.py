@@ -25,7 +25,8 @@ The original of a method, and that of a constructor, takes the instance as its f
 class Replacement(Protocol):
     """The replacement of a function or method, not installed yet."""
 
-    def install(self, hook: Hook, /) -> None: ...  # from now on, the hook is called
+    # From now on, the hook is called: always, or unless the arguments are settled, see _alive.py.
+    def install(self, hook: Hook, always: bool, /) -> None: ...
     def remove(self) -> None: ...  # the original is called again
 
 

@@ -13,12 +13,12 @@ import functools
 import itertools
 import types
 import uuid
-import weakref
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import Any
 
 from lazyentity._choice import without_client
+from lazyentity._classes import Slot, forgetting, kept_of_classes
 from lazyentity._inplace import SLOTS
 from lazyentity._items import decode_items
 from lazyentity._iterators import (
@@ -30,6 +30,8 @@ from lazyentity._iterators import (
 )
 from lazyentity.codec.undecoded import UndecodedType
 from lazyentity.pure.decoding import held_in, instance_dict
+
+type_version: Callable[[type], int] = without_client("types").type_version
 
 LEAVES = {
     str,
@@ -105,16 +107,42 @@ def decode_in_place(value: Any, *, validating: bool = False) -> bool:
     return _decode(value, validating)
 
 
-def decode_attributes(value: Any) -> None:
+def decode_attributes(value: Any, names: Iterable[str] | None = None) -> None:
     """Decode the entities that an object's attributes are or contain, but not those inside objects.
 
     Args:
         value: an object or a pydantic model; containers of Python's are left alone.
+        names: of the attributes that will be read; None, if any may be.
 
     Raises:
         As :func:`decode_in_place`.
     """
-    _decode(list(_held_by(value)), True, 0)
+    held = None if names is None else _stored_attributes(value, names)
+    _decode(list(_held_by(value) if held is None else held), True, 0)
+
+
+def _stored_attributes(value: Any, names: Iterable[str]) -> list[Any] | None:
+    """Return the values of the named attributes; None, if reading one may run code."""
+    kind: Any = type(value)
+    try:
+        if held_by.dispatch(kind) is not held_by.registry[object] or hasattr(kind, "__getattr__"):
+            return None
+    except TypeError:
+        # Its class has no hash.
+        return None
+    own = instance_dict(value)
+    held = []
+    for name in names:
+        of_class = next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
+        if name in own:
+            held.append(own[name])
+        elif type(of_class) is types.MemberDescriptorType:
+            held += held_in((of_class,), value)
+        elif hasattr(type(of_class), "__get__"):
+            return None
+        elif of_class is not None:
+            held.append(of_class)
+    return held
 
 
 def decoded_in_place(value: Any, *, validating: bool = False) -> Any:
@@ -170,61 +198,7 @@ def _relayed(generator: Any, validating: bool) -> Any:
             advance = functools.partial(generator.send, sent)
 
 
-_Answer = TypeVar("_Answer")
-
-
-def _kept_of_classes(function: Callable[[Any], _Answer]) -> Callable[[Any], _Answer]:
-    """Keep the answers of a function of a class, and no class alive by that.
-
-    An answer must not refer to its class.
-    """
-    answers: dict[int, tuple[object, _Answer]] = {}
-
-    @functools.wraps(function)
-    def of_class(kind: Any) -> _Answer:
-        # By id: a metaclass may define __eq__ in any way, and so make classes that have no hash.
-        kept = answers.get(id(kind))
-        if kept is not None:
-            return kept[1]
-        answer = function(kind)
-        answers[id(kind)] = forgetting(kind, answers), answer
-        return answer
-
-    return of_class
-
-
-def forgetting(kind: Any, answers: dict[int, Any]) -> object:
-    """Return a weak reference to a class, to be kept in the answer that goes with the class."""
-    number = id(kind)
-    # Called while the class is still there, so that no other class can have its id.
-    return weakref.ref(kind, lambda _: answers.pop(number, None))
-
-
-class Slot:
-    """Reads a slot of instances of a class, as its descriptor does, and keeps no class alive."""
-
-    __slots__ = ("_base", "name")
-
-    def __init__(self, base: Any, name: str) -> None:
-        self._base = weakref.ref(base)
-        self.name = name
-
-    def descriptor(self) -> Any:
-        """Return the descriptor, while there is an instance.
-
-        Raises:
-            AttributeError: if the class has something else by that name now.
-        """
-        found = vars(self._base()).get(self.name)
-        if type(found) is not types.MemberDescriptorType:
-            raise AttributeError(f"there is no slot {self.name!r}")
-        return found
-
-    def __get__(self, value: Any, kind: Any = None) -> Any:
-        return self.descriptor().__get__(value)
-
-
-@_kept_of_classes
+@kept_of_classes
 def is_taken_for_valid(kind: Any) -> bool:
     """Say whether pydantic validates no instance of this model class again; False for others."""
     if not hasattr(kind, "__pydantic_fields_set__"):
@@ -239,11 +213,13 @@ def _items_of(value: Any) -> list[Any] | None:
 
     Items are read from storage: a class's own ``__iter__`` may do anything.
     """
-    kind = type(value)
-    for base in _SEQUENCES:
-        if issubclass(kind, base):
-            return _copied(base, value)
-    return None
+    base = _sequence_of(type(value))
+    return None if base is None else _copied(base, value)
+
+
+@kept_of_classes
+def _sequence_of(kind: Any) -> type | None:
+    return next((base for base in _SEQUENCES if issubclass(kind, base)), None)
 
 
 def _copied(base: Any, value: Any) -> list[Any]:
@@ -260,7 +236,7 @@ def _copied(base: Any, value: Any) -> list[Any]:
     raise RuntimeError("a container changed while it was searched for entities")
 
 
-@_kept_of_classes
+@kept_of_classes
 def _record_slots(kind: Any) -> tuple[Any, ...] | None:
     """Return readers of the slots of a record class; None if ``kind`` is not one."""
     try:
@@ -290,7 +266,7 @@ class _PrivateContainers:
         return [held for held in list(private.values()) if issubclass(type(held), CONTAINERS)]
 
 
-@_kept_of_classes
+@kept_of_classes
 def _slots(kind: Any) -> tuple[Slot, ...]:
     return tuple(
         Slot(base, name)
@@ -317,13 +293,29 @@ def held_by(value: Any) -> Iterable[Any]:
         for name, held in attributes
         # A private attribute can lead to the whole application.
         if not name.startswith("_") or issubclass(type(held), CONTAINERS)
-    ] + [
-        held
+    ] + [held for _, held in _entities_of_class(kind)]
+
+
+_without_entities: dict[int, Any] = {}
+"""By the id of a class: a weak reference, and the version of the class as it had no entity."""
+
+
+def _entities_of_class(kind: Any) -> Iterable[tuple[str, Any]]:
+    """Return the names and values of the entities among the attributes of a class."""
+    version = type_version(kind)
+    known = _without_entities.get(id(kind))
+    if known is not None and known[1] == version != 0:
+        return ()
+    found = [
+        (name, held)
         for base in kind.__mro__
-        for held in list(vars(base).values())
+        for name, held in list(vars(base).items())
         # Other attributes of a class are not data of its instances.
         if hasattr(type(held), "_decode_all")
     ]
+    if not found and version:
+        _without_entities[id(kind)] = forgetting(kind, _without_entities), version
+    return found
 
 
 def _held_by(value: Any) -> Iterable[Any]:

@@ -26,7 +26,7 @@ STRINGS = {
     ("lazyentity/_choice.py", "requested"),
     # Nothing of lazyentity can be imported there.
     ("lazyentity/auto.py", "error"),
-    ("lazyentity/decoding.py", "self.name"),
+    ("lazyentity/_classes.py", "self.name"),
     ("lazyentity/entity.py", "owner.__name__"),
     ("lazyentity/entity.py", "self._name"),
     ("lazyentity/profiling/environment.py", "value"),

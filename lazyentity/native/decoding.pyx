@@ -7,6 +7,8 @@
 from cpython.dict cimport PyDict_Check, PyDict_Next
 from cpython.object cimport PyObject
 
+from lazyentity.native.alive cimport is_bare
+
 from lazyentity.codec.profiled import STORAGE, VALIDATION
 from lazyentity.codec.undecoded import UNDECODED
 
@@ -92,7 +94,8 @@ cdef class Walk:
         if is_scalar(value):
             return True
         if is_container(value):
-            return False
+            # Most containers inside of containers hold scalars.
+            return is_bare(value, 1)
         kind = type(<object>value)
         return is_of_type(kind) and kind in self.leaves
 

@@ -13,20 +13,56 @@ cimport cython
 from cpython.object cimport PyObject
 from cpython.type cimport PyType_IsSubtype
 
+from lazyentity.native.alive cimport holds_nothing
+
 cdef extern from *:
     """
     #define LAZYENTITY_PLACES 64
 
-    /* Of a function or method: its own definition, and the one that takes its place. */
+    /* Of a function or method: its own definition, and the one that takes its place. Of a slot: its pointer. */
     typedef struct {
         PyMethodDef *original;
         PyMethodDef replacement;
+        void *slot;
+        int always;
     } lazyentity_place;
 
     static lazyentity_place lazyentity_places[LAZYENTITY_PLACES];
 
     /* Calls the hook of a place; returns a new reference, or NULL with an error. */
     static PyObject *(*lazyentity_enter)(int, PyObject *, PyObject *, PyObject *);
+
+    /* Whether there is nothing for a hook to do with such arguments. */
+    static int (*lazyentity_settled)(PyObject *const *, Py_ssize_t);
+
+    static int lazyentity_idle(int place, PyObject *const *items, Py_ssize_t count, PyObject *names)
+    {
+        if (names != NULL) count += PyTuple_GET_SIZE(names);
+        return !lazyentity_places[place].always && lazyentity_settled(items, count);
+    }
+
+    static int lazyentity_idle_call(int place, PyObject *args, PyObject *kwargs)
+    {
+        Py_ssize_t i = 0;
+        PyObject *value;
+        if (!lazyentity_idle(place, ((PyTupleObject *)args)->ob_item, PyTuple_GET_SIZE(args), NULL)) return 0;
+        while (kwargs != NULL && PyDict_Next(kwargs, &i, NULL, &value)) {
+            if (!lazyentity_settled(&value, 1)) return 0;
+        }
+        return 1;
+    }
+
+    /* The C function that a hook takes the place of. */
+    static void *lazyentity_original(int place)
+    {
+        lazyentity_place *found = &lazyentity_places[place];
+        return found->slot != NULL ? found->slot : (void *)found->original->ml_meth;
+    }
+
+    typedef PyObject *(*lazyentity_fastcall)(PyObject *, PyObject *const *, Py_ssize_t);
+    typedef PyObject *(*lazyentity_fastcall_keywords)(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
+    typedef PyObject *(*lazyentity_method)(
+        PyObject *, PyTypeObject *, PyObject *const *, Py_ssize_t, PyObject *);
 
     static PyObject *
     lazyentity_vector(int place, PyObject *self, PyObject *const *items, Py_ssize_t count, PyObject *names)
@@ -55,17 +91,30 @@ cdef extern from *:
 
     #define LAZYENTITY_FUNCTIONS(i) \
         static PyObject *lazyentity_keywords_##i(PyObject *self, PyObject *args, PyObject *kwargs) { \
+            if (lazyentity_idle_call(i, args, kwargs)) \
+                return ((ternaryfunc)lazyentity_original(i))(self, args, kwargs); \
             return lazyentity_enter(i, self, args, kwargs); } \
         static PyObject *lazyentity_fast_##i(PyObject *self, PyObject *const *items, Py_ssize_t count) { \
+            if (lazyentity_idle(i, items, count, NULL)) \
+                return ((lazyentity_fastcall)lazyentity_original(i))(self, items, count); \
             return lazyentity_vector(i, self, items, count, NULL); } \
         static PyObject *lazyentity_both_##i(PyObject *self, PyObject *const *items, Py_ssize_t count, PyObject *names) { \
+            if (lazyentity_idle(i, items, count, names)) \
+                return ((lazyentity_fastcall_keywords)lazyentity_original(i))(self, items, count, names); \
             return lazyentity_vector(i, self, items, count, names); } \
         static PyObject *lazyentity_class_##i(PyObject *self, PyTypeObject *kind, PyObject *const *items, Py_ssize_t count, PyObject *names) { \
+            if (lazyentity_idle(i, items, count, names)) \
+                return ((lazyentity_method)lazyentity_original(i))(self, kind, items, count, names); \
             return lazyentity_vector(i, self, items, count, names); } \
         static PyObject *lazyentity_one_##i(PyObject *self, PyObject *arg) { \
+            if (lazyentity_idle(i, &arg, 1, NULL)) \
+                return ((PyCFunction)lazyentity_original(i))(self, arg); \
             return lazyentity_vector(i, self, &arg, 1, NULL); } \
         static int lazyentity_init_##i(PyObject *self, PyObject *args, PyObject *kwargs) { \
-            PyObject *result = lazyentity_enter(i, self, args, kwargs); \
+            PyObject *result; \
+            if (lazyentity_idle_call(i, args, kwargs)) \
+                return ((initproc)lazyentity_original(i))(self, args, kwargs); \
+            result = lazyentity_enter(i, self, args, kwargs); \
             Py_XDECREF(result); \
             return result == NULL ? -1 : 0; }
 
@@ -88,6 +137,7 @@ cdef extern from *:
     static PyObject *
     lazyentity_positional(int place, PyObject *self, PyObject *args)
     {
+        if (lazyentity_idle_call(place, args, NULL)) return ((PyCFunction)lazyentity_original(place))(self, args);
         return lazyentity_enter(place, self, args, NULL);
     }
     #define LAZYENTITY_POSITIONAL(i) \
@@ -179,6 +229,9 @@ cdef extern from *:
         return Py_TYPE(wrapper) == &PyWrapperDescr_Type ? &((PyWrapperDescrObject *)wrapper)->d_wrapped : NULL;
     }
 
+    static void lazyentity_set_slot(int place, void *function) { lazyentity_places[place].slot = function; }
+    static void lazyentity_set_always(int place, int always) { lazyentity_places[place].always = always; }
+
     static int lazyentity_has_vectorcall(PyObject *type)
     {
         return ((PyTypeObject *)type)->tp_vectorcall != NULL;
@@ -197,6 +250,10 @@ cdef extern from *:
     const int PLACES "LAZYENTITY_PLACES"
     ctypedef object (*Enter)(int place, PyObject *self, PyObject *args, PyObject *kwargs)
     Enter enter "lazyentity_enter"
+    ctypedef bint (*Settled)(PyObject* const* values, Py_ssize_t count) noexcept
+    Settled settled "lazyentity_settled"
+    void set_slot "lazyentity_set_slot"(int place, void *function)
+    void set_always "lazyentity_set_always"(int place, bint always)
     bint is_function "lazyentity_is_function"(object function)
     object copy "lazyentity_copy"(object function)
     bint replace_definition "lazyentity_replace"(int place, object function)
@@ -227,6 +284,7 @@ cdef object _entered(int place, PyObject *self, PyObject *args, PyObject *kwargs
 
 
 enter = _entered
+settled = holds_nothing
 
 
 cdef int _require_made(object target) except -1:
@@ -243,9 +301,10 @@ cdef class _Function:
     cdef object function
     cdef int place
 
-    def install(self, hook):
+    def install(self, hook, always):
         _require_made(self.function)
         _hooks[self.place] = hook
+        set_always(self.place, always)
         replace_again(self.place, self.function)
 
     def remove(self):
@@ -285,9 +344,10 @@ cdef class _Slot:
         if pointer is not NULL and pointer[0] == before:
             pointer[0] = after
 
-    def install(self, hook):
+    def install(self, hook, always):
         _require_made(self.kind)
         _hooks[self.place] = hook
+        set_always(self.place, always)
         self._swap(self.original, instead(self.place, self.which))
 
     def remove(self):
@@ -320,6 +380,7 @@ def replacement(holder, str name):
         slot = _Slot.__new__(_Slot)
         slot.kind, slot.name, slot.which, slot.place = holder, name, _WHICH[name], place
         slot.original = slot_of(holder, slot.which)[0]
+        set_slot(place, slot.original)
         made, original = slot, slot.call
     else:
         if not is_function(function):

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from types import MethodDescriptorType
 from typing import Any, Final
 
+from lazyentity._alive import are_settled
+
 SLOTS: Final = False
 
 
@@ -30,11 +32,13 @@ class _Method:
         self._name = name
         self._original = vars(kind)[name]
 
-    def install(self, hook: Callable[..., Any], /) -> None:
+    def install(self, hook: Callable[..., Any], always: bool, /) -> None:
         original = self._original
 
         @functools.wraps(original)
         def method(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+            if not always and are_settled(args, kwargs):
+                return original(self, *args, **kwargs)
             return hook(original, self, args, kwargs)
 
         self._set(method)

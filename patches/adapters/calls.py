@@ -16,6 +16,7 @@ from types import FunctionType, MethodType, WrapperDescriptorType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
+from lazyentity._alive import are_settled
 from lazyentity._inplace import Replacement, replacement
 from lazyentity.decoding import decode_in_place, decoded_in_place
 from lazyentity.patches.adapters.functions import function_replacement
@@ -96,12 +97,22 @@ class CallSeam(Seam):
         module, path: as for :class:`~lazyentity.patches.registry.Seam`.
         look: :func:`before`, :func:`on_failure`, or a function of the same signature.
         about: the first argument of ``look``.
+        always: whether ``look`` is called while no property is undecoded anywhere.
     """
 
-    def __init__(self, module: str, path: str, look: Callable[..., Any], about: Any = None) -> None:
+    def __init__(
+        self,
+        module: str,
+        path: str,
+        look: Callable[..., Any],
+        about: Any = None,
+        *,
+        always: bool = False,
+    ) -> None:
         super().__init__(module, path, functools.partial(_wrapper, look, about))
         self._look = look
         self._about = about
+        self._always = always
         self._in_place: Replacement | None = None
 
     def install(self, is_active: _IsActive) -> None:
@@ -127,7 +138,7 @@ class CallSeam(Seam):
                 return wrapped(*args, **kwargs)
             return look(about, wrapped, None, args, kwargs)
 
-        made.install(hook)
+        made.install(hook, self._always)
         self._in_place = made
 
     def remove(self) -> None:
@@ -150,7 +161,7 @@ def _wrapper(look: Any, about: Any, original: Any, is_active: _IsActive) -> Any:
         # The defaults are there for those who look: the replacement has no use for them.
         @functools.wraps(original, assigned=(*functools.WRAPPER_ASSIGNMENTS, *_DEFAULTS))
         def adapted(*args: Any, **kwargs: Any) -> Any:
-            if not is_active():
+            if are_settled(args, kwargs) or not is_active():
                 return original(*args, **kwargs)
             return look(about, original, None, args, kwargs)
 
@@ -158,7 +169,7 @@ def _wrapper(look: Any, about: Any, original: Any, is_active: _IsActive) -> Any:
         return adapted
 
     def called(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-        if not is_active():
+        if are_settled(args, kwargs) or not is_active():
             return wrapped(*args, **kwargs)
         return look(about, wrapped, instance, args, kwargs)
 

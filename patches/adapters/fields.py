@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import FrameType
 from typing import Any
 
+from lazyentity._classes import forgetting
 from lazyentity.codec.counts import Model
 from lazyentity.codec.describing import module_of
 from lazyentity.codec.profiled import while_running
@@ -63,6 +64,25 @@ def names_of(model: Any) -> tuple[str, ...] | None:
         # Beside an alias, the name counts if an option of the class or of the call says so.
         names[name] = None
     return tuple(names)
+
+
+_known: dict[int, Any] = {}
+"""By the id of a model: a weak reference, its schema, and the names of :func:`read_names`."""
+
+
+def read_names(model: Any) -> tuple[str, ...] | None:
+    """As :func:`names_of`; None also for a schema that is not known."""
+    schema = model.__pydantic_core_schema__
+    known = _known.get(id(model))
+    # Building the model anew makes another schema.
+    if known is None or known[1] is not schema:
+        try:
+            names = names_of(model)
+        except Exception:  # noqa: BLE001  # a schema of another version: anything may be read
+            names = None
+        known = _known[id(model)] = forgetting(model, _known), schema, names
+    found: tuple[str, ...] | None = known[2]
+    return found
 
 
 def _first_names(alias: Any) -> Iterable[str]:

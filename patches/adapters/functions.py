@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType
 from typing import Any
 
+from lazyentity._alive import are_settled
 from lazyentity.patches.registry import Seam
 
 _Call = Callable[[tuple[Any, ...], dict[str, Any]], Any]
@@ -124,9 +125,20 @@ class FunctionReplacement:
         self._first = first
         self._code: CodeType | None = None
 
-    def install(self, hook: Callable[..., Any], /) -> None:
-        """Have the hook called from now on: with the original, None and the arguments."""
-        call = functools.partial(hook, self.original, None)
+    def install(self, hook: Callable[..., Any], always: bool, /) -> None:
+        """Have the hook called from now on: with the original, None and the arguments.
+
+        Args:
+            hook: called for all arguments, or only for those that are not settled.
+            always: whether it is called for all.
+        """
+        original = self.original
+
+        def call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            if not always and are_settled(args, kwargs):
+                return original(*args, **kwargs)
+            return hook(original, None, args, kwargs)
+
         self._code = _calling(self.original.__code__, call, self._first)
         self._function.__code__ = self._code
 
@@ -176,7 +188,7 @@ class FunctionSeam(Seam):
         def hook(original: Any, _: None, args: Any, kwargs: Any) -> Any:
             return (replacement if is_active() else original)(*args, **kwargs)
 
-        self._old.install(hook)
+        self._old.install(hook, True)
 
     def remove(self) -> None:
         """As :meth:`Seam.remove`."""

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import functools
 import inspect
-import operator
+import sys
 import types
 from collections.abc import Callable
 from typing import Any
 
+from lazyentity._alive import any_undecoded, are_settled, is_settled
 from lazyentity._inplace import SLOTS
 from lazyentity.codec.mode import enter, leave, reads_eagerly
 from lazyentity.decoding import (
@@ -30,6 +31,7 @@ from lazyentity.decoding import (
 from lazyentity.patches.adapters import fields, schemas
 from lazyentity.patches.adapters.bound import serving_bound
 from lazyentity.patches.adapters.calls import CallSeam, before, seams
+from lazyentity.patches.adapters.calls_validated import CALLS, call, itself, valid
 from lazyentity.patches.adapters.results import with_decoding_hooks
 from lazyentity.patches.registry import Seam
 
@@ -40,8 +42,6 @@ _CONSTRUCTION = "pydantic._internal._model_construction"
 _DATACLASSES = "pydantic._internal._dataclasses"
 
 _HOOKS = {"fallback": None}
-
-_valid = functools.partial(decoded_in_place, validating=True)
 
 # pydantic resolves the forward references of an incomplete model in the frame that called the
 # original: it goes back a fixed number of frames. A replacement adds one. So the replacement first
@@ -60,9 +60,9 @@ def init(original: _Original, is_active: _IsActive) -> _Original:
         if not is_active():
             original(self, *args, **data)
             return
-        if args or not is_plain(data):
-            args = tuple(map(_valid, args))
-            data = {name: _valid(value) for name, value in data.items()}
+        if not are_settled(args, data) and (args or not is_plain(data)):
+            args = tuple(map(valid, args))
+            data = {name: valid(value) for name, value in data.items()}
         enter(None)
         try:
             original(self, *args, **data)
@@ -84,9 +84,9 @@ def model_validate(original: Any, is_active: _IsActive) -> Any:
             cls.__pydantic_validator__.validate_python  # noqa: B018  # builds it
         if not is_active():
             return validate(cls, obj, *args, **options)
-        if not is_plain(obj):
-            obj = _valid(obj)
-        if options:
+        if not is_settled(obj) and not is_plain(obj) and not _is_checked_later(cls, obj):
+            obj = valid(obj)
+        if options and not are_settled((), options):
             # SQLModel takes an update.
             decode_in_place(options)
         enter(None)
@@ -98,6 +98,31 @@ def model_validate(original: Any, is_active: _IsActive) -> Any:
     return classmethod(model_validate)
 
 
+def _names_read(model: Any, kind: Any) -> tuple[str, ...] | None:
+    """Return the names of the attributes that pydantic-core reads; None, if it may read any.
+
+    Args:
+        model: takes its fields from the attributes of an object.
+        kind: the type of the object.
+    """
+    # It takes the fields of a mapping by its methods, and their values may be in any attribute.
+    return None if hasattr(kind, "__getitem__") else fields.read_names(model)
+
+
+def _is_checked_later(model: Any, value: Any) -> bool:
+    """Say whether pydantic-core reads attributes of ``value`` alone, after the check of the model.
+
+    Then the check decodes these. It is not made of an instance of the very class.
+    """
+    kind = type(value)
+    return (
+        kind is not model
+        and not hasattr(kind, "__getitem__")
+        and not hasattr(kind, "__iter__")
+        and fields.read_names(model) is not None
+    )
+
+
 def _model_dump(original: _Original, is_active: _IsActive) -> _Original:
     @reads_eagerly
     @functools.wraps(original)
@@ -107,7 +132,9 @@ def _model_dump(original: _Original, is_active: _IsActive) -> _Original:
             self.__pydantic_serializer__.to_python  # noqa: B018  # builds it
         if not is_active():
             return original(self, *args, **options)
-        if self.__pydantic_extra__ or self.__private_attributes__ or not is_plain(vars(self)):
+        if any_undecoded() and (
+            self.__pydantic_extra__ or self.__private_attributes__ or not is_plain(vars(self))
+        ):
             decode_in_place(self)
         if options:
             _, options = with_decoding_hooks(_HOOKS, (), options)
@@ -128,8 +155,8 @@ def _setattr(original: _Original, is_active: _IsActive) -> _Original:
         if not type(self).model_config.get("validate_assignment") or not is_active():
             original(self, name, value)
             return
-        if not is_plain(value):
-            value = _valid(value)
+        if not is_settled(value) and not is_plain(value):
+            value = valid(value)
         enter(None)
         try:
             original(self, name, value)
@@ -150,7 +177,7 @@ def _of_one(decoded: Callable[[Any], Any]) -> Callable[[_Original, _IsActive], _
         @functools.wraps(original)
         def decoding(self: Any, value: Any = _MISSING, /, *args: Any, **options: Any) -> Any:
             __tracebackhide__ = True
-            if not is_plain(value):
+            if (value is _MISSING or not is_settled(value)) and not is_plain(value):
                 if value is _MISSING:
                     # The original says which argument that is.
                     return original(self, **options)
@@ -178,71 +205,21 @@ def _of_one(decoded: Callable[[Any], Any]) -> Callable[[_Original, _IsActive], _
     return replace
 
 
-def _call(original: _Original, is_active: _IsActive) -> _Original:
-    """Replace the call of a function of ``validate_call``."""
-
-    @functools.wraps(original)
-    def __call__(self: Any, /, *args: Any, **kwargs: Any) -> Any:  # noqa: N807  # its name
-        __tracebackhide__ = True
-        if is_active():
-            args = tuple(map(_valid, args))
-            kwargs = {name: _valid(value) for name, value in kwargs.items()}
-            if not getattr(self, "__pydantic_complete__", True):
-                self._create_validators()
-            validate = self.__return_pydantic_validator__
-            if validate and type(validate) is not _ReturnValidator:
-                # An asynchronous function has an asynchronous validator in every version.
-                is_async = inspect.iscoroutinefunction(validate)
-                returned = _ReturnValidator(validate, is_active, is_async)
-                self.__return_pydantic_validator__ = returned
-        return original(self, *args, **kwargs)
-
-    return __call__
-
-
-class _ReturnValidator:
-    """Decodes and validates the result of a function.
-
-    A pickle or a copy of it validates only.
-    """
-
-    def __init__(
-        self, validate: Callable[[Any], Any], is_active: _IsActive, is_async: bool
-    ) -> None:
-        self._validate = validate
-        self._is_active = is_active
-        self._is_async = is_async
-
-    def __call__(self, returned: Any) -> Any:
-        if self._is_active():
-            returned = _awaited(returned) if self._is_async else _valid(returned)
-        return self._validate(returned)
-
-    def __reduce__(self) -> Any:
-        return _itself(self._validate)
-
-
-def _itself(value: Any) -> Any:
-    """Return the result of a ``__reduce__`` that pickles ``value`` itself."""
-    return operator.itemgetter(0), ((value,),)
-
-
-async def _awaited(returned: Any) -> Any:
-    return _valid(await returned)
-
-
 def _arguments_of(_: Any, wrapped: Any, __: Any, args: Any, kwargs: Any) -> Any:
     """Look into the arguments that a dataclass passes to the validator."""
-    return wrapped(*map(_valid, args), **{name: _valid(value) for name, value in kwargs.items()})
+    # The call of a function looked into its arguments; the third frame makes it.
+    if sys._getframe(2).f_code in CALLS:
+        return wrapped(*args, **kwargs)
+    return wrapped(*map(valid, args), **{name: valid(value) for name, value in kwargs.items()})
 
 
 def _arguments(original: Any, is_active: _IsActive) -> Any:
     """Replace the class in which a dataclass passes its arguments, on the pure backend."""
 
     def arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if is_active():
-            args = tuple(map(_valid, args))
-            kwargs = {name: _valid(value) for name, value in kwargs.items()}
+        if not are_settled(args, kwargs) and is_active():
+            args = tuple(map(valid, args))
+            kwargs = {name: valid(value) for name, value in kwargs.items()}
         return original(args, kwargs)
 
     # Constructors that are pickled by value refer to the class by its name in pydantic.
@@ -263,6 +240,8 @@ def _instancecheck(original: Any, is_active: _IsActive) -> Any:
             # The most frequent case: instances of a model have a class of their own.
             return False
         is_instance = original(cls, instance)
+        if not any_undecoded():
+            return is_instance
         # Applications check for BaseModel, which nothing is validated as. No flag can mark the
         # checks of pydantic-core: it validates an iterator's items when the application takes them.
         if (
@@ -274,7 +253,7 @@ def _instancecheck(original: Any, is_active: _IsActive) -> Any:
             if hasattr(kind, "_decode_all"):
                 fields.decode_input(cls, instance)
             else:
-                decode_attributes(instance)
+                decode_attributes(instance, _names_read(cls, kind))
         return is_instance
 
     return __instancecheck__
@@ -302,7 +281,7 @@ class _Method:
         return getattr(self._original, name)
 
     def __reduce__(self) -> Any:
-        return _itself(self._original)
+        return itself(self._original)
 
 
 class _Constructor(_Method):
@@ -334,8 +313,8 @@ class _Assignment(_Method):
         if not self._is_active():
             self._original(instance, name, value)
             return
-        if not is_plain(value):
-            value = _valid(value)
+        if not is_settled(value) and not is_plain(value):
+            value = valid(value)
         enter(None)
         try:
             self._original(instance, name, value)
@@ -371,12 +350,12 @@ SEAMS = serving_bound(
     Seam("pydantic.main", "BaseModel.model_dump_json", _model_dump),
     Seam("pydantic.main", "BaseModel.__setattr__", _setattr),
     Seam("pydantic.root_model", "RootModel.__init__", init),
-    Seam("pydantic.type_adapter", "TypeAdapter.validate_python", _of_one(_valid)),
-    Seam("pydantic.type_adapter", "TypeAdapter.validate_json", _of_one(_valid)),
-    Seam("pydantic.type_adapter", "TypeAdapter.validate_strings", _of_one(_valid)),
+    Seam("pydantic.type_adapter", "TypeAdapter.validate_python", _of_one(valid)),
+    Seam("pydantic.type_adapter", "TypeAdapter.validate_json", _of_one(valid)),
+    Seam("pydantic.type_adapter", "TypeAdapter.validate_strings", _of_one(valid)),
     Seam("pydantic.type_adapter", "TypeAdapter.dump_python", _of_one(decoded_in_place)),
     Seam("pydantic.type_adapter", "TypeAdapter.dump_json", _of_one(decoded_in_place)),
-    Seam("pydantic._internal._validate_call", "ValidateCallWrapper.__call__", _call),
+    Seam("pydantic._internal._validate_call", "ValidateCallWrapper.__call__", call),
     (
         CallSeam("pydantic_core", "ArgsKwargs.__new__", _arguments_of)
         if SLOTS

@@ -18,6 +18,7 @@ from typing import Any, cast
 
 from pydantic_core import core_schema
 
+from lazyentity._alive import are_settled, is_settled
 from lazyentity._inplace import SLOTS
 from lazyentity.decoding import decode_in_place, decoded_in_place, is_plain
 from lazyentity.patches.adapters.calls import CallSeam
@@ -66,7 +67,12 @@ class AdaptedFunction(DecodingFunction):
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
         returned = self._function(*args, **kwargs)
-        if is_plain(returned) or _is_model_given(returned, args) or not self._is_active():
+        if (
+            is_settled(returned)
+            or is_plain(returned)
+            or _is_model_given(returned, args)
+            or not self._is_active()
+        ):
             return returned
         return decoded_in_place(returned, validating=True)
 
@@ -79,7 +85,7 @@ class AdaptedSerializer(AdaptedFunction):
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
         returned = self._function(*args, **kwargs)
-        if is_plain(returned) or not self._is_active():
+        if is_settled(returned) or is_plain(returned) or not self._is_active():
             return returned
         return decoded_in_place(returned)
 
@@ -103,7 +109,9 @@ class AdaptedWrapSerializer(AdaptedFunction):
             args = (*args[:position], handler, *args[position + 1 :])
         # A call of the base class's method would add a frame for each nested serializer.
         returned = self._function(*args, **kwargs)
-        return returned if is_plain(returned) else decoded_in_place(returned)
+        if is_settled(returned) or is_plain(returned):
+            return returned
+        return decoded_in_place(returned)
 
 
 class _Handler:
@@ -116,6 +124,8 @@ class _Handler:
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
+        if are_settled(args, kwargs):
+            return self._handler(*args, **kwargs)
         if not all(map(is_plain, args)):
             args = tuple(map(decoded_in_place, args))
         if kwargs:
@@ -141,7 +151,7 @@ class _Decoding:
         self._is_active = is_active
 
     def __call__(self, value: Any, /) -> Any:
-        if is_plain(value) or not self._is_active():
+        if is_settled(value) or is_plain(value) or not self._is_active():
             return value
         return decoded_in_place(value)
 
@@ -251,7 +261,7 @@ class _SchemaSeam(CallSeam):
     """The seam of the construction of a class of pydantic-core, from a schema."""
 
     def __init__(self, path: str) -> None:
-        super().__init__("pydantic_core", path, _make)
+        super().__init__("pydantic_core", path, _make, always=True)
 
     def install(self, is_active: _IsActive) -> None:
         self._about = is_active

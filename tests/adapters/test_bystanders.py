@@ -187,6 +187,8 @@ def test_models_in_models_are_not_looked_into() -> None:
     Chain = pydantic.create_model("Chain", held=(Any, None))  # noqa: N806  # a class
     looked: list[int] = []
     decode = decoding.decode_in_place
+    # Without any, nothing is looked into.
+    undecoded = LazyEntity.from_bytes(PLAIN)
 
     class Marked:
         pass
@@ -202,6 +204,7 @@ def test_models_in_models_are_not_looked_into() -> None:
     assert len(looked) <= 3
     assert decode(chain) is False
     assert len(looked) >= 2
+    assert undecoded._undecoded()
 
 
 def test_fields_of_a_model_are_looked_into() -> None:

@@ -122,7 +122,7 @@ def install(seen: list[Any]) -> Iterator[Callable[[Any], FunctionReplacement]]:
         replacement = function_replacement(function)
         assert replacement is not None
         made.append(replacement)
-        replacement.install(hook)
+        replacement.install(hook, True)
         return replacement
 
     yield install
