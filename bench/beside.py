@@ -1,9 +1,10 @@
-"""Runs that measure the rooms beside the core: packed documents, and columns."""
+"""Runs that measure the rooms beside the core: packed documents, columns and adapters."""
 
 from __future__ import annotations
 
 import functools
 
+from lazyentity.bench.report import goals
 from lazyentity.bench.run import Plan, Step
 
 
@@ -42,3 +43,24 @@ def columns_steps(plan: Plan) -> list[Step]:
             functools.partial(columns_memory.measure, columns_memory.ENTITIES, memory_rounds),
         ),
     ]
+
+
+def adapter_steps(plan: Plan) -> list[Step]:
+    """The measurements of calls of adapted libraries, without an entity in them.
+
+    Raises:
+        ImportError: if FastAPI, orjson or pydantic is not installed. Other libraries are left out.
+    """
+    from lazyentity.bench.measure import adapter_costs
+
+    return [
+        ("adapters", functools.partial(adapter_costs.measure, library, use, plan.conversion))
+        for library, use in adapter_costs.installed_uses()
+    ]
+
+
+def adapter_goals() -> tuple[goals.Goal, ...]:
+    """The goals of these measurements, of the libraries that are installed."""
+    from lazyentity.bench.measure import adapter_costs
+
+    return goals.adapter_goals(adapter_costs.installed_uses())

@@ -27,6 +27,7 @@ _SUBJECTS = {
     "--appengine": ("appengine", run.appengine_steps, goals.APPENGINE_GOALS),
     "--packed": ("packed", beside.packed_steps, goals.PACKED_GOALS),
     "--columns": ("pandas", beside.columns_steps, goals.COLUMNS_GOALS),
+    "--adapters": ("bench-all", beside.adapter_steps, ()),
 }
 """The subjects that are measured in place of entities, by option: their extra, steps and goals."""
 
@@ -153,6 +154,7 @@ def _of_call(steps: Sequence[run.Step], call: str) -> list[run.Step]:
 @click.option("--appengine", is_flag=True, help="Measure App Engine's bundled client instead.")
 @click.option("--packed", is_flag=True, help="Measure packed documents instead.")
 @click.option("--columns", is_flag=True, help="Measure tables of a few properties instead.")
+@click.option("--adapters", is_flag=True, help="Measure what adapters cost calls without entities.")
 @click.option(
     "--kind",
     callback=named,
@@ -194,6 +196,7 @@ def main(
     appengine: bool,
     packed: bool,
     columns: bool,
+    adapters: bool,
     kind: str | None,
     project: str | None,
     namespace: str | None,
@@ -219,7 +222,13 @@ def main(
         )
     if kind is not None and (svg or check or properties or mixes):
         raise click.UsageError("--plot, --check, --properties and --mixes do not go with --kind")
-    subjects = {"--ndb": ndb, "--appengine": appengine, "--packed": packed, "--columns": columns}
+    subjects = {
+        "--ndb": ndb,
+        "--appengine": appengine,
+        "--packed": packed,
+        "--columns": columns,
+        "--adapters": adapters,
+    }
     subject = next((option for option, is_given in subjects.items() if is_given), None)
     if subject and (kind is not None or svg or properties or mixes or sum(subjects.values()) > 1):
         raise click.UsageError(
@@ -239,6 +248,7 @@ def main(
                 if call is not None:
                     earlier = results.load(output)
                     chosen = _of_call(chosen, call)
+                declared = declared or beside.adapter_goals()
             elif kind is None:
                 chosen = run.steps(plan, mixes or tuple(synthetic.MIXES), properties or plan.counts)
                 source = None

@@ -28,7 +28,7 @@ from lazyentity.bench.measure import (
     sides,
     writes,
 )
-from lazyentity.bench.measure.beside_results import Columns, ColumnsMemory, Packed
+from lazyentity.bench.measure.beside_results import AdapterCost, Columns, ColumnsMemory, Packed
 from lazyentity.bench.measure.results import (
     BIAS,
     OWN_BIAS,
@@ -151,6 +151,7 @@ Part = (
     | Packed
     | Columns
     | ColumnsMemory
+    | AdapterCost
     | Summary
 )
 Step = tuple[str, Callable[[], Part]]
@@ -383,6 +384,7 @@ def collect(
         packed=of(Packed),
         columns=of(Columns),
         columns_memory=next(iter(of(ColumnsMemory)), None),
+        adapter_costs=of(AdapterCost),
     )
 
 

@@ -23,7 +23,8 @@ ENTITIES, PROPERTIES = 200, 60
 
 
 @contextlib.contextmanager
-def _installed() -> Iterator[None]:
+def installed() -> Iterator[None]:
+    """All adapters are in force inside, and none afterwards."""
     with warnings.catch_warnings():
         # The warnings are about modules of this package itself.
         warnings.simplefilter("ignore")
@@ -35,7 +36,8 @@ def _installed() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _removed() -> Iterator[None]:
+def removed() -> Iterator[None]:
+    """No adapter is in force inside."""
     adapters.remove()
     yield
 
@@ -51,13 +53,14 @@ def _endpoint(model: Any) -> Callable[[sides.Side], Task]:
         async def read() -> Any:
             return [entity for response in responses for entity in side.entities(response)]
 
-        request = _request(app)
+        request = request_of(app)
         return lambda: asyncio.run(request())
 
     return of_side
 
 
-def _request(app: fastapi.FastAPI) -> Any:
+def request_of(app: fastapi.FastAPI) -> Any:
+    """Return a coroutine function that makes a request of an application, without a socket."""
     scope = {
         "type": "http",
         "asgi": {"version": "3.0"},
@@ -133,7 +136,7 @@ def measure(name: str, budget: Budget) -> Adapted:
     timed = interleave(
         {"stock": make(sides.STOCK), "lazy": make(sides.LAZY)},
         budget,
-        {"stock": _removed, "lazy": _installed},
+        {"stock": removed, "lazy": installed},
     )
     stock, lazy = timed["stock"].seconds, timed["lazy"].seconds
     more = [ours - theirs for ours, theirs in zip(lazy, stock, strict=True)]

@@ -1,4 +1,4 @@
-"""The lines of a results file about the rooms beside the core: packed documents and columns."""
+"""The lines of a results file about other subjects than the core: packed documents and the like."""
 
 from __future__ import annotations
 
@@ -65,3 +65,21 @@ class ColumnsMemory:
     few: Summary
     all: Summary
     ratio: Summary
+
+
+@dataclass(frozen=True)
+class AdapterCost:
+    """A call of an adapted library, whose arguments hold no entity.
+
+    ``stock`` is the time without adapters, ``more`` the difference with them and no property
+    undecoded, both in microseconds. ``none``, ``one`` and ``many`` are the ratios, with adapters
+    over without, while so many entities of which nothing was read are elsewhere in the process.
+    """
+
+    library: str
+    use: str
+    stock: Summary
+    more: Summary
+    none: Summary
+    one: Summary
+    many: Summary

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from lazyentity.bench.measure import files
-from lazyentity.bench.measure.beside_results import Columns, ColumnsMemory, Packed
+from lazyentity.bench.measure.beside_results import AdapterCost, Columns, ColumnsMemory, Packed
 from lazyentity.bench.measure.environment import Environment
 from lazyentity.bench.measure.stats import Summary
 
@@ -291,6 +291,7 @@ class Results:
     packed: list[Packed] = field(default_factory=list)
     columns: list[Columns] = field(default_factory=list)
     columns_memory: ColumnsMemory | None = None
+    adapter_costs: list[AdapterCost] = field(default_factory=list)
 
     @property
     def has_floor(self) -> bool:

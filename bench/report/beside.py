@@ -1,4 +1,4 @@
-"""The tables of the rooms beside the core: packed documents, and columns."""
+"""The tables of the rooms beside the core: packed documents, columns and adapters."""
 
 from __future__ import annotations
 
@@ -55,5 +55,20 @@ def tables(results: Results) -> Iterator[Table]:
                 Figure("a hundredth of them", "few", "MB"),
                 Figure("all", "all", "MB"),
                 Figure("all / a hundredth", "ratio", digits=3),
+            ),
+        )
+    if results.adapter_costs:
+        yield Table(
+            "calls of adapted libraries without entities, CPU time with adapters / without",
+            "CPU time of a call that no entity is in, with adapters / without, while so many "
+            "entities of which nothing was read are alive elsewhere in the process:",
+            results.adapter_costs,
+            (Label("library", "library"), Label("call", "use")),
+            (
+                Figure("without", "stock", "µs", digits=2),
+                Figure("more", "more", "µs", digits=2),
+                Figure("none alive", "none", digits=2),
+                Figure("1 alive", "one", digits=2),
+                Figure("10,000 alive", "many", digits=2),
             ),
         )
