@@ -21,7 +21,7 @@ from lazyentity._choice import without_client
 from lazyentity._classes import Slot, forgetting, kept_of_classes
 from lazyentity._inplace import SLOTS
 from lazyentity._items import decode_items
-from lazyentity._iterators import (
+from lazyentity.codec.iterators import (
     CONTAINERS,
     ITERATORS,
     ITERATORS_OF_CODE,

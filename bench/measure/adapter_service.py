@@ -72,6 +72,7 @@ def _service(side: str, alive: int) -> Iterator[Callable[[], float]]:
             return (float(answer(_CPU)) - start) / _REQUESTS
 
         yield requests
+        connection.close()
     finally:
         child.kill()
         child.communicate()

@@ -10,7 +10,7 @@ from cpython.tuple cimport PyTuple_GET_SIZE
 
 import sys
 
-from lazyentity._iterators import BARE, ITERATORS
+from lazyentity.codec.iterators import BARE, ITERATORS
 from lazyentity.codec.undecoded import COUNTERWEIGHT as _COUNTERWEIGHT, UNDECODED as _UNDECODED
 
 cdef extern from *:

@@ -8,7 +8,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from lazyentity._iterators import ITERATORS
+from lazyentity.codec.iterators import ITERATORS
 from lazyentity.codec.undecoded import COUNTERWEIGHT, UNDECODED
 
 # Only with a global lock is a count the one of one moment.

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import MethodDescriptorType
 from typing import Any, Final
 
-from lazyentity._alive import are_settled
+from lazyentity.pure.alive import are_settled
 
 SLOTS: Final = False
 

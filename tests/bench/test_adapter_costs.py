@@ -20,8 +20,10 @@ ONCE = Budget(seconds=0, min_rounds=1, max_rounds=1, sample_seconds=0)
 
 def test_each_library_has_a_line() -> None:
     measured = {library.partition(".")[0] for library, _ in adapter_costs.USES}
-    adapted = {library.modules[0].partition(".")[0] for library in LIBRARIES}
-    assert adapted == measured
+    for library in LIBRARIES:
+        assert measured & {module.partition(".")[0] for module in library.modules} or (
+            library.distribution in measured
+        )
 
 
 def test_each_line_has_goals() -> None:
