@@ -69,8 +69,7 @@ _READS_OF_GOALS = (
 class Plan:
     """The cases and budgets of a run.
 
-    ``end_to_end_reads`` are the name of a call, how many entities it reads, and of how many
-    properties each.
+    ``end_to_end_reads``: the name of a call, how many entities it reads, and their properties.
     """
 
     mode: Literal["quick", "full", "own"]
