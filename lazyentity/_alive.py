@@ -21,16 +21,29 @@ undecoded_count: Callable[[], int] = _chosen.undecoded_count
 any_undecoded: Callable[[], bool] = _chosen.any_undecoded
 """Say whether a property is undecoded."""
 
-is_settled: Callable[[Any], bool] = _chosen.is_settled
-"""Say of a value that C code can have it as it is.
+is_bare: Callable[[Any], bool] = _chosen.is_bare
+"""Say whether a value is a scalar, or a list, tuple or dict of these, a few inside each other.
 
-Either no property is undecoded anywhere, and no code makes one of its items: iterators of Python's
-and the client's are such code, the value itself, or an item of a list, tuple or dict. Or the value
-is a list, tuple or dict of nothing but scalars; the pure backend does not look.
+Such a value leads to no entity, and to no code that makes one.
 """
 
+are_bare: Callable[[tuple[Any, ...], dict[str, Any] | None], bool] = _chosen.are_bare
+"""Say the same of all arguments of a call."""
+
 are_settled: Callable[[tuple[Any, ...], dict[str, Any] | None], bool] = _chosen.are_settled
-"""Say the same of each argument of a call."""
+"""Say of the arguments of a call that C code can have them as they are.
+
+Either no property is undecoded anywhere, and no argument makes its items, nor an item of a list,
+tuple or dict that is one: iterators of Python's and the client's make theirs. Or the arguments are
+bare; the pure backend does not look. That is not enough for a library that takes the items of
+iterators wherever they are, or of those that objects hold.
+"""
+
+each_settled: Callable[..., bool] = _chosen.each_settled
+"""As :func:`are_settled`, of its own arguments."""
 
 makes_entities_later: Callable[[type], None] = _chosen.makes_entities_later
 """Called with the class of the client's iterators over entities."""
+
+holds_no_values: Callable[[type], None] = _chosen.holds_no_values
+"""Called with a class whose instances count as scalars."""

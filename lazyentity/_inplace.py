@@ -10,8 +10,9 @@ attributes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, Protocol
 
 from lazyentity._choice import without_client
 
@@ -22,11 +23,32 @@ The original of a method, and that of a constructor, takes the instance as its f
 """
 
 
+class When(NamedTuple):
+    """When a hook is called. By default, unless the arguments are settled: see _alive.py.
+
+    Attributes:
+        always: for each call.
+        is_deep: unless the arguments are bare.
+        found: if given, only after a call failed while a property was undecoded. Takes the
+            instance, the arguments and the keyword arguments, and says whether to call again. The
+            hook itself is called with functions for ``hooks`` alone.
+        hooks: parameters that take functions of the application, with their positions, at most
+            one: if one is given, the hook is called.
+        attribute: of the instance: holds such a function or None.
+    """
+
+    always: bool = False
+    is_deep: bool = False
+    found: Callable[[Any, tuple[Any, ...], dict[str, Any]], bool] | None = None
+    hooks: Mapping[str, int | None] = MappingProxyType({})
+    attribute: str | None = None
+
+
 class Replacement(Protocol):
     """The replacement of a function or method, not installed yet."""
 
-    # From now on, the hook is called: always, or unless the arguments are settled, see _alive.py.
-    def install(self, hook: Hook, always: bool, /) -> None: ...
+    # From now on, the hook is called: at the least when the condition says so.
+    def install(self, hook: Hook, when: When, /) -> None: ...
     def remove(self) -> None: ...  # the original is called again
 
 

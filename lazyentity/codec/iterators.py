@@ -24,6 +24,9 @@ BARE: tuple[type[Any], ...] = (
     complex,
     type,
     types.BuiltinFunctionType,
+    types.FunctionType,
+    types.MethodType,
+    types.ModuleType,
 )
 """Exact types of values, beside the most frequent ones, that hold nothing."""
 

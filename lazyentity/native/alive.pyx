@@ -26,7 +26,7 @@ cdef extern from *:
 
     /* Types of iterators, whose items may be made when they are taken. */
     #define LAZYENTITY_ITERATORS 32
-    #define LAZYENTITY_LEAVES 16
+    #define LAZYENTITY_LEAVES 32
     /* Of containers in each other: a cycle ends there. */
     #define LAZYENTITY_DEPTH 6
     static PyTypeObject *lazyentity_iterators[LAZYENTITY_ITERATORS];
@@ -209,22 +209,34 @@ cdef bint is_any() noexcept:
     return _count() > 0
 
 
-cdef bint holds_nothing(PyObject* const* values, Py_ssize_t count) noexcept:
+cdef bint holds_nothing(PyObject* const* values, Py_ssize_t count, bint is_deep) noexcept:
     cdef Py_ssize_t index
-    cdef bint any = is_any()
+    cdef bint looks_deep = is_deep or is_any()
     for index in range(count):
-        if not _is_settled(values[index], any):
+        if not _holds_nothing(values[index], looks_deep):
             return False
     return True
 
 
-cdef bint is_bare(PyObject* value, int depth) noexcept:
+cdef bint holds_scalars(PyObject* value, int depth) noexcept:
     return lazyentity_is_bare(value, depth)
 
 
-cdef inline bint _is_settled(PyObject* value, bint any) noexcept:
+cdef inline bint _holds_nothing(PyObject* value, bint looks_deep) noexcept:
     # Cheaper than calling a hook: most arguments are containers of scalars.
-    return lazyentity_is_bare(value, DEPTH) if any else not leads_to_items(value)
+    return lazyentity_is_bare(value, DEPTH) if looks_deep else not leads_to_items(value)
+
+
+cdef bint _all_hold_nothing(tuple args, kwargs, bint is_deep) noexcept:
+    cdef Py_ssize_t position = 0
+    cdef PyObject* value
+    if not holds_nothing(items_of(args), PyTuple_GET_SIZE(args), is_deep):
+        return False
+    if kwargs is not None:
+        while PyDict_Next(kwargs, &position, NULL, &value):
+            if not holds_nothing(&value, 1, is_deep):
+                return False
+    return True
 
 
 def undecoded_count():
@@ -238,25 +250,31 @@ def any_undecoded():
     return is_any()
 
 
-def is_settled(value):
-    """As :func:`lazyentity._alive.is_settled`."""
-    return _is_settled(<PyObject*>value, is_any())
+def is_bare(value):
+    """As :func:`lazyentity._alive.is_bare`."""
+    return lazyentity_is_bare(<PyObject*>value, DEPTH)
+
+
+def are_bare(tuple args not None, kwargs):
+    """As :func:`lazyentity._alive.are_bare`."""
+    return _all_hold_nothing(args, kwargs, True)
 
 
 def are_settled(tuple args not None, kwargs):
     """As :func:`lazyentity._alive.are_settled`."""
-    cdef Py_ssize_t position = 0
-    cdef PyObject* value
-    cdef bint any = is_any()
-    if not holds_nothing(items_of(args), PyTuple_GET_SIZE(args)):
-        return False
-    if kwargs is not None:
-        while PyDict_Next(kwargs, &position, NULL, &value):
-            if not _is_settled(value, any):
-                return False
-    return True
+    return _all_hold_nothing(args, kwargs, False)
+
+
+def each_settled(*args):
+    """As :func:`lazyentity._alive.each_settled`."""
+    return holds_nothing(items_of(args), PyTuple_GET_SIZE(args), False)
 
 
 def makes_entities_later(kind):
     """As :func:`lazyentity._alive.makes_entities_later`."""
     set_pages(kind)
+
+
+def holds_no_values(kind):
+    """As :func:`lazyentity._alive.holds_no_values`."""
+    add_leaf(kind)

@@ -7,7 +7,7 @@
 from cpython.dict cimport PyDict_Check, PyDict_Next
 from cpython.object cimport PyObject
 
-from lazyentity.native.alive cimport is_bare
+from lazyentity.native.alive cimport holds_scalars
 
 from lazyentity.codec.profiled import STORAGE, VALIDATION
 from lazyentity.codec.undecoded import UNDECODED
@@ -95,7 +95,7 @@ cdef class Walk:
             return True
         if is_container(value):
             # Most containers inside of containers hold scalars.
-            return is_bare(value, 1)
+            return holds_scalars(value, 1)
         kind = type(<object>value)
         return is_of_type(kind) and kind in self.leaves
 

@@ -27,7 +27,6 @@ from lazyentity.native.wire cimport (
     skip_any_field,
 )
 
-
 cdef extern from "Python.h":
     const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
 

@@ -8,7 +8,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from lazyentity.codec.iterators import ITERATORS
+from lazyentity.codec.iterators import BARE, ITERATORS
 from lazyentity.codec.undecoded import COUNTERWEIGHT, UNDECODED
 
 # Only with a global lock is a count the one of one moment.
@@ -20,6 +20,10 @@ _modules = 0
 # Held, so that the references of their names are there as long as they are counted.
 _namespaces: list[dict[str, Any]] = []
 _pages: tuple[type, ...] = ()
+
+_DEPTH = 6
+_SCALARS = frozenset((str, int, float, bool, bytes, type(None)))
+_bare: set[type] = set(BARE)
 
 
 def _count() -> int:
@@ -66,21 +70,50 @@ def any_undecoded() -> bool:
     return _count() > 0
 
 
-def is_settled(value: Any) -> bool:
-    """As :func:`lazyentity._alive.is_settled`."""
-    if any_undecoded() or _makes_items(value):
-        return False
+def is_bare(value: Any) -> bool:
+    """As :func:`lazyentity._alive.is_bare`."""
+    return _is_bare(value, _DEPTH)
+
+
+def _is_bare(value: Any, depth: int) -> bool:
     kind = type(value)
-    if kind is dict:
-        return not any(map(_makes_items, list(value.values())))
-    return not ((kind is list or kind is tuple) and any(map(_makes_items, list(value))))
+    if kind is dict or kind is list or kind is tuple:
+        if depth == 0:
+            return False
+        # A copy, which other threads cannot change.
+        items = list(value.values() if kind is dict else value)
+        return all(_is_bare(item, depth - 1) for item in items)
+    # Other metaclasses may make classes that have no hash.
+    return type(kind) is type and (kind in _SCALARS or kind in _bare)
+
+
+def are_bare(args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> bool:
+    """As :func:`lazyentity._alive.are_bare`."""
+    return all(map(is_bare, args)) and all(map(is_bare, list((kwargs or {}).values())))
 
 
 def are_settled(args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> bool:
     """As :func:`lazyentity._alive.are_settled`."""
-    if any_undecoded():
-        return False
-    return all(map(is_settled, args)) and all(map(is_settled, list((kwargs or {}).values())))
+    return each_settled(*args, *list((kwargs or {}).values()))
+
+
+def each_settled(*args: Any) -> bool:
+    """As :func:`lazyentity._alive.each_settled`."""
+    return not any_undecoded() and not any(map(_leads_to_items, args))
+
+
+def _leads_to_items(value: Any) -> bool:
+    kind = type(value)
+    if kind is dict:
+        return any(map(_makes_items, list(value.values())))
+    if kind is list or kind is tuple:
+        return any(map(_makes_items, list(value)))
+    return _makes_items(value)
+
+
+def holds_no_values(kind: type) -> None:
+    """As :func:`lazyentity._alive.holds_no_values`."""
+    _bare.add(kind)
 
 
 def makes_entities_later(kind: type) -> None:

@@ -9,8 +9,6 @@ from collections.abc import Callable
 from types import MethodDescriptorType
 from typing import Any, Final
 
-from lazyentity.pure.alive import are_settled
-
 SLOTS: Final = False
 
 
@@ -32,13 +30,11 @@ class _Method:
         self._name = name
         self._original = vars(kind)[name]
 
-    def install(self, hook: Callable[..., Any], always: bool, /) -> None:
+    def install(self, hook: Callable[..., Any], when: object, /) -> None:
         original = self._original
 
         @functools.wraps(original)
         def method(self: Any, /, *args: Any, **kwargs: Any) -> Any:
-            if not always and are_settled(args, kwargs):
-                return original(self, *args, **kwargs)
             return hook(original, self, args, kwargs)
 
         self._set(method)

@@ -11,6 +11,7 @@ from typing import Any
 
 from bson.codec_options import CodecOptions, TypeRegistry
 
+from lazyentity._inplace import When
 from lazyentity.patches.adapters.calls import before, seams
 from lazyentity.patches.adapters.results import decoding_hook
 
@@ -41,8 +42,11 @@ def _with_decoding_encoders(value: Any) -> Any:
     return value.with_options(type_registry=registry)
 
 
+# The options can have encoders.
+_WHEN = When(always=True)
+
 SEAMS = (
-    *seams("bson", "_dict_to_bson", look=_before),
+    *seams("bson", "_dict_to_bson", look=_before, when=_WHEN),
     *seams(
         "pymongo.message",
         "_dict_to_bson",
@@ -51,5 +55,6 @@ SEAMS = (
         "_encode_batched_op_msg",
         "_encode_batched_write_command",
         look=_before,
+        when=_WHEN,
     ),
 )

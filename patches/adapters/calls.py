@@ -16,8 +16,8 @@ from types import FunctionType, MethodType, WrapperDescriptorType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
-from lazyentity._alive import are_settled
-from lazyentity._inplace import Replacement, replacement
+from lazyentity._alive import are_bare, are_settled
+from lazyentity._inplace import Replacement, When, replacement
 from lazyentity.decoding import decode_in_place, decoded_in_place
 from lazyentity.patches.adapters.functions import function_replacement
 from lazyentity.patches.adapters.results import Hooks, with_decoding_hooks
@@ -63,11 +63,35 @@ def call_decoded(wrapped: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
 def before(hooks: Hooks | None, wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
     """Look for entities before the call, in the instance and the results of hooks as well."""
+    return _before(are_settled, hooks, wrapped, instance, args, kwargs)
+
+
+def deeply_before(hooks: Hooks | None, wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+    """As :func:`before`, for a library that takes the items of iterators wherever they are."""
+    return _before(are_bare, hooks, wrapped, instance, args, kwargs)
+
+
+def _before(
+    can_pass: Callable[[Any, Any], bool],
+    hooks: Hooks | None,
+    wrapped: Any,
+    instance: Any,
+    args: Any,
+    kwargs: Any,
+) -> Any:
     if hooks:
+        # Also while no property is undecoded: a hook can make an entity.
         args, kwargs = with_decoding_hooks(hooks, args, kwargs)
+    if can_pass(args, kwargs) and (instance is None or can_pass((instance,), None)):
+        return wrapped(*args, **kwargs)
     if instance is not None:
         decode_in_place(instance)
     return call_decoded(wrapped, args, kwargs)
+
+
+def decode_in_place_of(instance: Any, args: Any, kwargs: Any) -> bool:
+    """Decode the entities in the arguments of a call that failed; say whether there are any."""
+    return decode_in_place((instance, args, kwargs))
 
 
 def on_failure(hooks: Hooks, wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
@@ -80,7 +104,7 @@ def on_failure(hooks: Hooks, wrapped: Any, instance: Any, args: Any, kwargs: Any
     except Exception as error:  # noqa: BLE001  # raised again, unless it was about a sentinel
         failure = error
     try:
-        if decode_in_place((instance, args, kwargs)):
+        if decode_in_place_of(instance, args, kwargs):
             return wrapped(*args, **kwargs)
         raise failure
     finally:
@@ -97,7 +121,7 @@ class CallSeam(Seam):
         module, path: as for :class:`~lazyentity.patches.registry.Seam`.
         look: :func:`before`, :func:`on_failure`, or a function of the same signature.
         about: the first argument of ``look``.
-        always: whether ``look`` is called while no property is undecoded anywhere.
+        when: when ``look`` has to be called; by default, what a ``look`` of this module needs.
     """
 
     def __init__(
@@ -107,12 +131,12 @@ class CallSeam(Seam):
         look: Callable[..., Any],
         about: Any = None,
         *,
-        always: bool = False,
+        when: When | None = None,
     ) -> None:
-        super().__init__(module, path, functools.partial(_wrapper, look, about))
+        super().__init__(module, path, self._wrapped)
         self._look = look
         self._about = about
-        self._always = always
+        self._when = _when(look, about) if when is None else when
         self._in_place: Replacement | None = None
 
     def install(self, is_active: _IsActive) -> None:
@@ -138,7 +162,10 @@ class CallSeam(Seam):
                 return wrapped(*args, **kwargs)
             return look(about, wrapped, None, args, kwargs)
 
-        made.install(hook, self._always)
+        when = self._when
+        if when.found is not None:
+            when = when._replace(found=lambda *call: is_active() and decode_in_place_of(*call))
+        made.install(hook, when)
         self._in_place = made
 
     def remove(self) -> None:
@@ -147,6 +174,18 @@ class CallSeam(Seam):
         else:
             self._in_place.remove()
             self._in_place = None
+
+    def _wrapped(self, original: Any, is_active: _IsActive) -> Any:
+        return _wrapper(self._look, self._about, original, is_active)
+
+
+def _when(look: Callable[..., Any], about: Any) -> When:
+    """Return when a function of this module, or another one, is needed for a call."""
+    if look is on_failure:
+        return When(found=decode_in_place_of, hooks=about)
+    if look is before or look is deeply_before:
+        return When(hooks=about or {}, is_deep=look is deeply_before)
+    return When(is_deep=True)
 
 
 _DEFAULTS = ("__defaults__", "__kwdefaults__")
@@ -161,7 +200,7 @@ def _wrapper(look: Any, about: Any, original: Any, is_active: _IsActive) -> Any:
         # The defaults are there for those who look: the replacement has no use for them.
         @functools.wraps(original, assigned=(*functools.WRAPPER_ASSIGNMENTS, *_DEFAULTS))
         def adapted(*args: Any, **kwargs: Any) -> Any:
-            if are_settled(args, kwargs) or not is_active():
+            if not is_active():
                 return original(*args, **kwargs)
             return look(about, original, None, args, kwargs)
 
@@ -169,7 +208,7 @@ def _wrapper(look: Any, about: Any, original: Any, is_active: _IsActive) -> Any:
         return adapted
 
     def called(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-        if are_settled(args, kwargs) or not is_active():
+        if not is_active():
             return wrapped(*args, **kwargs)
         return look(about, wrapped, instance, args, kwargs)
 
@@ -179,7 +218,11 @@ def _wrapper(look: Any, about: Any, original: Any, is_active: _IsActive) -> Any:
 
 
 def seams(
-    module: str, *paths: str, look: Callable[..., Any], about: Any = None
+    module: str,
+    *paths: str,
+    look: Callable[..., Any],
+    about: Any = None,
+    when: When | None = None,
 ) -> tuple[CallSeam, ...]:
     """Return a seam for each of ``paths``; see :class:`CallSeam`."""
-    return tuple(CallSeam(module, path, look, about) for path in paths)
+    return tuple(CallSeam(module, path, look, about, when=when) for path in paths)

@@ -13,7 +13,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from lazyentity._alive import are_settled
+from lazyentity._alive import are_bare
 from lazyentity._classes import forgetting
 from lazyentity.decoding import decoded_in_place
 
@@ -56,10 +56,11 @@ def call(original: _Original, is_active: _IsActive) -> _Original:
     def __call__(self: Any, /, *args: Any, **kwargs: Any) -> Any:  # noqa: N807  # its name
         __tracebackhide__ = True
         if is_active():
-            if not are_settled(args, kwargs):
+            if not are_bare(args, kwargs):
                 unread = _unread(self.function)
-                args = (*args[:unread], *map(valid, args[unread:]))
-                kwargs = {name: valid(value) for name, value in kwargs.items()}
+                if not are_bare(args[unread:], kwargs):
+                    args = (*args[:unread], *map(valid, args[unread:]))
+                    kwargs = {name: valid(value) for name, value in kwargs.items()}
             if not getattr(self, "__pydantic_complete__", True):
                 self._create_validators()
             validate = self.__return_pydantic_validator__

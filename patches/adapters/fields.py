@@ -12,7 +12,7 @@ from lazyentity._classes import forgetting
 from lazyentity.codec.counts import Model
 from lazyentity.codec.describing import module_of
 from lazyentity.codec.profiled import while_running
-from lazyentity.decoding import decode_in_place
+from lazyentity.decoding import decode_in_place, is_taken_for_valid
 
 _Schema = Mapping[str, Any]
 
@@ -83,6 +83,78 @@ def read_names(model: Any) -> tuple[str, ...] | None:
         known = _known[id(model)] = forgetting(model, _known), schema, names
     found: tuple[str, ...] | None = known[2]
     return found
+
+
+_closed: dict[int, Any] = {}
+"""By the id of a model or type adapter: a weak reference, its schema, and what is_closed() says."""
+
+_CLOSED_LEAVES = SCALARS | {"time", "timedelta", "decimal", "uuid", "url"}
+_CLOSED_INNER = {
+    "nullable": "schema",
+    "default": "schema",
+    "list": "items_schema",
+    "set": "items_schema",
+    "frozenset": "items_schema",
+    "model-field": "schema",
+}
+
+
+def is_closed(owner: Any, schema: Any) -> bool:
+    """Say whether a schema lets entities into models alone, and dumps no other values than these.
+
+    Values of any other type are refused, or reported by a warning. pydantic-core checks what it
+    makes a model of: see the replacement of ``__instancecheck__``. It runs no code of the
+    application. So the values need no look before they are validated.
+
+    Args:
+        owner: the model or type adapter whose schema this is.
+        schema: a core schema, perhaps one that is not built yet.
+    """
+    known = _closed.get(id(owner))
+    if known is None or known[1] is not schema:
+        try:
+            answer = type(schema) is dict and _is_closed(schema, {})
+        except Exception:  # noqa: BLE001  # a schema of another version: anything is possible
+            answer = False
+        known = _closed[id(owner)] = forgetting(owner, _closed), schema, answer
+    found: bool = known[2]
+    return found
+
+
+def _is_closed(schema: _Schema, refs: dict[str, bool]) -> bool:
+    """As :func:`is_closed`; ``refs`` are definitions, which are closed as far as is known.
+
+    Raises:
+        KeyError: if the schema is of another version of pydantic-core.
+    """
+    kind = schema["type"]
+    if "serialization" in schema:
+        return False
+    if kind == "definitions":
+        refs = refs | {each["ref"]: True for each in schema["definitions"]}
+        each_closed = (_is_closed(each, refs) for each in schema["definitions"])
+        return all(each_closed) and _is_closed(schema["schema"], refs)
+    if kind == "definition-ref":
+        return refs[schema["schema_ref"]]
+    if kind in _CLOSED_INNER:
+        # A list of anything has no inner schema.
+        return _is_closed(schema[_CLOSED_INNER[kind]], refs)
+    if kind == "union":
+        choices = [each[0] if isinstance(each, tuple) else each for each in schema["choices"]]
+        return all(_is_closed(choice, refs) for choice in choices)
+    if kind == "model":
+        inner, config = schema["schema"], schema.get("config", {})
+        extra = inner.get("extra_behavior", config.get("extra_fields_behavior", "ignore"))
+        return (
+            extra != "allow"
+            and not (schema.get("custom_init") or schema.get("root_model"))
+            and is_taken_for_valid(schema["cls"])
+            and _is_closed(inner, refs)
+        )
+    if kind == "model-fields":
+        has_code = schema.get("computed_fields") or "extras_schema" in schema
+        return not has_code and all(_is_closed(each, refs) for each in schema["fields"].values())
+    return kind in _CLOSED_LEAVES
 
 
 def _first_names(alias: Any) -> Iterable[str]:

@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType
 from typing import Any
 
-from lazyentity._alive import are_settled
+from lazyentity._alive import each_settled
+from lazyentity._inplace import When
 from lazyentity.patches.registry import Seam
 
 _Call = Callable[[tuple[Any, ...], dict[str, Any]], Any]
@@ -27,6 +28,8 @@ _NOT_PLAIN = (
     | inspect.CO_ITERABLE_COROUTINE
 )
 _HOOK = "_lazyentity_hook"
+_ORIGINAL = "_lazyentity_original"
+_SETTLED = "_lazyentity_settled"
 
 
 def can_be_replaced(function: Any) -> bool:
@@ -72,13 +75,15 @@ def _parameters(code: CodeType) -> Iterator[tuple[str, str, str]]:
         yield f"**{name}", "", f"**{name}, "
 
 
-def _calling(code: CodeType, call: _Call, first: str) -> CodeType:
+def _calling(code: CodeType, call: _Call, first: str, original: Any, skipped: int) -> CodeType:
     """Return code with the parameters of ``code`` that calls ``call`` with the arguments.
 
     Args:
         code: the code of a function.
         call: takes the arguments and the keyword arguments; defaults are among them.
         first: an expression to evaluate before, with ``{0}`` for the first parameter.
+        original: is called in place of ``call`` if the arguments are settled; None, if never.
+        skipped: how many of the first arguments do not count for that.
 
     Raises:
         AttributeError: if no such code can be made.
@@ -87,23 +92,49 @@ def _calling(code: CodeType, call: _Call, first: str) -> CodeType:
     declared = ", ".join(declaration for declaration, _, _ in parameters)
     args = "".join(argument for _, argument, _ in parameters)
     kwargs = "".join(argument for _, _, argument in parameters)
+    keywords = "".join(
+        f"{name}, " if name.startswith("*") else f"{name}={name}, " for name in _keywords(code)
+    )
+    counted = "".join([argument for _, argument, _ in parameters if argument][skipped:]) + "".join(
+        f"*{name[2:]}.values(), " if name.startswith("*") else f"{name}, "
+        for name in _keywords(code)
+    )
+    passed = (
+        f"{_SETTLED} = '{_SETTLED}'; {_ORIGINAL} = '{_ORIGINAL}'\n"
+        f"  if {_SETTLED}({counted}): return {_ORIGINAL}({args}{keywords})\n  "
+    )
     # Unread names of the enclosing scope: a function's code must agree with its closure.
     source = (
         f"def enclosing({', '.join(code.co_freevars)}):\n"
-        f" def function({declared}): {_HOOK} = '{_HOOK}'; {first.format(*code.co_varnames)}; "
+        f" def function({declared}):\n"
+        f"  {_HOOK} = '{_HOOK}'; {first.format(*code.co_varnames)}; "
+        f"{'' if original is None else passed}"
         f"return {_HOOK}(({args}), {{{kwargs}}}); {'; '.join(code.co_freevars)}"
     )
     enclosing = compile(source, code.co_filename, "exec", dont_inherit=True)
     made = _within(_within(enclosing))
     if made.co_freevars != code.co_freevars:
         raise AttributeError(f"{code.co_name} cannot be replaced")
+    constants = {_HOOK: call, _ORIGINAL: original, _SETTLED: each_settled}
     return made.replace(
         co_name=code.co_name,
         co_qualname=code.co_qualname,
         co_firstlineno=code.co_firstlineno,
-        # The code reads the function from its constants: its globals are the library's.
-        co_consts=tuple(call if value == _HOOK else value for value in made.co_consts),
+        # The code reads the functions from its constants: its globals are the library's.
+        co_consts=tuple(
+            constants.get(value, value) if type(value) is str else value for value in made.co_consts
+        ),
     )
+
+
+def _keywords(code: CodeType) -> list[str]:
+    """Return the names of the parameters that take keywords alone; ``**name`` is one of them."""
+    names = list(code.co_varnames)
+    last = code.co_argcount + code.co_kwonlyargcount
+    found = names[code.co_argcount : last]
+    if code.co_flags & inspect.CO_VARKEYWORDS:
+        found.append(f"**{names[last + bool(code.co_flags & inspect.CO_VARARGS)]}")
+    return found
 
 
 def _within(code: CodeType) -> CodeType:
@@ -125,21 +156,22 @@ class FunctionReplacement:
         self._first = first
         self._code: CodeType | None = None
 
-    def install(self, hook: Callable[..., Any], always: bool, /) -> None:
+    def install(self, hook: Callable[..., Any], when: When, /) -> None:
         """Have the hook called from now on: with the original, None and the arguments.
 
         Args:
             hook: called for all arguments, or only for those that are not settled.
-            always: whether it is called for all.
+            when: says that.
         """
         original = self.original
 
         def call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            if not always and are_settled(args, kwargs):
-                return original(*args, **kwargs)
             return hook(original, None, args, kwargs)
 
-        self._code = _calling(self.original.__code__, call, self._first)
+        # The instance that a constructor fills is no data.
+        skipped = int(original.__name__ == "__init__")
+        passes = original if when == When() else None
+        self._code = _calling(original.__code__, call, self._first, passes, skipped)
         self._function.__code__ = self._code
 
     def remove(self) -> None:
@@ -188,7 +220,7 @@ class FunctionSeam(Seam):
         def hook(original: Any, _: None, args: Any, kwargs: Any) -> Any:
             return (replacement if is_active() else original)(*args, **kwargs)
 
-        self._old.install(hook, True)
+        self._old.install(hook, When(always=True))
 
     def remove(self) -> None:
         """As :meth:`Seam.remove`."""

@@ -5,10 +5,18 @@ from __future__ import annotations
 from types import MethodType
 from typing import Any
 
-from lazyentity.patches.adapters.calls import CallSeam, before, on_failure, seams
+from lazyentity._inplace import When
+from lazyentity.patches.adapters.calls import (
+    CallSeam,
+    before,
+    decode_in_place_of,
+    on_failure,
+    seams,
+)
 from lazyentity.patches.adapters.results import decoding_hook
 
 _HOOKS = {"enc_hook": None}
+_OF_ENCODER = When(attribute="enc_hook")
 # The other parameters of an encoder; older versions lack the last one.
 _OPTIONS = ("decimal_format", "uuid_format", "order")
 
@@ -33,9 +41,15 @@ def _with_decoding_hook(wrapped: Any, hook: Any) -> Any:
 
 def _encoder(module: str, *methods: str) -> tuple[CallSeam, ...]:
     return (
-        *seams(module, *(f"Encoder.{name}" for name in methods), look=_encode, about=False),
+        *seams(
+            module,
+            *(f"Encoder.{name}" for name in methods),
+            look=_encode,
+            about=False,
+            when=_OF_ENCODER._replace(found=decode_in_place_of),
+        ),
         # It writes into a buffer.
-        CallSeam(module, "Encoder.encode_into", _encode, True),
+        CallSeam(module, "Encoder.encode_into", _encode, True, when=_OF_ENCODER),
     )
 
 

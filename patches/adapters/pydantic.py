@@ -12,14 +12,10 @@ these. Functions of ``validate_call`` are whole parts of an application, and rea
 from __future__ import annotations
 
 import functools
-import inspect
-import sys
-import types
 from collections.abc import Callable
 from typing import Any
 
-from lazyentity._alive import any_undecoded, are_settled, is_settled
-from lazyentity._inplace import SLOTS
+from lazyentity._alive import any_undecoded, are_bare, is_bare
 from lazyentity.codec.mode import enter, leave, reads_eagerly
 from lazyentity.decoding import (
     decode_attributes,
@@ -28,10 +24,10 @@ from lazyentity.decoding import (
     is_plain,
     is_taken_for_valid,
 )
-from lazyentity.patches.adapters import fields, schemas
+from lazyentity.patches.adapters import dataclasses_validated, fields, schemas
 from lazyentity.patches.adapters.bound import serving_bound
-from lazyentity.patches.adapters.calls import CallSeam, before, seams
-from lazyentity.patches.adapters.calls_validated import CALLS, call, itself, valid
+from lazyentity.patches.adapters.calls import deeply_before, seams
+from lazyentity.patches.adapters.calls_validated import call, valid
 from lazyentity.patches.adapters.results import with_decoding_hooks
 from lazyentity.patches.registry import Seam
 
@@ -39,7 +35,6 @@ _Original = Callable[..., Any]
 _IsActive = Callable[[], bool]
 
 _CONSTRUCTION = "pydantic._internal._model_construction"
-_DATACLASSES = "pydantic._internal._dataclasses"
 
 _HOOKS = {"fallback": None}
 
@@ -50,6 +45,8 @@ _HOOKS = {"fallback": None}
 
 def init(original: _Original, is_active: _IsActive) -> _Original:
     """Replace the constructor of models."""
+    # That of SQLModel does not validate the models of tables.
+    checks_models = original.__module__ == "pydantic.main"
 
     @reads_eagerly
     @functools.wraps(original)
@@ -60,12 +57,17 @@ def init(original: _Original, is_active: _IsActive) -> _Original:
         if not is_active():
             original(self, *args, **data)
             return
-        if not are_settled(args, data) and (args or not is_plain(data)):
+        looks = not are_bare(args, data) and (args or not is_plain(data))
+        if looks and not (checks_models and _is_closed(type(self))):
             args = tuple(map(valid, args))
             data = {name: valid(value) for name, value in data.items()}
         enter(None)
         try:
             original(self, *args, **data)
+        except Exception:
+            if looks:
+                _decode_refused((args, data))
+            raise
         finally:
             leave()
 
@@ -75,6 +77,7 @@ def init(original: _Original, is_active: _IsActive) -> _Original:
 def model_validate(original: Any, is_active: _IsActive) -> Any:
     """Replace a class method that validates its first argument."""
     validate = original.__func__
+    checks_models = (validate.__module__, validate.__name__) == ("pydantic.main", "model_validate")
 
     @reads_eagerly
     @functools.wraps(validate)
@@ -84,14 +87,20 @@ def model_validate(original: Any, is_active: _IsActive) -> Any:
             cls.__pydantic_validator__.validate_python  # noqa: B018  # builds it
         if not is_active():
             return validate(cls, obj, *args, **options)
-        if not is_settled(obj) and not is_plain(obj) and not _is_checked_later(cls, obj):
+        looks = not is_bare(obj) and not is_plain(obj)
+        is_later = looks and ((checks_models and _is_closed(cls)) or _is_checked_later(cls, obj))
+        if looks and not is_later:
             obj = valid(obj)
-        if options and not are_settled((), options):
+        if options and not are_bare((), options):
             # SQLModel takes an update.
             decode_in_place(options)
         enter(None)
         try:
             return validate(cls, obj, *args, **options)
+        except Exception:
+            if looks:
+                _decode_refused(obj)
+            raise
         finally:
             leave()
 
@@ -123,6 +132,27 @@ def _is_checked_later(model: Any, value: Any) -> bool:
     )
 
 
+def _is_closed(model: Any) -> bool:
+    return fields.is_closed(model, model.__pydantic_core_schema__)
+
+
+def _decode_refused(value: Any) -> None:
+    """Decode the entities in a value that was refused: the error holds parts of it."""
+    if any_undecoded():
+        decode_in_place(value)
+
+
+def _can_dump(owner: Any, schema: Any, value: Any, options: dict[str, Any]) -> bool:
+    """Say whether a value can be dumped without a look into it."""
+    return (
+        not any_undecoded()
+        # Their items can make entities.
+        and not hasattr(type(value), "__next__")
+        and not options.get("serialize_as_any")
+        and fields.is_closed(owner, schema)
+    )
+
+
 def _model_dump(original: _Original, is_active: _IsActive) -> _Original:
     @reads_eagerly
     @functools.wraps(original)
@@ -132,9 +162,9 @@ def _model_dump(original: _Original, is_active: _IsActive) -> _Original:
             self.__pydantic_serializer__.to_python  # noqa: B018  # builds it
         if not is_active():
             return original(self, *args, **options)
-        if any_undecoded() and (
-            self.__pydantic_extra__ or self.__private_attributes__ or not is_plain(vars(self))
-        ):
+        if (
+            self.__pydantic_extra__ or self.__private_attributes__ or not is_bare(self.__dict__)
+        ) and not _can_dump(type(self), self.__pydantic_core_schema__, self, options):
             decode_in_place(self)
         if options:
             _, options = with_decoding_hooks(_HOOKS, (), options)
@@ -155,7 +185,7 @@ def _setattr(original: _Original, is_active: _IsActive) -> _Original:
         if not type(self).model_config.get("validate_assignment") or not is_active():
             original(self, name, value)
             return
-        if not is_settled(value) and not is_plain(value):
+        if not is_bare(value) and not is_plain(value):
             value = valid(value)
         enter(None)
         try:
@@ -171,20 +201,30 @@ _MISSING: Any = object()
 
 def _of_one(decoded: Callable[[Any], Any]) -> Callable[[_Original, _IsActive], _Original]:
     """Replace a method that validates or serialises its first argument."""
+    validates = decoded is valid
 
     def replace(original: _Original, is_active: _IsActive) -> _Original:
+        # Strings are validated without the check of models.
+        checks_models = original.__name__ == "validate_python"
+
         @reads_eagerly
         @functools.wraps(original)
         def decoding(self: Any, value: Any = _MISSING, /, *args: Any, **options: Any) -> Any:
             __tracebackhide__ = True
-            if (value is _MISSING or not is_settled(value)) and not is_plain(value):
+            looks = False
+            if not is_bare(value) and not is_plain(value):
                 if value is _MISSING:
                     # The original says which argument that is.
                     return original(self, **options)
-                if is_active():
+                schema = getattr(self, "core_schema", None)
+                if validates:
+                    looks = is_active()
+                    if looks and not (checks_models and fields.is_closed(self, schema)):
+                        value = decoded(value)
+                elif not _can_dump(self, schema, value, options) and is_active():
                     value = decoded(value)
-                    if options:
-                        _, options = with_decoding_hooks(_HOOKS, (), options)
+            if options.get("fallback") is not None and is_active():
+                _, options = with_decoding_hooks(_HOOKS, (), options)
             enter(None)
             try:
                 # The usual call is made without unpacking arguments, which is slower.
@@ -194,6 +234,8 @@ def _of_one(decoded: Callable[[Any], Any]) -> Callable[[_Original, _IsActive], _
             except Exception:
                 # Checking before each call would cost more.
                 if getattr(self, "pydantic_complete", True):
+                    if looks:
+                        _decode_refused(value)
                     raise
             finally:
                 leave()
@@ -203,28 +245,6 @@ def _of_one(decoded: Callable[[Any], Any]) -> Callable[[_Original, _IsActive], _
         return decoding
 
     return replace
-
-
-def _arguments_of(_: Any, wrapped: Any, __: Any, args: Any, kwargs: Any) -> Any:
-    """Look into the arguments that a dataclass passes to the validator."""
-    # The call of a function looked into its arguments; the third frame makes it.
-    if sys._getframe(2).f_code in CALLS:
-        return wrapped(*args, **kwargs)
-    return wrapped(*map(valid, args), **{name: valid(value) for name, value in kwargs.items()})
-
-
-def _arguments(original: Any, is_active: _IsActive) -> Any:
-    """Replace the class in which a dataclass passes its arguments, on the pure backend."""
-
-    def arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if not are_settled(args, kwargs) and is_active():
-            args = tuple(map(valid, args))
-            kwargs = {name: valid(value) for name, value in kwargs.items()}
-        return original(args, kwargs)
-
-    # Constructors that are pickled by value refer to the class by its name in pydantic.
-    arguments.__module__, arguments.__qualname__ = _DATACLASSES, original.__qualname__
-    return arguments
 
 
 def _instancecheck(original: Any, is_active: _IsActive) -> Any:
@@ -241,6 +261,9 @@ def _instancecheck(original: Any, is_active: _IsActive) -> Any:
             return False
         is_instance = original(cls, instance)
         if not any_undecoded():
+            return is_instance
+        if not hasattr(kind, "_decode_all") and _is_closed(cls):
+            # Entities in its attributes get to models, which are checked, or are refused.
             return is_instance
         # Applications check for BaseModel, which nothing is validated as. No flag can mark the
         # checks of pydantic-core: it validates an iterator's items when the application takes them.
@@ -259,89 +282,8 @@ def _instancecheck(original: Any, is_active: _IsActive) -> Any:
     return __instancecheck__
 
 
-class _Method:
-    """The replacement of a method of a dataclass.
-
-    It has the attributes of the original. A pickle or a copy of it is the original itself: classes
-    of ``__main__`` are pickled with their methods.
-    """
-
-    def __init__(self, original: _Original, is_active: _IsActive) -> None:
-        functools.update_wrapper(self, original)
-        self._original = original
-        self._is_active = is_active
-
-    def __get__(self, instance: Any, kind: Any = None) -> Any:
-        return self if instance is None else types.MethodType(self, instance)
-
-    def __call__(self, instance: Any, /, *args: Any, **kwargs: Any) -> None:
-        raise NotImplementedError
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._original, name)
-
-    def __reduce__(self) -> Any:
-        return itself(self._original)
-
-
-class _Constructor(_Method):
-    """The constructor of a dataclass. The class in which it passes its arguments decodes them."""
-
-    @reads_eagerly
-    def __call__(self, instance: Any, /, *args: Any, **kwargs: Any) -> None:
-        __tracebackhide__ = True
-        if not instance.__pydantic_complete__:
-            instance.__pydantic_validator__.validate_python  # noqa: B018  # builds it
-        if not self._is_active():
-            self._original(instance, *args, **kwargs)
-            return
-        enter(None)
-        try:
-            self._original(instance, *args, **kwargs)
-        finally:
-            leave()
-
-
-class _Assignment(_Method):
-    """The method that validates assignments."""
-
-    @reads_eagerly
-    def __call__(self, instance: Any, name: str, value: Any, /) -> None:
-        __tracebackhide__ = True
-        if not instance.__pydantic_complete__:
-            instance.__pydantic_validator__.validate_assignment  # noqa: B018  # builds it
-        if not self._is_active():
-            self._original(instance, name, value)
-            return
-        if not is_settled(value) and not is_plain(value):
-            value = valid(value)
-        enter(None)
-        try:
-            self._original(instance, name, value)
-        finally:
-            leave()
-
-
-def _complete_dataclass(original: _Original, is_active: _IsActive) -> _Original:
-    """Replace the function that completes a dataclass; the dataclass has its methods then."""
-
-    @functools.wraps(original)
-    def complete_dataclass(cls: Any, *args: Any, **options: Any) -> Any:
-        is_complete = original(cls, *args, **options)
-        methods: dict[str, type[_Method]] = {"__init__": _Constructor}
-        if cls.__pydantic_config__.get("validate_assignment"):
-            methods["__setattr__"] = _Assignment
-        for name, kind in methods.items():
-            method = vars(cls).get(name)
-            if inspect.isfunction(method):
-                setattr(cls, name, kind(method, is_active))
-        return is_complete
-
-    return complete_dataclass
-
-
 SEAMS = serving_bound(
-    *seams("pydantic_core", "to_json", "to_jsonable_python", look=before, about=_HOOKS),
+    *seams("pydantic_core", "to_json", "to_jsonable_python", look=deeply_before, about=_HOOKS),
     Seam("pydantic.main", "BaseModel.__init__", init),
     Seam("pydantic.main", "BaseModel.model_validate", model_validate),
     Seam("pydantic.main", "BaseModel.model_validate_json", model_validate),
@@ -356,12 +298,7 @@ SEAMS = serving_bound(
     Seam("pydantic.type_adapter", "TypeAdapter.dump_python", _of_one(decoded_in_place)),
     Seam("pydantic.type_adapter", "TypeAdapter.dump_json", _of_one(decoded_in_place)),
     Seam("pydantic._internal._validate_call", "ValidateCallWrapper.__call__", call),
-    (
-        CallSeam("pydantic_core", "ArgsKwargs.__new__", _arguments_of)
-        if SLOTS
-        else Seam(_DATACLASSES, "ArgsKwargs", _arguments)
-    ),
-    Seam(_DATACLASSES, "complete_dataclass", _complete_dataclass),
+    *dataclasses_validated.SEAMS,
     Seam(_CONSTRUCTION, "ModelMetaclass.__instancecheck__", _instancecheck),
     *schemas.SEAMS,
 )

@@ -6,11 +6,11 @@ decoded.
 
 from __future__ import annotations
 
-from lazyentity.patches.adapters.calls import CallSeam, before, seams
+from lazyentity.patches.adapters.calls import CallSeam, deeply_before, seams
 
 _HOOKS = {"default": None}
 
 SEAMS = (
-    *seams("rapidjson", "dumps", "dump", look=before, about=_HOOKS),
-    CallSeam("rapidjson", "Encoder.__call__", before),
+    *seams("rapidjson", "dumps", "dump", look=deeply_before, about=_HOOKS),
+    CallSeam("rapidjson", "Encoder.__call__", deeply_before),
 )

@@ -9,6 +9,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from lazyentity._alive import holds_no_values, is_bare
 from lazyentity.decoding import decoded_in_place, is_plain
 
 Hooks = Mapping[str, int | None]
@@ -30,7 +31,7 @@ class DecodingFunction:
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
         returned = self._function(*args, **kwargs)
-        return returned if is_plain(returned) else decoded_in_place(returned)
+        return returned if is_bare(returned) or is_plain(returned) else decoded_in_place(returned)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._function, name)
@@ -40,6 +41,9 @@ class DecodingFunction:
 
     def __reduce__(self) -> Any:
         return operator.itemgetter(0), ((self._function,),)
+
+
+holds_no_values(DecodingFunction)
 
 
 def decoding_hook(hook: Any) -> Any:

@@ -18,8 +18,8 @@ from typing import Any, cast
 
 from pydantic_core import core_schema
 
-from lazyentity._alive import are_settled, is_settled
-from lazyentity._inplace import SLOTS
+from lazyentity._alive import are_bare, is_bare
+from lazyentity._inplace import SLOTS, When
 from lazyentity.decoding import decode_in_place, decoded_in_place, is_plain
 from lazyentity.patches.adapters.calls import CallSeam
 from lazyentity.patches.adapters.fields import SCALARS
@@ -68,7 +68,7 @@ class AdaptedFunction(DecodingFunction):
         __tracebackhide__ = True
         returned = self._function(*args, **kwargs)
         if (
-            is_settled(returned)
+            is_bare(returned)
             or is_plain(returned)
             or _is_model_given(returned, args)
             or not self._is_active()
@@ -85,7 +85,7 @@ class AdaptedSerializer(AdaptedFunction):
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
         returned = self._function(*args, **kwargs)
-        if is_settled(returned) or is_plain(returned) or not self._is_active():
+        if is_bare(returned) or is_plain(returned) or not self._is_active():
             return returned
         return decoded_in_place(returned)
 
@@ -109,7 +109,7 @@ class AdaptedWrapSerializer(AdaptedFunction):
             args = (*args[:position], handler, *args[position + 1 :])
         # A call of the base class's method would add a frame for each nested serializer.
         returned = self._function(*args, **kwargs)
-        if is_settled(returned) or is_plain(returned):
+        if is_bare(returned) or is_plain(returned):
             return returned
         return decoded_in_place(returned)
 
@@ -124,7 +124,7 @@ class _Handler:
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
-        if are_settled(args, kwargs):
+        if are_bare(args, kwargs):
             return self._handler(*args, **kwargs)
         if not all(map(is_plain, args)):
             args = tuple(map(decoded_in_place, args))
@@ -151,7 +151,7 @@ class _Decoding:
         self._is_active = is_active
 
     def __call__(self, value: Any, /) -> Any:
-        if is_settled(value) or is_plain(value) or not self._is_active():
+        if is_bare(value) or is_plain(value) or not self._is_active():
             return value
         return decoded_in_place(value)
 
@@ -261,7 +261,7 @@ class _SchemaSeam(CallSeam):
     """The seam of the construction of a class of pydantic-core, from a schema."""
 
     def __init__(self, path: str) -> None:
-        super().__init__("pydantic_core", path, _make, always=True)
+        super().__init__("pydantic_core", path, _make, when=When(always=True))
 
     def install(self, is_active: _IsActive) -> None:
         self._about = is_active

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from lazyentity import LazyEntity
+from lazyentity._inplace import When
 from lazyentity.patches import adapters
 from lazyentity.patches.adapters.functions import FunctionReplacement, function_replacement
 from tests.adapters.uses import installed
@@ -122,7 +123,7 @@ def install(seen: list[Any]) -> Iterator[Callable[[Any], FunctionReplacement]]:
         replacement = function_replacement(function)
         assert replacement is not None
         made.append(replacement)
-        replacement.install(hook, True)
+        replacement.install(hook, When(always=True))
         return replacement
 
     yield install

@@ -32,10 +32,21 @@ RESULTS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+class Later:
+    """An entity that does not exist before a hook makes it."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self.make = make
+
+
+def now(entity: Any) -> Any:
+    return entity.make() if type(entity) is Later else entity
+
+
 def _hook(of: Callable[[Any], Any], entity: Any) -> Callable[[Any], Any]:
     def hook(value: Any) -> Any:
         if type(value) is Unknown:
-            return of(entity)
+            return of(now(entity))
         raise TypeError(f"no hook for {type(value)}")
 
     return hook
@@ -46,7 +57,9 @@ def _hooked(name: str, use: Callable[[Any], Any]) -> dict[str, Callable[[Any], A
     return {
         f"{name}, {result}": lambda e, of=of: use(_hook(of, e)) for result, of in RESULTS.items()
     } | {
-        f"{name}, twice": lambda e: use(lambda v: [_Again(), e] if type(v) is Unknown else [e]),
+        f"{name}, twice": lambda e: use(
+            lambda v: [_Again(), now(e)] if type(v) is Unknown else [now(e)]
+        ),
         f"{name}, raised": lambda _: use(_refused),
         f"{name}, no function": lambda _: use("no function"),  # refused
         f"{name}, None": lambda _: use(None),  # as without one
@@ -166,7 +179,7 @@ USES = (
             **_hooked("default", _json("orjson")),
             **_hooked("by position", lambda hook: module("orjson").dumps([UNKNOWN], hook)),
             "default, dataclass": lambda e: module("orjson").dumps(
-                [UNKNOWN], default=lambda _: Holder(e, [e])
+                [UNKNOWN], default=lambda _: Holder(now(e), [now(e)])
             ),
         },
     ),

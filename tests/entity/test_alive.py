@@ -99,13 +99,31 @@ print(json.dumps(counts))
 
 
 def test_settled() -> None:
-    """Scalars in containers are settled in any case with the native backend; iterators never."""
+    """Iterators are not settled in any case, nor is an entity that was not read."""
     entity = LazyEntity.from_bytes(RICH)
-    assert not _alive.is_settled(entity)
-    assert not _alive.is_settled([{"name": [entity]}])
     assert not _alive.are_settled((1,), {"value": entity})
-    assert not _alive.is_settled([iter([])])
-    assert not _alive.is_settled({"value": (number for number in range(3))})
+    assert not _alive.each_settled([{"name": [entity]}])
+    assert not _alive.each_settled([iter([])])
+    assert not _alive.are_settled((), {"value": (number for number in range(3))})
+
+
+class _Held:
+    """An object that can hold anything."""
+
+
+def test_bare() -> None:
+    """A bare value leads to no entity and to no code, whether entities are alive or not."""
+    entity: Any = LazyEntity.from_bytes(RICH)
     cycle: list[Any] = []
     cycle.append(cycle)
-    assert not _alive.is_settled(cycle)
+    held = (entity, _Held(), iter([]), {1}, {"a": 1}.values(), type("L", (list,), {})(), cycle)
+    for each in held:
+        assert not _alive.is_bare(each)
+        assert not _alive.is_bare([{"name": (1, each)}])
+        assert not _alive.are_bare((1, each), None)
+        assert not _alive.are_bare((), {"name": each})
+    dict(entity)
+    assert not _alive.is_bare(entity)
+    bare = {"a": [1, None, "x"], "b": (1.5, {"c": b"", "d": True}), "e": print, "f": str}
+    assert _alive.is_bare(bare)
+    assert _alive.are_bare((bare, 1), {"name": bare})

@@ -1,0 +1,368 @@
+# Replacing what a function, a method or a class of C code does: see inplace.pyx.
+#
+# The C functions that take the place have no room for data, so there is one for each index of a table.
+
+from cpython.object cimport PyObject
+
+cdef extern from *:
+    """
+    #define LAZYENTITY_PLACES 64
+
+    /* Of a function or method: its own definition, and the one that takes its place. Of a slot: its pointer.
+       The others say when the hook is called, as When of lazyentity/_inplace.py. */
+    typedef struct {
+        PyMethodDef *original;
+        PyMethodDef replacement;
+        void *slot;
+        int always, is_deep, is_searched;
+        PyObject *parameter, *attribute;
+        Py_ssize_t position;
+    } lazyentity_place;
+
+    static lazyentity_place lazyentity_places[LAZYENTITY_PLACES];
+
+    /* Calls the hook of a place; returns a new reference, or NULL with an error. */
+    static PyObject *(*lazyentity_enter)(int, PyObject *, PyObject *, PyObject *);
+
+    /* Whether a property is undecoded. */
+    static int (*lazyentity_any)(void);
+
+    /* Whether there is nothing for a hook to do with such arguments. */
+    static int (*lazyentity_settled)(PyObject *const *, Py_ssize_t, int);
+
+    /* Whether a failed call is to be made again; with an error, if not. */
+    static int (*lazyentity_search)(int, PyObject *, PyObject *, PyObject *);
+
+    static int lazyentity_has_function(lazyentity_place *place, PyObject *self)
+    {
+        PyObject *found;
+        int is_given;
+        if (place->attribute == NULL || self == NULL) return 0;
+        found = PyObject_GetAttr(self, place->attribute);
+        if (found == NULL) PyErr_Clear();
+        is_given = found != NULL && found != Py_None;
+        Py_XDECREF(found);
+        return is_given;
+    }
+
+    static int lazyentity_is_parameter(lazyentity_place *place, PyObject *name)
+    {
+        return name == place->parameter || PyUnicode_Compare(name, place->parameter) == 0;
+    }
+
+    /* Whether a call needs no hook, with a place's function for unknown values not among the arguments. */
+    static int lazyentity_idle(int number, PyObject *self, PyObject *const *items, Py_ssize_t count, PyObject *names)
+    {
+        lazyentity_place *place = &lazyentity_places[number];
+        Py_ssize_t i, named = names == NULL ? 0 : PyTuple_GET_SIZE(names);
+        if (place->always || lazyentity_has_function(place, self)) return 0;
+        if (place->parameter != NULL) {
+            if (place->position >= 0 && place->position < count && items[place->position] != Py_None) return 0;
+            for (i = 0; i < named; i++) {
+                if (items[count + i] != Py_None && lazyentity_is_parameter(place, PyTuple_GET_ITEM(names, i))) return 0;
+            }
+        }
+        return place->is_searched || lazyentity_settled(items, count + named, place->is_deep);
+    }
+
+    static int lazyentity_idle_call(int number, PyObject *self, PyObject *args, PyObject *kwargs)
+    {
+        lazyentity_place *place = &lazyentity_places[number];
+        Py_ssize_t i = 0;
+        PyObject *name, *value;
+        if (!lazyentity_idle(number, self, ((PyTupleObject *)args)->ob_item, PyTuple_GET_SIZE(args), NULL)) return 0;
+        while (kwargs != NULL && PyDict_Next(kwargs, &i, &name, &value)) {
+            if (place->parameter != NULL && value != Py_None && lazyentity_is_parameter(place, name)) return 0;
+            if (!place->is_searched && !lazyentity_settled(&value, 1, place->is_deep)) return 0;
+        }
+        return 1;
+    }
+
+    /* Whether to make a call again that failed; the error remains, if not. */
+    static int lazyentity_again_call(int number, int was_any, PyObject *self, PyObject *args, PyObject *kwargs)
+    {
+        PyObject *type, *value, *traceback;
+        int found;
+        if (!lazyentity_places[number].is_searched || !PyErr_ExceptionMatches(PyExc_Exception)) return 0;
+        if (!was_any && !lazyentity_any()) return 0;
+        PyErr_Fetch(&type, &value, &traceback);
+        found = lazyentity_search(number, self, args, kwargs);
+        if (found == 0) {
+            PyErr_Restore(type, value, traceback);
+            return 0;
+        }
+        Py_XDECREF(type);
+        Py_XDECREF(value);
+        Py_XDECREF(traceback);
+        return found > 0;
+    }
+
+    /* Make the arguments of a vectorcall those of a call; returns -1 with an error. */
+    static int lazyentity_packed(
+        PyObject *const *items, Py_ssize_t count, PyObject *names, PyObject **args, PyObject **kwargs)
+    {
+        Py_ssize_t i, named = names == NULL ? 0 : PyTuple_GET_SIZE(names);
+        *kwargs = NULL;
+        *args = PyTuple_New(count);
+        if (*args == NULL) return -1;
+        for (i = 0; i < count; i++) {
+            Py_INCREF(items[i]);
+            PyTuple_SET_ITEM(*args, i, items[i]);
+        }
+        if (named == 0) return 0;
+        *kwargs = PyDict_New();
+        for (i = 0; *kwargs != NULL && i < named; i++) {
+            if (PyDict_SetItem(*kwargs, PyTuple_GET_ITEM(names, i), items[count + i]) < 0) Py_CLEAR(*kwargs);
+        }
+        if (*kwargs != NULL) return 0;
+        Py_CLEAR(*args);
+        return -1;
+    }
+
+    static int lazyentity_again(
+        int number, int was_any, PyObject *self, PyObject *const *items, Py_ssize_t count, PyObject *names)
+    {
+        PyObject *args, *kwargs, *type, *value, *traceback;
+        int found;
+        if (!lazyentity_places[number].is_searched) return 0;
+        PyErr_Fetch(&type, &value, &traceback);
+        found = lazyentity_packed(items, count, names, &args, &kwargs);
+        if (found < 0) {
+            Py_XDECREF(type);
+            Py_XDECREF(value);
+            Py_XDECREF(traceback);
+            return 0;
+        }
+        PyErr_Restore(type, value, traceback);
+        found = lazyentity_again_call(number, was_any, self, args, kwargs);
+        Py_DECREF(args);
+        Py_XDECREF(kwargs);
+        return found;
+    }
+
+    /* The C function that a hook takes the place of. */
+    static void *lazyentity_original(int place)
+    {
+        lazyentity_place *found = &lazyentity_places[place];
+        return found->slot != NULL ? found->slot : (void *)found->original->ml_meth;
+    }
+
+    typedef PyObject *(*lazyentity_fastcall)(PyObject *, PyObject *const *, Py_ssize_t);
+    typedef PyObject *(*lazyentity_fastcall_keywords)(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
+    typedef PyObject *(*lazyentity_method)(
+        PyObject *, PyTypeObject *, PyObject *const *, Py_ssize_t, PyObject *);
+
+    static PyObject *
+    lazyentity_vector(int place, PyObject *self, PyObject *const *items, Py_ssize_t count, PyObject *names)
+    {
+        PyObject *args, *kwargs, *result;
+        if (lazyentity_packed(items, count, names, &args, &kwargs) < 0) return NULL;
+        result = lazyentity_enter(place, self, args, kwargs);
+        Py_DECREF(args);
+        Py_XDECREF(kwargs);
+        return result;
+    }
+
+    /* The bodies of functions that take a place; ORIGINAL calls what was there. */
+    #define LAZYENTITY_CALLED(i, self, args, kwargs, ORIGINAL) \
+        if (lazyentity_idle_call(i, self, args, kwargs)) { \
+            int was_any = lazyentity_places[i].is_searched && lazyentity_any(); \
+            PyObject *result = ORIGINAL; \
+            if (result == NULL && lazyentity_again_call(i, was_any, self, args, kwargs)) result = ORIGINAL; \
+            return result; \
+        } \
+        return lazyentity_enter(i, self, args, kwargs);
+
+    #define LAZYENTITY_VECTOR(i, self, items, count, names, ORIGINAL) \
+        if (lazyentity_idle(i, self, items, count, names)) { \
+            int was_any = lazyentity_places[i].is_searched && lazyentity_any(); \
+            PyObject *result = ORIGINAL; \
+            if (result == NULL && lazyentity_again(i, was_any, self, items, count, names)) result = ORIGINAL; \
+            return result; \
+        } \
+        return lazyentity_vector(i, self, items, count, names);
+
+    #define LAZYENTITY_FUNCTIONS(i) \
+        static PyObject *lazyentity_keywords_##i(PyObject *self, PyObject *args, PyObject *kwargs) { \
+            LAZYENTITY_CALLED(i, self, args, kwargs, ((ternaryfunc)lazyentity_original(i))(self, args, kwargs)) } \
+        static PyObject *lazyentity_fast_##i(PyObject *self, PyObject *const *items, Py_ssize_t count) { \
+            LAZYENTITY_VECTOR(i, self, items, count, NULL, \
+                ((lazyentity_fastcall)lazyentity_original(i))(self, items, count)) } \
+        static PyObject *lazyentity_both_##i(PyObject *self, PyObject *const *items, Py_ssize_t count, PyObject *names) { \
+            LAZYENTITY_VECTOR(i, self, items, count, names, \
+                ((lazyentity_fastcall_keywords)lazyentity_original(i))(self, items, count, names)) } \
+        static PyObject *lazyentity_class_##i(PyObject *self, PyTypeObject *kind, PyObject *const *items, Py_ssize_t count, PyObject *names) { \
+            LAZYENTITY_VECTOR(i, self, items, count, names, \
+                ((lazyentity_method)lazyentity_original(i))(self, kind, items, count, names)) } \
+        static PyObject *lazyentity_one_##i(PyObject *self, PyObject *arg) { \
+            LAZYENTITY_VECTOR(i, self, &arg, 1, NULL, ((PyCFunction)lazyentity_original(i))(self, arg)) } \
+        static int lazyentity_init_##i(PyObject *self, PyObject *args, PyObject *kwargs) { \
+            PyObject *result; \
+            if (lazyentity_idle_call(i, self, args, kwargs)) \
+                return ((initproc)lazyentity_original(i))(self, args, kwargs); \
+            result = lazyentity_enter(i, self, args, kwargs); \
+            Py_XDECREF(result); \
+            return result == NULL ? -1 : 0; }
+
+    #define LAZYENTITY_EIGHT(X, t) X(t##0) X(t##1) X(t##2) X(t##3) X(t##4) X(t##5) X(t##6) X(t##7)
+    /* Octal numbers: a leading 0 is part of the index. */
+    #define LAZYENTITY_ALL(X) \
+        LAZYENTITY_EIGHT(X, 0) LAZYENTITY_EIGHT(X, 01) LAZYENTITY_EIGHT(X, 02) LAZYENTITY_EIGHT(X, 03) \
+        LAZYENTITY_EIGHT(X, 04) LAZYENTITY_EIGHT(X, 05) LAZYENTITY_EIGHT(X, 06) LAZYENTITY_EIGHT(X, 07)
+
+    LAZYENTITY_ALL(LAZYENTITY_FUNCTIONS)
+
+    #define LAZYENTITY_POINTERS(i) { \
+        (void (*)(void))lazyentity_keywords_##i, (void (*)(void))lazyentity_fast_##i, \
+        (void (*)(void))lazyentity_both_##i, (void (*)(void))lazyentity_class_##i, \
+        (void (*)(void))lazyentity_one_##i, (void (*)(void))lazyentity_init_##i },
+
+    static void (*lazyentity_functions[LAZYENTITY_PLACES][6])(void) = { LAZYENTITY_ALL(LAZYENTITY_POINTERS) };
+
+    /* Without a keyword argument, such a function gets two arguments, and the third is not there. */
+    static PyObject *
+    lazyentity_positional(int place, PyObject *self, PyObject *args)
+    {
+        LAZYENTITY_CALLED(place, self, args, NULL, ((PyCFunction)lazyentity_original(place))(self, args))
+    }
+    #define LAZYENTITY_POSITIONAL(i) \
+        static PyObject *lazyentity_positional_##i(PyObject *self, PyObject *args) { \
+            return lazyentity_positional(i, self, args); }
+    LAZYENTITY_ALL(LAZYENTITY_POSITIONAL)
+    #define LAZYENTITY_POSITIONAL_POINTER(i) lazyentity_positional_##i,
+    static PyCFunction lazyentity_positionals[LAZYENTITY_PLACES] = { LAZYENTITY_ALL(LAZYENTITY_POSITIONAL_POINTER) };
+
+    /* The C function of a place for a calling convention; NULL for those that are not supported. */
+    static void (*lazyentity_function(int place, int flags))(void)
+    {
+        switch (flags & (METH_VARARGS | METH_FASTCALL | METH_NOARGS | METH_O | METH_KEYWORDS | METH_METHOD)) {
+        case METH_VARARGS: return (void (*)(void))lazyentity_positionals[place];
+        case METH_VARARGS | METH_KEYWORDS: return lazyentity_functions[place][0];
+        case METH_FASTCALL: return lazyentity_functions[place][1];
+        case METH_FASTCALL | METH_KEYWORDS: return lazyentity_functions[place][2];
+        case METH_METHOD | METH_FASTCALL | METH_KEYWORDS: return lazyentity_functions[place][3];
+        case METH_O: return lazyentity_functions[place][4];
+        }
+        return NULL;
+    }
+
+    /* Where a function or method refers to its definition; NULL for an object that has none. */
+    static PyMethodDef **lazyentity_definition(PyObject *function)
+    {
+        if (Py_TYPE(function) == &PyCFunction_Type || Py_TYPE(function) == &PyCMethod_Type)
+            return &((PyCFunctionObject *)function)->m_ml;
+        if (Py_TYPE(function) == &PyMethodDescr_Type)
+            return &((PyMethodDescrObject *)function)->d_method;
+        return NULL;
+    }
+
+    /* Another object like a function or method, with the definition that it has now. */
+    static PyObject *lazyentity_copy(PyObject *function)
+    {
+        PyMethodDef *definition = *lazyentity_definition(function);
+        if (Py_TYPE(function) == &PyMethodDescr_Type)
+            return PyDescr_NewMethod(((PyDescrObject *)function)->d_type, definition);
+        return PyCMethod_New(
+            definition, PyCFunction_GET_SELF(function), ((PyCFunctionObject *)function)->m_module,
+            PyCFunction_GET_CLASS(function));
+    }
+
+    static int lazyentity_is_function(PyObject *function)
+    {
+        return lazyentity_definition(function) != NULL;
+    }
+
+    static int lazyentity_replace(int place, PyObject *function)
+    {
+        PyMethodDef **definition = lazyentity_definition(function);
+        void (*instead)(void);
+        instead = lazyentity_function(place, (*definition)->ml_flags);
+        if (instead == NULL) return 0;
+        lazyentity_places[place].original = *definition;
+        lazyentity_places[place].replacement = **definition;
+        lazyentity_places[place].replacement.ml_meth = (PyCFunction)instead;
+        *definition = &lazyentity_places[place].replacement;
+        return 1;
+    }
+
+    static void lazyentity_restore(int place, PyObject *function)
+    {
+        PyMethodDef **definition = lazyentity_definition(function);
+        if (*definition == &lazyentity_places[place].replacement) *definition = lazyentity_places[place].original;
+    }
+
+    static void lazyentity_replace_again(int place, PyObject *function)
+    {
+        *lazyentity_definition(function) = &lazyentity_places[place].replacement;
+    }
+
+    /* Of a type: tp_new (0), tp_init (1) or tp_call (2). */
+    static void **lazyentity_slot(PyObject *type, int which)
+    {
+        PyTypeObject *kind = (PyTypeObject *)type;
+        return which == 0 ? (void **)&kind->tp_new : which == 1 ? (void **)&kind->tp_init : (void **)&kind->tp_call;
+    }
+
+    static void *lazyentity_instead(int place, int which)
+    {
+        return (void *)lazyentity_functions[place][which == 1 ? 5 : 0];
+    }
+
+    /* A subclass inherits the pointer that the wrapper of a slot has. */
+    static void **lazyentity_wrapped(PyObject *wrapper)
+    {
+        return Py_TYPE(wrapper) == &PyWrapperDescr_Type ? &((PyWrapperDescrObject *)wrapper)->d_wrapped : NULL;
+    }
+
+    static void lazyentity_set_slot(int place, void *function) { lazyentity_places[place].slot = function; }
+
+    /* The names are kept by the caller. */
+    static void lazyentity_set_when(
+        int number, int always, int is_deep, int is_searched, PyObject *parameter, Py_ssize_t position, PyObject *attribute)
+    {
+        lazyentity_place *place = &lazyentity_places[number];
+        place->always = always;
+        place->is_deep = is_deep;
+        place->is_searched = is_searched;
+        place->parameter = parameter == Py_None ? NULL : parameter;
+        place->position = position;
+        place->attribute = attribute == Py_None ? NULL : attribute;
+    }
+
+    static int lazyentity_has_vectorcall(PyObject *type)
+    {
+        return ((PyTypeObject *)type)->tp_vectorcall != NULL;
+    }
+
+    static PyObject *lazyentity_call_slot(void *function, int which, PyObject *self, PyObject *args, PyObject *kwargs)
+    {
+        if (kwargs == Py_None) kwargs = NULL;
+        if (which == 1) {
+            if (((initproc)function)(self, args, kwargs) < 0) return NULL;
+            Py_RETURN_NONE;
+        }
+        return ((ternaryfunc)function)(self, args, kwargs);
+    }
+    """
+    const int PLACES "LAZYENTITY_PLACES"
+    ctypedef object (*Enter)(int place, PyObject *self, PyObject *args, PyObject *kwargs)
+    Enter enter "lazyentity_enter"
+    ctypedef bint (*Settled)(PyObject* const* values, Py_ssize_t count, bint is_deep) noexcept
+    Settled settled "lazyentity_settled"
+    ctypedef bint (*Any)() noexcept
+    Any any_undecoded "lazyentity_any"
+    ctypedef int (*Search)(int place, PyObject *self, PyObject *args, PyObject *kwargs) except -1
+    Search search "lazyentity_search"
+    void set_slot "lazyentity_set_slot"(int place, void *function)
+    void set_when "lazyentity_set_when"(
+        int place, bint always, bint is_deep, bint is_searched, object parameter, Py_ssize_t position, object attribute)
+    bint is_function "lazyentity_is_function"(object function)
+    object copy "lazyentity_copy"(object function)
+    bint replace_definition "lazyentity_replace"(int place, object function)
+    void restore_definition "lazyentity_restore"(int place, object function)
+    void replace_again "lazyentity_replace_again"(int place, object function)
+    void **slot_of "lazyentity_slot"(object kind, int which)
+    void *instead "lazyentity_instead"(int place, int which)
+    void **wrapped_by "lazyentity_wrapped"(object wrapper)
+    bint has_vectorcall "lazyentity_has_vectorcall"(object kind)
+    object call_slot "lazyentity_call_slot"(void *function, int which, object self, object args, object kwargs)
