@@ -34,6 +34,8 @@ class When(NamedTuple):
             hook itself is called with functions for ``hooks`` alone.
         hooks: parameters that take functions of the application, with their positions, at most
             one: if one is given, the hook is called.
+        wrapped: returns the function to hand on in place of such a function, if nothing else needs
+            the hook. The hook of a module's function does not get such a call.
         attribute: of the instance: holds such a function or None.
     """
 
@@ -41,6 +43,7 @@ class When(NamedTuple):
     is_deep: bool = False
     found: Callable[[Any, tuple[Any, ...], dict[str, Any]], bool] | None = None
     hooks: Mapping[str, int | None] = MappingProxyType({})
+    wrapped: Callable[[Any], Any] | None = None
     attribute: str | None = None
 
 

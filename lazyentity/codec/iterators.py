@@ -27,6 +27,7 @@ BARE: tuple[type[Any], ...] = (
     types.FunctionType,
     types.MethodType,
     types.ModuleType,
+    types.GenericAlias,
 )
 """Exact types of values, beside the most frequent ones, that hold nothing."""
 

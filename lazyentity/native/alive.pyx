@@ -227,7 +227,7 @@ cdef inline bint _holds_nothing(PyObject* value, bint looks_deep) noexcept:
     return lazyentity_is_bare(value, DEPTH) if looks_deep else not leads_to_items(value)
 
 
-cdef bint _all_hold_nothing(tuple args, kwargs, bint is_deep) noexcept:
+cdef bint all_hold_nothing(tuple args, kwargs, bint is_deep) noexcept:
     cdef Py_ssize_t position = 0
     cdef PyObject* value
     if not holds_nothing(items_of(args), PyTuple_GET_SIZE(args), is_deep):
@@ -257,12 +257,12 @@ def is_bare(value):
 
 def are_bare(tuple args not None, kwargs):
     """As :func:`lazyentity._alive.are_bare`."""
-    return _all_hold_nothing(args, kwargs, True)
+    return all_hold_nothing(args, kwargs, True)
 
 
 def are_settled(tuple args not None, kwargs):
     """As :func:`lazyentity._alive.are_settled`."""
-    return _all_hold_nothing(args, kwargs, False)
+    return all_hold_nothing(args, kwargs, False)
 
 
 def each_settled(*args):

@@ -13,7 +13,7 @@ cimport cython
 from cpython.object cimport PyObject
 from cpython.type cimport PyType_IsSubtype
 
-from lazyentity.native.alive cimport holds_nothing, is_any
+from lazyentity.native.alive cimport all_hold_nothing, holds_nothing, is_any
 from lazyentity.native.places cimport (
     PLACES,
     any_undecoded,
@@ -38,6 +38,7 @@ SLOTS = True
 
 cdef list _hooks = []  # by place
 cdef list _whens = []  # by place
+cdef list _wrapping = []  # by place: None, or When.wrapped, a parameter, its position, When.is_deep
 cdef list _originals = []
 cdef dict _known = {}  # by the id of a function, or of a type with the name of a slot: the replacement
 cdef tuple _OF_SLOTS = (type(vars(str)["__str__"]), type(len))
@@ -45,11 +46,24 @@ cdef dict _WHICH = {"__new__": 0, "__init__": 1, "__call__": 2}
 
 
 cdef object _entered(int place, PyObject *self, PyObject *args, PyObject *kwargs):
-    hook = _hooks[place]
+    cdef tuple given = <tuple>args
+    cdef dict named = {} if kwargs is NULL else <dict>kwargs
+    wrapping = _wrapping[place]
+    if wrapping is not None and all_hold_nothing(given, named, (<tuple>wrapping)[3]):
+        return _wrapped(_originals[place], given, named, <tuple>wrapping)
     instance = None if self is NULL else <object>self
-    return hook(
-        _originals[place], instance, <object>args, {} if kwargs is NULL else <object>kwargs
-    )
+    return _hooks[place](_originals[place], instance, given, named)
+
+
+cdef object _wrapped(object original, tuple args, dict kwargs, tuple wrapping):
+    """Call with another function for unknown values, when nothing else needs the hook."""
+    wrap, name, position, _ = wrapping
+    if kwargs.get(name) is not None:
+        # A copy: C code may have passed a dict that others have as well.
+        kwargs = {**kwargs, name: wrap(kwargs[name])}
+    elif position is not None and len(args) > position:
+        args = (*args[:position], wrap(args[position]), *args[position + 1 :])
+    return original(*args, **kwargs)
 
 
 cdef int _searched(int place, PyObject *self, PyObject *args, PyObject *kwargs) except -1:
@@ -71,6 +85,10 @@ cdef int _install(int place, hook, when) except -1:
         pass
     _hooks[place] = hook
     _whens[place] = when
+    _wrapping[place] = (
+        None if when.wrapped is None or parameter is None
+        else (when.wrapped, parameter, position, when.is_deep)
+    )
     set_when(
         place,
         when.always or len(when.hooks) > 1,
@@ -188,6 +206,7 @@ def replacement(holder, str name):
         made = of_function
     _hooks.append(None)
     _whens.append(None)
+    _wrapping.append(None)
     _originals.append(original)
     _known[key] = made
     return made

@@ -11,11 +11,14 @@ from typing import Any
 
 from bson.codec_options import CodecOptions, TypeRegistry
 
+from lazyentity._alive import holds_no_values
 from lazyentity._inplace import When
 from lazyentity.patches.adapters.calls import before, seams
 from lazyentity.patches.adapters.results import decoding_hook
 
 _encoders = operator.attrgetter("_encoder_map", "_fallback_encoder")
+# Nothing in the options is data.
+holds_no_values(CodecOptions)
 # A version without these private names is not adapted, and patch() warns of it.
 _encoders(TypeRegistry())
 

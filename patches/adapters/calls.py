@@ -20,7 +20,7 @@ from lazyentity._alive import are_bare, are_settled
 from lazyentity._inplace import Replacement, When, replacement
 from lazyentity.decoding import decode_in_place, decoded_in_place
 from lazyentity.patches.adapters.functions import function_replacement
-from lazyentity.patches.adapters.results import Hooks, with_decoding_hooks
+from lazyentity.patches.adapters.results import Hooks, decoding_hook, with_decoding_hooks
 from lazyentity.patches.registry import Seam
 from lazyentity.patches.wrapt_parts import (
     FunctionWrapper,
@@ -165,6 +165,12 @@ class CallSeam(Seam):
         when = self._when
         if when.found is not None:
             when = when._replace(found=lambda *call: is_active() and decode_in_place_of(*call))
+        if when.hooks and not is_method:
+
+            def hand_on(function: Any) -> Any:
+                return decoding_hook(function) if is_active() else function
+
+            when = when._replace(wrapped=hand_on)
         made.install(hook, when)
         self._in_place = made
 
@@ -176,7 +182,7 @@ class CallSeam(Seam):
             self._in_place = None
 
     def _wrapped(self, original: Any, is_active: _IsActive) -> Any:
-        return _wrapper(self._look, self._about, original, is_active)
+        return _wrapper(self._look, self._about, original, is_active, self._when == When())
 
 
 def _when(look: Callable[..., Any], about: Any) -> When:
@@ -192,7 +198,9 @@ _DEFAULTS = ("__defaults__", "__kwdefaults__")
 _wrappers: WeakValueDictionary[int, Any] = WeakValueDictionary()
 
 
-def _wrapper(look: Any, about: Any, original: Any, is_active: _IsActive) -> Any:
+def _wrapper(
+    look: Any, about: Any, original: Any, is_active: _IsActive, can_pass: bool
+) -> Any:
     if _wrappers.get(id(original)) is original:
         # The same object by another name.
         return original
@@ -200,7 +208,7 @@ def _wrapper(look: Any, about: Any, original: Any, is_active: _IsActive) -> Any:
         # The defaults are there for those who look: the replacement has no use for them.
         @functools.wraps(original, assigned=(*functools.WRAPPER_ASSIGNMENTS, *_DEFAULTS))
         def adapted(*args: Any, **kwargs: Any) -> Any:
-            if not is_active():
+            if (can_pass and are_settled(args, kwargs)) or not is_active():
                 return original(*args, **kwargs)
             return look(about, original, None, args, kwargs)
 
@@ -208,7 +216,7 @@ def _wrapper(look: Any, about: Any, original: Any, is_active: _IsActive) -> Any:
         return adapted
 
     def called(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-        if not is_active():
+        if (can_pass and are_settled(args, kwargs)) or not is_active():
             return wrapped(*args, **kwargs)
         return look(about, wrapped, instance, args, kwargs)
 

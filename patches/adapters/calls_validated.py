@@ -58,7 +58,7 @@ def call(original: _Original, is_active: _IsActive) -> _Original:
         if is_active():
             if not are_bare(args, kwargs):
                 unread = _unread(self.function)
-                if not are_bare(args[unread:], kwargs):
+                if not (unread and are_bare(args[unread:], kwargs)):
                     args = (*args[:unread], *map(valid, args[unread:]))
                     kwargs = {name: valid(value) for name, value in kwargs.items()}
             if not getattr(self, "__pydantic_complete__", True):

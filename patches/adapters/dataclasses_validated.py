@@ -12,7 +12,6 @@ from typing import Any
 from lazyentity._alive import are_bare, is_bare
 from lazyentity._inplace import SLOTS
 from lazyentity.codec.mode import enter, leave, reads_eagerly
-from lazyentity.decoding import is_plain
 from lazyentity.patches.adapters.calls import CallSeam
 from lazyentity.patches.adapters.calls_validated import CALLS, itself, valid
 from lazyentity.patches.registry import Seam
@@ -99,7 +98,7 @@ class _Assignment(_Method):
         if not self._is_active():
             self._original(instance, name, value)
             return
-        if not is_bare(value) and not is_plain(value):
+        if not is_bare(value):
             value = valid(value)
         enter(None)
         try:

@@ -57,7 +57,7 @@ def init(original: _Original, is_active: _IsActive) -> _Original:
         if not is_active():
             original(self, *args, **data)
             return
-        looks = not are_bare(args, data) and (args or not is_plain(data))
+        looks = not are_bare(args, data)
         if looks and not (checks_models and _is_closed(type(self))):
             args = tuple(map(valid, args))
             data = {name: valid(value) for name, value in data.items()}
@@ -87,9 +87,8 @@ def model_validate(original: Any, is_active: _IsActive) -> Any:
             cls.__pydantic_validator__.validate_python  # noqa: B018  # builds it
         if not is_active():
             return validate(cls, obj, *args, **options)
-        looks = not is_bare(obj) and not is_plain(obj)
-        is_later = looks and ((checks_models and _is_closed(cls)) or _is_checked_later(cls, obj))
-        if looks and not is_later:
+        is_later = (checks_models and _is_closed(cls)) or _is_checked_later(cls, obj)
+        if not is_later and not is_bare(obj):
             obj = valid(obj)
         if options and not are_bare((), options):
             # SQLModel takes an update.
@@ -98,7 +97,7 @@ def model_validate(original: Any, is_active: _IsActive) -> Any:
         try:
             return validate(cls, obj, *args, **options)
         except Exception:
-            if looks:
+            if is_later:
                 _decode_refused(obj)
             raise
         finally:
@@ -185,7 +184,7 @@ def _setattr(original: _Original, is_active: _IsActive) -> _Original:
         if not type(self).model_config.get("validate_assignment") or not is_active():
             original(self, name, value)
             return
-        if not is_bare(value) and not is_plain(value):
+        if not is_bare(value):
             value = valid(value)
         enter(None)
         try:
@@ -211,19 +210,19 @@ def _of_one(decoded: Callable[[Any], Any]) -> Callable[[_Original, _IsActive], _
         @functools.wraps(original)
         def decoding(self: Any, value: Any = _MISSING, /, *args: Any, **options: Any) -> Any:
             __tracebackhide__ = True
-            looks = False
-            if not is_bare(value) and not is_plain(value):
-                if value is _MISSING:
-                    # The original says which argument that is.
-                    return original(self, **options)
-                schema = getattr(self, "core_schema", None)
-                if validates:
-                    looks = is_active()
-                    if looks and not (checks_models and fields.is_closed(self, schema)):
-                        value = decoded(value)
-                elif not _can_dump(self, schema, value, options) and is_active():
-                    value = decoded(value)
-            if options.get("fallback") is not None and is_active():
+            if value is _MISSING:
+                # The original says which argument that is.
+                return original(self, **options)
+            schema = self.core_schema
+            if checks_models:
+                is_later = fields.is_closed(self, schema)
+            elif validates:
+                is_later = False
+            else:
+                is_later = _can_dump(self, schema, value, options)
+            if not is_later and not is_bare(value) and is_active():
+                value = decoded(value)
+            if options and options.get("fallback") is not None and is_active():
                 _, options = with_decoding_hooks(_HOOKS, (), options)
             enter(None)
             try:
@@ -234,7 +233,7 @@ def _of_one(decoded: Callable[[Any], Any]) -> Callable[[_Original, _IsActive], _
             except Exception:
                 # Checking before each call would cost more.
                 if getattr(self, "pydantic_complete", True):
-                    if looks:
+                    if is_later:
                         _decode_refused(value)
                     raise
             finally:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from lazyentity._alive import holds_no_values, is_bare
-from lazyentity.decoding import decoded_in_place, is_plain
+from lazyentity.decoding import decoded_in_place
 
 Hooks = Mapping[str, int | None]
 """Parameters that take a function for values unknown to the library, with their positions."""
@@ -31,7 +31,7 @@ class DecodingFunction:
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
         returned = self._function(*args, **kwargs)
-        return returned if is_bare(returned) or is_plain(returned) else decoded_in_place(returned)
+        return returned if is_bare(returned) else decoded_in_place(returned)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._function, name)

@@ -69,7 +69,6 @@ class AdaptedFunction(DecodingFunction):
         returned = self._function(*args, **kwargs)
         if (
             is_bare(returned)
-            or is_plain(returned)
             or _is_model_given(returned, args)
             or not self._is_active()
         ):
@@ -85,7 +84,7 @@ class AdaptedSerializer(AdaptedFunction):
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
         returned = self._function(*args, **kwargs)
-        if is_bare(returned) or is_plain(returned) or not self._is_active():
+        if is_bare(returned) or not self._is_active():
             return returned
         return decoded_in_place(returned)
 
@@ -109,7 +108,7 @@ class AdaptedWrapSerializer(AdaptedFunction):
             args = (*args[:position], handler, *args[position + 1 :])
         # A call of the base class's method would add a frame for each nested serializer.
         returned = self._function(*args, **kwargs)
-        if is_bare(returned) or is_plain(returned):
+        if is_bare(returned):
             return returned
         return decoded_in_place(returned)
 
@@ -151,7 +150,7 @@ class _Decoding:
         self._is_active = is_active
 
     def __call__(self, value: Any, /) -> Any:
-        if is_bare(value) or is_plain(value) or not self._is_active():
+        if is_bare(value) or not self._is_active():
             return value
         return decoded_in_place(value)
 
