@@ -60,6 +60,8 @@ results-many: venv ## measure what deals with many entities, some minutes: bench
 		--output bench/results/alternatives.json
 	LAZYENTITY_BACKEND=native $(BIN)/python -m lazyentity.bench.measure.example \
 		--output bench/results/own.json
+	LAZYENTITY_BACKEND=native $(BIN)/python -m lazyentity.bench --adapters --quick \
+		--output bench/results/adapters.json
 	LAZYENTITY_BACKEND=native $(BIN)/python -m lazyentity.bench.measure.firestore \
 		--output bench/results/firestore-documents.json
 	LAZYENTITY_BACKEND=native $(BIN)/python -m lazyentity.bench.measure.firestore \

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 
 from lazyentity.bench.report import goals
+from lazyentity.bench.report.adapter_goals import adapter_goals as goals_of
 from lazyentity.bench.run import Plan, Step
 
 
@@ -63,4 +64,4 @@ def adapter_goals() -> tuple[goals.Goal, ...]:
     """The goals of these measurements, of the libraries that are installed."""
     from lazyentity.bench.measure import adapter_costs
 
-    return goals.adapter_goals(adapter_costs.installed_uses())
+    return goals_of(adapter_costs.installed_uses())

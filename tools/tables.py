@@ -89,6 +89,12 @@ SECTIONS: tuple[tuple[str, str, str, Callable[[Results], str]], ...] = (
         for room in ("packed", "columns")
         for backend in _BACKENDS
     ),
+    (
+        "docs/adapters.rst",
+        "adapters-table",
+        "adapters",
+        lambda measured: readme.page(measured, beside.tables(measured)),
+    ),
 )
 """Each: the document, the name of its markers, the results, and the function that renders them."""
 

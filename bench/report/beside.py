@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lazyentity.bench.measure.results import Results
+from lazyentity.bench.report import adapter_goals
 from lazyentity.bench.report.tables import Figure, Label, Table
 
 
@@ -63,10 +64,15 @@ def tables(results: Results) -> Iterator[Table]:
             "CPU time of a call that no entity is in, with adapters / without, while so many "
             "entities of which nothing was read are alive elsewhere in the process:",
             results.adapter_costs,
-            (Label("library", "library"), Label("call", "use")),
+            (
+                Label("library", "library"),
+                Label("call", "use"),
+                Label("goals", adapter_goals.goals_in_words),
+                Label("missed", adapter_goals.missed_in_words),
+            ),
             (
                 Figure("without", "stock", "µs", digits=2),
-                Figure("more", "more", "µs", digits=2),
+                Figure("more, none alive", "more", "µs", digits=2),
                 Figure("none alive", "none", digits=2),
                 Figure("1 alive", "one", digits=2),
                 Figure("10,000 alive", "many", digits=2),

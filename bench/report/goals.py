@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from lazyentity.bench.cases import decoding, document, synthetic
@@ -42,6 +41,10 @@ def _figure(section: str, statistic: str = "ratio", **line: object) -> Measured:
         return None
 
     return find
+
+
+figure_of = _figure
+"""For goals that other modules declare."""
 
 
 @dataclass(frozen=True)
@@ -269,52 +272,6 @@ PACKED_GOALS: tuple[Goal, ...] = tuple(
         ("pure", "read", 12),
     )
 )
-
-_SHORT_CALLS = frozenset(
-    (
-        ("immutables", "Map, one row"),
-        ("lru", "update, one row"),
-        ("mashumaro", "to_json of a dataclass, orjson"),
-        ("orjson", "dumps, one row"),
-        ("pydantic", "a model of one row"),
-        ("pydantic", "from_attributes of an object with 14,000 rows"),
-        ("pydantic", "model_dump"),
-        ("pydantic", "validate_call of a method, 20,000 dicts in its object"),
-        ("pydantic", "validate_python, 200 models"),
-        ("pydantic", "validate_python, one row"),
-        ("sqlmodel", "a model of one row"),
-        ("xml.etree", "TreeBuilder.start"),
-    )
-)
-"""Calls of less than 5 microseconds, of which the time itself is bounded."""
-_BOUNDS_OF_ONE = {"fastapi": 1.15, "pydantic": 1.15, "sqlmodel": 1.15}
-
-
-def _adapter_goals(library: str, use: str) -> Iterator[Goal]:
-    figure = functools.partial(_figure, "adapter_costs", library=library, use=use)
-    call = f"{library}, {use}, "
-    ratio = "time with adapters / without"
-    if (library, use) in _SHORT_CALLS:
-        none = f"{call}none alive: us more with adapters"
-        yield Goal("native", none, figure("more"), 0.15, at_least=False)
-    else:
-        bound = 1.02 if "uvicorn" in use else 1.03
-        none = f"{call}none alive: {ratio}"
-        yield Goal("native", none, figure("none"), bound, at_least=False)
-    bound = _BOUNDS_OF_ONE.get(library, 1.3)
-    for number, statistic in (("1", "one"), ("10,000", "many")):
-        alive = f"{call}{number} alive: {ratio}"
-        yield Goal("native", alive, figure(statistic), bound, at_least=False)
-
-
-def adapter_goals(uses: Iterable[tuple[str, str]]) -> tuple[Goal, ...]:
-    """Return the goals of calls of adapted libraries, without an entity in them.
-
-    Args:
-        uses: the library and the name of each call.
-    """
-    return tuple(goal for use in uses for goal in _adapter_goals(*use))
-
 
 COLUMNS_GOALS: tuple[Goal, ...] = (
     *(

@@ -198,9 +198,7 @@ _DEFAULTS = ("__defaults__", "__kwdefaults__")
 _wrappers: WeakValueDictionary[int, Any] = WeakValueDictionary()
 
 
-def _wrapper(
-    look: Any, about: Any, original: Any, is_active: _IsActive, can_pass: bool
-) -> Any:
+def _wrapper(look: Any, about: Any, original: Any, is_active: _IsActive, can_pass: bool) -> Any:
     if _wrappers.get(id(original)) is original:
         # The same object by another name.
         return original

@@ -37,7 +37,7 @@ SCALARS = frozenset(("none", "bool", "int", "float", "str", "bytes", "date", "da
 
 def decode_input(model: Any, entity: Any) -> None:
     """Decode an entity from which pydantic-core takes the fields of a model next."""
-    decode_in_place(entity)
+    decode_in_place(entity, validating=True)
 
 
 def names_of(model: Any) -> tuple[str, ...] | None:

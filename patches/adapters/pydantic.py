@@ -15,6 +15,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from pydantic_core import ValidationError
+
 from lazyentity._alive import any_undecoded, are_bare, is_bare
 from lazyentity.codec.mode import enter, leave, reads_eagerly
 from lazyentity.decoding import (
@@ -64,9 +66,9 @@ def init(original: _Original, is_active: _IsActive) -> _Original:
         enter(None)
         try:
             original(self, *args, **data)
-        except Exception:
+        except Exception as error:
             if looks:
-                _decode_refused((args, data))
+                _decode_refused(error)
             raise
         finally:
             leave()
@@ -87,18 +89,20 @@ def model_validate(original: Any, is_active: _IsActive) -> Any:
             cls.__pydantic_validator__.validate_python  # noqa: B018  # builds it
         if not is_active():
             return validate(cls, obj, *args, **options)
-        is_later = (checks_models and _is_closed(cls)) or _is_checked_later(cls, obj)
+        is_later = checks_models and _is_closed(cls)
         if not is_later and not is_bare(obj):
-            obj = valid(obj)
+            is_later = _is_checked_later(cls, obj)
+            if not is_later:
+                obj = valid(obj)
         if options and not are_bare((), options):
             # SQLModel takes an update.
             decode_in_place(options)
         enter(None)
         try:
             return validate(cls, obj, *args, **options)
-        except Exception:
+        except Exception as error:
             if is_later:
-                _decode_refused(obj)
+                _decode_refused(error)
             raise
         finally:
             leave()
@@ -135,10 +139,11 @@ def _is_closed(model: Any) -> bool:
     return fields.is_closed(model, model.__pydantic_core_schema__)
 
 
-def _decode_refused(value: Any) -> None:
-    """Decode the entities in a value that was refused: the error holds parts of it."""
-    if any_undecoded():
-        decode_in_place(value)
+def _decode_refused(error: Exception) -> None:
+    """Decode the entities in the inputs that an error of pydantic holds."""
+    if any_undecoded() and isinstance(error, ValidationError):
+        errors = error.errors(include_url=False, include_context=False)
+        decode_in_place([each["input"] for each in errors])
 
 
 def _can_dump(owner: Any, schema: Any, value: Any, options: dict[str, Any]) -> bool:
@@ -230,11 +235,11 @@ def _of_one(decoded: Callable[[Any], Any]) -> Callable[[_Original, _IsActive], _
                 if not args and not options:
                     return original(self, value)
                 return original(self, value, *args, **options)
-            except Exception:
+            except Exception as error:
                 # Checking before each call would cost more.
                 if getattr(self, "pydantic_complete", True):
                     if is_later:
-                        _decode_refused(value)
+                        _decode_refused(error)
                     raise
             finally:
                 leave()
@@ -259,7 +264,8 @@ def _instancecheck(original: Any, is_active: _IsActive) -> Any:
             # The most frequent case: instances of a model have a class of their own.
             return False
         is_instance = original(cls, instance)
-        if not any_undecoded():
+        # A profile notes the models that are made of an entity, also of a decoded one.
+        if not issubclass(kind, dict) and not any_undecoded():
             return is_instance
         if not hasattr(kind, "_decode_all") and _is_closed(cls):
             # Entities in its attributes get to models, which are checked, or are refused.

@@ -67,11 +67,7 @@ class AdaptedFunction(DecodingFunction):
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
         returned = self._function(*args, **kwargs)
-        if (
-            is_bare(returned)
-            or _is_model_given(returned, args)
-            or not self._is_active()
-        ):
+        if is_bare(returned) or _is_model_given(returned, args) or not self._is_active():
             return returned
         return decoded_in_place(returned, validating=True)
 
