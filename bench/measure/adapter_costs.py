@@ -234,6 +234,24 @@ def _mashumaro(_: Any) -> Task:
     return lambda: row.to_json()
 
 
+@_use("jsonschema_rs", "is_valid, 200 rows")
+def _is_valid(jsonschema_rs: Any) -> Task:
+    row = {"type": "object", "required": ["id", "name"]}
+    validator, given = jsonschema_rs.validator_for({"items": row}), rows(200)
+    return lambda: validator.is_valid(given)
+
+
+@_use("pycrdt", "an entry of a map, one row")
+def _entry(pycrdt: Any) -> Task:
+    document, row = pycrdt.Doc(), _row(1)
+    entries = document.get("rows", type=pycrdt.Map)
+
+    def assign() -> None:
+        entries["row"] = row
+
+    return assign
+
+
 @_use("lru", "update, one row")
 def _lru(lru: Any) -> Task:
     cache, row = lru.LRU(10), _row(1)

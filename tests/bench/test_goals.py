@@ -51,6 +51,8 @@ DECLARED_OF_MANY = {"bulk": _of_bulk_calls, "snapshot": _of_snapshots}
 """The same of those about many entities."""
 
 ELSEWHERE = {
+    # The adapted libraries need not be installed.
+    "adapters": "tests/bench/test_adapter_costs.py",
     # It needs Beam, whose environment is its own.
     "beam-connector": "tests/patches/beam/test_benchmark.py",
     # The client need not be installed.
