@@ -135,8 +135,13 @@ def _is_checked_later(model: Any, value: Any) -> bool:
     )
 
 
+def _schema(model: Any) -> Any:
+    # An older version has none before the model is built.
+    return getattr(model, "__pydantic_core_schema__", None)
+
+
 def _is_closed(model: Any) -> bool:
-    return fields.is_closed(model, model.__pydantic_core_schema__)
+    return fields.is_closed(model, _schema(model))
 
 
 def _decode_refused(error: Exception) -> None:
@@ -168,7 +173,7 @@ def _model_dump(original: _Original, is_active: _IsActive) -> _Original:
             return original(self, *args, **options)
         if (
             self.__pydantic_extra__ or self.__private_attributes__ or not is_bare(self.__dict__)
-        ) and not _can_dump(type(self), self.__pydantic_core_schema__, self, options):
+        ) and not _can_dump(type(self), _schema(type(self)), self, options):
             decode_in_place(self)
         if options:
             _, options = with_decoding_hooks(_HOOKS, (), options)
@@ -218,7 +223,8 @@ def _of_one(decoded: Callable[[Any], Any]) -> Callable[[_Original, _IsActive], _
             if value is _MISSING:
                 # The original says which argument that is.
                 return original(self, **options)
-            schema = self.core_schema
+            # An older version builds it when it is asked for, at a fixed distance from the caller.
+            schema = self.__dict__.get("core_schema")
             if checks_models:
                 is_later = fields.is_closed(self, schema)
             elif validates:

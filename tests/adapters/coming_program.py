@@ -2,7 +2,7 @@
 
 Prints, as JSON, a list of the names of the uses, and those of the uses whose result is not that of
 a stock entity. It runs alone in its process, in which no property is undecoded before a call. With
-the argument ``kept`` an entity is alive elsewhere.
+the argument ``kept`` an entity is alive elsewhere, and only the uses of iterators are compared.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def main(*arguments: str) -> None:
     warnings.simplefilter("ignore")
     compared: dict[str, bool] = {}
     with installed():
-        for uses in (*uses_hooks.USES, *uses_iterators.USES):
+        for uses in (*(() if kept else uses_hooks.USES), *uses_iterators.USES):
             if importlib.util.find_spec(uses.requires.partition(".")[0]) is not None:
                 importlib.import_module(uses.requires)
                 compared |= _compared(uses, kept)

@@ -116,7 +116,8 @@ def test_bare() -> None:
     entity: Any = LazyEntity.from_bytes(RICH)
     cycle: list[Any] = []
     cycle.append(cycle)
-    held = (entity, _Held(), iter([]), {1}, {"a": 1}.values(), type("L", (list,), {})(), cycle)
+    code: list[Any] = [iter([]), {1}, {"a": 1}.values(), type("L", (list,), {})()]
+    held: list[Any] = [entity, _Held(), cycle, *code]
     for each in held:
         assert not _alive.is_bare(each)
         assert not _alive.is_bare([{"name": (1, each)}])
