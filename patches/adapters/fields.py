@@ -67,26 +67,36 @@ def names_of(model: Any) -> tuple[str, ...] | None:
 
 
 _known: dict[int, Any] = {}
-"""By the id of a model: a weak reference, its schema, and the names of :func:`read_names`."""
+"""By the id of a model: a weak reference, its :func:`_token`, and the names of :func:`read_names`."""
 
 
 def read_names(model: Any) -> tuple[str, ...] | None:
     """As :func:`names_of`; None also for a schema that is not known."""
-    schema = model.__pydantic_core_schema__
+    token = _token(model, model.__pydantic_core_schema__)
     known = _known.get(id(model))
-    # Building the model anew makes another schema.
-    if known is None or known[1] is not schema:
+    if known is None or known[1] is not token or token is None:
         try:
             names = names_of(model)
         except Exception:  # noqa: BLE001  # a schema of another version: anything may be read
             names = None
-        known = _known[id(model)] = forgetting(model, _known), schema, names
+        known = _known[id(model)] = forgetting(model, _known), token, names
     found: tuple[str, ...] | None = known[2]
     return found
 
 
+def _token(owner: Any, schema: Any) -> Any:
+    """Return an object that another schema of the owner does not have, and that leads to no owner.
+
+    Building a model anew makes another schema. A schema leads to its models, which it would keep
+    alive. None, if there is no such object.
+    """
+    if type(schema) is not dict or not isinstance(owner, type):
+        return schema
+    return schema.get("config")
+
+
 _closed: dict[int, Any] = {}
-"""By the id of a model or type adapter: a weak reference, its schema, and what is_closed() says."""
+"""By the id of a model or type adapter: a weak reference, a token, and what is_closed() says."""
 
 _CLOSED_LEAVES = SCALARS | {"time", "timedelta", "decimal", "uuid", "url"}
 _CLOSED_INNER = {
@@ -110,13 +120,16 @@ def is_closed(owner: Any, schema: Any) -> bool:
         owner: the model or type adapter whose schema this is.
         schema: a core schema, perhaps one that is not built yet.
     """
+    token = _token(owner, schema)
+    if token is None:
+        return False
     known = _closed.get(id(owner))
-    if known is None or known[1] is not schema:
+    if known is None or known[1] is not token:
         try:
             answer = type(schema) is dict and _is_closed(schema, {})
         except Exception:  # noqa: BLE001  # a schema of another version: anything is possible
             answer = False
-        known = _closed[id(owner)] = forgetting(owner, _closed), schema, answer
+        known = _closed[id(owner)] = forgetting(owner, _closed), token, answer
     found: bool = known[2]
     return found
 
