@@ -67,7 +67,7 @@ def names_of(model: Any) -> tuple[str, ...] | None:
 
 
 _known: dict[int, Any] = {}
-"""By the id of a model: a weak reference, its :func:`_token`, and the names of :func:`read_names`."""
+"""By the id of a model: a weak reference, its token, and the names of :func:`read_names`."""
 
 
 def read_names(model: Any) -> tuple[str, ...] | None:
