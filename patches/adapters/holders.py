@@ -9,6 +9,9 @@ from typing import Any
 
 from lazyentity.patches.registry import loaded_modules
 
+# vars() of a class calls its metaclass, which is code of the application.
+_attributes_of_class: Any = type.__dict__["__dict__"].__get__
+
 
 def objects_holding(originals: Collection[int], skipped: Collection[str]) -> dict[int, list[str]]:
     """Return the names of objects in loaded modules that hold one of ``originals``.
@@ -31,7 +34,7 @@ def objects_holding(originals: Collection[int], skipped: Collection[str]) -> dic
             kind = type(value)
             if kind is FunctionType or kind is functools.partial:
                 objects = _held_by_function(value)
-            elif issubclass(kind, type) and vars(value).get("__module__") == name:
+            elif issubclass(kind, type) and _attributes_of_class(value).get("__module__") == name:
                 # A class that was imported is found where it was made.
                 objects = _held_by_class(value)
             else:
@@ -42,7 +45,7 @@ def objects_holding(originals: Collection[int], skipped: Collection[str]) -> dic
 
 
 def _held_by_class(value: type) -> Sequence[Any]:
-    held = list(vars(value).values())
+    held = list(_attributes_of_class(value).values())
     for attribute in list(held):
         kind = type(attribute)
         inner = attribute.__func__ if kind is staticmethod else attribute
