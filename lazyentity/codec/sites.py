@@ -253,8 +253,12 @@ def _user_frame(frame: FrameType, reception: Reception) -> _Found:
     for each, called in _outwards(frame, _FAR):
         if reception.is_user(each, called):
             return each, called
-        if innermost is None and _known_role(each) == LIBRARY:
+        role = _known_role(each)
+        if innermost is None and role == LIBRARY:
             innermost = each
+        elif called is innermost and role == OWN:
+            # A function that lazyentity replaced calls the original: its caller is meant.
+            innermost = None
     return None, innermost
 
 

@@ -35,6 +35,7 @@ SEAMS = [
     (batch_module.Batch, "_add_partial_key_entity_pb"),
     (batch_module.Batch, "_add_complete_key_entity_pb"),
     (batch_module.Batch, "_add_delete_key_pb"),
+    (batch_module.Batch, "mutations"),
 ]
 BY_NAME = [name for _, name in SEAMS]
 
@@ -42,7 +43,7 @@ Client = datastore.Client
 
 
 def test_patching_replaces_these_and_nothing_else() -> None:
-    """Fourteen attributes on the path of reads and writes are replaced."""
+    """Fifteen attributes on the path of reads and writes are replaced."""
     lazyentity.patch("datastore")
     now = standing()
     assert now.keys() == ORIGINALS.keys()
@@ -50,6 +51,7 @@ def test_patching_replaces_these_and_nothing_else() -> None:
         ("Batch", "_add_complete_key_entity_pb"),
         ("Batch", "_add_delete_key_pb"),
         ("Batch", "_add_partial_key_entity_pb"),
+        ("Batch", "mutations"),
         ("Client", "_datastore_api"),
         ("Client", "get_multi"),
         ("DatastoreAsyncClient", "commit"),
