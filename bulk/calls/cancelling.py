@@ -10,6 +10,7 @@ from typing import Any
 import grpc
 from google.cloud.datastore_v1.services.datastore.client import DatastoreClient
 from google.cloud.datastore_v1.services.datastore.transports.grpc import DatastoreGrpcTransport
+from grpc._channel import Channel as GrpcChannel
 
 from lazyentity.codec.interruptions import raise_if_of_handler
 from lazyentity.patches.api.requests import serialiser
@@ -109,11 +110,16 @@ class _InternalError(grpc.RpcError):
         return ()
 
 
+def _as_it_is(request: Any) -> Any:
+    return request
+
+
 class _UnaryUnary:
     """An RPC that another thread can cancel, or a signal handler of this one can interrupt.
 
     Only blocking calls can be made, as the generated client makes them. grpc converts messages
-    inside of code that replaces every exception. So this does it.
+    inside of code that replaces every exception. So this does it. Interceptors of the application
+    see requests: through these, grpc serialises.
 
     Args:
         channel: sends it.
@@ -126,9 +132,13 @@ class _UnaryUnary:
     def __init__(
         self, channel: Any, method: str, serialize: Any, deserialize: Any, *arguments: Any
     ) -> None:
-        self._serialize = serialiser(serialize)
+        serialise = serialiser(serialize)
+        is_intercepted = type(channel) is not GrpcChannel
+        self._serialize = _as_it_is if is_intercepted else serialise
         self._deserialize = deserialize
-        self._rpc = channel.unary_unary(method, None, None, *arguments)
+        self._rpc = channel.unary_unary(
+            method, serialise if is_intercepted else None, None, *arguments
+        )
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         response, _ = self.with_call(*args, **options)

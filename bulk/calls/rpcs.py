@@ -28,7 +28,13 @@ from lazyentity.codec.interruptions import error_of_handler
 from lazyentity.codec.keys import DIRECT
 from lazyentity.patches.api.entities import HANDLES
 from lazyentity.patches.api.protoplus import wrapped
-from lazyentity.patches.api.requests import REQUESTS, CommitBytes, LookupBytes, serialised_mutations
+from lazyentity.patches.api.requests import (
+    REQUESTS,
+    CommitBytes,
+    LookupBytes,
+    append_mutation,
+    serialised_mutations,
+)
 from lazyentity.patches.api.responses import LookupResponse
 from lazyentity.patches.datastore.keys import key_is_partial
 
@@ -209,7 +215,13 @@ class Rpcs:
         """
         head = self._request(_CommitRequest)
         head.mode = _NON_TRANSACTIONAL
-        self._send("commit", CommitBytes.joined(head, serialised_mutations(mutations)))
+        if sends_bytes(self._api):
+            self._send("commit", CommitBytes.joined(head, serialised_mutations(mutations)))
+            return
+        # Not the request as a whole, which can be nested too deep to be parsed.
+        for fields in mutations:
+            append_mutation(head.mutations, fields)
+        self._send("commit", wrapped(datastore_pb2.CommitRequest, head))
 
     def complete(self, keys: Iterable[Key]) -> list[Key]:
         """Return partial keys with ids that the server allocates for them.

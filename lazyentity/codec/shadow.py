@@ -104,7 +104,7 @@ def _own_file(package: str) -> descriptor_pb2.FileDescriptorProto:
 
     mutations = file.message_type.add(name="CommitMutations")
     one_mutation = add_entries(mutations, commit["mutations"], repeated)
-    for operation in ("insert", "update", "upsert", "delete"):
+    for operation in ("insert", "upsert", "delete"):
         add_bytes(one_mutation, mutation[operation], optional)
 
     entries = file.message_type.add(name="EntityEntries")

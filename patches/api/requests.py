@@ -33,7 +33,25 @@ _COMMIT_FIELDS: dict[str, tuple[type, ...]] = {
 }
 
 
-class _RequestBytes(MessageProxy):
+class Changeable(MessageProxy):
+    """A proxy that others may change: the message is made, and sent from then on.
+
+    Its own attributes begin with an underscore.
+    """
+
+    __slots__ = ()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name.startswith("_"):
+            object.__setattr__(self, name, value)
+        else:
+            setattr(self._whole(), name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self._whole(), name)
+
+
+class _RequestBytes(Changeable):
     """A proxy of a request, made of its bytes.
 
     The generated client asks it for the project and the database, and sends the bytes.
@@ -59,30 +77,27 @@ class _RequestBytes(MessageProxy):
         request._raw = b"".join((head.SerializeToString(), *parts))
         return request
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name.startswith("_"):
-            object.__setattr__(self, name, value)
-            return
-        # Others may change a request on its way.
-        message = self._whole()
-        setattr(message, name, value)
-        self._project, self._database = message.project_id, message.database_id
+    def _made(self) -> Any:
+        """Return the message; None, if it was not made."""
+        try:
+            return object.__getattribute__(self, "_message")
+        except AttributeError:
+            return None
 
     @property
     def project_id(self) -> str:
-        return self._project
+        made = self._made()
+        return self._project if made is None else made.project_id
 
     @property
     def database_id(self) -> str:
-        return self._database
+        made = self._made()
+        return self._database if made is None else made.database_id
 
     def serialised(self) -> bytes:
         """Return the serialised request, of the message if it was made."""
-        try:
-            message = object.__getattribute__(self, "_message")
-        except AttributeError:
-            return self._raw
-        serialised: bytes = self._real.serialize(message)
+        made = self._made()
+        serialised: bytes = self._raw if made is None else self._real.serialize(made)
         return serialised
 
     def _make(self) -> Any:
@@ -119,39 +134,68 @@ class CommitBytes(_RequestBytes):
     _real = datastore_pb2.CommitRequest
 
 
-class MutationBytes(MessageProxy):
-    """A proxy of a ``google.datastore.v1.Mutation`` of a batch: an operation with an entity.
+class MutationBytes(Changeable):
+    """A proxy of a ``google.datastore.v1.Mutation`` of a batch: an operation with an entity."""
 
-    Attributes:
-        operation: insert or upsert.
-        fields: the serialised entity, as any request can hold it, by its operation; empty at first.
-        is_made: whether the message was made. Then it is sent, because it may have been changed.
-    """
-
-    __slots__ = ("_message", "fields", "is_made", "operation")
+    __slots__ = ("_fields", "_messages", "_operation")
 
     _real = datastore_pb2.Mutation
 
-    operation: str
-    fields: dict[str, bytes]
-    is_made: bool
+    _operation: str
+    _fields: dict[str, bytes]
+    # The message, once it was made. A dict sets it for all threads at once.
+    _messages: dict[None, Any]
 
     @classmethod
     def of(cls, operation: str) -> Any:
-        """Make a mutation without its entity."""
+        """Make a mutation without its entity.
+
+        Args:
+            operation: insert or upsert.
+        """
         mutation = object.__new__(cls)
-        mutation.operation = operation
-        mutation.fields = {}
-        mutation.is_made = False
+        mutation._operation, mutation._fields, mutation._messages = operation, {}, {}
         return mutation
 
-    def _make(self) -> Any:
-        # First, for another thread that sets the entity.
-        self.is_made = True
-        message = _Mutation()
-        for operation, entity in self.fields.items():
-            getattr(message, operation).MergeFromString(entity)
-        return wrapped(datastore_pb2.Mutation, message)
+    def pending(self) -> dict[str, bytes] | None:
+        """Return the serialised entity by the operation, as any request can hold it.
+
+        It is empty until the entity was put in. None, if the message was made, which may have been
+        changed since: that is sent.
+        """
+        return None if self._messages else self._fields
+
+    def entity_message(self) -> Any:
+        """Return the upb ``google.datastore.v1.Entity`` in the message."""
+        return getattr(self._whole()._pb, self._operation)
+
+    def put_entity(self, serialised: bytes) -> None:
+        """Put the entity in, which was empty.
+
+        Args:
+            serialised: as any request can hold it.
+        """
+        self._fields = {self._operation: serialised}
+        made = self._messages.get(None)
+        if made is not None:
+            self._copy_entity(made)
+
+    def _whole(self) -> Any:
+        made = self._messages.get(None)
+        if made is None:
+            fields = self._fields
+            made = wrapped(self._real, _Mutation())
+            self._copy_entity(made)
+            made = self._messages.setdefault(None, made)
+            if self._fields is not fields:
+                # Another thread put the entity in meanwhile. Copying it twice does no harm.
+                self._copy_entity(made)
+        return made
+
+    def _copy_entity(self, message: Any) -> None:
+        for operation, serialised in self._fields.items():
+            target = getattr(message._pb, operation)
+            target.CopyFrom(type(target).FromString(serialised))
 
 
 REQUESTS = frozenset((LookupBytes, CommitBytes))
@@ -195,11 +239,12 @@ def lookup_request(request: Any) -> Any:
     return wrapped(datastore_pb2.LookupRequest, message)
 
 
-def commit_request(request: Any) -> Any:
+def commit_request(request: Any, *, by_bytes: bool = True) -> Any:
     """Return the ``CommitRequest`` that proto-plus would make of ``request``.
 
     Args:
         request: as for :func:`lookup_request`.
+        by_bytes: whether a :class:`CommitBytes` can be sent.
     """
     fields = _fields_as_expected(request, _COMMIT_FIELDS)
     if fields is None:
@@ -213,10 +258,18 @@ def commit_request(request: Any) -> Any:
     if MutationBytes not in kinds:
         message.mutations.extend([mutation._pb for mutation in mutations])
         return wrapped(datastore_pb2.CommitRequest, message)
+    if not by_bytes:
+        for is_pending, run in groupby(mutations, _is_pending):
+            if is_pending:
+                for mutation in run:
+                    append_mutation(message.mutations, mutation._fields)
+            else:
+                message.mutations.extend([mutation._pb for mutation in run])
+        return wrapped(datastore_pb2.CommitRequest, message)
     parts: list[bytes] = []
     for is_pending, run in groupby(mutations, _is_pending):
         if is_pending:
-            parts.append(serialised_mutations(mutation.fields for mutation in run))
+            parts.append(serialised_mutations(mutation._fields for mutation in run))
         else:
             # Copying parses, and so refuses a message that is nested too deep, as the client does.
             copied = _CommitRequest(mutations=[mutation._pb for mutation in run])
@@ -225,7 +278,19 @@ def commit_request(request: Any) -> Any:
 
 
 def _is_pending(mutation: Any) -> bool:
-    return type(mutation) is MutationBytes and not mutation.is_made
+    return type(mutation) is MutationBytes and mutation.pending() is not None
+
+
+def append_mutation(mutations: Any, fields: Mapping[str, bytes]) -> None:
+    """Append a mutation to those of an upb ``CommitRequest``.
+
+    Args:
+        mutations: the repeated field.
+        fields: the serialised message by the name of the operation.
+    """
+    mutation = mutations.add()
+    for operation, serialised in fields.items():
+        getattr(mutation, operation).MergeFromString(serialised)
 
 
 def serialised_mutations(mutations: Iterable[Mapping[str, bytes]]) -> bytes:

@@ -62,7 +62,7 @@ class LazyHTTPDatastoreAPI(_http.HTTPDatastoreAPI):
 
     def commit(self, request: Any, retry: Any = None, timeout: Any = None) -> Any:
         if _http.HTTPDatastoreAPI.commit is _http_commit:
-            request = commit_request(request)
+            request = commit_request(request, by_bytes=False)
         return super().commit(request=request, retry=retry, timeout=timeout)  # type: ignore[no-untyped-call]  # upstream is untyped
 
 

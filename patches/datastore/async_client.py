@@ -73,7 +73,7 @@ def replace_commit(
     @functools.wraps(original)
     async def commit(client: Any, request: Any = None, **kwargs: Any) -> Any:
         if is_clients and is_active():
-            request = commit_request(request)
+            request = commit_request(request, by_bytes=False)
         return await _method(original, client)(request=request, **kwargs)
 
     return commit

@@ -12,8 +12,7 @@ from google.cloud.datastore_v1.types import entity as entity_pb2
 
 from lazyentity.encoding import assign_entity, sendable_entity
 from lazyentity.patches.api.protoplus import wrapped
-from lazyentity.patches.api.proxies import MessageProxy
-from lazyentity.patches.api.requests import MutationBytes
+from lazyentity.patches.api.requests import Changeable, MutationBytes
 
 _Mutation: Any = datastore_pb2.Mutation.pb()
 
@@ -28,21 +27,17 @@ _SHOWN = "_lazyentity_shown"
 """The attribute of a batch whose mutations somebody asked for."""
 
 
-class _EntityOfMutation(MessageProxy):
+class _EntityOfMutation(Changeable):
     """A proxy of the empty ``google.datastore.v1.Entity`` of a mutation that was just added."""
 
-    __slots__ = ("_message", "mutation")
+    __slots__ = ("_message", "_mutation")
 
     _real = entity_pb2.Entity
 
-    mutation: Any
+    _mutation: Any
 
     def _make(self) -> Any:
-        return wrapped(self._real, _message_of(self.mutation))
-
-
-def _message_of(mutation: Any) -> Any:
-    return getattr(mutation._whole()._pb, mutation.operation)
+        return wrapped(self._real, self._mutation.entity_message())
 
 
 def add_mutation(batch: Any, operation: str) -> Any:
@@ -62,7 +57,7 @@ def add_mutation(batch: Any, operation: str) -> Any:
     else:
         mutation = MutationBytes.of(operation)
         message = object.__new__(_EntityOfMutation)
-        message.mutation = mutation
+        message._mutation = mutation
     batch._mutations.append(mutation)
     return message
 
@@ -75,9 +70,14 @@ def show_mutations(batch: Any) -> None:
     """
     vars(batch)[_SHOWN] = True
     mutations = batch._mutations
+    if not isinstance(mutations, list):
+        return
     for at, mutation in enumerate(mutations):
         if type(mutation) is MutationBytes:
-            mutations[at] = mutation._whole()
+            message = mutation._whole()
+            # Another thread may have removed one.
+            if at < len(mutations) and mutations[at] is mutation:
+                mutations[at] = message
 
 
 def assign_in_mutation(message: Any, entity: Any) -> bool:
@@ -94,14 +94,11 @@ def assign_in_mutation(message: Any, entity: Any) -> bool:
         As :func:`~lazyentity.encoding.entity_message`.
     """
     if type(message) is _EntityOfMutation:
-        mutation = message.mutation
         encoded = sendable_entity(entity)
         if type(encoded) is bytes:
-            mutation.fields = {mutation.operation: encoded}
-            if mutation.is_made:
-                _message_of(mutation).MergeFromString(encoded)
+            message._mutation.put_entity(encoded)
         else:
-            _message_of(mutation).CopyFrom(encoded)
+            message._mutation.entity_message().CopyFrom(encoded)
         return True
     if type(message) is not entity_pb2.Entity:
         return False

@@ -19,9 +19,11 @@ from google.cloud import datastore
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 
 import lazyentity
+from lazyentity.patches.api import protoplus, requests
 from lazyentity.patches.api.requests import CommitBytes, MutationBytes, commit_request
 from tests.bulk.services import RecordingService, Served, connected, served
 from tests.support.entities import fill
+from tests.support.snapshots import outcome
 
 Client = datastore.Client
 
@@ -137,7 +139,8 @@ def test_as_stock(
     with mock.patch.object(CommitBytes, "joined", _recorded(made)):
         assert _sent(service, client, WRITES[name]) == stock
     assert len(stock) == 1
-    assert made
+    # The client over HTTP asks a message of the request for its bytes.
+    assert bool(made) is client._use_grpc
     assert messages == [] or name == "all sorts of values"
 
 
@@ -294,3 +297,67 @@ def test_a_replaced_encoding_of_keys_is_called(
             client.put(*_entities(client, 1))
         (commit,) = (call.message for call in service.calls if call.method == "Commit")
         assert commit.mutations[0].upsert.key.path[0].id == 77
+
+
+def _filled(number: int) -> bytes:
+    entity = datastore.Entity(datastore.Key(KIND, number, project="p"))
+    raw: bytes = lazyentity.raw(entity)
+    return raw
+
+
+class TestMutation:
+    """A mutation of bytes can be changed, by several threads as well."""
+
+    def test_it_can_be_changed(self) -> None:
+        mutation = MutationBytes.of("upsert")
+        mutation.put_entity(_filled(1))
+        mutation.base_version = 5
+        assert mutation.base_version == 5
+        assert mutation.pending() is None
+        del mutation.upsert
+        assert "upsert" not in mutation
+
+    @pytest.mark.parametrize("is_whole", [False, True])
+    def test_an_entity_that_comes_while_the_message_is_made(self, is_whole: bool) -> None:
+        """It is there once, whoever is first."""
+        mutation = MutationBytes.of("upsert")
+        made = protoplus.wrapped
+
+        def wrapped(kind: Any, message: Any) -> Any:
+            # The whole of what another thread does, or its first half.
+            mutation._fields = {"upsert": _filled(1)}
+            if is_whole:
+                mutation.put_entity(_filled(1))
+            return made(kind, message)
+
+        with mock.patch.object(requests, "wrapped", wrapped):
+            message = mutation._whole()
+        mutation.put_entity(_filled(1))
+        assert [element.id for element in message.upsert.key.path] == [1]
+
+    @pytest.mark.parametrize("transport", ["grpc"])
+    def test_mutations_that_are_no_list(self, client: Client) -> None:
+        lazyentity.patch("datastore")
+        batch = client.batch()
+        batch.begin()
+        batch.put(_entities(client, 1)[0])
+        batch._mutations = tuple(batch._mutations)
+        assert [len(mutation.upsert.key.path) for mutation in batch.mutations] == [1]
+
+
+@pytest.mark.parametrize("transport", ["http"])
+@pytest.mark.parametrize("levels", [16, 18, 20, 22])
+def test_deep_entities_over_http(client: Client, levels: int) -> None:
+    """They are sent if stock sends them."""
+
+    def sent() -> Any:
+        entity = _entities(client, 1)[0]
+        value: Any = 1
+        for _ in range(levels):
+            value = {"inner": [value]}
+        entity["deep"] = value
+        return outcome(client.put, entity)
+
+    stock = sent()
+    lazyentity.patch("datastore")
+    assert sent() == stock
