@@ -21,8 +21,6 @@ from libc.string cimport memcmp
 
 from lazyentity.native.tags cimport (
     ARRAY_VALUES,
-    LATLNG_LATITUDE,
-    LATLNG_LONGITUDE,
     SECOND_BYTE,
     VALUE_ARRAY,
     VALUE_BLOB,
@@ -32,7 +30,7 @@ from lazyentity.native.tags cimport (
 )
 from lazyentity.native.timestamps cimport timestamp_of_type
 from lazyentity.native.undecoded cimport UNDECODED
-from lazyentity.native.values cimport decode_bare, decode_text
+from lazyentity.native.values cimport decode_bare, decode_text, read_point
 from lazyentity.native.wire cimport (
     MAX_DEPTH,
     Bytes,
@@ -113,19 +111,10 @@ cdef object _value(DocumentReader reader, Bytes at, Bytes end, object client, in
 
 
 cdef object _geo_point(DocumentReader reader, Bytes at, Bytes end):
-    cdef double latitude = 0
-    cdef double longitude = 0
-    while at < end:
-        if at[0] == LATLNG_LATITUDE:
-            at += 1
-            if not read_double(&at, end, &latitude):
-                return UNDECODED
-        elif at[0] == LATLNG_LONGITUDE:
-            at += 1
-            if not read_double(&at, end, &longitude):
-                return UNDECODED
-        else:
-            return UNDECODED
+    cdef double latitude
+    cdef double longitude
+    if not read_point(at, end, &latitude, &longitude):
+        return UNDECODED
     return reader._geo_point(latitude, longitude)
 
 

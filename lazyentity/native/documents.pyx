@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=False, auto_pickle=False
 """The native backend's responses with one document: the parts beside the fields are found on demand.
 
-Theory of operation. The constructor checks all that later calls rely on: one document with a name, and times
+Theory of operation. ``of()`` checks all that later calls rely on: one document with a name, and times
 that can be decoded. :mod:`lazyentity.native.documentreader` decodes the fields.
 """
 
@@ -47,6 +47,9 @@ cdef bint _is_document(Bytes at, Bytes end) except -1:
     cdef int seen = 0
     while at < end:
         tag = at[0]
+        if tag >= 0x80:
+            # No field of a document needs two bytes, but protobuf takes tags in longer encodings.
+            return 0
         if tag & 7 != 2 or tag > DOCUMENT_UPDATE_TIME:
             if not skip_any_field(&at, end):
                 return 0

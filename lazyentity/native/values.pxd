@@ -5,6 +5,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 
 from lazyentity.native.tags cimport (
+    LATLNG_LATITUDE,
+    LATLNG_LONGITUDE,
     SECOND_BYTE,
     VALUE_BLOB,
     VALUE_BOOLEAN,
@@ -18,7 +20,6 @@ from lazyentity.native.wire cimport Bytes, read_double, read_varint
 
 cdef enum:
     SHORT_TEXT = 64
-
 
 
 cdef struct Value:
@@ -86,6 +87,19 @@ cdef inline object decode_bare(Bytes at, Bytes end):
         if size == 2 and at[1] == 0:
             return None
     return UNDECODED
+
+
+cdef inline bint read_point(Bytes at, Bytes end, double* latitude, double* longitude) noexcept nogil:
+    # Reads a google.type.LatLng, whose fields that are left out are zero.
+    latitude[0] = longitude[0] = 0
+    while at < end:
+        at += 1
+        if at[-1] == LATLNG_LATITUDE:
+            if not read_double(&at, end, latitude):
+                return 0
+        elif at[-1] != LATLNG_LONGITUDE or not read_double(&at, end, longitude):
+            return 0
+    return 1
 
 
 cdef inline bint is_plain(Value* value) noexcept nogil:

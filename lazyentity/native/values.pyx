@@ -14,8 +14,6 @@ from lazyentity.native.tags cimport (
     ARRAY_VALUES,
     KEY_PARTITION_ID,
     KEY_PATH,
-    LATLNG_LATITUDE,
-    LATLNG_LONGITUDE,
     PARTITION_DATABASE,
     PARTITION_NAMESPACE,
     PARTITION_PROJECT,
@@ -144,19 +142,10 @@ cdef object decode_long_text(Bytes at, Bytes end):
 
 
 cdef object _geo_point(Bytes at, Bytes end):
-    cdef double latitude = 0
-    cdef double longitude = 0
-    while at < end:
-        if at[0] == LATLNG_LATITUDE:
-            at += 1
-            if not read_double(&at, end, &latitude):
-                return UNDECODED
-        elif at[0] == LATLNG_LONGITUDE:
-            at += 1
-            if not read_double(&at, end, &longitude):
-                return UNDECODED
-        else:
-            return UNDECODED
+    cdef double latitude
+    cdef double longitude
+    if not read_point(at, end, &latitude, &longitude):
+        return UNDECODED
     return GeoPoint(latitude, longitude)
 
 

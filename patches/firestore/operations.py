@@ -12,7 +12,7 @@ from google.cloud.firestore_v1.types import document as document_pb2
 from lazyentity._kinds import KeyForm, Refuse
 from lazyentity.codec.describing import safe_repr
 from lazyentity.codec.undecoded import UNDECODED
-from lazyentity.patches.firestore.snapshots import decoded_value, lazily_read
+from lazyentity.patches.firestore.snapshots import decoded_value, is_lazy, lazily_read
 
 
 def raw(snapshot: Any) -> bytes:
@@ -65,12 +65,12 @@ def detach(snapshot: Any, partial: bool) -> NoReturn:
 
 def materialize(snapshot: Any) -> Any:
     """Return a stock snapshot with everything decoded; a stock one as it is."""
-    if lazily_read(snapshot) is None:
+    if not is_lazy(snapshot):
         return snapshot
     return type(snapshot)(
         snapshot.reference,
         snapshot.to_dict(),
-        True,
+        snapshot.exists,
         snapshot.read_time,
         snapshot.create_time,
         snapshot.update_time,

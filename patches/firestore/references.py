@@ -83,6 +83,15 @@ def has_plain_references(collection: Any) -> bool:
     )
 
 
+def has_plain_path(collection: Any) -> bool:
+    """Whether the client makes the path of a document of that of the collection as it is.
+
+    It leaves out an empty parent and the name of the database, and splits parts with slashes.
+    """
+    path = collection._path
+    return path[0] not in ("", "projects") and _SEPARATOR not in "".join(path)
+
+
 def reference_in(of: Any, document_id: str) -> Any:
     """Return ``of.document(document_id)``, for an id of a document that was read.
 
@@ -90,16 +99,10 @@ def reference_in(of: Any, document_id: str) -> Any:
         of: a collection.
         document_id: without a slash.
     """
-    path, owner = of._path, of._client
-    if (
-        not has_plain_references(of)
-        # The client leaves out an empty parent and the name of the database, and splits parts.
-        or path[0] in ("", "projects")
-        or _SEPARATOR in "".join(path)
-    ):
+    if not has_plain_references(of) or not has_plain_path(of):
         return of.document(document_id)
-    reference = _new(_kind(owner))
-    reference.__dict__ = {"_path": (*path, document_id), "_client": owner}
+    reference = _new(_kind(of._client))
+    reference.__dict__ = {"_path": (*of._path, document_id), "_client": of._client}
     return reference
 
 

@@ -69,8 +69,18 @@ def _time(name: str) -> Callable[[Any], Any]:
     return made
 
 
+def is_lazy(snapshot: Any) -> bool:
+    """Whether a snapshot makes its parts on request, whatever was read of it."""
+    return _BYTES in vars(snapshot)
+
+
 def _is_lazily_read(attributes: Any) -> bool:
-    return _BYTES in attributes and "_data" not in attributes
+    # Others may set its attributes, and the client itself looks at _exists first.
+    return (
+        _BYTES in attributes
+        and "_data" not in attributes
+        and attributes.get("_exists", False) is True
+    )
 
 
 def lazily_read(snapshot: Any) -> DocumentResponse | None:
@@ -86,10 +96,9 @@ def arrival_of(snapshot: Any) -> Arrival | None:
 
 
 def _client_of(snapshot: Any) -> Any:
-    attributes = vars(snapshot)
-    collection = attributes[_SOURCE].collection
+    collection = vars(snapshot)[_SOURCE].collection
     # As the reference has it, which need not be made.
-    return snapshot._client if "_reference" in attributes else collection._client
+    return snapshot._client if collection is None else collection._client
 
 
 def replace_to_dict(

@@ -5,7 +5,11 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from lazyentity.patches.firestore.references import has_plain_references, reference_in
+from lazyentity.patches.firestore.references import (
+    has_plain_path,
+    has_plain_references,
+    reference_in,
+)
 from lazyentity.patches.firestore.responses import DocumentResponse, LookupResponse, QueryResponse
 
 if TYPE_CHECKING:
@@ -54,6 +58,8 @@ LOOKUP, QUERY = Source(LookupResponse), Source(QueryResponse)
 """The sources of snapshots that have their references."""
 
 _latest: Any = weakref.ref(QUERY)
+# By the ids of their collections, which they keep alive.
+_sources: weakref.WeakValueDictionary[int, Source] = weakref.WeakValueDictionary()
 
 
 def source_of(collection: Any) -> Source | None:
@@ -70,7 +76,13 @@ def source_of(collection: Any) -> Source | None:
     if not has_plain_references(collection):
         return None
     source: Source | None = _latest()
-    if source is None or source.collection is not collection:
-        source = Source(QueryResponse, collection)
-        _latest = weakref.ref(source)
+    if source is not None and source.collection is collection:
+        return source
+    # Several queries may be read in turn.
+    source = _sources.get(id(collection))
+    if source is None:
+        if not has_plain_path(collection):
+            return None
+        source = _sources[id(collection)] = Source(QueryResponse, collection)
+    _latest = weakref.ref(source)
     return source

@@ -81,6 +81,16 @@ def test_names_of_collections(name: str) -> None:
     assert_same_document(response.SerializeToString())
 
 
+@pytest.mark.parametrize("tag", [b"\x8a\x00", b"\x92\x00", b"\x9a\x00", b"\xa2\x00"])
+def test_tags_in_a_longer_encoding(tag: bytes) -> None:
+    """Protobuf takes them for the fields that they name."""
+    document = RESPONSE.FromString(_document(["a"])).document.SerializeToString()
+    added = document + tag + bytes((len(document),)) + document
+    raw = b"\x0a" + bytes((len(added),)) + added
+    assert native.DocumentBytes.of(raw, READ_TIME, RESPONSE) is None
+    assert_same_document(raw)
+
+
 def test_many_names() -> None:
     """The strings of names are remembered, but not for ever."""
     for number in range(3):

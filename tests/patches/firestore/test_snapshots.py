@@ -185,6 +185,39 @@ def test_parts_come_on_request() -> None:
     assert snapshot.update_time is None
 
 
+def test_queries_that_are_read_in_turn() -> None:
+    """The snapshots of each share the rest."""
+    collections = CLIENT.collection("things"), CLIENT.collection("others")
+    kept = [_lazy({"a": 1}, collection) for _ in range(3) for collection in collections]
+    assert len({id(vars(snapshot)["_lazyentity_source"]) for snapshot in kept}) == 2
+
+
+@pytest.mark.parametrize("path", [("a/b",), ("a", "b/c/d", "e"), ("", "x", "u")])
+def test_a_collection_with_an_odd_path(path: tuple[str, ...]) -> None:
+    """The client makes the reference at once, or raises its error."""
+    collection = firestore.CollectionReference(*path, client=CLIENT)
+    prefix = collection._parent_info()[1]
+    response = responses.QueryResponse._real.deserialize(response_of({"a": 1}))
+    response.document.name = f"{prefix}/one"
+    raw = responses.QueryResponse._real.serialize(response)
+
+    def path_of(convert: Any, kind: Any) -> Any:
+        snapshot = convert(kind.deserialize(raw), collection, prefix)
+        return snapshot if snapshot is None else snapshot._reference._path
+
+    expected = outcome(lambda: path_of(stock_query, responses.QueryResponse._real))
+    assert outcome(lambda: path_of(lazy_query, responses.QueryResponse)) == expected
+
+
+def test_exists_that_somebody_sets_counts() -> None:
+    snapshot = _lazy({"a": 1})
+    snapshot._exists = False
+    assert snapshot.to_dict() is None
+    assert snapshot.get("a") is None
+    made: Any = lazyentity.materialize(snapshot)
+    assert made.exists is False
+
+
 def test_a_snapshot_alone_keeps_its_collection() -> None:
     """Otherwise a client would live on after all that was read with it."""
     collection = CLIENT.collection("things")

@@ -234,6 +234,9 @@ def test_other_functions(snapshots: tuple[Any, Any], client: Any) -> None:
     assert not is_lazy(whole)
     assert described(whole) == described(lazy)
     assert lazyentity.materialize(stock) is stock
+    assert lazy == whole
+    assert is_lazy(lazyentity.materialize(lazy)) is False
+    assert vars(lazyentity.materialize(lazy)).keys() == vars(stock).keys()
     missing = lazyentity.wrap(client).document("things/missing").get()
     assert lazyentity.decoded(missing) == ()
     with pytest.raises(ValueError, match="there is no document"):
