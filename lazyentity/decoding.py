@@ -14,7 +14,7 @@ import itertools
 import types
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 from lazyentity._choice import without_client
@@ -107,42 +107,47 @@ def decode_in_place(value: Any, *, validating: bool = False) -> bool:
     return _decode(value, validating)
 
 
-def decode_attributes(value: Any, names: Iterable[str] | None = None) -> None:
+def decode_attributes(value: Any, names: Collection[str] | None = None) -> None:
     """Decode the entities that an object's attributes are or contain, but not those inside objects.
 
     Args:
         value: an object or a pydantic model; containers of Python's are left alone.
-        names: of the attributes that will be read; None, if any may be.
+        names: of the attributes that will be read, which are stored; None, if any may be.
 
     Raises:
         As :func:`decode_in_place`.
     """
-    held = None if names is None else _stored_attributes(value, names)
-    _decode(list(_held_by(value) if held is None else held), True, 0)
+    _decode(list(_held_by(value) if names is None else _stored(value, names)), True, 0)
 
 
-def _stored_attributes(value: Any, names: Iterable[str]) -> list[Any] | None:
-    """Return the values of the named attributes; None, if reading one may run code."""
-    kind: Any = type(value)
+def are_stored(kind: Any, names: Iterable[str]) -> bool:
+    """Say whether reading an attribute of these names from an instance of ``kind`` runs no code."""
+    if kind.__getattribute__ is not object.__getattribute__ or hasattr(kind, "__getattr__"):
+        return False
     try:
-        if held_by.dispatch(kind) is not held_by.registry[object] or hasattr(kind, "__getattr__"):
-            return None
+        if held_by.dispatch(kind) is not held_by.registry[object]:
+            return False
     except TypeError:
-        # Its class has no hash.
-        return None
+        # Its metaclass makes classes that have no hash.
+        return False
+    of_class = (type(_of_class(kind, name)) for name in names)
+    return all(
+        each is types.MemberDescriptorType or not hasattr(each, "__get__") for each in of_class
+    )
+
+
+def _of_class(kind: Any, name: str) -> Any:
+    return next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
+
+
+def _stored(value: Any, names: Iterable[str]) -> Iterator[Any]:
     own = instance_dict(value)
-    held = []
     for name in names:
-        of_class = next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
-        if name in own:
-            held.append(own[name])
-        elif type(of_class) is types.MemberDescriptorType:
-            held += held_in((of_class,), value)
-        elif hasattr(type(of_class), "__get__"):
-            return None
-        elif of_class is not None:
-            held.append(of_class)
-    return held
+        of_class = _of_class(type(value), name)
+        if type(of_class) is types.MemberDescriptorType:
+            yield from held_in((of_class,), value)
+        else:
+            yield own.get(name, of_class)
 
 
 def decoded_in_place(value: Any, *, validating: bool = False) -> Any:

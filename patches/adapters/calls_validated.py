@@ -33,7 +33,9 @@ def _unread(function: Any) -> int:
 
     These have no annotation.
     """
-    if type(function) is not types.FunctionType or hasattr(function, "__wrapped__"):
+    if type(function) is not types.FunctionType or not {"__signature__", "__wrapped__"}.isdisjoint(
+        vars(function)
+    ):
         return 0
     known = _unread_of.get(id(function))
     if known is None:
@@ -57,7 +59,8 @@ def call(original: _Original, is_active: _IsActive) -> _Original:
         __tracebackhide__ = True
         if is_active():
             if not are_bare(args, kwargs):
-                unread = _unread(self.function)
+                # Older versions keep no function.
+                unread = _unread(getattr(self, "function", None))
                 if not (unread and are_bare(args[unread:], kwargs)):
                     args = (*args[:unread], *map(valid, args[unread:]))
                     kwargs = {name: valid(value) for name, value in kwargs.items()}

@@ -12,7 +12,7 @@ from lazyentity._classes import forgetting
 from lazyentity.codec.counts import Model
 from lazyentity.codec.describing import module_of
 from lazyentity.codec.profiled import while_running
-from lazyentity.decoding import decode_in_place, is_taken_for_valid
+from lazyentity.decoding import are_stored, decode_in_place, is_taken_for_valid
 
 _Schema = Mapping[str, Any]
 
@@ -66,21 +66,47 @@ def names_of(model: Any) -> tuple[str, ...] | None:
     return tuple(names)
 
 
-_known: dict[int, Any] = {}
-"""By the id of a model: a weak reference, its token, and the names of :func:`read_names`."""
+_read: dict[int, Any] = {}
+"""By the id of a model: a weak reference, its token, and the names that are read from objects."""
 
 
-def read_names(model: Any) -> tuple[str, ...] | None:
-    """As :func:`names_of`; None also for a schema that is not known."""
-    token = _token(model, model.__pydantic_core_schema__)
-    known = _known.get(id(model))
+def stored_names(model: Any, kind: Any) -> tuple[str, ...] | None:
+    """Return the names of all attributes that pydantic-core reads, if reading them runs no code.
+
+    Args:
+        model: takes its fields from the attributes of an object.
+        kind: the type of the object.
+
+    Returns:
+        Names and aliases of the fields. None, if others may be read, or if code is run.
+    """
+    # Mappings give the fields by their methods, and a tuple may hold the object.
+    if hasattr(kind, "__getitem__") or hasattr(kind, "__iter__"):
+        return None
+    token = _token(model, getattr(model, "__pydantic_core_schema__", None))
+    known = _read.get(id(model))
     if known is None or known[1] is not token or token is None:
         try:
-            names = names_of(model)
+            names = names_of(model) if _checks_instances(model) and not _has_paths(model) else None
         except Exception:  # noqa: BLE001  # a schema of another version: anything may be read
             names = None
-        known = _known[id(model)] = forgetting(model, _known), token, names
+        known = _read[id(model)] = forgetting(model, _read), token, names
     found: tuple[str, ...] | None = known[2]
+    return found if found is not None and are_stored(kind, found) else None
+
+
+def _has_paths(model: Any) -> bool:
+    """Say whether an alias leads into the value of an attribute."""
+    return any(
+        not isinstance(field.validation_alias, str | None) for field in model.model_fields.values()
+    )
+
+
+def _checks_instances(model: Any) -> bool:
+    """Say whether a model has pydantic's own check: a metaclass can have another one."""
+    # pydantic is half imported when this module is.
+    metaclass: Any = type(sys.modules["pydantic.main"].BaseModel)
+    found: bool = type(model).__instancecheck__ is metaclass.__instancecheck__
     return found
 
 
@@ -149,6 +175,9 @@ def _is_closed(schema: _Schema, refs: dict[str, bool]) -> bool:
         return all(each_closed) and _is_closed(schema["schema"], refs)
     if kind == "definition-ref":
         return refs[schema["schema_ref"]]
+    if kind == "model-field" and not isinstance(schema.get("validation_alias", ""), str):
+        # A path leads into values of any type.
+        return False
     if kind in _CLOSED_INNER:
         # A list of anything has no inner schema.
         return _is_closed(schema[_CLOSED_INNER[kind]], refs)
@@ -161,6 +190,7 @@ def _is_closed(schema: _Schema, refs: dict[str, bool]) -> bool:
         return (
             extra != "allow"
             and not (schema.get("custom_init") or schema.get("root_model"))
+            and _checks_instances(schema["cls"])
             and is_taken_for_valid(schema["cls"])
             and _is_closed(inner, refs)
         )

@@ -91,7 +91,8 @@ def model_validate(original: Any, is_active: _IsActive) -> Any:
             return validate(cls, obj, *args, **options)
         is_later = checks_models and _is_closed(cls)
         if not is_later and not is_bare(obj):
-            is_later = _is_checked_later(cls, obj)
+            # The check of the model decodes the attributes that are read.
+            is_later = type(obj) is not cls and fields.stored_names(cls, type(obj)) is not None
             if not is_later:
                 obj = valid(obj)
         if options and not are_bare((), options):
@@ -108,31 +109,6 @@ def model_validate(original: Any, is_active: _IsActive) -> Any:
             leave()
 
     return classmethod(model_validate)
-
-
-def _names_read(model: Any, kind: Any) -> tuple[str, ...] | None:
-    """Return the names of the attributes that pydantic-core reads; None, if it may read any.
-
-    Args:
-        model: takes its fields from the attributes of an object.
-        kind: the type of the object.
-    """
-    # It takes the fields of a mapping by its methods, and their values may be in any attribute.
-    return None if hasattr(kind, "__getitem__") else fields.read_names(model)
-
-
-def _is_checked_later(model: Any, value: Any) -> bool:
-    """Say whether pydantic-core reads attributes of ``value`` alone, after the check of the model.
-
-    Then the check decodes these. It is not made of an instance of the very class.
-    """
-    kind = type(value)
-    return (
-        kind is not model
-        and not hasattr(kind, "__getitem__")
-        and not hasattr(kind, "__iter__")
-        and fields.read_names(model) is not None
-    )
 
 
 def _schema(model: Any) -> Any:
@@ -287,7 +263,7 @@ def _instancecheck(original: Any, is_active: _IsActive) -> Any:
             if hasattr(kind, "_decode_all"):
                 fields.decode_input(cls, instance)
             else:
-                decode_attributes(instance, _names_read(cls, kind))
+                decode_attributes(instance, fields.stored_names(cls, kind))
         return is_instance
 
     return __instancecheck__

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from lazyentity._inplace import SLOTS
 from tests.support.subprocesses import answer
 
@@ -18,3 +20,35 @@ def test_entities_that_come_during_a_call() -> None:
     assert len(names) > 300
     # The pure backend cannot decode the items of iterators inside of the arguments.
     assert different == ([] if SLOTS else _compared("kept")[1])
+
+
+@pytest.mark.parametrize("call", ["ujson.dumps(Value())", "msgspec.json.encode(time)"])
+def test_hooks_that_fail(call: str) -> None:
+    """They make the first entity, after an import, and their error is that of the call."""
+    pytest.importorskip(call.partition(".")[0])
+    assert answer("-W", "ignore", "-c", _FAILING.format(call=call), warnings="ignore") == "KeyError"
+
+
+_FAILING = """
+import datetime, json, sys, types
+import msgspec, ujson
+from lazyentity import LazyEntity
+from lazyentity.patches import adapters
+from tests.support.strategies.samples import PLAIN
+
+adapters.install()
+kept = []
+
+def fail(*_):
+    sys.modules["later"] = types.ModuleType("later")
+    kept.append(LazyEntity.from_bytes(PLAIN))
+    raise KeyError
+
+Value = type("Value", (), {{"__json__": fail}})
+Zone = type("Zone", (datetime.tzinfo,), {{"utcoffset": fail}})
+time = datetime.datetime(2026, 1, 1, tzinfo=Zone())
+try:
+    {call}
+except BaseException as error:
+    print(json.dumps(type(error).__name__))
+"""
