@@ -2,8 +2,9 @@
 
 A property that is undecoded is a reference to ``UNDECODED``, in the storage of a lazy dict of any
 client. So the number is that of all references to the sentinel, less those of templates, which
-:class:`~lazyentity.codec.undecoded.Template` balances, and of modules' names. Reads pay nothing for
-it. It can be too high for a while, as when a local variable has the sentinel, and is never too low.
+:class:`~lazyentity.codec.undecoded.Template` balances, and of the names of lazyentity's own
+modules. Reads pay nothing for it. It can be too high, as when a variable has the sentinel, and is
+never too low.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ any_undecoded: Callable[[], bool] = _chosen.any_undecoded
 is_bare: Callable[[Any], bool] = _chosen.is_bare
 """Say whether a value is a scalar, or a list, tuple or dict of these, a few inside each other.
 
-Such a value leads to no entity, and to no code that makes one.
+Such a value leads to no entity, and to no code that makes one. The look is bounded: of many
+containers, False.
 """
 
 are_bare: Callable[[tuple[Any, ...], dict[str, Any] | None], bool] = _chosen.are_bare

@@ -7,4 +7,4 @@ from typing import Final
 __version__ = "0.1.0"
 
 PYTHONS: Final = ("3.11", "3.12", "3.13", "3.14", "3.15")
-"""The versions of CPython that the tests run on, oldest first."""
+"""The supported versions of CPython, oldest first. CI runs on those that it finds."""

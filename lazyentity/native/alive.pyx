@@ -29,14 +29,25 @@ cdef extern from *:
     #define LAZYENTITY_LEAVES 32
     /* Of containers in each other: a cycle ends there. */
     #define LAZYENTITY_DEPTH 6
+    #define LAZYENTITY_LOOKS 10000
     static PyTypeObject *lazyentity_iterators[LAZYENTITY_ITERATORS];
     static int lazyentity_iterator_count;
 
-    static void lazyentity_add_iterator(PyObject *type)
+    /* Returns -1 with an error, if there are too many. */
+    static int lazyentity_add(PyTypeObject **types, int *count, int most, PyObject *type)
     {
-        if (lazyentity_iterator_count < LAZYENTITY_ITERATORS) {
-            lazyentity_iterators[lazyentity_iterator_count++] = (PyTypeObject *)type;
+        if (*count == most) {
+            PyErr_SetString(PyExc_OverflowError, "too many types");
+            return -1;
         }
+        Py_INCREF(type);
+        types[(*count)++] = (PyTypeObject *)type;
+        return 0;
+    }
+
+    static int lazyentity_add_iterator(PyObject *type)
+    {
+        return lazyentity_add(lazyentity_iterators, &lazyentity_iterator_count, LAZYENTITY_ITERATORS, type);
     }
 
     /* The class of the client's iterators over entities, once it was imported. */
@@ -100,15 +111,12 @@ cdef extern from *:
     static PyTypeObject *lazyentity_leaves[LAZYENTITY_LEAVES];
     static int lazyentity_leaf_count;
 
-    static void lazyentity_add_leaf(PyObject *type)
+    static int lazyentity_add_leaf(PyObject *type)
     {
-        if (lazyentity_leaf_count < LAZYENTITY_LEAVES) {
-            lazyentity_leaves[lazyentity_leaf_count++] = (PyTypeObject *)type;
-        }
+        return lazyentity_add(lazyentity_leaves, &lazyentity_leaf_count, LAZYENTITY_LEAVES, type);
     }
 
-    /* Whether a value is a scalar, or containers of Python's down to scalars. No code is run. */
-    static int lazyentity_is_bare(PyObject *value, int depth)
+    static int lazyentity_is_bare_within(PyObject *value, int depth, int *looks)
     {
         PyTypeObject *type = Py_TYPE(value);
         PyObject *held;
@@ -116,17 +124,17 @@ cdef extern from *:
         Py_ssize_t i = 0;
         if (lazyentity_is_scalar(value)) return 1;
         if (type == &PyDict_Type) {
-            if (depth == 0) return 0;
+            if (depth == 0 || --*looks < 0) return 0;
             while (PyDict_Next(value, &i, NULL, &held)) {
-                if (!lazyentity_is_scalar(held) && !lazyentity_is_bare(held, depth - 1)) return 0;
+                if (!lazyentity_is_scalar(held) && !lazyentity_is_bare_within(held, depth - 1, looks)) return 0;
             }
             return 1;
         }
         if (type == &PyList_Type || type == &PyTuple_Type) {
-            if (depth == 0) return 0;
+            if (depth == 0 || --*looks < 0) return 0;
             items = PySequence_Fast_ITEMS(value);
             for (i = 0; i < Py_SIZE(value); i++) {
-                if (!lazyentity_is_scalar(items[i]) && !lazyentity_is_bare(items[i], depth - 1)) return 0;
+                if (!lazyentity_is_scalar(items[i]) && !lazyentity_is_bare_within(items[i], depth - 1, looks)) return 0;
             }
             return 1;
         }
@@ -135,14 +143,22 @@ cdef extern from *:
         }
         return 0;
     }
+
+    /* Whether a value is a scalar, or containers of Python's down to scalars. No code is run. */
+    static int lazyentity_is_bare(PyObject *value, int depth)
+    {
+        /* Containers can be shared, at each level anew. */
+        int looks = LAZYENTITY_LOOKS;
+        return lazyentity_is_bare_within(value, depth, &looks);
+    }
     """
     const int DEPTH "LAZYENTITY_DEPTH"
-    void add_leaf "lazyentity_add_leaf"(object kind)
+    int add_leaf "lazyentity_add_leaf"(object kind) except -1
     bint lazyentity_is_bare(PyObject* value, int depth) noexcept
     Py_ssize_t references "lazyentity_references"(PyObject* value) noexcept
     PyObject* namespace_of "lazyentity_namespace"(object module)
     PyObject** items_of "lazyentity_items"(object args)
-    void add_iterator "lazyentity_add_iterator"(object kind)
+    int add_iterator "lazyentity_add_iterator"(object kind) except -1
     void set_pages "lazyentity_set_pages"(object kind)
     bint leads_to_items "lazyentity_leads_to_items"(PyObject* value) noexcept
 
@@ -175,7 +191,10 @@ cdef int _count_names() except -1:
     cdef set seen = set()
     cdef Py_ssize_t modules = len(_loaded)
     # Copied: allocation may run the garbage collector, and so other threads.
-    for module in list(_loaded.values()):
+    for name, module in list(_loaded.items()):
+        # A name of another module may change at any time: it counts as a property, which is safe.
+        if name.partition(".")[0] != "lazyentity":
+            continue
         namespace = namespace_of(module)
         if namespace is NULL or <Py_ssize_t>namespace in seen:
             continue

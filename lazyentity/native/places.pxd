@@ -84,9 +84,9 @@ cdef extern from *:
         PyObject *type, *value, *traceback;
         int found;
         if (!lazyentity_places[number].is_searched || !PyErr_ExceptionMatches(PyExc_Exception)) return 0;
-        if (!was_any && !lazyentity_any()) return 0;
+        /* Counting allocates, and must not meet the error. */
         PyErr_Fetch(&type, &value, &traceback);
-        found = lazyentity_search(number, self, args, kwargs);
+        found = (was_any || lazyentity_any()) ? lazyentity_search(number, self, args, kwargs) : 0;
         if (found == 0) {
             PyErr_Restore(type, value, traceback);
             return 0;

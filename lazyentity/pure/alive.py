@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import operator
 import sys
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
@@ -22,6 +23,7 @@ _namespaces: list[dict[str, Any]] = []
 _pages: tuple[type, ...] = ()
 
 _DEPTH = 6
+_MOST_LOOKS = 10_000
 _SCALARS = frozenset((str, int, float, bool, bytes, type(None)))
 _bare: set[type] = set(BARE)
 
@@ -37,15 +39,19 @@ def _count_names() -> None:
     modules = len(sys.modules)
     found = []
     names = 0
-    for module in {id(module): module for module in list(sys.modules.values())}.values():
-        if isinstance(module, ModuleType):
-            namespace = vars(module)
-            values = list(namespace.values())
-            of_module = sum(map(operator.is_, values, itertools.repeat(UNDECODED)))
-            of_module -= sum(map(operator.is_, values, itertools.repeat(COUNTERWEIGHT)))
-            if of_module:
-                found.append(namespace)
-                names += of_module
+    # A name of another module may change at any time: it counts as a property, which is safe.
+    own = {
+        id(module): module
+        for name, module in list(sys.modules.items())
+        if name.partition(".")[0] == "lazyentity" and isinstance(module, ModuleType)
+    }
+    for namespace in map(vars, own.values()):
+        values = list(namespace.values())
+        of_module = sum(map(operator.is_, values, itertools.repeat(UNDECODED)))
+        of_module -= sum(map(operator.is_, values, itertools.repeat(COUNTERWEIGHT)))
+        if of_module:
+            found.append(namespace)
+            names += of_module
     # In this order: another thread may ask for the count in between.
     _by_names = names
     _modules = modules
@@ -72,17 +78,18 @@ def any_undecoded() -> bool:
 
 def is_bare(value: Any) -> bool:
     """As :func:`lazyentity._alive.is_bare`."""
-    return _is_bare(value, _DEPTH)
+    return _is_bare(value, _DEPTH, itertools.repeat(None, _MOST_LOOKS))
 
 
-def _is_bare(value: Any, depth: int) -> bool:
+def _is_bare(value: Any, depth: int, looks: Iterator[None]) -> bool:
     kind = type(value)
     if kind is dict or kind is list or kind is tuple:
-        if depth == 0:
+        # Containers can be shared, at each level anew.
+        if depth == 0 or next(looks, _MOST_LOOKS) is not None:
             return False
         # A copy, which other threads cannot change.
         items = list(value.values() if kind is dict else value)
-        return all(_is_bare(item, depth - 1) for item in items)
+        return all(_is_bare(item, depth - 1, looks) for item in items)
     # Other metaclasses may make classes that have no hash.
     return type(kind) is type and (kind in _SCALARS or kind in _bare)
 
