@@ -9,8 +9,8 @@ The order of the steps:
 2. The rest follows, two steps more at a time than there are cores, each with its tests in one
    process.
 
-Every test of the library runs on each Python, with the newest requirements and with the lowest
-ones, and with each backend. Python, requirements and backend are not combined in all ways:
+Every test of the library runs with the newest requirements and with the lowest ones, and with each
+backend. Python, requirements and backend are not combined in all ways:
 
 - The current and the newest Python have the newest requirements and the native backend.
 - The oldest Python has the lowest requirements. Unless it is the current one, it has the newest
@@ -18,7 +18,8 @@ ones, and with each backend. Python, requirements and backend are not combined i
 - Tests of a client run with its lowest supported version on the oldest Python, and with one between
   that and the newest on the current Python, there on the native backend.
 - On :data:`PURE_PYTHON` the backend is the pure one, but for the tests of native implementations.
-- Any Python between these has the tests of the libraries alone.
+- Any other Python has the tests of the libraries alone, with each backend in turn. One that is not
+  found is named in the end.
 - Tests of each backend in turn take the native backend on each Python, for which it was compiled,
   and the pure one on the current and the oldest Python.
 - Tests over a loopback server run on the current Python with each server, transport and way to
@@ -42,6 +43,7 @@ from tools.ci_environments import (
     NEWEST,
     NEWEST_APART,
     PURE_PYTHON,
+    PYTHONS,
     UV,
     Interpreter,
     apart_environments,
@@ -383,6 +385,9 @@ def main() -> None:
     runner.run([*environment_steps(pythons), *first_steps(pythons), *other_steps(pythons)])
     print(runner.summary())
     print(f"\npassed on Python {', '.join([CURRENT, *pythons])}, and on the lowest requirements")
+    missing = [version for version in PYTHONS if version not in (CURRENT, *pythons)]
+    if missing:
+        print(f"not found, and so not tested: Python {', '.join(missing)}")
 
 
 if __name__ == "__main__":

@@ -157,18 +157,24 @@ def _environments(versions: Set[str], pythons: Mapping[str, Interpreter]) -> lis
 
 def lowest_environments(pythons: Mapping[str, Interpreter]) -> list[str]:
     """Return the commands that make the environments with the lowest requirements."""
-    lowest = '"REQUIRE=$(.venv/bin/python tools/lowest.py{})"'
     oldest = pythons.get(OLDEST, Interpreter(sys.executable))
     made = oldest.make("venv", UV=UV)
     # Without the consumers: one of them needs the newest google-cloud-datastore.
     together = ",".join(["adapters", *(extra for extra in extras() if extra not in apart())])
+
+    def lines(of: str, suffix: str, wanted: str) -> tuple[str, str]:
+        # The first on a line of its own: the shell passes over a failure inside of an argument.
+        return (
+            f"lowest=$(.venv/bin/python tools/lowest.py {of})",
+            f'{made} VENV=.venv-lowest{suffix} EXTRAS=bench,test{wanted} "REQUIRE=$lowest"',
+        )
+
     return [
-        f"{made} VENV=.venv-lowest EXTRAS=bench,test {lowest.format('')}",
+        *lines("", "", ""),
         *(
-            f"{made} VENV=.venv-lowest-{extra} "
-            + f"EXTRAS=bench,test,{extra if extra in apart() else together} "
-            + lowest.format(f" {extra}")
+            line
             for extra in extras()
+            for line in lines(extra, f"-{extra}", f",{extra if extra in apart() else together}")
         ),
     ]
 

@@ -28,4 +28,7 @@ def lowest(extra: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    print(*lowest(*sys.argv[1:] or [""]))
+    found = lowest(*sys.argv[1:] or [""])
+    if not found:
+        raise SystemExit("there are no requirements with a lowest version")
+    print(*found)

@@ -13,6 +13,8 @@ from tools import environment
 def problem() -> str | None:
     """Return why the compiled modules are not those of the sources; None if they are.
 
+    The pure backend is tested beside native implementations, and so refused as well.
+
     A checkout in which nothing was compiled for this Python has no problem: another distribution is
     tested, or the pure backend.
     """
