@@ -90,14 +90,8 @@ lint: venv ## ruff: rules and format
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-# mypy does not read the package_dir mapping of setup.py: it is shown the tree that installing makes.
 types: venv ## mypy --strict
-	rm -rf build/types
-	mkdir -p build/types/lazyentity
-	ln -s $(CURDIR)/lazyentity/* $(CURDIR)/patches $(CURDIR)/bench $(CURDIR)/packed \
-		$(CURDIR)/bulk/snapshot build/types/lazyentity/
-	ln -s $(CURDIR)/bulk/calls build/types/lazyentity/bulk
-	$(BIN)/mypy --strict build/types/lazyentity tests tools fuzz setup.py
+	$(BIN)/mypy --strict lazyentity tests tools setup.py
 
 pytest: venv ## the tests; PYTEST_ARGS= passes options, WORKERS= sets the number of processes
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(PYTEST_ARGS)
@@ -170,7 +164,7 @@ fuzz-responses: venv ## fuzz whole responses, against stock, for SECONDS, half w
 	$(call fuzz_both,responses)
 
 fuzz-calls: venv ## fuzz the native modules with hostile calls for SECONDS
-	LAZYENTITY_BACKEND=native $(BIN)/python -m fuzz.calls --seconds $(SECONDS) --seed $(SEED)
+	LAZYENTITY_BACKEND=native $(BIN)/python -m tests.fuzz.calls --seconds $(SECONDS) --seed $(SEED)
 
 fuzz-snapshots: venv ## fuzz with damaged snapshots for SECONDS, half with each backend
 	$(call fuzz_both,snapshots)
@@ -186,7 +180,7 @@ fuzz-all: ## all of the fuzzers, for ten times SECONDS each
 		fuzz-interruptions fuzz-graphs SECONDS=$$((10 * $(SECONDS)))
 
 fuzz_both = status=0; for backend in native pure; do LAZYENTITY_BACKEND=$$backend $(BIN)/python -m \
-	fuzz.$(1) --seconds $$(($(SECONDS) / 2)) --seed $(SEED) || status=1; done; exit $$status
+	tests.fuzz.$(1) --seconds $$(($(SECONDS) / 2)) --seed $(SEED) || status=1; done; exit $$status
 
 dist: venv ## the source distribution and the wheel, and a check of what they hold
 	rm -rf $(DIST)

@@ -17,27 +17,21 @@ from tools.building import BuildNative  # noqa: E402  # found by the line above
 from tools.clients import REQUIRED, clients, constant, extras  # noqa: E402  # found by the line above
 from tools.description import description, project_urls  # noqa: E402  # found by the line above
 
-# Folders beside the core that are installed inside it: a distribution must not drop top-level
-# packages called "patches", "bench" and "bulk" into site-packages.
-INSIDE = {
-    "lazyentity.patches": "patches",
-    "lazyentity.bench": "bench",
-    "lazyentity.bulk": "bulk/calls",
-    "lazyentity.packed": "packed",
-    "lazyentity.snapshot": "bulk/snapshot",
-}
+# Folders beside the core that are installed inside it, under their names: a distribution must not
+# drop top-level packages called "patches" and "bench" into site-packages. Links in lazyentity/ show
+# them there in a checkout, to Python and to tools; a build needs none.
+INSIDE = ("patches", "bench")
 
 
 def packages() -> dict[str, str]:
     """Return every package of the distribution with the folder that holds it."""
-    found = {
-        name: name.replace(".", "/")
-        for name in find_packages(str(HERE), include=["lazyentity", "lazyentity.*"])
-    }
-    for package, folder in INSIDE.items():
-        found[package] = folder
+    linked = [f"lazyentity.{folder}{below}" for folder in INSIDE for below in ("", ".*")]
+    names = find_packages(str(HERE), include=["lazyentity", "lazyentity.*"], exclude=linked)
+    found = {name: name.replace(".", "/") for name in names}
+    for folder in INSIDE:
+        found[f"lazyentity.{folder}"] = folder
         for name in find_packages(str(HERE / folder)):
-            found[f"{package}.{name}"] = f"{folder}/{name.replace('.', '/')}"
+            found[f"lazyentity.{folder}.{name}"] = f"{folder}/{name.replace('.', '/')}"
     return found
 
 

@@ -20,9 +20,6 @@ FOLDERS = {
     "lazyentity": "lazyentity",
     "patches": "lazyentity.patches",
     "bench": "lazyentity.bench",
-    "bulk/calls": "lazyentity.bulk",
-    "bulk/snapshot": "lazyentity.snapshot",
-    "packed": "lazyentity.packed",
 }
 
 _CYTHON = re.compile(
@@ -246,10 +243,14 @@ def test_nothing_else_names_a_client(client: str) -> None:
 
 @functools.cache  # for every client the same
 def _texts_outside() -> dict[str, str]:
-    """Return the lower rooms' sources, and those of setup.py and the tools, but no client's."""
+    """Return the lower rooms' sources, and those of setup.py and the tools, but no client's.
+
+    Nor those of packed documents.
+    """
     packages = [ROOT / "patches" / package for package in PACKAGES]
+    packages.append(ROOT / "lazyentity" / "packed")
     sources = [ROOT / "setup.py", *(ROOT / "tools").iterdir()]
-    for folder in ("lazyentity", "patches", "bulk"):
+    for folder in ("lazyentity", "patches"):
         sources += [*(ROOT / folder).rglob("*.py"), *(ROOT / folder).rglob("*.p[yx][xdi]")]
     return {
         str(source.relative_to(ROOT)): source.read_text(encoding="utf-8")

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.any_backend
 
 ROOT = Path(__file__).parents[1]
 MOST_LINES = 400
-FOLDERS = ("lazyentity", "patches", "bench", "bulk", "packed", "tests", "tools", "fuzz", "docs")
+FOLDERS = ("lazyentity", "patches", "bench", "tests", "tools", "docs")
 
 
 def _modules() -> list[Path]:

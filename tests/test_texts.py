@@ -12,15 +12,15 @@ pytestmark = pytest.mark.any_backend
 
 ROOT = Path(__file__).parents[1]
 # The command line has strings from its arguments and from the environment.
-FOLDERS = ("lazyentity", "patches", "bulk/calls", "packed")
+FOLDERS = ("lazyentity", "patches")
 COMMANDS = "lazyentity/cli"
 
 STRINGS = {
-    ("bulk/calls/reading.py", "key.database"),
-    ("bulk/calls/reading.py", "self._database"),
-    ("bulk/calls/reading.py", "self._project"),
-    ("bulk/calls/writing.py", "ours"),
-    ("bulk/calls/writing.py", "theirs"),
+    ("lazyentity/bulk/reading.py", "key.database"),
+    ("lazyentity/bulk/reading.py", "self._database"),
+    ("lazyentity/bulk/reading.py", "self._project"),
+    ("lazyentity/bulk/writing.py", "ours"),
+    ("lazyentity/bulk/writing.py", "theirs"),
     ("lazyentity/__init__.py", "__name__"),
     ("lazyentity/__init__.py", "name"),
     ("lazyentity/_choice.py", "requested"),
@@ -31,15 +31,19 @@ STRINGS = {
     ("lazyentity/entity.py", "self._name"),
     ("lazyentity/profiling/environment.py", "value"),
     ("lazyentity/profiling/findings.py", "list(usual)"),
-    ("packed/__init__.py", "__name__"),
-    ("packed/__init__.py", "name"),
+    ("lazyentity/packed/__init__.py", "__name__"),
+    ("lazyentity/packed/__init__.py", "name"),
     # From the arguments of the command.
-    ("packed/command.py", "kind"),
-    ("packed/command.py", "name"),
-    ("packed/format.py", "MAGIC"),
-    ("packed/format.py", "bytes(data[:4])"),
-    ("packed/jsonbytes.py", "MAGIC"),
-    ("packed/properties.py", "option"),
+    ("lazyentity/packed/command.py", "kind"),
+    ("lazyentity/packed/command.py", "name"),
+    ("lazyentity/packed/format.py", "MAGIC"),
+    ("lazyentity/packed/format.py", "bytes(data[:4])"),
+    ("lazyentity/packed/jsonbytes.py", "MAGIC"),
+    ("lazyentity/packed/properties.py", "option"),
+    ("lazyentity/snapshot/contents.py", "dictionary"),
+    ("lazyentity/snapshot/command.py", "kind"),
+    ("lazyentity/snapshot/schema.py", "name"),
+    ("lazyentity/snapshot/snapshots.py", "str(self.path)"),
     ("patches/appengine/ndb/debugging.py", "name"),
     ("patches/beam/elements.py", "owner.__name__"),
     ("patches/beam/elements.py", "self._name"),

@@ -24,13 +24,10 @@ INSTALLED = {
     "lazyentity": "lazyentity",
     "patches": "lazyentity/patches",
     "bench": "lazyentity/bench",
-    "bulk/calls": "lazyentity/bulk",
-    "bulk/snapshot": "lazyentity/snapshot",
-    "packed": "lazyentity/packed",
 }
 # Tests run from a checkout: no wheel holds them.
 NOT_INSTALLED = "bench/tests"
-SHIPPED = (*INSTALLED, "fuzz", "tests", "tools")
+SHIPPED = (*INSTALLED, "tests", "tools")
 LOOSE = ("CHANGELOG.rst", "LICENSE", "Makefile", "README.rst", "pyproject.toml", "setup.py")
 
 # Sources of the native backend and the files that compiling leaves: users need neither.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fuzz.graphs import compare, lazily, made
-from fuzz.uses import USES
 from tests.adapters.uses import installed
+from tests.fuzz.graphs import compare, lazily, made
+from tests.fuzz.uses import USES
 
 CASES = 300
 OF_TEST = 50

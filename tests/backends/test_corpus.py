@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-import fuzz
-from fuzz.checks import check
+import tests.fuzz
+from tests.fuzz.checks import check
 
 pytestmark = pytest.mark.any_backend
 
-CORPUS = sorted(Path(fuzz.__file__).with_name("corpus").iterdir())
+CORPUS = sorted(Path(tests.fuzz.__file__).with_name("corpus").iterdir())
 
 
 def test_there_is_a_corpus() -> None:

@@ -12,10 +12,10 @@ from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.protobuf.message import DecodeError
 
 import lazyentity
-from fuzz.seeds import nested_arrays, nested_entities, nested_groups
 from lazyentity import LazyEntity
 from tests.backends.malformed import entity_of
 from tests.conftest import IMPLEMENTATIONS, MAPPINGS, is_built
+from tests.fuzz.seeds import nested_arrays, nested_entities, nested_groups
 from tests.support.snapshots import Raised, outcome, snapshot, whole
 from tests.support.stock import EntityMessage, stock_entity
 from tests.support.strategies import wire

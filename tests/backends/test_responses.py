@@ -13,10 +13,10 @@ from google.cloud.datastore_v1.types import entity as entity_pb2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzz.seeds import RESPONSES, nested_groups
 from lazyentity import LazyEntity, materialize
 from lazyentity.pure import responses
 from tests.backends.responses import SPLITTERS, assert_same_split, converted, native_results
+from tests.fuzz.seeds import RESPONSES, nested_groups
 from tests.support.snapshots import Raised, outcome
 from tests.support.strategies import wire
 from tests.support.strategies.samples import RICH

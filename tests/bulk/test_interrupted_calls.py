@@ -15,7 +15,6 @@ import requests
 from google.api_core.exceptions import BadRequest, ServiceUnavailable
 from google.cloud import datastore
 
-from fuzz.points import Points
 from lazyentity.bulk import coalesce, coalescing, delete_many, get_many, put_many, reading, writing
 from tests.bulk.interrupting import Signalled, ended_threads, raised_by
 from tests.bulk.services import (
@@ -27,6 +26,7 @@ from tests.bulk.services import (
     refusal,
     stored,
 )
+from tests.fuzz.points import Points
 
 pytestmark = [
     pytest.mark.any_backend,
@@ -217,7 +217,7 @@ def _points_of_stream(
         at += 1
         found: list[int] = []
         error = _Limit()
-        points = Points(error, at, ("/bulk/calls/streams.py", "/bulk/calls/windows.py"))
+        points = Points(error, at, ("/lazyentity/bulk/streams.py", "/lazyentity/bulk/windows.py"))
         entities: Any = get_many(client, given(), concurrency=concurrency)
 
         consume = functools.partial(_consume, entities, found)

@@ -16,12 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lazyentity
-from fuzz.mutation import with_varint_forms
-from fuzz.seeds import RESPONSES
 from lazyentity import LazyEntity
 from tests.backends.indexes import ENTITY_PROTOS, SAMPLE, assert_same_index
 from tests.backends.responses import SPLITTERS, assert_same_split, native_results
 from tests.conftest import IMPLEMENTATIONS, MAPPINGS
+from tests.fuzz.mutation import with_varint_forms
+from tests.fuzz.seeds import RESPONSES
 from tests.support.snapshots import Raised, outcome, snapshot, whole
 from tests.support.stock import stock_entity
 from tests.support.strategies import Grammar, entities, wire

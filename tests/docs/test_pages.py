@@ -20,7 +20,7 @@ from .pages import DOCS, PAGES, ROOT, name_of
 
 pytestmark = pytest.mark.any_backend
 
-FOLDERS = "lazyentity|patches|bench|bulk|packed|tests|tools|fuzz|docs"
+FOLDERS = "lazyentity|patches|bench|tests|tools|docs"
 NAMED = re.compile(r"``([\w.]+)(?:\(\))?``\s+in\s+``((?:" + FOLDERS + r")/[\w/.]+)``")
 PATH = re.compile(r"``((?:" + FOLDERS + r")/[\w/.-]*)``")
 

@@ -12,10 +12,10 @@ from google.cloud.datastore.entity import Entity
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzz.seeds import nested_arrays, nested_entities
 from lazyentity.codec import values
 from tests.backends.malformed import MALFORMED
 from tests.conftest import IMPLEMENTATIONS
+from tests.fuzz.seeds import nested_arrays, nested_entities
 from tests.support.snapshots import Raised, outcome, whole
 from tests.support.stock import EntityMessage, stock_entity
 from tests.support.strategies import Grammar, entities, wire

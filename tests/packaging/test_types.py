@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 import lazyentity
-from tools.clients import constant
 
 pytestmark = pytest.mark.any_backend
 
@@ -113,14 +112,10 @@ _LINE = re.compile(r"^[^:\n]+:(\d+): (error|note): (.*)$", re.MULTILINE)
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The program, in a folder beside the packages as they are installed."""
+    """The program, in a folder beside the checkout's package."""
     folder = tmp_path_factory.mktemp("types")
-    packages = folder / "packages" / "lazyentity"
-    packages.mkdir(parents=True)
-    for path in (ROOT / "lazyentity").iterdir():
-        (packages / path.name).symlink_to(path)
-    for name, path in constant("setup.py", "INSIDE").items():
-        (folder / "packages" / name.replace(".", "/")).symlink_to(ROOT / path)
+    (folder / "packages").mkdir()
+    (folder / "packages" / "lazyentity").symlink_to(ROOT / "lazyentity")
     (folder / "program.py").write_text(PROGRAM)
     return folder / "program.py"
 

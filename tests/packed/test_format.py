@@ -19,11 +19,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lazyentity
-from fuzz.mutation import blindly
 from lazyentity._backend import is_json as chosen_is_json
 from lazyentity.packed import UnpackError, is_packed, pack, unpack
 from lazyentity.packed import format as stored_format
 from lazyentity.pure.jsontypes import is_json
+from tests.fuzz.mutation import blindly
 from tests.packed.strategies import DOCUMENTS
 from tests.support.snapshots import Raised, outcome, snapshot
 from tests.support.strategies.samples import plain_properties, serialise

@@ -7,7 +7,7 @@ import itertools
 import threading
 from collections.abc import Callable, Sequence
 
-from fuzz.points import Points
+from tests.fuzz.points import Points
 from tests.support.concurrency import together
 
 

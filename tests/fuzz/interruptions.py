@@ -4,7 +4,7 @@ A case runs a call twice against a server in this process: once to count the poi
 may run a handler, and once with an exception at one of them. That exception leaves the call, and
 the promises of :mod:`lazyentity.bulk` hold.
 
-    python -m fuzz.interruptions --seconds 60
+    python -m tests.fuzz.interruptions --seconds 60
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from google.api_core.exceptions import BadRequest, ServiceUnavailable
 from google.cloud import datastore
 
 import lazyentity
-from fuzz import running
-from fuzz.points import Points
 from lazyentity.bulk import coalesce, delete_many, get_many, put_many, reading, writing
 from tests.bulk.services import FAST, Served, connected, served
+from tests.fuzz import running
+from tests.fuzz.points import Points
 
 _KIND = "Item"
 _MOST_KEYS = 9
@@ -50,13 +50,13 @@ _SIGNAL_SECONDS = 0.02
 # the system, which come at any time, get a connection of their own, no RPC over gRPC in their
 # thread, and wait for the end of such a method.
 _TRACED = (
-    *("/fuzz/interruptions.py", "/bulk/calls/", "/patches/", "/lazyentity/"),
+    *("/fuzz/interruptions.py", "/patches/", "/lazyentity/"),
     *("/google/api_core/retry/", "/google/cloud/datastore/"),
 )
 _METHODS_OF_LOCKS = frozenset(
     member.__code__ for member in vars(threading.Condition).values() if inspect.isfunction(member)
 )
-_TRACED_OF_LONE = ("/fuzz/interruptions.py", "/bulk/calls/coalescing.py")
+_TRACED_OF_LONE = ("/fuzz/interruptions.py", "/lazyentity/bulk/coalescing.py")
 
 
 class _Interrupt(BaseException):
@@ -345,7 +345,7 @@ def main(seconds: float, seed: int, case: int | None, first: int) -> None:
                 faulthandler.cancel_dump_traceback_later()
 
         running.Fuzzer(
-            "python -m fuzz.interruptions", _made, checked, _compare, lambda case, _: case
+            "python -m tests.fuzz.interruptions", _made, checked, _compare, lambda case, _: case
         ).run(seconds, seed, case, first)
 
 

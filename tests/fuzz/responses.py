@@ -3,7 +3,7 @@
 A lookup or a query of a patched client gives the stock client's values or raises its error: when
 the response is received, or when an entity of it is read.
 
-    python -m fuzz.responses --seconds 60
+    python -m tests.fuzz.responses --seconds 60
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.protobuf.message import DecodeError
 
 import lazyentity
-from fuzz import material, running
-from fuzz.canned import PROJECT, Wire
-from fuzz.mutation import parsed, shrunk
+from tests.fuzz import material, running
+from tests.fuzz.canned import PROJECT, Wire
+from tests.fuzz.mutation import parsed, shrunk
 from tests.support.parts import failures_in
 from tests.support.snapshots import Raised, outcome, snapshot
 from tests.support.stock import comparable
@@ -275,7 +275,7 @@ def main(seconds: float, seed: int, case: int | None, first: int) -> None:
 
     # proto-plus warns of an enum with a value of later versions.
     warnings.filterwarnings("ignore", module="proto")
-    fuzzer = running.Fuzzer("python -m fuzz.responses", made, read, compare, smallest)
+    fuzzer = running.Fuzzer("python -m tests.fuzz.responses", made, read, compare, smallest)
     fuzzer.run(seconds, seed, case, first)
 
 

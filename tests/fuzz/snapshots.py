@@ -4,7 +4,7 @@ A case is a snapshot with some damages: of pages, bytes, rows and cells, and a j
 its own. All ways to read it are tried, and then ``refresh(entities, replace=True)``, which has to
 make it whole again.
 
-    python -m fuzz.snapshots --seconds 30
+    python -m tests.fuzz.snapshots --seconds 30
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 
 import lazyentity
-from fuzz import running
 from lazyentity.snapshot import CorruptEntity, Snapshot, SnapshotError
 from tests.bulk.earlier import make_version_1
+from tests.fuzz import running
 
 _ENTITIES = 150
 _MOST_DAMAGES = 3
@@ -147,19 +147,19 @@ def _row(path: Path, chance: random.Random) -> None:
     key = any_row.format("key", "entities", chance.randrange(_ENTITIES))
     other = any_row.format("key", "entities", chance.randrange(_ENTITIES))
     statements = (
-        f"DELETE FROM entities WHERE key = {key}",  # noqa: S608  # of constants, as all below
-        f"DELETE FROM entities WHERE key < {key}",  # noqa: S608
-        f"DELETE FROM contents WHERE number = {content}",  # noqa: S608
-        f"UPDATE OR REPLACE entities SET key = {other} WHERE key = {key}",  # noqa: S608
-        f"UPDATE entities SET content = {content} WHERE key = {key}",  # noqa: S608
-        f"UPDATE contents SET data = (SELECT data FROM contents WHERE number = {content})",  # noqa: S608
+        f"DELETE FROM entities WHERE key = {key}",  # of constants, as all below
+        f"DELETE FROM entities WHERE key < {key}",
+        f"DELETE FROM contents WHERE number = {content}",
+        f"UPDATE OR REPLACE entities SET key = {other} WHERE key = {key}",
+        f"UPDATE entities SET content = {content} WHERE key = {key}",
+        f"UPDATE contents SET data = (SELECT data FROM contents WHERE number = {content})",
         "UPDATE entities SET content = content % 10 + 1",
         "UPDATE OR REPLACE contents SET number = number + 1",
         "DELETE FROM dictionaries",
         "DELETE FROM settings WHERE rowid = 1",
         "DELETE FROM entities",
         f"DROP TABLE {chance.choice(list(_COLUMNS))}",
-        f"UPDATE sqlite_sequence SET seq = {chance.randrange(99)}",  # noqa: S608
+        f"UPDATE sqlite_sequence SET seq = {chance.randrange(99)}",
     )
     _execute(path, chance.choice(statements))
 
@@ -170,7 +170,7 @@ def _cell(path: Path, chance: random.Random) -> None:
     keyed = _COLUMNS[table][0]
     _execute(
         path,
-        f"UPDATE OR IGNORE {table} SET {column} = ? WHERE {keyed} = "  # noqa: S608
+        f"UPDATE OR IGNORE {table} SET {column} = ? WHERE {keyed} = "
         f"(SELECT {keyed} FROM {table} ORDER BY {keyed} LIMIT 1 OFFSET ?)",
         chance.choice(_HOSTILE),
         chance.randrange(chance.choice((1, 8, _ENTITIES))),
@@ -307,7 +307,7 @@ def main(seconds: float, seed: int, case: int | None, first: int) -> None:
     """Fuzz with damaged snapshots."""
     click.echo(f"backend: {lazyentity.backend}")
     fuzzer = running.Fuzzer(
-        "python -m fuzz.snapshots", made, check, lambda _case, _done: None, smallest
+        "python -m tests.fuzz.snapshots", made, check, lambda _case, _done: None, smallest
     )
     fuzzer.run(seconds, seed, case, first)
 

@@ -14,9 +14,9 @@ from google.cloud.datastore.helpers import GeoPoint
 from google.cloud.datastore.key import Key
 from proto.datetime_helpers import DatetimeWithNanoseconds
 
-from fuzz import material
-from fuzz.values import SURROGATE
 from lazyentity.codec.undecoded import UNDECODED
+from tests.fuzz import material
+from tests.fuzz.values import SURROGATE
 
 
 class Evil:

@@ -1,6 +1,6 @@
 """Entities that change while they are written: patched, then the same by the stock client.
 
-python -m fuzz.changes --seconds 60
+python -m tests.fuzz.changes --seconds 60
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import click
 from google.cloud.datastore import helpers
 
 import lazyentity
-from fuzz import running
 from lazyentity import LazyEntity
+from tests.fuzz import running
 from tests.support import write_cases
 from tests.support.snapshots import Raised, outcome
 from tests.support.stock import comparable, reparsed
@@ -80,7 +80,7 @@ def smallest(case: write_cases.Case, fails: Callable[[write_cases.Case], bool]) 
 def main(seconds: float, seed: int, case: int | None, first: int) -> None:
     """Fuzz entities that change while they are written."""
     click.echo(f"backend: {lazyentity.backend}")
-    fuzzer = running.Fuzzer("python -m fuzz.changes", made, lazily, compare, smallest)
+    fuzzer = running.Fuzzer("python -m tests.fuzz.changes", made, lazily, compare, smallest)
     fuzzer.run(seconds, seed, case, first)
 
 

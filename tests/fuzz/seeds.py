@@ -1,6 +1,6 @@
 """Write the corpus: small entities of every kind, canonical and odd, sound and faulty; responses.
 
-Run from the checkout as ``python -m fuzz.seeds``, where the project is installed with its tests.
+Run from the checkout as ``python -m tests.fuzz.seeds``, where the tests can run.
 The output depends on the version of hypothesis; a new version needs no new corpus.
 """
 
@@ -15,11 +15,11 @@ from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.cloud.datastore_v1.types import entity as entity_pb2
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from fuzz.mutation import with_varint_forms
 from lazyentity.codec.entityproto import PROPERTY
 from tests.backends.documents import SAMPLE as DOCUMENT
 from tests.backends.indexes import ENTITY_PROTOS, SAMPLE, field
 from tests.backends.malformed import MALFORMED
+from tests.fuzz.mutation import with_varint_forms
 from tests.support.strategies import Grammar, entities, wire
 from tests.support.strategies.samples import PLAIN, RICH, serialise
 from tests.support.strategies.schema import ARRAY, ENTITY, ENTRY, VALUE

@@ -3,7 +3,7 @@
 A child process makes thousands of calls. If it dies, the case that it died of is run alone, and
 then with more and more of the cases before it, until the process dies again.
 
-    python -m fuzz.calls --seconds 60
+    python -m tests.fuzz.calls --seconds 60
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 import click
 
-from fuzz import running
+from tests.fuzz import running
 
 _CASES_OF_CHILD = 2000
 _TIMEOUT = 300
@@ -51,10 +51,10 @@ def _run(seed: int, first: int, count: int, *, explain: bool = False) -> End:
     with tempfile.NamedTemporaryFile() as progress:
         progress.write(first.to_bytes(8, "little"))
         progress.flush()
-        command = [sys.executable, "-m", "fuzz.calls_child", "--progress", progress.name]
+        command = [sys.executable, "-m", "tests.fuzz.calls_child", "--progress", progress.name]
         command += ["--seed", str(seed), "--first", str(first), "--count", str(count)]
         try:
-            done = subprocess.run(  # noqa: S603  # this interpreter
+            done = subprocess.run(  # this interpreter
                 [*command, *(["--explain"] if explain else [])],
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -97,14 +97,16 @@ def main(seconds: float, seed: int, case: int | None, first: int) -> None:
             continue
         findings += 1
         start, again = _reproduced(seed, end, number)
-        program = "python -m fuzz.calls_child --explain --progress $(mktemp)"
+        program = "python -m tests.fuzz.calls_child --explain --progress $(mktemp)"
         click.echo(
             f"--- case {end.case} {end}; to reproduce:\n"
             f"{program} --seed {seed} --first {start} --count {end.case - start + 1}\n"
             f"{running.shortened(again.output)}\nthat {again}\n"
         )
         number = end.case + 1
-    click.echo(f"python -m fuzz.calls: seed {seed}, {number - first} cases, {findings} findings")
+    click.echo(
+        f"python -m tests.fuzz.calls: seed {seed}, {number - first} cases, {findings} findings"
+    )
     if findings:
         raise SystemExit(1)
 

@@ -11,8 +11,9 @@
 ``seeds``
     writes ``corpus``, the inputs that fuzzing starts from.
 
-The other fuzzers run on any build, as ``python -m fuzz.operations`` and so on; ``--help`` lists the
-options. Each prints how many cases it ran, and for each finding how to run that case again:
+The other fuzzers run on any build, as ``python -m tests.fuzz.operations`` and so on; ``--help``
+lists the options. Each prints how many cases it ran, and for each finding how to run that case
+again:
 
 ``operations``
     sequences of operations (``steps``, ``values``) and writing, against the stock client.

@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import random
 
-from fuzz import mutation
-from fuzz.mutation import blindly, mutated
-from fuzz.seeds import CORPUS, RESPONSES
+from tests.fuzz import mutation
+from tests.fuzz.mutation import blindly, mutated
+from tests.fuzz.seeds import CORPUS, RESPONSES
 from tests.support.snapshots import Raised, outcome
 from tests.support.stock import stock_entity
 from tests.support.strategies.samples import PLAIN, RICH

@@ -17,11 +17,11 @@ from typing import Any
 from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 
-from fuzz import material, values
-from fuzz.values import NAMES
 from lazyentity import LazyEntity
 from lazyentity.codec.undecoded import UNDECODED
 from tests.entity.consumption import COPIES
+from tests.fuzz import material, values
+from tests.fuzz.values import NAMES
 from tests.support.stock import stock_entity
 
 
@@ -244,7 +244,7 @@ def duplicate(side: Side, chance: random.Random) -> Any:
 def pickled(side: Side, chance: random.Random) -> Any:
     """Load a pickle of any protocol and look at the result."""
     state = pickle.dumps(side.entity, protocol=chance.randint(0, pickle.HIGHEST_PROTOCOL))
-    return pickle.loads(state)  # noqa: S301  # made in the line above
+    return pickle.loads(state)  # made in the line above
 
 
 def key(side: Side, chance: random.Random) -> Any:

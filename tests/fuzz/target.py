@@ -12,8 +12,8 @@ import sys
 import atheris  # type: ignore[import-untyped]  # in the environment of tools/fuzz only
 
 import lazyentity
-from fuzz.checks import check
-from fuzz.mutation import mutated
+from tests.fuzz.checks import check
+from tests.fuzz.mutation import mutated
 
 _poison = ctypes.CDLL(None).__asan_poison_memory_region
 _poison.argtypes = (ctypes.c_void_p, ctypes.c_size_t)

@@ -3,7 +3,7 @@
 The result or error of the call has to be that of the same graph with stock entities. A part of the
 graph may come out of a hook of the library instead of an argument.
 
-    python -m fuzz.graphs --seconds 60
+    python -m tests.fuzz.graphs --seconds 60
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ import click
 from pydantic import BaseModel
 
 import lazyentity
-from fuzz import running
-from fuzz.uses import USES
 from lazyentity import LazyEntity
 from lazyentity._inplace import SLOTS
+from tests.fuzz import running
+from tests.fuzz.uses import USES
 from tests.support.snapshots import Raised, outcome, snapshot
 from tests.support.stock import in_order_of, stock_entity
 from tests.support.strategies.samples import serialise
@@ -89,7 +89,7 @@ class Case:
         raws: the serialised entities.
         read: for each entity, the names to read before the call.
         graph: the object that is the argument.
-        use: a name of :data:`~fuzz.uses.USES`.
+        use: a name of :data:`~tests.fuzz.uses.USES`.
     """
 
     raws: tuple[bytes, ...]
@@ -234,7 +234,7 @@ def _smaller(node: Node) -> list[Node]:
 def main(seconds: float, seed: int, case: int | None, first: int) -> None:
     """Fuzz graphs of objects, given to adapted libraries."""
     click.echo(f"backend: {lazyentity.backend}")
-    fuzzer = running.Fuzzer("python -m fuzz.graphs", made, lazily, compare, smallest)
+    fuzzer = running.Fuzzer("python -m tests.fuzz.graphs", made, lazily, compare, smallest)
     fuzzer.run(seconds, seed, case, first)
 
 

@@ -3,7 +3,7 @@
 The fuzzer compares the result or error of each operation, and the entity written in the end: by the
 client's encoder, by its batches over both transports, by :func:`lazyentity.raw`, or by ndb.
 
-    python -m fuzz.operations --seconds 60
+    python -m tests.fuzz.operations --seconds 60
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.cloud.ndb import model
 
 import lazyentity
-from fuzz import material, running
-from fuzz.canned import Wire
-from fuzz.mutation import shrunk
-from fuzz.steps import STEPS, Side, Step, taint
+from tests.fuzz import material, running
+from tests.fuzz.canned import Wire
+from tests.fuzz.mutation import shrunk
+from tests.fuzz.steps import STEPS, Side, Step, taint
 from tests.support.snapshots import Raised, outcome, snapshot
 from tests.support.stock import EntityMessage, comparable
 from tests.support.writing import assert_written
@@ -282,7 +282,7 @@ def main(seconds: float, seed: int, case: int | None, first: int) -> None:
     # Read while nothing is patched.
     material.entities()
 
-    fuzzer = running.Fuzzer("python -m fuzz.operations", made, lazily, compare, smallest)
+    fuzzer = running.Fuzzer("python -m tests.fuzz.operations", made, lazily, compare, smallest)
     fuzzer.run(seconds, seed, case, first)
 
 

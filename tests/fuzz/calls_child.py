@@ -1,4 +1,4 @@
-"""The process that makes hostile calls, and may die of a call; :mod:`fuzz.calls` starts it.
+"""The process that makes hostile calls, and may die of a call; :mod:`tests.fuzz.calls` starts it.
 
 The callables come from the native modules: functions, classes, and the attributes of these.
 """
@@ -24,14 +24,14 @@ import click
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 
 import lazyentity
-from fuzz import hostile, material, running
-from fuzz.hostile import Evil
-from fuzz.seeds import RESPONSES
 from lazyentity import native
 from lazyentity.detached import DetachedEntity
 from lazyentity.entity import LazyEntity, derived_type
 from lazyentity.patches.api import responses
 from lazyentity.strict import make_strict
+from tests.fuzz import hostile, material, running
+from tests.fuzz.hostile import Evil
+from tests.fuzz.seeds import RESPONSES
 from tests.support.strategies.samples import serialise
 
 _MEMORY = 4 << 30
@@ -245,7 +245,7 @@ def _step(pool: list[Any], chance: random.Random, log: Log) -> Any:
             copier = chance.choice((copy.copy, copy.deepcopy))
             if chance.random() < 0.5:
                 return copier(target)
-            return pickle.loads(pickle.dumps(target, protocol))  # noqa: S301  # made here
+            return pickle.loads(pickle.dumps(target, protocol))  # made here
         case 8 | 12:
             return _read(target, pool, chance, log)
         case 9 if issubclass(type(target), dict):
