@@ -1,0 +1,25 @@
+"""A reader crosses few files from a call to its result."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.support.subprocesses import run
+
+MOST_FILES = {
+    'a query, entity["amount"]': 14,
+    "get and put of a changed entity": 28,
+    "a fetch of ndb, order.amount": 23,
+}
+
+
+@pytest.mark.any_backend
+def test_no_walk_becomes_longer() -> None:
+    """The numbers here may only fall."""
+    counted = run("tools/walks.py", "--json", warnings="ignore")
+    assert counted.returncode == 0, counted.stderr
+    walks = json.loads(counted.stdout)
+    files = {walk: len({file for file, _ in functions}) for walk, functions in walks.items()}
+    assert files == MOST_FILES
