@@ -40,7 +40,7 @@ STRINGS = {
     ("lazyentity/packed/format.py", "bytes(data[:4])"),
     ("lazyentity/packed/jsonbytes.py", "MAGIC"),
     ("lazyentity/packed/properties.py", "option"),
-    ("lazyentity/snapshot/contents.py", "dictionary"),
+    ("lazyentity/snapshot/payloads.py", "dictionary"),
     ("lazyentity/snapshot/command.py", "kind"),
     ("lazyentity/snapshot/schema.py", "name"),
     ("lazyentity/snapshot/snapshots.py", "str(self.path)"),

@@ -18,10 +18,10 @@ from lazyentity.snapshot.connections import (
     connect,
     identity,
 )
-from lazyentity.snapshot.contents import Decompressor
 from lazyentity.snapshot.errors import SnapshotError
 from lazyentity.snapshot.files import CACHE, is_prepared, require_own
 from lazyentity.snapshot.journals import has_journal, require_own_journal
+from lazyentity.snapshot.payloads import Decompressor
 from lazyentity.snapshot.schema import bounded
 
 _DICTIONARY_BYTES: Final = 1024 * 1024

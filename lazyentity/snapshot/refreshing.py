@@ -12,7 +12,8 @@ from google.protobuf.message import DecodeError
 
 from lazyentity.snapshot import proofs
 from lazyentity.snapshot.connections import Connection
-from lazyentity.snapshot.contents import (
+from lazyentity.snapshot.files import Refreshed
+from lazyentity.snapshot.payloads import (
     HASH_BYTES,
     MAX_SAMPLES,
     SAMPLE_BYTES,
@@ -22,7 +23,6 @@ from lazyentity.snapshot.contents import (
     split,
     train,
 )
-from lazyentity.snapshot.files import Refreshed
 from lazyentity.snapshot.schema import set_setting
 
 _REPORT_EVERY: Final = 1_000
@@ -58,7 +58,7 @@ def refresh(
 
     Raises:
         ValueError, google.protobuf.message.DecodeError: as
-            :func:`~lazyentity.snapshot.contents.split`.
+            :func:`~lazyentity.snapshot.payloads.split`.
         sqlite3.DatabaseError: the file is damaged.
     """
     # SQLite keeps this table outside of the file, until the connection closes.

@@ -13,8 +13,8 @@ from lazyentity._mode import gives_stock
 from lazyentity.entity import LazyEntity
 from lazyentity.snapshot import proofs, schema
 from lazyentity.snapshot.connections import REFUSED, require_this_process
-from lazyentity.snapshot.contents import MAX_CONTENT_BYTES, key_of
 from lazyentity.snapshot.errors import CorruptEntity
+from lazyentity.snapshot.payloads import MAX_CONTENT_BYTES, key_of
 from lazyentity.snapshot.readers import Reader
 
 Row = tuple[bytes, int, Any, Any, Any]

@@ -27,9 +27,9 @@ from lazyentity.snapshot.connections import (
     Connection,
     require_this_process,
 )
-from lazyentity.snapshot.contents import stored_key
 from lazyentity.snapshot.errors import SnapshotError
 from lazyentity.snapshot.files import Refreshed, version_of, writing
+from lazyentity.snapshot.payloads import stored_key
 from lazyentity.snapshot.readers import Reader, Readers
 from lazyentity.snapshot.refreshing import digest, refresh
 from lazyentity.snapshot.replacing import replacing

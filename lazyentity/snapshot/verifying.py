@@ -11,8 +11,8 @@ from google.protobuf.message import DecodeError
 from lazyentity.operations import raw
 from lazyentity.snapshot import rows, schema
 from lazyentity.snapshot.connections import REFUSED
-from lazyentity.snapshot.contents import key_of, split
 from lazyentity.snapshot.errors import CorruptEntity, SnapshotError
+from lazyentity.snapshot.payloads import key_of, split
 from lazyentity.snapshot.readers import Reader
 from lazyentity.snapshot.refreshing import digest
 

@@ -19,7 +19,7 @@ from lazyentity import LazyEntity
 from lazyentity.bulk import put_many
 from lazyentity.codec import shadow
 from lazyentity.snapshot import Refreshed, Snapshot, SnapshotError, contents
-from lazyentity.snapshot.contents import split
+from lazyentity.snapshot.payloads import split
 from tests.bulk.services import RecordingService
 from tests.support.concurrency import together
 from tests.support.entities import fill

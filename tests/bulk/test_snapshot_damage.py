@@ -19,7 +19,7 @@ from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 
 from lazyentity.snapshot import CorruptEntity, Snapshot, SnapshotError, schema
-from lazyentity.snapshot.contents import stored_key
+from lazyentity.snapshot.payloads import stored_key
 from tests.bulk.earlier import make_version_1
 from tests.support import forks
 

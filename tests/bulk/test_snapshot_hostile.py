@@ -18,7 +18,7 @@ from google.cloud.datastore.key import Key
 
 from lazyentity.snapshot import CorruptEntity, Snapshot, SnapshotError
 from lazyentity.snapshot.command import main
-from lazyentity.snapshot.contents import stored_key
+from lazyentity.snapshot.payloads import stored_key
 from tests.bulk.earlier import make_version_1
 
 pytestmark = pytest.mark.any_backend

@@ -15,7 +15,7 @@ from google.cloud.datastore.key import Key
 
 from lazyentity.snapshot import CorruptEntity, Refreshed, Snapshot, SnapshotError
 from lazyentity.snapshot.connections import identity, is_in_use
-from lazyentity.snapshot.contents import stored_key
+from lazyentity.snapshot.payloads import stored_key
 from tests.bulk.earlier import make_version_1
 from tests.support import forks
 

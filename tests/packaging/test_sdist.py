@@ -31,7 +31,7 @@ PLATFORM = sysconfig.get_platform().replace("-", "_")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The checkout with all that builds left in it; building must not change the original."""
     target = tmp_path_factory.mktemp("checkout") / "lazyentity"
-    shutil.copytree(ROOT, target, ignore=NOT_COPIED)
+    shutil.copytree(ROOT, target, ignore=NOT_COPIED, symlinks=True)
     generated = target / "build" / "cython" / "lazyentity" / "native" / "mapping.c"
     generated.parent.mkdir(parents=True, exist_ok=True)
     generated.touch()
