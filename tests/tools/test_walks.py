@@ -18,7 +18,7 @@ MOST_FILES = {
 @pytest.mark.any_backend
 def test_no_walk_becomes_longer() -> None:
     """The numbers here may only fall."""
-    counted = run("tools/walks.py", "--json", warnings="ignore")
+    counted = run("-m", "tests.tools.walks", "--json", warnings="ignore")
     assert counted.returncode == 0, counted.stderr
     walks = json.loads(counted.stdout)
     files = {walk: len({file for file, _ in functions}) for walk, functions in walks.items()}

@@ -1,6 +1,6 @@
 """Count the functions and files of lazyentity that a read, a write and a fetch of ndb run through.
 
-    .venv/bin/python tools/walks.py [--names | --json]
+    .venv/bin/python -m tests.tools.walks [--names | --json]
 
 Each call ran before, as in an application that has been running for a while. The backend is the
 pure one, which a profile function sees into; the native one has the same modules.
@@ -18,6 +18,7 @@ from typing import Any
 
 os.environ["LAZYENTITY_BACKEND"] = "pure"
 
+import click
 from google.cloud import datastore, ndb
 from tabulate import tabulate
 
@@ -91,15 +92,15 @@ def main() -> None:
             "a fetch of ndb, order.amount": walked(fetch),
         }
     if arguments.json:
-        print(json.dumps(walks))
+        click.echo(json.dumps(walks))
         return
     for walk, functions in walks.items() if arguments.names else ():
-        print(walk, *(f"  {file} {function}" for file, function in functions), sep="\n")
+        click.echo("\n".join([walk, *(f"  {file} {function}" for file, function in functions)]))
     rows = [
         (walk, len(functions), len({file for file, _ in functions}))
         for walk, functions in walks.items()
     ]
-    print(tabulate(rows, headers=["walk", "functions", "files"]))
+    click.echo(tabulate(rows, headers=["walk", "functions", "files"]))
 
 
 if __name__ == "__main__":
