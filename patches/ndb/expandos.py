@@ -18,7 +18,7 @@ from lazyentity.codec.fallback import CASE_NUMBERS
 from lazyentity.codec.limits import MAX_BYTES, learned_bytes
 from lazyentity.codec.madedict import MadeDict
 from lazyentity.codec.undecoded import UNDECODED, Template, undecoded_template
-from lazyentity.patches.ndb.originals import is_own, methods
+from lazyentity.patches.ndb.upstream import is_upstream, methods
 
 _Expando = model.Expando
 _GenericProperty: Any = model.GenericProperty
@@ -187,8 +187,8 @@ def makes_dynamic_properties(model_class: Any) -> bool:
         # A descriptor would give each model options of its own.
         and not any(hasattr(option, "__get__") for option in _options(model_class))
         and _SETTING.are_those_of(_GenericProperty)
-        and is_own(_GenericProperty.__init__)
-        and is_own(_GenericProperty._validate)
+        and is_upstream(_GenericProperty.__init__)
+        and is_upstream(_GenericProperty._validate)
         and _GenericProperty._validator is None
         and _GenericProperty._choices is None
     )

@@ -12,10 +12,10 @@ from google.cloud.ndb.context import _state, get_context
 from google.cloud.ndb.tasklets import Future, Return, _get_return_value
 
 from lazyentity.patches.api.responses import LookupResponse
-from lazyentity.patches.models.originals import is_method_of
-from lazyentity.patches.ndb.originals import own
+from lazyentity.patches.ndb.upstream import upstream_function
+from lazyentity.patches.upstream import is_method_of
 
-_post_get_hook = own(model.Model, "_post_get_hook")
+_post_get_hook = upstream_function(model.Model, "_post_get_hook")
 """ndb's own, which does nothing."""
 
 

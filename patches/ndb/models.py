@@ -25,21 +25,21 @@ from lazyentity.codec.mode import eager
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.entity import LazyEntity
 from lazyentity.patches.api.entities import EntityHandle, OpenedEntityHandle
-from lazyentity.patches.models.originals import is_one_of
 from lazyentity.patches.ndb.expandos import live_properties
-from lazyentity.patches.ndb.originals import is_own, own
 from lazyentity.patches.ndb.plans import is_written_plainly, named_kind, plan_for
 from lazyentity.patches.ndb.seams import CLIENT, CONVERSION
 from lazyentity.patches.ndb.structured import Dotted
+from lazyentity.patches.ndb.upstream import is_upstream, upstream_function
+from lazyentity.patches.upstream import is_one_of
 
 _Original = Callable[..., Any]
 
 _Model = model.Model
 _base_value = model._BaseValue
-_model_init = own(_Model, "__init__")
-_blob_from_datastore = own(model.BlobProperty, "_from_datastore")
+_model_init = upstream_function(_Model, "__init__")
+_blob_from_datastore = upstream_function(model.BlobProperty, "_from_datastore")
 _own_writers = frozenset(
-    own(kind, "_to_datastore")
+    upstream_function(kind, "_to_datastore")
     for kind in vars(model).values()
     if isinstance(kind, type) and issubclass(kind, model.Property)
 )
@@ -115,7 +115,7 @@ def property_get(original: _Original, _is_active: Callable[[], bool]) -> _Origin
 
     A lazy model gives the same value, whether ndb is still patched or not.
     """
-    reads_plainly = is_own(original)
+    reads_plainly = is_upstream(original)
 
     @functools.wraps(original)
     def __get__(self: Any, entity: Any, unused_cls: Any = None) -> Any:  # noqa: N807  # its name

@@ -15,23 +15,25 @@ from lazyentity.codec.cache import BoundedCache
 from lazyentity.codec.describing import property_name
 from lazyentity.codec.limits import MAX_BYTES, learned_bytes
 from lazyentity.codec.undecoded import Template, undecoded_template
-from lazyentity.patches.models.originals import is_method_of, is_one_of
 from lazyentity.patches.ndb.expandos import (
     DynamicProperties,
     are_same,
     is_dynamic,
     makes_dynamic_properties,
 )
-from lazyentity.patches.ndb.originals import methods, own
 from lazyentity.patches.ndb.structured import Parts, in_parts, obstacle, part_of, storing_obstacle
+from lazyentity.patches.ndb.upstream import methods, upstream_function
+from lazyentity.patches.upstream import is_method_of, is_one_of
 
 _Model = model.Model
 _Property = model.Property
 
-_get_arg = own(_Model, "_get_arg")
-_validate_key = own(_Model, "_validate_key")
-_own_set_attributes = frozenset(own(kind, "_set_attributes") for kind in (_Model, model.Expando))
-_expando_setattr = own(model.Expando, "__setattr__")
+_get_arg = upstream_function(_Model, "_get_arg")
+_validate_key = upstream_function(_Model, "_validate_key")
+_own_set_attributes = frozenset(
+    upstream_function(kind, "_set_attributes") for kind in (_Model, model.Expando)
+)
+_expando_setattr = upstream_function(model.Expando, "__setattr__")
 
 # The methods that read a property, from the descriptor to its value. ndb itself finds the
 # conversions.
@@ -68,8 +70,8 @@ OF_MAKING: Final = "the class overrides how an Expando makes properties"
 """The reasons why ndb makes the models of a class of Expandos."""
 
 _KEPT = {
-    own(model.BooleanProperty, "_from_base_type"): bool,
-    own(model.TextProperty, "_from_base_type"): str,
+    upstream_function(model.BooleanProperty, "_from_base_type"): bool,
+    upstream_function(model.TextProperty, "_from_base_type"): str,
 }
 """The type of values that a conversion returns unchanged."""
 

@@ -15,10 +15,10 @@ from google.cloud.ndb import key as key_module
 from google.cloud.ndb import model
 
 from lazyentity.codec.describing import property_name
-from lazyentity.patches.ndb.originals import methods, own
+from lazyentity.patches.ndb.upstream import methods, upstream_function
 
 _base_value: Any = model._BaseValue
-_store_value = own(model.Property, "_store_value")
+_store_value = upstream_function(model.Property, "_store_value")
 
 # The methods by which ndb puts the parts together.
 _MAKING = methods(

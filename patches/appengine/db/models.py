@@ -23,12 +23,12 @@ from lazyentity.patches.appengine.db.attributes import (
     allowed,
     value_for,
 )
-from lazyentity.patches.appengine.db.originals import own
 from lazyentity.patches.appengine.db.plans import SET_BY_DB, Plan, is_dynamic, plan_for
+from lazyentity.patches.appengine.db.upstream import upstream_function
 from lazyentity.patches.appengine.entities import LazyEntity
-from lazyentity.patches.models.originals import is_method_of
+from lazyentity.patches.upstream import is_method_of
 
-_poly_from_entity = own(polymodel.PolyModel, "from_entity")
+_poly_from_entity = upstream_function(polymodel.PolyModel, "from_entity")
 
 _fill: Any = dict.update
 _found = dict.get

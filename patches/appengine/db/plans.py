@@ -16,17 +16,20 @@ from google.appengine.ext.db import polymodel
 
 from lazyentity.codec.cache import BoundedCache
 from lazyentity.codec.limits import MAX_BYTES, learned_bytes
-from lazyentity.patches.appengine.db.originals import own
-from lazyentity.patches.models.originals import function_of
+from lazyentity.patches.appengine.db.upstream import upstream_function
+from lazyentity.patches.upstream import function_of
 
-_plain_sets = frozenset(own(kind, "__set__") for kind in (db.Property, db.ReferenceProperty))
-_attr_name = own(db.Property, "_attr_name")
+_plain_sets = frozenset(
+    upstream_function(kind, "__set__") for kind in (db.Property, db.ReferenceProperty)
+)
+_attr_name = upstream_function(db.Property, "_attr_name")
 # These setters refuse every value, and db then skips the property.
 _derived_sets = frozenset(
-    own(kind, "__set__") for kind in (db.ComputedProperty, polymodel._ClassKeyProperty)
+    upstream_function(kind, "__set__")
+    for kind in (db.ComputedProperty, polymodel._ClassKeyProperty)
 )
 _timeless_defaults = frozenset(
-    own(kind, "default_value") for kind in (db.Property, db.ListProperty)
+    upstream_function(kind, "default_value") for kind in (db.Property, db.ListProperty)
 )
 
 SET_BY_DB = {"_parent": None, "_parent_key": None, "_app": None}
@@ -54,7 +57,7 @@ _METHODS = (
 )
 _methods_of = operator.attrgetter("__getattr__", *_METHODS)
 _own_methods = tuple(
-    frozenset(own(kind, name) for kind in (db.Model, db.Expando, polymodel.PolyModel))
+    frozenset(upstream_function(kind, name) for kind in (db.Model, db.Expando, polymodel.PolyModel))
     for name in _METHODS
 )
 

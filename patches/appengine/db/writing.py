@@ -13,15 +13,15 @@ from google.appengine.ext import db
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.patches.appengine.db import reading
 from lazyentity.patches.appengine.db.attributes import DynamicProperties, LazyAttributes
-from lazyentity.patches.appengine.db.originals import own
-from lazyentity.patches.models.originals import function_of
+from lazyentity.patches.appengine.db.upstream import upstream_function
 from lazyentity.patches.registry import is_of
+from lazyentity.patches.upstream import function_of
 
 _found = dict.get
 _RAW_MEANINGS = datastore_types._RAW_PROPERTY_MEANINGS
 
 _own_functions = {
-    name: frozenset(own(kind, name) for kind in kinds)
+    name: frozenset(upstream_function(kind, name) for kind in kinds)
     for name, kinds in {
         "__get__": (db.Property,),
         "get_value_for_datastore": (db.Property, db.ListProperty),

@@ -11,7 +11,7 @@ from google.appengine.datastore.datastore_rpc import BaseConfiguration
 from google.appengine.ext.ndb import context, eventloop, key, model, tasklets, utils
 
 from lazyentity.patches.appengine.ndb.debugging import describe_call
-from lazyentity.patches.appengine.ndb.originals import is_own
+from lazyentity.patches.appengine.ndb.upstream import is_upstream
 from lazyentity.patches.registry import is_of
 
 
@@ -25,7 +25,7 @@ def add(original: Callable[..., Any], is_active: Callable[[], bool]) -> Callable
         original: ndb's own method.
         is_active: says whether ndb is patched.
     """
-    if not is_own(original):
+    if not is_upstream(original):
         return original
 
     @functools.wraps(original)
@@ -86,7 +86,7 @@ def uses(original: Callable[..., Any], _is_active: Callable[[], bool]) -> Callab
     option = name.removeprefix("_")
     policy_name = f"_{option.removeprefix('use_')}_policy"
     policy = getattr(context.Context, policy_name)
-    if not all(map(is_own, (original, policy, _Key.kind))):
+    if not all(map(is_upstream, (original, policy, _Key.kind))):
         return original
     own_option = getattr(context.ContextOptions, option)
     kind_map = model.Model._kind_map

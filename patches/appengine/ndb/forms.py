@@ -31,8 +31,8 @@ from lazyentity.codec.forms import (
     form,
 )
 from lazyentity.codec.limits import MAX_BYTES
-from lazyentity.patches.appengine.ndb.originals import ORIGINALS, own
-from lazyentity.patches.models.originals import is_one_of
+from lazyentity.patches.appengine.ndb.upstream import UPSTREAM, upstream_function
+from lazyentity.patches.upstream import is_one_of
 
 _Model: Any = model.Model
 _NO_MEANING = Property.NO_MEANING
@@ -42,7 +42,7 @@ _Written = tuple[int, bool, int]
 _Forms = Callable[[Any], list[_Written]]
 
 # The methods that write the value of a property, and those that give it the value of an entity.
-_WRITING = ORIGINALS.methods(
+_WRITING = UPSTREAM.methods(
     model.Property,
     "_apply_to_values",
     "_deserialize",
@@ -54,11 +54,11 @@ _WRITING = ORIGINALS.methods(
     "_store_value",
 )
 _SERIALIZING = frozenset(
-    own(kind, "_serialize") for kind in (model.Property, model.StructuredProperty)
+    upstream_function(kind, "_serialize") for kind in (model.Property, model.StructuredProperty)
 )
-_CHECKING = ORIGINALS.methods(_Model, "_check_initialized", "_find_uninitialized")
-_is_initialized = own(model.Property, "_is_initialized")
-_nothing_to_prepare = own(model.Property, "_prepare_for_put")
+_CHECKING = UPSTREAM.methods(_Model, "_check_initialized", "_find_uninitialized")
+_is_initialized = upstream_function(model.Property, "_is_initialized")
+_nothing_to_prepare = upstream_function(model.Property, "_prepare_for_put")
 
 
 def _always(meaning: int, contents: int) -> _Forms:
@@ -66,17 +66,17 @@ def _always(meaning: int, contents: int) -> _Forms:
 
 
 _UNCOMPRESSED_MEANINGS: dict[Any, Callable[[Any], int]] = {
-    own(model.BlobProperty, "_db_set_uncompressed_meaning"): lambda prop: (
+    upstream_function(model.BlobProperty, "_db_set_uncompressed_meaning"): lambda prop: (
         Property.BYTESTRING if prop._indexed else Property.BLOB
     ),
-    own(model.TextProperty, "_db_set_uncompressed_meaning"): lambda prop: (
+    upstream_function(model.TextProperty, "_db_set_uncompressed_meaning"): lambda prop: (
         _NO_MEANING if prop._indexed else Property.TEXT
     ),
-    own(model.LocalStructuredProperty, "_db_set_uncompressed_meaning"): lambda prop: (
+    upstream_function(model.LocalStructuredProperty, "_db_set_uncompressed_meaning"): lambda prop: (
         Property.ENTITY_PROTO
     ),
 }
-_set_compressed_meaning = own(model.BlobProperty, "_db_set_compressed_meaning")
+_set_compressed_meaning = upstream_function(model.BlobProperty, "_db_set_compressed_meaning")
 
 
 def _of_blob(prop: Any) -> list[_Written]:
@@ -101,7 +101,7 @@ def _of_generic(prop: Any) -> list[_Written]:
 
 
 _FORMS: dict[tuple[Any, ...], _Forms] = {
-    (own(kind, "_db_get_value"), own(kind, "_db_set_value")): forms
+    (upstream_function(kind, "_db_get_value"), upstream_function(kind, "_db_set_value")): forms
     for kind, forms in {
         model.BlobKeyProperty: _always(Property.BLOBKEY, STRING),
         model.BlobProperty: _of_blob,
@@ -298,7 +298,7 @@ def _is_plain(prop: Any) -> bool:
         type(prop) in _PLAIN_TYPES
         and bool(forms_of(prop))
         and not prop._repeated
-        and all(map(ORIGINALS.is_own, prop._find_methods("_to_base_type")))
+        and all(map(UPSTREAM.is_upstream, prop._find_methods("_to_base_type")))
     )
 
 

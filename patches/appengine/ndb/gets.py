@@ -22,15 +22,15 @@ from lazyentity.codec.describing import safe_repr
 from lazyentity.patches.appengine.messages import EntityProto
 from lazyentity.patches.appengine.ndb.contexts import adds_by_own, enqueue
 from lazyentity.patches.appengine.ndb.debugging import describe_call
-from lazyentity.patches.appengine.ndb.originals import ORIGINALS, is_own
 from lazyentity.patches.appengine.ndb.resuming import enter, thread_state
+from lazyentity.patches.appengine.ndb.upstream import UPSTREAM, is_upstream
 from lazyentity.patches.appengine.ndb.values import LazyValues
 from lazyentity.patches.appengine.ndb.writing import serialised
 from lazyentity.patches.registry import is_of
 
 _Function = Callable[..., Any]
 
-_METHODS = ORIGINALS.methods(
+_METHODS = UPSTREAM.methods(
     context.Context,
     "_get_memcache_deadline",
     "_get_memcache_timeout",
@@ -40,7 +40,7 @@ _METHODS = ORIGINALS.methods(
     "memcache_gets",
     "memcache_set",
 )
-_BATCHER_METHODS = ORIGINALS.methods(context.AutoBatcher, "add_once", "run_queue")
+_BATCHER_METHODS = UPSTREAM.methods(context.AutoBatcher, "add_once", "run_queue")
 
 _LOCKED = context._LOCKED
 _LOCK_TIME = context._LOCK_TIME
@@ -55,7 +55,7 @@ def get(original: _Function, is_active: Callable[[], bool]) -> _Function:
         is_active: says whether ndb is patched.
     """
     function: Any = getattr(original, "__wrapped__", None)
-    if not (is_of(tasklets, original) and is_own(function)):
+    if not (is_of(tasklets, original) and is_upstream(function)):
         return original
 
     code = function.__code__

@@ -24,13 +24,13 @@ from lazyentity.patches.appengine.messages import (
     property_messages,
 )
 from lazyentity.patches.appengine.ndb.keys import key_of
-from lazyentity.patches.appengine.ndb.originals import is_own
 from lazyentity.patches.appengine.ndb.orphans import properties_of
 from lazyentity.patches.appengine.ndb.plans import counter_of, plan_for
 from lazyentity.patches.appengine.ndb.seams import PART
+from lazyentity.patches.appengine.ndb.upstream import is_upstream
 from lazyentity.patches.appengine.ndb.values import LazyValues, user_value
-from lazyentity.patches.models.originals import is_method_of
 from lazyentity.patches.registry import is_of
+from lazyentity.patches.upstream import is_method_of
 
 _Function = Callable[..., Any]
 
@@ -53,7 +53,7 @@ def property_get(original: _Function, _is_active: Callable[[], bool]) -> _Functi
 
     A lazy model gives the same value, whether ndb is still patched or not.
     """
-    if not is_own(original):
+    if not is_upstream(original):
         return original
 
     @functools.wraps(original)
@@ -97,7 +97,7 @@ def from_pb(original: Any, is_active: Callable[[], bool]) -> Any:
         is_active: says whether ndb is patched.
     """
     convert = original.__func__
-    if not is_own(convert):
+    if not is_upstream(convert):
         return original
 
     def make(index: Any, cls: Any, *args: Any) -> Any:
@@ -159,7 +159,7 @@ def poly_from_pb(original: Any, is_active: Callable[[], bool]) -> Any:
         is_active: says whether ndb is patched.
     """
     convert = original.__func__
-    if not is_own(convert):
+    if not is_upstream(convert):
         return original
     # The replacement above, unless somebody else's function stands there.
     base_convert = model.Model.__dict__["_from_pb"].__func__

@@ -13,15 +13,15 @@ from google.appengine.ext.ndb import model
 from lazyentity.codec.madedict import MadeDict
 from lazyentity.codec.undecoded import UNDECODED, Template
 from lazyentity.patches.appengine.messages import property_messages
-from lazyentity.patches.appengine.ndb.originals import ORIGINALS, own
+from lazyentity.patches.appengine.ndb.upstream import UPSTREAM, upstream_function
 
 _GenericProperty: Any = model.GenericProperty
 _raw_field = b"z"[0]
 """The first byte of a ``raw_property`` of an entity."""
 
 # The functions that make such a property of a model.
-_MAKING = ORIGINALS.methods(model.Model, "_clone_properties", "_fake_property")
-_init = own(_GenericProperty, "__init__")
+_MAKING = UPSTREAM.methods(model.Model, "_clone_properties", "_fake_property")
+_init = upstream_function(_GenericProperty, "__init__")
 
 
 def are_made_by_ndb(model_class: Any) -> bool:

@@ -19,30 +19,36 @@ from lazyentity._backend import type_version
 from lazyentity.codec.cache import BoundedCache
 from lazyentity.codec.limits import MAX_BYTES, learned_bytes
 from lazyentity.codec.undecoded import Template, undecoded_template
-from lazyentity.patches.appengine.ndb.originals import ORIGINALS, function_of, own
 from lazyentity.patches.appengine.ndb.orphans import are_made_by_ndb, template_of
-from lazyentity.patches.models.originals import is_method_of, is_one_of
+from lazyentity.patches.appengine.ndb.upstream import UPSTREAM, function_of, upstream_function
+from lazyentity.patches.upstream import is_method_of, is_one_of
 
 _Model: Any = model.Model
 _Property: Any = model.Property
 _Structured: Any = model.StructuredProperty
 
-_own_init = own(_Model, "__init__")
-_get_arg = own(_Model, "_Model__get_arg")
-_own_set_attributes = frozenset(own(kind, "_set_attributes") for kind in (_Model, model.Expando))
-_own_kinds = frozenset(own(kind, "_get_kind") for kind in (_Model, polymodel.PolyModel))
-_class_names = frozenset(own(kind, "_class_name") for kind in (_Model, polymodel.PolyModel))
-_expando_setattr = own(model.Expando, "__setattr__")
+_own_init = upstream_function(_Model, "__init__")
+_get_arg = upstream_function(_Model, "_Model__get_arg")
+_own_set_attributes = frozenset(
+    upstream_function(kind, "_set_attributes") for kind in (_Model, model.Expando)
+)
+_own_kinds = frozenset(
+    upstream_function(kind, "_get_kind") for kind in (_Model, polymodel.PolyModel)
+)
+_class_names = frozenset(
+    upstream_function(kind, "_class_name") for kind in (_Model, polymodel.PolyModel)
+)
+_expando_setattr = upstream_function(model.Expando, "__setattr__")
 
 # Methods that fill a model from an entity, after the constructor.
-_FILLING = ORIGINALS.methods(_Model, "_get_property_for", "_set_projection")
+_FILLING = UPSTREAM.methods(_Model, "_get_property_for", "_set_projection")
 # Methods that give a property a value of the entity, and that read it or test for it.
 _RECEIVING = {
-    name: frozenset(own(kind, name) for kind in (_Property, _Structured))
+    name: frozenset(upstream_function(kind, name) for kind in (_Property, _Structured))
     for name in ("_deserialize", "_has_value", "_retrieve_value", "_store_value")
 }
 # Methods that read a property, beginning with the descriptor. ndb itself finds the conversions.
-_READING = ORIGINALS.methods(
+_READING = UPSTREAM.methods(
     _Property,
     "_apply_list",
     "_apply_to_values",
@@ -73,15 +79,15 @@ _methods_of = operator.attrgetter(
     "_validate_key",
 )
 _TEXT_CONVERSIONS = (
-    own(model.BlobProperty, "_from_base_type"),
-    own(model.TextProperty, "_from_base_type"),
+    upstream_function(model.BlobProperty, "_from_base_type"),
+    upstream_function(model.TextProperty, "_from_base_type"),
 )
 _PLAIN: dict[Any, tuple[type, Callable[[Any], Any] | None]] = {
-    own(model.BooleanProperty, "_db_get_value"): (bool, None),
-    own(model.IntegerProperty, "_db_get_value"): (int, None),
-    own(model.FloatProperty, "_db_get_value"): (float, None),
-    own(model.BlobProperty, "_db_get_value"): (bytes, None),
-    own(model.DateTimeProperty, "_db_get_value"): (
+    upstream_function(model.BooleanProperty, "_db_get_value"): (bool, None),
+    upstream_function(model.IntegerProperty, "_db_get_value"): (int, None),
+    upstream_function(model.FloatProperty, "_db_get_value"): (float, None),
+    upstream_function(model.BlobProperty, "_db_get_value"): (bytes, None),
+    upstream_function(model.DateTimeProperty, "_db_get_value"): (
         int,
         lambda value: model._EPOCH + timedelta(microseconds=value),
     ),

@@ -7,11 +7,11 @@ from typing import Final
 
 from google.cloud.ndb import model
 
-from lazyentity.patches.models.originals import Originals
+from lazyentity.patches.upstream import UpstreamModules
 
-_ORIGINALS: Final = Originals(model)
+UPSTREAM: Final = UpstreamModules(model)
 
-is_own = _ORIGINALS.is_own
-own = _ORIGINALS.own
-methods = functools.partial(_ORIGINALS.methods, model.Property)
+is_upstream = UPSTREAM.is_upstream
+upstream_function = UPSTREAM.upstream_function
+methods = functools.partial(UPSTREAM.methods, model.Property)
 """Returns ndb's own methods of ``ndb.Property`` with some names."""

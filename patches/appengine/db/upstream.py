@@ -8,15 +8,15 @@ from typing import Any
 from google.appengine.ext import db
 from google.appengine.ext.db import polymodel
 
-from lazyentity.patches.models.originals import Originals, function_of
+from lazyentity.patches.upstream import UpstreamModules, function_of
 
-_ORIGINALS = Originals(db, polymodel)
+UPSTREAM = UpstreamModules(db, polymodel)
 
 
-def own(kind: Any, name: str) -> Any:
+def upstream_function(kind: Any, name: str) -> Any:
     """Return db's own method of a class; if it was replaced, a new object.
 
     The method may be inherited from ``object``.
     """
     found = function_of(kind, name)
-    return found if type(found) is not FunctionType else _ORIGINALS.own(kind, name)
+    return found if type(found) is not FunctionType else UPSTREAM.upstream_function(kind, name)

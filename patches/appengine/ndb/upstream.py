@@ -6,12 +6,12 @@ from typing import Any, Final
 
 from google.appengine.ext.ndb import context, key, model, polymodel, utils
 
-from lazyentity.patches.models.originals import Originals
+from lazyentity.patches.upstream import UpstreamModules
 
-ORIGINALS: Final = Originals(model, polymodel, key, context, utils)
+UPSTREAM: Final = UpstreamModules(model, polymodel, key, context, utils)
 
-is_own = ORIGINALS.is_own
-own = ORIGINALS.own
+is_upstream = UPSTREAM.is_upstream
+upstream_function = UPSTREAM.upstream_function
 
 
 def function_of(method: Any) -> Any:

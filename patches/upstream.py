@@ -14,7 +14,7 @@ from lazyentity.patches.registry import is_of
 # types and identity tell them apart.
 
 
-class Originals:
+class UpstreamModules:
     """The functions that a client's modules define.
 
     Args:
@@ -24,14 +24,14 @@ class Originals:
     def __init__(self, *modules: ModuleType) -> None:
         self._modules = modules
 
-    def is_own(self, function: Any) -> bool:
+    def is_upstream(self, function: Any) -> bool:
         """Say whether a function is one of the client's own."""
         return any(is_of(module, function) for module in self._modules)
 
-    def own(self, kind: Any, name: str) -> Any:
+    def upstream_function(self, kind: Any, name: str) -> Any:
         """Return the client's own function of a method of a class; if replaced, a new object."""
         function = function_of(kind, name)
-        return function if self.is_own(function) else object()
+        return function if self.is_upstream(function) else object()
 
     def methods(self, kind: Any, *names: str) -> Methods:
         """Return the client's own methods of a class.
@@ -40,7 +40,7 @@ class Originals:
             kind: the class.
             names: of methods that are called on an instance; two at least.
         """
-        return Methods(names, tuple(self.own(kind, name) for name in names))
+        return Methods(names, tuple(self.upstream_function(kind, name) for name in names))
 
 
 class Methods:
