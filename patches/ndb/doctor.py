@@ -9,7 +9,7 @@ from google.cloud.ndb import model
 
 from lazyentity.codec.describing import property_name
 from lazyentity.patches.ndb.expandos import makes_dynamic_properties
-from lazyentity.patches.ndb.plans import OF_CONSTRUCTOR, OF_MAKING, constructs_plainly
+from lazyentity.patches.ndb.mappings import OF_CONSTRUCTOR, OF_MAKING, constructs_plainly
 from lazyentity.patches.ndb.structured import obstacle, storing_obstacle
 from lazyentity.patches.ndb.upstream import upstream_function
 

@@ -26,7 +26,7 @@ from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.entity import LazyEntity
 from lazyentity.patches.api.entities import EntityHandle, OpenedEntityHandle
 from lazyentity.patches.ndb.expandos import live_properties
-from lazyentity.patches.ndb.plans import is_written_plainly, named_kind, plan_for
+from lazyentity.patches.ndb.mappings import is_written_plainly, mapping_for, named_kind
 from lazyentity.patches.ndb.seams import CLIENT, CONVERSION
 from lazyentity.patches.ndb.structured import Dotted
 from lazyentity.patches.ndb.upstream import is_upstream, upstream_function
@@ -68,7 +68,7 @@ class LazyValues(MadeDict):
     """Makes the structured properties that the entity has under dotted names, if it has any."""
     _properties: Any
     _conversions: Any
-    """Both as in :class:`~lazyentity.patches.ndb.plans.Plan`."""
+    """Both as in :class:`~lazyentity.patches.ndb.mappings.ModelMapping`."""
 
     def _made(self, name: Any) -> Any:
         # As ndb's _entity_from_ds_entity(), for one property.
@@ -346,31 +346,31 @@ def _model(
         return original(given, model_class)
     chosen = model_class or _Model._lookup_model(kind)
     try:
-        plan = plan_for(chosen, kind, entity._shape)
+        mapping = mapping_for(chosen, kind, entity._shape)
     except model.KindError:
         # The class lacks a property and the kind is unknown. ndb looks at the key first.
         return original(given, model_class)
-    is_plain = plan.constructs_plainly and chosen.__init__ is _model_init
-    if plan.properties is None or (not is_plain and (only_plain or plan.dynamic is not None)):
+    is_plain = mapping.constructs_plainly and chosen.__init__ is _model_init
+    if mapping.properties is None or (not is_plain and (only_plain or mapping.dynamic is not None)):
         # The constructor may have made dynamic properties.
         return original(given, model_class)
     dotted = None
-    if plan.parts:
+    if mapping.parts:
         context = get_context(False)
         if only_plain or context is None:
             # ndb is as fast where all is made at once. Without a context it raises.
             return original(given, model_class)
-        dotted = Dotted(plan.parts, context)
+        dotted = Dotted(mapping.parts, context)
     values = _new_values(LazyValues)
     values._entity = entity
-    values._properties = plan.properties
-    values._conversions = plan.conversions
+    values._properties = mapping.properties
+    values._conversions = mapping.conversions
     values._dotted = dotted
-    template = plan.template
+    template = mapping.template
     if is_plain:
         instance = _new(chosen)
-        if plan.dynamic is not None:
-            template, properties = plan.dynamic.of(entity)
+        if mapping.dynamic is not None:
+            template, properties = mapping.dynamic.of(entity)
             if properties is not None:
                 instance._properties = properties
     else:
@@ -385,7 +385,7 @@ def _model(
         key = _new(key_module.Key)
         key._key = ds_key
         key._reference = None
-        if plan.takes_keys_of_its_kind and kind_of_key == chosen._get_kind():
+        if mapping.takes_keys_of_its_kind and kind_of_key == chosen._get_kind():
             instance._entity_key = key
         else:
             instance._key = key

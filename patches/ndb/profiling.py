@@ -10,7 +10,7 @@ from google.cloud.ndb import model
 
 from lazyentity.codec.profiled import while_running
 from lazyentity.patches.ndb import models
-from lazyentity.patches.ndb.plans import obstacle_of
+from lazyentity.patches.ndb.mappings import obstacle_of
 
 
 def _readable(values: Any) -> int:

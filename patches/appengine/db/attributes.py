@@ -12,7 +12,7 @@ from lazyentity.codec.describing import property_name, safe_str
 from lazyentity.codec.errors import note_value
 from lazyentity.codec.madedict import MadeDict
 from lazyentity.codec.undecoded import UNDECODED
-from lazyentity.patches.appengine.db.plans import NOTHING, Plan
+from lazyentity.patches.appengine.db.mappings import NOTHING, ModelMapping
 from lazyentity.patches.appengine.entities import TAKES
 
 _found = dict.get
@@ -58,13 +58,13 @@ class LazyAttributes(dict[str, Any]):
     so that they can be loaded without lazyentity.
     """
 
-    __slots__ = ("_is_projection", "_plan", "_source")
+    __slots__ = ("_is_projection", "_mapping", "_source")
 
     _is_projection: bool | None
     """Whether the entity is a projection; None until first asked."""
 
-    _plan: Plan
-    """The plan of the model's class; :data:`NOTHING` once all attributes are made."""
+    _mapping: ModelMapping
+    """The mapping of the model's class; :data:`NOTHING` once all attributes are made."""
     _source: Any
     """The lazy entity."""
 
@@ -78,7 +78,7 @@ class LazyAttributes(dict[str, Any]):
             As db, when it makes the model. A ``RuntimeError`` takes the place of an
             ``AttributeError``, which Python and db take for a missing attribute.
         """
-        prop = self._plan.attributes.get(attribute)
+        prop = self._mapping.attributes.get(attribute)
         if prop is None:
             return False
         try:
@@ -143,15 +143,15 @@ class LazyAttributes(dict[str, Any]):
 
     def load_all(self) -> None:
         """Load all attributes that are missing."""
-        for attribute in self._plan.attributes:
+        for attribute in self._mapping.attributes:
             if not _has(self, attribute):
                 self.load(attribute)
-        self._plan = NOTHING
+        self._mapping = NOTHING
 
     def is_unread(self, prop: Any) -> bool:
         """Say whether the attribute of a property is missing still."""
         attribute = prop._attr_name()
-        return attribute in self._plan.attributes and not _has(self, attribute)
+        return attribute in self._mapping.attributes and not _has(self, attribute)
 
     def is_made_of(self, entity: Any) -> bool:
         """Say whether an object is the lazy entity that the model was made of."""

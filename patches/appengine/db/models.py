@@ -23,7 +23,12 @@ from lazyentity.patches.appengine.db.attributes import (
     allowed,
     value_for,
 )
-from lazyentity.patches.appengine.db.plans import SET_BY_DB, Plan, is_dynamic, plan_for
+from lazyentity.patches.appengine.db.mappings import (
+    SET_BY_DB,
+    ModelMapping,
+    is_dynamic,
+    mapping_for,
+)
 from lazyentity.patches.appengine.db.upstream import upstream_function
 from lazyentity.patches.appengine.entities import LazyEntity
 from lazyentity.patches.upstream import is_method_of
@@ -58,22 +63,22 @@ def from_entity(original: Any, is_active: Callable[[], bool]) -> Any:
 
 def _lazy_model(model_class: Any, entity: Any) -> Any:
     """Return a lazy model; None, if db has to make it."""
-    plan = plan_for(model_class)
+    mapping = mapping_for(model_class)
     if (
-        plan is None
+        mapping is None
         or not entity.is_saved()
         or entity.kind() != model_class.kind()
         or entity.keys() != entity._index.shape.ordinals.keys()
     ):
         return None
     dynamic = None
-    if plan.is_expando:
-        dynamic = _dynamic_properties(model_class, entity, plan)
+    if mapping.is_expando:
+        dynamic = _dynamic_properties(model_class, entity, mapping)
         if dynamic is None:
             return None
     attributes = _new_attributes(LazyAttributes)
     attributes._is_projection = None
-    attributes._plan = plan
+    attributes._mapping = mapping
     attributes._source = entity
     _fill(attributes, SET_BY_DB, _entity=entity, _Model__namespace=entity.namespace())
     if dynamic is not None:
@@ -81,14 +86,14 @@ def _lazy_model(model_class: Any, entity: Any) -> Any:
         _fill(attributes, _from_entity=entity, _dynamic_properties=dynamic)
     model = _new(model_class)
     _set(model, "__dict__", attributes)
-    _load_at_once(model, attributes, plan, entity)
+    _load_at_once(model, attributes, mapping, entity)
     return model
 
 
-def _dynamic_properties(model_class: Any, entity: Any, plan: Plan) -> Any:
+def _dynamic_properties(model_class: Any, entity: Any, mapping: ModelMapping) -> Any:
     """Return the dynamic properties of a model; None, if db treats one of the names differently."""
-    names = [name for name in entity if name not in plan.names]
-    if not all(is_dynamic(model_class, name, plan) for name in names):
+    names = [name for name in entity if name not in mapping.names]
+    if not all(is_dynamic(model_class, name, mapping) for name in names):
         return None
     dynamic = DynamicProperties()
     dynamic._source = entity
@@ -100,17 +105,17 @@ def _dynamic_properties(model_class: Any, entity: Any, plan: Plan) -> Any:
     return dynamic
 
 
-def _load_at_once(model: Any, attributes: Any, plan: Plan, entity: Any) -> None:
+def _load_at_once(model: Any, attributes: Any, mapping: ModelMapping, entity: Any) -> None:
     """Load what cannot wait."""
     if not entity._is_untouched():
-        for name, prop in plan.by_name.items():
+        for name, prop in mapping.by_name.items():
             if _found(entity, name, UNDECODED) is not UNDECODED:
                 # It may be assigned to the entity, or be assigned again.
                 attributes.keep(prop, entity[name])
-    for prop in plan.timely:
+    for prop in mapping.timely:
         if prop.name not in entity:
             attributes.make(prop)
-    for prop in plan.at_once:
+    for prop in mapping.at_once:
         _set_at_once(model, prop, entity, attributes.is_projection())
 
 

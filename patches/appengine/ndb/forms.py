@@ -185,11 +185,11 @@ class Kept(NamedTuple):
 
 
 class Writing:
-    """How models that were made by one plan are written.
+    """How models that were made by one mapping are written.
 
     Args:
         model_class: the class of the models.
-        plan: the plan.
+        mapping: the mapping.
 
     Attributes:
         has_required: whether a property may be missing.
@@ -210,11 +210,11 @@ class Writing:
         "preparing",
     )
 
-    def __init__(self, model_class: Any, plan: Any) -> None:
+    def __init__(self, model_class: Any, mapping: Any) -> None:
         # Another thread can add a property to the class.
         defined = dict(model_class._properties)
         self._defined = frozenset(defined)
-        self._all = self._defined.union(plan.properties or ())
+        self._all = self._defined.union(mapping.properties or ())
         self._is_own = all(
             is_one_of(_SERIALIZING, type(prop)._serialize) for prop in defined.values()
         )
@@ -225,11 +225,14 @@ class Writing:
         self.preparing = sorted(name for name, prop in defined.items() if _prepares(prop))
         self.plain = {name: name.encode() for name, prop in defined.items() if _is_plain(prop)}
         self._forms = {
-            stored.decode(): (forms_of(plan.declared[stored]), plan.declared[stored]._repeated)
-            for stored, names in plan.names.items()
-            if stored in plan.declared and names == (stored.decode(),)
+            stored.decode(): (
+                forms_of(mapping.declared[stored]),
+                mapping.declared[stored]._repeated,
+            )
+            for stored, names in mapping.names.items()
+            if stored in mapping.declared and names == (stored.decode(),)
         }
-        self._orphans = _forms_of_orphans() if plan.properties is not None else {}
+        self._orphans = _forms_of_orphans() if mapping.properties is not None else {}
         # By the forms of an entity.
         self._kept: BoundedCache[bytes, Kept] = BoundedCache(MAX_BYTES // 64)
 
@@ -310,14 +313,14 @@ def _prepares(prop: Any) -> bool:
 def writing_of(entity: Any) -> Writing | None:
     """Return how to write a model; None, if its properties are not those it was made with."""
     values, properties = entity._values, entity._properties
-    plan = values._plan
+    mapping = values._mapping
     if (
         entity._projection
-        or not (properties is plan.known or properties is values._orphans)
-        or (plan.properties is not None and properties.keys() != plan.properties.keys())
+        or not (properties is mapping.known or properties is values._orphans)
+        or (mapping.properties is not None and properties.keys() != mapping.properties.keys())
     ):
         return None
-    if plan.writing is None:
-        plan.writing = Writing(values._model_class, plan)
-    writing: Writing = plan.writing
+    if mapping.writing is None:
+        mapping.writing = Writing(values._model_class, mapping)
+    writing: Writing = mapping.writing
     return writing

@@ -24,8 +24,8 @@ from lazyentity.patches.appengine.messages import (
     property_messages,
 )
 from lazyentity.patches.appengine.ndb.keys import key_of
+from lazyentity.patches.appengine.ndb.mappings import counter_of, mapping_for
 from lazyentity.patches.appengine.ndb.orphans import properties_of
-from lazyentity.patches.appengine.ndb.plans import counter_of, plan_for
 from lazyentity.patches.appengine.ndb.seams import PART
 from lazyentity.patches.appengine.ndb.upstream import is_upstream
 from lazyentity.patches.appengine.ndb.values import LazyValues, user_value
@@ -67,7 +67,7 @@ def property_get(original: _Function, _is_active: Callable[[], bool]) -> _Functi
             return original(self, entity, unused_cls)
         if type(values) is not LazyValues:
             return original(self, entity, unused_cls)
-        reading = values._plan.reading_of.get(id(self))
+        reading = values._mapping.reading_of.get(id(self))
         if reading is None or entity._projection:
             return original(self, entity, unused_cls)
         # From here on, this is all that ndb's own methods do.
@@ -208,45 +208,45 @@ def _model(
         key: the key; None for that of the entity.
     """
     chosen = cls if ent is None else type(ent)
-    plan = plan_for(chosen, index)
-    if not plan.is_lazy:
+    mapping = mapping_for(chosen, index)
+    if not mapping.is_lazy:
         return convert(cls, pb, set_key, ent, key)
     values = _new_values(LazyValues)
-    if ent is not None or not plan.constructs_plainly:
+    if ent is not None or not mapping.constructs_plainly:
         ent = cls() if ent is None else ent
-        if not _can_be_filled(ent, chosen, plan):
+        if not _can_be_filled(ent, chosen, mapping):
             return convert(cls, pb, set_key, ent, key)
         _fill(values, ent._values)
     else:
         ent = _new(cls)
     values._index = index
     values._key = None
-    values._plan = plan
+    values._mapping = mapping
     values._model_class = chosen
     values._orphans = None
-    _fill(values, plan.template)
+    _fill(values, mapping.template)
     attributes = vars(ent)
     attributes["_values"] = values
     if key is None:
         key = key_of(index, pb)
     if key is not None and (set_key or key.id() or key.parent()):
-        if plan.kind is not None and plan.kind == key._Key__pairs[-1][0]:
+        if mapping.kind is not None and mapping.kind == key._Key__pairs[-1][0]:
             attributes["_entity_key"] = key
         else:
             ent._key = key
-    if plan.properties is not None:
-        attributes["_properties"] = values._orphans = properties_of(index, plan.properties)
-    if plan.counted:
-        attributes["_subentity_counter"] = counter_of(plan.counted)
+    if mapping.properties is not None:
+        attributes["_properties"] = values._orphans = properties_of(index, mapping.properties)
+    if mapping.counted:
+        attributes["_subentity_counter"] = counter_of(mapping.counted)
     attributes["_projection"] = ()
     return ent
 
 
-def _can_be_filled(ent: Any, chosen: Any, plan: Any) -> bool:
+def _can_be_filled(ent: Any, chosen: Any, mapping: Any) -> bool:
     """Say whether a model holds only the attributes that the constructor sets."""
     return (
         type(ent) is chosen
         and type(ent._values) is dict
         and ent._properties is chosen._properties
-        and ent._values.keys().isdisjoint(plan.template)
+        and ent._values.keys().isdisjoint(mapping.template)
     )

@@ -25,14 +25,14 @@ class LazyValues(MadeDict):
     that one property.
     """
 
-    __slots__ = ("_index", "_key", "_model_class", "_orphans", "_plan")
+    __slots__ = ("_index", "_key", "_mapping", "_model_class", "_orphans")
 
     _index: Any
     """The index of the entity."""
     _key: Any
     """The key, if the entity lacks it: memcache has entities without keys. Errors name it."""
-    _plan: Any
-    """The plan by which the model was made."""
+    _mapping: Any
+    """The mapping by which the model was made."""
     _model_class: Any
     _orphans: Any
     """The properties of the model that its class does not define; None, if there are none."""
@@ -54,8 +54,8 @@ class LazyValues(MadeDict):
         return Key(reference=reference) if reference.path.element else None
 
     def _base_value(self, name: bytes) -> Any:
-        plan = self._plan
-        reading = plan.readings.get(name)
+        mapping = self._mapping
+        reading = mapping.readings.get(name)
         if reading is None:
             return self._deserialized(name)
         prop = reading.prop
@@ -76,12 +76,12 @@ class LazyValues(MadeDict):
         return None if value is None else _BaseValue(value)
 
     def _deserialized(self, name: bytes) -> Any:
-        plan = self._plan
-        names = plan.names.get(name)
+        mapping = self._mapping
+        names = mapping.names.get(name)
         if names is None:
             # Code that bypasses the methods put the sentinel there.
             raise errors.undecoded_value(name, self._described())
-        prop = plan.declared.get(name)
+        prop = mapping.declared.get(name)
         if prop is None:
             prop = self._orphans._made(name.decode())
         # ndb sees a model that has nothing but the values of this property.
@@ -108,7 +108,7 @@ def user_value(values: LazyValues, reading: Any) -> Any:
 
     Args:
         values: of the model.
-        reading: of the property, in the plan of the model.
+        reading: of the property, in the mapping of the model.
     """
     kind = reading.user_kind
     if kind is not None:

@@ -114,7 +114,9 @@ def _serialise(entity: Any, writing: Writing, kept: Kept, pb: Any) -> None:
 def _read(values: LazyValues) -> list[bytes]:
     """Return the stored names of the values that were read, assigned or deleted."""
     # Each is looked up by its name, as ndb does: another thread can change the values.
-    return [stored for stored in values._plan.template if _found(values, stored) is not UNDECODED]
+    return [
+        stored for stored in values._mapping.template if _found(values, stored) is not UNDECODED
+    ]
 
 
 def serialised(entity: Any) -> bytes:
@@ -143,7 +145,7 @@ def _as_it_came(entity: Any) -> bytes | None:
         writing is None
         or writing.has_required
         # A class with a conversion of its own may have deleted values.
-        or len(values) != len(values._plan.template)
+        or len(values) != len(values._mapping.template)
         or not values._is_untouched()
     ):
         return None

@@ -1,6 +1,6 @@
-"""Plans: how models of a class are made of entities with the same names.
+"""Mappings: how models of a class are made of entities with the same names.
 
-A plan tells which of an entity's properties a model takes. It also tells for which of them ndb's
+A mapping tells which of an entity's properties a model takes. It also tells for which of them ndb's
 own methods alone read and write the value; these may be bypassed.
 """
 
@@ -82,7 +82,7 @@ def _conversion(prop: Any) -> tuple[Any, tuple[Any, ...], type | None]:
     return prop, methods, _KEPT[methods[0]] if is_kept else None
 
 
-class Taken(NamedTuple):
+class MappedProperties(NamedTuple):
     """The properties that a model takes from an entity.
 
     Attributes:
@@ -98,19 +98,19 @@ class Taken(NamedTuple):
     parts: Parts
 
 
-class Plan:
+class ModelMapping:
     """How models of one class are made of entities that have the same names.
 
     Args:
         model_class: a subclass of ``ndb.Model``.
         taken: what a model takes from such an entity; the reason, if ndb has to make the model.
-        is_kept: whether the plan is for further entities, too.
+        is_kept: whether the mapping is for further entities, too.
 
     Attributes:
         properties: ndb's properties, by stored name, of all that a model takes from such an entity
             and its class defines; None, if ndb has to make the model.
         obstacle: the reason why ndb has to make the model; None, if it need not.
-        parts: as of :class:`Taken`; empty, if no name is dotted.
+        parts: as of :class:`MappedProperties`; empty, if no name is dotted.
         dynamic: the dynamic properties of an ``Expando``; None, if there are none.
         template: where nothing is dynamic, the names of the properties, each mapped to
             ``UNDECODED``.
@@ -139,7 +139,7 @@ class Plan:
         "version",
     )
 
-    def __init__(self, model_class: Any, taken: Taken | str, is_kept: bool) -> None:
+    def __init__(self, model_class: Any, taken: MappedProperties | str, is_kept: bool) -> None:
         self.obstacle = taken if isinstance(taken, str) else None
         self.properties = None if isinstance(taken, str) else taken.properties
         self.parts: Parts = {} if isinstance(taken, str) else taken.parts
@@ -155,8 +155,8 @@ class Plan:
             if not prop._repeated and _READING.are_those_of_instance(prop)
         }
 
-    def serves(self, model_class: Any, taken: Taken | str) -> bool:
-        """Say whether a new plan would be equal, apart from the parts that :meth:`see` sets."""
+    def serves(self, model_class: Any, taken: MappedProperties | str) -> bool:
+        """Say whether a new mapping would be equal, apart from the parts that :meth:`see` sets."""
         if isinstance(taken, str) or self.properties is None:
             return taken == self.obstacle
         if not are_same(taken.properties, self.properties) or taken.parts != self.parts:
@@ -166,7 +166,7 @@ class Plan:
         return self.dynamic.serves(model_class, taken.dynamic_names)
 
     def see(self, model_class: Any, classes: _Classes) -> None:
-        """Remember the state of the classes for which this plan serves."""
+        """Remember the state of the classes for which this mapping serves."""
         self.constructs_plainly = constructs_plainly(model_class)
         self.takes_keys_of_its_kind = (
             model_class._key is _Model._key
@@ -197,7 +197,7 @@ def constructs_plainly(model_class: Any) -> bool:
 
 
 class _Classes(NamedTuple):
-    """The state of the classes that a plan was made for.
+    """The state of the classes that a mapping was made for.
 
     Attributes:
         known_count: how many properties the class had, as ndb keeps them.
@@ -231,7 +231,7 @@ def _version_of(model_class: Any) -> int | None:
     return type_version(model_class) or None
 
 
-def _take(model_class: Any, kind: Any, names: Any) -> Taken | str:
+def _take(model_class: Any, kind: Any, names: Any) -> MappedProperties | str:
     """Return what a model takes from an entity with ``names``; if ndb must, the reason."""
     properties: dict[str, Any] = {}
     dynamic_names = []
@@ -268,7 +268,7 @@ def _take(model_class: Any, kind: Any, names: Any) -> Taken | str:
     found = in_parts(parts)
     for name in found.keys() & set(names):
         return f"the entity has {property_name(name)} as a whole and in parts"
-    return Taken(properties, tuple(dynamic_names), tuple(taken_names), found)
+    return MappedProperties(properties, tuple(dynamic_names), tuple(taken_names), found)
 
 
 def _obstacle(prop: Any, stored_name: str, taken_name: str, whole: Any) -> str | None:
@@ -290,14 +290,14 @@ def named_kind(class_key: Any) -> Any:
 
 
 # By class, kind and shape.
-PLANS: BoundedCache[tuple[Any, Any, Any], Plan] = BoundedCache(MAX_BYTES)
-_known_plan = PLANS.get
+MAPPINGS: BoundedCache[tuple[Any, Any, Any], ModelMapping] = BoundedCache(MAX_BYTES)
+_known_mapping = MAPPINGS.get
 
 
-def plan_for(model_class: Any, kind: Any, shape: Any) -> Plan:
-    """Return the plan for models of a class, made of entities of a shape, as the class is now.
+def mapping_for(model_class: Any, kind: Any, shape: Any) -> ModelMapping:
+    """Return the mapping for models of a class, made of entities of a shape, as the class is now.
 
-    The plan is kept if the shape is kept.
+    The mapping is kept if the shape is kept.
 
     Args:
         model_class: a subclass of ``ndb.Model``.
@@ -309,30 +309,30 @@ def plan_for(model_class: Any, kind: Any, shape: Any) -> Plan:
     """
     is_kept = shape.template is not None
     key = model_class, kind, shape
-    plan = _known_plan(key) if is_kept else None
+    mapping = _known_mapping(key) if is_kept else None
     if (
-        plan is not None
-        and plan.version == type_version(model_class)
-        and plan.known_count == len(model_class._properties)
-        and (plan.subclass is None or plan.has_subclass(kind))
+        mapping is not None
+        and mapping.version == type_version(model_class)
+        and mapping.known_count == len(model_class._properties)
+        and (mapping.subclass is None or mapping.has_subclass(kind))
     ):
-        return plan
+        return mapping
     # First, before the classes are read: a change in between is found the next time.
     classes = _Classes.of(model_class, kind)
     taken = _take(model_class, kind, shape.ordinals)
-    if plan is None or not plan.serves(model_class, taken):
-        plan = Plan(model_class, taken, is_kept)
-        plan.see(model_class, classes)
+    if mapping is None or not mapping.serves(model_class, taken):
+        mapping = ModelMapping(model_class, taken, is_kept)
+        mapping.see(model_class, classes)
         if is_kept:
-            PLANS.keep(key, plan, _plan_bytes(shape))
+            MAPPINGS.keep(key, mapping, _mapping_bytes(shape))
     else:
-        plan.see(model_class, classes)
-    return plan
+        mapping.see(model_class, classes)
+    return mapping
 
 
-def _plan_bytes(shape: Any) -> int:
-    # The shape is in the key. A plan itself has as many dicts and tuples of the same names, and a
-    # tuple of the conversions of each.
+def _mapping_bytes(shape: Any) -> int:
+    # The shape is in the key. A mapping itself has as many dicts and tuples of the same names, and
+    # a tuple of the conversions of each.
     return 3 * learned_bytes(None, shape.template)
 
 
@@ -345,5 +345,5 @@ def obstacle_of(instance: Any, entity: Any) -> str:
     """
     class_key = entity.get("class")
     kind = named_kind(class_key) if class_key else entity.kind
-    plan = plan_for(type(instance), kind, entity._shape)
-    return f"ndb itself makes these models: {plan.obstacle or OF_CONSTRUCTOR}"
+    mapping = mapping_for(type(instance), kind, entity._shape)
+    return f"ndb itself makes these models: {mapping.obstacle or OF_CONSTRUCTOR}"

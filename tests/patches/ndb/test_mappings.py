@@ -1,4 +1,4 @@
-"""The plan of a model's class follows changes of the class."""
+"""The mapping of a model's class follows changes of the class."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from google.cloud.datastore.entity import Entity
 from google.cloud.ndb import model, polymodel
 
 import lazyentity
-from lazyentity.patches.ndb import plans
+from lazyentity.patches.ndb import mappings
 from tests.patches.models.pairs import reading
 from tests.patches.ndb import handmade
 from tests.patches.ndb.pairs import Pair, lazy_model, patched, stock_model, written
@@ -176,16 +176,16 @@ class Planned(ndb.Model):
     number = ndb.IntegerProperty()
 
 
-def test_a_class_is_planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_class_is_mapped_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many of its entities are read; the pure backend makes sure each time."""
     taken: list[Any] = []
-    original = plans._take
+    original = mappings._take
 
     def take(*arguments: Any) -> Any:
         taken.append(arguments)
         return original(*arguments)
 
-    monkeypatch.setattr(plans, "_take", take)
+    monkeypatch.setattr(mappings, "_take", take)
     raw = entity_of("Planned", {"number": 1})
     for _ in range(20):
         lazy_model(raw)

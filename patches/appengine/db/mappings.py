@@ -1,6 +1,6 @@
-"""Plans: how the models of a class are made.
+"""Mappings: how the models of a class are made.
 
-A plan tells which attributes of a model are made when they are read, and which at once.
+A mapping tells which attributes of a model are made when they are read, and which at once.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _own_methods = tuple(
 
 
 @dataclass(eq=False, frozen=True)
-class Plan:
+class ModelMapping:
     """How the models of one class are made.
 
     Attributes:
@@ -86,27 +86,27 @@ class Plan:
     state: tuple[Any, ...]
 
 
-NOTHING = Plan({}, (), (), frozenset(), {}, False, ())
-"""The plan of a model that has all of its attributes."""
+NOTHING = ModelMapping({}, (), (), frozenset(), {}, False, ())
+"""The mapping of a model that has all of its attributes."""
 
-# By class. None in a plan's place: db makes the models.
-_PLANS: BoundedCache[Any, tuple[Plan | None, tuple[Any, ...]]] = BoundedCache(MAX_BYTES)
+# By class. None in a mapping's place: db makes the models.
+_MAPPINGS: BoundedCache[Any, tuple[ModelMapping | None, tuple[Any, ...]]] = BoundedCache(MAX_BYTES)
 
 
-def plan_for(model_class: Any) -> Plan | None:
-    """Return the plan for models of a class, as the class is now; None, if db has to make them."""
+def mapping_for(model_class: Any) -> ModelMapping | None:
+    """Return the mapping for models of a class as it is now; None, if db has to make them."""
     state = _state(model_class)
-    known = _PLANS.get(model_class)
+    known = _MAPPINGS.get(model_class)
     if known is not None and known[1] == state:
         return known[0]
-    plan = _plan(model_class, state)
-    size = 0 if plan is None else 4 * learned_bytes(None, plan.attributes)
-    _PLANS.keep(model_class, (plan, state), size)
-    return plan
+    mapping = _mapping(model_class, state)
+    size = 0 if mapping is None else 4 * learned_bytes(None, mapping.attributes)
+    _MAPPINGS.keep(model_class, (mapping, state), size)
+    return mapping
 
 
 def _state(model_class: Any) -> tuple[Any, ...]:
-    """Return the state that a plan depends on; if the class changes, the states are unequal."""
+    """Return the state that a mapping depends on; if the class changes, the states are unequal."""
     return (
         _methods_of(model_class),
         tuple(model_class._properties.values()),
@@ -115,7 +115,7 @@ def _state(model_class: Any) -> tuple[Any, ...]:
     )
 
 
-def _plan(model_class: Any, state: tuple[Any, ...]) -> Plan | None:
+def _mapping(model_class: Any, state: tuple[Any, ...]) -> ModelMapping | None:
     properties = list(model_class._properties.values())
     names = frozenset(prop.name for prop in properties)
     if (
@@ -141,7 +141,7 @@ def _plan(model_class: Any, state: tuple[Any, ...]) -> Plan | None:
         else:
             attributes.update(dict.fromkeys(held, prop))
     lazy = {prop.name: prop for prop in attributes.values()}
-    return Plan(
+    return ModelMapping(
         attributes,
         tuple(at_once),
         tuple(prop for prop in lazy.values() if not _is_timeless(prop)),
@@ -177,7 +177,7 @@ def _is_made_by_db(model_class: Any) -> bool:
 
 
 @functools.lru_cache(maxsize=4096)
-def is_dynamic(model_class: Any, name: str, _plan: Plan) -> bool:
+def is_dynamic(model_class: Any, name: str, _mapping: ModelMapping) -> bool:
     """Say whether an ``Expando`` keeps a property that its class does not define.
 
     db refuses some names, and sets attributes of some others.
@@ -185,7 +185,7 @@ def is_dynamic(model_class: Any, name: str, _plan: Plan) -> bool:
     Args:
         model_class: a subclass of ``db.Expando``.
         name: the name of the property.
-        _plan: the plan of the class; a changed class has another, and so another answer.
+        _mapping: the mapping of the class; a changed class has another, and so another answer.
     """
     try:
         db.check_reserved_word(name)

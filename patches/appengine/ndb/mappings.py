@@ -1,6 +1,6 @@
-"""Plans: how models of a class are made of entities with the same names.
+"""Mappings: how models of a class are made of entities with the same names.
 
-A plan tells of which entries of an entity each property of a model is made, and of which
+A mapping tells of which entries of an entity each property of a model is made, and of which
 properties ndb's own methods alone read the value; these may be bypassed.
 """
 
@@ -60,7 +60,7 @@ _READING = UPSTREAM.methods(
     "_retrieve_value",
     "_store_value",
 )
-# All methods of a model class that a plan depends on.
+# All methods of a model class that a mapping depends on.
 _methods_of = operator.attrgetter(
     "_Model__get_arg",
     "__getattribute__",
@@ -130,7 +130,7 @@ class Reading:
         return cls(prop, stored, name, kind, make, user_kind, conversions)
 
 
-class Taken(NamedTuple):
+class MappedProperties(NamedTuple):
     """The parts that a model takes from an entity.
 
     Attributes:
@@ -142,7 +142,7 @@ class Taken(NamedTuple):
     orphans: tuple[str, ...]
 
 
-class Plan:
+class ModelMapping:
     """How models of one class are made of entities that have the same names.
 
     Args:
@@ -153,7 +153,7 @@ class Plan:
     Attributes:
         is_lazy: whether a model can be made lazily at all.
         template: the stored names of the properties, each mapped to ``UNDECODED``.
-        names: as of :class:`Taken`.
+        names: as of :class:`MappedProperties`.
         declared: ndb's properties that the class defines, by stored name.
         properties: the template of the properties of a model; None, if they are those of the class.
         readings: by stored name, of the properties whose values ndb's own methods read.
@@ -183,7 +183,9 @@ class Plan:
         "writing",
     )
 
-    def __init__(self, model_class: Any, taken: Taken | None, names: Collection[str]) -> None:
+    def __init__(
+        self, model_class: Any, taken: MappedProperties | None, names: Collection[str]
+    ) -> None:
         self.version = _version_of(model_class)
         self.known = model_class._properties
         self.known_count = len(self.known)
@@ -265,7 +267,7 @@ def _is_served(prop: Any) -> bool:
     )
 
 
-def _take(model_class: Any, names: Iterable[str]) -> Taken | None:
+def _take(model_class: Any, names: Iterable[str]) -> MappedProperties | None:
     """Return what a model takes from an entity with ``names``; None: ask ndb."""
     if not _FILLING.are_those_of(model_class):
         return None
@@ -282,7 +284,7 @@ def _take(model_class: Any, names: Iterable[str]) -> Taken | None:
         elif prop._name != stored or not _is_served(prop) or _may_be_skipped(prop, rest):
             return None
         taken[stored] = (*taken.get(stored, ()), name)
-    return Taken(taken, tuple(orphans))
+    return MappedProperties(taken, tuple(orphans))
 
 
 def _counted(
@@ -303,7 +305,7 @@ def counter_of(counted: tuple[tuple[list[str], int], ...]) -> Any:
     """Return the counter that ndb leaves in a model, as it is when the model is made.
 
     Args:
-        counted: as of :class:`Plan`.
+        counted: as of :class:`ModelMapping`.
     """
     counter = model._NestedCounter()
     for path, count in counted:
@@ -321,14 +323,14 @@ def _may_be_skipped(prop: Any, rest: str) -> bool:
 
 
 # By class and shape.
-PLANS: BoundedCache[tuple[Any, Any], Plan] = BoundedCache(MAX_BYTES)
-_known_plan = PLANS.get
+MAPPINGS: BoundedCache[tuple[Any, Any], ModelMapping] = BoundedCache(MAX_BYTES)
+_known_mapping = MAPPINGS.get
 
 
-def plan_for(model_class: Any, index: Any) -> Plan:
-    """Return the plan for models of a class, as the class is now, made of an entity.
+def mapping_for(model_class: Any, index: Any) -> ModelMapping:
+    """Return the mapping for models of a class, as the class is now, made of an entity.
 
-    The plan is kept if the shape of the entity is kept.
+    The mapping is kept if the shape of the entity is kept.
 
     Args:
         model_class: a subclass of ``ndb.Model``.
@@ -336,11 +338,11 @@ def plan_for(model_class: Any, index: Any) -> Plan:
     """
     shape = index.shape
     is_kept = shape.template is not None
-    plan = _known_plan((model_class, shape)) if is_kept else None
-    if plan is not None and plan.serves(model_class):
-        return plan
-    plan = Plan(model_class, _take(model_class, index.names), index.entry_names())
+    mapping = _known_mapping((model_class, shape)) if is_kept else None
+    if mapping is not None and mapping.serves(model_class):
+        return mapping
+    mapping = ModelMapping(model_class, _take(model_class, index.names), index.entry_names())
     if is_kept:
-        # The shape is in the key. A plan itself has as many dicts and tuples of the same names.
-        PLANS.keep((model_class, shape), plan, 4 * learned_bytes(None, shape.template))
-    return plan
+        # The shape is in the key. A mapping itself has as many dicts and tuples of the same names.
+        MAPPINGS.keep((model_class, shape), mapping, 4 * learned_bytes(None, shape.template))
+    return mapping
