@@ -19,7 +19,7 @@ from lazyentity.patches import announcement
 from lazyentity.patches.client import Client
 from lazyentity.patches.registry import is_of
 from lazyentity.patches.rest.profiling import count_arrival
-from lazyentity.patches.rest.properties import LazyProperties, Received
+from lazyentity.patches.rest.properties import JsonProperties, LazyProperties
 from lazyentity.patches.rest.responses import AsyncResponse, SyncResponse
 
 _Replace = Callable[[Any, Callable[[], bool]], Any]
@@ -140,7 +140,7 @@ def replace_init(original: Any, is_active: Callable[[], bool]) -> Any:
         if (
             not is_clients
             or not properties
-            or not isinstance(properties, Received)
+            or not isinstance(properties, JsonProperties)
             # An application's own class of values need not know the types that the client sends.
             or not hasattr(entity.value_kind, "_get_supported_types")
         ):
@@ -151,9 +151,9 @@ def replace_init(original: Any, is_active: Callable[[], bool]) -> Any:
             value_kind._get_supported_types()
             known.add(value_kind)
         entity.key = key
-        if type(properties) is Received:
+        if type(properties) is JsonProperties:
             # A copy: the application's own functions hold the dict too, and may change it later.
-            properties = Received(properties)
+            properties = JsonProperties(properties)
         entity.properties = LazyProperties.of(properties, value_kind)
         if profiled.book is not None:
             count_arrival(entity, profiled.book)

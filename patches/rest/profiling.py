@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lazyentity.patches.rest.properties import Received, ReceivedRaw
+from lazyentity.patches.rest.properties import JsonProperties, RawJsonProperties
 
 if TYPE_CHECKING:
     from lazyentity.codec.tallies import Arrival, Book
@@ -20,12 +20,12 @@ class _Counted:
 
     __slots__ = ("_arrival", "_received")
 
-    def __init__(self, received: Received, arrival: Arrival) -> None:
+    def __init__(self, received: JsonProperties, arrival: Arrival) -> None:
         self._received = received
         self._arrival = arrival
 
     def parsed(self, name: str) -> Any:
-        """As :meth:`~lazyentity.patches.rest.properties.Received.parsed`."""
+        """As :meth:`~lazyentity.patches.rest.properties.JsonProperties.parsed`."""
         parsed = self._received.parsed(name)
         self._arrival.read(name)
         return parsed
@@ -38,7 +38,7 @@ def count_arrival(entity: Any, book: Book) -> None:
     """
     properties = entity.properties
     received = properties._received
-    size = sum(map(len, received.values())) if type(received) is ReceivedRaw else 0
+    size = sum(map(len, received.values())) if type(received) is RawJsonProperties else 0
     path = getattr(entity.key, "path", None)
     kind = path[-1].kind if path else None
     inflow = book.inflow(book.site(), kind)

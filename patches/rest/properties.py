@@ -13,7 +13,7 @@ _new = dict.__new__
 _fill = dict.update
 
 
-class Received(dict[str, Any]):
+class JsonProperties(dict[str, Any]):
     """The JSON properties of an entity that the client has received: a dict as any other.
 
     Its class alone says that nobody else holds the properties, so that they may be converted later.
@@ -26,7 +26,7 @@ class Received(dict[str, Any]):
         return self[name]
 
 
-class ReceivedRaw(Received):
+class RawJsonProperties(JsonProperties):
     """The same with each property serialised, for the client's own constructor of entities."""
 
     __slots__ = ()
@@ -56,11 +56,11 @@ class LazyProperties(MadeDict):
     __slots__ = ("_converted", "_received", "_value_kind")
 
     _converted: dict[Any, Any]
-    _received: Received
+    _received: JsonProperties
     _value_kind: Any
 
     @classmethod
-    def of(cls, received: Received, value_kind: Any) -> LazyProperties:
+    def of(cls, received: JsonProperties, value_kind: Any) -> LazyProperties:
         """Make the dict, with all names and no value.
 
         Args:
@@ -90,7 +90,7 @@ def mark_received(results: Any) -> None:
         entity: Any = result.get("entity") if type(result) is dict else None
         properties = entity.get("properties") if type(entity) is dict else None
         if type(properties) is dict:
-            entity["properties"] = Received(properties)
+            entity["properties"] = JsonProperties(properties)
 
 
 def mark_response(data: Any) -> Any:

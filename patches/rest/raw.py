@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 
 import msgspec
 
-from lazyentity.patches.rest.properties import ReceivedRaw
+from lazyentity.patches.rest.properties import RawJsonProperties
 
 
 class _Entity(TypedDict, total=False):
@@ -78,5 +78,5 @@ def _parsed(body: bytes) -> Any:
         raw = entity.get("properties")
         if raw is not None:
             # A copy: the whole body would live as long as one of its entities.
-            entity["properties"] = ReceivedRaw(_properties.decode(bytes(raw)))
+            entity["properties"] = RawJsonProperties(_properties.decode(bytes(raw)))
     return data

@@ -76,11 +76,11 @@ def _entities(choices: random.Random) -> Iterator[Any]:
 def _of_rest(choices: random.Random) -> Iterator[Any]:
     from gcloud.rest.datastore import Value
 
-    from lazyentity.patches.rest.properties import LazyProperties, Received
+    from lazyentity.patches.rest.properties import JsonProperties, LazyProperties
 
     kept: list[Any] = []
     for step in range(30):
-        received = Received({f"name {index}": {"integerValue": "1"} for index in range(step)})
+        received = JsonProperties({f"name {index}": {"integerValue": "1"} for index in range(step)})
         kept.append(LazyProperties.of(received, Value))
         dict(choices.choice(kept))
         yield kept

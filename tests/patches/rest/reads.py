@@ -12,7 +12,7 @@ from unittest import mock
 import pytest
 
 import lazyentity
-from lazyentity.patches.rest.properties import LazyProperties, Received, ReceivedRaw
+from lazyentity.patches.rest.properties import JsonProperties, LazyProperties, RawJsonProperties
 from tests.patches.conftest import Ports
 from tests.patches.order_program import COUNT, KIND
 from tests.patches.rest.clients import Connected, RestClient, form
@@ -144,7 +144,9 @@ class ReadCases:
             assert type(entity) is self.client.package.Entity
             if entity.properties:
                 assert type(entity.properties) is LazyProperties
-                assert type(entity.properties._received) is (ReceivedRaw if HAS_RAW else Received)
+                assert type(entity.properties._received) is (
+                    RawJsonProperties if HAS_RAW else JsonProperties
+                )
                 assert len(entity.properties._undecoded()) == len(entity.properties)
         with lazyentity.eager():
             found = self._read(ports, read)
