@@ -18,7 +18,7 @@ import lazyentity
 from lazyentity import LazyEntity
 from lazyentity.bulk import put_many
 from lazyentity.codec import shadow
-from lazyentity.snapshot import Refreshed, Snapshot, SnapshotError, contents
+from lazyentity.snapshot import Refreshed, Snapshot, SnapshotError, payloads
 from lazyentity.snapshot.payloads import split
 from tests.bulk.services import RecordingService
 from tests.support.concurrency import together
@@ -297,8 +297,8 @@ def test_few_samples_have_no_dictionary(path: Path, monkeypatch: pytest.MonkeyPa
     """One is trained by the first refresh that has enough; contents keep that of their own."""
     saved = Snapshot(path)
     saved.refresh(_entities(3))
-    assert contents.train([]) is None
-    assert contents.train([b""] * 100) is None
+    assert payloads.train([]) is None
+    assert payloads.train([b""] * 100) is None
     saved.refresh(_entities(200, first=3))
     assert _texts(iter(saved)) == _texts(_entities(200, first=3))
     saved.refresh(_entities(300))
