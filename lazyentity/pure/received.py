@@ -11,11 +11,13 @@ from typing import Any
 
 from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
+from google.protobuf.message import DecodeError
 
 from lazyentity.codec import errors, fallback
 from lazyentity.codec.contents import Changes, changes_of
 from lazyentity.codec.lazydict import LazyDict
 from lazyentity.codec.profiled import ARRIVAL
+from lazyentity.pure.eager import rest_of_entity
 from lazyentity.pure.index import ParsedOneByOne, Split, serialised_values, split_again
 from lazyentity.pure.shapes import Shape
 from lazyentity.pure.untouched import merge_untouched, untouched_bytes
@@ -182,12 +184,19 @@ class Received(LazyDict):
         Properties that are not UNDECODED in storage have any value, and neither flag nor meaning.
 
         Returns:
-            None, if the properties have to be read:
-
-            - the pure backend always returns None, as it has no faster way;
-            - the native one returns None if a policy may refuse to decode.
+            None, if the properties have to be read: a policy may refuse to decode, or the bytes of
+            a property are malformed or, to the native backend, unusual.
         """
-        return None
+        if self._policy is not None:
+            return None
+        parsed = self._take_all_parsed()
+        try:
+            key, names = self._wire_key(), self._shape.ordinals
+            entity = rest_of_entity(self._raw, key, names, self._storage(), parsed)
+        except (DecodeError, ValueError, OverflowError):
+            return None
+        self._give_back(parsed)
+        return entity
 
     def _wire_cases(self, names: Iterable[str]) -> bytes:
         """Return the oneof case of each of ``names``: a byte for each, the number of the field.

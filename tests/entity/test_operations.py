@@ -131,6 +131,15 @@ def test_materialize_leaves_the_entity_lazy_inside(lazy_type: type[LazyEntity]) 
     assert snapshot(lazy) == snapshot(stock_entity(RICH))
 
 
+def test_materialize_leaves_properties_undecoded(lazy_type: type[LazyEntity]) -> None:
+    lazy = lazy_type.from_bytes(RICH)
+    name = next(iter(lazy))
+    lazy[name]
+    made = lazyentity.materialize(lazy)
+    assert list(made) == list(lazy)
+    assert lazyentity.decoded(lazy) == (name,)
+
+
 def test_materialize_keeps_attributes(lazy_type: type[LazyEntity]) -> None:
     """Attributes that the caller added go along."""
     lazy: Any = lazy_type.from_bytes(PLAIN)
