@@ -236,53 +236,62 @@ class LazyMapping(Received):
     # The operations of dict; none returns the sentinel.
 
     def __getitem__(self, name: str, /) -> Any:
-        # The hottest function of the backend: it calls as little as it can.
+        # Short, because CPython clears as many variables at each call as the function has.
         value = _stored(self, name)
         if value is not UNDECODED:
             return value
-        raw, shape, split, originals = self._state
-        if POLICY in originals:
-            originals[POLICY].refuse(self, name)
-        if type(name) is not str:
-            # A dict finds a name by equality, upb only by its text.
-            name = next((known for known in shape.ordinals if known == name), name)
-        try:
-            parsed = split.pop()
-        except IndexError:
-            value = originals.get(name, UNDECODED)
-            if value is not UNDECODED:
-                keep(self, name, value)
-                return value
-            parsed = split_again(split, raw, shape.ordinals)
-            if split.parsed_again == _PATIENCE:
-                self._decode_ahead(parsed)
-        try:
-            message = parsed[name]
-        except KeyError:
-            self._require_received((name,))
-            raise
-        cases = shape.cases
-        # The oneof case whose value is not its default is set. Mostly, the entity before has the
-        # same case.
-        case = cases.get(name, "boolean_value")
-        value = getattr(message, case)
-        if not value:
-            value_type = _which(message, "value_type")
-            if value_type not in SCALARS:
-                if value_type is None:
-                    self._require_received((name,))
-                value = fallback.convert(raw, name, message, type(self)._from_raw)
-            elif value_type != case:
-                cases[name] = value_type
-                value = getattr(message, value_type)
-        del message
-        if split.kept:
-            split.append(parsed)
-        # Of two threads that decoded the same property, both get the object of the first.
-        value = originals.setdefault(name, value)
-        # An assignment or deletion meanwhile stays. Not keep(), which takes too long here.
-        if _found(self, name) is UNDECODED:
-            _store(self, name, value)
-        return value
+        return _decode_undecoded(self, name)
 
     _decode = __getitem__
+
+
+def _decode_undecoded(mapping: LazyMapping, name: str) -> Any:
+    """Decode an undecoded property in place, and return its value."""
+    # The hottest function of the backend: it calls as little as it can.
+    raw, shape, split, originals = mapping._state
+    if POLICY in originals:
+        originals[POLICY].refuse(mapping, name)
+    if type(name) is not str:
+        # A dict finds a name by equality, upb only by its text.
+        name = next((known for known in shape.ordinals if known == name), name)
+    try:
+        parsed = split.pop()
+    except IndexError:
+        value = originals.get(name, UNDECODED)
+        if value is not UNDECODED:
+            keep(mapping, name, value)
+            return value
+        parsed = split_again(split, raw, shape.ordinals)
+        if split.parsed_again == _PATIENCE:
+            mapping._decode_ahead(parsed)
+    try:
+        message = parsed[name]
+    except KeyError:
+        mapping._require_received((name,))
+        raise
+    cases = shape.cases
+    # The oneof case whose value is not its default is set. Mostly, the entity before has the
+    # same case.
+    try:
+        case = cases[name]
+    except KeyError:
+        case = cases[name] = "boolean_value"
+    value = getattr(message, case)
+    if not value:
+        value_type = _which(message, "value_type")
+        if value_type not in SCALARS:
+            if value_type is None:
+                mapping._require_received((name,))
+            value = fallback.convert(raw, name, message, type(mapping)._from_raw)
+        elif value_type != case:
+            cases[name] = value_type
+            value = getattr(message, value_type)
+    del message
+    if split.kept:
+        split.append(parsed)
+    # Of two threads that decoded the same property, both get the object of the first.
+    value = originals.setdefault(name, value)
+    # An assignment or deletion meanwhile stays. Not keep(), which takes too long here.
+    if _found(mapping, name) is UNDECODED:
+        _store(mapping, name, value)
+    return value

@@ -21,8 +21,8 @@ class Shape:
         names: as they were given.
         template: every name, mapped to ``UNDECODED``. Never changed: storage is cloned from it.
             None, until entities with the same names have come twice.
-        cases: names, mapped to the scalar oneof case that was last seen in a value of that name.
-            For the pure backend.
+        cases: names, mapped to the scalar oneof case that was last seen in a value of that name;
+            before that, to the boolean one. For the pure backend.
         ordinals: every name, mapped to its position among ``names``. A repeated name has its last
             position, as protobuf defines for the entries of maps.
     """
