@@ -58,6 +58,7 @@ results-many: venv ## measure what deals with many entities, some minutes: bench
 		--output bench/results/$$room-$$backend.json || exit 1; done; done
 	LAZYENTITY_BACKEND=native $(BIN)/python -m lazyentity.bench.measure.alternatives \
 		--output bench/results/alternatives.json
+	LAZYENTITY_BACKEND=native $(BIN)/python -m lazyentity.bench.measure.calls --output bench/results/calls.json
 	LAZYENTITY_BACKEND=native $(BIN)/python -m lazyentity.bench.measure.example \
 		--output bench/results/own.json
 	LAZYENTITY_BACKEND=native $(BIN)/python -m lazyentity.bench --adapters --quick \

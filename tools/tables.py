@@ -103,6 +103,7 @@ MANY: tuple[tuple[str, str, str], ...] = (
     ("docs/snapshot.rst", "snapshot-table", "snapshot"),
     ("docs/guide/raw-cache.rst", "cache-table", "cache"),
     ("docs/start/alternatives.rst", "alternatives-table", "alternatives"),
+    ("docs/benchmarks/calls.rst", "calls-table", "calls"),
     *((f"docs/{client}.rst", f"{client}-table", results) for client, results in _OF_MANY),
     *(
         (f"docs/{client}.rst", f"{client}-writes-table", f"{client}-writes")

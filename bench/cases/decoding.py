@@ -95,19 +95,19 @@ def embedded_case() -> Case:
     )
 
 
-def document_entity() -> datastore.Entity:
+def document_entity(records: int = document.RECORDS) -> datastore.Entity:
     """An entity whose only property is the dict of `document.make`."""
     entity = datastore.Entity(key=datastore.Key(KIND, 1, project=PROJECT))
-    entity[DOCUMENT] = document.make()
+    entity[DOCUMENT] = document.make(records)
     return entity
 
 
-def document_case() -> Case:
+def document_case(records: int = document.RECORDS) -> Case:
     """The one entity of `document_entity`, everything in it read; its values are counted."""
-    pb = helpers.entity_to_protobuf(document_entity())._pb
+    pb = helpers.entity_to_protobuf(document_entity(records))._pb
     return Case(
         mix=DOCUMENT,
-        properties=document.VALUES,
+        properties=document.values_of(records),
         read="all",
         responses=tuple(lookup_responses([pb], 1)),
         entities=1,

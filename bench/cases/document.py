@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 _GROUPS, _RECORDS = 30, 32
+RECORDS = _GROUPS * _RECORDS
+"""How many records a document has."""
 
 
 def _line(number: int) -> dict[str, Any]:
@@ -35,7 +37,7 @@ def _record(number: int) -> dict[str, Any]:
 
 
 _VALUES = 24
-VALUES = _GROUPS * _RECORDS * _VALUES
+VALUES = RECORDS * _VALUES
 """How many values a document holds that are neither dicts nor lists."""
 
 
@@ -44,7 +46,7 @@ def values_of(records: int) -> int:
     return records * _VALUES
 
 
-def make(records: int = _GROUPS * _RECORDS) -> dict[str, Any]:
+def make(records: int = RECORDS) -> dict[str, Any]:
     """The document: a dict of groups of records, about 500 KB on the wire, the same every time.
 
     ``records`` makes it larger or smaller.

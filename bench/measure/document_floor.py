@@ -18,7 +18,8 @@ from lazyentity.bench.measure.timing import Budget, Task, interleave
 _MILLISECONDS = 1e3
 
 
-def _json_task(case: decoding.Case, raw: bytes) -> Task:
+def json_task(case: decoding.Case, raw: bytes) -> Task:
+    """Parse the document ``raw`` from JSON and read it like the entities of ``case``."""
     parse, reader = msgspec.json.Decoder().decode, case.reader
 
     def parse_and_read() -> object:
@@ -41,7 +42,7 @@ def measure(budget: Budget) -> DocumentFloor:
         {
             "stock": conversion.read_task(sides.STOCK, case),
             "lazy": conversion.read_task(sides.LAZY, case),
-            "json": _json_task(case, msgspec.json.encode([decoding.document_entity()])),
+            "json": json_task(case, msgspec.json.encode([decoding.document_entity()])),
             "loop": lambda: case.reader(entities),
         },
         budget,

@@ -53,8 +53,11 @@ async def _connect(port: int) -> Any:
 
 
 @contextlib.contextmanager
-def loaded(entities: int, properties: int) -> Iterator[Loaded]:
-    """Start a server, load it, and connect a client, which both sides use."""
+def loaded(entities: int, properties: int, tasks: int = 1) -> Iterator[Loaded]:
+    """Start a server, load it, and connect a client, which both sides use.
+
+    ``tasks`` is how many queries run at once.
+    """
     mix = synthetic.MIXES["mixed"]
     (name,) = synthetic.names_read(mix, properties, READ)
     with contextlib.ExitStack() as stack:
@@ -67,13 +70,14 @@ def loaded(entities: int, properties: int) -> Iterator[Loaded]:
         stack.callback(lambda: loop.run_until_complete(api.transport.close()))
 
         async def read() -> list[Any]:
-            return [entity[name] for entity in await _query(api, entities)]
+            every = await asyncio.gather(*(_query(api, entities) for _ in range(tasks)))
+            return [entity[name] for one in every for entity in one]
 
         def run(work: Coroutine[Any, Any, list[Any]]) -> list[Any]:
             return loop.run_until_complete(work)
 
         def check(stock_values: list[Any], lazy_values: list[Any]) -> None:
-            verify.check_same(entities, len(stock_values), f"{CALL}: entities")
+            verify.check_same(tasks * entities, len(stock_values), f"{CALL}: entities")
             verify.check_same(stock_values, lazy_values, f"{CALL}: [{name!r}]")
 
         yield Loaded(dict.fromkeys(("stock", "lazy"), lambda: run(read())), check, sides.CONTEXTS)

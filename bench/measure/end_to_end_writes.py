@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
 
 from google.cloud import datastore
 
@@ -20,8 +19,13 @@ from lazyentity.bench.server.process import LoopbackServer
 CALL = "get_multi, put_multi"
 
 
-def _write_task(client: datastore.Client, keys: list[Any], name: str) -> Task:
+Stored = list[datastore.Entity]
+
+
+def rewriting(client: datastore.Client, stored: Stored, name: str) -> Task:
+    """Read the entities, change one property of each, and write them; returns the change."""
     turns = itertools.count(1)
+    keys = [entity.key for entity in stored]
 
     def change_and_write() -> str:
         value = f"change {next(turns)}"
@@ -34,9 +38,29 @@ def _write_task(client: datastore.Client, keys: list[Any], name: str) -> Task:
     return change_and_write
 
 
+def putting(client: datastore.Client, stored: Stored, name: str) -> Task:
+    """Change one property of entities of the caller, and write them; returns the change."""
+    turns = itertools.count(1)
+
+    def change_and_put() -> str:
+        value = f"change {next(turns)}"
+        for entity in stored:
+            entity[name] = value
+        client.put_multi(stored)
+        return value
+
+    return change_and_put
+
+
 @contextlib.contextmanager
-def loaded(entities: int, properties: int) -> Iterator[Loaded]:
-    """Start a server, load it, and connect two clients that read, change one property, and put.
+def loaded(
+    entities: int,
+    properties: int,
+    writing: Callable[[datastore.Client, Stored, str], Task] = rewriting,
+) -> Iterator[Loaded]:
+    """Start a server, load it, and connect two clients that change one property, and put.
+
+    ``writing`` makes the task of a client.
 
     Each side has entities of its own, in its own namespace, and returns the changes that it made.
     ``check`` compares the stored entities with these changes, and raises `verify.OutputMismatch`
@@ -45,7 +69,7 @@ def loaded(entities: int, properties: int) -> Iterator[Loaded]:
     mix = synthetic.MIXES["mixed"]
     (name,) = synthetic.names_read(mix, properties, "1")
 
-    def stored(side: str) -> list[datastore.Entity]:
+    def stored(side: str) -> Stored:
         made = [mix.entity(properties, number) for number in range(entities)]
         for entity in made:
             entity.key = datastore.Key(
@@ -74,7 +98,7 @@ def loaded(entities: int, properties: int) -> Iterator[Loaded]:
             check_side("lazy", lazy_value)
 
         yield Loaded(
-            tasks={side: _write_task(client, keys[side], name) for side, client in clients.items()},
+            tasks={side: writing(client, stored(side), name) for side, client in clients.items()},
             check=check,
             contexts=sides.CONTEXTS,
         )

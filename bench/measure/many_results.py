@@ -268,6 +268,31 @@ class Alternatives:
 
 
 @dataclass(frozen=True)
+class WholeCall:
+    """A whole call, with the garbage collector on: times over those of the other side.
+
+    Attributes:
+        call: one of ``calls.CASES``.
+        size: the entities and their properties, or the values.
+        goal: the bound of ``wall``.
+        cpu_goal: the bound of ``cpu``; None without one.
+        at_least: whether stock is the other side. The ratios are then stock over lazy, and lazy
+            over the other side else.
+        lazy: milliseconds of wall time.
+        wall, cpu: the ratios of wall time, and of CPU time of this process.
+    """
+
+    call: str
+    size: str
+    goal: float
+    cpu_goal: float | None
+    at_least: bool
+    lazy: Summary
+    wall: Summary
+    cpu: Summary
+
+
+@dataclass(frozen=True)
 class Measured:
     """One run of one of these benchmarks; the parts of the others are empty."""
 
@@ -278,6 +303,7 @@ class Measured:
     beam: Beam | None = None
     documents: Documents | None = None
     alternatives: Alternatives | None = None
+    calls: list[WholeCall] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ FIRST = 10
 
 COMPARISONS = {
     "stock / lazy": False,
+    "stock / lazy, CPU": False,
     "lazy / stock": True,
     "lazy / plain dict": True,
     "stock / packed": False,
@@ -40,7 +41,7 @@ COMPARISONS = {
 _OF_CLIENTS = frozenset(("stock / lazy", "lazy / stock", "lazy / plain dict"))
 """Those that need no name in a case."""
 
-_SIZES = frozenset(("bytes", "kB", "bytes embedded", "bytes packed", "requests"))
+_SIZES = frozenset(("bytes", "kB", "bytes embedded", "bytes packed", "requests", "goal"))
 _COUNTS = frozenset(("properties", "names", "entities x properties", "keys", "entities"))
 _UNIT = re.compile(r", (?:µs|ns|ms|s|KiB|MB|gets a second)\b")
 

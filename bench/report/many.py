@@ -14,6 +14,7 @@ from lazyentity.bench.measure.many_results import (
     Gets,
     Keys,
     ManyResults,
+    WholeCall,
 )
 from lazyentity.bench.measure.stats import Summary
 from lazyentity.bench.report.tables import Figure, Label, Table
@@ -214,6 +215,40 @@ def _alternatives(made: Alternatives) -> Iterator[Table]:
         )
 
 
+def _goal(line: WholeCall) -> str:
+    return f"{line.goal:g}" if line.cpu_goal is None else f"{line.goal:g}, CPU {line.cpu_goal:g}"
+
+
+def _calls(lines: Sequence[WholeCall]) -> Iterator[Table]:
+    """Yield the calls of either client, and those next to what no client can avoid."""
+    labels = Label("call", "call"), Label("entities x properties", "size"), Label("goal", _goal)
+    for at_least, ratio, title, introduction in (
+        (
+            True,
+            "stock / lazy",
+            "whole calls",
+            "A whole call over loopback gRPC with the garbage collector on, in milliseconds of "
+            "wall time; literals read entities of a response that is in memory. The goal is of "
+            "the ratio of wall time, at least:",
+        ),
+        (
+            False,
+            "lazy / other",
+            "whole calls over what comes with them",
+            "The same next to a bound: gRPC's stub, which takes and returns bytes, and msgspec, "
+            "which parses the document from JSON into dicts. The goal is at most:",
+        ),
+    ):
+        chosen = [line for line in lines if line.at_least is at_least]
+        figures = (
+            Figure("lazy", "lazy", "ms", digits=2),
+            Figure(ratio, "wall", digits=2),
+            Figure(f"{ratio}, CPU", "cpu", digits=2),
+        )
+        if chosen:
+            yield Table(f"{title}, ms", introduction, chosen, labels, figures)
+
+
 def tables(results: ManyResults) -> Iterator[Table]:
     """The tables of everything that the run measured."""
     measured = results.measured
@@ -239,3 +274,4 @@ def tables(results: ManyResults) -> Iterator[Table]:
         yield from _documents(measured.documents)
     if measured.alternatives is not None:
         yield from _alternatives(measured.alternatives)
+    yield from _calls(measured.calls)

@@ -64,6 +64,7 @@ ELSEWHERE = {
 WITHOUT_GOALS = {
     "alternatives": "it compares ways of stock clients, and the lazy one has goals in native.json",
     "own": "the example of a command, whose entities are those of native.json and two more values",
+    "calls": "its page shows the goal of each line beside the figure, met or not",
     "cache": "it compares with pickles, and the conversion that it times has goals in native.json",
 }
 """The files without goals, and why."""
