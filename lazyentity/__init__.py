@@ -17,7 +17,7 @@ from lazyentity._version import __version__
 
 if TYPE_CHECKING:
     from lazyentity._backend import backend
-    from lazyentity.codec.mode import eager
+    from lazyentity._mode import eager
     from lazyentity.columnar import column_batches, columns
     from lazyentity.detached import detach
     from lazyentity.entity import LazyEntity
@@ -53,7 +53,7 @@ __all__ = [
 # Imported on first access: these modules need no client. Until `lazyentity.cli.entry` runs, nothing
 # handles Ctrl-C, and so this package imports next to nothing.
 _WITHOUT_CLIENT = {
-    "eager": "lazyentity.codec.mode",
+    "eager": "lazyentity._mode",
     "patch": "lazyentity.patches",
     "patched": "lazyentity.patches",
     "unpatch": "lazyentity.patches",

@@ -5,18 +5,21 @@ from __future__ import annotations
 import copyreg
 import functools
 import importlib
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 
 from lazyentity._backend import LazyMapping, stock_from_raw
-from lazyentity._mode import NOTES, asks_for_stock, gives_stock, install_adapters
+from lazyentity._mode import EAGER, NOTES, gives_stock, is_switched_off
 from lazyentity._types import describe_type
-from lazyentity.codec import profiled
+from lazyentity.profiling import observer
 
 _Self = TypeVar("_Self", bound="LazyEntityBase")
+
+_asks_for_stock: Final[Callable[[], bool]] = (lambda: True) if is_switched_off() else EAGER.get
+"""Says whether the environment or ``eager()`` asks for stock entities."""
 
 # Pickles of classes without a constructor name this function, in every protocol.
 reconstruct: Any = copyreg._reconstructor  # type: ignore[attr-defined]  # typeshed leaves it out
@@ -93,7 +96,7 @@ class LazyEntityBase(_MappingAndEntity):
         """
         make = cls._from_raw
         # Notes are rare, and finding out whose they are takes time.
-        if asks_for_stock() or (NOTES and gives_stock()):
+        if _asks_for_stock() or (NOTES and gives_stock()):
             make = stock_from_raw  # type: ignore[assignment]  # as eager reads
         try:
             return make(raw)
@@ -287,13 +290,9 @@ def plain_type(entity: LazyEntityBase) -> type[LazyEntity]:
     return cast(type[LazyEntity], getattr(kind, "_plain_type", kind))
 
 
-def _begin_profile(book: Any) -> None:
-    """Before any entity arrives, measure the costs for estimates, and begin to note uses."""
-    if book is not None:
-        importlib.import_module("lazyentity.profiling.costs").measure()
-        importlib.import_module("lazyentity.profiling.uses")
+observer.entities_exist()
 
-
-profiled.listen(_begin_profile)
-
-install_adapters()
+# Without the adapters, C code sees the sentinels of a lazy object. If the environment asks for
+# stock entities, only patched and wrapped clients make lazy ones: patch() and wrap() install them.
+if not is_switched_off():
+    importlib.import_module("lazyentity.patches.adapters").install()

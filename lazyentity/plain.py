@@ -13,9 +13,9 @@ from lazyentity._types import require_entity
 from lazyentity.codec import errors
 from lazyentity.codec.contents import changes_of
 from lazyentity.codec.describing import describe_entity
-from lazyentity.codec.profiled import while_running
 from lazyentity.codec.undecoded import holds_undecoded
 from lazyentity.entity import LazyEntityBase, touched_attributes
+from lazyentity.profiling.observer import while_running
 
 _CONTAINERS = (list, dict)
 

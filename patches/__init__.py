@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, cast
 from lazyentity._choice import expected_backend, obstacle, requested_backend
 from lazyentity._environment import EAGER, is_disabled, is_set
 from lazyentity._version import __version__
-from lazyentity.codec import profiled
 from lazyentity.codec.describing import safe_repr
 from lazyentity.codec.interruptions import raise_if_of_handler
 from lazyentity.patches import adapters, announcement, wrapping
@@ -23,9 +22,10 @@ from lazyentity.patches.imports import WhenImported
 from lazyentity.patches.locks import ForkableLock
 from lazyentity.patches.notices import warn
 from lazyentity.patches.registry import Seam, modules_holding_any
+from lazyentity.profiling import observer
 
 if TYPE_CHECKING:
-    from lazyentity.codec.tallies import Book
+    from lazyentity.profiling.tallies import Book
 
 __all__ = ["patch", "patched", "unpatch"]
 
@@ -186,7 +186,7 @@ def _patch_imported(client: Client, strict: bool) -> list[Seam]:
                 problem = replaced[0]
             else:
                 client.patch.apply()
-                if profiled.book is not None:
+                if observer.book is not None:
                     _import_counting(client)
         except Exception as error:  # noqa: BLE001  # a later version may differ in any way
             problem = client.failure(error)
@@ -205,7 +205,7 @@ def _import_counting(client: Client) -> None:
 
     Imports the module that replaces the client's functions while a profile runs, if it has one.
     """
-    from lazyentity.codec.sites import CLIENT_PACKAGES
+    from lazyentity.profiling.sites import CLIENT_PACKAGES
 
     CLIENT_PACKAGES.add(client.waits_for_import.partition(".")[0])
     name = f"{__name__}.{client.name.replace('-', '_')}.profiling"
@@ -220,7 +220,7 @@ def _count_in_clients(book: Book | None) -> None:
                 _import_counting(client)
 
 
-profiled.listen(_count_in_clients)
+observer.listen(_count_in_clients)
 
 
 def _refuse(client: Client, problem: str, strict: bool) -> None:

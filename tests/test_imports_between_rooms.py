@@ -108,6 +108,10 @@ ROOMS_ABOVE = tuple(
 )
 
 
+COUNTING = tuple(f"profiling.{module}" for module in ("observer", "counts", "sites", "tallies"))
+"""The half of the profile that counts; the other half makes reports."""
+
+
 def test_the_core_knows_no_patches() -> None:
     """Only the package itself, which offers patch(), does.
 
@@ -123,10 +127,10 @@ def test_the_core_knows_no_patches() -> None:
     assert {module for module, _ in core} - public == {
         "lazyentity",
         "lazyentity.__main__",
-        "lazyentity._mode",
+        "lazyentity.entity",
     }
     # The class of lazy entities asks for them: without them C code sees its sentinels.
-    assert {name for module, name in core if module == "lazyentity._mode"} == {
+    assert {name for module, name in core if module == "lazyentity.entity"} == {
         "lazyentity.patches.adapters"
     }
     assert {name for module, name in core if module == "lazyentity.__main__"} == {
@@ -182,18 +186,60 @@ def test_public_modules_of_clients_only_offer() -> None:
         assert not [arrow for arrow in ARROWS if _is_in(arrow[1], module)]
 
 
-def test_the_codec_imports_nothing_above_it() -> None:
-    arrows = _arrows("lazyentity.codec", "lazyentity")
-    assert arrows
-    assert arrows == _arrows("lazyentity.codec", "lazyentity.codec")
+def test_the_core_has_no_circle() -> None:
+    """No module imports one that imports it, directly or not; a late import counts as well.
+
+    The package itself offers everything, and the rooms above are not of the core.
+    """
+    modules = {
+        module
+        for module, _ in ARROWS
+        if module != "lazyentity" and not any(_is_in(module, room) for room in ROOMS_ABOVE)
+    }
+    # A name of a module counts as the module.
+    imports: dict[str, set[str]] = {
+        module: {
+            known
+            for importer, name in ARROWS
+            if importer == module
+            for known in (name, name.rpartition(".")[0])
+            if known in modules - {module}
+        }
+        for module in modules
+    }
+    # The modules that import nothing that is left go, until none goes.
+    while free := {module for module, names in imports.items() if not names}:
+        imports = {module: names - free for module, names in imports.items() if module not in free}
+    assert imports == {}
 
 
-def test_backends_rest_on_the_codec() -> None:
+@pytest.mark.parametrize(
+    ("room", "below"),
+    [
+        ("_mode", ("_environment",)),
+        ("_jsontypes", ()),
+        ("codec", ("_mode",)),
+        ("storage", ("codec",)),
+        ("profiling.observer", ("codec", *COUNTING)),
+        ("profiling.counts", ()),
+        ("profiling.sites", ("codec", *COUNTING)),
+        ("profiling.tallies", ("codec", *COUNTING)),
+    ],
+)
+def test_the_lower_rooms_import_nothing_above_them(room: str, below: tuple[str, ...]) -> None:
+    """The half of the profile that counts lies below the backends, which call it."""
+    rooms = (f"lazyentity.{each}" for each in (room, *below))
+    assert [module for module, _ in ARROWS if _is_in(module, f"lazyentity.{room}")] or not below
+    assert _arrows(f"lazyentity.{room}", "lazyentity") == _arrows(f"lazyentity.{room}", *rooms)
+
+
+def test_backends_rest_on_the_lower_rooms() -> None:
     """Neither imports the other, but for the encoder that native leaves unusual values to."""
     assert {name for _, name in _arrows("lazyentity.native", "lazyentity.pure")} == {
         "lazyentity.pure.encoder"
     }
-    rooms = "lazyentity.codec", "lazyentity.pure", "lazyentity.native"
+    below = "codec", "storage", "_jsontypes", *COUNTING
+    rooms = *(f"lazyentity.{room}" for room in below), "lazyentity.pure", "lazyentity.native"
     for backend, other in (("pure", "native"), ("native", "pure")):
         room = f"lazyentity.{backend}"
         assert _arrows(room, "lazyentity") == _arrows(room, *rooms)

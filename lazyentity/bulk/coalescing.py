@@ -14,10 +14,10 @@ from google.cloud import datastore
 from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 
+from lazyentity._mode import EAGER, is_eager
 from lazyentity.bulk.limits import MAX_KEYS
 from lazyentity.bulk.rpcs import Rpcs, is_partial, serialised_key
 from lazyentity.codec.interruptions import raise_if_of_handler
-from lazyentity.codec.mode import EAGER, is_eager
 from lazyentity.patches.datastore.wrapping import conversion_of, reading
 
 WAIT_SECONDS: Final = 0.002

@@ -11,9 +11,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, Generic, NoReturn, TypeVar
 
+from lazyentity._mode import EAGER, is_eager
 from lazyentity.bulk.cancelling import Cancellation, cancelled_by
 from lazyentity.codec.interruptions import error_of_handler
-from lazyentity.codec.mode import EAGER, is_eager
 
 _Result = TypeVar("_Result")
 

@@ -7,10 +7,15 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
-from lazyentity.codec import profiled
 from lazyentity.codec.describing import add_note, describe_entity, property_name, safe_str
 from lazyentity.codec.keys import key_from_raw
-from lazyentity.codec.undecoded import UNDECODED, UndecodedType, holds_undecoded, keeps_undecoded
+from lazyentity.codec.undecoded import (
+    UNDECODED,
+    UndecodedType,
+    holds_undecoded,
+    keeps_undecoded,
+    refused,
+)
 
 
 def _describe(raw: bytes) -> str:
@@ -46,7 +51,7 @@ def undecoded_value(name: object, entity: str) -> TypeError:
         name: of the property.
         entity: as :func:`~lazyentity.codec.describing.describe_entity` names it.
     """
-    profiled.count_sentinel("written or read again")
+    refused("written or read again")
     return TypeError(
         f"property {property_name(name)} of {entity} is, or holds, an undecoded property that was "
         "read past the dict methods of a LazyEntity; take it from lazyentity.materialize(entity) "

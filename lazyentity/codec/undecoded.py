@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import itertools
 import operator
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NoReturn, TypeVar
 
-from lazyentity.codec import profiled
 from lazyentity.codec.describing import property_name
 
 _Name = TypeVar("_Name", str, bytes)
@@ -16,6 +15,21 @@ _LEAKED = (
     "an undecoded property was read from the storage of a LazyEntity, or of a lazy model, "
     "past its dict methods; pass lazyentity.materialize(entity) instead"
 )
+
+
+note_refusal: Callable[[str], object] | None = None
+"""Called with each use of the sentinel that is refused, as a report names it; None for nothing."""
+
+
+def refused(use: str) -> None:
+    """Note a use of the sentinel that is refused.
+
+    Args:
+        use: as a report names it.
+    """
+    note = note_refusal
+    if note is not None:
+        note(use)
 
 
 class UndecodedType:
@@ -49,7 +63,7 @@ class UndecodedType:
         return f"<{_LEAKED}>"
 
     def _refuse(self, *_: object) -> NoReturn:
-        profiled.count_sentinel("used")
+        refused("used")
         raise TypeError(_LEAKED)
 
     __str__ = __format__ = _refuse
@@ -159,7 +173,7 @@ def require_decoded(name: object, value: object) -> None:
 
 def assigned(name: object) -> TypeError:
     """Return the error of assigning the sentinel."""
-    profiled.count_sentinel("assigned")
+    refused("assigned")
     return TypeError(
         f"the value for property {property_name(name)} is, or holds, an undecoded property that "
         "was read past the dict methods of a LazyEntity; take it from "

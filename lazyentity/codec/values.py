@@ -12,8 +12,8 @@ from typing import Any
 from google.cloud.datastore import helpers
 from google.cloud.datastore.entity import Entity
 
+from lazyentity._mode import eager
 from lazyentity.codec import messages
-from lazyentity.codec.mode import eager
 from lazyentity.codec.timestamps import timestamp_from_message
 
 SCALARS = frozenset(

@@ -9,7 +9,7 @@ from cpython.object cimport PyObject
 
 from lazyentity.native.alive cimport holds_scalars
 
-from lazyentity.codec.profiled import STORAGE, VALIDATION
+from lazyentity.profiling.observer import STORAGE, VALIDATION
 from lazyentity.codec.undecoded import UNDECODED
 
 cdef extern from *:

@@ -6,7 +6,7 @@ from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
 from cpython.object cimport PyObject
 from libc.math cimport isfinite
 
-from lazyentity.codec import jsontypes
+from lazyentity import _jsontypes
 
 cdef extern from *:
     """
@@ -33,8 +33,8 @@ cdef extern from *:
     double PyFloat_AS_DOUBLE(PyObject *value) noexcept
 
 # Of one character: any other string is an error here.
-cdef Py_UCS4 RESERVED = jsontypes.RESERVED
-cdef int MAX_CONTAINERS = jsontypes.MAX_CONTAINERS
+cdef Py_UCS4 RESERVED = _jsontypes.RESERVED
+cdef int MAX_CONTAINERS = _jsontypes.MAX_CONTAINERS
 
 
 cdef bint _is_json(PyObject *value, int depth) noexcept:

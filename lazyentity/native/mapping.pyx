@@ -217,7 +217,7 @@ cdef class LazyMapping(Received):
         return dict_getitem(self, name)
 
     def __iter__(self):
-        # Overridden so that CPython does not read the storage directly; see lazyentity.codec.lazydict.
+        # Overridden so that CPython does not read the storage directly; see lazyentity.storage.lazydict.
         return dict_iter(self)
 
     def get(self, name, default=None, /):

@@ -1,9 +1,9 @@
 from collections.abc import Collection
 from typing import Any
 
-from lazyentity.codec.counts import Counts, Model
-from lazyentity.codec.tallies import Book, Inflow
 from lazyentity.native.received import Originals
+from lazyentity.profiling.counts import Counts, Model
+from lazyentity.profiling.tallies import Book, Inflow
 
 class Tally:
     @property

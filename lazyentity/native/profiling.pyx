@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=True, auto_pickle=False
-"""The native backend's counts of a profile; :mod:`lazyentity.codec.tallies` keeps all others.
+"""The native backend's counts of a profile; :mod:`lazyentity.profiling.tallies` keeps all others.
 
 An entity that arrives while a profile runs gets an :class:`Arrival` in place of its originals, so decoding
 a property tests one pointer of the entity, whether a profile runs or not. Properties are counted by
@@ -20,7 +20,7 @@ from lazyentity.native.shapes cimport Shape
 from lazyentity.native.undecoded cimport UNDECODED
 from lazyentity.native.wire cimport Bytes
 
-from lazyentity.codec import profiled
+from lazyentity.profiling import observer
 
 
 # The first profile imports these modules.
@@ -55,7 +55,7 @@ cdef struct Place:
 
 
 cdef int find_place(Place* place) except -1:
-    # As lazyentity.codec.sites.near(), without its rules for servers: places are only compared with each
+    # As lazyentity.profiling.sites.near(), without its rules for servers: places are only compared with each
     # other, for entities that came to the same site.
     cdef PyObject* frame = running_frame()
     cdef PyObject* code
@@ -96,7 +96,7 @@ cdef int find_place(Place* place) except -1:
 
 @cython.no_gc_clear  # An arrival is counted out after its cycle was collected.
 cdef class Tally:
-    """As :class:`lazyentity.codec.tallies.Tally`, of the entities of one shape."""
+    """As :class:`lazyentity.profiling.tallies.Tally`, of the entities of one shape."""
 
     def __cinit__(self, inflow, Shape shape not None, kind):
         self.inflow = inflow
@@ -122,7 +122,7 @@ cdef class Tally:
         return 0
 
     def add_to(self, counts):
-        """As :meth:`lazyentity.codec.tallies.Tally.add_to`."""
+        """As :meth:`lazyentity.profiling.tallies.Tally.add_to`."""
         cdef double held = now() * self.alive_size - self.born
         counting.add(counts, self.entities, self.size, self.alive, self.alive_size,
                      self.byte_seconds, held, self.longest)
@@ -137,7 +137,7 @@ cdef class Tally:
 
 @cython.no_gc_clear  # An arrival is counted out after its cycle was collected.
 cdef class Arrival(Originals):
-    """As :class:`lazyentity.codec.tallies.Arrival`."""
+    """As :class:`lazyentity.profiling.tallies.Arrival`."""
 
     def __dealloc__(self):
         if self.tally is not None:
@@ -145,7 +145,7 @@ cdef class Arrival(Originals):
 
     @property
     def inflow(self):
-        """As :attr:`lazyentity.codec.tallies.Arrival.inflow`."""
+        """As :attr:`lazyentity.profiling.tallies.Arrival.inflow`."""
         return self.apart.inflow if self.tally is None else self.tally.inflow
 
     cdef int read(self, object name, Py_ssize_t ordinal) except -1:
@@ -169,18 +169,18 @@ cdef class Arrival(Originals):
         return 0
 
     def expect(self, uint32_t total):
-        """As :meth:`lazyentity.codec.tallies.Arrival.expect`."""
+        """As :meth:`lazyentity.profiling.tallies.Arrival.expect`."""
         if self.tally is None:
             self.apart.expect(total)
         self.left = self.total = total
 
     def read_whole(self, list names not None, operation):
-        """As :meth:`lazyentity.codec.tallies.Arrival.read_whole`."""
+        """As :meth:`lazyentity.profiling.tallies.Arrival.read_whole`."""
         self.left = 0
         self.copied_whole(names, operation)
 
     def copied(self, list names not None):
-        """As :meth:`lazyentity.codec.tallies.Arrival.copied`."""
+        """As :meth:`lazyentity.profiling.tallies.Arrival.copied`."""
         cdef dict ordinals
         if self.tally is None:
             self.apart.copied(names)
@@ -190,12 +190,12 @@ cdef class Arrival(Originals):
             self.tally.reads[<Py_ssize_t>ordinals[name]] += 1
 
     def copied_to_columns(self, list names not None):
-        """As :meth:`lazyentity.codec.tallies.Arrival.copied_to_columns`."""
+        """As :meth:`lazyentity.profiling.tallies.Arrival.copied_to_columns`."""
         self.copied(names)
         self.inflow.uses.add(counting.COLUMNS)
 
     def copied_whole(self, list names not None, operation):
-        """As :meth:`lazyentity.codec.tallies.Arrival.copied_whole`."""
+        """As :meth:`lazyentity.profiling.tallies.Arrival.copied_whole`."""
         cdef dict ordinals
         if self.tally is None:
             self.apart.copied_whole(names, operation)
@@ -207,7 +207,7 @@ cdef class Arrival(Originals):
         self.line = self.tally.whole_line
 
     def validated(self, model, names):
-        """As :meth:`lazyentity.codec.tallies.Arrival.validated`."""
+        """As :meth:`lazyentity.profiling.tallies.Arrival.validated`."""
         if self.tally is None:
             self.apart.validated(model, names)
         elif self.line is not None:
@@ -383,7 +383,7 @@ def count_arrival(Received entity not None, intake, bint is_of_query=False):
 def _follow(book):
     global BOOK, EVERY_PROPERTY, ROLES, counting, role_of, tallies
     if book is not None:
-        from lazyentity.codec import counts, sites, tallies as known_tallies
+        from lazyentity.profiling import counts, sites, tallies as known_tallies
 
         counting = counts
         tallies = known_tallies
@@ -393,4 +393,4 @@ def _follow(book):
     BOOK = book
 
 
-profiled.listen(_follow)
+observer.listen(_follow)

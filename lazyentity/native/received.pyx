@@ -117,14 +117,14 @@ cdef class Received(dict):
         originals_of(self).deleted_attributes = names
 
     def _storage(self):
-        """As :meth:`lazyentity.codec.lazydict.LazyDict._storage`."""
+        """As :meth:`lazyentity.storage.lazydict.LazyDict._storage`."""
         cdef dict stored = {}
         if not copy_storage(self, stored, 0):
             stored = dict(list(dict_items(self)))
         return stored
 
     def _undecoded(self):
-        """As :meth:`lazyentity.codec.lazydict.LazyDict._undecoded`."""
+        """As :meth:`lazyentity.storage.lazydict.LazyDict._undecoded`."""
         cdef list names = []
         cdef Py_ssize_t position = 0
         cdef PyObject* name

@@ -25,9 +25,9 @@ import orjson
 from google.cloud.datastore.entity import Entity
 
 from lazyentity._backend import is_json
+from lazyentity._jsontypes import MAX_CONTAINERS, RESERVED
 from lazyentity._types import describe_type
 from lazyentity.codec.describing import safe_repr, safe_str
-from lazyentity.codec.jsontypes import MAX_CONTAINERS, RESERVED
 
 _MIN_INT, _MAX_INT = -(2**63), 2**64 - 1
 # orjson writes 254 levels at most, and the object and the list of a tag are two of them.

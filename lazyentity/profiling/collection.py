@@ -9,10 +9,9 @@ import threading
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from lazyentity.codec import profiled
-from lazyentity.codec.tallies import Book
-from lazyentity.profiling import metrics
+from lazyentity.profiling import metrics, observer
 from lazyentity.profiling.snapshot import Snapshot
+from lazyentity.profiling.tallies import Book
 
 if TYPE_CHECKING:
     from lazyentity.profiling.report import Report
@@ -20,6 +19,19 @@ if TYPE_CHECKING:
 _Self = TypeVar("_Self", bound="Profile")
 
 _CLIENT: Final = "google.cloud.datastore"
+
+
+def _measure() -> None:
+    importlib.import_module("lazyentity.profiling.costs").measure()
+
+
+def _prepare() -> None:
+    """Before any entity arrives, measure the costs for estimates, and begin to note uses."""
+    _measure()
+    importlib.import_module("lazyentity.profiling.uses")
+
+
+observer.prepare = _prepare
 
 
 class _Collection:
@@ -39,7 +51,7 @@ class _Collection:
         with self._lock:
             self._running += 1
             if self._running == 1:
-                profiled.switch(self._book)
+                observer.switch(self._book)
             return self.now()
 
     def leave(self) -> Snapshot:
@@ -48,7 +60,7 @@ class _Collection:
             self._running -= 1
             end = self.now()
             if self._running == 0:
-                profiled.switch(None)
+                observer.switch(None)
                 self._closed = self.totals()
                 self._book = Book()
             return end
@@ -69,7 +81,7 @@ class _Collection:
         self._book = Book()
         self._closed = {}
         if self._running:
-            profiled.switch(self._book)
+            observer.switch(self._book)
 
 
 _collection = _Collection()
@@ -103,8 +115,7 @@ class Profile:
             raise RuntimeError("this profile was started before; make another one")
         if _CLIENT in sys.modules:
             # First: the measuring must not be counted, nor timed together with the program.
-            measure = importlib.import_module("lazyentity.profiling.costs").measure
-            measure()
+            _measure()
         metrics.register(_collection.totals)
         self._process = os.getpid()
         self._start = _collection.enter()

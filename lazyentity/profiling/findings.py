@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from lazyentity.codec.counts import COLUMNS, USES, Counts, Line, Model
-from lazyentity.codec.profiled import VALIDATION
-from lazyentity.codec.sites import Site
-from lazyentity.codec.tallies import OTHER_NAMES
+from lazyentity.profiling.counts import COLUMNS, USES, Counts, Line, Model
+from lazyentity.profiling.observer import VALIDATION
+from lazyentity.profiling.sites import Site
+from lazyentity.profiling.tallies import OTHER_NAMES
 
 _USUAL = 0.5
 """A property is suggested for prefetch if this share of the entities had it decoded by itself.

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import lazyentity
-from lazyentity.codec.counts import Counts, Line, Named
-from lazyentity.codec.sites import Site
 from lazyentity.profiling.costs import Costs, measure
+from lazyentity.profiling.counts import Counts, Line, Named
 from lazyentity.profiling.findings import (
     Advice,
     Suggestion,
@@ -21,6 +20,7 @@ from lazyentity.profiling.findings import (
     advice_for_whole,
     suggest,
 )
+from lazyentity.profiling.sites import Site
 from lazyentity.profiling.snapshot import Snapshot
 
 ESTIMATE = (

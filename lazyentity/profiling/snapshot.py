@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from lazyentity.codec.counts import Counts, Line, Named
-from lazyentity.codec.sites import Site
-from lazyentity.codec.tallies import Book, SentinelKey, WholeKey
+from lazyentity.profiling.counts import Counts, Line, Named
+from lazyentity.profiling.sites import Site
+from lazyentity.profiling.tallies import Book, SentinelKey, WholeKey
 
 _Key = TypeVar("_Key")
 

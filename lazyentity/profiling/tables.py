@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from lazyentity.codec.sites import Site
 from lazyentity.profiling.report import Report
+from lazyentity.profiling.sites import Site
 
 LINES = 15
 """How many lines a table has at most."""

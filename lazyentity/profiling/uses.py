@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, NoReturn
 
-from lazyentity.codec.counts import CHANGED, COMPARED, COPIED, FLAGS, NAMES, WRITTEN
-from lazyentity.codec.profiled import while_running
 from lazyentity.entity import LazyEntityBase
+from lazyentity.profiling.counts import CHANGED, COMPARED, COPIED, FLAGS, NAMES, WRITTEN
+from lazyentity.profiling.observer import while_running
 
 _METHODS: Final = {
     NAMES: ("__contains__", "__iter__", "__len__", "__reversed__", "keys", "_storage"),
@@ -29,7 +29,7 @@ _METHODS: Final = {
 }
 
 _OF_DICT: Final = frozenset((*_METHODS[NAMES], "__delitem__", "clear")) - {"_storage"}
-"""The methods that are dict's own, see :class:`~lazyentity.codec.lazydict.LazyDict`."""
+"""The methods that are dict's own, see :class:`~lazyentity.storage.lazydict.LazyDict`."""
 
 _MISSING: Final = object()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from lazyentity.codec.profiled import STORAGE, VALIDATION
+from lazyentity.profiling.observer import STORAGE, VALIDATION
 
 _stored_values = dict.values
 

@@ -14,12 +14,12 @@ from typing import Any, TypeVar
 from google.protobuf.message import DecodeError
 
 from lazyentity.codec import errors, fallback, messages
-from lazyentity.codec.madedict import keep
 from lazyentity.codec.undecoded import UNDECODED, undecoded_template
 from lazyentity.codec.values import SCALARS, meaning_of, plain_value
 from lazyentity.pure.index import ParsedOneByOne, empty_split, index_entity, split_again
 from lazyentity.pure.received import POLICY, Received, instance_dict, set_state
 from lazyentity.pure.shapes import EMPTY
+from lazyentity.storage.madedict import keep
 
 _Self = TypeVar("_Self", bound="LazyMapping")
 

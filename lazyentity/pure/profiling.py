@@ -1,6 +1,7 @@
 """The pure backend's counts of a profile: its functions, replaced by ones that count.
 
-:mod:`lazyentity.codec.tallies` keeps the counts. While no profile runs, none of this is in place.
+:mod:`lazyentity.profiling.tallies` keeps the counts. While no profile runs, nothing of this
+is in place.
 """
 
 from __future__ import annotations
@@ -11,16 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 from google.protobuf.message import DecodeError
 
-from lazyentity.codec import messages, profiled
+from lazyentity.codec import messages
 from lazyentity.codec.keys import key_message_from_raw
-from lazyentity.codec.profiled import ARRIVAL, while_running
 from lazyentity.codec.undecoded import UNDECODED
+from lazyentity.profiling import observer
+from lazyentity.profiling.observer import ARRIVAL, while_running
 from lazyentity.pure import columns
 from lazyentity.pure.mapping import LazyMapping
 from lazyentity.pure.responses import EntityBytes
 
 if TYPE_CHECKING:
-    from lazyentity.codec.tallies import Book, Inflow
+    from lazyentity.profiling.tallies import Book, Inflow
 
 _stored = dict.__getitem__
 
@@ -93,7 +95,7 @@ def count_arrival(entity: Any, intake: Any, is_of_query: bool = False) -> Any:
     Returns:
         The intake for the next entity of the response.
     """
-    book = profiled.book
+    book = observer.book
     if book is None:
         return intake
     taking = _intake_of(book, intake, is_of_query)
@@ -129,7 +131,7 @@ def _to_stock_entity(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _count_eager(raw: bytes, conversion: Any) -> None:
-    book = profiled.book
+    book = observer.book
     if book is not None:
         conversion._intake = _intake_of(book, conversion._intake, conversion.is_of_query)
         conversion._intake.inflow(raw).count_eager(len(raw))

@@ -15,12 +15,12 @@ from google.protobuf.message import DecodeError
 
 from lazyentity.codec import errors, fallback
 from lazyentity.codec.contents import Changes, changes_of
-from lazyentity.codec.lazydict import LazyDict
-from lazyentity.codec.profiled import ARRIVAL
+from lazyentity.profiling.observer import ARRIVAL
 from lazyentity.pure.eager import rest_of_entity
 from lazyentity.pure.index import ParsedOneByOne, Split, serialised_values, split_again
 from lazyentity.pure.shapes import Shape
 from lazyentity.pure.untouched import merge_untouched, untouched_bytes
+from lazyentity.storage.lazydict import LazyDict
 
 # Entity's own, which the __dict__ of lazy entities shadows.
 instance_dict = Entity.__dict__["__dict__"].__get__
@@ -71,7 +71,7 @@ class Received(LazyDict):
 
     @property
     def _arrival(self) -> Any:
-        """The :class:`~lazyentity.codec.tallies.Arrival` of a received entity; None without one.
+        """The :class:`~lazyentity.profiling.tallies.Arrival` of an entity; None without one.
 
         The native backend has its own class of arrivals.
         """

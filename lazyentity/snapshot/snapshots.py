@@ -15,8 +15,8 @@ from google.cloud.datastore.key import Key
 from google.cloud.datastore.query import Query
 
 from lazyentity._kinds import operations_of
+from lazyentity._mode import EAGER
 from lazyentity._types import describe_type, require_entity, require_several
-from lazyentity.codec.mode import EAGER
 from lazyentity.entity import LazyEntity
 from lazyentity.operations import raw
 from lazyentity.patches.datastore.wrapping import wrap

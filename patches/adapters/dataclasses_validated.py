@@ -11,7 +11,7 @@ from typing import Any
 
 from lazyentity._alive import are_bare, is_bare
 from lazyentity._inplace import SLOTS
-from lazyentity.codec.mode import enter, leave, reads_eagerly
+from lazyentity._mode import enter, leave, reads_eagerly
 from lazyentity.patches.adapters.calls import CallSeam
 from lazyentity.patches.adapters.calls_validated import CALLS, itself, valid
 from lazyentity.patches.registry import Seam

@@ -9,10 +9,10 @@ from types import FrameType
 from typing import Any
 
 from lazyentity._classes import forgetting
-from lazyentity.codec.counts import Model
 from lazyentity.codec.describing import module_of
-from lazyentity.codec.profiled import while_running
 from lazyentity.decoding import are_stored, decode_in_place, is_taken_for_valid
+from lazyentity.profiling.counts import Model
+from lazyentity.profiling.observer import while_running
 
 _Schema = Mapping[str, Any]
 

@@ -18,7 +18,7 @@ from typing import Any
 from pydantic_core import ValidationError
 
 from lazyentity._alive import any_undecoded, are_bare, is_bare
-from lazyentity.codec.mode import enter, leave, reads_eagerly
+from lazyentity._mode import enter, leave, reads_eagerly
 from lazyentity.decoding import (
     decode_attributes,
     decode_in_place,

@@ -17,10 +17,10 @@ from proto.enums import ProtoEnumMeta
 from proto.message import MessageMeta
 
 from lazyentity._backend import Conversion, split_lookup, split_query, stock_from_raw
-from lazyentity.codec.profiled import while_running
 from lazyentity.entity import LazyEntity
 from lazyentity.patches.api.entities import EntityHandle, EntityMessage, EntityResult
 from lazyentity.patches.api.proxies import MessageProxy
+from lazyentity.profiling.observer import while_running
 
 _Response = TypeVar("_Response", bound="_ReadResponse")
 

@@ -17,7 +17,7 @@ from google.cloud.datastore_v1.services.datastore.transports.grpc_asyncio import
 )
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 
-from lazyentity.codec.mode import is_eager
+from lazyentity._mode import is_eager
 from lazyentity.patches.api.responses import LookupResponse, RunQueryResponse
 
 _RESPONSES: dict[str, tuple[Any, Any]] = {

@@ -15,7 +15,7 @@ from google.cloud.datastore_v1.services.datastore.client import DatastoreClient
 from google.cloud.datastore_v1.services.datastore.transports.grpc import DatastoreGrpcTransport
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 
-from lazyentity.codec.mode import is_eager
+from lazyentity._mode import is_eager
 from lazyentity.patches.api.requests import commit_request, lookup_request, serialiser
 from lazyentity.patches.api.responses import LookupResponse, RunQueryResponse
 

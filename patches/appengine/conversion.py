@@ -9,7 +9,7 @@ from typing import Any
 from google.appengine.api import datastore, datastore_types
 
 from lazyentity._kinds import register
-from lazyentity.codec.mode import is_eager
+from lazyentity._mode import is_eager
 from lazyentity.patches.appengine import operations
 from lazyentity.patches.appengine.entities import LazyEntity, stock_entity
 from lazyentity.patches.appengine.messages import EntityProto, index_of

@@ -11,7 +11,6 @@ from google.protobuf.message import DecodeError
 from lazyentity._backend import PropertyIndex, backend
 from lazyentity.codec import errors
 from lazyentity.codec.describing import describe_entity
-from lazyentity.codec.madedict import MadeDict, keep
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.entity import GetState, WireAttribute, reconstruct
 from lazyentity.patches.appengine.messages import (
@@ -20,6 +19,7 @@ from lazyentity.patches.appengine.messages import (
     Reference,
     property_messages,
 )
+from lazyentity.storage.madedict import MadeDict, keep
 
 Entity: Any = datastore.Entity
 

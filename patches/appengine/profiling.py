@@ -6,13 +6,13 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from lazyentity.codec import profiled
-from lazyentity.codec.mode import is_eager
-from lazyentity.codec.profiled import while_running
-from lazyentity.codec.tallies import Arrival, Inflow
+from lazyentity._mode import is_eager
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.patches.appengine import conversion
 from lazyentity.patches.appengine.seams import CLIENT
+from lazyentity.profiling import observer
+from lazyentity.profiling.observer import while_running
+from lazyentity.profiling.tallies import Arrival, Inflow
 
 
 class CountedIndex:
@@ -74,7 +74,7 @@ def counted_index(pb: Any, index: Any) -> CountedIndex | None:
 
 def inflow_of(pb: Any) -> Inflow | None:
     """Return the entities that are counted together with one; None, if no profile runs."""
-    book = profiled.book
+    book = observer.book
     if book is None:
         return None
     path = pb.key.path.element

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from lazyentity.codec.mode import EAGER
+from lazyentity._mode import EAGER
 from lazyentity.patches import announcement
 
 

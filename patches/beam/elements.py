@@ -13,9 +13,9 @@ from proto.datetime_helpers import DatetimeWithNanoseconds
 
 from lazyentity._backend import stock_from_raw
 from lazyentity._mode import gives_stock
-from lazyentity.codec.madedict import MadeDict
 from lazyentity.codec.undecoded import UNDECODED, Template, undecoded_template
 from lazyentity.entity import LazyEntity
+from lazyentity.storage.madedict import MadeDict
 
 _new_dict = dict.__new__
 _fill = dict.update

@@ -6,12 +6,12 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from lazyentity.codec.profiled import while_running
 from lazyentity.patches.beam import conversion
 from lazyentity.patches.beam.elements import LazyProperties
+from lazyentity.profiling.observer import while_running
 
 if TYPE_CHECKING:
-    from lazyentity.codec.tallies import Arrival
+    from lazyentity.profiling.tallies import Arrival
 
 
 class _Counted(LazyProperties):

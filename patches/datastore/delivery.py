@@ -9,13 +9,14 @@ from google.cloud.datastore import helpers
 from google.cloud.datastore_v1.types import entity as entity_pb2
 
 from lazyentity._backend import count_arrival
+from lazyentity._mode import is_eager
 from lazyentity._types import describe_type
-from lazyentity.codec import messages, profiled
+from lazyentity.codec import messages
 from lazyentity.codec.describing import safe_repr
-from lazyentity.codec.mode import is_eager
 from lazyentity.codec.values import stock_entity
 from lazyentity.entity import LazyEntity, LazyEntityBase
 from lazyentity.patches.api.entities import HANDLES
+from lazyentity.profiling import observer
 from lazyentity.strict import make_strict
 
 
@@ -51,7 +52,7 @@ def convert(entity_message: Any, original: Callable[[Any], Any]) -> Any:
     if type(entity_message) is messages.Entity:
         entity = LazyEntity._from_raw(entity_message.SerializeToString())
         # An entity without a key is part of another one.
-        if profiled.book is not None and entity_message.HasField("key"):
+        if observer.book is not None and entity_message.HasField("key"):
             count_arrival(entity, None)
         return entity
     return original(entity_message)

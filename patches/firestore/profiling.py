@@ -12,19 +12,19 @@ from typing import Any
 
 from google.cloud.firestore_v1.field_path import parse_field_path
 
-from lazyentity.codec import profiled
 from lazyentity.codec.interruptions import raise_if_of_handler
-from lazyentity.codec.profiled import while_running
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.patches.firestore import reads, snapshots
 from lazyentity.patches.firestore.responses import DocumentResponse
 from lazyentity.patches.firestore.sources import Source
+from lazyentity.profiling import observer
+from lazyentity.profiling.observer import while_running
 
 
 def _counting_arrivals(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def snapshot_of(response: DocumentResponse, reference: Any, source: Source) -> Any:
-        book = profiled.book
+        book = observer.book
         if book is not None:
             parts = response.name.split("/")
             inflow = book.inflow(book.site(), parts[-2] if len(parts) > 1 else None)

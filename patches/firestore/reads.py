@@ -13,7 +13,7 @@ from google.cloud.firestore_v1 import base_client, base_query
 from google.cloud.firestore_v1.base_document import DocumentSnapshot
 
 from lazyentity._kinds import register
-from lazyentity.codec.mode import is_eager
+from lazyentity._mode import is_eager
 from lazyentity.patches.firestore import operations
 from lazyentity.patches.firestore.eager import eager_api, eager_async_api
 from lazyentity.patches.firestore.references import reference_in, reference_of

@@ -8,8 +8,8 @@ from google.cloud.firestore_v1 import _helpers
 from google.cloud.firestore_v1.base_document import DocumentSnapshot
 from google.cloud.firestore_v1.types import document as document_pb2
 
+from lazyentity._mode import is_eager
 from lazyentity.codec.describing import safe_repr
-from lazyentity.codec.mode import is_eager
 from lazyentity.patches.firestore.references import reference_of
 from lazyentity.patches.firestore.responses import RESPONSES, QueryResponse
 from lazyentity.patches.firestore.snapshots import snapshot_of

@@ -13,7 +13,7 @@ from lazyentity.patches.firestore.references import (
 from lazyentity.patches.firestore.responses import DocumentResponse, LookupResponse, QueryResponse
 
 if TYPE_CHECKING:
-    from lazyentity.codec.tallies import Arrival
+    from lazyentity.profiling.tallies import Arrival
 
 
 class Source:

@@ -18,8 +18,8 @@ from google.cloud.firestore_v1.base_query import BaseQuery
 from google.cloud.firestore_v1.base_vector_query import BaseVectorQuery
 
 from lazyentity._environment import EAGER, is_set
+from lazyentity._mode import is_eager
 from lazyentity._types import describe_type
-from lazyentity.codec.mode import is_eager
 from lazyentity.patches.firestore.eager import eager_api, eager_async_api
 from lazyentity.patches.firestore.seams import CLIENT, CONVERSIONS
 from lazyentity.patches.firestore.transports import lazy_api, lazy_async_api

@@ -16,9 +16,9 @@ from google.cloud.ndb import model
 from lazyentity.codec.cache import BoundedCache
 from lazyentity.codec.fallback import CASE_NUMBERS
 from lazyentity.codec.limits import MAX_BYTES, learned_bytes
-from lazyentity.codec.madedict import MadeDict
 from lazyentity.codec.undecoded import UNDECODED, Template, undecoded_template
 from lazyentity.patches.ndb.upstream import is_upstream, methods
+from lazyentity.storage.madedict import MadeDict
 
 _Expando = model.Expando
 _GenericProperty: Any = model.GenericProperty

@@ -19,9 +19,8 @@ from google.cloud.ndb import model
 from google.cloud.ndb.context import get_context
 from google.cloud.ndb.exceptions import BadValueError
 
+from lazyentity._mode import eager
 from lazyentity.codec import errors
-from lazyentity.codec.madedict import MadeDict
-from lazyentity.codec.mode import eager
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.entity import LazyEntity
 from lazyentity.patches.api.entities import EntityHandle, OpenedEntityHandle
@@ -31,6 +30,7 @@ from lazyentity.patches.ndb.seams import CLIENT, CONVERSION
 from lazyentity.patches.ndb.structured import Dotted
 from lazyentity.patches.ndb.upstream import is_upstream, upstream_function
 from lazyentity.patches.upstream import is_one_of
+from lazyentity.storage.madedict import MadeDict
 
 _Original = Callable[..., Any]
 

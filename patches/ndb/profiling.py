@@ -8,9 +8,9 @@ from typing import Any
 
 from google.cloud.ndb import model
 
-from lazyentity.codec.profiled import while_running
 from lazyentity.patches.ndb import models
 from lazyentity.patches.ndb.mappings import obstacle_of
+from lazyentity.profiling.observer import while_running
 
 
 def _readable(values: Any) -> int:

@@ -15,7 +15,7 @@ from google.cloud.ndb.key import Key
 from google.cloud.ndb.tasklets import Future, tasklet
 
 from lazyentity._backend import Conversion, EntityBytes, stock_from_raw
-from lazyentity.codec.mode import is_eager
+from lazyentity._mode import is_eager
 from lazyentity.entity import LazyEntity
 from lazyentity.patches import announcement
 from lazyentity.patches.api.entities import EntityHandle, EntityResult

@@ -13,14 +13,14 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from lazyentity.codec import profiled
-from lazyentity.codec.mode import is_eager
+from lazyentity._mode import is_eager
 from lazyentity.patches import announcement
 from lazyentity.patches.client import Client
 from lazyentity.patches.registry import is_of
 from lazyentity.patches.rest.profiling import count_arrival
 from lazyentity.patches.rest.properties import JsonProperties, LazyProperties
 from lazyentity.patches.rest.responses import AsyncResponse, SyncResponse
+from lazyentity.profiling import observer
 
 _Replace = Callable[[Any, Callable[[], bool]], Any]
 
@@ -155,8 +155,8 @@ def replace_init(original: Any, is_active: Callable[[], bool]) -> Any:
             # A copy: the application's own functions hold the dict too, and may change it later.
             properties = JsonProperties(properties)
         entity.properties = LazyProperties.of(properties, value_kind)
-        if profiled.book is not None:
-            count_arrival(entity, profiled.book)
+        if observer.book is not None:
+            count_arrival(entity, observer.book)
 
     if is_clients:
         _constructors.add(__init__)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from lazyentity.patches.rest.properties import JsonProperties, RawJsonProperties
 
 if TYPE_CHECKING:
-    from lazyentity.codec.tallies import Arrival, Book
+    from lazyentity.profiling.tallies import Arrival, Book
 
 
 class _Counted:

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from lazyentity.codec.madedict import MadeDict
 from lazyentity.codec.undecoded import undecoded_template
+from lazyentity.storage.madedict import MadeDict
 
 _new = dict.__new__
 _fill = dict.update

@@ -16,7 +16,7 @@ import wrapt
 
 import lazyentity
 from lazyentity import LazyEntity, decoding
-from lazyentity.codec.mode import is_eager
+from lazyentity._mode import is_eager
 from lazyentity.decoding import decode_in_place, decoded_in_place
 from lazyentity.patches import adapters
 from tests.support.concurrency import switching_often, together

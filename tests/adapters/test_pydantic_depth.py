@@ -14,7 +14,7 @@ from packaging.version import Version
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from lazyentity import LazyEntity
-from lazyentity.codec.mode import is_eager
+from lazyentity._mode import is_eager
 from lazyentity.patches import adapters
 from tests.adapters.uses import TABULAR, installed
 from tests.entity.consumption import assert_consumed_alike

@@ -110,7 +110,7 @@ def test_members_of_a_mapping_are_in_twin_files(member: str) -> None:
         )
         for backend in BACKENDS
     )
-    assert pure.replace(".pure.", ".native.") == native or pure == "lazyentity.codec.lazydict"
+    assert pure.replace(".pure.", ".native.") == native or pure == "lazyentity.storage.lazydict"
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

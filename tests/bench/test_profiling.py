@@ -5,7 +5,7 @@ import pytest
 from lazyentity.bench.cases import decoding
 from lazyentity.bench.measure import profiling
 from lazyentity.bench.measure.timing import Budget
-from lazyentity.codec import profiled
+from lazyentity.profiling import observer
 
 pytestmark = pytest.mark.any_backend
 
@@ -18,4 +18,4 @@ def test_the_cost_of_a_profile(read: str) -> None:
     cost = profiling.measure(decoding.case("mixed", 20, read), TWICE)
     assert (cost.properties, cost.read) == (20, read)
     assert min(cost.off.median, cost.on.median, cost.ratio.median) > 0
-    assert profiled.book is None
+    assert observer.book is None

@@ -12,8 +12,8 @@ from google.cloud.datastore.key import Key
 from google.protobuf.message import DecodeError
 
 import lazyentity
-from lazyentity import LazyEntity
-from lazyentity.codec import messages, mode
+from lazyentity import LazyEntity, _mode
+from lazyentity.codec import messages
 from tests.entity.consumption import describe
 from tests.support.snapshots import outcome, snapshot, whole
 from tests.support.stock import EntityMessage, in_order_of, stock_entity
@@ -103,20 +103,20 @@ def test_from_bytes_inside_eager(lazy_type: type[LazyEntity]) -> None:
 def test_from_bytes_within_a_function_that_reads_eagerly(lazy_type: type[LazyEntity]) -> None:
     """As in the validators of pydantic; a note of another thread changes nothing."""
 
-    @mode.reads_eagerly
+    @_mode.reads_eagerly
     def marked() -> Any:
-        mode.enter(None)
+        _mode.enter(None)
         try:
             return lazy_type.from_bytes(PLAIN)
         finally:
-            mode.leave()
+            _mode.leave()
 
     assert type(marked()) is Entity
-    mode.enter(None)
+    _mode.enter(None)
     try:
         assert type(lazy_type.from_bytes(PLAIN)) is lazy_type
     finally:
-        mode.leave()
+        _mode.leave()
 
 
 def test_from_bytes_of_malformed_bytes(lazy_type: type[LazyEntity]) -> None:

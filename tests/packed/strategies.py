@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from lazyentity.codec.jsontypes import RESERVED
+from lazyentity._jsontypes import RESERVED
 
 # The key that tags have is drawn often.
 KEYS = st.text(max_size=6) | st.just(RESERVED)

@@ -16,7 +16,7 @@ from google.cloud.datastore import Entity, Key
 from google.cloud.datastore.helpers import GeoPoint
 
 from lazyentity._backend import is_json as chosen_is_json
-from lazyentity.codec.jsontypes import MAX_CONTAINERS
+from lazyentity._jsontypes import MAX_CONTAINERS
 from lazyentity.packed import UnpackError, pack, unpack
 from lazyentity.pure.jsontypes import is_json
 from tests.support import hostile

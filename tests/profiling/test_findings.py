@@ -7,10 +7,7 @@ from typing import Any
 
 import pytest
 
-from lazyentity.codec.counts import COLUMNS, NAMES, WRITTEN, Counts, Line, Model, Named
-from lazyentity.codec.profiled import STORAGE, VALIDATION
-from lazyentity.codec.sites import Site
-from lazyentity.codec.tallies import OTHER_NAMES
+from lazyentity.profiling.counts import COLUMNS, NAMES, WRITTEN, Counts, Line, Model, Named
 from lazyentity.profiling.findings import (
     advice_for_held,
     advice_for_reads,
@@ -18,6 +15,9 @@ from lazyentity.profiling.findings import (
     suggest,
     usually_read,
 )
+from lazyentity.profiling.observer import STORAGE, VALIDATION
+from lazyentity.profiling.sites import Site
+from lazyentity.profiling.tallies import OTHER_NAMES
 
 SITE = Site("app.py", 7, "read", "")
 ORDER = Model("Order", ("a", "b"), True)

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 import lazyentity
-from lazyentity.codec import profiled, sites
-from lazyentity.codec.sites import Site
+from lazyentity.profiling import observer, sites
 from lazyentity.profiling.collection import Profile
+from lazyentity.profiling.sites import Site
 from lazyentity.pure.shapes import Shape
 from tests.profiling.receiving import BACKENDS, FIVE, OTHER, Response, learn
 from tests.profiling.test_counting import only
@@ -67,7 +67,7 @@ def test_profiles_begin_and_end_in_threads(backend: str) -> None:
                     assert entity["a"] == 1
 
     together(6, work)
-    assert profiled.book is None
+    assert observer.book is None
 
 
 @contextlib.contextmanager
@@ -119,7 +119,7 @@ def test_a_profile_ends_while_entities_arrive(backend: str, eager: bool) -> None
             profile.stop()
         del made
         assert [entity["a"] for entity in entities] == [1, 1]
-        assert profiled.book is None
+        assert observer.book is None
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -127,11 +127,11 @@ def test_a_report_while_entities_arrive(backend: str) -> None:
     """Other threads add sites, kinds and names meanwhile."""
 
     def arrive(line: int) -> None:
-        assert profiled.book is not None
+        assert observer.book is not None
         site = Site("file", line, "function", "")
-        profiled.book.inflow(site, "Kind").tally.arrive(["a"], Shape(["a"]), 1)
-        profiled.book.inflow(sites.OTHERS, "Kind").tally.arrive(["a"], Shape(["a"]), 1)
-        profiled.book.line(profiled.book.wholes, (site, "items()", None)).calls += 1
+        observer.book.inflow(site, "Kind").tally.arrive(["a"], Shape(["a"]), 1)
+        observer.book.inflow(sites.OTHERS, "Kind").tally.arrive(["a"], Shape(["a"]), 1)
+        observer.book.line(observer.book.wholes, (site, "items()", None)).calls += 1
 
     with lazyentity.profile() as profile:
         Response(backend, [FIVE]).entities()
@@ -218,5 +218,5 @@ def test_a_profile_is_used_once() -> None:
         profile.start()
     with pytest.raises(RuntimeError, match="does not run"):
         profile.stop()
-    assert profiled.book is None
+    assert observer.book is None
     assert "lazyentity.profiling.collection" in sys.modules

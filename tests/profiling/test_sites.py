@@ -18,10 +18,10 @@ from typing import Any
 import pytest
 
 import lazyentity
-from lazyentity.codec import sites
-from lazyentity.codec.sites import Site
 from lazyentity.codec.undecoded import UNDECODED
+from lazyentity.profiling import sites
 from lazyentity.profiling.collection import Profile
+from lazyentity.profiling.sites import Site
 from tests.profiling import receiving
 from tests.profiling.receiving import BACKENDS, FIVE, Response
 

@@ -10,7 +10,8 @@ import pytest
 from google.cloud.datastore import Entity, helpers
 
 import lazyentity
-from lazyentity.codec.counts import (
+from lazyentity.plain import plain_copy
+from lazyentity.profiling.counts import (
     CHANGED,
     COLUMNS,
     COMPARED,
@@ -19,7 +20,6 @@ from lazyentity.codec.counts import (
     NAMES,
     WRITTEN,
 )
-from lazyentity.plain import plain_copy
 from tests.profiling.receiving import BACKENDS, FIVE, Response
 from tests.profiling.test_counting import only
 

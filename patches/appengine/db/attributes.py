@@ -10,10 +10,10 @@ from google.appengine.ext import db
 
 from lazyentity.codec.describing import property_name, safe_str
 from lazyentity.codec.errors import note_value
-from lazyentity.codec.madedict import MadeDict
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.patches.appengine.db.mappings import NOTHING, ModelMapping
 from lazyentity.patches.appengine.entities import TAKES
+from lazyentity.storage.madedict import MadeDict
 
 _found = dict.get
 _has = dict.__contains__

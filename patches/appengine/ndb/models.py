@@ -15,7 +15,7 @@ from typing import Any
 from google.appengine.datastore.entity_bytes_pb2 import Property
 from google.appengine.ext.ndb import model, polymodel
 
-from lazyentity.codec.mode import is_eager
+from lazyentity._mode import is_eager
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.patches.appengine.messages import (
     INDEX_VALUE,

@@ -10,10 +10,10 @@ from typing import Any
 
 from google.appengine.ext.ndb import model
 
-from lazyentity.codec.madedict import MadeDict
 from lazyentity.codec.undecoded import UNDECODED, Template
 from lazyentity.patches.appengine.messages import property_messages
 from lazyentity.patches.appengine.ndb.upstream import UPSTREAM, upstream_function
+from lazyentity.storage.madedict import MadeDict
 
 _GenericProperty: Any = model.GenericProperty
 _raw_field = b"z"[0]

@@ -6,10 +6,10 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from lazyentity.codec.profiled import while_running
 from lazyentity.patches.appengine.ndb import models
 from lazyentity.patches.appengine.ndb.values import LazyValues
 from lazyentity.patches.appengine.profiling import counted_index
+from lazyentity.profiling.observer import while_running
 
 
 def _counting(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,7 +10,7 @@ from google.appengine.ext.ndb.key import Key
 
 from lazyentity.codec import errors
 from lazyentity.codec.describing import describe_entity
-from lazyentity.codec.madedict import MadeDict
+from lazyentity.storage.madedict import MadeDict
 
 _BaseValue = model._BaseValue
 _EMPTY_LIST = Property.EMPTY_LIST

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from lazyentity.codec.lazydict import LazyDict
 from lazyentity.codec.undecoded import UNDECODED
+from lazyentity.storage.lazydict import LazyDict
 
 _stored = dict.__getitem__
 _found = dict.get

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from lazyentity.codec.madedict import MadeDict
 from lazyentity.codec.undecoded import UNDECODED
+from lazyentity.storage.madedict import MadeDict
 from tests.support.changing import ChangingPoints
 from tests.support.concurrency import together
 
@@ -105,7 +105,7 @@ def test_another_thread_changes_the_dict_at_any_point(
     """Reading all values gives those that stay, and no error."""
     for at in itertools.count(1):
         made = _made()
-        points = ChangingPoints(functools.partial(change, made), at, ("/lazyentity/codec/",))
+        points = ChangingPoints(functools.partial(change, made), at, ("/lazyentity/storage/",))
         with points.traced():
             found = read(made)
         assert (found["a"], found["b"]) == (MADE, MADE)

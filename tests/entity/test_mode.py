@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from lazyentity.codec.mode import eager, enter, is_eager, leave, reads_eagerly
+from lazyentity._mode import eager, enter, is_eager, leave, reads_eagerly
 
 pytestmark = pytest.mark.any_backend
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
+from lazyentity.codec import undecoded
+
 if TYPE_CHECKING:
-    from lazyentity.codec.tallies import Book
+    from lazyentity.profiling.tallies import Book
 
 book: Book | None = None
 """The book that everything is counted in; None, while no profile runs."""
@@ -28,16 +30,6 @@ Validation may take no more than the fields of a model.
 _listeners: list[Callable[[Book | None], None]] = []
 
 
-def count_sentinel(use: str) -> None:
-    """Count the use of a sentinel that is refused, if a profile runs.
-
-    Args:
-        use: as a report calls it.
-    """
-    if book is not None:
-        book.count_sentinel(use)
-
-
 def switch(to: Book | None) -> None:
     """Count in a book from now on, or, if there is none, do not count.
 
@@ -45,6 +37,7 @@ def switch(to: Book | None) -> None:
     """
     global book
     book = to
+    undecoded.note_refusal = None if to is None else to.count_sentinel
     # The first listeners count entities. They begin last and end first: whatever is done with a
     # counted entity is noticed. Listeners that are added meanwhile are called by listen().
     for listener in list(_listeners) if to is None else _listeners[::-1]:
@@ -56,6 +49,20 @@ def listen(listener: Callable[[Book | None], None]) -> None:
     _listeners.append(listener)
     if book is not None:
         listener(book)
+
+
+prepare: Callable[[], None] | None = None
+"""Called before entities are counted; :mod:`lazyentity.profiling.collection` sets it."""
+
+
+def entities_exist() -> None:
+    """Let each profile prepare, a running one now: the class of lazy entities exists."""
+    listen(_prepare)
+
+
+def _prepare(to: Book | None) -> None:
+    if to is not None and prepare is not None:
+        prepare()
 
 
 def while_running(owner: Any, name: str, make: Callable[[Any], Any]) -> None:

@@ -12,10 +12,10 @@ from time import monotonic
 from types import CodeType, FrameType
 from typing import Any, Final, Protocol
 
-from lazyentity.codec import sites
-from lazyentity.codec.counts import COLUMNS, Counts, Line, Model, add, add_names
 from lazyentity.codec.describing import plain_name
-from lazyentity.codec.sites import APPLICATION, OTHERS, ROLES, Reception, Site
+from lazyentity.profiling import sites
+from lazyentity.profiling.counts import COLUMNS, Counts, Line, Model, add, add_names
+from lazyentity.profiling.sites import APPLICATION, OTHERS, ROLES, Reception, Site
 
 MAX_NAMES: Final = 1000
 """How many names one tally counts one by one; all others share one count."""
@@ -263,7 +263,7 @@ class Inflow:
         has_no_options: whether they are in models, or of a client that ``wrap()`` does not take.
         obstacle: the reason why a client decodes them as a whole; empty, if it does not.
         are_of_queries: whether all of them are whole entities that queries returned.
-        uses: those of :data:`~lazyentity.codec.counts.USES` that an entity was put to.
+        uses: those of :data:`~lazyentity.profiling.counts.USES` that an entity was put to.
     """
 
     def __init__(self, book: Book, site: Site, kind: str | None) -> None:

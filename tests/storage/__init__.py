@@ -1,0 +1,1 @@
+"""Tests of the bytes of entities: each encoding, and bytes that are malformed."""
