@@ -8,7 +8,7 @@ The idea of the microbenchmark, decoding in full against decoding lazily over a 
 counts, is from the 2016 Google App Engine post on lazily decoded Datastore entities.
 """
 
-from lazyentity.profiling.sites import APPLICATIONS
+from lazyentity.profiling.callsites import APPLICATIONS
 
 # A profile of the benchmark names its lines.
 APPLICATIONS.add(__name__)

@@ -205,7 +205,7 @@ def _import_counting(client: Client) -> None:
 
     Imports the module that replaces the client's functions while a profile runs, if it has one.
     """
-    from lazyentity.profiling.sites import CLIENT_PACKAGES
+    from lazyentity.profiling.callsites import CLIENT_PACKAGES
 
     CLIENT_PACKAGES.add(client.waits_for_import.partition(".")[0])
     name = f"{__name__}.{client.name.replace('-', '_')}.profiling"

@@ -108,7 +108,7 @@ ROOMS_ABOVE = tuple(
 )
 
 
-COUNTING = tuple(f"profiling.{module}" for module in ("observer", "counts", "sites", "tallies"))
+COUNTING = tuple(f"profiling.{module}" for module in ("observer", "counts", "callsites", "tallies"))
 """The half of the profile that counts; the other half makes reports."""
 
 
@@ -222,7 +222,7 @@ def test_the_core_has_no_circle() -> None:
         ("storage", ("codec",)),
         ("profiling.observer", ("codec", *COUNTING)),
         ("profiling.counts", ()),
-        ("profiling.sites", ("codec", *COUNTING)),
+        ("profiling.callsites", ("codec", *COUNTING)),
         ("profiling.tallies", ("codec", *COUNTING)),
     ],
 )

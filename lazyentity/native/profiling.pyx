@@ -55,7 +55,7 @@ cdef struct Place:
 
 
 cdef int find_place(Place* place) except -1:
-    # As lazyentity.profiling.sites.near(), without its rules for servers: places are only compared with each
+    # As lazyentity.profiling.callsites.near(), without its rules for servers: places are only compared with each
     # other, for entities that came to the same site.
     cdef PyObject* frame = running_frame()
     cdef PyObject* code
@@ -383,13 +383,13 @@ def count_arrival(Received entity not None, intake, bint is_of_query=False):
 def _follow(book):
     global BOOK, EVERY_PROPERTY, ROLES, counting, role_of, tallies
     if book is not None:
-        from lazyentity.profiling import counts, sites, tallies as known_tallies
+        from lazyentity.profiling import callsites, counts, tallies as known_tallies
 
         counting = counts
         tallies = known_tallies
         EVERY_PROPERTY = tallies.EVERY_PROPERTY
-        ROLES = sites.ROLES
-        role_of = sites.role_of
+        ROLES = callsites.ROLES
+        role_of = callsites.role_of
     BOOK = book
 
 

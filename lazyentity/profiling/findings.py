@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from lazyentity.profiling.callsites import CallSite
 from lazyentity.profiling.counts import COLUMNS, USES, Counts, Line, Model
 from lazyentity.profiling.observer import VALIDATION
-from lazyentity.profiling.sites import Site
 from lazyentity.profiling.tallies import OTHER_NAMES
 
 _USUAL = 0.5
@@ -60,7 +60,7 @@ class Advice:
         changes: everything that the program may notice of it.
     """
 
-    site: Site
+    site: CallSite
     kind: str | None
     call: str
     place: str
@@ -164,7 +164,7 @@ def need_of_properties(counts: Counts, is_leaked: bool) -> str:
 
 
 def advice_for_reads(
-    site: Site, kind: str | None, counts: Counts, is_leaked: bool
+    site: CallSite, kind: str | None, counts: Counts, is_leaked: bool
 ) -> Iterable[Advice]:
     """Yield the advice for the line that received entities."""
     suggestion = suggest(counts, is_leaked)
@@ -183,7 +183,7 @@ def advice_for_reads(
         yield Advice(site, kind, KEYS_ONLY, "before fetch()", _OF_KEYS_ONLY)
 
 
-def advice_for_held(site: Site, kind: str | None, counts: Counts) -> Iterable[Advice]:
+def advice_for_held(site: CallSite, kind: str | None, counts: Counts) -> Iterable[Advice]:
     """Yield the advice for entities that stayed in memory, unless they were used as a whole."""
     received, decoded = _numbers(counts)
     is_whole = counts.uses or any(named.whole for named in counts.names.values())
@@ -192,7 +192,9 @@ def advice_for_held(site: Site, kind: str | None, counts: Counts) -> Iterable[Ad
         yield Advice(site, kind, "lazyentity.detach([entity])[0]", place, _OF_DETACH)
 
 
-def advice_for_whole(site: Site, operation: str, kind: str | None, line: Line) -> Iterable[Advice]:
+def advice_for_whole(
+    site: CallSite, operation: str, kind: str | None, line: Line
+) -> Iterable[Advice]:
     """Yield the advice for a model of pydantic that takes few properties of decoded entities."""
     models = sorted(line.models)
     # Every entity was validated, and each model is known to take nothing else.
@@ -214,7 +216,7 @@ def advice_for_whole(site: Site, operation: str, kind: str | None, line: Line) -
     )
 
 
-def advice_for_sentinel(site: Site) -> Advice:
+def advice_for_sentinel(site: CallSite) -> Advice:
     """Return the advice for code that took an undecoded property past the methods of an entity."""
     place = "in place of the entity, for the code that takes it"
     return Advice(site, None, "lazyentity.materialize(entity)", place, _OF_MATERIALIZE)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import lazyentity
+from lazyentity.profiling.callsites import CallSite
 from lazyentity.profiling.costs import Costs, measure
 from lazyentity.profiling.counts import Counts, Line, Named
 from lazyentity.profiling.findings import (
@@ -20,7 +21,6 @@ from lazyentity.profiling.findings import (
     advice_for_whole,
     suggest,
 )
-from lazyentity.profiling.sites import Site
 from lazyentity.profiling.snapshot import Snapshot
 
 ESTIMATE = (
@@ -62,7 +62,7 @@ class Reads:
     serve; ``reads`` is how many such reads there were.
     """
 
-    site: Site
+    site: CallSite
     kind: str | None
     entities: int
     bytes: int
@@ -77,7 +77,7 @@ class Reads:
 class Whole:
     """The operations of one sort at one site that decoded several properties at once."""
 
-    site: Site
+    site: CallSite
     operation: str
     kind: str | None
     calls: int
@@ -94,7 +94,7 @@ class Held:
       entities still in memory, if that is more.
     """
 
-    site: Site
+    site: CallSite
     kind: str | None
     alive: int
     bytes: int
@@ -107,7 +107,7 @@ class Held:
 class Sentinel:
     """The uses of an undecoded property that C code took past the methods of an entity."""
 
-    site: Site
+    site: CallSite
     use: str
     count: int
 
@@ -182,7 +182,7 @@ class Report:
         data = dataclasses.asdict(self)
         for part in ("sites", "wholes", "held", "sentinels", "advice"):
             for one in data[part]:
-                one["site"] = Site(*one["site"])._asdict()
+                one["site"] = CallSite(*one["site"])._asdict()
         return data
 
     def json(self) -> str:
@@ -254,7 +254,7 @@ def _kind(kind: str | None, several: list[Counts], costs: Costs) -> Kind:
     )
 
 
-def _reads(site: Site, kind: str | None, counts: Counts, is_leaked: bool) -> Reads:
+def _reads(site: CallSite, kind: str | None, counts: Counts, is_leaked: bool) -> Reads:
     suggestion = suggest(counts, is_leaked)
     one_by_one = suggestion.prefetch if len(suggestion.prefetch) > 1 else ()
     return Reads(

@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from lazyentity.profiling.callsites import CallSite
 from lazyentity.profiling.counts import Counts, Line, Named
-from lazyentity.profiling.sites import Site
 from lazyentity.profiling.tallies import Book, SentinelKey, WholeKey
 
 _Key = TypeVar("_Key")
 
-InflowKey = tuple[Site, str | None]
+InflowKey = tuple[CallSite, str | None]
 """The site and the kind."""
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from lazyentity.profiling.callsites import CallSite
 from lazyentity.profiling.report import Report
-from lazyentity.profiling.sites import Site
 
 LINES = 15
 """How many lines a table has at most."""
@@ -39,7 +39,7 @@ def duration(seconds: float) -> str:
     return f"{seconds * 1e3:.1f} ms" if abs(seconds) < 1 else f"{seconds:.1f} s"
 
 
-def place(site: Site) -> str:
+def place(site: CallSite) -> str:
     """Return a site, shorter where it is below the working directory."""
     if not site.file:
         return site.function

@@ -13,9 +13,9 @@ from types import CodeType, FrameType
 from typing import Any, Final, Protocol
 
 from lazyentity.codec.describing import plain_name
-from lazyentity.profiling import sites
+from lazyentity.profiling import callsites
+from lazyentity.profiling.callsites import APPLICATION, OTHERS, ROLES, CallSite, Reception
 from lazyentity.profiling.counts import COLUMNS, Counts, Line, Model, add, add_names
-from lazyentity.profiling.sites import APPLICATION, OTHERS, ROLES, Reception, Site
 
 MAX_NAMES: Final = 1000
 """How many names one tally counts one by one; all others share one count."""
@@ -204,7 +204,7 @@ class Arrival:
         near = sys._getframe(1) if frame is None else frame
         code = near.f_code
         if ROLES.get(code.co_filename) != APPLICATION:
-            near = sites.near(near)
+            near = callsites.near(near)
             code = near.f_code
         if code is self._code and near.f_lasti == self._instruction:
             self._run = run = self._run + 1
@@ -266,7 +266,7 @@ class Inflow:
         uses: those of :data:`~lazyentity.profiling.counts.USES` that an entity was put to.
     """
 
-    def __init__(self, book: Book, site: Site, kind: str | None) -> None:
+    def __init__(self, book: Book, site: CallSite, kind: str | None) -> None:
         self.site = site
         self.kind = kind
         self.tally = Tally(self)
@@ -285,7 +285,7 @@ class Inflow:
 
     def count_whole(self, operation: str, properties: int) -> Line:
         """Count an operation that decoded several properties at once; return its line."""
-        user = sites.find_user(self._book.receptions.get(self.site))
+        user = callsites.find_user(self._book.receptions.get(self.site))
         line = self._book.line(self._book.wholes, (user, operation, self.kind))
         line.calls += 1
         line.properties += properties
@@ -306,9 +306,9 @@ class Inflow:
         return counts
 
 
-WholeKey = tuple[Site, str, str | None]
+WholeKey = tuple[CallSite, str, str | None]
 """The site, the operation, the kind."""
-SentinelKey = tuple[Site, str, str | None]
+SentinelKey = tuple[CallSite, str, str | None]
 """The site, the use that was refused, None."""
 
 
@@ -323,16 +323,16 @@ class Book:
     """
 
     def __init__(self) -> None:
-        self.inflows: dict[tuple[Site, str | None], Inflow] = {}
+        self.inflows: dict[tuple[CallSite, str | None], Inflow] = {}
         self.wholes: dict[WholeKey, Line] = {}
         self.sentinels: dict[SentinelKey, Line] = {}
-        self.receptions: dict[Site, Reception] = {}
+        self.receptions: dict[CallSite, Reception] = {}
 
-    def site(self) -> Site:
+    def site(self) -> CallSite:
         """Return the line of the application that receives entities now."""
-        return sites.receive(self.receptions)
+        return callsites.receive(self.receptions)
 
-    def inflow(self, site: Site, kind: str | None) -> Inflow:
+    def inflow(self, site: CallSite, kind: str | None) -> Inflow:
         """Return the inflow of a kind at a site; if there are too many, a shared one of others."""
         known = self.inflows.get((site, kind))
         if known is not None:
@@ -354,4 +354,4 @@ class Book:
 
     def count_sentinel(self, use: str) -> None:
         """Count the use of a sentinel that C code got past the methods of an entity."""
-        self.line(self.sentinels, (sites.find(), use, None)).calls += 1
+        self.line(self.sentinels, (callsites.find(), use, None)).calls += 1

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from lazyentity.profiling.callsites import CallSite
 from lazyentity.profiling.counts import COLUMNS, NAMES, WRITTEN, Counts, Line, Model, Named
 from lazyentity.profiling.findings import (
     advice_for_held,
@@ -16,10 +17,9 @@ from lazyentity.profiling.findings import (
     usually_read,
 )
 from lazyentity.profiling.observer import STORAGE, VALIDATION
-from lazyentity.profiling.sites import Site
 from lazyentity.profiling.tallies import OTHER_NAMES
 
-SITE = Site("app.py", 7, "read", "")
+SITE = CallSite("app.py", 7, "read", "")
 ORDER = Model("Order", ("a", "b"), True)
 
 

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 import lazyentity
-from lazyentity.profiling import observer, sites
+from lazyentity.profiling import callsites, observer
+from lazyentity.profiling.callsites import CallSite
 from lazyentity.profiling.collection import Profile
-from lazyentity.profiling.sites import Site
 from lazyentity.pure.shapes import Shape
 from tests.profiling.receiving import BACKENDS, FIVE, OTHER, Response, learn
 from tests.profiling.test_counting import only
@@ -128,9 +128,9 @@ def test_a_report_while_entities_arrive(backend: str) -> None:
 
     def arrive(line: int) -> None:
         assert observer.book is not None
-        site = Site("file", line, "function", "")
+        site = CallSite("file", line, "function", "")
         observer.book.inflow(site, "Kind").tally.arrive(["a"], Shape(["a"]), 1)
-        observer.book.inflow(sites.OTHERS, "Kind").tally.arrive(["a"], Shape(["a"]), 1)
+        observer.book.inflow(callsites.OTHERS, "Kind").tally.arrive(["a"], Shape(["a"]), 1)
         observer.book.line(observer.book.wholes, (site, "items()", None)).calls += 1
 
     with lazyentity.profile() as profile:

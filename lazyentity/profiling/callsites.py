@@ -39,7 +39,7 @@ _LOOPS = frozenset(("asyncio.base_events", "asyncio.events", "asyncio.runners"))
 _INTERACTIVE = ("<stdin>", "<string>", "<console>", "<ipython")
 
 
-class Site(NamedTuple):
+class CallSite(NamedTuple):
     """A line of code.
 
     Attributes:
@@ -61,9 +61,9 @@ class Site(NamedTuple):
         return f"{self.file}:{self.line}" if self.file else self.function
 
 
-OTHERS: Final = Site("", 0, "(other sites)", "")
+OTHERS: Final = CallSite("", 0, "(other sites)", "")
 """In place of further sites, once there are too many."""
-NOWHERE: Final = Site("", 0, "(no Python code)", "")
+NOWHERE: Final = CallSite("", 0, "(no Python code)", "")
 
 
 def _library_folders() -> tuple[str, ...]:
@@ -121,11 +121,11 @@ class Reception:
 
     __slots__ = ("_later", "callers", "package", "site")
 
-    def __init__(self, site: Site, package: str) -> None:
+    def __init__(self, site: CallSite, package: str) -> None:
         self.site = site
         self.package = package
         self.callers: set[_Place] = set()
-        self._later: dict[str, Site] = {}
+        self._later: dict[str, CallSite] = {}
 
     def add_callers(self, frame: FrameType) -> None:
         """Add the places of the application's functions that wait for a frame."""
@@ -146,7 +146,7 @@ class Reception:
             and _place(frame, called) not in self.callers
         )
 
-    def later(self, via: str) -> Site:
+    def later(self, via: str) -> CallSite:
         """Return the site of a use by a library that the application did not call."""
         found = self._later.get(via)
         if found is None:
@@ -264,16 +264,16 @@ def _user_frame(frame: FrameType, reception: Reception) -> _Found:
 
 _Codes = tuple[CodeType, CodeType | None]
 
-_sites: dict[tuple[int, int, int], tuple[_Codes, Site]] = {}
+_sites: dict[tuple[int, int, int], tuple[_Codes, CallSite]] = {}
 
 
-def find() -> Site:
+def find() -> CallSite:
     """Return the line of the application that is running now."""
     frame, called = _application_frame(sys._getframe(1), _FAR)
     return NOWHERE if frame is None else _site(frame, called)
 
 
-def receive(known: dict[Site, Reception]) -> Site:
+def receive(known: dict[CallSite, Reception]) -> CallSite:
     """Return the line of the application that receives entities now.
 
     Args:
@@ -291,7 +291,7 @@ def receive(known: dict[Site, Reception]) -> Site:
     return found
 
 
-def find_user(reception: Reception | None) -> Site:
+def find_user(reception: Reception | None) -> CallSite:
     """Return the line of the application that uses entities now, by itself or by a library.
 
     Args:
@@ -303,7 +303,7 @@ def find_user(reception: Reception | None) -> Site:
     return reception.later(_module(called)) if frame is None else _site(frame, called)
 
 
-def _site(frame: FrameType, called: FrameType | None) -> Site:
+def _site(frame: FrameType, called: FrameType | None) -> CallSite:
     # The same line calls the client or lazyentity, if it has a stock client once and a wrapped one.
     code, called_code = codes = frame.f_code, None if called is None else called.f_code
     place = id(code), frame.f_lasti, id(called_code)
@@ -313,7 +313,7 @@ def _site(frame: FrameType, called: FrameType | None) -> Site:
         return known[1]
     if len(_sites) >= _MAX_SITES:
         return OTHERS
-    found = Site(code.co_filename, frame.f_lineno or 0, code.co_name, _module(called))
+    found = CallSite(code.co_filename, frame.f_lineno or 0, code.co_name, _module(called))
     _sites[place] = codes, found
     return found
 

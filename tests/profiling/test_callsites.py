@@ -19,9 +19,9 @@ import pytest
 
 import lazyentity
 from lazyentity.codec.undecoded import UNDECODED
-from lazyentity.profiling import sites
+from lazyentity.profiling import callsites
+from lazyentity.profiling.callsites import CallSite
 from lazyentity.profiling.collection import Profile
-from lazyentity.profiling.sites import Site
 from tests.profiling import receiving
 from tests.profiling.receiving import BACKENDS, FIVE, Response
 
@@ -52,7 +52,7 @@ def _define(
     return made
 
 
-def _whole_site(profile: Profile) -> Site:
+def _whole_site(profile: Profile) -> CallSite:
     (whole,) = profile.report().wholes
     return whole.site
 
@@ -99,7 +99,7 @@ RECEIVED = "entities", "<listcomp>"
 """The functions of the tests' helper that receive entities."""
 
 
-def _is_earlier(site: Site) -> bool:
+def _is_earlier(site: CallSite) -> bool:
     """Whether a site is the line that received the entities, for a library that used them later."""
     is_received = site.file == receiving.__file__ and site.function in RECEIVED
     return is_received and site.is_earlier and site.via == "some_framework.core"
@@ -211,8 +211,8 @@ def serve(make):
         thread.start()
         thread.join()
     (reads,) = profile.report().sites
-    assert reads.site == Site(INSTALLED, 3, "read", "google.cloud.some_client")
-    assert _whole_site(profile) == Site(INSTALLED, 6, "serve", "some_framework.core")
+    assert reads.site == CallSite(INSTALLED, 3, "read", "google.cloud.some_client")
+    assert _whole_site(profile) == CallSite(INSTALLED, 6, "serve", "some_framework.core")
 
 
 def test_a_script_of_a_library(backend: str) -> None:
@@ -239,18 +239,18 @@ def test_an_application_of_lazyentity(backend: str, module: str, function: str) 
 
 def test_an_application_that_is_installed(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """If all code is that of libraries, the innermost line counts."""
-    monkeypatch.setattr(sites, "_FOLDERS", ("/",))
+    monkeypatch.setattr(callsites, "_FOLDERS", ("/",))
     # A worker of the tests is itself a program without a file.
-    monkeypatch.setattr(sites, "_INTERACTIVE", ())
-    sites.ROLES.clear()
-    monkeypatch.setattr(sites, "_sites", {})
+    monkeypatch.setattr(callsites, "_INTERACTIVE", ())
+    callsites.ROLES.clear()
+    monkeypatch.setattr(callsites, "_sites", {})
     try:
         with lazyentity.profile() as profile:
             (entity,) = Response(backend, [FIVE]).entities()
             entity.items()
             line = _line() - 1
     finally:
-        sites.ROLES.clear()
+        callsites.ROLES.clear()
     assert _whole_site(profile)[:2] == (__file__, line)
 
 

@@ -1,0 +1,46 @@
+"""Words that ``docs/internals/glossary.rst`` replaced do not come back, in names or in prose."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+ROOMS = ("lazyentity", "patches", "bench", "bulk", "packed", "tools", "docs")
+SUFFIXES = (".py", ".pyi", ".pyx", ".pxd", ".rst")
+
+GLOSSARY = {
+    "callsites": r"profiling[. ](?:import .*)?\bsites\b",
+    "CallSite": r"\bSite\b",
+}
+"""The patterns of the old words, by the words in place of them."""
+
+
+def _texts() -> dict[str, str]:
+    return {
+        str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
+        for room in ROOMS
+        for path in (ROOT / room).rglob("*")
+        if path.suffix in SUFFIXES
+    }
+
+
+@pytest.mark.parametrize(("word", "old"), GLOSSARY.items())
+def test_replaced_words_do_not_come_back(word: str, old: str) -> None:
+    """A line that has one is named; the word in its place is the parameter."""
+    pattern = re.compile(old)
+    assert [
+        f"{path}:{number}: {line}"
+        for path, text in _texts().items()
+        if pattern.search(text)
+        for number, line in enumerate(text.splitlines(), 1)
+        if pattern.search(line)
+    ] == []
+
+
+@pytest.mark.parametrize("word", GLOSSARY)
+def test_the_glossary_defines_each_word(word: str) -> None:
+    glossary = (ROOT / "docs" / "internals" / "glossary.rst").read_text(encoding="utf-8")
+    assert re.search(rf"^``{word}``\n    \S", glossary, re.MULTILINE)
