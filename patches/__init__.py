@@ -25,7 +25,7 @@ from lazyentity.patches.registry import Seam, modules_holding_any
 from lazyentity.profiling import observer
 
 if TYPE_CHECKING:
-    from lazyentity.profiling.tallies import Book
+    from lazyentity.profiling.counters import Book
 
 __all__ = ["patch", "patched", "unpatch"]
 

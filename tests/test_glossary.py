@@ -14,6 +14,8 @@ SUFFIXES = (".py", ".pyi", ".pyx", ".pxd", ".rst")
 GLOSSARY = {
     "callsites": r"profiling[. ](?:import .*)?\bsites\b",
     "CallSite": r"\bSite\b",
+    "counters": r"\b[Tt]allies\b",
+    "EntityCounter": r"\b(?:Any)?Tally\b|\btally\b",
 }
 """The patterns of the old words, by the words in place of them."""
 

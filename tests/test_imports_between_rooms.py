@@ -108,7 +108,9 @@ ROOMS_ABOVE = tuple(
 )
 
 
-COUNTING = tuple(f"profiling.{module}" for module in ("observer", "counts", "callsites", "tallies"))
+COUNTING = tuple(
+    f"profiling.{module}" for module in ("observer", "counts", "callsites", "counters")
+)
 """The half of the profile that counts; the other half makes reports."""
 
 
@@ -223,7 +225,7 @@ def test_the_core_has_no_circle() -> None:
         ("profiling.observer", ("codec", *COUNTING)),
         ("profiling.counts", ()),
         ("profiling.callsites", ("codec", *COUNTING)),
-        ("profiling.tallies", ("codec", *COUNTING)),
+        ("profiling.counters", ("codec", *COUNTING)),
     ],
 )
 def test_the_lower_rooms_import_nothing_above_them(room: str, below: tuple[str, ...]) -> None:

@@ -8,7 +8,7 @@ from lazyentity.native.shapes cimport Shape
 cdef object BOOK  # None, while no profile runs
 
 
-cdef class Tally:
+cdef class EntityCounter:
     cdef readonly object inflow
     cdef Shape shape
     cdef bytes kind  # as received; None, if there is no key
@@ -35,8 +35,8 @@ cdef class Tally:
 cdef class Arrival(Originals):
     # Takes the place of an entity's originals, instead of another attribute: while no profile runs, an
     # entity is as small as before.
-    cdef Tally tally  # None, if the shape is of this entity alone
-    cdef object apart  # then its arrival in the tally of the codec; else None
+    cdef EntityCounter counter  # None, if the shape is of this entity alone
+    cdef object apart  # then its arrival in the counter by name; else None
     cdef object line  # of the last operation that decoded all properties; None without one
     cdef bint is_validated
     cdef double born

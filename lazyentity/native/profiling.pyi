@@ -2,10 +2,10 @@ from collections.abc import Collection
 from typing import Any
 
 from lazyentity.native.received import Originals
+from lazyentity.profiling.counters import Book, Inflow
 from lazyentity.profiling.counts import Counts, Model
-from lazyentity.profiling.tallies import Book, Inflow
 
-class Tally:
+class EntityCounter:
     @property
     def inflow(self) -> Inflow: ...
     def add_to(self, counts: Counts) -> None: ...

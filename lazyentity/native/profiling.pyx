@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=True, auto_pickle=False
-"""The native backend's counts of a profile; :mod:`lazyentity.profiling.tallies` keeps all others.
+"""The native backend's counts of a profile; :mod:`lazyentity.profiling.counters` keeps all others.
 
 An entity that arrives while a profile runs gets an :class:`Arrival` in place of its originals, so decoding
 a property tests one pointer of the entity, whether a profile runs or not. Properties are counted by
@@ -25,7 +25,7 @@ from lazyentity.profiling import observer
 
 # The first profile imports these modules.
 cdef object counting = None
-cdef object tallies = None
+cdef object counters = None
 cdef object role_of = None
 cdef dict ROLES = {}
 cdef object EVERY_PROPERTY = None
@@ -95,8 +95,8 @@ cdef int find_place(Place* place) except -1:
 
 
 @cython.no_gc_clear  # An arrival is counted out after its cycle was collected.
-cdef class Tally:
-    """As :class:`lazyentity.profiling.tallies.Tally`, of the entities of one shape."""
+cdef class EntityCounter:
+    """As :class:`lazyentity.profiling.counters.EntityCounter`, of the entities of one shape."""
 
     def __cinit__(self, inflow, Shape shape not None, kind):
         self.inflow = inflow
@@ -122,7 +122,7 @@ cdef class Tally:
         return 0
 
     def add_to(self, counts):
-        """As :meth:`lazyentity.profiling.tallies.Tally.add_to`."""
+        """As :meth:`lazyentity.profiling.counters.EntityCounter.add_to`."""
         cdef double held = now() * self.alive_size - self.born
         counting.add(counts, self.entities, self.size, self.alive, self.alive_size,
                      self.byte_seconds, held, self.longest)
@@ -137,23 +137,23 @@ cdef class Tally:
 
 @cython.no_gc_clear  # An arrival is counted out after its cycle was collected.
 cdef class Arrival(Originals):
-    """As :class:`lazyentity.profiling.tallies.Arrival`."""
+    """As :class:`lazyentity.profiling.counters.Arrival`."""
 
     def __dealloc__(self):
-        if self.tally is not None:
-            self.tally.leave(self.born, self.size)
+        if self.counter is not None:
+            self.counter.leave(self.born, self.size)
 
     @property
     def inflow(self):
-        """As :attr:`lazyentity.profiling.tallies.Arrival.inflow`."""
-        return self.apart.inflow if self.tally is None else self.tally.inflow
+        """As :attr:`lazyentity.profiling.counters.Arrival.inflow`."""
+        return self.apart.inflow if self.counter is None else self.counter.inflow
 
     cdef int read(self, object name, Py_ssize_t ordinal) except -1:
         cdef Place place
-        if self.tally is None:
+        if self.counter is None:
             self.apart.read(name)
             return 0
-        self.tally.reads[ordinal] += 1
+        self.counter.reads[ordinal] += 1
         if self.left == 0:
             return 0
         self.left -= 1
@@ -165,74 +165,74 @@ cdef class Arrival(Originals):
             self.run_code = place.code
             self.run_instruction = place.instruction
         if self.left == 0 and self.run > 1 and 2 * self.run >= self.total:
-            count_whole(self.tally, EVERY_PROPERTY, self.run)
+            count_whole(self.counter, EVERY_PROPERTY, self.run)
         return 0
 
     def expect(self, uint32_t total):
-        """As :meth:`lazyentity.profiling.tallies.Arrival.expect`."""
-        if self.tally is None:
+        """As :meth:`lazyentity.profiling.counters.Arrival.expect`."""
+        if self.counter is None:
             self.apart.expect(total)
         self.left = self.total = total
 
     def read_whole(self, list names not None, operation):
-        """As :meth:`lazyentity.profiling.tallies.Arrival.read_whole`."""
+        """As :meth:`lazyentity.profiling.counters.Arrival.read_whole`."""
         self.left = 0
         self.copied_whole(names, operation)
 
     def copied(self, list names not None):
-        """As :meth:`lazyentity.profiling.tallies.Arrival.copied`."""
+        """As :meth:`lazyentity.profiling.counters.Arrival.copied`."""
         cdef dict ordinals
-        if self.tally is None:
+        if self.counter is None:
             self.apart.copied(names)
             return
-        ordinals = self.tally.shape._ordinals
+        ordinals = self.counter.shape._ordinals
         for name in names:
-            self.tally.reads[<Py_ssize_t>ordinals[name]] += 1
+            self.counter.reads[<Py_ssize_t>ordinals[name]] += 1
 
     def copied_to_columns(self, list names not None):
-        """As :meth:`lazyentity.profiling.tallies.Arrival.copied_to_columns`."""
+        """As :meth:`lazyentity.profiling.counters.Arrival.copied_to_columns`."""
         self.copied(names)
         self.inflow.uses.add(counting.COLUMNS)
 
     def copied_whole(self, list names not None, operation):
-        """As :meth:`lazyentity.profiling.tallies.Arrival.copied_whole`."""
+        """As :meth:`lazyentity.profiling.counters.Arrival.copied_whole`."""
         cdef dict ordinals
-        if self.tally is None:
+        if self.counter is None:
             self.apart.copied_whole(names, operation)
             return
-        ordinals = self.tally.shape._ordinals
+        ordinals = self.counter.shape._ordinals
         for name in names:
-            self.tally.wholes[<Py_ssize_t>ordinals[name]] += 1
-        count_whole(self.tally, operation, len(names))
-        self.line = self.tally.whole_line
+            self.counter.wholes[<Py_ssize_t>ordinals[name]] += 1
+        count_whole(self.counter, operation, len(names))
+        self.line = self.counter.whole_line
 
     def validated(self, model, names):
-        """As :meth:`lazyentity.profiling.tallies.Arrival.validated`."""
-        if self.tally is None:
+        """As :meth:`lazyentity.profiling.counters.Arrival.validated`."""
+        if self.counter is None:
             self.apart.validated(model, names)
         elif self.line is not None:
             self.line.add_model(model, names, not self.is_validated)
             self.is_validated = True
 
 
-cdef int count_whole(Tally tally, object operation, Py_ssize_t properties) except -1:
+cdef int count_whole(EntityCounter counter, object operation, Py_ssize_t properties) except -1:
     cdef Place place
     find_place(&place)
     if (
-        tally.whole_line is not None
+        counter.whole_line is not None
         and place.is_application
-        and tally.whole_code == place.code
-        and tally.whole_instruction == place.instruction
-        and tally.whole_operation is operation
+        and counter.whole_code == place.code
+        and counter.whole_instruction == place.instruction
+        and counter.whole_operation is operation
     ):
-        tally.whole_line.calls += 1
-        tally.whole_line.properties += properties
+        counter.whole_line.calls += 1
+        counter.whole_line.properties += properties
         return 0
-    line = tally.inflow.count_whole(operation, properties)
-    tally.whole_code = place.code
-    tally.whole_instruction = place.instruction
-    tally.whole_operation = operation
-    tally.whole_line = line
+    line = counter.inflow.count_whole(operation, properties)
+    counter.whole_code = place.code
+    counter.whole_instruction = place.instruction
+    counter.whole_operation = operation
+    counter.whole_line = line
     return 0
 
 
@@ -246,35 +246,35 @@ cdef class Intake:
     cdef readonly object book
     cdef object site
     cdef bint is_of_query
-    cdef Tally last
+    cdef EntityCounter last
 
-    cdef Tally tally_of(self, Shape shape, Bytes kind, Py_ssize_t size):
+    cdef EntityCounter counter_of(self, Shape shape, Bytes kind, Py_ssize_t size):
         # None, if the entities have to be counted by name.
-        cdef Tally tally = self.last
+        cdef EntityCounter counter = self.last
         if (
-            tally is not None
-            and tally.shape is shape
-            and (tally.kind is None) == (kind == NULL)
+            counter is not None
+            and counter.shape is shape
+            and (counter.kind is None) == (kind == NULL)
             and (
                 kind == NULL
                 or (
-                    PyBytes_GET_SIZE(tally.kind) == size
-                    and memcmp(PyBytes_AS_STRING(tally.kind), kind, size) == 0
+                    PyBytes_GET_SIZE(counter.kind) == size
+                    and memcmp(PyBytes_AS_STRING(counter.kind), kind, size) == 0
                 )
             )
         ):
-            return tally
+            return counter
         if shape._template is None:
             return None
         inflow = self.inflow_of(kind, size)
-        tally = inflow.by_shape.get(shape)
-        if tally is None:
-            if len(inflow.by_shape) >= tallies.MAX_SHAPES:
+        counter = inflow.by_shape.get(shape)
+        if counter is None:
+            if len(inflow.by_shape) >= counters.MAX_SHAPES:
                 return None
             raw = None if kind == NULL else PyBytes_FromStringAndSize(<const char*>kind, size)
-            tally = inflow.by_shape.setdefault(shape, Tally(inflow, shape, raw))
-        self.last = tally
-        return tally
+            counter = inflow.by_shape.setdefault(shape, EntityCounter(inflow, shape, raw))
+        self.last = counter
+        return counter
 
     cdef object inflow_of(self, Bytes kind, Py_ssize_t size):
         name = None
@@ -308,27 +308,27 @@ cdef object arrive(Received entity, object given, bint is_of_query):
     cdef Bytes kind_end
     cdef Py_ssize_t kind_size = 0
     cdef Arrival arrival
-    cdef Tally tally
+    cdef EntityCounter counter
     if intake is None or entity._originals is not None:
         # The entity was counted or read before.
         return intake
     if find_kind(base + entity._offsets.start, base + entity._offsets.end, &kind, &kind_end):
         kind_size = kind_end - kind
-    tally = intake.tally_of(entity._shape, kind, kind_size)
+    counter = intake.counter_of(entity._shape, kind, kind_size)
     arrival = Arrival.__new__(Arrival)
     arrival.size = entity._offsets.end - entity._offsets.start
-    if tally is None:
+    if counter is None:
         inflow = intake.inflow_of(kind, kind_size)
-        arrival.apart = inflow.tally.arrive(entity._shape._ordinals, None, arrival.size)
+        arrival.apart = inflow.counter.arrive(entity._shape._ordinals, None, arrival.size)
     else:
         arrival.born = now()
-        arrival.left = arrival.total = <uint32_t>tally.count
-        arrival.tally = tally
-        tally.entities += 1
-        tally.size += arrival.size
-        tally.alive += 1
-        tally.alive_size += arrival.size
-        tally.born += arrival.size * arrival.born
+        arrival.left = arrival.total = <uint32_t>counter.count
+        arrival.counter = counter
+        counter.entities += 1
+        counter.size += arrival.size
+        counter.alive += 1
+        counter.alive_size += arrival.size
+        counter.born += arrival.size * arrival.born
     entity._originals = arrival
     return intake
 
@@ -381,13 +381,13 @@ def count_arrival(Received entity not None, intake, bint is_of_query=False):
 
 
 def _follow(book):
-    global BOOK, EVERY_PROPERTY, ROLES, counting, role_of, tallies
+    global BOOK, EVERY_PROPERTY, ROLES, counting, role_of, counters
     if book is not None:
-        from lazyentity.profiling import callsites, counts, tallies as known_tallies
+        from lazyentity.profiling import callsites, counts, counters as known_counters
 
         counting = counts
-        tallies = known_tallies
-        EVERY_PROPERTY = tallies.EVERY_PROPERTY
+        counters = known_counters
+        EVERY_PROPERTY = counters.EVERY_PROPERTY
         ROLES = callsites.ROLES
         role_of = callsites.role_of
     BOOK = book

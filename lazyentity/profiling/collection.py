@@ -10,8 +10,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from lazyentity.profiling import metrics, observer
+from lazyentity.profiling.counters import Book
 from lazyentity.profiling.snapshot import Snapshot
-from lazyentity.profiling.tallies import Book
 
 if TYPE_CHECKING:
     from lazyentity.profiling.report import Report

@@ -142,7 +142,7 @@ def add(
     alive_byte_seconds: float,
     longest: float,
 ) -> None:
-    """Add the counts of a tally to others.
+    """Add the counts of a counter to others.
 
     Times in seconds are separate for entities that are gone and entities that are still alive.
     """

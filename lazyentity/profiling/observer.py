@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from lazyentity.codec import undecoded
 
 if TYPE_CHECKING:
-    from lazyentity.profiling.tallies import Book
+    from lazyentity.profiling.counters import Book
 
 book: Book | None = None
 """The book that everything is counted in; None, while no profile runs."""

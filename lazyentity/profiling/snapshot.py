@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from lazyentity.profiling.callsites import CallSite
+from lazyentity.profiling.counters import Book, SentinelKey, WholeKey
 from lazyentity.profiling.counts import Counts, Line, Named
-from lazyentity.profiling.tallies import Book, SentinelKey, WholeKey
 
 _Key = TypeVar("_Key")
 

@@ -1,6 +1,6 @@
 """The pure backend's counts of a profile: its functions, replaced by ones that count.
 
-:mod:`lazyentity.profiling.tallies` keeps the counts. While no profile runs, nothing of this
+:mod:`lazyentity.profiling.counters` keeps the counts. While no profile runs, nothing of this
 is in place.
 """
 
@@ -22,7 +22,7 @@ from lazyentity.pure.mapping import LazyMapping
 from lazyentity.pure.responses import EntityBytes
 
 if TYPE_CHECKING:
-    from lazyentity.profiling.tallies import Book, Inflow
+    from lazyentity.profiling.counters import Book, Inflow
 
 _stored = dict.__getitem__
 
@@ -101,9 +101,9 @@ def count_arrival(entity: Any, intake: Any, is_of_query: bool = False) -> Any:
     taking = _intake_of(book, intake, is_of_query)
     raw, shape, _, originals = entity._state
     if ARRIVAL not in originals:
-        tally = taking.inflow(raw).tally
+        counter = taking.inflow(raw).counter
         known_shape = None if shape.template is None else shape
-        originals[ARRIVAL] = tally.arrive(shape.ordinals, known_shape, len(raw))
+        originals[ARRIVAL] = counter.arrive(shape.ordinals, known_shape, len(raw))
     return taking
 
 

@@ -71,7 +71,7 @@ class Received(LazyDict):
 
     @property
     def _arrival(self) -> Any:
-        """The :class:`~lazyentity.profiling.tallies.Arrival` of an entity; None without one.
+        """The :class:`~lazyentity.profiling.counters.Arrival` of an entity; None without one.
 
         The native backend has its own class of arrivals.
         """

@@ -11,8 +11,8 @@ from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.patches.appengine import conversion
 from lazyentity.patches.appengine.seams import CLIENT
 from lazyentity.profiling import observer
+from lazyentity.profiling.counters import Arrival, Inflow
 from lazyentity.profiling.observer import while_running
-from lazyentity.profiling.tallies import Arrival, Inflow
 
 
 class CountedIndex:
@@ -68,7 +68,7 @@ def counted_index(pb: Any, index: Any) -> CountedIndex | None:
     inflow = inflow_of(pb)
     if inflow is None:
         return None
-    arrival = inflow.tally.arrive(index.names, _shape_of(index), len(index.raw))
+    arrival = inflow.counter.arrive(index.names, _shape_of(index), len(index.raw))
     return CountedIndex(index, arrival)
 
 

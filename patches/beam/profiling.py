@@ -11,7 +11,7 @@ from lazyentity.patches.beam.elements import LazyProperties
 from lazyentity.profiling.observer import while_running
 
 if TYPE_CHECKING:
-    from lazyentity.profiling.tallies import Arrival
+    from lazyentity.profiling.counters import Arrival
 
 
 class _Counted(LazyProperties):

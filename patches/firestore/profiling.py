@@ -33,7 +33,7 @@ def _counting_arrivals(original: Callable[..., Any]) -> Callable[..., Any]:
                 inflow.count_eager(len(response.raw))
             else:
                 names = _names(response)
-                arrival = inflow.tally.arrive(names, None, len(response.raw))
+                arrival = inflow.counter.arrive(names, None, len(response.raw))
                 source = source.counted(arrival)
         return original(response, reference, source)
 

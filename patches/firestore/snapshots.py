@@ -26,7 +26,7 @@ from lazyentity.patches.firestore.seams import CLIENT
 from lazyentity.patches.firestore.sources import Source
 
 if TYPE_CHECKING:
-    from lazyentity.profiling.tallies import Arrival
+    from lazyentity.profiling.counters import Arrival
 
 _new = object.__new__
 _BYTES, _SOURCE = "_lazyentity_bytes", "_lazyentity_source"

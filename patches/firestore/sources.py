@@ -13,7 +13,7 @@ from lazyentity.patches.firestore.references import (
 from lazyentity.patches.firestore.responses import DocumentResponse, LookupResponse, QueryResponse
 
 if TYPE_CHECKING:
-    from lazyentity.profiling.tallies import Arrival
+    from lazyentity.profiling.counters import Arrival
 
 
 class Source:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from lazyentity.patches.rest.properties import JsonProperties, RawJsonProperties
 
 if TYPE_CHECKING:
-    from lazyentity.profiling.tallies import Arrival, Book
+    from lazyentity.profiling.counters import Arrival, Book
 
 
 class _Counted:
@@ -43,4 +43,4 @@ def count_arrival(entity: Any, book: Book) -> None:
     kind = path[-1].kind if path else None
     inflow = book.inflow(book.site(), kind)
     inflow.has_no_options = True
-    properties._received = _Counted(received, inflow.tally.arrive(received, None, size))
+    properties._received = _Counted(received, inflow.counter.arrive(received, None, size))

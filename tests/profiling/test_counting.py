@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 import lazyentity
 from lazyentity.profiling.collection import Profile
+from lazyentity.profiling.counters import EVERY_PROPERTY
 from lazyentity.profiling.counts import Counts, Named, add
 from lazyentity.profiling.snapshot import Snapshot
-from lazyentity.profiling.tallies import EVERY_PROPERTY
 from tests.profiling.receiving import BACKENDS, FIVE, OTHER, Response, learn
 from tests.support.strategies.samples import serialise
 

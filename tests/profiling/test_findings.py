@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from lazyentity.profiling.callsites import CallSite
+from lazyentity.profiling.counters import OTHER_NAMES
 from lazyentity.profiling.counts import COLUMNS, NAMES, WRITTEN, Counts, Line, Model, Named
 from lazyentity.profiling.findings import (
     advice_for_held,
@@ -17,7 +18,6 @@ from lazyentity.profiling.findings import (
     usually_read,
 )
 from lazyentity.profiling.observer import STORAGE, VALIDATION
-from lazyentity.profiling.tallies import OTHER_NAMES
 
 SITE = CallSite("app.py", 7, "read", "")
 ORDER = Model("Order", ("a", "b"), True)

@@ -129,8 +129,8 @@ def test_a_report_while_entities_arrive(backend: str) -> None:
     def arrive(line: int) -> None:
         assert observer.book is not None
         site = CallSite("file", line, "function", "")
-        observer.book.inflow(site, "Kind").tally.arrive(["a"], Shape(["a"]), 1)
-        observer.book.inflow(callsites.OTHERS, "Kind").tally.arrive(["a"], Shape(["a"]), 1)
+        observer.book.inflow(site, "Kind").counter.arrive(["a"], Shape(["a"]), 1)
+        observer.book.inflow(callsites.OTHERS, "Kind").counter.arrive(["a"], Shape(["a"]), 1)
         observer.book.line(observer.book.wholes, (site, "items()", None)).calls += 1
 
     with lazyentity.profile() as profile:

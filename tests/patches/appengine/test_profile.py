@@ -11,8 +11,8 @@ from google.appengine.ext import db, ndb
 from google.appengine.ext.ndb import context, model, tasklets
 
 import lazyentity
+from lazyentity.profiling.counters import EVERY_PROPERTY
 from lazyentity.profiling.report import Report
-from lazyentity.profiling.tallies import EVERY_PROPERTY
 from tests.patches.appengine.test_reads import stored
 
 pytestmark = pytest.mark.usefixtures("bed")

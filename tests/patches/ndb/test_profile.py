@@ -9,7 +9,7 @@ from google.cloud import ndb
 from google.cloud.ndb import model
 
 import lazyentity
-from lazyentity.profiling.tallies import EVERY_PROPERTY
+from lazyentity.profiling.counters import EVERY_PROPERTY
 from tests.patches.ndb.pairs import received
 from tests.patches.ndb.raw_entities import entity_of
 from tests.patches.ndb.sides import Sides

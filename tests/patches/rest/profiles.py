@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import lazyentity
-from lazyentity.profiling.tallies import EVERY_PROPERTY
+from lazyentity.profiling.counters import EVERY_PROPERTY
 from tests.patches.conftest import Ports
 from tests.patches.order_program import COUNT, KIND
 from tests.patches.rest.clients import RestClient

@@ -18,7 +18,7 @@ from lazyentity.profiling.callsites import APPLICATION, OTHERS, ROLES, CallSite,
 from lazyentity.profiling.counts import COLUMNS, Counts, Line, Model, add, add_names
 
 MAX_NAMES: Final = 1000
-"""How many names one tally counts one by one; all others share one count."""
+"""How many names one counter counts one by one; all others share one count."""
 MAX_SHAPES: Final = 64
 _MAX_INFLOWS = 2000
 _MAX_LINES = 5000
@@ -28,14 +28,14 @@ EVERY_PROPERTY: Final = "every property by name"
 """The operation of one instruction that reads property after property, as ``dict(entity)`` does."""
 
 
-class AnyTally(Protocol):
-    """A tally of either backend."""
+class AnyEntityCounter(Protocol):
+    """A counter of either backend."""
 
     def add_to(self, counts: Counts) -> None:
-        """Add the counts of this tally to others."""
+        """Add the counts of this counter to others."""
 
 
-class Tally:
+class EntityCounter:
     """Counts entities of one kind that one site received.
 
     Args:
@@ -113,7 +113,7 @@ class Tally:
             self._longest = seconds
 
     def add_to(self, counts: Counts) -> None:
-        """Add the counts of this tally to others."""
+        """Add the counts of this counter to others."""
         received = dict(self._received)
         for shape, entities in self._shapes.copy().items():
             for name in shape.ordinals:
@@ -154,6 +154,7 @@ class Arrival:
     __slots__ = (
         "_born",
         "_code",
+        "_counter",
         "_instruction",
         "_is_validated",
         "_left",
@@ -161,7 +162,6 @@ class Arrival:
         "_reads",
         "_run",
         "_size",
-        "_tally",
         "_total",
     )
 
@@ -169,9 +169,9 @@ class Arrival:
     _instruction: int
     _run: int
 
-    def __init__(self, tally: Tally, born: float, size: int, total: int) -> None:
-        self._tally = tally
-        self._reads = tally.reads
+    def __init__(self, counter: EntityCounter, born: float, size: int, total: int) -> None:
+        self._counter = counter
+        self._reads = counter.reads
         self._born = born
         self._size = size
         self._left = self._total = total
@@ -182,7 +182,7 @@ class Arrival:
     @property
     def inflow(self) -> Inflow:
         """The entities of the same kind that came to the same site."""
-        return self._tally.inflow
+        return self._counter.inflow
 
     def expect(self, total: int) -> None:
         """Set how many properties can be read: a model has no others."""
@@ -209,7 +209,7 @@ class Arrival:
         if code is self._code and near.f_lasti == self._instruction:
             self._run = run = self._run + 1
             if left == 0 and 2 * run >= self._total:
-                self._tally.inflow.count_whole(EVERY_PROPERTY, run)
+                self._counter.inflow.count_whole(EVERY_PROPERTY, run)
         else:
             self._code = code
             self._instruction = near.f_lasti
@@ -228,7 +228,7 @@ class Arrival:
     def copied_to_columns(self, names: list[str]) -> None:
         """Count the decoding of single properties for columns; the entity stays as it is."""
         self.copied(names)
-        self._tally.inflow.uses.add(COLUMNS)
+        self._counter.inflow.uses.add(COLUMNS)
 
     def copied_whole(self, names: list[str], operation: str) -> None:
         """Count an operation that decoded properties for its result and left the entity as it is.
@@ -237,8 +237,8 @@ class Arrival:
             names: of these properties.
             operation: as users know it.
         """
-        self._tally.read_whole(names)
-        self._line = self._tally.inflow.count_whole(operation, len(names))
+        self._counter.read_whole(names)
+        self._line = self._counter.inflow.count_whole(operation, len(names))
 
     def validated(self, model: Model, names: Collection[str]) -> None:
         """Note a pydantic model whose fields are taken from the entity.
@@ -252,14 +252,14 @@ class Arrival:
             self._is_validated = True
 
     def __del__(self) -> None:
-        self._tally.leave(self._born, self._size)
+        self._counter.leave(self._born, self._size)
 
 
 class Inflow:
     """The entities of one kind that one site received.
 
     Attributes:
-        by_shape: tallies of the native backend, by the shape of their entities.
+        by_shape: counters of the native backend, by the shape of their entities.
         has_no_options: whether they are in models, or of a client that ``wrap()`` does not take.
         obstacle: the reason why a client decodes them as a whole; empty, if it does not.
         are_of_queries: whether all of them are whole entities that queries returned.
@@ -269,8 +269,8 @@ class Inflow:
     def __init__(self, book: Book, site: CallSite, kind: str | None) -> None:
         self.site = site
         self.kind = kind
-        self.tally = Tally(self)
-        self.by_shape: dict[Any, AnyTally] = {}
+        self.counter = EntityCounter(self)
+        self.by_shape: dict[Any, AnyEntityCounter] = {}
         self.has_no_options = False
         self.obstacle = ""
         self.are_of_queries = True
@@ -301,8 +301,8 @@ class Inflow:
             are_of_queries=self.are_of_queries,
             uses=frozenset(self.uses),
         )
-        for tally in (self.tally, *list(self.by_shape.values())):
-            tally.add_to(counts)
+        for counter in (self.counter, *list(self.by_shape.values())):
+            counter.add_to(counts)
         return counts
 
 
