@@ -25,7 +25,7 @@ from lazyentity.patches.registry import Seam, modules_holding_any
 from lazyentity.profiling import observer
 
 if TYPE_CHECKING:
-    from lazyentity.profiling.counters import Book
+    from lazyentity.profiling.counters import ProfileData
 
 __all__ = ["patch", "patched", "unpatch"]
 
@@ -186,7 +186,7 @@ def _patch_imported(client: Client, strict: bool) -> list[Seam]:
                 problem = replaced[0]
             else:
                 client.patch.apply()
-                if observer.book is not None:
+                if observer.data is not None:
                     _import_counting(client)
         except Exception as error:  # noqa: BLE001  # a later version may differ in any way
             problem = client.failure(error)
@@ -213,8 +213,8 @@ def _import_counting(client: Client) -> None:
         importlib.import_module(name)
 
 
-def _count_in_clients(book: Book | None) -> None:
-    if book is not None:
+def _count_in_clients(data: ProfileData | None) -> None:
+    if data is not None:
         for client in _selected(()):
             if client.patch.active:
                 _import_counting(client)

@@ -16,6 +16,7 @@ GLOSSARY = {
     "CallSite": r"\bSite\b",
     "counters": r"\b[Tt]allies\b",
     "EntityCounter": r"\b(?:Any)?Tally\b|\btally\b",
+    "ProfileData": r"\bBook\b|\bbook\b",
 }
 """The patterns of the old words, by the words in place of them."""
 

@@ -5,7 +5,7 @@ from libc.stdint cimport uint32_t, uint64_t
 from lazyentity.native.received cimport Originals, Received
 from lazyentity.native.shapes cimport Shape
 
-cdef object BOOK  # None, while no profile runs
+cdef object DATA  # None, while no profile runs
 
 
 cdef class EntityCounter:

@@ -2,7 +2,7 @@ from collections.abc import Collection
 from typing import Any
 
 from lazyentity.native.received import Originals
-from lazyentity.profiling.counters import Book, Inflow
+from lazyentity.profiling.counters import Inflow, ProfileData
 from lazyentity.profiling.counts import Counts, Model
 
 class EntityCounter:
@@ -22,6 +22,6 @@ class Arrival(Originals):
 
 class Intake:
     @property
-    def book(self) -> Book: ...
+    def data(self) -> ProfileData: ...
 
 def count_arrival(entity: Any, intake: Any, is_of_query: bool = False) -> Any: ...

@@ -37,7 +37,7 @@ cdef enum:
     LOOP = 3
     NEAR = 16
 
-BOOK = None
+DATA = None
 cdef double EPOCH = clock()
 
 
@@ -240,10 +240,10 @@ cdef class Intake:
     """Counts the entities of one response, which come to the same site.
 
     Attributes:
-        book: the book that they are counted in.
+        data: the data that they are counted in.
     """
 
-    cdef readonly object book
+    cdef readonly object data
     cdef object site
     cdef bint is_of_query
     cdef EntityCounter last
@@ -280,7 +280,7 @@ cdef class Intake:
         name = None
         if kind != NULL:
             name = PyBytes_FromStringAndSize(<const char*>kind, size).decode("utf-8", "replace")
-        inflow = self.book.inflow(self.site, name)
+        inflow = self.data.inflow(self.site, name)
         if not self.is_of_query:
             inflow.are_of_queries = False
         return inflow
@@ -289,13 +289,13 @@ cdef class Intake:
 cdef Intake intake_of(object given, bint is_of_query):
     # The intake of a response, for its next entity. The given one, if another thread ended the profile.
     cdef Intake intake = given
-    book = BOOK
-    if book is not None and (
-        intake is None or intake.book is not book or intake.is_of_query != is_of_query
+    data = DATA
+    if data is not None and (
+        intake is None or intake.data is not data or intake.is_of_query != is_of_query
     ):
         intake = Intake.__new__(Intake)
-        intake.book = book
-        intake.site = book.site()
+        intake.data = data
+        intake.site = data.site()
         intake.is_of_query = is_of_query
     return intake
 
@@ -377,12 +377,12 @@ cdef int note_columns(Received entity, object name) except -1:
 
 def count_arrival(Received entity not None, intake, bint is_of_query=False):
     """As :func:`lazyentity.pure.profiling.count_arrival`."""
-    return arrive(entity, intake, is_of_query) if BOOK is not None else intake
+    return arrive(entity, intake, is_of_query) if DATA is not None else intake
 
 
-def _follow(book):
-    global BOOK, EVERY_PROPERTY, ROLES, counting, role_of, counters
-    if book is not None:
+def _follow(data):
+    global DATA, EVERY_PROPERTY, ROLES, counting, role_of, counters
+    if data is not None:
         from lazyentity.profiling import callsites, counts, counters as known_counters
 
         counting = counts
@@ -390,7 +390,7 @@ def _follow(book):
         EVERY_PROPERTY = counters.EVERY_PROPERTY
         ROLES = callsites.ROLES
         role_of = callsites.role_of
-    BOOK = book
+    DATA = data
 
 
 observer.listen(_follow)

@@ -12,7 +12,7 @@ from libc.stdint cimport uint8_t, uint64_t
 
 from lazyentity.native.columns cimport row_of
 from lazyentity.native.cpython cimport new
-from lazyentity.native.profiling cimport BOOK, arrive, arrive_eagerly
+from lazyentity.native.profiling cimport DATA, arrive, arrive_eagerly
 from lazyentity.native.received cimport Received, received_from_raw
 from lazyentity.native.tags cimport (
     BATCH_ENTITY_RESULTS,
@@ -83,7 +83,7 @@ cdef class EntityBytes:
         """As :meth:`lazyentity.pure.responses.EntityBytes.to_row`."""
         row = None
         # A profile counts entities; stock ones are decoded as a whole.
-        if BOOK is None and self.conversion is not None and not self.conversion.eager:
+        if DATA is None and self.conversion is not None and not self.conversion.eager:
             row = row_of(self.conversion.lazy_type, self._response, self._start, self._end)
         return self.to_entity() if row is None else row
 
@@ -101,11 +101,11 @@ cdef object _make_entity(Conversion conversion, bytes raw, bint is_stock):
         raise TypeError("these bytes came with no response")
     if is_stock or conversion.eager:
         entity = conversion.stock_entity(raw)
-        if BOOK is not None:
+        if DATA is not None:
             conversion.intake = arrive_eagerly(raw, conversion.intake, conversion.is_of_query)
         return entity
     entity = received_from_raw(conversion.lazy_type, raw)
-    if BOOK is not None:
+    if DATA is not None:
         conversion.intake = arrive(<Received>entity, conversion.intake, conversion.is_of_query)
     return entity
 

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from lazyentity.profiling import metrics, observer
-from lazyentity.profiling.counters import Book
+from lazyentity.profiling.counters import ProfileData
 from lazyentity.profiling.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -35,42 +35,42 @@ observer.prepare = _prepare
 
 
 class _Collection:
-    """The book of the profiles that are running in this process.
+    """The data of the profiles that are running in this process.
 
-    The first profile begins a book, the last one closes it.
+    The first profile begins to collect data, the last one ends it.
     """
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._book = Book()
+        self._data = ProfileData()
         self._running = 0
         self._closed: metrics.Totals = {}
 
     def enter(self) -> Snapshot:
-        """Count from now on; return what is in the book so far."""
+        """Count from now on; return the counts so far."""
         with self._lock:
             self._running += 1
             if self._running == 1:
-                observer.switch(self._book)
+                observer.switch(self._data)
             return self.now()
 
     def leave(self) -> Snapshot:
-        """Stop counting, if no other profile runs; return what is in the book."""
+        """Stop counting, if no other profile runs; return the counts."""
         with self._lock:
             self._running -= 1
             end = self.now()
             if self._running == 0:
                 observer.switch(None)
                 self._closed = self.totals()
-                self._book = Book()
+                self._data = ProfileData()
             return end
 
     def now(self) -> Snapshot:
-        """Return what is in the book so far."""
-        return Snapshot.of(self._book)
+        """Return the counts so far."""
+        return Snapshot.of(self._data)
 
     def totals(self) -> metrics.Totals:
-        """Return the totals of all books of this process."""
+        """Return the totals of all data of this process."""
         with self._lock:
             return metrics.totals(self.now(), self._closed)
 
@@ -78,10 +78,10 @@ class _Collection:
         """Count, in a forked child, only the entities that the child receives itself."""
         # The thread that held the lock does not exist in the child.
         self._lock = threading.RLock()
-        self._book = Book()
+        self._data = ProfileData()
         self._closed = {}
         if self._running:
-            observer.switch(self._book)
+            observer.switch(self._data)
 
 
 _collection = _Collection()
@@ -158,7 +158,7 @@ class Profile:
         return Report.of(_collection.now().since(self._began()))
 
     def _began(self) -> Snapshot:
-        """Return the counts at the start; a forked child began with an empty book."""
+        """Return the counts at the start; a forked child began with no data."""
         start = self._start or Snapshot()
         return start if os.getpid() == self._process else Snapshot(start.seconds)
 

@@ -266,7 +266,7 @@ class Inflow:
         uses: those of :data:`~lazyentity.profiling.counts.USES` that an entity was put to.
     """
 
-    def __init__(self, book: Book, site: CallSite, kind: str | None) -> None:
+    def __init__(self, data: ProfileData, site: CallSite, kind: str | None) -> None:
         self.site = site
         self.kind = kind
         self.counter = EntityCounter(self)
@@ -276,7 +276,7 @@ class Inflow:
         self.are_of_queries = True
         self.uses: set[str] = set()
         self.eager = self.eager_size = 0
-        self._book = book
+        self._data = data
 
     def count_eager(self, size: int) -> None:
         """Count an entity that became a stock entity."""
@@ -285,8 +285,8 @@ class Inflow:
 
     def count_whole(self, operation: str, properties: int) -> Line:
         """Count an operation that decoded several properties at once; return its line."""
-        user = callsites.find_user(self._book.receptions.get(self.site))
-        line = self._book.line(self._book.wholes, (user, operation, self.kind))
+        user = callsites.find_user(self._data.receptions.get(self.site))
+        line = self._data.line(self._data.wholes, (user, operation, self.kind))
         line.calls += 1
         line.properties += properties
         return line
@@ -312,7 +312,7 @@ SentinelKey = tuple[CallSite, str, str | None]
 """The site, the use that was refused, None."""
 
 
-class Book:
+class ProfileData:
     """All counts of a process.
 
     Attributes:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 from lazyentity.codec import undecoded
 
 if TYPE_CHECKING:
-    from lazyentity.profiling.counters import Book
+    from lazyentity.profiling.counters import ProfileData
 
-book: Book | None = None
-"""The book that everything is counted in; None, while no profile runs."""
+data: ProfileData | None = None
+"""Everything that was counted; None, while no profile runs."""
 
 ARRIVAL: Final = object()
 """The key of the arrival among the originals of an entity of the pure backend."""
@@ -27,16 +27,16 @@ VALIDATION: Final = "validation by pydantic"
 Validation may take no more than the fields of a model.
 """
 
-_listeners: list[Callable[[Book | None], None]] = []
+_listeners: list[Callable[[ProfileData | None], None]] = []
 
 
-def switch(to: Book | None) -> None:
-    """Count in a book from now on, or, if there is none, do not count.
+def switch(to: ProfileData | None) -> None:
+    """Count in the given data from now on, or, if there is none, do not count.
 
     The caller must hold a lock: two threads must not call this at a time.
     """
-    global book
-    book = to
+    global data
+    data = to
     undecoded.note_refusal = None if to is None else to.count_sentinel
     # The first listeners count entities. They begin last and end first: whatever is done with a
     # counted entity is noticed. Listeners that are added meanwhile are called by listen().
@@ -44,11 +44,11 @@ def switch(to: Book | None) -> None:
         listener(to)
 
 
-def listen(listener: Callable[[Book | None], None]) -> None:
-    """Call a function with each book that is switched to, and with the current book now."""
+def listen(listener: Callable[[ProfileData | None], None]) -> None:
+    """Call a function with all that :func:`switch` is called with, and now if a profile runs."""
     _listeners.append(listener)
-    if book is not None:
-        listener(book)
+    if data is not None:
+        listener(data)
 
 
 prepare: Callable[[], None] | None = None
@@ -60,7 +60,7 @@ def entities_exist() -> None:
     listen(_prepare)
 
 
-def _prepare(to: Book | None) -> None:
+def _prepare(to: ProfileData | None) -> None:
     if to is not None and prepare is not None:
         prepare()
 
@@ -76,7 +76,7 @@ def while_running(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
     """
     replaced: list[tuple[Any, Any]] = []
 
-    def follow(to: Book | None) -> None:
+    def follow(to: ProfileData | None) -> None:
         if to is None:
             original, replacement = replaced.pop()
             # Another patch may stand there by now.

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from lazyentity.profiling.callsites import CallSite
-from lazyentity.profiling.counters import Book, SentinelKey, WholeKey
+from lazyentity.profiling.counters import ProfileData, SentinelKey, WholeKey
 from lazyentity.profiling.counts import Counts, Line, Named
 
 _Key = TypeVar("_Key")
@@ -20,7 +20,7 @@ InflowKey = tuple[CallSite, str | None]
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The counts of a book at one moment, or the difference of two moments.
+    """The counts of a profile at one moment, or the difference of two moments.
 
     Attributes:
         seconds: the moment, as of ``time.monotonic()``, or the time between two.
@@ -35,15 +35,15 @@ class Snapshot:
     sentinels: Mapping[SentinelKey, Line] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, book: Book) -> Snapshot:
-        """Return the counts of a book now."""
-        # Copies: other threads add to the book. While a list of items is made, CPython before 3.12
+    def of(cls, data: ProfileData) -> Snapshot:
+        """Return the counts now."""
+        # Copies: other threads add to the data. While a list of items is made, CPython before 3.12
         # may collect garbage, and so run other threads.
         return cls(
             time.monotonic(),
-            {key: inflow.counts() for key, inflow in book.inflows.copy().items()},
-            {key: line.copy() for key, line in book.wholes.copy().items()},
-            {key: line.copy() for key, line in book.sentinels.copy().items()},
+            {key: inflow.counts() for key, inflow in data.inflows.copy().items()},
+            {key: line.copy() for key, line in data.wholes.copy().items()},
+            {key: line.copy() for key, line in data.sentinels.copy().items()},
         )
 
     def since(self, earlier: Snapshot) -> Snapshot:

@@ -22,7 +22,7 @@ from lazyentity.pure.mapping import LazyMapping
 from lazyentity.pure.responses import EntityBytes
 
 if TYPE_CHECKING:
-    from lazyentity.profiling.counters import Book, Inflow
+    from lazyentity.profiling.counters import Inflow, ProfileData
 
 _stored = dict.__getitem__
 
@@ -31,16 +31,16 @@ class Intake:
     """The entities of one response: they come to the same site.
 
     Attributes:
-        book: the book that they are counted in.
+        data: the data that they are counted in.
         is_of_query: as of :class:`~lazyentity.pure.responses.Conversion`.
     """
 
-    __slots__ = ("_inflow", "_prefix", "_site", "book", "is_of_query")
+    __slots__ = ("_inflow", "_prefix", "_site", "data", "is_of_query")
 
-    def __init__(self, book: Book, is_of_query: bool) -> None:
-        self.book = book
+    def __init__(self, data: ProfileData, is_of_query: bool) -> None:
+        self.data = data
         self.is_of_query = is_of_query
-        self._site = book.site()
+        self._site = data.site()
         self._prefix: bytes | None = None
         self._inflow: Inflow | None = None
 
@@ -48,7 +48,7 @@ class Intake:
         """Return the inflow of this site for the kind of a serialised entity."""
         if self._inflow is None or self._prefix is None or not raw.startswith(self._prefix):
             kind, self._prefix = _kind_of(raw)
-            self._inflow = self.book.inflow(self._site, kind)
+            self._inflow = self.data.inflow(self._site, kind)
             if not self.is_of_query:
                 self._inflow.are_of_queries = False
         return self._inflow
@@ -78,10 +78,10 @@ def _kind_of(raw: bytes) -> tuple[str | None, bytes | None]:
     return element.kind, raw[: end - len(tail) + len(named)]
 
 
-def _intake_of(book: Book, given: Any, is_of_query: bool) -> Intake:
-    if given is not None and given.book is book and given.is_of_query == is_of_query:
+def _intake_of(data: ProfileData, given: Any, is_of_query: bool) -> Intake:
+    if given is not None and given.data is data and given.is_of_query == is_of_query:
         return given  # type: ignore[no-any-return]  # an intake
-    return Intake(book, is_of_query)
+    return Intake(data, is_of_query)
 
 
 def count_arrival(entity: Any, intake: Any, is_of_query: bool = False) -> Any:
@@ -95,10 +95,10 @@ def count_arrival(entity: Any, intake: Any, is_of_query: bool = False) -> Any:
     Returns:
         The intake for the next entity of the response.
     """
-    book = observer.book
-    if book is None:
+    data = observer.data
+    if data is None:
         return intake
-    taking = _intake_of(book, intake, is_of_query)
+    taking = _intake_of(data, intake, is_of_query)
     raw, shape, _, originals = entity._state
     if ARRIVAL not in originals:
         counter = taking.inflow(raw).counter
@@ -131,9 +131,9 @@ def _to_stock_entity(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _count_eager(raw: bytes, conversion: Any) -> None:
-    book = observer.book
-    if book is not None:
-        conversion._intake = _intake_of(book, conversion._intake, conversion.is_of_query)
+    data = observer.data
+    if data is not None:
+        conversion._intake = _intake_of(data, conversion._intake, conversion.is_of_query)
         conversion._intake.inflow(raw).count_eager(len(raw))
 
 

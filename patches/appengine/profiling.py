@@ -74,11 +74,11 @@ def counted_index(pb: Any, index: Any) -> CountedIndex | None:
 
 def inflow_of(pb: Any) -> Inflow | None:
     """Return the entities that are counted together with one; None, if no profile runs."""
-    book = observer.book
-    if book is None:
+    data = observer.data
+    if data is None:
         return None
     path = pb.key.path.element
-    inflow = book.inflow(book.site(), path[-1].type if path else None)
+    inflow = data.inflow(data.site(), path[-1].type if path else None)
     inflow.has_no_options = True
     return inflow
 

@@ -52,7 +52,7 @@ def convert(entity_message: Any, original: Callable[[Any], Any]) -> Any:
     if type(entity_message) is messages.Entity:
         entity = LazyEntity._from_raw(entity_message.SerializeToString())
         # An entity without a key is part of another one.
-        if observer.book is not None and entity_message.HasField("key"):
+        if observer.data is not None and entity_message.HasField("key"):
             count_arrival(entity, None)
         return entity
     return original(entity_message)

@@ -24,10 +24,10 @@ from lazyentity.profiling.observer import while_running
 def _counting_arrivals(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def snapshot_of(response: DocumentResponse, reference: Any, source: Source) -> Any:
-        book = observer.book
-        if book is not None:
+        data = observer.data
+        if data is not None:
             parts = response.name.split("/")
-            inflow = book.inflow(book.site(), parts[-2] if len(parts) > 1 else None)
+            inflow = data.inflow(data.site(), parts[-2] if len(parts) > 1 else None)
             inflow.has_no_options = True
             if snapshots.is_stock(response):
                 inflow.count_eager(len(response.raw))

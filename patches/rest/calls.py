@@ -155,8 +155,8 @@ def replace_init(original: Any, is_active: Callable[[], bool]) -> Any:
             # A copy: the application's own functions hold the dict too, and may change it later.
             properties = JsonProperties(properties)
         entity.properties = LazyProperties.of(properties, value_kind)
-        if observer.book is not None:
-            count_arrival(entity, observer.book)
+        if observer.data is not None:
+            count_arrival(entity, observer.data)
 
     if is_clients:
         _constructors.add(__init__)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from lazyentity.patches.rest.properties import JsonProperties, RawJsonProperties
 
 if TYPE_CHECKING:
-    from lazyentity.profiling.counters import Arrival, Book
+    from lazyentity.profiling.counters import Arrival, ProfileData
 
 
 class _Counted:
@@ -31,7 +31,7 @@ class _Counted:
         return parsed
 
 
-def count_arrival(entity: Any, book: Book) -> None:
+def count_arrival(entity: Any, data: ProfileData) -> None:
     """Count an entity of a client of the REST API that was just made.
 
     The size of its serialised properties counts; 0, if they came parsed.
@@ -41,6 +41,6 @@ def count_arrival(entity: Any, book: Book) -> None:
     size = sum(map(len, received.values())) if type(received) is RawJsonProperties else 0
     path = getattr(entity.key, "path", None)
     kind = path[-1].kind if path else None
-    inflow = book.inflow(book.site(), kind)
+    inflow = data.inflow(data.site(), kind)
     inflow.has_no_options = True
     properties._received = _Counted(received, inflow.counter.arrive(received, None, size))

@@ -18,4 +18,4 @@ def test_the_cost_of_a_profile(read: str) -> None:
     cost = profiling.measure(decoding.case("mixed", 20, read), TWICE)
     assert (cost.properties, cost.read) == (20, read)
     assert min(cost.off.median, cost.on.median, cost.ratio.median) > 0
-    assert observer.book is None
+    assert observer.data is None

@@ -67,7 +67,7 @@ def test_profiles_begin_and_end_in_threads(backend: str) -> None:
                     assert entity["a"] == 1
 
     together(6, work)
-    assert observer.book is None
+    assert observer.data is None
 
 
 @contextlib.contextmanager
@@ -119,7 +119,7 @@ def test_a_profile_ends_while_entities_arrive(backend: str, eager: bool) -> None
             profile.stop()
         del made
         assert [entity["a"] for entity in entities] == [1, 1]
-        assert observer.book is None
+        assert observer.data is None
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -127,11 +127,11 @@ def test_a_report_while_entities_arrive(backend: str) -> None:
     """Other threads add sites, kinds and names meanwhile."""
 
     def arrive(line: int) -> None:
-        assert observer.book is not None
+        assert observer.data is not None
         site = CallSite("file", line, "function", "")
-        observer.book.inflow(site, "Kind").counter.arrive(["a"], Shape(["a"]), 1)
-        observer.book.inflow(callsites.OTHERS, "Kind").counter.arrive(["a"], Shape(["a"]), 1)
-        observer.book.line(observer.book.wholes, (site, "items()", None)).calls += 1
+        observer.data.inflow(site, "Kind").counter.arrive(["a"], Shape(["a"]), 1)
+        observer.data.inflow(callsites.OTHERS, "Kind").counter.arrive(["a"], Shape(["a"]), 1)
+        observer.data.line(observer.data.wholes, (site, "items()", None)).calls += 1
 
     with lazyentity.profile() as profile:
         Response(backend, [FIVE]).entities()
@@ -218,5 +218,5 @@ def test_a_profile_is_used_once() -> None:
         profile.start()
     with pytest.raises(RuntimeError, match="does not run"):
         profile.stop()
-    assert observer.book is None
+    assert observer.data is None
     assert "lazyentity.profiling.collection" in sys.modules
