@@ -17,6 +17,7 @@ GLOSSARY = {
     "counters": r"\b[Tt]allies\b",
     "EntityCounter": r"\b(?:Any)?Tally\b|\btally\b",
     "ProfileData": r"\bBook\b|\bbook\b",
+    "CallSiteCounts": r"[Ii]nflow|INFLOW",
 }
 """The patterns of the old words, by the words in place of them."""
 

@@ -9,7 +9,7 @@ cdef object DATA  # None, while no profile runs
 
 
 cdef class EntityCounter:
-    cdef readonly object inflow
+    cdef readonly object call_site
     cdef Shape shape
     cdef bytes kind  # as received; None, if there is no key
     cdef Py_ssize_t count

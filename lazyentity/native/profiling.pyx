@@ -98,8 +98,8 @@ cdef int find_place(Place* place) except -1:
 cdef class EntityCounter:
     """As :class:`lazyentity.profiling.counters.EntityCounter`, of the entities of one shape."""
 
-    def __cinit__(self, inflow, Shape shape not None, kind):
-        self.inflow = inflow
+    def __cinit__(self, call_site, Shape shape not None, kind):
+        self.call_site = call_site
         self.shape = shape
         self.kind = kind
         self.count = shape.count
@@ -144,9 +144,9 @@ cdef class Arrival(Originals):
             self.counter.leave(self.born, self.size)
 
     @property
-    def inflow(self):
-        """As :attr:`lazyentity.profiling.counters.Arrival.inflow`."""
-        return self.apart.inflow if self.counter is None else self.counter.inflow
+    def call_site(self):
+        """As :attr:`lazyentity.profiling.counters.Arrival.call_site`."""
+        return self.apart.call_site if self.counter is None else self.counter.call_site
 
     cdef int read(self, object name, Py_ssize_t ordinal) except -1:
         cdef Place place
@@ -192,7 +192,7 @@ cdef class Arrival(Originals):
     def copied_to_columns(self, list names not None):
         """As :meth:`lazyentity.profiling.counters.Arrival.copied_to_columns`."""
         self.copied(names)
-        self.inflow.uses.add(counting.COLUMNS)
+        self.call_site.uses.add(counting.COLUMNS)
 
     def copied_whole(self, list names not None, operation):
         """As :meth:`lazyentity.profiling.counters.Arrival.copied_whole`."""
@@ -228,7 +228,7 @@ cdef int count_whole(EntityCounter counter, object operation, Py_ssize_t propert
         counter.whole_line.calls += 1
         counter.whole_line.properties += properties
         return 0
-    line = counter.inflow.count_whole(operation, properties)
+    line = counter.call_site.count_whole(operation, properties)
     counter.whole_code = place.code
     counter.whole_instruction = place.instruction
     counter.whole_operation = operation
@@ -266,24 +266,24 @@ cdef class Intake:
             return counter
         if shape._template is None:
             return None
-        inflow = self.inflow_of(kind, size)
-        counter = inflow.by_shape.get(shape)
+        call_site = self.call_site_of(kind, size)
+        counter = call_site.by_shape.get(shape)
         if counter is None:
-            if len(inflow.by_shape) >= counters.MAX_SHAPES:
+            if len(call_site.by_shape) >= counters.MAX_SHAPES:
                 return None
             raw = None if kind == NULL else PyBytes_FromStringAndSize(<const char*>kind, size)
-            counter = inflow.by_shape.setdefault(shape, EntityCounter(inflow, shape, raw))
+            counter = call_site.by_shape.setdefault(shape, EntityCounter(call_site, shape, raw))
         self.last = counter
         return counter
 
-    cdef object inflow_of(self, Bytes kind, Py_ssize_t size):
+    cdef object call_site_of(self, Bytes kind, Py_ssize_t size):
         name = None
         if kind != NULL:
             name = PyBytes_FromStringAndSize(<const char*>kind, size).decode("utf-8", "replace")
-        inflow = self.data.inflow(self.site, name)
+        call_site = self.data.call_site(self.site, name)
         if not self.is_of_query:
-            inflow.are_of_queries = False
-        return inflow
+            call_site.are_of_queries = False
+        return call_site
 
 
 cdef Intake intake_of(object given, bint is_of_query):
@@ -318,8 +318,8 @@ cdef object arrive(Received entity, object given, bint is_of_query):
     arrival = Arrival.__new__(Arrival)
     arrival.size = entity._offsets.end - entity._offsets.start
     if counter is None:
-        inflow = intake.inflow_of(kind, kind_size)
-        arrival.apart = inflow.counter.arrive(entity._shape._ordinals, None, arrival.size)
+        call_site = intake.call_site_of(kind, kind_size)
+        arrival.apart = call_site.counter.arrive(entity._shape._ordinals, None, arrival.size)
     else:
         arrival.born = now()
         arrival.left = arrival.total = <uint32_t>counter.count
@@ -343,7 +343,7 @@ cdef object arrive_eagerly(bytes raw, object given, bint is_of_query):
     if find_kind(base, base + PyBytes_GET_SIZE(raw), &kind, &kind_end):
         kind_size = kind_end - kind
     if intake is not None:
-        intake.inflow_of(kind, kind_size).count_eager(PyBytes_GET_SIZE(raw))
+        intake.call_site_of(kind, kind_size).count_eager(PyBytes_GET_SIZE(raw))
     return intake
 
 

@@ -20,7 +20,7 @@ from lazyentity.profiling.counts import COLUMNS, Counts, Line, Model, add, add_n
 MAX_NAMES: Final = 1000
 """How many names one counter counts one by one; all others share one count."""
 MAX_SHAPES: Final = 64
-_MAX_INFLOWS = 2000
+_MAX_CALL_SITES = 2000
 _MAX_LINES = 5000
 
 OTHER_NAMES: Final = "(other names)"
@@ -39,7 +39,7 @@ class EntityCounter:
     """Counts entities of one kind that one site received.
 
     Args:
-        inflow: of the site and the kind.
+        call_site: the counts of the call site and the kind.
 
     Attributes:
         reads: how many times each property was decoded by itself.
@@ -57,12 +57,12 @@ class EntityCounter:
         "_shapes",
         "_size",
         "_wholes",
-        "inflow",
+        "call_site",
         "reads",
     )
 
-    def __init__(self, inflow: Inflow) -> None:
-        self.inflow = inflow
+    def __init__(self, call_site: CallSiteCounts) -> None:
+        self.call_site = call_site
         self.reads: dict[str, int] = {}
         self._entities = self._size = self._gone = self._gone_size = 0
         # Bytes times moment of arrival, summed over all entities, and over those that are gone.
@@ -180,9 +180,9 @@ class Arrival:
         self._is_validated = False
 
     @property
-    def inflow(self) -> Inflow:
+    def call_site(self) -> CallSiteCounts:
         """The entities of the same kind that came to the same site."""
-        return self._counter.inflow
+        return self._counter.call_site
 
     def expect(self, total: int) -> None:
         """Set how many properties can be read: a model has no others."""
@@ -209,7 +209,7 @@ class Arrival:
         if code is self._code and near.f_lasti == self._instruction:
             self._run = run = self._run + 1
             if left == 0 and 2 * run >= self._total:
-                self._counter.inflow.count_whole(EVERY_PROPERTY, run)
+                self._counter.call_site.count_whole(EVERY_PROPERTY, run)
         else:
             self._code = code
             self._instruction = near.f_lasti
@@ -228,7 +228,7 @@ class Arrival:
     def copied_to_columns(self, names: list[str]) -> None:
         """Count the decoding of single properties for columns; the entity stays as it is."""
         self.copied(names)
-        self._counter.inflow.uses.add(COLUMNS)
+        self._counter.call_site.uses.add(COLUMNS)
 
     def copied_whole(self, names: list[str], operation: str) -> None:
         """Count an operation that decoded properties for its result and left the entity as it is.
@@ -238,7 +238,7 @@ class Arrival:
             operation: as users know it.
         """
         self._counter.read_whole(names)
-        self._line = self._counter.inflow.count_whole(operation, len(names))
+        self._line = self._counter.call_site.count_whole(operation, len(names))
 
     def validated(self, model: Model, names: Collection[str]) -> None:
         """Note a pydantic model whose fields are taken from the entity.
@@ -255,7 +255,7 @@ class Arrival:
         self._counter.leave(self._born, self._size)
 
 
-class Inflow:
+class CallSiteCounts:
     """The entities of one kind that one site received.
 
     Attributes:
@@ -316,14 +316,14 @@ class ProfileData:
     """All counts of a process.
 
     Attributes:
-        inflows: by site and kind.
+        call_sites: by site and kind.
         wholes: the operations that decoded several properties at once.
         sentinels: the uses of an undecoded property's sentinel.
         receptions: by the site of the entities.
     """
 
     def __init__(self) -> None:
-        self.inflows: dict[tuple[CallSite, str | None], Inflow] = {}
+        self.call_sites: dict[tuple[CallSite, str | None], CallSiteCounts] = {}
         self.wholes: dict[WholeKey, Line] = {}
         self.sentinels: dict[SentinelKey, Line] = {}
         self.receptions: dict[CallSite, Reception] = {}
@@ -332,16 +332,16 @@ class ProfileData:
         """Return the line of the application that receives entities now."""
         return callsites.receive(self.receptions)
 
-    def inflow(self, site: CallSite, kind: str | None) -> Inflow:
-        """Return the inflow of a kind at a site; if there are too many, a shared one of others."""
-        known = self.inflows.get((site, kind))
+    def call_site(self, site: CallSite, kind: str | None) -> CallSiteCounts:
+        """Return the counts of a kind at a call site; shared ones, if there are too many."""
+        known = self.call_sites.get((site, kind))
         if known is not None:
             return known
-        if len(self.inflows) >= _MAX_INFLOWS:
+        if len(self.call_sites) >= _MAX_CALL_SITES:
             site = OTHERS
-        if len(self.inflows) >= 2 * _MAX_INFLOWS:
+        if len(self.call_sites) >= 2 * _MAX_CALL_SITES:
             kind = "(other kinds)"
-        return self.inflows.setdefault((site, kind), Inflow(self, site, kind))
+        return self.call_sites.setdefault((site, kind), CallSiteCounts(self, site, kind))
 
     def line(self, lines: dict[WholeKey, Line], key: WholeKey) -> Line:
         """Return the line of a key; if there are too many lines, that of all other sites."""

@@ -35,7 +35,7 @@ def totals(counted: Snapshot, before: Totals) -> Totals:
     def add(name: str, kind: str | None, number: int) -> None:
         sums[name, kind] = sums.get((name, kind), 0) + number
 
-    for (_, key_kind), counts in counted.inflows.items():
+    for (_, key_kind), counts in counted.call_sites.items():
         kind = key_kind or ""
         names = counts.names.values()
         add("lazyentity.entities", kind, counts.entities + counts.eager)

@@ -160,7 +160,7 @@ class Report:
             sites=_heaviest(
                 (
                     _reads(site, kind, each, bool(counted.sentinels))
-                    for (site, kind), each in counted.inflows.items()
+                    for (site, kind), each in counted.call_sites.items()
                 ),
                 lambda reads: reads.bytes,
             ),
@@ -207,14 +207,14 @@ def _advice(counted: Snapshot) -> Iterable[Advice]:
         yield advice_for_sentinel(site)
     for key, line in counted.wholes.items():
         yield from advice_for_whole(*key, line)
-    for (site, kind), counts in counted.inflows.items():
+    for (site, kind), counts in counted.call_sites.items():
         yield from advice_for_reads(site, kind, counts, bool(counted.sentinels))
         yield from advice_for_held(site, kind, counts)
 
 
 def _kinds(counted: Snapshot, costs: Costs) -> tuple[Kind, ...]:
     together: dict[str | None, list[Counts]] = {}
-    for (_, kind), counts in counted.inflows.items():
+    for (_, kind), counts in counted.call_sites.items():
         together.setdefault(kind, []).append(counts)
     return _heaviest(
         (_kind(kind, counts, costs) for kind, counts in together.items()),
@@ -271,7 +271,7 @@ def _reads(site: CallSite, kind: str | None, counts: Counts, is_leaked: bool) ->
 
 
 def _held(counted: Snapshot) -> Iterable[Held]:
-    for (site, kind), counts in counted.inflows.items():
+    for (site, kind), counts in counted.call_sites.items():
         if counts.entities or counts.alive:
             received = sum(named.received for named in counts.names.values())
             decoded = sum(min(named.received, named.decoded) for named in counts.names.values())

@@ -14,7 +14,7 @@ from lazyentity.profiling.counts import Counts, Line, Named
 
 _Key = TypeVar("_Key")
 
-InflowKey = tuple[CallSite, str | None]
+CallSiteKey = tuple[CallSite, str | None]
 """The site and the kind."""
 
 
@@ -24,13 +24,13 @@ class Snapshot:
 
     Attributes:
         seconds: the moment, as of ``time.monotonic()``, or the time between two.
-        inflows: the entities of a kind that a site received.
+        call_sites: the entities of a kind that a site received.
         wholes: the operations that decoded several properties at once.
         sentinels: the uses of the sentinel.
     """
 
     seconds: float = 0.0
-    inflows: Mapping[InflowKey, Counts] = field(default_factory=dict)
+    call_sites: Mapping[CallSiteKey, Counts] = field(default_factory=dict)
     wholes: Mapping[WholeKey, Line] = field(default_factory=dict)
     sentinels: Mapping[SentinelKey, Line] = field(default_factory=dict)
 
@@ -41,7 +41,7 @@ class Snapshot:
         # may collect garbage, and so run other threads.
         return cls(
             time.monotonic(),
-            {key: inflow.counts() for key, inflow in data.inflows.copy().items()},
+            {key: call_site.counts() for key, call_site in data.call_sites.copy().items()},
             {key: line.copy() for key, line in data.wholes.copy().items()},
             {key: line.copy() for key, line in data.sentinels.copy().items()},
         )
@@ -51,13 +51,13 @@ class Snapshot:
 
         All entities that are still in memory count, whenever they arrived.
         """
-        inflows = {
-            key: _counts_since(counts, earlier.inflows.get(key, Counts()))
-            for key, counts in self.inflows.items()
+        call_sites = {
+            key: _counts_since(counts, earlier.call_sites.get(key, Counts()))
+            for key, counts in self.call_sites.items()
         }
         return Snapshot(
             self.seconds - earlier.seconds,
-            {key: counts for key, counts in inflows.items() if _is_any(counts)},
+            {key: counts for key, counts in call_sites.items() if _is_any(counts)},
             _lines_since(self.wholes, earlier.wholes),
             _lines_since(self.sentinels, earlier.sentinels),
         )

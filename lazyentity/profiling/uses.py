@@ -37,7 +37,7 @@ _MISSING: Final = object()
 def _note(entity: Any, use: str) -> None:
     arrival = entity._arrival
     if arrival is not None:
-        arrival.inflow.uses.add(use)
+        arrival.call_site.uses.add(use)
 
 
 def _noting(name: str, use: str) -> Callable[[Any], Any]:
@@ -48,7 +48,7 @@ def _noting(name: str, use: str) -> Callable[[Any], Any]:
             def noting(self: Any, /, *args: Any) -> Any:
                 arrival = self._arrival
                 if arrival is not None:
-                    arrival.inflow.uses.add(use)
+                    arrival.call_site.uses.add(use)
                 return known(self, *args)
 
             return noting

@@ -22,7 +22,7 @@ from lazyentity.pure.mapping import LazyMapping
 from lazyentity.pure.responses import EntityBytes
 
 if TYPE_CHECKING:
-    from lazyentity.profiling.counters import Inflow, ProfileData
+    from lazyentity.profiling.counters import CallSiteCounts, ProfileData
 
 _stored = dict.__getitem__
 
@@ -35,23 +35,23 @@ class Intake:
         is_of_query: as of :class:`~lazyentity.pure.responses.Conversion`.
     """
 
-    __slots__ = ("_inflow", "_prefix", "_site", "data", "is_of_query")
+    __slots__ = ("_call_site", "_prefix", "_site", "data", "is_of_query")
 
     def __init__(self, data: ProfileData, is_of_query: bool) -> None:
         self.data = data
         self.is_of_query = is_of_query
         self._site = data.site()
         self._prefix: bytes | None = None
-        self._inflow: Inflow | None = None
+        self._call_site: CallSiteCounts | None = None
 
-    def inflow(self, raw: bytes) -> Inflow:
-        """Return the inflow of this site for the kind of a serialised entity."""
-        if self._inflow is None or self._prefix is None or not raw.startswith(self._prefix):
+    def call_site(self, raw: bytes) -> CallSiteCounts:
+        """Return the counts of this call site for the kind of a serialised entity."""
+        if self._call_site is None or self._prefix is None or not raw.startswith(self._prefix):
             kind, self._prefix = _kind_of(raw)
-            self._inflow = self.data.inflow(self._site, kind)
+            self._call_site = self.data.call_site(self._site, kind)
             if not self.is_of_query:
-                self._inflow.are_of_queries = False
-        return self._inflow
+                self._call_site.are_of_queries = False
+        return self._call_site
 
 
 def _kind_of(raw: bytes) -> tuple[str | None, bytes | None]:
@@ -101,7 +101,7 @@ def count_arrival(entity: Any, intake: Any, is_of_query: bool = False) -> Any:
     taking = _intake_of(data, intake, is_of_query)
     raw, shape, _, originals = entity._state
     if ARRIVAL not in originals:
-        counter = taking.inflow(raw).counter
+        counter = taking.call_site(raw).counter
         known_shape = None if shape.template is None else shape
         originals[ARRIVAL] = counter.arrive(shape.ordinals, known_shape, len(raw))
     return taking
@@ -134,7 +134,7 @@ def _count_eager(raw: bytes, conversion: Any) -> None:
     data = observer.data
     if data is not None:
         conversion._intake = _intake_of(data, conversion._intake, conversion.is_of_query)
-        conversion._intake.inflow(raw).count_eager(len(raw))
+        conversion._intake.call_site(raw).count_eager(len(raw))
 
 
 def _reading(original: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:

@@ -11,7 +11,7 @@ from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.patches.appengine import conversion
 from lazyentity.patches.appengine.seams import CLIENT
 from lazyentity.profiling import observer
-from lazyentity.profiling.counters import Arrival, Inflow
+from lazyentity.profiling.counters import Arrival, CallSiteCounts
 from lazyentity.profiling.observer import while_running
 
 
@@ -65,22 +65,22 @@ def counted_index(pb: Any, index: Any) -> CountedIndex | None:
         pb: the message of the entity.
         index: its index.
     """
-    inflow = inflow_of(pb)
-    if inflow is None:
+    call_site = call_site_of(pb)
+    if call_site is None:
         return None
-    arrival = inflow.counter.arrive(index.names, _shape_of(index), len(index.raw))
+    arrival = call_site.counter.arrive(index.names, _shape_of(index), len(index.raw))
     return CountedIndex(index, arrival)
 
 
-def inflow_of(pb: Any) -> Inflow | None:
+def call_site_of(pb: Any) -> CallSiteCounts | None:
     """Return the entities that are counted together with one; None, if no profile runs."""
     data = observer.data
     if data is None:
         return None
     path = pb.key.path.element
-    inflow = data.inflow(data.site(), path[-1].type if path else None)
-    inflow.has_no_options = True
-    return inflow
+    call_site = data.call_site(data.site(), path[-1].type if path else None)
+    call_site.has_no_options = True
+    return call_site
 
 
 def _shape_of(index: Any) -> Any:
@@ -94,9 +94,9 @@ def _counting(original: Callable[..., Any]) -> Callable[..., Any]:
         if entity is None:
             return None
         if CLIENT.patch.eager or is_eager():
-            inflow = inflow_of(pb)
-            if inflow is not None:
-                inflow.count_eager(len(entity._index.raw))
+            call_site = call_site_of(pb)
+            if call_site is not None:
+                call_site.count_eager(len(entity._index.raw))
         else:
             entity._index = counted_index(pb, entity._index) or entity._index
         return entity

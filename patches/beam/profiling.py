@@ -37,7 +37,7 @@ def _counting(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
         element = original(entity)
         arrival = entity._arrival
         if element is not None and arrival is not None:
-            arrival.inflow.has_no_options = True
+            arrival.call_site.has_no_options = True
             # An element that comes out of bytes again, as in another process, is not counted.
             properties: Any = _Counted.of(element._entity())
             properties._arrival = arrival

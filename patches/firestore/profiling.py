@@ -27,13 +27,13 @@ def _counting_arrivals(original: Callable[..., Any]) -> Callable[..., Any]:
         data = observer.data
         if data is not None:
             parts = response.name.split("/")
-            inflow = data.inflow(data.site(), parts[-2] if len(parts) > 1 else None)
-            inflow.has_no_options = True
+            call_site = data.call_site(data.site(), parts[-2] if len(parts) > 1 else None)
+            call_site.has_no_options = True
             if snapshots.is_stock(response):
-                inflow.count_eager(len(response.raw))
+                call_site.count_eager(len(response.raw))
             else:
                 names = _names(response)
-                arrival = inflow.counter.arrive(names, None, len(response.raw))
+                arrival = call_site.counter.arrive(names, None, len(response.raw))
                 source = source.counted(arrival)
         return original(response, reference, source)
 

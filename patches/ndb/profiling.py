@@ -31,11 +31,11 @@ def _marking(original: Callable[..., Any]) -> Callable[..., Any]:
         instance = original(entity, *args, **kwargs)
         arrival = entity._arrival
         if arrival is not None:
-            arrival.inflow.has_no_options = True
+            arrival.call_site.has_no_options = True
             if type(instance._values) is models.LazyValues:
                 arrival.expect(_readable(instance._values))
             else:
-                arrival.inflow.obstacle = obstacle_of(instance, entity)
+                arrival.call_site.obstacle = obstacle_of(instance, entity)
         return instance
 
     return _model

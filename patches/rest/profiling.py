@@ -41,6 +41,6 @@ def count_arrival(entity: Any, data: ProfileData) -> None:
     size = sum(map(len, received.values())) if type(received) is RawJsonProperties else 0
     path = getattr(entity.key, "path", None)
     kind = path[-1].kind if path else None
-    inflow = data.inflow(data.site(), kind)
-    inflow.has_no_options = True
-    properties._received = _Counted(received, inflow.counter.arrive(received, None, size))
+    call_site = data.call_site(data.site(), kind)
+    call_site.has_no_options = True
+    properties._received = _Counted(received, call_site.counter.arrive(received, None, size))

@@ -39,7 +39,7 @@ def counted(profile: Profile) -> Snapshot:
 
 def only(profile: Profile) -> Counts:
     """Return the counts of the only site."""
-    (counts,) = counted(profile).inflows.values()
+    (counts,) = counted(profile).call_sites.values()
     return counts
 
 
@@ -138,7 +138,7 @@ def test_kinds(backend: str) -> None:
     raws = [FIVE, message, lazyentity.raw(stranger)]
     with lazyentity.profile() as profile:
         Response(backend, raws).entities()
-    assert [kind for _, kind in counted(profile).inflows] == ["Kind", "B", None]
+    assert [kind for _, kind in counted(profile).call_sites] == ["Kind", "B", None]
 
 
 @pytest.mark.usefixtures("only_new_objects")
@@ -160,7 +160,7 @@ def test_in_memory(backend: str) -> None:
     assert only(profile).longest == counts.longest
     with lazyentity.profile() as later:
         pass
-    assert not counted(later).inflows
+    assert not counted(later).call_sites
 
 
 def test_longest_in_memory() -> None:
@@ -245,7 +245,7 @@ def test_against_the_entities_themselves(steps: list[tuple[str, int, str]]) -> N
                 gone = before - set(entity._undecoded())
                 for each in gone - ({name} if operation == "set" else set()):
                     expected[each] += 1
-        (counts,) = counted(profile).inflows.values()
+        (counts,) = counted(profile).call_sites.values()
         assert {name: named.decoded for name, named in counts.names.items()} == expected
         lines = counted(profile).wholes.items()
         results.append((counts.names, sorted((key[1], line.properties) for key, line in lines)))
