@@ -129,12 +129,12 @@ def _stock(entity: Any) -> Entity:
 
 def _counting(original: Callable[[Any], Entity]) -> Callable[[Any], Entity]:
     def _stock(entity: Any) -> Entity:
-        arrival = entity._arrival
-        undecoded = [] if arrival is None else entity._undecoded()
+        entity_counts = entity._entity_counts
+        undecoded = [] if entity_counts is None else entity._undecoded()
         plain = original(entity)
         # Decoding in place counts itself.
         if undecoded and entity._undecoded():
-            arrival.copied_whole(undecoded, "materialize()")
+            entity_counts.copied_whole(undecoded, "materialize()")
         return plain
 
     return _stock

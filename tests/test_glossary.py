@@ -18,6 +18,7 @@ GLOSSARY = {
     "EntityCounter": r"\b(?:Any)?Tally\b|\btally\b",
     "ProfileData": r"\bBook\b|\bbook\b",
     "CallSiteCounts": r"[Ii]nflow|INFLOW",
+    "EntityCounts": r"\b_?[Aa]rrival\b|ARRIVAL|_arrivals?\b",
 }
 """The patterns of the old words, by the words in place of them."""
 

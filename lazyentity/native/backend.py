@@ -17,7 +17,7 @@ from lazyentity.native.entityproto import PropertyIndex
 from lazyentity.native.jsontypes import is_json
 from lazyentity.native.keys import complete_key_bytes, key_bytes, key_message
 from lazyentity.native.mapping import LazyMapping
-from lazyentity.native.profiling import count_arrival
+from lazyentity.native.profiling import count_entity
 from lazyentity.native.responses import (
     Conversion,
     EntityBytes,
@@ -43,7 +43,7 @@ __all__ = [
     "append_columns",
     "complete_key_bytes",
     "convert_found",
-    "count_arrival",
+    "count_entity",
     "fixed_width",
     "is_json",
     "key_bytes",

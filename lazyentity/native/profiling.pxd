@@ -32,11 +32,11 @@ cdef class EntityCounter:
     cdef int leave(self, double born, Py_ssize_t size) except -1
 
 
-cdef class Arrival(Originals):
+cdef class EntityCounts(Originals):
     # Takes the place of an entity's originals, instead of another attribute: while no profile runs, an
     # entity is as small as before.
     cdef EntityCounter counter  # None, if the shape is of this entity alone
-    cdef object apart  # then its arrival in the counter by name; else None
+    cdef object apart  # then its counts in the counter by name; else None
     cdef object line  # of the last operation that decoded all properties; None without one
     cdef bint is_validated
     cdef double born
@@ -50,17 +50,17 @@ cdef class Arrival(Originals):
     cdef int read(self, object name, Py_ssize_t ordinal) except -1
 
 
-cdef object arrive(Received entity, object given, bint is_of_query)
-cdef object arrive_eagerly(bytes raw, object given, bint is_of_query)
+cdef object count_lazy_entity(Received entity, object given, bint is_of_query)
+cdef object count_eager_entity(bytes raw, object given, bint is_of_query)
 cdef int note_whole(Received entity, object operation, list values) except -1
 cdef int note_plain(Received entity, object operation, list names) except -1
 cdef int note_columns(Received entity, object name) except -1
 
 
 cdef inline bint is_profiled(Received entity) noexcept:
-    return entity._originals is not None and type(entity._originals) is Arrival
+    return entity._originals is not None and type(entity._originals) is EntityCounts
 
 
 cdef inline int note_read(Received entity, object name, Py_ssize_t ordinal) except -1:
     # Counts the decoding of a property, if the entity arrived while a profile ran.
-    return (<Arrival>entity._originals).read(name, ordinal) if is_profiled(entity) else 0
+    return (<EntityCounts>entity._originals).read(name, ordinal) if is_profiled(entity) else 0

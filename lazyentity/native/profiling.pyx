@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=True, auto_pickle=False
 """The native backend's counts of a profile; :mod:`lazyentity.profiling.counters` keeps all others.
 
-An entity that arrives while a profile runs gets an :class:`Arrival` in place of its originals, so decoding
+An entity that arrives while a profile runs gets an :class:`EntityCounts` in place of its originals, so decoding
 a property tests one pointer of the entity, whether a profile runs or not. Properties are counted by
 ordinal, in an array for each shape. No Python code runs between reading a count and storing it.
 """
@@ -94,7 +94,7 @@ cdef int find_place(Place* place) except -1:
     return 0
 
 
-@cython.no_gc_clear  # An arrival is counted out after its cycle was collected.
+@cython.no_gc_clear  # An entity is counted out after its cycle was collected.
 cdef class EntityCounter:
     """As :class:`lazyentity.profiling.counters.EntityCounter`, of the entities of one shape."""
 
@@ -135,9 +135,9 @@ cdef class EntityCounter:
         )
 
 
-@cython.no_gc_clear  # An arrival is counted out after its cycle was collected.
-cdef class Arrival(Originals):
-    """As :class:`lazyentity.profiling.counters.Arrival`."""
+@cython.no_gc_clear  # An entity is counted out after its cycle was collected.
+cdef class EntityCounts(Originals):
+    """As :class:`lazyentity.profiling.counters.EntityCounts`."""
 
     def __dealloc__(self):
         if self.counter is not None:
@@ -145,7 +145,7 @@ cdef class Arrival(Originals):
 
     @property
     def call_site(self):
-        """As :attr:`lazyentity.profiling.counters.Arrival.call_site`."""
+        """As :attr:`lazyentity.profiling.counters.EntityCounts.call_site`."""
         return self.apart.call_site if self.counter is None else self.counter.call_site
 
     cdef int read(self, object name, Py_ssize_t ordinal) except -1:
@@ -169,18 +169,18 @@ cdef class Arrival(Originals):
         return 0
 
     def expect(self, uint32_t total):
-        """As :meth:`lazyentity.profiling.counters.Arrival.expect`."""
+        """As :meth:`lazyentity.profiling.counters.EntityCounts.expect`."""
         if self.counter is None:
             self.apart.expect(total)
         self.left = self.total = total
 
     def read_whole(self, list names not None, operation):
-        """As :meth:`lazyentity.profiling.counters.Arrival.read_whole`."""
+        """As :meth:`lazyentity.profiling.counters.EntityCounts.read_whole`."""
         self.left = 0
         self.copied_whole(names, operation)
 
     def copied(self, list names not None):
-        """As :meth:`lazyentity.profiling.counters.Arrival.copied`."""
+        """As :meth:`lazyentity.profiling.counters.EntityCounts.copied`."""
         cdef dict ordinals
         if self.counter is None:
             self.apart.copied(names)
@@ -190,12 +190,12 @@ cdef class Arrival(Originals):
             self.counter.reads[<Py_ssize_t>ordinals[name]] += 1
 
     def copied_to_columns(self, list names not None):
-        """As :meth:`lazyentity.profiling.counters.Arrival.copied_to_columns`."""
+        """As :meth:`lazyentity.profiling.counters.EntityCounts.copied_to_columns`."""
         self.copied(names)
         self.call_site.uses.add(counting.COLUMNS)
 
     def copied_whole(self, list names not None, operation):
-        """As :meth:`lazyentity.profiling.counters.Arrival.copied_whole`."""
+        """As :meth:`lazyentity.profiling.counters.EntityCounts.copied_whole`."""
         cdef dict ordinals
         if self.counter is None:
             self.apart.copied_whole(names, operation)
@@ -207,7 +207,7 @@ cdef class Arrival(Originals):
         self.line = self.counter.whole_line
 
     def validated(self, model, names):
-        """As :meth:`lazyentity.profiling.counters.Arrival.validated`."""
+        """As :meth:`lazyentity.profiling.counters.EntityCounts.validated`."""
         if self.counter is None:
             self.apart.validated(model, names)
         elif self.line is not None:
@@ -300,14 +300,14 @@ cdef Intake intake_of(object given, bint is_of_query):
     return intake
 
 
-cdef object arrive(Received entity, object given, bint is_of_query):
+cdef object count_lazy_entity(Received entity, object given, bint is_of_query):
     # Counts an entity that was just made. Takes and returns the intake of its response, at first None.
     cdef Intake intake = intake_of(given, is_of_query)
     cdef Bytes base = <Bytes>PyBytes_AS_STRING(entity._owner)
     cdef Bytes kind
     cdef Bytes kind_end
     cdef Py_ssize_t kind_size = 0
-    cdef Arrival arrival
+    cdef EntityCounts entity_counts
     cdef EntityCounter counter
     if intake is None or entity._originals is not None:
         # The entity was counted or read before.
@@ -315,26 +315,26 @@ cdef object arrive(Received entity, object given, bint is_of_query):
     if find_kind(base + entity._offsets.start, base + entity._offsets.end, &kind, &kind_end):
         kind_size = kind_end - kind
     counter = intake.counter_of(entity._shape, kind, kind_size)
-    arrival = Arrival.__new__(Arrival)
-    arrival.size = entity._offsets.end - entity._offsets.start
+    entity_counts = EntityCounts.__new__(EntityCounts)
+    entity_counts.size = entity._offsets.end - entity._offsets.start
     if counter is None:
         call_site = intake.call_site_of(kind, kind_size)
-        arrival.apart = call_site.counter.arrive(entity._shape._ordinals, None, arrival.size)
+        entity_counts.apart = call_site.counter.add(entity._shape._ordinals, None, entity_counts.size)
     else:
-        arrival.born = now()
-        arrival.left = arrival.total = <uint32_t>counter.count
-        arrival.counter = counter
+        entity_counts.born = now()
+        entity_counts.left = entity_counts.total = <uint32_t>counter.count
+        entity_counts.counter = counter
         counter.entities += 1
-        counter.size += arrival.size
+        counter.size += entity_counts.size
         counter.alive += 1
-        counter.alive_size += arrival.size
-        counter.born += arrival.size * arrival.born
-    entity._originals = arrival
+        counter.alive_size += entity_counts.size
+        counter.born += entity_counts.size * entity_counts.born
+    entity._originals = entity_counts
     return intake
 
 
-cdef object arrive_eagerly(bytes raw, object given, bint is_of_query):
-    # As arrive(), for an entity that becomes a stock one.
+cdef object count_eager_entity(bytes raw, object given, bint is_of_query):
+    # As count_lazy_entity(), for an entity that becomes a stock one.
     cdef Intake intake = intake_of(given, is_of_query)
     cdef Bytes base = <Bytes>PyBytes_AS_STRING(raw)
     cdef Bytes kind
@@ -355,29 +355,29 @@ cdef int note_whole(Received entity, object operation, list values) except -1:
         if values[index] is not UNDECODED:
             names.append(name)
         index += 1
-    (<Arrival>entity._originals).read_whole(names, operation)
+    (<EntityCounts>entity._originals).read_whole(names, operation)
     return 0
 
 
 cdef int note_plain(Received entity, object operation, list names) except -1:
     # Counts the decoding of properties for a result; the entity stays as it is.
-    cdef Arrival arrival = <Arrival>entity._originals
+    cdef EntityCounts entity_counts = <EntityCounts>entity._originals
     if operation is not None:
-        arrival.copied_whole(names, operation)
+        entity_counts.copied_whole(names, operation)
         return 0
-    arrival.copied(names)
+    entity_counts.copied(names)
     return 0
 
 
 cdef int note_columns(Received entity, object name) except -1:
     # Counts the decoding of a property for a column; the entity stays as it is.
-    (<Arrival>entity._originals).copied_to_columns([name])
+    (<EntityCounts>entity._originals).copied_to_columns([name])
     return 0
 
 
-def count_arrival(Received entity not None, intake, bint is_of_query=False):
-    """As :func:`lazyentity.pure.profiling.count_arrival`."""
-    return arrive(entity, intake, is_of_query) if DATA is not None else intake
+def count_entity(Received entity not None, intake, bint is_of_query=False):
+    """As :func:`lazyentity.pure.profiling.count_entity`."""
+    return count_lazy_entity(entity, intake, is_of_query) if DATA is not None else intake
 
 
 def _follow(data):

@@ -100,9 +100,9 @@ cdef class Received(dict):
         originals_of(self).policy = policy
 
     @property
-    def _arrival(self):
-        """As :attr:`lazyentity.pure.received.Received._arrival`."""
-        # The one subclass of Originals is the arrival; its module imports this one.
+    def _entity_counts(self):
+        """As :attr:`lazyentity.pure.received.Received._entity_counts`."""
+        # The one subclass of Originals is EntityCounts; its module imports this one.
         return None if type(self._originals) is Originals else self._originals
 
     @property

@@ -12,7 +12,7 @@ from libc.stdint cimport uint8_t, uint64_t
 
 from lazyentity.native.columns cimport row_of
 from lazyentity.native.cpython cimport new
-from lazyentity.native.profiling cimport DATA, arrive, arrive_eagerly
+from lazyentity.native.profiling cimport DATA, count_lazy_entity, count_eager_entity
 from lazyentity.native.received cimport Received, received_from_raw
 from lazyentity.native.tags cimport (
     BATCH_ENTITY_RESULTS,
@@ -102,11 +102,11 @@ cdef object _make_entity(Conversion conversion, bytes raw, bint is_stock):
     if is_stock or conversion.eager:
         entity = conversion.stock_entity(raw)
         if DATA is not None:
-            conversion.intake = arrive_eagerly(raw, conversion.intake, conversion.is_of_query)
+            conversion.intake = count_eager_entity(raw, conversion.intake, conversion.is_of_query)
         return entity
     entity = received_from_raw(conversion.lazy_type, raw)
     if DATA is not None:
-        conversion.intake = arrive(<Received>entity, conversion.intake, conversion.is_of_query)
+        conversion.intake = count_lazy_entity(<Received>entity, conversion.intake, conversion.is_of_query)
     return entity
 
 

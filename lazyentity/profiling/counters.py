@@ -65,14 +65,14 @@ class EntityCounter:
         self.call_site = call_site
         self.reads: dict[str, int] = {}
         self._entities = self._size = self._gone = self._gone_size = 0
-        # Bytes times moment of arrival, summed over all entities, and over those that are gone.
+        # Bytes times the moment of receipt, summed over all entities, and over those that are gone.
         self._born = self._gone_born = 0.0
         self._byte_seconds = self._longest = 0.0
         self._shapes: dict[Any, int] = {}
         self._received: dict[str, int] = {}
         self._wholes: dict[str, int] = {}
 
-    def arrive(self, names: Collection[str], shape: Any, size: int) -> Arrival:
+    def add(self, names: Collection[str], shape: Any, size: int) -> EntityCounts:
         """Count an entity.
 
         Args:
@@ -94,7 +94,7 @@ class EntityCounter:
         self._entities += 1
         self._size += size
         self._born += size * born
-        return Arrival(self, born, size, len(names))
+        return EntityCounts(self, born, size, len(names))
 
     def read_whole(self, names: Iterable[str]) -> None:
         """Count the decoding of all properties that were still undecoded."""
@@ -148,7 +148,7 @@ def _count(counts: dict[str, int], name: str) -> None:
         counts[known] += 1
 
 
-class Arrival:
+class EntityCounts:
     """The count of one received entity; the entity keeps it, and it goes with the entity."""
 
     __slots__ = (

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 data: ProfileData | None = None
 """Everything that was counted; None, while no profile runs."""
 
-ARRIVAL: Final = object()
-"""The key of the arrival among the originals of an entity of the pure backend."""
+ENTITY_COUNTS: Final = object()
+"""The key of the counts among the originals of an entity of the pure backend."""
 
 STORAGE: Final = "code that reads storage"
 VALIDATION: Final = "validation by pydantic"

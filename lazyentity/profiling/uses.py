@@ -35,9 +35,9 @@ _MISSING: Final = object()
 
 
 def _note(entity: Any, use: str) -> None:
-    arrival = entity._arrival
-    if arrival is not None:
-        arrival.call_site.uses.add(use)
+    entity_counts = entity._entity_counts
+    if entity_counts is not None:
+        entity_counts.call_site.uses.add(use)
 
 
 def _noting(name: str, use: str) -> Callable[[Any], Any]:
@@ -46,9 +46,9 @@ def _noting(name: str, use: str) -> Callable[[Any], Any]:
         if known is not None:
 
             def noting(self: Any, /, *args: Any) -> Any:
-                arrival = self._arrival
-                if arrival is not None:
-                    arrival.call_site.uses.add(use)
+                entity_counts = self._entity_counts
+                if entity_counts is not None:
+                    entity_counts.call_site.uses.add(use)
                 return known(self, *args)
 
             return noting

@@ -13,7 +13,7 @@ from lazyentity.pure.entityproto import PropertyIndex
 from lazyentity.pure.jsontypes import is_json
 from lazyentity.pure.keys import complete_key_bytes, key_bytes, key_message
 from lazyentity.pure.mapping import LazyMapping
-from lazyentity.pure.profiling import count_arrival
+from lazyentity.pure.profiling import count_entity
 from lazyentity.pure.responses import (
     Conversion,
     EntityBytes,
@@ -39,7 +39,7 @@ __all__ = [
     "append_columns",
     "complete_key_bytes",
     "convert_found",
-    "count_arrival",
+    "count_entity",
     "fixed_width",
     "is_json",
     "key_bytes",

@@ -16,7 +16,7 @@ from lazyentity.codec import messages
 from lazyentity.codec.keys import key_message_from_raw
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.profiling import observer
-from lazyentity.profiling.observer import ARRIVAL, while_running
+from lazyentity.profiling.observer import ENTITY_COUNTS, while_running
 from lazyentity.pure import columns
 from lazyentity.pure.mapping import LazyMapping
 from lazyentity.pure.responses import EntityBytes
@@ -84,7 +84,7 @@ def _intake_of(data: ProfileData, given: Any, is_of_query: bool) -> Intake:
     return Intake(data, is_of_query)
 
 
-def count_arrival(entity: Any, intake: Any, is_of_query: bool = False) -> Any:
+def count_entity(entity: Any, intake: Any, is_of_query: bool = False) -> Any:
     """Count an entity that was just made, if a profile runs.
 
     Args:
@@ -100,10 +100,10 @@ def count_arrival(entity: Any, intake: Any, is_of_query: bool = False) -> Any:
         return intake
     taking = _intake_of(data, intake, is_of_query)
     raw, shape, _, originals = entity._state
-    if ARRIVAL not in originals:
+    if ENTITY_COUNTS not in originals:
         counter = taking.call_site(raw).counter
         known_shape = None if shape.template is None else shape
-        originals[ARRIVAL] = counter.arrive(shape.ordinals, known_shape, len(raw))
+        originals[ENTITY_COUNTS] = counter.add(shape.ordinals, known_shape, len(raw))
     return taking
 
 
@@ -115,7 +115,7 @@ def _to_entity(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
             _count_eager(self.raw, conversion)
         else:
             intake = conversion._intake
-            conversion._intake = count_arrival(entity, intake, conversion.is_of_query)
+            conversion._intake = count_entity(entity, intake, conversion.is_of_query)
         return entity
 
     return to_entity
@@ -143,9 +143,9 @@ def _reading(original: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         if value is not UNDECODED:
             return value
         value = original(self, name)
-        arrival = self._state[3].get(ARRIVAL)
-        if arrival is not None:
-            arrival.read(name, sys._getframe(1))
+        entity_counts = self._state[3].get(ENTITY_COUNTS)
+        if entity_counts is not None:
+            entity_counts.read(name, sys._getframe(1))
         return value
 
     return __getitem__
@@ -154,8 +154,8 @@ def _reading(original: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 def _converting(original: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
     def _convert(self: Any, name: str) -> Any:
         value = original(self, name)
-        if self._arrival is not None:
-            self._arrival.read(name)
+        if self._entity_counts is not None:
+            self._entity_counts.read(name)
         return value
 
     return _convert
@@ -163,27 +163,27 @@ def _converting(original: Callable[[Any, str], Any]) -> Callable[[Any, str], Any
 
 def _decoding_all(original: Callable[[Any, str], None]) -> Callable[[Any, str], None]:
     def _decode_all(self: Any, operation: str) -> None:
-        arrival = self._arrival
-        undecoded = [] if arrival is None else self._undecoded()
+        entity_counts = self._entity_counts
+        undecoded = [] if entity_counts is None else self._undecoded()
         original(self, operation)
         if undecoded:
-            arrival.read_whole(undecoded, operation)
+            entity_counts.read_whole(undecoded, operation)
 
     return _decode_all
 
 
 def _giving_plain_values(original: Callable[..., Any]) -> Callable[..., Any]:
     def _plain_values(self: Any, names: Iterable[str], copy: Callable[[Any], Any]) -> Any:
-        arrival = self._arrival
-        if arrival is None:
+        entity_counts = self._entity_counts
+        if entity_counts is None:
             return original(self, names, copy)
         undecoded = self._undecoded()
         decoded = [name for name in undecoded if not names or name in names]
         plain = original(self, names, copy)
         if decoded and not names:
-            arrival.copied_whole(decoded, "to_dict()")
+            entity_counts.copied_whole(decoded, "to_dict()")
         elif decoded:
-            arrival.copied(decoded)
+            entity_counts.copied(decoded)
         return plain
 
     return _plain_values
@@ -191,11 +191,11 @@ def _giving_plain_values(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _giving_values(original: Callable[..., Any]) -> Callable[..., Any]:
     def _values(entity: Any, names: tuple[str, ...], copy: Callable[[Any], Any]) -> Any:
-        arrival = entity._arrival
-        undecoded = () if arrival is None else set(entity._undecoded())
+        entity_counts = entity._entity_counts
+        undecoded = () if entity_counts is None else set(entity._undecoded())
         values = original(entity, names, copy)
-        if arrival is not None:
-            arrival.copied_to_columns([name for name in names if name in undecoded])
+        if entity_counts is not None:
+            entity_counts.copied_to_columns([name for name in names if name in undecoded])
         return values
 
     return _values

@@ -15,7 +15,7 @@ from google.protobuf.message import DecodeError
 
 from lazyentity.codec import errors, fallback
 from lazyentity.codec.contents import Changes, changes_of
-from lazyentity.profiling.observer import ARRIVAL
+from lazyentity.profiling.observer import ENTITY_COUNTS
 from lazyentity.pure.eager import rest_of_entity
 from lazyentity.pure.index import ParsedOneByOne, Split, serialised_values, split_again
 from lazyentity.pure.shapes import Shape
@@ -56,7 +56,7 @@ class Received(LazyDict):
         """The values that were decoded, some before they are read, whatever was assigned since.
 
         Also, under keys that no name is equal to: the key, the deleted attributes, the policy,
-        the arrival.
+        the counts of a profile.
         """
         return self._state[3]
 
@@ -70,12 +70,12 @@ class Received(LazyDict):
         self._originals[POLICY] = policy
 
     @property
-    def _arrival(self) -> Any:
-        """The :class:`~lazyentity.profiling.counters.Arrival` of an entity; None without one.
+    def _entity_counts(self) -> Any:
+        """The :class:`~lazyentity.profiling.counters.EntityCounts` of an entity; None without one.
 
-        The native backend has its own class of arrivals.
+        The native backend has a class of its own for them.
         """
-        return self._originals.get(ARRIVAL)
+        return self._originals.get(ENTITY_COUNTS)
 
     def _instance_dict(self) -> dict[str, Any]:
         """Return the instance dictionary as it is; for subclasses that are ``Entity``, too.

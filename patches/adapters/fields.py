@@ -273,8 +273,8 @@ def _noting_models(original: Callable[[Any, Any], None]) -> Callable[[Any, Any],
 
     def noting(model: Any, entity: Any) -> None:
         original(model, entity)
-        arrival = getattr(entity, "_arrival", None)
-        if arrival is None:
+        entity_counts = getattr(entity, "_entity_counts", None)
+        if entity_counts is None:
             return
         try:
             note = described(model)
@@ -282,7 +282,7 @@ def _noting_models(original: Callable[[Any, Any], None]) -> Callable[[Any, Any],
                 note = note._replace(names=None)
         except Exception:  # noqa: BLE001  # a profile must not fail a validation
             note = Model(_qualname(model), None, False)
-        arrival.validated(note, dict.keys(entity))
+        entity_counts.validated(note, dict.keys(entity))
 
     return noting
 

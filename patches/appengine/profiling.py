@@ -11,7 +11,7 @@ from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.patches.appengine import conversion
 from lazyentity.patches.appengine.seams import CLIENT
 from lazyentity.profiling import observer
-from lazyentity.profiling.counters import Arrival, CallSiteCounts
+from lazyentity.profiling.counters import CallSiteCounts, EntityCounts
 from lazyentity.profiling.observer import while_running
 
 
@@ -20,14 +20,14 @@ class CountedIndex:
 
     Args:
         index: the :class:`~lazyentity.pure.entityproto.PropertyIndex` of either backend.
-        arrival: of the entity.
+        entity_counts: of the entity.
     """
 
-    __slots__ = ("_arrival", "_counted", "_index")
+    __slots__ = ("_counted", "_entity_counts", "_index")
 
-    def __init__(self, index: Any, arrival: Arrival) -> None:
+    def __init__(self, index: Any, entity_counts: EntityCounts) -> None:
         self._index = index
-        self._arrival = arrival
+        self._entity_counts = entity_counts
         self._counted: set[str] = set()
 
     def __getattr__(self, name: str) -> Any:
@@ -54,7 +54,7 @@ class CountedIndex:
         # UNDECODED is followed by another attempt.
         if read is not UNDECODED and name not in self._counted:
             self._counted.add(name)
-            self._arrival.read(name)
+            self._entity_counts.read(name)
         return read
 
 
@@ -68,8 +68,8 @@ def counted_index(pb: Any, index: Any) -> CountedIndex | None:
     call_site = call_site_of(pb)
     if call_site is None:
         return None
-    arrival = call_site.counter.arrive(index.names, _shape_of(index), len(index.raw))
-    return CountedIndex(index, arrival)
+    entity_counts = call_site.counter.add(index.names, _shape_of(index), len(index.raw))
+    return CountedIndex(index, entity_counts)
 
 
 def call_site_of(pb: Any) -> CallSiteCounts | None:

@@ -11,23 +11,23 @@ from lazyentity.patches.beam.elements import LazyProperties
 from lazyentity.profiling.observer import while_running
 
 if TYPE_CHECKING:
-    from lazyentity.profiling.counters import Arrival
+    from lazyentity.profiling.counters import EntityCounts
 
 
 class _Counted(LazyProperties):
     """The properties of an element whose entity is counted.
 
     Attributes:
-        _arrival: of the entity.
+        _entity_counts: of the entity.
     """
 
-    __slots__ = ("_arrival",)
+    __slots__ = ("_entity_counts",)
 
-    _arrival: Arrival
+    _entity_counts: EntityCounts
 
     def _made(self, name: Any) -> Any:
         made = super()._made(name)
-        self._arrival.copied([name])
+        self._entity_counts.copied([name])
         return made
 
 
@@ -35,12 +35,12 @@ def _counting(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
     @functools.wraps(original)
     def _element(entity: Any) -> Any:
         element = original(entity)
-        arrival = entity._arrival
-        if element is not None and arrival is not None:
-            arrival.call_site.has_no_options = True
+        entity_counts = entity._entity_counts
+        if element is not None and entity_counts is not None:
+            entity_counts.call_site.has_no_options = True
             # An element that comes out of bytes again, as in another process, is not counted.
             properties: Any = _Counted.of(element._entity())
-            properties._arrival = arrival
+            properties._entity_counts = entity_counts
             vars(element)["properties"] = properties
         return element
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from google.cloud.datastore import helpers
 from google.cloud.datastore_v1.types import entity as entity_pb2
 
-from lazyentity._backend import count_arrival
+from lazyentity._backend import count_entity
 from lazyentity._mode import is_eager
 from lazyentity._types import describe_type
 from lazyentity.codec import messages
@@ -53,7 +53,7 @@ def convert(entity_message: Any, original: Callable[[Any], Any]) -> Any:
         entity = LazyEntity._from_raw(entity_message.SerializeToString())
         # An entity without a key is part of another one.
         if observer.data is not None and entity_message.HasField("key"):
-            count_arrival(entity, None)
+            count_entity(entity, None)
         return entity
     return original(entity_message)
 

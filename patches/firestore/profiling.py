@@ -21,7 +21,7 @@ from lazyentity.profiling import observer
 from lazyentity.profiling.observer import while_running
 
 
-def _counting_arrivals(original: Callable[..., Any]) -> Callable[..., Any]:
+def _counting_entities(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def snapshot_of(response: DocumentResponse, reference: Any, source: Source) -> Any:
         data = observer.data
@@ -33,8 +33,8 @@ def _counting_arrivals(original: Callable[..., Any]) -> Callable[..., Any]:
                 call_site.count_eager(len(response.raw))
             else:
                 names = _names(response)
-                arrival = call_site.counter.arrive(names, None, len(response.raw))
-                source = source.counted(arrival)
+                entity_counts = call_site.counter.add(names, None, len(response.raw))
+                source = source.counted(entity_counts)
         return original(response, reference, source)
 
     return snapshot_of
@@ -52,9 +52,9 @@ def _counting_fields(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def decoded_fields(snapshot: Any) -> Any:
         fields = original(snapshot)
-        arrival = snapshots.arrival_of(snapshot)
-        if arrival is not None and type(fields) is dict:
-            arrival.copied_whole(list(fields), "to_dict()")
+        entity_counts = snapshots.counts_of(snapshot)
+        if entity_counts is not None and type(fields) is dict:
+            entity_counts.copied_whole(list(fields), "to_dict()")
         return fields
 
     return decoded_fields
@@ -64,15 +64,15 @@ def _counting_values(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def decoded_value(snapshot: Any, field_path: Any) -> Any:
         value = original(snapshot, field_path)
-        arrival = snapshots.arrival_of(snapshot)
-        if value is not UNDECODED and arrival is not None:
+        entity_counts = snapshots.counts_of(snapshot)
+        if value is not UNDECODED and entity_counts is not None:
             name = parse_field_path(field_path)[0]
-            arrival.copied([name])
+            entity_counts.copied([name])
         return value
 
     return decoded_value
 
 
-while_running(reads, "snapshot_of", _counting_arrivals)
+while_running(reads, "snapshot_of", _counting_entities)
 while_running(snapshots, "decoded_fields", _counting_fields)
 while_running(snapshots, "decoded_value", _counting_values)

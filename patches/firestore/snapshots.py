@@ -26,7 +26,7 @@ from lazyentity.patches.firestore.seams import CLIENT
 from lazyentity.patches.firestore.sources import Source
 
 if TYPE_CHECKING:
-    from lazyentity.profiling.counters import Arrival
+    from lazyentity.profiling.counters import EntityCounts
 
 _new = object.__new__
 _BYTES, _SOURCE = "_lazyentity_bytes", "_lazyentity_source"
@@ -89,10 +89,10 @@ def lazily_read(snapshot: Any) -> DocumentResponse | None:
     return _response(attributes) if _is_lazily_read(attributes) else None
 
 
-def arrival_of(snapshot: Any) -> Arrival | None:
+def counts_of(snapshot: Any) -> EntityCounts | None:
     """Return the count of a lazy snapshot, if a profile ran when it was read."""
     source: Source | None = vars(snapshot).get(_SOURCE)
-    return None if source is None else source.arrival
+    return None if source is None else source.entity_counts
 
 
 def _client_of(snapshot: Any) -> Any:

@@ -13,7 +13,7 @@ from lazyentity.patches.firestore.references import (
 from lazyentity.patches.firestore.responses import DocumentResponse, LookupResponse, QueryResponse
 
 if TYPE_CHECKING:
-    from lazyentity.profiling.counters import Arrival
+    from lazyentity.profiling.counters import EntityCounts
 
 
 class Source:
@@ -23,32 +23,32 @@ class Source:
         kind: the class of its response.
         collection: of the document; None, if the snapshot has its reference.
         is_copied: whether the snapshot was copied deeply.
-        arrival: the count of the document, if a profile runs.
+        entity_counts: of the document, if a profile runs.
     """
 
-    __slots__ = ("__weakref__", "arrival", "collection", "is_copied", "kind")
+    __slots__ = ("__weakref__", "collection", "entity_counts", "is_copied", "kind")
 
     def __init__(
         self,
         kind: type[DocumentResponse],
         collection: Any = None,
         is_copied: bool = False,
-        arrival: Arrival | None = None,
+        entity_counts: EntityCounts | None = None,
     ) -> None:
         self.kind, self.collection = kind, collection
-        self.is_copied, self.arrival = is_copied, arrival
+        self.is_copied, self.entity_counts = is_copied, entity_counts
 
     def reference(self, response: DocumentResponse) -> Any:
         """Return a new reference to the document of a response in the collection."""
         return reference_in(self.collection, response.name.rpartition("/")[2])
 
-    def counted(self, arrival: Arrival) -> Source:
+    def counted(self, entity_counts: EntityCounts) -> Source:
         """Return the source of the same document with a count."""
-        return Source(self.kind, self.collection, self.is_copied, arrival)
+        return Source(self.kind, self.collection, self.is_copied, entity_counts)
 
     def __deepcopy__(self, memo: Any) -> Source:
         # A copy of a reference has the same client.
-        return Source(self.kind, self.collection, True, self.arrival)
+        return Source(self.kind, self.collection, True, self.entity_counts)
 
     def __reduce__(self) -> Any:
         return Source, (self.kind, self.collection, True)

@@ -29,13 +29,13 @@ def _marking(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def _model(entity: Any, *args: Any, **kwargs: Any) -> Any:
         instance = original(entity, *args, **kwargs)
-        arrival = entity._arrival
-        if arrival is not None:
-            arrival.call_site.has_no_options = True
+        entity_counts = entity._entity_counts
+        if entity_counts is not None:
+            entity_counts.call_site.has_no_options = True
             if type(instance._values) is models.LazyValues:
-                arrival.expect(_readable(instance._values))
+                entity_counts.expect(_readable(instance._values))
             else:
-                arrival.call_site.obstacle = obstacle_of(instance, entity)
+                entity_counts.call_site.obstacle = obstacle_of(instance, entity)
         return instance
 
     return _model

@@ -17,7 +17,7 @@ from lazyentity._mode import is_eager
 from lazyentity.patches import announcement
 from lazyentity.patches.client import Client
 from lazyentity.patches.registry import is_of
-from lazyentity.patches.rest.profiling import count_arrival
+from lazyentity.patches.rest.profiling import count_entity
 from lazyentity.patches.rest.properties import JsonProperties, LazyProperties
 from lazyentity.patches.rest.responses import AsyncResponse, SyncResponse
 from lazyentity.profiling import observer
@@ -156,7 +156,7 @@ def replace_init(original: Any, is_active: Callable[[], bool]) -> Any:
             properties = JsonProperties(properties)
         entity.properties = LazyProperties.of(properties, value_kind)
         if observer.data is not None:
-            count_arrival(entity, observer.data)
+            count_entity(entity, observer.data)
 
     if is_clients:
         _constructors.add(__init__)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from lazyentity.patches.rest.properties import JsonProperties, RawJsonProperties
 
 if TYPE_CHECKING:
-    from lazyentity.profiling.counters import Arrival, ProfileData
+    from lazyentity.profiling.counters import EntityCounts, ProfileData
 
 
 class _Counted:
@@ -15,23 +15,23 @@ class _Counted:
 
     Args:
         received: the properties.
-        arrival: of the entity.
+        entity_counts: of the entity.
     """
 
-    __slots__ = ("_arrival", "_received")
+    __slots__ = ("_entity_counts", "_received")
 
-    def __init__(self, received: JsonProperties, arrival: Arrival) -> None:
+    def __init__(self, received: JsonProperties, entity_counts: EntityCounts) -> None:
         self._received = received
-        self._arrival = arrival
+        self._entity_counts = entity_counts
 
     def parsed(self, name: str) -> Any:
         """As :meth:`~lazyentity.patches.rest.properties.JsonProperties.parsed`."""
         parsed = self._received.parsed(name)
-        self._arrival.read(name)
+        self._entity_counts.read(name)
         return parsed
 
 
-def count_arrival(entity: Any, data: ProfileData) -> None:
+def count_entity(entity: Any, data: ProfileData) -> None:
     """Count an entity of a client of the REST API that was just made.
 
     The size of its serialised properties counts; 0, if they came parsed.
@@ -43,4 +43,4 @@ def count_arrival(entity: Any, data: ProfileData) -> None:
     kind = path[-1].kind if path else None
     call_site = data.call_site(data.site(), kind)
     call_site.has_no_options = True
-    properties._received = _Counted(received, call_site.counter.arrive(received, None, size))
+    properties._received = _Counted(received, call_site.counter.add(received, None, size))

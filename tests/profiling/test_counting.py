@@ -184,8 +184,8 @@ def test_entities_of_before_and_after(backend: str) -> None:
     counts = only(profile)
     assert counts.entities == 1
     assert [named.read for named in counts.names.values()] == [0] * 5
-    assert before._arrival is None
-    assert after._arrival is None
+    assert before._entity_counts is None
+    assert after._entity_counts is None
 
 
 def test_nested_profiles(backend: str) -> None:
