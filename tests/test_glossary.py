@@ -19,6 +19,7 @@ GLOSSARY = {
     "ProfileData": r"\bBook\b|\bbook\b",
     "CallSiteCounts": r"[Ii]nflow|INFLOW",
     "EntityCounts": r"\b_?[Aa]rrival\b|ARRIVAL|_arrivals?\b",
+    "ResponseCounter": r"[Ii]ntake",
 }
 """The patterns of the old words, by the words in place of them."""
 

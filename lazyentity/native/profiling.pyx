@@ -236,7 +236,7 @@ cdef int count_whole(EntityCounter counter, object operation, Py_ssize_t propert
     return 0
 
 
-cdef class Intake:
+cdef class ResponseCounter:
     """Counts the entities of one response, which come to the same site.
 
     Attributes:
@@ -286,39 +286,41 @@ cdef class Intake:
         return call_site
 
 
-cdef Intake intake_of(object given, bint is_of_query):
-    # The intake of a response, for its next entity. The given one, if another thread ended the profile.
-    cdef Intake intake = given
+cdef ResponseCounter response_counter_of(object given, bint is_of_query):
+    # The counter of a response, for its next entity. The given one, if another thread ended the profile.
+    cdef ResponseCounter response_counter = given
     data = DATA
     if data is not None and (
-        intake is None or intake.data is not data or intake.is_of_query != is_of_query
+        response_counter is None
+        or response_counter.data is not data
+        or response_counter.is_of_query != is_of_query
     ):
-        intake = Intake.__new__(Intake)
-        intake.data = data
-        intake.site = data.site()
-        intake.is_of_query = is_of_query
-    return intake
+        response_counter = ResponseCounter.__new__(ResponseCounter)
+        response_counter.data = data
+        response_counter.site = data.site()
+        response_counter.is_of_query = is_of_query
+    return response_counter
 
 
 cdef object count_lazy_entity(Received entity, object given, bint is_of_query):
-    # Counts an entity that was just made. Takes and returns the intake of its response, at first None.
-    cdef Intake intake = intake_of(given, is_of_query)
+    # Counts an entity that was just made. Takes and returns the counter of its response, at first None.
+    cdef ResponseCounter response_counter = response_counter_of(given, is_of_query)
     cdef Bytes base = <Bytes>PyBytes_AS_STRING(entity._owner)
     cdef Bytes kind
     cdef Bytes kind_end
     cdef Py_ssize_t kind_size = 0
     cdef EntityCounts entity_counts
     cdef EntityCounter counter
-    if intake is None or entity._originals is not None:
+    if response_counter is None or entity._originals is not None:
         # The entity was counted or read before.
-        return intake
+        return response_counter
     if find_kind(base + entity._offsets.start, base + entity._offsets.end, &kind, &kind_end):
         kind_size = kind_end - kind
-    counter = intake.counter_of(entity._shape, kind, kind_size)
+    counter = response_counter.counter_of(entity._shape, kind, kind_size)
     entity_counts = EntityCounts.__new__(EntityCounts)
     entity_counts.size = entity._offsets.end - entity._offsets.start
     if counter is None:
-        call_site = intake.call_site_of(kind, kind_size)
+        call_site = response_counter.call_site_of(kind, kind_size)
         entity_counts.apart = call_site.counter.add(entity._shape._ordinals, None, entity_counts.size)
     else:
         entity_counts.born = now()
@@ -330,21 +332,21 @@ cdef object count_lazy_entity(Received entity, object given, bint is_of_query):
         counter.alive_size += entity_counts.size
         counter.born += entity_counts.size * entity_counts.born
     entity._originals = entity_counts
-    return intake
+    return response_counter
 
 
 cdef object count_eager_entity(bytes raw, object given, bint is_of_query):
     # As count_lazy_entity(), for an entity that becomes a stock one.
-    cdef Intake intake = intake_of(given, is_of_query)
+    cdef ResponseCounter response_counter = response_counter_of(given, is_of_query)
     cdef Bytes base = <Bytes>PyBytes_AS_STRING(raw)
     cdef Bytes kind
     cdef Bytes kind_end
     cdef Py_ssize_t kind_size = 0
     if find_kind(base, base + PyBytes_GET_SIZE(raw), &kind, &kind_end):
         kind_size = kind_end - kind
-    if intake is not None:
-        intake.call_site_of(kind, kind_size).count_eager(PyBytes_GET_SIZE(raw))
-    return intake
+    if response_counter is not None:
+        response_counter.call_site_of(kind, kind_size).count_eager(PyBytes_GET_SIZE(raw))
+    return response_counter
 
 
 cdef int note_whole(Received entity, object operation, list values) except -1:
@@ -375,9 +377,9 @@ cdef int note_columns(Received entity, object name) except -1:
     return 0
 
 
-def count_entity(Received entity not None, intake, bint is_of_query=False):
+def count_entity(Received entity not None, response_counter, bint is_of_query=False):
     """As :func:`lazyentity.pure.profiling.count_entity`."""
-    return count_lazy_entity(entity, intake, is_of_query) if DATA is not None else intake
+    return count_lazy_entity(entity, response_counter, is_of_query) if DATA is not None else response_counter
 
 
 def _follow(data):

@@ -35,7 +35,7 @@ cdef class Conversion:
 
     cdef type lazy_type
     cdef object stock_entity
-    cdef object intake  # of a profile
+    cdef object counter  # of a profile
     cdef public bint eager, is_of_query
 
     def __init__(self, type lazy_type not None, stock_entity):
@@ -102,11 +102,11 @@ cdef object _make_entity(Conversion conversion, bytes raw, bint is_stock):
     if is_stock or conversion.eager:
         entity = conversion.stock_entity(raw)
         if DATA is not None:
-            conversion.intake = count_eager_entity(raw, conversion.intake, conversion.is_of_query)
+            conversion.counter = count_eager_entity(raw, conversion.counter, conversion.is_of_query)
         return entity
     entity = received_from_raw(conversion.lazy_type, raw)
     if DATA is not None:
-        conversion.intake = count_lazy_entity(<Received>entity, conversion.intake, conversion.is_of_query)
+        conversion.counter = count_lazy_entity(<Received>entity, conversion.counter, conversion.is_of_query)
     return entity
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _stored = dict.__getitem__
 
 
-class Intake:
+class ResponseCounter:
     """The entities of one response: they come to the same site.
 
     Attributes:
@@ -78,27 +78,27 @@ def _kind_of(raw: bytes) -> tuple[str | None, bytes | None]:
     return element.kind, raw[: end - len(tail) + len(named)]
 
 
-def _intake_of(data: ProfileData, given: Any, is_of_query: bool) -> Intake:
+def _response_counter_of(data: ProfileData, given: Any, is_of_query: bool) -> ResponseCounter:
     if given is not None and given.data is data and given.is_of_query == is_of_query:
-        return given  # type: ignore[no-any-return]  # an intake
-    return Intake(data, is_of_query)
+        return given  # type: ignore[no-any-return]  # a counter
+    return ResponseCounter(data, is_of_query)
 
 
-def count_entity(entity: Any, intake: Any, is_of_query: bool = False) -> Any:
+def count_entity(entity: Any, response_counter: Any, is_of_query: bool = False) -> Any:
     """Count an entity that was just made, if a profile runs.
 
     Args:
         entity: a lazy entity of this backend.
-        intake: the intake that this returned for the response's last entity; None for its first.
+        response_counter: as this returned it for the response's last entity; None for its first.
         is_of_query: as of :class:`~lazyentity.pure.responses.Conversion`.
 
     Returns:
-        The intake for the next entity of the response.
+        The counter for the next entity of the response.
     """
     data = observer.data
     if data is None:
-        return intake
-    taking = _intake_of(data, intake, is_of_query)
+        return response_counter
+    taking = _response_counter_of(data, response_counter, is_of_query)
     raw, shape, _, originals = entity._state
     if ENTITY_COUNTS not in originals:
         counter = taking.call_site(raw).counter
@@ -114,8 +114,8 @@ def _to_entity(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
         if conversion.eager:
             _count_eager(self.raw, conversion)
         else:
-            intake = conversion._intake
-            conversion._intake = count_entity(entity, intake, conversion.is_of_query)
+            response_counter = conversion._counter
+            conversion._counter = count_entity(entity, response_counter, conversion.is_of_query)
         return entity
 
     return to_entity
@@ -133,8 +133,10 @@ def _to_stock_entity(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
 def _count_eager(raw: bytes, conversion: Any) -> None:
     data = observer.data
     if data is not None:
-        conversion._intake = _intake_of(data, conversion._intake, conversion.is_of_query)
-        conversion._intake.call_site(raw).count_eager(len(raw))
+        conversion._counter = _response_counter_of(
+            data, conversion._counter, conversion.is_of_query
+        )
+        conversion._counter.call_site(raw).count_eager(len(raw))
 
 
 def _reading(original: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:

@@ -26,17 +26,17 @@ class Conversion:
     Attributes:
         eager: whether the entities become stock entities.
         is_of_query: whether they are whole entities that a query returned; for a profile.
-        _intake: of a profile; None, until the first entity is counted.
+        _counter: of a profile; None, until the first entity is counted.
     """
 
-    __slots__ = ("_intake", "_lazy_entity", "_stock_entity", "eager", "is_of_query")
+    __slots__ = ("_counter", "_lazy_entity", "_stock_entity", "eager", "is_of_query")
 
     def __init__(self, lazy_type: Any, stock_entity: Callable[[bytes], Any]) -> None:
         self._lazy_entity = lazy_type._from_raw
         self._stock_entity = stock_entity
         self.eager = False
         self.is_of_query = False
-        self._intake: Any = None
+        self._counter: Any = None
 
 
 class EntityBytes:
