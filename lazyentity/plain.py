@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -15,7 +14,7 @@ from lazyentity.codec.contents import changes_of
 from lazyentity.codec.describing import describe_entity
 from lazyentity.codec.undecoded import holds_undecoded
 from lazyentity.entity import LazyEntityBase, touched_attributes
-from lazyentity.profiling.observer import while_running
+from lazyentity.profiling import observer
 
 _CONTAINERS = (list, dict)
 
@@ -113,34 +112,23 @@ def plain_copy(value: Any) -> Any:
 
 
 def _stock(entity: Any) -> Entity:
+    counts: Any = None if observer.data is None else entity._entity_counts
+    undecoded = [] if counts is None else entity._undecoded()
     # A deleted attribute must not come from the bytes again.
     deleted = entity._deleted_attributes
     is_complete = not deleted or deleted <= touched_attributes(entity).keys()
     plain = entity._wire_entity() if is_complete else None
     if plain is None:
+        # Decodes in place, which counts itself.
         return _read_stock(entity)
     # Attributes first: a thread that sets the meanings has decoded their properties by then.
     attributes = dict(touched_attributes(entity))
     touched, _, deleted, _ = entity._changes()
     if touched or deleted or attributes:
         _take_over(plain, entity, attributes)
+    if undecoded:
+        counts.copied_whole(undecoded, "materialize()")
     return plain  # type: ignore[no-any-return]  # of the backend's
-
-
-def _counting(original: Callable[[Any], Entity]) -> Callable[[Any], Entity]:
-    def _stock(entity: Any) -> Entity:
-        entity_counts = entity._entity_counts
-        undecoded = [] if entity_counts is None else entity._undecoded()
-        plain = original(entity)
-        # Decoding in place counts itself.
-        if undecoded and entity._undecoded():
-            entity_counts.copied_whole(undecoded, "materialize()")
-        return plain
-
-    return _stock
-
-
-while_running(sys.modules[__name__], "_stock", _counting)
 
 
 def _take_over(plain: Any, entity: Any, attributes: Any) -> None:

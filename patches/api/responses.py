@@ -7,7 +7,6 @@ the real message.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
@@ -18,9 +17,9 @@ from proto.message import MessageMeta
 
 from lazyentity._backend import Conversion, split_lookup, split_query, stock_from_raw
 from lazyentity.entity import LazyEntity
-from lazyentity.patches.api.entities import EntityHandle, EntityMessage, EntityResult
+from lazyentity.patches.api.entities import EntityResult
 from lazyentity.patches.api.proxies import MessageProxy
-from lazyentity.profiling.observer import while_running
+from lazyentity.profiling import observer
 
 _Response = TypeVar("_Response", bound="_ReadResponse")
 
@@ -48,6 +47,9 @@ class _Received:
 
     def whole(self) -> Any:
         """Return the real message, the same one each time."""
+        if observer.data is not None:
+            # Code that has the message may read any property.
+            self.conversion.is_of_query = False
         if self._whole is None:
             self._whole = self._real.deserialize(self.raw)
         return self._whole
@@ -121,6 +123,12 @@ class _ReadResponse(_ResultsProxy):
     def _receive(self, raw: bytes) -> None:
         self._received = _Received(raw, self._real)
         self._received.rest = self._real.pb().FromString(self._split(raw))
+        if observer.data is not None:
+            self._received.conversion.is_of_query = self._has_whole_entities()
+
+    def _has_whole_entities(self) -> bool:
+        """Say, for a profile, whether the results are whole entities that a query returned."""
+        return False
 
     def _split(self, raw: bytes) -> bytes:
         """Take the results out of the response; return the rest of it."""
@@ -212,6 +220,11 @@ class RunQueryResponse(_ReadResponse):
         self._batch._results = results
         return rest
 
+    def _has_whole_entities(self) -> bool:
+        # Not the results of a projection: a query for keys may have another number of results.
+        kind = self._received.rest.batch.entity_result_type
+        return bool(kind == query_pb2.EntityResult.ResultType.FULL)
+
     def _has_results(self) -> bool:
         return bool(self._batch)
 
@@ -229,39 +242,3 @@ class RunQueryResponse(_ReadResponse):
     @property
     def batch(self) -> QueryResultBatch:
         return self._batch
-
-
-def _noting_queries(_: Any) -> Callable[[RunQueryResponse, bytes], None]:
-    def _receive(self: RunQueryResponse, raw: bytes) -> None:
-        super(RunQueryResponse, self)._receive(raw)
-        received = self._received
-        kind = received.rest.batch.entity_result_type
-        # Not the results of a projection: a query for keys may have another number of results.
-        received.conversion.is_of_query = kind == query_pb2.EntityResult.ResultType.FULL
-
-    return _receive
-
-
-def _noting_responses(original: Callable[[_Received], Any]) -> Callable[[_Received], Any]:
-    def whole(self: _Received) -> Any:
-        # Code that has the message may read any property.
-        self.conversion.is_of_query = False
-        return original(self)
-
-    return whole
-
-
-def _noting_messages(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    def _make(self: Any) -> Any:
-        # Bytes that came with no response have no conversion; a proxy asks its message instead.
-        with contextlib.suppress(AttributeError):
-            object.__getattribute__(self, "conversion").is_of_query = False
-        return original(self)
-
-    return _make
-
-
-while_running(RunQueryResponse, "_receive", _noting_queries)
-while_running(_Received, "whole", _noting_responses)
-for _kind in (EntityMessage, EntityHandle, EntityResult):
-    while_running(_kind, "_make", _noting_messages)

@@ -142,13 +142,14 @@ def test_a_report_while_entities_arrive(backend: str) -> None:
 
 
 def _standing() -> dict[str, Any]:
-    """Return the attributes that a profile replaces."""
+    """Return the attributes of modules and classes, of which a profile replaces some."""
     names = {
         "lazyentity.pure.mapping": ("LazyMapping",),
         "lazyentity.pure.responses": ("EntityBytes",),
         "lazyentity.plain": (),
         "lazyentity.entity": ("LazyEntityBase",),
-        "lazyentity.patches.api.responses": ("RunQueryResponse", "EntityMessage", "_Received"),
+        "lazyentity.patches.api.entities": ("EntityMessage", "EntityHandle", "EntityResult"),
+        "lazyentity.patches.api.responses": ("RunQueryResponse", "_Received"),
     }
     standing = {}
     for module_name, classes in names.items():
@@ -159,18 +160,23 @@ def _standing() -> dict[str, Any]:
 
 
 def test_off_nothing_is_replaced() -> None:
+    """Conversion to stock entities and the responses of the API call the observer themselves."""
     before = _standing()
     with lazyentity.profile():
         replaced = _standing()
     assert _standing() == before
     changed = {
-        name
+        f"{owner.rpartition('.')[2]}.{name}"
         for owner, attributes in replaced.items()
         for name, value in attributes.items()
         if before[owner].get(name) is not value
     }
-    assert changed >= {"to_entity", "to_stock_entity", "__getitem__", "_decode_all", "_stock"}
-    assert changed >= {"__len__", "__contains__", "get", "_require_writable", "_receive", "_make"}
+    assert changed >= {"EntityBytes.to_entity", "EntityBytes.to_stock_entity"}
+    assert changed >= {"LazyMapping.__getitem__", "LazyMapping._decode_all"}
+    assert changed >= {f"LazyEntityBase.{name}" for name in ("__len__", "__contains__", "get")}
+    assert {name.partition(".")[0] for name in changed} == {
+        *("EntityBytes", "LazyMapping", "LazyEntityBase")
+    }
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
