@@ -25,6 +25,8 @@ any_undecoded: Callable[[], bool] = _chosen.any_undecoded
 is_bare: Callable[[Any], bool] = _chosen.is_bare
 """Say whether a value is a scalar, or a list, tuple or dict of these, a few inside each other.
 
+The native backend takes pydantic models for such containers, too.
+
 Such a value leads to no entity, and to no code that makes one. The look is bounded: of many
 containers, False.
 """
@@ -49,3 +51,9 @@ makes_entities_later: Callable[[type], None] = _chosen.makes_entities_later
 
 holds_no_values: Callable[[type], None] = _chosen.holds_no_values
 """Called with a class whose instances count as scalars."""
+
+holds_its_fields: Callable[[type, tuple[Any, ...]], None] = _chosen.holds_its_fields
+"""Called with pydantic's class of models, and its slots.
+
+These are the slots of the set of fields, of further attributes and of private ones.
+"""

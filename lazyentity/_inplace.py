@@ -10,7 +10,7 @@ attributes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -37,6 +37,15 @@ class When(NamedTuple):
         wrapped: returns the function to hand on in place of such a function, if nothing else needs
             the hook. The hook of a module's function does not get such a call.
         attribute: of the instance: holds such a function or None.
+        only: if given, the position of the one argument that counts. It counts as with ``is_deep``.
+        closed: by the id of an instance, whether its methods need no look into that argument. The
+            hook is called for other instances.
+        flags: if given, ``closed`` holds while no property is undecoded, and unless one of these
+            keyword arguments is True.
+        refused: called with the error of such a call, while a property is undecoded.
+        is_noted: whether a note is there during each call: see codec/mode.py.
+        is_check: the method is ``__instancecheck__``. The hook is called for subclasses of dict,
+            and for other objects while a property is undecoded.
     """
 
     always: bool = False
@@ -45,6 +54,12 @@ class When(NamedTuple):
     hooks: Mapping[str, int | None] = MappingProxyType({})
     wrapped: Callable[[Any], Any] | None = None
     attribute: str | None = None
+    only: int | None = None
+    closed: Mapping[int, bool] | None = None
+    flags: tuple[str, ...] | None = None
+    refused: Callable[[Exception], None] | None = None
+    is_noted: bool = False
+    is_check: bool = False
 
 
 class Replacement(Protocol):
@@ -79,3 +94,17 @@ def replacement(holder: Any, name: str) -> Replacement | None:
     """
     found: Replacement | None = _chosen.replacement(holder, name)
     return found
+
+
+another: Callable[[Any, Hook, When], Any] = _chosen.another
+"""Return another method like one of C code, which has a hook; the same one each time.
+
+The pure backend has none, and returns None.
+"""
+
+serve_bound: Callable[[type, Iterable[str]], bool] = _chosen.serve_bound
+"""Have the methods of a class that were bound before do what the class does now.
+
+Takes the class and the names of methods with a replacement that is installed. Returns whether that
+was possible; the pure backend cannot.
+"""

@@ -67,8 +67,22 @@ def reads_eagerly(function: _Function) -> _Function:
     Returns:
         The function itself.
     """
-    _marked.add(function.__code__)
+    mark(function.__code__)
     return function
+
+
+def mark(code: CodeType) -> None:
+    """Mark the code of a function as :func:`reads_eagerly` does.
+
+    Args:
+        code: of a function that calls another one, with a note there meanwhile.
+    """
+    _marked.add(code)
+
+
+def is_marked(code: CodeType) -> bool:
+    """Say whether the code of a function is marked."""
+    return code in _marked
 
 
 def is_eager() -> bool:

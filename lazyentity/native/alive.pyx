@@ -15,6 +15,8 @@ from lazyentity.codec.undecoded import COUNTERWEIGHT as _COUNTERWEIGHT, UNDECODE
 
 cdef extern from *:
     """
+    #include "structmember.h"
+
     static Py_ssize_t lazyentity_references(PyObject *value) { return (Py_ssize_t)Py_REFCNT(value); }
 
     static PyObject *lazyentity_namespace(PyObject *module)
@@ -116,6 +118,47 @@ cdef extern from *:
         return lazyentity_add(lazyentity_leaves, &lazyentity_leaf_count, LAZYENTITY_LEAVES, type);
     }
 
+    /* pydantic's class of models, once it was imported, and where the slots of an instance are. */
+    static PyTypeObject *lazyentity_model;
+    static Py_ssize_t lazyentity_model_slots[3];
+
+    static int lazyentity_set_model(PyObject *type, PyObject *slots)
+    {
+        PyMemberDef *member;
+        Py_ssize_t i;
+        for (i = 0; i < 3; i++) {
+            if (Py_TYPE(PyTuple_GET_ITEM(slots, i)) != &PyMemberDescr_Type) return 0;
+            member = ((PyMemberDescrObject *)PyTuple_GET_ITEM(slots, i))->d_member;
+            if (member->type != T_OBJECT_EX) return 0;
+            lazyentity_model_slots[i] = member->offset;
+        }
+        Py_INCREF(type);
+        lazyentity_model = (PyTypeObject *)type;
+        return 0;
+    }
+
+    static int lazyentity_is_bare_within(PyObject *value, int depth, int *looks);
+
+    /* Whether the fields of a model are bare, and it has neither further nor private attributes. */
+    static int lazyentity_is_bare_model(PyObject *value, int depth, int *looks)
+    {
+        PyObject *held[3];
+        int i;
+        for (i = 0; i < 3; i++) held[i] = *(PyObject **)((char *)value + lazyentity_model_slots[i]);
+        /* One that was not made yet has no set of fields, and reading its dict would make one. */
+        if (held[0] == NULL || (held[1] != NULL && held[1] != Py_None) || (held[2] != NULL && held[2] != Py_None)) {
+            return 0;
+        }
+        held[0] = PyObject_GenericGetDict(value, NULL);
+        if (held[0] == NULL) {
+            PyErr_Clear();
+            return 0;
+        }
+        /* The model keeps it. */
+        Py_DECREF(held[0]);
+        return PyDict_CheckExact(held[0]) && lazyentity_is_bare_within(held[0], depth, looks);
+    }
+
     static int lazyentity_is_bare_within(PyObject *value, int depth, int *looks)
     {
         PyTypeObject *type = Py_TYPE(value);
@@ -138,6 +181,11 @@ cdef extern from *:
             }
             return 1;
         }
+        if (PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE)) {
+            if (lazyentity_model != NULL && PyType_IsSubtype(type, lazyentity_model)) {
+                return lazyentity_is_bare_model(value, depth, looks);
+            }
+        }
         for (i = 0; i < lazyentity_leaf_count; i++) {
             if (type == lazyentity_leaves[i]) return 1;
         }
@@ -155,6 +203,7 @@ cdef extern from *:
     const int DEPTH "LAZYENTITY_DEPTH"
     int add_leaf "lazyentity_add_leaf"(object kind) except -1
     bint lazyentity_is_bare(PyObject* value, int depth) noexcept
+    int set_model "lazyentity_set_model"(object kind, tuple slots) except -1
     Py_ssize_t references "lazyentity_references"(PyObject* value) noexcept
     PyObject* namespace_of "lazyentity_namespace"(object module)
     PyObject** items_of "lazyentity_items"(object args)
@@ -297,3 +346,10 @@ def makes_entities_later(kind):
 def holds_no_values(kind):
     """As :func:`lazyentity._alive.holds_no_values`."""
     add_leaf(kind)
+
+
+def holds_its_fields(kind, tuple slots not None):
+    """As :func:`lazyentity._alive.holds_its_fields`."""
+    if len(slots) != 3 or not isinstance(kind, type):
+        raise TypeError("a class and its three slots are needed")
+    set_model(kind, slots)

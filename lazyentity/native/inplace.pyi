@@ -1,9 +1,11 @@
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, final
 
 SLOTS: bool
 
 def replacement(holder: Any, name: str) -> _Function | _Slot | None: ...
+def another(function: Any, hook: Callable[..., Any], when: Any) -> Any: ...
+def serve_bound(holder: type, names: Iterable[str]) -> bool: ...
 
 @final
 class _Function:

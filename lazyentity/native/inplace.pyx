@@ -6,17 +6,25 @@ and reads the C function from there at each call, as the interpreter's specialis
 It gets another PyMethodDef, with the same name, flags and documentation. The calls and the
 construction of a type are pointers in the type.
 
-places.pxd has the C code.
+places.pxd and conditions.pxd have the C code.
 """
 
 cimport cython
+from cpython.exc cimport PyErr_Fetch, PyErr_NormalizeException, PyErr_Restore
 from cpython.object cimport PyObject
 from cpython.type cimport PyType_IsSubtype
 
 from lazyentity.native.alive cimport all_hold_nothing, holds_nothing, is_any
-from lazyentity.native.places cimport (
+from lazyentity.native.conditions cimport (
     PLACES,
     any_undecoded,
+    refused,
+    set_notes,
+    set_value,
+    set_when,
+    settled,
+)
+from lazyentity.native.places cimport (
     call_slot,
     copy,
     enter,
@@ -24,24 +32,30 @@ from lazyentity.native.places cimport (
     instead,
     is_function,
     replace_again,
+    replace_bound,
     replace_definition,
     restore_definition,
     search,
     set_slot,
-    set_when,
-    settled,
     slot_of,
     wrapped_by,
 )
+
+import gc
+import sys
+
+from lazyentity._mode import NOTES
 
 SLOTS = True
 
 cdef list _hooks = []  # by place
 cdef list _whens = []  # by place
 cdef list _wrapping = []  # by place: None, or When.wrapped, a parameter, its position, When.is_deep
+cdef list _names = []  # by place: keeps the names that it looks for
 cdef list _originals = []
 cdef dict _known = {}  # by the id of a function, or of a type with the name of a slot: the replacement
 cdef tuple _OF_SLOTS = (type(vars(str)["__str__"]), type(len))
+cdef object _BOUND = type(len)
 cdef dict _WHICH = {"__new__": 0, "__init__": 1, "__call__": 2}
 
 
@@ -72,6 +86,25 @@ cdef int _searched(int place, PyObject *self, PyObject *args, PyObject *kwargs) 
     return bool(found(instance, <object>args, {} if kwargs is NULL else <object>kwargs))
 
 
+cdef void _look_into_error(int place) noexcept:
+    cdef PyObject *kind
+    cdef PyObject *error
+    cdef PyObject *traceback
+    # Nothing else must meet the error.
+    PyErr_Fetch(&kind, &error, &traceback)
+    PyErr_NormalizeException(&kind, &error, &traceback)
+    try:
+        looks = _whens[place].refused
+        if looks is not None and is_any() and isinstance(<object>error, Exception):
+            looks(<object>error)
+    except Exception:
+        # An entity of the error cannot be decoded, or the error cannot be read.
+        pass
+    PyErr_Restore(kind, error, traceback)
+
+
+set_notes(NOTES)
+refused = _look_into_error
 enter = _entered
 settled = holds_nothing
 any_undecoded = is_any
@@ -82,7 +115,7 @@ cdef int _install(int place, hook, when) except -1:
     cdef object parameter = None
     cdef object position = None
     for parameter, position in when.hooks.items():
-        pass
+        parameter = sys.intern(parameter)
     _hooks[place] = hook
     _whens[place] = when
     _wrapping[place] = (
@@ -97,6 +130,11 @@ cdef int _install(int place, hook, when) except -1:
         parameter,
         -1 if position is None else position,
         when.attribute,
+    )
+    flags = None if when.flags is None else tuple(map(sys.intern, when.flags))
+    _names[place] = parameter, flags
+    set_value(
+        place, -1 if when.only is None else when.only, when.closed, flags, when.is_noted, when.is_check
     )
     return 0
 
@@ -204,9 +242,40 @@ def replacement(holder, str name):
         of_function = _Function.__new__(_Function)
         of_function.function, of_function.place = function, place
         made = of_function
+    _add(key, made, original)
+    return made
+
+
+cdef int _add(key, made, original) except -1:
     _hooks.append(None)
     _whens.append(None)
     _wrapping.append(None)
+    _names.append(None)
     _originals.append(original)
     _known[key] = made
-    return made
+    return 0
+
+
+def another(function, hook, when):
+    """As :func:`lazyentity._inplace.another`."""
+    key = (id(function), "another")
+    cdef _Function made = _known.get(key)
+    if made is None:
+        other = copy(function)
+        made = _Function.__new__(_Function)
+        made.function, made.place = other, _next()
+        replace_definition(made.place, other)
+        _add(key, made, function)
+    made.install(hook, when)
+    return made.function
+
+
+def serve_bound(holder, names):
+    """As :func:`lazyentity._inplace.serve_bound`."""
+    cdef _Function made
+    replaced = [_known[id(vars(holder)[name])] for name in names]
+    for each in gc.get_objects():
+        if type(each) is _BOUND:
+            for made in replaced:
+                replace_bound(made.place, each)
+    return True

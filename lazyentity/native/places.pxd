@@ -4,79 +4,16 @@
 
 from cpython.object cimport PyObject
 
+# Before this module: its C code is used here.
+from lazyentity.native.conditions cimport PLACES as _PLACES
+
 cdef extern from *:
     """
-    #define LAZYENTITY_PLACES 64
-
-    /* Of a function or method: its own definition, and the one that takes its place. Of a slot: its pointer.
-       The others say when the hook is called, as When of lazyentity/_inplace.py. */
-    typedef struct {
-        PyMethodDef *original;
-        PyMethodDef replacement;
-        void *slot;
-        int always, is_deep, is_searched;
-        PyObject *parameter, *attribute;
-        Py_ssize_t position;
-    } lazyentity_place;
-
-    static lazyentity_place lazyentity_places[LAZYENTITY_PLACES];
-
     /* Calls the hook of a place; returns a new reference, or NULL with an error. */
     static PyObject *(*lazyentity_enter)(int, PyObject *, PyObject *, PyObject *);
 
-    /* Whether a property is undecoded. */
-    static int (*lazyentity_any)(void);
-
-    /* Whether there is nothing for a hook to do with such arguments. */
-    static int (*lazyentity_settled)(PyObject *const *, Py_ssize_t, int);
-
     /* Whether a failed call is to be made again; with an error, if not. */
     static int (*lazyentity_search)(int, PyObject *, PyObject *, PyObject *);
-
-    static int lazyentity_has_function(lazyentity_place *place, PyObject *self)
-    {
-        PyObject *found;
-        int is_given;
-        if (place->attribute == NULL || self == NULL) return 0;
-        found = PyObject_GetAttr(self, place->attribute);
-        if (found == NULL) PyErr_Clear();
-        is_given = found != NULL && found != Py_None;
-        Py_XDECREF(found);
-        return is_given;
-    }
-
-    static int lazyentity_is_parameter(lazyentity_place *place, PyObject *name)
-    {
-        return name == place->parameter || PyUnicode_Compare(name, place->parameter) == 0;
-    }
-
-    /* Whether a call needs no hook, with a place's function for unknown values not among the arguments. */
-    static int lazyentity_idle(int number, PyObject *self, PyObject *const *items, Py_ssize_t count, PyObject *names)
-    {
-        lazyentity_place *place = &lazyentity_places[number];
-        Py_ssize_t i, named = names == NULL ? 0 : PyTuple_GET_SIZE(names);
-        if (place->always || lazyentity_has_function(place, self)) return 0;
-        if (place->parameter != NULL) {
-            if (place->position >= 0 && place->position < count && items[place->position] != Py_None) return 0;
-            for (i = 0; i < named; i++) {
-                if (items[count + i] != Py_None && lazyentity_is_parameter(place, PyTuple_GET_ITEM(names, i))) return 0;
-            }
-        }
-        return place->is_searched || lazyentity_settled(items, count + named, place->is_deep);
-    }
-
-    static int lazyentity_idle_call(int number, PyObject *self, PyObject *args, PyObject *kwargs)
-    {
-        lazyentity_place *place = &lazyentity_places[number];
-        Py_ssize_t i = 0;
-        PyObject *name, *value;
-        if (!lazyentity_idle(number, self, ((PyTupleObject *)args)->ob_item, PyTuple_GET_SIZE(args), NULL)) return 0;
-        while (kwargs != NULL && PyDict_Next(kwargs, &i, &name, &value)) {
-            if (place->parameter != NULL && value != Py_None && lazyentity_is_parameter(place, name)) return 0;
-            if (!place->is_searched && !lazyentity_settled(&value, 1, place->is_deep)) return 0;
-        }
-        return 1;
-    }
 
     /* Whether to make a call again that failed; the error remains, if not. */
     static int lazyentity_again_call(int number, int was_any, PyObject *self, PyObject *args, PyObject *kwargs)
@@ -164,23 +101,26 @@ cdef extern from *:
     }
 
     /* The bodies of functions that take a place; ORIGINAL calls what was there. */
+    #define LAZYENTITY_RUN(i, IDLE, AGAIN, ENTER, ORIGINAL) \
+        int is_noted = lazyentity_places[i].is_noted, how, was_any; \
+        PyObject *result; \
+        if (lazyentity_begin(is_noted) < 0) return NULL; \
+        how = IDLE; \
+        if (!how) return lazyentity_end(is_noted, ENTER); \
+        was_any = lazyentity_places[i].is_searched && lazyentity_any(); \
+        result = ORIGINAL; \
+        if (result == NULL && AGAIN) result = ORIGINAL; \
+        if (result == NULL && how == 2) lazyentity_refused(i); \
+        return lazyentity_end(is_noted, result);
+
     #define LAZYENTITY_CALLED(i, self, args, kwargs, ORIGINAL) \
-        if (lazyentity_idle_call(i, self, args, kwargs)) { \
-            int was_any = lazyentity_places[i].is_searched && lazyentity_any(); \
-            PyObject *result = ORIGINAL; \
-            if (result == NULL && lazyentity_again_call(i, was_any, self, args, kwargs)) result = ORIGINAL; \
-            return result; \
-        } \
-        return lazyentity_enter(i, self, args, kwargs);
+        LAZYENTITY_RUN(i, lazyentity_idle_call(i, self, args, kwargs), \
+            lazyentity_again_call(i, was_any, self, args, kwargs), lazyentity_enter(i, self, args, kwargs), ORIGINAL)
 
     #define LAZYENTITY_VECTOR(i, self, items, count, names, ORIGINAL) \
-        if (lazyentity_idle(i, self, items, count, names)) { \
-            int was_any = lazyentity_places[i].is_searched && lazyentity_any(); \
-            PyObject *result = ORIGINAL; \
-            if (result == NULL && lazyentity_again(i, was_any, self, items, count, names)) result = ORIGINAL; \
-            return result; \
-        } \
-        return lazyentity_vector(i, self, items, count, names);
+        LAZYENTITY_RUN(i, lazyentity_idle(i, self, items, count, names), \
+            lazyentity_again(i, was_any, self, items, count, names), \
+            lazyentity_vector(i, self, items, count, names), ORIGINAL)
 
     #define LAZYENTITY_FUNCTIONS(i) \
         static PyObject *lazyentity_keywords_##i(PyObject *self, PyObject *args, PyObject *kwargs) { \
@@ -208,7 +148,8 @@ cdef extern from *:
     /* Octal numbers: a leading 0 is part of the index. */
     #define LAZYENTITY_ALL(X) \
         LAZYENTITY_EIGHT(X, 0) LAZYENTITY_EIGHT(X, 01) LAZYENTITY_EIGHT(X, 02) LAZYENTITY_EIGHT(X, 03) \
-        LAZYENTITY_EIGHT(X, 04) LAZYENTITY_EIGHT(X, 05) LAZYENTITY_EIGHT(X, 06) LAZYENTITY_EIGHT(X, 07)
+        LAZYENTITY_EIGHT(X, 04) LAZYENTITY_EIGHT(X, 05) LAZYENTITY_EIGHT(X, 06) LAZYENTITY_EIGHT(X, 07) \
+        LAZYENTITY_EIGHT(X, 010) LAZYENTITY_EIGHT(X, 011)
 
     LAZYENTITY_ALL(LAZYENTITY_FUNCTIONS)
 
@@ -296,6 +237,14 @@ cdef extern from *:
         *lazyentity_definition(function) = &lazyentity_places[place].replacement;
     }
 
+    /* Have a method that was bound before do what the method does; of a place that is in force. */
+    static void lazyentity_replace_bound(int place, PyObject *bound)
+    {
+        PyCFunctionObject *method = (PyCFunctionObject *)bound;
+        if (Py_TYPE(bound) == &PyCFunction_Type && method->m_ml == lazyentity_places[place].original)
+            method->m_ml = &lazyentity_places[place].replacement;
+    }
+
     /* Of a type: tp_new (0), tp_init (1) or tp_call (2). */
     static void **lazyentity_slot(PyObject *type, int which)
     {
@@ -316,19 +265,6 @@ cdef extern from *:
 
     static void lazyentity_set_slot(int place, void *function) { lazyentity_places[place].slot = function; }
 
-    /* The names are kept by the caller. */
-    static void lazyentity_set_when(
-        int number, int always, int is_deep, int is_searched, PyObject *parameter, Py_ssize_t position, PyObject *attribute)
-    {
-        lazyentity_place *place = &lazyentity_places[number];
-        place->always = always;
-        place->is_deep = is_deep;
-        place->is_searched = is_searched;
-        place->parameter = parameter == Py_None ? NULL : parameter;
-        place->position = position;
-        place->attribute = attribute == Py_None ? NULL : attribute;
-    }
-
     static int lazyentity_has_vectorcall(PyObject *type)
     {
         return ((PyTypeObject *)type)->tp_vectorcall != NULL;
@@ -344,18 +280,12 @@ cdef extern from *:
         return ((ternaryfunc)function)(self, args, kwargs);
     }
     """
-    const int PLACES "LAZYENTITY_PLACES"
     ctypedef object (*Enter)(int place, PyObject *self, PyObject *args, PyObject *kwargs)
     Enter enter "lazyentity_enter"
-    ctypedef bint (*Settled)(PyObject* const* values, Py_ssize_t count, bint is_deep) noexcept
-    Settled settled "lazyentity_settled"
-    ctypedef bint (*Any)() noexcept
-    Any any_undecoded "lazyentity_any"
     ctypedef int (*Search)(int place, PyObject *self, PyObject *args, PyObject *kwargs) except -1
     Search search "lazyentity_search"
     void set_slot "lazyentity_set_slot"(int place, void *function)
-    void set_when "lazyentity_set_when"(
-        int place, bint always, bint is_deep, bint is_searched, object parameter, Py_ssize_t position, object attribute)
+    void replace_bound "lazyentity_replace_bound"(int place, object bound)
     bint is_function "lazyentity_is_function"(object function)
     object copy "lazyentity_copy"(object function)
     bint replace_definition "lazyentity_replace"(int place, object function)

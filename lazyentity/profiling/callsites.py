@@ -12,6 +12,7 @@ from types import CodeType, FrameType
 from typing import Final, NamedTuple
 
 from lazyentity.codec.describing import module_of
+from lazyentity._mode import is_marked
 
 OWN: Final = 0
 LIBRARY: Final = 1
@@ -254,7 +255,8 @@ def _user_frame(frame: FrameType, reception: Reception) -> _Found:
         if reception.is_user(each, called):
             return each, called
         role = _known_role(each)
-        if innermost is None and role == LIBRARY:
+        # An adapted function of a library is not meant, but its caller.
+        if innermost is None and role == LIBRARY and not is_marked(each.f_code):
             innermost = each
         elif called is innermost and role == OWN:
             # A function that lazyentity replaced calls the original: its caller is meant.

@@ -123,6 +123,10 @@ def holds_no_values(kind: type) -> None:
     _bare.add(kind)
 
 
+def holds_its_fields(kind: type, slots: tuple[Any, ...]) -> None:
+    """As :func:`lazyentity._alive.holds_its_fields`: their dicts are not looked into."""
+
+
 def makes_entities_later(kind: type) -> None:
     """As :func:`lazyentity._alive.makes_entities_later`."""
     global _pages

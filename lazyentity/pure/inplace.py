@@ -5,9 +5,11 @@ from __future__ import annotations
 import ctypes
 import functools
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import MethodDescriptorType
 from typing import Any, Final
+
+from lazyentity._mode import enter, leave
 
 SLOTS: Final = False
 
@@ -24,20 +26,37 @@ def replacement(holder: Any, name: str) -> _Method | None:
     return made
 
 
+def another(function: Any, hook: object, when: object) -> None:
+    """As :func:`lazyentity._inplace.another`."""
+
+
+def serve_bound(holder: type, names: Iterable[str]) -> bool:
+    """As :func:`lazyentity._inplace.serve_bound`."""
+    return False
+
+
 class _Method:
     def __init__(self, kind: type, name: str) -> None:
         self._kind = kind
         self._name = name
         self._original = vars(kind)[name]
 
-    def install(self, hook: Callable[..., Any], when: object, /) -> None:
+    def install(self, hook: Callable[..., Any], when: Any, /) -> None:
         original = self._original
 
         @functools.wraps(original)
         def method(self: Any, /, *args: Any, **kwargs: Any) -> Any:
             return hook(original, self, args, kwargs)
 
-        self._set(method)
+        @functools.wraps(original)
+        def noted(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+            enter(None)
+            try:
+                return hook(original, self, args, kwargs)
+            finally:
+                leave()
+
+        self._set(noted if when.is_noted else method)
 
     def remove(self) -> None:
         self._set(self._original)

@@ -19,9 +19,11 @@ _Schema = Mapping[str, Any]
 # A metaclass can have another one.
 _qualname = vars(type)["__qualname__"].__get__
 
-_ADAPTER = "lazyentity.patches.adapters.pydantic"
+_VALIDATING = frozenset(
+    (("pydantic.main", "model_validate"), ("pydantic.type_adapter", "validate_python"))
+)
 _NEAR = 8
-"""Frames between the replaced method that validates and the check of a model."""
+"""Frames between pydantic's method that validates and the check of a model."""
 
 _INNER = {
     "default": "schema",
@@ -152,12 +154,55 @@ def is_closed(owner: Any, schema: Any) -> bool:
     known = _closed.get(id(owner))
     if known is None or known[1] is not token:
         try:
-            answer = type(schema) is dict and _is_closed(schema, {})
+            answer = type(schema) is dict and is_closed_schema(schema)
         except Exception:  # noqa: BLE001  # a schema of another version: anything is possible
             answer = False
         known = _closed[id(owner)] = forgetting(owner, _closed), token, answer
     found: bool = known[2]
     return found
+
+
+def is_closed_schema(schema: _Schema) -> bool:
+    """As :func:`is_closed`, of a schema that is built.
+
+    Raises:
+        KeyError: if the schema is of another version of pydantic-core.
+    """
+    return _is_closed(schema, {})
+
+
+def takes_closed(schema: _Schema, call: _Schema, unread: int) -> bool:
+    """As :func:`is_closed_schema`, of the arguments of a validated function.
+
+    Args:
+        schema: of the call, with its definitions.
+        call: the schema of the call itself.
+        unread: how many of the first arguments pydantic hands on unread.
+    """
+    arguments = call["arguments_schema"]
+    parts = arguments["arguments_schema"][unread:]
+    each = [part["schema"] for part in parts]
+    each += [
+        arguments[rest] for rest in ("var_args_schema", "var_kwargs_schema") if rest in arguments
+    ]
+    refs = {part["ref"]: True for part in schema.get("definitions", ())}
+    return (
+        all(isinstance(part.get("alias", ""), str) for part in parts)
+        and all(_is_closed(part, refs) for part in schema.get("definitions", ()))
+        and all(_is_closed(part, refs) for part in each)
+    )
+
+
+def only_model(schema: _Schema) -> weakref.ref[Any] | None:
+    """Return a reference to the one model that values get to; None, if they may get elsewhere.
+
+    Raises:
+        As :func:`is_closed_schema`.
+    """
+    leaves = list(_leaves(schema, {}))
+    if len(leaves) == 1 and leaves[0]["type"] == "model":
+        return weakref.ref(leaves[0]["cls"])
+    return None
 
 
 def _is_closed(schema: _Schema, refs: dict[str, bool]) -> bool:
@@ -247,7 +292,7 @@ def _is_alone(model: Any, frame: FrameType | None) -> bool:
         if frame is None:
             return False
         name = frame.f_code.co_name
-        if module_of(frame) == _ADAPTER and name in ("decoding", "model_validate"):
+        if (module_of(frame), name) in _VALIDATING:
             given = frame.f_locals
             schema = getattr(given.get("self"), "core_schema", None)
             if name == "model_validate":

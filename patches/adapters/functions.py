@@ -17,7 +17,6 @@ from typing import Any
 
 from lazyentity._alive import each_settled
 from lazyentity._inplace import When
-from lazyentity.patches.registry import Seam
 
 _Call = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 
@@ -182,51 +181,6 @@ class FunctionReplacement:
 
 _made: dict[int, FunctionReplacement] = {}
 """By the id of the function, which its replacement keeps."""
-
-
-class FunctionSeam(Seam):
-    """A seam of a function or class method, whose original serves those who took it before.
-
-    The attribute is replaced. The function that stood there calls the replacement; the replacement
-    gets another function, which does what the original did.
-
-    Args:
-        seam: replaces the attribute.
-        first: an expression to evaluate at the original's distance from its caller, as for
-            :class:`FunctionReplacement`.
-    """
-
-    def __init__(self, seam: Seam, first: str = "None") -> None:
-        super().__init__(seam.module, seam.path, functools.partial(self._replaced, seam._replace))
-        self._first = first
-        self._old: FunctionReplacement | None = None
-
-    def _replaced(self, replace: Callable[..., Any], original: Any, is_active: Any) -> Any:
-        is_method = isinstance(original, classmethod)
-        function = original.__func__ if is_method else original
-        if not can_be_replaced(function):
-            return replace(original, is_active)
-        self._old = _made.setdefault(id(function), FunctionReplacement(function, self._first))
-        same = self._old.original
-        return replace(classmethod(same) if is_method else same, is_active)
-
-    def install(self, is_active: Callable[[], bool]) -> None:
-        """As :meth:`Seam.install`."""
-        super().install(is_active)
-        if self._old is None:
-            return
-        replacement = getattr(self._replacement, "__func__", self._replacement)
-
-        def hook(original: Any, _: None, args: Any, kwargs: Any) -> Any:
-            return (replacement if is_active() else original)(*args, **kwargs)
-
-        self._old.install(hook, When(always=True))
-
-    def remove(self) -> None:
-        """As :meth:`Seam.remove`."""
-        super().remove()
-        if self._old is not None:
-            self._old.remove()
 
 
 def function_replacement(function: Any) -> FunctionReplacement | None:

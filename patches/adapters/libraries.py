@@ -31,7 +31,6 @@ LIBRARIES = (
             "pydantic.main",
             "pydantic.root_model",
             "pydantic.type_adapter",
-            "pydantic._internal._validate_call",
             "pydantic._internal._dataclasses",
             "pydantic._internal._model_construction",
             "pydantic.plugin._schema_validator",
@@ -39,7 +38,7 @@ LIBRARIES = (
         "pydantic",
     ),
     Library("fastapi", ">=0.115,<1", ("fastapi",), None),
-    Library("sqlmodel", ">=0.0.22,<1", ("sqlmodel.main",), "sqlmodel"),
+    Library("sqlmodel", ">=0.0.22,<1", ("sqlmodel._compat",), "sqlmodel"),
     Library("orjson", ">=3.10,<4", ("orjson",), "orjson"),
     Library(
         "msgspec",

@@ -1,9 +1,9 @@
-"""pydantic: the functions through which Python code calls pydantic-core.
+"""pydantic: the methods of pydantic-core's validators and serializers.
 
 pydantic-core validates unions, fallbacks and ``from_attributes`` without an error where it finds a
 sentinel, and its serializers hand the sentinel on. So the replacements look for entities before
-every call. They replace methods of the classes that all models, type adapters and validated
-functions share, and so cover those made before ``patch()`` as well.
+every call. All models, dataclasses, type adapters and validated functions call these methods, also
+those that were made before ``patch()``; and pydantic's functions in Python stay as they are.
 
 Code of the application that pydantic-core calls reads stock entities, because no argument holds
 these. Functions of ``validate_call`` are whole parts of an application, and read lazily.
@@ -12,225 +12,143 @@ these. Functions of ``validate_call`` are whole parts of an application, and rea
 from __future__ import annotations
 
 import functools
+import gc
+import sys
 from collections.abc import Callable
+from types import MethodDescriptorType
 from typing import Any
 
-from pydantic_core import ValidationError
+from pydantic_core import ArgsKwargs, SchemaValidator, ValidationError
 
-from lazyentity._alive import any_undecoded, are_bare, is_bare
+from lazyentity._alive import any_undecoded, are_bare, holds_its_fields, is_bare
+from lazyentity._inplace import When, another, serve_bound
 from lazyentity._mode import enter, leave, reads_eagerly
 from lazyentity.decoding import (
     decode_attributes,
     decode_in_place,
     decoded_in_place,
+    held_by,
     is_plain,
     is_taken_for_valid,
 )
-from lazyentity.patches.adapters import dataclasses_validated, fields, schemas
-from lazyentity.patches.adapters.bound import serving_bound
-from lazyentity.patches.adapters.calls import deeply_before, seams
-from lazyentity.patches.adapters.calls_validated import call, valid
+from lazyentity.patches.adapters import cores, fields, schemas
+from lazyentity.patches.adapters.calls import CallSeam, deeply_before, seams
+from lazyentity.patches.adapters.reading import Reading
 from lazyentity.patches.adapters.results import with_decoding_hooks
 from lazyentity.patches.registry import Seam
 
-_Original = Callable[..., Any]
 _IsActive = Callable[[], bool]
 
-_CONSTRUCTION = "pydantic._internal._model_construction"
-
+_CORE = "pydantic_core"
 _HOOKS = {"fallback": None}
+_FLAGS = ("serialize_as_any", "polymorphic_serialization")
 
-# pydantic resolves the forward references of an incomplete model in the frame that called the
-# original: it goes back a fixed number of frames. A replacement adds one. So the replacement first
-# reads an attribute of the validator that is not built yet, at the original's distance.
-
-
-def init(original: _Original, is_active: _IsActive) -> _Original:
-    """Replace the constructor of models."""
-    # That of SQLModel does not validate the models of tables.
-    checks_models = original.__module__ == "pydantic.main"
-
-    @reads_eagerly
-    @functools.wraps(original)
-    def __init__(self: Any, /, *args: Any, **data: Any) -> None:  # noqa: N807  # its name
-        __tracebackhide__ = True
-        if not self.__pydantic_complete__:
-            self.__pydantic_validator__.validate_python  # noqa: B018  # builds it
-        if not is_active():
-            original(self, *args, **data)
-            return
-        looks = not are_bare(args, data)
-        if looks and not (checks_models and _is_closed(type(self))):
-            args = tuple(map(valid, args))
-            data = {name: valid(value) for name, value in data.items()}
-        enter(None)
-        try:
-            original(self, *args, **data)
-        except Exception as error:
-            if looks:
-                _decode_refused(error)
-            raise
-        finally:
-            leave()
-
-    return __init__
+valid = functools.partial(decoded_in_place, validating=True)
 
 
-def model_validate(original: Any, is_active: _IsActive) -> Any:
-    """Replace a class method that validates its first argument."""
-    validate = original.__func__
-    checks_models = (validate.__module__, validate.__name__) == ("pydantic.main", "model_validate")
-
-    @reads_eagerly
-    @functools.wraps(validate)
-    def model_validate(cls: Any, obj: Any, *args: Any, **options: Any) -> Any:
-        __tracebackhide__ = True
-        if not cls.__pydantic_complete__:
-            cls.__pydantic_validator__.validate_python  # noqa: B018  # builds it
-        if not is_active():
-            return validate(cls, obj, *args, **options)
-        is_later = checks_models and _is_closed(cls)
-        if not is_later and not is_bare(obj):
-            # The check of the model decodes the attributes that are read.
-            is_later = type(obj) is not cls and fields.stored_names(cls, type(obj)) is not None
-            if not is_later:
-                obj = valid(obj)
-        if options and not are_bare((), options):
-            # SQLModel takes an update.
-            decode_in_place(options)
-        enter(None)
-        try:
-            return validate(cls, obj, *args, **options)
-        except Exception as error:
-            if is_later:
-                _decode_refused(error)
-            raise
-        finally:
-            leave()
-
-    return classmethod(model_validate)
-
-
-def _schema(model: Any) -> Any:
-    # An older version has none before the model is built.
-    return getattr(model, "__pydantic_core_schema__", None)
-
-
-def _is_closed(model: Any) -> bool:
-    return fields.is_closed(model, _schema(model))
+@held_by.register
+def _arguments_of(arguments: ArgsKwargs) -> Any:
+    return [arguments.args, arguments.kwargs]
 
 
 def _decode_refused(error: Exception) -> None:
     """Decode the entities in the inputs that an error of pydantic holds."""
-    if any_undecoded() and isinstance(error, ValidationError):
+    if isinstance(error, ValidationError) and any_undecoded():
         errors = error.errors(include_url=False, include_context=False)
         decode_in_place([each["input"] for each in errors])
 
 
-def _can_dump(owner: Any, schema: Any, value: Any, options: dict[str, Any]) -> bool:
+def _valid_arguments(arguments: Any, unread: int) -> Any:
+    """Return the arguments of a validated function, or of a dataclass, with decoded entities."""
+    args, kwargs = arguments.args, arguments.kwargs or {}
+    if are_bare(args[unread:], kwargs):
+        return arguments
+    args = (*args[:unread], *map(valid, args[unread:]))
+    return ArgsKwargs(args, {name: valid(value) for name, value in kwargs.items()})
+
+
+def _input(parameter: Any, wrapped: Any, _: Any, args: Any, kwargs: Any) -> Any:
+    """Look into the value that a method of a validator gets, unless its schema is closed.
+
+    ``parameter`` is its name and its position.
+    """
+    __tracebackhide__ = True
+    name, position = parameter
+    is_given = len(args) > position
+    value = args[position] if is_given else kwargs.get(name)
+    is_later = False
+    known = cores.known_of(wrapped.__self__)
+    if not is_bare(value):
+        # Strings are validated without the check of models.
+        if wrapped.__name__ == _CHECKS_MODELS:
+            # Of an object, the check of the model decodes the attributes that are read.
+            is_later = known.is_closed or _gives_attributes(value, known)
+        if type(value) is ArgsKwargs:
+            made = value if is_later else _valid_arguments(value, known.unread)
+        else:
+            made = value if is_later else valid(value)
+        if made is value:
+            pass
+        elif is_given:
+            args = (*args[:position], made, *args[position + 1 :])
+        else:
+            kwargs = {**kwargs, name: made}
+    if not is_later:
+        return wrapped(*args, **kwargs)
+    try:
+        return wrapped(*args, **kwargs)
+    except ValidationError as error:
+        _decode_refused(error)
+        raise
+
+
+def _gives_attributes(value: Any, known: cores.Known) -> bool:
+    model = None if known.model is None else known.model()
+    kind = type(value)
+    return not (model is None or kind is model) and fields.stored_names(model, kind) is not None
+
+
+@reads_eagerly
+def _assigned(parameter: Any, wrapped: Any, _: Any, args: Any, kwargs: Any) -> Any:
+    """Look into the value that is assigned to a field.
+
+    The function is marked, because pydantic's function that calls it may also call the setter of a
+    property, which is no part of a validation.
+    """
+    __tracebackhide__ = True
+    enter(None)
+    try:
+        return _input(parameter, wrapped, None, args, kwargs)
+    finally:
+        leave()
+
+
+def _dumped(_: None, wrapped: Any, __: Any, args: Any, kwargs: Any) -> Any:
+    """Look into the value that a method of a serializer gets, unless it can be dumped as it is."""
+    __tracebackhide__ = True
+    kwargs = with_decoding_hooks(_HOOKS, (), kwargs)[1]
+    value = args[0] if args else kwargs.get("value")
+    known = cores.known_of(wrapped.__self__)
+    if not is_bare(value) and not _can_dump(known, value, kwargs):
+        made = decoded_in_place(value)
+        if made is value:
+            pass
+        elif args:
+            args = (made, *args[1:])
+        else:
+            kwargs = {**kwargs, "value": made}
+    return wrapped(*args, **kwargs)
+
+
+def _can_dump(known: cores.Known, value: Any, options: dict[str, Any]) -> bool:
     """Say whether a value can be dumped without a look into it."""
     return (
-        not any_undecoded()
+        known.is_closed
+        and not any_undecoded()
         # Their items can make entities.
         and not hasattr(type(value), "__next__")
-        and not options.get("serialize_as_any")
-        and fields.is_closed(owner, schema)
+        and not any(map(options.get, _FLAGS))
     )
-
-
-def _model_dump(original: _Original, is_active: _IsActive) -> _Original:
-    @reads_eagerly
-    @functools.wraps(original)
-    def model_dump(self: Any, *args: Any, **options: Any) -> Any:
-        __tracebackhide__ = True
-        if not self.__pydantic_complete__:
-            self.__pydantic_serializer__.to_python  # noqa: B018  # builds it
-        if not is_active():
-            return original(self, *args, **options)
-        if (
-            self.__pydantic_extra__ or self.__private_attributes__ or not is_bare(self.__dict__)
-        ) and not _can_dump(type(self), _schema(type(self)), self, options):
-            decode_in_place(self)
-        if options:
-            _, options = with_decoding_hooks(_HOOKS, (), options)
-        enter(None)
-        try:
-            return original(self, *args, **options)
-        finally:
-            leave()
-
-    return model_dump
-
-
-def _setattr(original: _Original, is_active: _IsActive) -> _Original:
-    @reads_eagerly
-    @functools.wraps(original)
-    def __setattr__(self: Any, name: str, value: Any) -> None:  # noqa: N807  # its name
-        __tracebackhide__ = True
-        if not type(self).model_config.get("validate_assignment") or not is_active():
-            original(self, name, value)
-            return
-        if not is_bare(value):
-            value = valid(value)
-        enter(None)
-        try:
-            original(self, name, value)
-        finally:
-            leave()
-
-    return __setattr__
-
-
-_MISSING: Any = object()
-
-
-def _of_one(decoded: Callable[[Any], Any]) -> Callable[[_Original, _IsActive], _Original]:
-    """Replace a method that validates or serialises its first argument."""
-    validates = decoded is valid
-
-    def replace(original: _Original, is_active: _IsActive) -> _Original:
-        # Strings are validated without the check of models.
-        checks_models = original.__name__ == "validate_python"
-
-        @reads_eagerly
-        @functools.wraps(original)
-        def decoding(self: Any, value: Any = _MISSING, /, *args: Any, **options: Any) -> Any:
-            __tracebackhide__ = True
-            if value is _MISSING:
-                # The original says which argument that is.
-                return original(self, **options)
-            # An older version builds it when it is asked for, at a fixed distance from the caller.
-            schema = self.__dict__.get("core_schema")
-            if checks_models:
-                is_later = fields.is_closed(self, schema)
-            elif validates:
-                is_later = False
-            else:
-                is_later = _can_dump(self, schema, value, options)
-            if not is_later and not is_bare(value) and is_active():
-                value = decoded(value)
-            if options and options.get("fallback") is not None and is_active():
-                _, options = with_decoding_hooks(_HOOKS, (), options)
-            enter(None)
-            try:
-                # The usual call is made without unpacking arguments, which is slower.
-                if not args and not options:
-                    return original(self, value)
-                return original(self, value, *args, **options)
-            except Exception as error:
-                # Checking before each call would cost more.
-                if getattr(self, "pydantic_complete", True):
-                    if is_later:
-                        _decode_refused(error)
-                    raise
-            finally:
-                leave()
-            self.validator.validate_python  # noqa: B018  # builds it
-            return decoding(self, value, *args, **options)
-
-        return decoding
-
-    return replace
 
 
 def _instancecheck(original: Any, is_active: _IsActive) -> Any:
@@ -239,53 +157,118 @@ def _instancecheck(original: Any, is_active: _IsActive) -> Any:
     pydantic-core makes this check before it takes the fields of a model from a dict or from the
     attributes of another object, wherever the object comes from and however deep it is.
     """
+    if type(original) is MethodDescriptorType:
+        # Newer versions have that of Python's own type.
+        def check(real: Any, cls: Any, args: Any, _: Any) -> Any:
+            return _checked(is_active, real, cls, args[0])
+
+        made = another(original, check, When(is_check=True))
+        if made is not None:
+            return made
 
     def __instancecheck__(cls: Any, instance: Any, /) -> Any:  # noqa: N807  # its name
-        kind: Any = type(instance)
-        if kind is dict:
+        if type(instance) is dict:
             # The most frequent case: instances of a model have a class of their own.
             return False
-        is_instance = original(cls, instance)
-        # A profile notes the models that are made of an entity, also of a decoded one.
-        if not issubclass(kind, dict) and not any_undecoded():
-            return is_instance
-        if not hasattr(kind, "_decode_all") and _is_closed(cls):
-            # Entities in its attributes get to models, which are checked, or are refused.
-            return is_instance
-        # Applications check for BaseModel, which nothing is validated as. No flag can mark the
-        # checks of pydantic-core: it validates an iterator's items when the application takes them.
-        if (
-            not (is_instance and is_taken_for_valid(kind))
-            and not is_plain(instance)
-            and cls.__base__ is not object
-            and is_active()
-        ):
-            if hasattr(kind, "_decode_all"):
-                fields.decode_input(cls, instance)
-            else:
-                decode_attributes(instance, fields.stored_names(cls, kind))
-        return is_instance
+        return _checked(is_active, original, cls, instance)
 
     return __instancecheck__
 
 
-SEAMS = serving_bound(
-    *seams("pydantic_core", "to_json", "to_jsonable_python", look=deeply_before, about=_HOOKS),
-    Seam("pydantic.main", "BaseModel.__init__", init),
-    Seam("pydantic.main", "BaseModel.model_validate", model_validate),
-    Seam("pydantic.main", "BaseModel.model_validate_json", model_validate),
-    Seam("pydantic.main", "BaseModel.model_validate_strings", model_validate),
-    Seam("pydantic.main", "BaseModel.model_dump", _model_dump),
-    Seam("pydantic.main", "BaseModel.model_dump_json", _model_dump),
-    Seam("pydantic.main", "BaseModel.__setattr__", _setattr),
-    Seam("pydantic.root_model", "RootModel.__init__", init),
-    Seam("pydantic.type_adapter", "TypeAdapter.validate_python", _of_one(valid)),
-    Seam("pydantic.type_adapter", "TypeAdapter.validate_json", _of_one(valid)),
-    Seam("pydantic.type_adapter", "TypeAdapter.validate_strings", _of_one(valid)),
-    Seam("pydantic.type_adapter", "TypeAdapter.dump_python", _of_one(decoded_in_place)),
-    Seam("pydantic.type_adapter", "TypeAdapter.dump_json", _of_one(decoded_in_place)),
-    Seam("pydantic._internal._validate_call", "ValidateCallWrapper.__call__", call),
-    *dataclasses_validated.SEAMS,
-    Seam(_CONSTRUCTION, "ModelMetaclass.__instancecheck__", _instancecheck),
+def _checked(is_active: _IsActive, original: Any, cls: Any, instance: Any) -> Any:
+    kind: Any = type(instance)
+    is_instance = original(cls, instance)
+    # A profile notes the models that are made of an entity, also of a decoded one.
+    if not issubclass(kind, dict) and not any_undecoded():
+        return is_instance
+    if not hasattr(kind, "_decode_all") and fields.is_closed(
+        # An older version has none before the model is built.
+        cls,
+        getattr(cls, "__pydantic_core_schema__", None),
+    ):
+        # Entities in its attributes get to models, which are checked, or are refused.
+        return is_instance
+    # Applications check for BaseModel, which nothing is validated as. No flag can mark the
+    # checks of pydantic-core: it validates an iterator's items when the application takes them.
+    if (
+        not (is_instance and is_taken_for_valid(kind))
+        and not is_plain(instance)
+        and cls.__base__ is not object
+        and is_active()
+    ):
+        if hasattr(kind, "_decode_all"):
+            fields.decode_input(cls, instance)
+        else:
+            decode_attributes(instance, fields.stored_names(cls, kind))
+    return is_instance
+
+
+class _Core(CallSeam):
+    """The seam of a method of pydantic-core's validators or serializers."""
+
+    def __init__(self, path: str, look: Callable[..., Any], when: When, about: Any = None) -> None:
+        super().__init__(_CORE, path, look, about, when=when)
+
+
+class _LastOfValidators(_Core):
+    """The last method of validators: those that were bound before get the replacements, too."""
+
+    def install(self, is_active: _IsActive) -> None:
+        super().install(is_active)
+        # pydantic keeps them for the results of validated functions, and plugins for all models.
+        if not serve_bound(SchemaValidator, _VALIDATING):
+            for each in gc.get_objects():
+                if type(each).__name__ == "ValidateCallWrapper":
+                    _bind_again(each)
+
+
+def _bind_again(call: Any) -> None:
+    name = "__return_pydantic_validator__"
+    validator = getattr(getattr(call, name, None), "__self__", None)
+    if type(validator) is SchemaValidator:
+        setattr(call, name, validator.validate_python)
+
+
+class _Model(Reading):
+    """The constructor of models."""
+
+    def install(self, is_active: _IsActive) -> None:
+        super().install(is_active)
+        model = getattr(sys.modules[self.module], self.path.partition(".")[0])
+        names = ("__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
+        holds_its_fields(model, tuple(vars(model)[name] for name in names))
+
+
+_CHECKS_MODELS = "validate_python"
+_VALIDATING = (_CHECKS_MODELS, "validate_json", "validate_strings")
+_INPUT = ("input", 0)
+_OF_TEXT = When(only=0, is_noted=True)
+_VALIDATION = _OF_TEXT._replace(closed=cores.CLOSED, refused=_decode_refused)
+_DUMP = When(only=0, closed=cores.CLOSED, flags=_FLAGS, hooks=_HOOKS, is_noted=True)
+
+SEAMS = (
+    *seams(_CORE, "to_json", "to_jsonable_python", look=deeply_before, about=_HOOKS),
+    _Core("SchemaValidator.validate_python", _input, _VALIDATION, _INPUT),
+    _Core("SchemaValidator.validate_json", _input, _OF_TEXT, _INPUT),
+    _LastOfValidators("SchemaValidator.validate_strings", _input, _OF_TEXT, _INPUT),
+    _Core("SchemaValidator.validate_assignment", _assigned, When(always=True), ("field_value", 2)),
+    _Core("SchemaSerializer.to_python", _dumped, _DUMP),
+    _Core("SchemaSerializer.to_json", _dumped, _DUMP),
+    _Model("pydantic.main", "BaseModel.__init__"),
+    Reading("pydantic.main", "BaseModel.model_validate"),
+    Reading("pydantic.main", "BaseModel.model_validate_json"),
+    Reading("pydantic.main", "BaseModel.model_validate_strings"),
+    Reading("pydantic.main", "BaseModel.model_dump"),
+    Reading("pydantic.main", "BaseModel.model_dump_json"),
+    Reading("pydantic.root_model", "RootModel.__init__"),
+    Reading("pydantic.type_adapter", "TypeAdapter.validate_python"),
+    Reading("pydantic.type_adapter", "TypeAdapter.validate_json"),
+    Reading("pydantic.type_adapter", "TypeAdapter.validate_strings"),
+    Reading("pydantic.type_adapter", "TypeAdapter.dump_python"),
+    Reading("pydantic.type_adapter", "TypeAdapter.dump_json"),
+    Reading("pydantic._internal._dataclasses", "complete_dataclass", "__init__"),
+    Seam(
+        "pydantic._internal._model_construction", "ModelMetaclass.__instancecheck__", _instancecheck
+    ),
     *schemas.SEAMS,
 )

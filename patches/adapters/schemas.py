@@ -22,6 +22,7 @@ from lazyentity._alive import are_bare, is_bare
 from lazyentity._inplace import SLOTS, When
 from lazyentity.decoding import decode_in_place, decoded_in_place, is_plain
 from lazyentity.patches.adapters.calls import CallSeam
+from lazyentity.patches.adapters.cores import forget, forget_all
 from lazyentity.patches.adapters.fields import SCALARS
 from lazyentity.patches.adapters.results import DecodingFunction
 from lazyentity.patches.registry import Seam
@@ -261,10 +262,13 @@ class _SchemaSeam(CallSeam):
     def install(self, is_active: _IsActive) -> None:
         self._about = is_active
         super().install(is_active)
+        forget_all()
 
 
 def _make(is_active: _IsActive, wrapped: Any, _: Any, args: Any, kwargs: Any) -> Any:
-    return wrapped(*_with_adapted(args, is_active), **kwargs)
+    made = wrapped(*_with_adapted(args, is_active), **kwargs)
+    forget(made)
+    return made
 
 
 def _with_adapted(args: tuple[Any, ...], is_active: _IsActive) -> tuple[Any, ...]:

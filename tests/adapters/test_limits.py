@@ -91,10 +91,6 @@ def _attributes(entity: Any) -> Any:
     return made
 
 
-def _core_serializer(entity: Any) -> Any:
-    return pydantic_core.SchemaSerializer({"type": "any"}).to_python(entity)["text"]
-
-
 class Subclass(dict[str, Any]):
     pass
 
@@ -138,7 +134,6 @@ def _encoder() -> Any:
 LIMITS: dict[str, Callable[[Any], Any]] = {
     "method of dict": lambda e: dict.get(e, "text"),
     "storage of attributes": lambda e: _attributes(e).text,
-    "core serializer": _core_serializer,
     "equality": _is_equal,
     "ujson, toDict": _shown,
     "rapidjson, method of an encoder": _own_encoder,

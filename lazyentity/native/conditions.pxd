@@ -1,0 +1,206 @@
+# When a replacement of a function, a method or a class of C code calls its hook: see places.pxd.
+
+from cpython.object cimport PyObject
+
+cdef extern from *:
+    """
+    #define LAZYENTITY_PLACES 80
+
+    /* Of a function or method: its own definition, and the one that takes its place. Of a slot: its pointer.
+       The others say when the hook is called, as When of lazyentity/_inplace.py. */
+    typedef struct {
+        PyMethodDef *original;
+        PyMethodDef replacement;
+        void *slot;
+        int always, is_deep, is_searched, is_noted, is_check;
+        PyObject *parameter, *attribute;
+        Py_ssize_t position, only;
+        PyObject *closed, *flags;
+    } lazyentity_place;
+
+    static lazyentity_place lazyentity_places[LAZYENTITY_PLACES];
+
+    /* Whether a property is undecoded. */
+    static int (*lazyentity_any)(void);
+
+    /* Whether there is nothing for a hook to do with such arguments. */
+    static int (*lazyentity_settled)(PyObject *const *, Py_ssize_t, int);
+
+    /* Looks into the error of a call whose argument was not looked into. */
+    static void (*lazyentity_refused)(int);
+
+    /* The notes of lazyentity/codec/mode.py. */
+    static PyObject *lazyentity_notes;
+
+    static int lazyentity_begin(int is_noted)
+    {
+        return is_noted ? PyList_Append(lazyentity_notes, Py_None) : 0;
+    }
+
+    static PyObject *lazyentity_end(int is_noted, PyObject *result)
+    {
+        Py_ssize_t last;
+        if (!is_noted) return result;
+        last = PyList_GET_SIZE(lazyentity_notes) - 1;
+        if (last < 0) return result;
+    #ifdef Py_GIL_DISABLED
+        PyList_SetSlice(lazyentity_notes, last, last + 1, NULL);
+    #else
+        /* As list.pop(), which takes several times as long when it is called. Every item is None. */
+        Py_SET_SIZE(lazyentity_notes, last);
+        Py_DECREF(Py_None);
+    #endif
+        return result;
+    }
+
+    static int lazyentity_has_function(lazyentity_place *place, PyObject *self)
+    {
+        PyObject *found;
+        int is_given;
+        if (place->attribute == NULL || self == NULL) return 0;
+        found = PyObject_GetAttr(self, place->attribute);
+        if (found == NULL) PyErr_Clear();
+        is_given = found != NULL && found != Py_None;
+        Py_XDECREF(found);
+        return is_given;
+    }
+
+    static int lazyentity_is_scalar_value(PyObject *value)
+    {
+        return PyUnicode_CheckExact(value) || PyBytes_CheckExact(value) || PyLong_CheckExact(value) || value == Py_None;
+    }
+
+    /* Whether a name is one of ours, which are interned: of two such strings, none equals the other. */
+    static int lazyentity_is_name(PyObject *name, PyObject *ours)
+    {
+        return name == ours || (!PyUnicode_CHECK_INTERNED(name) && PyUnicode_Compare(name, ours) == 0);
+    }
+
+    static int lazyentity_is_parameter(lazyentity_place *place, PyObject *name)
+    {
+        return lazyentity_is_name(name, place->parameter);
+    }
+
+    /* Whether an instance needs no look into the value that its method gets; -1, if that is not known. */
+    static int lazyentity_is_closed(lazyentity_place *place, PyObject *self)
+    {
+        PyObject *number = PyLong_FromVoidPtr(self), *found;
+        if (number == NULL) {
+            PyErr_Clear();
+            return -1;
+        }
+        found = PyDict_GetItemWithError(place->closed, number);
+        Py_DECREF(number);
+        return found == NULL ? -1 : found == Py_True;
+    }
+
+    /* As lazyentity_idle, of a place for which a single argument counts. */
+    static int lazyentity_idle_value(
+        lazyentity_place *place, PyObject *self, PyObject *const *items, Py_ssize_t count, PyObject *names)
+    {
+        PyObject *value, *name;
+        Py_ssize_t i, j;
+        int is_closed;
+        if (place->only >= count) return 0;
+        value = items[place->only];
+        if (lazyentity_is_scalar_value(value)) return 1;
+        is_closed = place->closed == NULL ? 0 : lazyentity_is_closed(place, self);
+        if (is_closed < 0) return 0;
+        if (is_closed) {
+            if (place->flags == NULL) return 2;
+            if (!lazyentity_any() && Py_TYPE(value)->tp_iternext == NULL) {
+                for (i = 0; names != NULL && i < PyTuple_GET_SIZE(names); i++) {
+                    if (items[count + i] != Py_True) continue;
+                    name = PyTuple_GET_ITEM(names, i);
+                    for (j = 0; j < PyTuple_GET_SIZE(place->flags); j++) {
+                        if (lazyentity_is_name(name, PyTuple_GET_ITEM(place->flags, j))) goto look;
+                    }
+                }
+                return 1;
+            }
+        }
+    look:
+        return lazyentity_settled(&value, 1, 1);
+    }
+
+    /* Whether a call needs no hook, with a place's function for unknown values not among the arguments.
+       2, if an argument that may hold entities was not looked into. */
+    static int lazyentity_idle(int number, PyObject *self, PyObject *const *items, Py_ssize_t count, PyObject *names)
+    {
+        lazyentity_place *place = &lazyentity_places[number];
+        Py_ssize_t i, named = names == NULL ? 0 : PyTuple_GET_SIZE(names);
+        if (place->always || lazyentity_has_function(place, self)) return 0;
+        if (place->parameter != NULL) {
+            if (place->position >= 0 && place->position < count && items[place->position] != Py_None) return 0;
+            for (i = 0; i < named; i++) {
+                if (items[count + i] != Py_None && lazyentity_is_parameter(place, PyTuple_GET_ITEM(names, i))) return 0;
+            }
+        }
+        if (place->only >= 0) return lazyentity_idle_value(place, self, items, count, names);
+        if (place->is_check && count == 1) {
+            PyTypeObject *type = Py_TYPE(items[0]);
+            return type == &PyDict_Type || (!PyType_HasFeature(type, Py_TPFLAGS_DICT_SUBCLASS) && !lazyentity_any());
+        }
+        return place->is_searched || lazyentity_settled(items, count + named, place->is_deep);
+    }
+
+    static int lazyentity_idle_call(int number, PyObject *self, PyObject *args, PyObject *kwargs)
+    {
+        lazyentity_place *place = &lazyentity_places[number];
+        Py_ssize_t i = 0;
+        PyObject *name, *value;
+        int found;
+        if (kwargs != NULL && place->flags != NULL) return 0;
+        found = lazyentity_idle(number, self, ((PyTupleObject *)args)->ob_item, PyTuple_GET_SIZE(args), NULL);
+        if (!found || place->only >= 0) return found;
+        while (kwargs != NULL && PyDict_Next(kwargs, &i, &name, &value)) {
+            if (place->parameter != NULL && value != Py_None && lazyentity_is_parameter(place, name)) return 0;
+            if (!place->is_searched && !lazyentity_settled(&value, 1, place->is_deep)) return 0;
+        }
+        return 1;
+    }
+
+    static PyObject *lazyentity_or_null(PyObject *value) { return value == Py_None ? NULL : value; }
+
+    /* The objects are kept by the caller. */
+    static void lazyentity_set_when(
+        int number, int always, int is_deep, int is_searched, PyObject *parameter, Py_ssize_t position, PyObject *attribute)
+    {
+        lazyentity_place *place = &lazyentity_places[number];
+        place->always = always;
+        place->is_deep = is_deep;
+        place->is_searched = is_searched;
+        place->parameter = lazyentity_or_null(parameter);
+        place->position = position;
+        place->attribute = lazyentity_or_null(attribute);
+    }
+
+    static void lazyentity_set_value(
+        int number, Py_ssize_t only, PyObject *closed, PyObject *flags, int is_noted, int is_check)
+    {
+        lazyentity_place *place = &lazyentity_places[number];
+        place->only = only;
+        place->closed = lazyentity_or_null(closed);
+        place->flags = lazyentity_or_null(flags);
+        place->is_noted = is_noted;
+        place->is_check = is_check;
+    }
+
+    static void lazyentity_set_notes(PyObject *notes)
+    {
+        Py_INCREF(notes);
+        lazyentity_notes = notes;
+    }
+    """
+    const int PLACES "LAZYENTITY_PLACES"
+    ctypedef bint (*Settled)(PyObject* const* values, Py_ssize_t count, bint is_deep) noexcept
+    Settled settled "lazyentity_settled"
+    ctypedef bint (*Any)() noexcept
+    Any any_undecoded "lazyentity_any"
+    void set_when "lazyentity_set_when"(
+        int place, bint always, bint is_deep, bint is_searched, object parameter, Py_ssize_t position, object attribute)
+    void set_value "lazyentity_set_value"(
+        int place, Py_ssize_t only, object closed, object flags, bint is_noted, bint is_check)
+    void set_notes "lazyentity_set_notes"(object notes)
+    ctypedef void (*Refused)(int place) noexcept
+    Refused refused "lazyentity_refused"

@@ -1,0 +1,240 @@
+"""Calls of pydantic that no entity is in run no Python code of lazyentity."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any
+
+import pydantic
+import pydantic_core
+import pytest
+
+from lazyentity import LazyEntity, _alive
+from lazyentity._inplace import SLOTS
+from lazyentity.codec.describing import module_of
+from lazyentity._mode import NOTES, is_eager
+from lazyentity.patches import adapters
+from lazyentity.patches.adapters import cores
+from tests.adapters.uses import installed
+from tests.support.strategies.samples import PLAIN
+
+native = pytest.mark.skipif(not SLOTS, reason="the pure backend looks at each call in Python")
+
+
+@pytest.fixture(autouse=True)
+def _adapters() -> Iterator[None]:
+    with installed():
+        yield
+
+
+class Row(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(from_attributes=True)
+    number: int
+    text: str = "text"
+
+
+class Held:
+    def __init__(self) -> None:
+        self.number = 1
+        self.text = "text"
+
+
+class Service:
+    def __init__(self) -> None:
+        self.rows = [{"number": 1}]
+
+    @pydantic.validate_call
+    def add(self, number: int) -> int:
+        return number + 1
+
+
+ROW = {"number": 1, "text": "text"}
+MADE = Row(**ROW)  # type: ignore[arg-type]  # of several types
+ROWS = pydantic.TypeAdapter(list[Row])
+SERVICE = Service()
+
+CALLS: dict[str, Callable[[], object]] = {
+    "a model": lambda: Row(**ROW),  # type: ignore[arg-type]  # of several types
+    "model_validate": lambda: Row.model_validate(ROW),
+    "model_dump": MADE.model_dump,
+    "model_dump_json": MADE.model_dump_json,
+    "rows": lambda: ROWS.validate_python([ROW]),
+    "models": lambda: ROWS.validate_python([MADE]),
+    "text": lambda: ROWS.validate_json('[{"number": 1}]'),
+    "dump_json": lambda: ROWS.dump_json([MADE]),
+    "validate_call": lambda: SERVICE.add(1),
+}
+
+
+def _modules_that_run(act: Callable[[], object]) -> list[str]:
+    """Return the modules of lazyentity whose Python code is run."""
+    found: list[str] = []
+
+    def note(frame: Any, event: str, _: Any) -> None:
+        if event == "call" and str(module_of(frame)).startswith("lazyentity"):
+            found.append(module_of(frame))
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        act()
+    finally:
+        sys.setprofile(before)
+    return found
+
+
+@native
+@pytest.mark.parametrize("name", CALLS)
+def test_nothing_is_run(name: str) -> None:
+    """Whether or not entities are alive, once the schema is known."""
+    CALLS[name]()
+    assert _modules_that_run(CALLS[name]) == []
+    kept = LazyEntity.from_bytes(PLAIN)
+    assert _modules_that_run(CALLS[name]) == []
+    assert kept._undecoded()
+    assert NOTES == []
+
+
+@native
+def test_objects_with_attributes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While no entity is alive; otherwise the attributes are looked into."""
+    held = Held()
+    assert Row.model_validate(held).number == 1
+    # Other tests may keep entities.
+    gc.collect()
+    if not _alive.any_undecoded():
+        assert _modules_that_run(lambda: Row.model_validate(held)) == []
+    held.text = LazyEntity.from_bytes(PLAIN)  # type: ignore[assignment]  # it is refused
+    with pytest.raises(pydantic.ValidationError) as error:
+        Row.model_validate(held)
+    assert error.value.errors()[0]["input"]._undecoded() == []
+    assert NOTES == []
+
+
+@native
+def test_models_are_bare() -> None:
+    """Unless a field, a further attribute or a private one can hold an entity."""
+
+    class Open(pydantic.BaseModel):
+        model_config = pydantic.ConfigDict(extra="allow")
+        value: Any = None
+
+    class Private(pydantic.BaseModel):
+        _value: Any = pydantic.PrivateAttr(default=1)
+
+    assert _alive.is_bare([MADE, {"in": Row(number=1)}])
+    assert _alive.is_bare(pydantic.RootModel[list[int]]([1]))
+    assert not _alive.is_bare(Open(value=LazyEntity.from_bytes(PLAIN)))
+    assert not _alive.is_bare(Open(value=object()))
+    assert not _alive.is_bare(Open(other=1))  # type: ignore[call-arg]  # it is allowed
+    assert not _alive.is_bare(Private())
+    assert not _alive.is_bare(Row.__new__(Row))
+    deep: Any = None
+    for _ in range(10):
+        deep = Open(value=deep)
+    assert not _alive.is_bare(deep)
+
+
+def _direct(entity: Any) -> list[Any]:
+    validator = pydantic_core.SchemaValidator(
+        pydantic_core.core_schema.dict_schema(pydantic_core.core_schema.str_schema())
+    )
+    serializer = pydantic_core.SchemaSerializer(pydantic_core.core_schema.any_schema())
+    union = pydantic_core.SchemaValidator(
+        pydantic_core.core_schema.union_schema(
+            [pydantic_core.core_schema.dict_schema(), pydantic_core.core_schema.any_schema()]
+        )
+    )
+    inner = {"text": entity["text"]}
+    return [
+        validator.validate_python(type(entity)() | inner),
+        union.validate_python([{"in": entity}])[0]["in"]["text"],
+        serializer.to_python([entity])[0]["text"],
+        serializer.to_json({"in": entity}, include={"in": {"text"}}),
+    ]
+
+
+def test_validators_and_serializers_are_used_directly() -> None:
+    """As stock entities."""
+    entity = LazyEntity.from_bytes(PLAIN)
+    stock = dict(LazyEntity.from_bytes(PLAIN))
+    assert _direct(entity) == _direct(stock)
+
+
+def test_results_of_functions_that_were_validated_before() -> None:
+    """Pydantic keeps the bound method of a validator for them."""
+    adapters.remove()
+
+    @pydantic.validate_call(validate_return=True)
+    def read(entity: Any) -> int | dict[str, Any]:
+        found: dict[str, Any] = made[-1]
+        return found
+
+    made: list[Any] = [{}]
+    assert read(1) == {}
+    with installed():
+        made.append(LazyEntity.from_bytes(PLAIN))
+        returned: Any = read(1)
+        assert returned["text"] == "Grüße"
+        assert made[-1]._undecoded() == []
+
+
+@native
+def test_methods_that_were_bound_before() -> None:
+    adapters.remove()
+    validate = pydantic.TypeAdapter(dict[str, Any]).validator.validate_python
+    with installed():
+        entity = LazyEntity.from_bytes(PLAIN)
+        assert validate(entity)["text"] == "Grüße"
+        assert entity._undecoded() == []
+    assert validate({"a": 1}) == {"a": 1}
+
+
+@native
+def test_answers_about_a_validator_end_with_it() -> None:
+    """Another one in its place in memory, with another schema, has other answers."""
+    closed, opened = {"type": "int"}, {"type": "dict"}
+    for _ in range(100):
+        validator: Any = pydantic_core.SchemaValidator(closed)
+        validator.validate_python(1.0)
+        assert validator.validate_python(True) == 1
+        cores.known_of(validator)
+        number = id(validator)
+        assert cores.CLOSED[number]
+        del validator
+        other: Any = pydantic_core.SchemaValidator(opened)
+        entity = LazyEntity.from_bytes(PLAIN)
+        assert other.validate_python(entity)["text"] == "Grüße"
+        if id(other) == number:
+            assert not cores.CLOSED[number]
+            return
+    raise AssertionError("no validator took the place of another one")
+
+
+def test_properties_are_set_outside_of_a_validation() -> None:
+    """Pydantic's function for assignments calls them: a read in there stays lazy."""
+
+    class Assigned(pydantic.BaseModel):
+        model_config = pydantic.ConfigDict(validate_assignment=True)
+        value: Annotated[Any, pydantic.BeforeValidator(lambda _: is_eager())] = None
+
+        @property
+        def other(self) -> Any:
+            return self.value
+
+        @other.setter
+        def other(self, _: Any) -> None:
+            read.append(is_eager())
+
+    read: list[bool] = []
+    made = Assigned()
+    made.value = 1
+    NOTES.append(None)  # as another thread's
+    try:
+        made.other = 1
+    finally:
+        NOTES.pop()
+    assert made.value is True
+    assert read == [False]
