@@ -43,7 +43,7 @@ class When(NamedTuple):
         flags: if given, ``closed`` holds while no property is undecoded, and unless one of these
             keyword arguments is True.
         refused: called with the error of such a call, while a property is undecoded.
-        is_noted: whether a note is there during each call: see codec/mode.py.
+        is_noted: whether a note is there during each call: see _mode.py.
         is_check: the method is ``__instancecheck__``. The hook is called for subclasses of dict,
             and for other objects while a property is undecoded.
     """

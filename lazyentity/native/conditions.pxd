@@ -29,7 +29,7 @@ cdef extern from *:
     /* Looks into the error of a call whose argument was not looked into. */
     static void (*lazyentity_refused)(int);
 
-    /* The notes of lazyentity/codec/mode.py. */
+    /* The notes of lazyentity/_mode.py. */
     static PyObject *lazyentity_notes;
 
     static int lazyentity_begin(int is_noted)

@@ -38,7 +38,7 @@ class Known(NamedTuple):
     unread: int
 
 
-_UNKNOWN = Known(False, None, 0)
+UNKNOWN = Known(False, None, 0)
 _known: dict[int, Known] = {}
 
 
@@ -75,7 +75,7 @@ def _described(core: Any) -> Known:
             return Known(SLOTS and fields.takes_closed(schema, call, unread), None, unread)
         return Known(SLOTS and fields.is_closed_schema(schema), fields.only_model(schema), 0)
     except Exception:  # noqa: BLE001  # a schema of another version: anything is possible
-        return _UNKNOWN
+        return UNKNOWN
 
 
 _unread_of: dict[int, Any] = {}

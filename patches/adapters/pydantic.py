@@ -21,7 +21,7 @@ from typing import Any
 from pydantic_core import ArgsKwargs, SchemaValidator, ValidationError
 
 from lazyentity._alive import any_undecoded, are_bare, holds_its_fields, is_bare
-from lazyentity._inplace import When, another, serve_bound
+from lazyentity._inplace import SLOTS, When, another, serve_bound
 from lazyentity._mode import enter, leave, reads_eagerly
 from lazyentity.decoding import (
     decode_attributes,
@@ -77,8 +77,10 @@ def _input(parameter: Any, wrapped: Any, _: Any, args: Any, kwargs: Any) -> Any:
     is_given = len(args) > position
     value = args[position] if is_given else kwargs.get(name)
     is_later = False
-    known = cores.known_of(wrapped.__self__)
-    if not is_bare(value):
+    looks = not is_bare(value)
+    # The native backend calls a hook until the answers are there; the pure one keeps none.
+    known = cores.known_of(wrapped.__self__) if looks or SLOTS else cores.UNKNOWN
+    if looks:
         # Strings are validated without the check of models.
         if wrapped.__name__ == _CHECKS_MODELS:
             # Of an object, the check of the model decodes the attributes that are read.
@@ -93,12 +95,11 @@ def _input(parameter: Any, wrapped: Any, _: Any, args: Any, kwargs: Any) -> Any:
             args = (*args[:position], made, *args[position + 1 :])
         else:
             kwargs = {**kwargs, name: made}
-    if not is_later:
-        return wrapped(*args, **kwargs)
     try:
         return wrapped(*args, **kwargs)
     except ValidationError as error:
-        _decode_refused(error)
+        if looks:
+            _decode_refused(error)
         raise
 
 
@@ -128,7 +129,7 @@ def _dumped(_: None, wrapped: Any, __: Any, args: Any, kwargs: Any) -> Any:
     __tracebackhide__ = True
     kwargs = with_decoding_hooks(_HOOKS, (), kwargs)[1]
     value = args[0] if args else kwargs.get("value")
-    known = cores.known_of(wrapped.__self__)
+    known = cores.known_of(wrapped.__self__) if SLOTS else cores.UNKNOWN
     if not is_bare(value) and not _can_dump(known, value, kwargs):
         made = decoded_in_place(value)
         if made is value:
