@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from collections.abc import Callable, Iterator
+from types import FunctionType
 from typing import Annotated, Any
 
 import pydantic
@@ -19,6 +19,7 @@ from lazyentity.patches import adapters
 from lazyentity.patches.adapters import cores
 from tests.adapters.uses import installed
 from tests.support.strategies.samples import PLAIN
+from tests.support.subprocesses import answer
 
 native = pytest.mark.skipif(not SLOTS, reason="the pure backend looks at each call in Python")
 
@@ -85,8 +86,13 @@ def _modules_that_run(act: Callable[[], object]) -> list[str]:
     return found
 
 
+# An older pydantic has a check of instances in Python, as its replacement is.
+_CHECKED = ("model_validate", "rows")
+_HAS_CHECK = isinstance(vars(type(pydantic.BaseModel)).get("__instancecheck__"), FunctionType)
+
+
 @native
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("name", [n for n in CALLS if not (_HAS_CHECK and n in _CHECKED)])
 def test_nothing_is_run(name: str) -> None:
     """Whether or not entities are alive, once the schema is known."""
     CALLS[name]()
@@ -97,15 +103,26 @@ def test_nothing_is_run(name: str) -> None:
     assert NOTES == []
 
 
+_ATTRIBUTES = """
+import json
+from tests.adapters.test_idle import Held, Row, _modules_that_run
+from tests.adapters.uses import installed
+
+with installed():
+    held = Held()
+    Row.model_validate(held)
+    print(json.dumps(_modules_that_run(lambda: Row.model_validate(held))))
+"""
+
+
 @native
-def test_objects_with_attributes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_objects_with_attributes() -> None:
     """While no entity is alive; otherwise the attributes are looked into."""
     held = Held()
     assert Row.model_validate(held).number == 1
-    # Other tests may keep entities.
-    gc.collect()
-    if not _alive.any_undecoded():
-        assert _modules_that_run(lambda: Row.model_validate(held)) == []
+    if not _HAS_CHECK:
+        # In a process of its own: others may hold undecoded entities.
+        assert answer("-W", "ignore", "-c", _ATTRIBUTES) == []
     held.text = LazyEntity.from_bytes(PLAIN)  # type: ignore[assignment]  # it is refused
     with pytest.raises(pydantic.ValidationError) as error:
         Row.model_validate(held)
