@@ -208,6 +208,8 @@ setup(
             "docutils>=0.20",
             "fastapi>=0.115",
             "freezegun>=1.4",
+            # System tests of clients import it.
+            "google-cloud-testutils>=1.3",
             "hypothesis>=6.100",
             "mock>=5",
             "msgspec>=0.18",
