@@ -26,12 +26,14 @@ class DocumentServer:
 
     Attributes:
         documents: serialised ``Document`` messages, by name.
+        aborts: so many commits to come end with ``ABORTED``.
         unavailable_after: after so many responses the next query ends with ``UNAVAILABLE``, once.
         calls: the names of the methods called.
     """
 
     def __init__(self) -> None:
         self.documents: dict[str, bytes] = {}
+        self.aborts = 0
         self.unavailable_after: int | None = None
         self.calls: list[str] = []
         self._lock = threading.RLock()
@@ -55,6 +57,7 @@ class DocumentServer:
         with self._lock:
             self.documents.clear()
             self.calls.clear()
+            self.aborts = 0
             self.unavailable_after = None
             self._ticks = 0
 
@@ -78,6 +81,7 @@ class DocumentServer:
             "Listen": (grpc.stream_stream_rpc_method_handler, self._listen, types.ListenRequest),
             "PartitionQuery": (unary, self._partition, types.PartitionQueryRequest),
             "Rollback": (unary, self._rollback, types.RollbackRequest),
+            "RunAggregationQuery": (stream, self._aggregate, types.RunAggregationQueryRequest),
             "RunQuery": (stream, self._run_query, types.RunQueryRequest),
         }
 
@@ -134,6 +138,12 @@ class DocumentServer:
         found = self._found(request.parent, query)
         if request.HasField("new_transaction"):
             yield types.RunQueryResponse(transaction=b"new")
+        if request.HasField("explain_options") and not request.explain_options.analyze:
+            indexes = [{"query_scope": "Collection"}]
+            yield types.RunQueryResponse(
+                explain_metrics={"plan_summary": {"indexes_used": indexes}}
+            )
+            return
         fail_after, self.unavailable_after = self.unavailable_after, None
         skipped = min(query.offset, len(found))
         if skipped:
@@ -153,6 +163,22 @@ class DocumentServer:
             yield types.RunQueryResponse(
                 explain_metrics={"execution_stats": {"results_returned": len(found)}}
             )
+
+    def _aggregate(self, request: Any, context: Any) -> Iterator[Any]:
+        query = request.structured_aggregation_query
+        found = self._found(request.parent, query.structured_query)
+        response = types.RunAggregationQueryResponse()
+        for each in query.aggregations:
+            value = response._pb.result.aggregate_fields[each.alias]
+            kind = each.WhichOneof("operator")
+            if kind == "count":
+                value.integer_value = len(found)
+                continue
+            path = getattr(each, kind).field.field_path
+            total = sum(key(field(one, path))[1] for one in found)
+            value.double_value = total if kind == "sum" else total / len(found)
+        response._pb.read_time.CopyFrom(self._now())
+        yield response
 
     def _found(self, parent: str, query: Any) -> list[Any]:
         source = query.from_[0]
@@ -197,6 +223,9 @@ class DocumentServer:
     def _commit(self, request: Any, context: Any) -> Any:
         with self._changed:
             now = self._now()
+            if self.aborts:
+                self.aborts -= 1
+                context.abort(grpc.StatusCode.ABORTED, "once more")
             for write in request.writes:
                 problem = self._problem(write)
                 if problem is not None:

@@ -11,8 +11,8 @@ from google.auth.credentials import AnonymousCredentials
 import lazyentity
 from tests.patches.firestore.describing import outcome
 from tests.patches.firestore.emulator import Emulator, running
+from tests.patches.firestore.reading import READS, WHEN, fill
 from tests.patches.firestore.sides import SIDES
-from tests.patches.firestore.test_reads import READS, WHEN, fill
 
 pytestmark = pytest.mark.emulator
 

@@ -14,8 +14,8 @@ from google.cloud.firestore_v1.types import firestore as types
 import lazyentity
 from lazyentity.patches.firestore import listeners
 from tests.patches.firestore.describing import described
+from tests.patches.firestore.reading import WHEN
 from tests.patches.firestore.server import DocumentServer
-from tests.patches.firestore.test_reads import WHEN
 
 SECONDS = 60
 

@@ -15,8 +15,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 import lazyentity
 from tests.patches.firestore.describing import outcome
+from tests.patches.firestore.reading import WHEN
 from tests.patches.firestore.server import DocumentServer
-from tests.patches.firestore.test_reads import WHEN
 
 _names = st.sampled_from(["one", "two", "three"])
 _paths = st.sampled_from(["a", "b", "a.b", "a.b.c", "nope", "b.x"])

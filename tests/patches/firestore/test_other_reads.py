@@ -18,10 +18,11 @@ from google.cloud.firestore_v1.types import firestore as types
 from google.protobuf.timestamp_pb2 import Timestamp
 
 import lazyentity
-from tests.patches.firestore.conftest import EMULATOR_HOST
+from tests.patches.firestore.conftest import EMULATOR_HOST, Make
 from tests.patches.firestore.describing import described, is_lazy, outcome
+from tests.patches.firestore.reading import fill
 from tests.patches.firestore.server import DocumentServer
-from tests.patches.firestore.test_reads import fill
+from tests.patches.firestore.sides import SIDES
 
 NAME = "projects/p/databases/(default)/documents/things"
 SECONDS, NANOS = 1_704_164_645, 678_901_234
@@ -109,17 +110,19 @@ def test_pipelines_of_asyncio(other_client: Any) -> None:
     asyncio.run(asyncio.wait_for(both(), 60))
 
 
-def test_partitions(client: Any, server: DocumentServer) -> None:
+@pytest.mark.parametrize("kind", SIDES)
+def test_partitions(kind: type[Any], make_side: Make, server: DocumentServer) -> None:
     """The queries of partitions read lazily, each its documents."""
     fill(server)
     server.documents = dict(sorted(server.documents.items()))
-    group = client.collection_group("parts")
+    side = make_side(kind)
+    group = side.client.collection_group("parts")
     lazy: set[bool] = set()
 
     def read() -> Any:
         lazy.clear()
-        partitions = [each.query() for each in group.get_partitions(3)]
-        found = [list(query.order_by("__name__").stream()) for query in partitions]
+        partitions = [each.query() for each in side.all(lambda: group.get_partitions(3))]
+        found = [side.all(query.order_by("__name__").stream) for query in partitions]
         lazy.update(is_lazy(snapshot) for several in found for snapshot in several)
         return [[described(each.to_dict()) for each in several] for several in found]
 
@@ -132,23 +135,29 @@ def test_partitions(client: Any, server: DocumentServer) -> None:
     assert lazy == {True}
 
 
-def test_bundles(client: Any, server: DocumentServer) -> None:
+@pytest.mark.parametrize("kind", SIDES)
+def test_bundles(kind: type[Any], make_side: Make, server: DocumentServer) -> None:
     """A bundle of lazy snapshots, and of a query, is that of stock ones."""
-    fill(server)
+    side = make_side(kind)
+    references = [side.client.document(f"things/{name}") for name in ("01", "02")]
 
     def built() -> Any:
+        server.clear()
+        fill(server)
         bundle = FirestoreBundle("one")
-        for snapshot in client.get_all(
-            [client.document("things/01"), client.document("things/02")]
-        ):
+        for snapshot in side.all(lambda: side.client.get_all(references)):
             snapshot.read_time = datetime.datetime(2024, 1, 1, tzinfo=datetime.timezone.utc)
             bundle.add_document(snapshot)
+        if kind is firestore.Client:
+            query = side.client.collection("things").order_by("number").limit(4)
+            bundle.add_named_query("first", query)
         return bundle.build()
 
     stock = built()
     lazyentity.patch("firestore", strict=True)
     assert _elements(built()) == _elements(stock)
-    assert len(_elements(stock)) == 4
+    # Each document comes after its metadata; two of the query's are there before.
+    assert len(_elements(stock)) == (4 if kind is firestore.AsyncClient else 1 + 4 * 2)
 
 
 def _elements(text: str) -> list[Any]:

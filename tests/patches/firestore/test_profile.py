@@ -6,9 +6,13 @@ import copy
 import json
 from typing import Any
 
+import pytest
+
 import lazyentity
+from tests.patches.firestore.conftest import Make
 from tests.patches.firestore.describing import described
 from tests.patches.firestore.server import DocumentServer
+from tests.patches.firestore.sides import SIDES
 
 FIELDS = {"number": 1, "text": "text", "map": {"a": [1]}}
 
@@ -18,12 +22,14 @@ def _report(profile: Any) -> Any:
     return kind
 
 
-def test_documents_are_counted(client: Any, server: DocumentServer) -> None:
+@pytest.mark.parametrize("kind", SIDES)
+def test_documents_are_counted(kind: type[Any], make_side: Make, server: DocumentServer) -> None:
+    side = make_side(kind)
     for number in range(4):
         server.put(f"things/{number}", FIELDS)
     lazyentity.patch("firestore", strict=True)
     with lazyentity.profile() as profile:
-        found = list(client.collection("things").stream())
+        found = side.all(side.client.collection("things").stream)
         for snapshot in found:
             assert snapshot.get("number") == 1
             assert snapshot.get("map.a") == [1]

@@ -270,6 +270,32 @@ def test_snapshots_outlive_the_patch() -> None:
     assert snapshot == other
 
 
+ELSEWHERE = firestore.Client(project="q", credentials=AnonymousCredentials()).document("a/b")
+
+
+@pytest.mark.parametrize(
+    ("fields", "path"),
+    [
+        ({"bad": ELSEWHERE}, "bad"),
+        ({"bad": {"odd name": {"x": [1, ELSEWHERE]}, "fine": 2}}, "bad.`odd name`.x"),
+    ],
+)
+def test_errors_name_document_and_field(fields: Any, path: str) -> None:
+    """The error is that of stock's stream; other fields can be read."""
+    snapshot, raw = _lazy({"good": {"a": 1}, **fields}), response_of({"good": 1, **fields})
+    real = responses.QueryResponse._real.deserialize(raw)
+    with pytest.raises(ValueError, match="does not correspond to the same") as expected:
+        stock_query(real, COLLECTION, PARENT)
+    for read in (snapshot.to_dict, lambda: snapshot.get("bad"), lambda: snapshot.get(path)):
+        with pytest.raises(ValueError) as caught:  # noqa: PT011  # compared below
+            read()
+        assert str(caught.value) == str(expected.value)
+        (note,) = caught.value.__notes__
+        assert note == f"while decoding field {path} of the document '{DOCUMENT}'"
+    assert snapshot.get("good.a") == 1
+    assert snapshot.exists
+
+
 def test_order_of_fields() -> None:
     """As received, with the native backend; a protobuf map has an order of its own."""
     names = [f"name {number * 7 % 40}" for number in range(40)]

@@ -20,8 +20,8 @@ from lazyentity.patches.firestore import from_bytes
 from lazyentity.patches.firestore.seams import CLIENT
 from tests.patches.firestore.conftest import Make
 from tests.patches.firestore.describing import described, is_lazy, outcome
+from tests.patches.firestore.reading import READS, WHEN, fill
 from tests.patches.firestore.server import DocumentServer
-from tests.patches.firestore.test_reads import READS, WHEN, fill
 
 KINDS = [firestore.Client, firestore.AsyncClient]
 NANOSECONDS = DatetimeWithNanoseconds(

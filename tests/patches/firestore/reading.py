@@ -1,0 +1,340 @@
+"""Everything that reads or writes, as functions of a side: the cases of several tests."""
+
+from __future__ import annotations
+
+import datetime
+import inspect
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from google.cloud import firestore
+from google.cloud.firestore_v1 import vector
+from google.cloud.firestore_v1.base_query import And, FieldFilter, Or
+from google.cloud.firestore_v1.base_vector_query import DistanceMeasure
+from google.cloud.firestore_v1.query_profile import ExplainOptions
+
+from tests.patches.firestore.describing import outcome
+
+WHEN = datetime.datetime(2024, 1, 2, 3, 4, 5, 678_901, tzinfo=datetime.timezone.utc)
+
+Read = Callable[[Any], Any]
+READS: dict[str, Read] = {}
+
+
+def read(function: Read) -> Read:
+    """Add a way to read to the cases."""
+    READS[function.__name__] = function
+    return function
+
+
+class Server(Protocol):
+    """A server of documents."""
+
+    def put(self, path: str, fields: dict[str, Any]) -> None: ...
+
+
+def fill(server: Server) -> None:
+    """Store twelve documents with values of all types, and some below one of them."""
+    for number in range(12):
+        fields = {
+            "number": number,
+            "half": number / 2,
+            "text": f"text {number}",
+            "when": WHEN,
+            "bytes": b"\0\xff",
+            "none": None,
+            "flag": number % 2 == 0,
+            "point": firestore.GeoPoint(1.5, -2.5),
+            "list": [1, "a", {"deep": [None]}],
+            "map": {"a": {"b": number}, "empty": {}},
+            "vector": vector.Vector([1.0, 2.0, number]),
+        }
+        server.put(f"things/{number:02}", fields)
+    for number in range(3):
+        server.put(f"things/01/parts/{number}", {"number": number})
+
+
+def _things(side: Any) -> Any:
+    return side.client.collection("things")
+
+
+@read
+def lookups(side: Any) -> Any:
+    things = _things(side)
+    return [
+        side.one(things.document("03").get),
+        side.one(things.document("missing").get),
+        side.one(lambda: things.document("03").get(["number", "text"])),
+    ]
+
+
+@read
+def many_lookups(side: Any) -> Any:
+    names = ("05", "missing", "01", "05")
+    return side.all(lambda: side.client.get_all([_things(side).document(one) for one in names]))
+
+
+@read
+def a_collection(side: Any) -> Any:
+    return side.all(_things(side).stream)
+
+
+@read
+def getting_a_query(side: Any) -> Any:
+    query = _things(side).order_by("number", direction="DESCENDING").limit(3)
+    return list(side.one(query.get))
+
+
+@read
+def limits_to_the_last(side: Any) -> Any:
+    return list(side.one(_things(side).order_by("number").limit_to_last(3).get))
+
+
+@read
+def filters(side: Any) -> Any:
+    things = _things(side)
+    queries = (
+        things.where(filter=FieldFilter("number", ">", 9)),
+        things.where(filter=FieldFilter("text", "==", "text 4")),
+        things.where(filter=FieldFilter("none", "==", None)).limit(2),
+        things.where(filter=FieldFilter("number", ">", 99)),
+    )
+    return [side.all(query.stream) for query in queries]
+
+
+@read
+def cursors(side: Any) -> Any:
+    query = _things(side).order_by("number")
+    found = side.all(query.limit(4).stream)
+    return [
+        side.all(query.start_after(found[-1]).limit(3).stream),
+        side.all(query.start_at(found[1]).end_before(found[3]).stream),
+        side.all(query.start_at({"number": 10}).stream),
+    ]
+
+
+def _or_error(call: Callable[[], Any]) -> Any:
+    """Return the result of a call, or its error."""
+    try:
+        return call()
+    except Exception as error:  # noqa: BLE001  # it is compared
+        return type(error), str(error)
+
+
+@read
+def other_filters(side: Any) -> Any:
+    """By each operator, and by combinations."""
+    things = _things(side)
+    filters: list[Any] = [
+        *(FieldFilter("number", name, 4) for name in ("<", "<=", "==", "!=", ">=", ">")),
+        *(FieldFilter("text", name, ["text 1", "text 2"]) for name in ("in", "not-in")),
+        FieldFilter("list", "array_contains", "a"),
+        FieldFilter("list", "array_contains_any", ["a", 7]),
+        FieldFilter("half", "==", math.nan),
+        FieldFilter("none", "!=", None),
+        Or([FieldFilter("number", "==", 1), FieldFilter("text", "==", "text 2")]),
+        And([FieldFilter("number", ">", 1), FieldFilter("number", "<", 4)]),
+    ]
+    found = [_or_error(lambda: side.all(things.where(filter=each).stream)) for each in filters]  # noqa: B023
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        positional = things.where("number", ">=", 10)
+    return [*found, side.all(positional.stream)]
+
+
+@read
+def cursors_at_the_end(side: Any) -> Any:
+    query = _things(side).order_by("number", direction="DESCENDING")
+    found = side.all(query.limit(4).stream)
+    return [
+        side.all(query.end_at(found[2]).stream),
+        side.all(query.start_at({"number": 6}).end_before({"number": 3}).stream),
+    ]
+
+
+@read
+def aggregations(side: Any) -> Any:
+    query = _things(side).where(filter=FieldFilter("number", ">", 3))
+    several = query.count(alias="all").sum("number", alias="sum").avg("half", alias="mean")
+
+    def told(results: Any) -> list[Any]:
+        return [sorted((each.alias, each.value) for each in one) for one in results]
+
+    return told(side.one(several.get)), told(side.all(several.stream))
+
+
+@read
+def explained_queries(side: Any) -> Any:
+    query, told = _things(side).order_by("number").limit(3), []
+    for analyze in (True, False):
+        options = ExplainOptions(analyze=analyze)
+        stream = query.stream(explain_options=options)
+        early = _or_error(lambda: side.one(stream.get_explain_metrics) and None)  # noqa: B023
+        told += [early, _or_error(lambda: side.all(lambda: stream))]  # noqa: B023
+        for read_metrics in (
+            lambda: side.one(stream.get_explain_metrics),  # noqa: B023
+            lambda: side.one(lambda: query.get(explain_options=options)).get_explain_metrics(),  # noqa: B023
+        ):
+            told.append(_or_error(lambda: read_metrics().plan_summary.indexes_used))  # noqa: B023
+            told.append(_or_error(lambda: read_metrics().execution_stats.results_returned))  # noqa: B023
+    return told
+
+
+@read
+def reads_at_a_time(side: Any) -> Any:
+    """Versions before 2.21 cannot."""
+    things = _things(side)
+    if "read_time" not in inspect.signature(things.stream).parameters:
+        return []
+    at = {"read_time": datetime.datetime.now(datetime.timezone.utc)}
+    return [
+        side.one(lambda: things.document("03").get(**at)),
+        side.all(lambda: side.client.get_all([things.document("02")], **at)),
+        side.all(lambda: things.stream(**at)),
+        list(side.one(lambda: things.order_by("number").limit(2).get(**at))),
+        side.all(lambda: side.client.collection_group("parts").stream(**at)),
+        [each.path for each in side.all(lambda: things.list_documents(**at))],
+    ]
+
+
+@read
+def some_fields(side: Any) -> Any:
+    return side.all(_things(side).select(["number", "map"]).stream)
+
+
+@read
+def a_collection_group(side: Any) -> Any:
+    return side.all(side.client.collection_group("parts").stream)
+
+
+@read
+def an_offset(side: Any) -> Any:
+    return side.all(_things(side).order_by("number").offset(9).stream)
+
+
+@read
+def vector_queries(side: Any) -> Any:
+    found = _things(side).find_nearest(
+        "vector",
+        vector.Vector([1.0, 2.0, 3.0]),
+        limit=5,
+        distance_measure=DistanceMeasure.EUCLIDEAN,
+    )
+    return side.all(found.stream)
+
+
+@read
+def a_transaction(side: Any) -> Any:
+    things = _things(side)
+
+    def work(transaction: Any) -> list[Any]:
+        return [
+            side.client.get_all([things.document("02")], transaction=transaction),
+            things.where(filter=FieldFilter("number", "<", 3)).stream(transaction=transaction),
+        ]
+
+    return side.in_transaction(work)
+
+
+@read
+def listed_documents(side: Any) -> Any:
+    listed = _things(side).list_documents()
+    if hasattr(listed, "__aiter__"):
+        return side.all(lambda: listed)
+    return list(listed)
+
+
+@read
+def values(side: Any) -> Any:
+    found = side.one(_things(side).document("07").get)
+    names = ("map.a.b", "list", "point", "vector", "when", "map", "nope", "map.nope", "number.a")
+    return [outcome(lambda: found.get(name)) for name in names]  # noqa: B023
+
+
+@read
+def equality(side: Any) -> Any:
+    one, other, third = (side.one(_things(side).document(name).get) for name in ("01", "01", "02"))
+    return one == other, one == third, one != other, hash(one) == hash(other), one == 1
+
+
+@read
+def documents_that_changed(side: Any) -> Any:
+    reference = _things(side).document("04")
+    before = side.one(reference.get)
+    side.one(lambda: reference.update({"number": 40, "map.a.c": [1]}))
+    side.one(lambda: reference.set({"more": firestore.SERVER_TIMESTAMP}, merge=True))
+    after = side.one(reference.get)
+    side.one(reference.delete)
+    return before, after, side.one(reference.get)
+
+
+def _all_of(side: Any) -> Any:
+    return side.all(_things(side).order_by("number").stream)
+
+
+@read
+def writes_of_documents(side: Any) -> Any:
+    things = _things(side)
+    fields = side.one(things.document("03").get).to_dict()
+    plain = {
+        **fields,
+        "number": 100,
+        "here": things.document("01"),
+        "naive": WHEN.replace(tzinfo=None),
+    }
+    side.one(lambda: things.document("new").create(plain))
+    refused = outcome(lambda: side.one(lambda: things.document("new").create(plain)))
+    side.one(lambda: things.document("04").set({"number": 4, "a`b": [{"": 1}]}))
+    side.one(lambda: things.document("05").set({"map": {"a": {"c": 1}}, "list": []}, merge=True))
+    side.one(lambda: things.document("06").update({"map.a.b": [fields], "text": "new"}))
+    side.one(lambda: things.add({"number": 101, "at": firestore.SERVER_TIMESTAMP}, "added"))
+    missing = outcome(lambda: side.one(lambda: things.document("no").update({"a": 1})))
+    return refused[0], missing[0], [each.to_dict() for each in _all_of(side)]
+
+
+@read
+def a_batch(side: Any) -> Any:
+    things, batch = _things(side), side.client.batch()
+    batch.create(things.document("new"), {"number": 100})
+    batch.set(things.document("01"), {"number": 1, "map": {"a": None}})
+    batch.set(things.document("02"), {"map": {"new": 1}}, merge=True)
+    batch.set(things.document("03"), {"number": 33, "text": "no"}, merge=["number"])
+    batch.update(things.document("04"), {"map.a": b"bytes", "number": firestore.Increment(1)})
+    batch.update(things.document("05"), {"list": firestore.ArrayUnion([1, "b"]), "text": "t"})
+    batch.delete(things.document("06"))
+    results = side.one(batch.commit)
+    return len(results), [each.to_dict() for each in _all_of(side)]
+
+
+@read
+def writes_in_a_transaction(side: Any) -> Any:
+    things = _things(side)
+
+    def work(transaction: Any) -> list[Any]:
+        transaction.set(things.document("01"), {"number": 1, "deep": [{"a": [1.5]}]})
+        transaction.update(things.document("02"), {"text": "new", "map.a": {}})
+        transaction.create(things.document("new"), {"number": 100})
+        return []
+
+    return side.in_transaction(work), [each.to_dict() for each in _all_of(side)]
+
+
+@read
+def a_bulk_writer(side: Any) -> Any:
+    """``AsyncClient`` has none."""
+    if not hasattr(side.client, "bulk_writer"):
+        return []
+    things, writer = _things(side), side.client.bulk_writer()
+    for number in range(30):
+        writer.create(things.document(f"new{number}"), {"number": 100 + number, "list": [number]})
+    writer.set(things.document("01"), {"map": {"new": 1}}, merge=True)
+    writer.close()
+    return [each.to_dict() for each in _all_of(side)]
+
+
+@read
+def deletion_of_all(side: Any) -> Any:
+    deleted = side.one(lambda: side.client.recursive_delete(_things(side)))
+    return deleted, side.all(_things(side).stream)
