@@ -165,26 +165,34 @@ def aggregations(side: Any) -> Any:
     return told(side.one(several.get)), told(side.all(several.stream))
 
 
+def _metrics(read_metrics: Callable[[], Any]) -> Any:
+    """Return how much a query read by its metrics, and the indexes, or the errors of both."""
+    return [
+        _or_error(lambda: read_metrics().plan_summary.indexes_used),
+        _or_error(lambda: read_metrics().execution_stats.results_returned),
+    ]
+
+
 @read
 def explained_queries(side: Any) -> Any:
     query, told = _things(side).order_by("number").limit(3), []
     for analyze in (True, False):
         options = ExplainOptions(analyze=analyze)
         stream = query.stream(explain_options=options)
-        early = _or_error(lambda: side.one(stream.get_explain_metrics) and None)  # noqa: B023
-        told += [early, _or_error(lambda: side.all(lambda: stream))]  # noqa: B023
-        for read_metrics in (
-            lambda: side.one(stream.get_explain_metrics),  # noqa: B023
-            lambda: side.one(lambda: query.get(explain_options=options)).get_explain_metrics(),  # noqa: B023
-        ):
-            told.append(_or_error(lambda: read_metrics().plan_summary.indexes_used))  # noqa: B023
-            told.append(_or_error(lambda: read_metrics().execution_stats.results_returned))  # noqa: B023
+        got = _or_error(lambda: side.one(lambda: query.get(explain_options=options)))  # noqa: B023
+        told += [
+            _or_error(lambda: side.one(stream.get_explain_metrics) and None),  # noqa: B023
+            _or_error(lambda: side.all(lambda: stream)),  # noqa: B023
+            _metrics(lambda: side.one(stream.get_explain_metrics)),  # noqa: B023
+            got if isinstance(got, tuple) else list(got),
+            _metrics(lambda: got.get_explain_metrics()),  # noqa: B023
+        ]
     return told
 
 
 @read
 def reads_at_a_time(side: Any) -> Any:
-    """Versions before 2.21 cannot."""
+    """The first supported version cannot."""
     things = _things(side)
     if "read_time" not in inspect.signature(things.stream).parameters:
         return []
