@@ -17,6 +17,7 @@ import lazyentity
 from tests.patches.firestore.describing import outcome
 from tests.patches.firestore.reading import WHEN
 from tests.patches.firestore.server import DocumentServer
+from tests.patches.firestore.sides import Asyncio, Awaited, Blocking
 
 _names = st.sampled_from(["one", "two", "three"])
 _paths = st.sampled_from(["a", "b", "a.b", "a.b.c", "nope", "b.x"])
@@ -55,11 +56,13 @@ class Documents(RuleBasedStateMachine):
         self._held: list[list[Any]] = [[], []]
         self._is_patched, self._is_eager = True, False
 
+    _has_bulk_writer = True
+
     def _side(self) -> Any:
         server = self._stack.enter_context(DocumentServer())
         client: Any = firestore.Client(project="p", credentials=AnonymousCredentials())
         client._emulator_host = f"127.0.0.1:{server.port}"
-        self._stack.callback(lambda: client._firestore_api_internal.transport.close())
+        self._stack.callback(Blocking(client).close)
         return client
 
     def teardown(self) -> None:
@@ -107,7 +110,7 @@ class Documents(RuleBasedStateMachine):
     @rule(documents=st.dictionaries(_names, _documents, max_size=3), is_bulk=st.booleans())
     def write_several(self, documents: dict[str, dict[str, Any]], is_bulk: bool) -> None:
         def work(client: Any, _: Any) -> Any:
-            if is_bulk:
+            if is_bulk and self._has_bulk_writer:
                 writer = client.bulk_writer()
                 for name, document in documents.items():
                     writer.set(client.document(f"things/{name}"), document)
@@ -204,5 +207,21 @@ def _done(result: Any) -> Any:
     return type(result)
 
 
+class AsyncioDocuments(Documents):
+    """The same by asyncio clients."""
+
+    _has_bulk_writer = False
+
+    def _side(self) -> Any:
+        server = self._stack.enter_context(DocumentServer())
+        client: Any = firestore.AsyncClient(project="p", credentials=AnonymousCredentials())
+        client._emulator_host = f"127.0.0.1:{server.port}"
+        side = Asyncio(client)
+        self._stack.callback(side.close)
+        return Awaited(client, side.run)
+
+
 TestDocuments = Documents.TestCase
 TestDocuments.settings = settings(max_examples=15, stateful_step_count=20, deadline=None)
+TestAsyncioDocuments = AsyncioDocuments.TestCase
+TestAsyncioDocuments.settings = TestDocuments.settings
