@@ -67,6 +67,10 @@ results-many: venv ## measure what deals with many entities, some minutes: bench
 		--output bench/results/firestore-documents.json
 	LAZYENTITY_BACKEND=native $(BIN)/python -m lazyentity.bench.measure.firestore \
 		--writes --output bench/results/firestore-writes.json
+	LAZYENTITY_BACKEND=pure $(BIN)/python -m lazyentity.bench.measure.firestore \
+		--output bench/results/firestore-documents-pure.json
+	LAZYENTITY_BACKEND=pure $(BIN)/python -m lazyentity.bench.measure.firestore \
+		--writes --output bench/results/firestore-writes-pure.json
 	$(MAKE) tables
 
 results-beam: ## measure Apache Beam's connector, some minutes: bench/results/ and docs/beam.rst

@@ -106,8 +106,13 @@ MANY: tuple[tuple[str, str, str], ...] = (
     ("docs/benchmarks/calls.rst", "calls-table", "calls"),
     *((f"docs/{client}.rst", f"{client}-table", results) for client, results in _OF_MANY),
     *(
-        (f"docs/{client}.rst", f"{client}-writes-table", f"{client}-writes")
-        for client in _clients_with("-writes")
+        (f"docs/{client}.rst", f"{client}-{kind}-table", f"{client}-{results}")
+        for kind, results in (
+            ("writes", "writes"),
+            ("pure", "documents-pure"),
+            ("writes-pure", "writes-pure"),
+        )
+        for client in _clients_with(f"-{results}")
     ),
 )
 """As the sections above, of results files about many entities, all of whose tables are shown."""

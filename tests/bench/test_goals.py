@@ -57,7 +57,9 @@ ELSEWHERE = {
     "beam-connector": "tests/patches/beam/test_benchmark.py",
     # The client need not be installed.
     "firestore-documents": "tests/patches/firestore/test_benchmark.py",
+    "firestore-documents-pure": "tests/patches/firestore/test_benchmark.py",
     "firestore-writes": "tests/patches/firestore/test_benchmark.py",
+    "firestore-writes-pure": "tests/patches/firestore/test_benchmark.py",
 }
 """The files whose goals another module of tests checks."""
 

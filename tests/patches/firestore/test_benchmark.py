@@ -14,6 +14,8 @@ from lazyentity.bench.server import documents
 
 COMMITTED = Path(__file__).parents[3] / "bench" / "results" / "firestore-documents.json"
 COMMITTED_WRITES = COMMITTED.with_name("firestore-writes.json")
+COMMITTED_PURE = COMMITTED.with_name("firestore-documents-pure.json")
+COMMITTED_WRITES_PURE = COMMITTED.with_name("firestore-writes-pure.json")
 
 pytestmark = pytest.mark.any_backend
 
@@ -53,22 +55,27 @@ def test_memory_is_measured() -> None:
     assert measured.ratio.median > 0
 
 
-def test_the_committed_results_meet_the_goals() -> None:
+@pytest.mark.parametrize(
+    ("path", "backend", "cases", "count"),
+    [
+        (COMMITTED, "native", firestore.CASES, 19),
+        (COMMITTED_PURE, "pure", firestore.CASES, len(firestore.CASES)),
+        (COMMITTED_WRITES, "native", firestore.WRITES, 3),
+        (COMMITTED_WRITES_PURE, "pure", firestore.WRITES, len(firestore.WRITES)),
+    ],
+    ids=lambda value: getattr(value, "stem", None),
+)
+def test_the_committed_results_meet_the_goals(
+    path: Path, backend: str, cases: tuple[object, ...], count: int
+) -> None:
     """`make results-many` measures anew."""
-    measured = many_results.load(COMMITTED).measured.documents
+    results = many_results.load(path)
+    measured = results.measured.documents
     assert measured is not None
-    outcomes = firestore.goals(measured)
+    assert results.environment.backend == backend
+    outcomes = firestore.goals(measured, backend)
     assert [str(outcome) for outcome in outcomes if not outcome.met] == []
-    assert [(one.call, one.mix, one.fields) for one in measured.cases] == list(firestore.CASES)
-    assert [(one.mix, one.fields) for one in measured.memory] == list(firestore.MEMORY)
-    assert len(outcomes) == 19
-
-
-def test_the_committed_results_of_writes_meet_the_goals() -> None:
-    """As above."""
-    measured = many_results.load(COMMITTED_WRITES).measured.documents
-    assert measured is not None
-    assert [(one.call, one.mix, one.fields) for one in measured.cases] == list(firestore.WRITES)
-    outcomes = firestore.goals(measured)
-    assert [str(outcome) for outcome in outcomes if not outcome.met] == []
-    assert len(outcomes) == 3
+    assert [(one.call, one.mix, one.fields) for one in measured.cases] == list(cases)
+    if cases == firestore.CASES:
+        assert [(one.mix, one.fields) for one in measured.memory] == list(firestore.MEMORY)
+    assert len(outcomes) == count
