@@ -224,13 +224,18 @@ def an_offset(side: Any) -> Any:
 
 @read
 def vector_queries(side: Any) -> Any:
-    found = _things(side).find_nearest(
-        "vector",
-        vector.Vector([1.0, 2.0, 3.0]),
-        limit=5,
-        distance_measure=DistanceMeasure.EUCLIDEAN,
+    found, with_distances = (
+        _things(side).find_nearest(
+            "vector",
+            vector.Vector([1.0, 2.0, 3.0]),
+            limit=5,
+            distance_measure=DistanceMeasure.EUCLIDEAN,
+            distance_result_field=name,
+        )
+        for name in (None, "distance")
     )
-    return side.all(found.stream)
+    several = side.all(found.stream), side.all(with_distances.stream)
+    return [*several, list(side.one(found.get))]
 
 
 @read

@@ -209,6 +209,18 @@ def test_disabled(monkeypatch: pytest.MonkeyPatch, client: Any) -> None:
     assert "firestore" not in lazyentity.patched()
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_eager_by_the_environment(
+    kind: type[Any], monkeypatch: pytest.MonkeyPatch, make_side: Make
+) -> None:
+    monkeypatch.setenv("LAZYENTITY_EAGER", "1")
+    side = make_side(kind)
+    lazyentity.patch("firestore", strict=True)
+    for each in (side.client, lazyentity.wrap(side.client)):
+        assert not is_lazy(side.one(each.document("things/01").get))
+    assert "firestore" in lazyentity.patched()
+
+
 def test_same_description(client: Any) -> None:
     stock = client.document("things/01").get()
     patch()

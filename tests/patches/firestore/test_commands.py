@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
+from lazyentity.patches.firestore.seams import CLIENT, DISTRIBUTION
 from tests.patches.firestore.server import DocumentServer
 
 _PROGRAM = """
@@ -39,6 +41,10 @@ def test_run(server: DocumentServer, tmp_path: Path) -> None:
     assert _output("run", str(program), port=server.port).strip() == "[False]"
 
 
-def test_doctor(tmp_path: Path) -> None:
-    told = json.dumps(json.loads(_output("doctor", "--json")))
-    assert "google-cloud-firestore" in told
+def test_doctor() -> None:
+    """It names the version, and each attribute that would be replaced."""
+    findings = json.loads(_output("doctor", "--json"))["findings"]
+    (told,) = [each for each in findings if each["subject"] == CLIENT.name]
+    assert f"{DISTRIBUTION} {metadata.version(DISTRIBUTION)}" in told["text"]
+    assert len(told["details"]) == len(CLIENT.seams)
+    assert "google.cloud.firestore_v1.base_document:DocumentSnapshot.to_dict" in told["details"]

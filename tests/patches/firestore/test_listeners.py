@@ -54,7 +54,14 @@ def _listen_to_a_query(client: Any, called: Any) -> Any:
     return client.collection("things").order_by("number").on_snapshot(called)
 
 
-@pytest.mark.parametrize("listen", [_listen_to_a_document, _listen_to_a_query])
+def _listen_to_a_collection(client: Any, called: Any) -> Any:
+    return client.collection("things").on_snapshot(called)
+
+
+LISTEN = _listen_to_a_document, _listen_to_a_query, _listen_to_a_collection
+
+
+@pytest.mark.parametrize("listen", LISTEN)
 def test_same_events(
     listen: Callable[..., Any],
     client: Any,
