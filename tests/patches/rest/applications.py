@@ -11,6 +11,7 @@ from unittest import mock
 import pytest
 
 import lazyentity
+from lazyentity.patches.rest.properties import LazyProperties
 from tests.patches.conftest import Ports
 from tests.patches.order_program import KIND
 from tests.patches.rest.clients import Connected, RestClient, form
@@ -139,6 +140,64 @@ class ApplicationCases:
         stock = sent()
         lazyentity.patch(self.client.name)
         assert sent() == stock
+
+    def _own_lookup(self) -> Any:
+        """Return a method ``lookup`` of an application that sends the request by itself."""
+        client = self.client
+
+        def body(datastore: Any, keys: Any) -> tuple[str, Any]:
+            url = f"{datastore._api_root}/projects/{PROJECT}:lookup"
+            return url, {"keys": [key.to_repr() for key in keys]}
+
+        def post(datastore: Any, url: str, sent: Any) -> Any:
+            if client.has_post:
+                return datastore._post(url, sent)
+            return _session_post(Connected(datastore, None))(url, sent)
+
+        async def look_up_later(datastore: Any, keys: Any) -> Any:
+            response = await post(datastore, *body(datastore, keys))
+            return datastore._build_lookup_result(await response.json())
+
+        def look_up(datastore: Any, keys: Any) -> Any:
+            return datastore._build_lookup_result(post(datastore, *body(datastore, keys)).json())
+
+        is_async = inspect.iscoroutinefunction(client.package.Datastore.lookup)
+        return look_up_later if is_async else look_up
+
+    def _own_post(self) -> Any:
+        """Return a method ``post`` of an application's own session, which calls the library's."""
+        post = self.client.session_kind.post
+
+        async def send_later(session: Any, *args: Any, **kwargs: Any) -> Any:
+            return await post(session, *args, **kwargs)
+
+        def send(session: Any, *args: Any, **kwargs: Any) -> Any:
+            return post(session, *args, **kwargs)
+
+        return send_later if inspect.iscoroutinefunction(post) else send
+
+    @pytest.mark.parametrize("own", ["method", "session"])
+    def test_own_methods_and_sessions(self, ports: Ports, own: str) -> None:
+        """Before 9.2, reads through them are stock: the session cannot tell who sees the JSON."""
+        kind = self.client.package.Datastore
+        if own == "method":
+            kind = subclass(kind, lookup=self._own_lookup())
+        own_post = self._own_post()
+
+        def read() -> list[Any]:
+            with self.client.connected(ports["http"], kind=kind) as call:
+                if own == "session":
+                    session = call.datastore.session
+                    session.__class__ = subclass(type(session), post=own_post)
+                return entities_of(lookup(self.client, call))
+
+        stock = list(map(form, read()))
+        lazyentity.patch(self.client.name)
+        found = read()
+        assert list(map(form, found)) == stock
+        # A missing entity has none.
+        properties = [entity.properties for entity in found if entity.properties]
+        assert {isinstance(each, LazyProperties) for each in properties} == {self.client.has_post}
 
     def test_requests_of_others(self, ports: Ports) -> None:
         """Sent through a session of the same library, they have its own responses."""

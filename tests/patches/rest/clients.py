@@ -105,8 +105,13 @@ class RestClient:
         """The client's function that sends, which gets the client or, before 9.2, a session."""
         if self.has_post:
             return self.package.Datastore._post
+        return self.session_kind.post
+
+    @property
+    def session_kind(self) -> Any:
+        """The class of the client's session."""
         module = self.package.datastore
-        return (module.AioSession if self._is_async else module.SyncSession).post
+        return module.AioSession if self._is_async else module.SyncSession
 
     def key(self, kind: str, which: Any) -> Any:
         """Return a key of the tests' project."""
