@@ -3,7 +3,7 @@
 
 PYTHON ?= python3
 VENV ?= .venv
-# Further requirements for the environment, e.g. REQUIRE=google-cloud-datastore==2.20.2
+# Further requirements for the environment, e.g. REQUIRE=google-cloud-datastore==2.19
 REQUIRE ?=
 # The extras of lazyentity to install. Some clients need newer requirements than the rest; those with
 # an environment of their own are left out.

@@ -11,7 +11,7 @@ order depends on the names and on the order in which they arrive, not on the val
 protobuf is enough for each shape.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.dict cimport PyDict_GetItemWithError, PyDict_SetItem, PyDict_Update
 from cpython.object cimport PyObject
 from libc.stdint cimport int32_t
@@ -45,7 +45,7 @@ from google.cloud.datastore.entity import Entity as _Entity
 
 from lazyentity.codec import messages, shadow
 from lazyentity.codec.undecoded import undecoded_template
-from lazyentity.codec.values import stock_entity
+from lazyentity.codec.values import meaning_of, stock_entity
 
 cdef type Entity = _Entity
 cdef object INIT = Entity.__init__
@@ -64,9 +64,9 @@ cdef struct Flags:
     bint excluded
     bint meant
     int32_t meaning
-    bint is_array
-    Bytes items
-    Bytes items_end
+    # The bytes of the Value, if it is an array; NULL otherwise.
+    Bytes array
+    Bytes array_end
 
 
 cdef list _stock_order(names):
@@ -156,9 +156,12 @@ cdef object _fill_entity(
                 excluded = set()
             excluded.add(name)
         if flags.meant:
-            if meanings is None:
-                meanings = {}
-            meanings[name] = (_meaning(&flags), value)
+            meaning = flags.meaning if flags.array == NULL else _meaning_of_array(&flags)
+            # Before 2.20.2, the client drops that of an array itself.
+            if meaning is not None:
+                if meanings is None:
+                    meanings = {}
+                meanings[name] = (meaning, value)
     # As the constructor does; a __setattr__ that the class was given is called.
     entity.key = key
     entity.exclude_from_indexes = set() if excluded is None else _ordered_set(excluded, template)
@@ -187,6 +190,7 @@ cdef object _property(
     cdef Bytes end
     cdef Value value
     flags.excluded = flags.meant = 0
+    flags.array = NULL
     at = value_at(offsets, shape, base, ordinal)
     if not read_length(&at, base + offsets.end, &end):
         return UNDECODED
@@ -198,10 +202,9 @@ cdef object _property(
     flags.excluded = value.excluded
     flags.meaning = value.meaning
     flags.meant = value.meaning != 0
-    flags.is_array = value.tag == VALUE_ARRAY
-    if flags.is_array:
-        flags.items = value.at
-        flags.items_end = value.end
+    if value.tag == VALUE_ARRAY:
+        flags.array = at
+        flags.array_end = end
         return _array(owner, &value, form, depth, flags)
     return _value(owner, &value, form, depth)
 
@@ -241,19 +244,10 @@ cdef object _array(bytes owner, Value* array, Form form, int depth, Flags* flags
     return items
 
 
-cdef object _meaning(Flags* flags):
-    # As the client's _get_meaning() returns it.
-    cdef Bytes at = flags.items
-    cdef Value value
-    cdef list meanings = []
-    cdef bint meant = 0
-    if not flags.is_array:
-        return flags.meaning
-    while at < flags.items_end:
-        next_item(&at, flags.items_end, &value)
-        meanings.append(value.meaning or None)
-        meant |= value.meaning != 0
-    return flags.meaning or None, meanings if meant else None
+cdef object _meaning_of_array(Flags* flags):
+    # Versions of the client condense the meanings of elements in different ways.
+    raw = PyBytes_FromStringAndSize(<const char*>flags.array, flags.array_end - flags.array)
+    return meaning_of(messages.Value.FromString(raw))
 
 
 cdef bint constructs_as_known() except -1:

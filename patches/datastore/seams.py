@@ -12,7 +12,7 @@ from lazyentity.patches.registry import Place, Seam, replacing
 
 # These are also parsed by tools/clients.py.
 DISTRIBUTION: Final = "google-cloud-datastore"
-SUPPORTED_VERSIONS: Final = ">=2.20.2,<2.28"
+SUPPORTED_VERSIONS: Final = ">=2.19,<2.28"
 # CI tests this version, too.
 VERSION_BETWEEN: Final = "2.23.0"
 

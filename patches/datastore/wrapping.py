@@ -26,6 +26,16 @@ from lazyentity.patches.datastore.seams import CLIENT, CONVERSION
 
 _stock_to_protobuf = operator.methodcaller("to_protobuf")
 
+# Version 2.20 came with transactions that their first read begins.
+_READS_BEGIN = hasattr(helpers, "get_transaction_options")
+
+
+def _scope(transaction: Any) -> dict[str, Any]:
+    """Return the argument of ``_extended_lookup()`` for a transaction or None, by its name."""
+    if _READS_BEGIN:
+        return {"transaction": transaction}
+    return {"transaction_id": transaction and transaction.id}
+
 
 class _WithCollections(Protocol):
     """A client of documents, or a reference to one, to type checkers."""
@@ -105,8 +115,8 @@ class _LazyClient(_LazyReads, datastore_client.Client):
             datastore_api=self._datastore_api,
             project=self.project,
             key_pbs=[key_to_protobuf(key, _stock_to_protobuf) for key in keys],
-            transaction=self.current_transaction if transaction is None else transaction,
             database=self.database,
+            **_scope(self.current_transaction if transaction is None else transaction),
             **options,
         )
         if missing is not None:

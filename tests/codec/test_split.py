@@ -18,7 +18,7 @@ from tests.support.strategies.schema import ENTITY, ENTRY
 PURE = IMPLEMENTATIONS["pure"]
 
 _VALUES = {"inner": {"deep": 1}, "many": [1, 2]}
-SMALL = serialise(_VALUES, meanings={"many": (9, [None, None])})
+SMALL = serialise(_VALUES, meanings={"many": (9, [14, None])})
 SIZES = {"small": SMALL, "large": SMALL + wire.BALLAST.encode()}
 
 READERS: dict[str, Callable[[Any], object]] = {

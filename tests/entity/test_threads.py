@@ -22,7 +22,7 @@ ROUNDS = 12
 
 MANY = serialise(
     {f"p{number}": [number, {"inner": str(number)}] for number in range(40)},
-    meanings={"p1": (9, None), "p20": (None, [9, None])},
+    meanings={"p1": (9, [14, None]), "p20": (None, [9, None])},
 )
 
 READS: list[Callable[[Any, str], Any]] = [

@@ -12,7 +12,7 @@ from typing import Any
 from google.cloud import datastore
 
 from tests.integration.endpoints import Endpoint, stored, wipe
-from tests.support.clients import close
+from tests.support.clients import BEGINS_LATER, close
 from tests.support.entities import fill
 
 Client = datastore.Client
@@ -201,7 +201,8 @@ def in_a_transaction(client: Client) -> None:
 
 
 def in_a_transaction_begun_later(client: Client) -> None:
-    with client.transaction(begin_later=True):
+    options = {"begin_later": True} if BEGINS_LATER else {}
+    with client.transaction(**options):
         entity = _first(client)
         entity["inner"]["numbers"].append(3)
         client.put(entity)

@@ -9,17 +9,18 @@ from typing import Any
 import pytest
 from google.cloud import datastore
 from google.cloud.datastore.query import And, Or, PropertyFilter, Query
-from google.cloud.datastore.query_profile import ExplainOptions, QueryExplainError
 
 from tests.integration.endpoints import Endpoint, wipe
 from tests.integration.sides import Sides
-from tests.support.clients import close
+from tests.support.clients import EXPLAINS, close
 from tests.support.entities import fill
 
 Client = datastore.Client
 
 KIND = "Item"
 COUNT = 12
+
+of_explained = pytest.mark.skipif(not EXPLAINS, reason="before 2.20, the client explains no query")
 
 
 @pytest.fixture(scope="session")
@@ -223,12 +224,13 @@ class TestPaging:
         assert [entity["number"] for entity in (*first, *second)] == list(range(8))
 
 
+@of_explained
 @pytest.mark.parametrize("analyze", [False, True])
 def test_explain(sides: Sides, analyze: bool) -> None:
     """The metrics of an explained query are there, and equal where they can be from run to run."""
 
     def read(client: Client) -> Any:
-        options = ExplainOptions(analyze=analyze)
+        options = datastore.ExplainOptions(analyze=analyze)
         iterator = _items(client, explain_options=options).fetch()
         entities = list(iterator)
         metrics = iterator.explain_metrics
@@ -246,16 +248,17 @@ def test_explain(sides: Sides, analyze: bool) -> None:
         assert len(counts) == (2 if analyze else 0)
 
 
+@of_explained
 def test_explain_without_execution_has_no_statistics(sides: Sides) -> None:
     """As with the stock client, missing statistics raise an error that says so."""
 
     def read(client: Client) -> Any:
-        iterator = _items(client, explain_options=ExplainOptions(analyze=False)).fetch()
+        iterator = _items(client, explain_options=datastore.ExplainOptions()).fetch()
         return iterator.explain_metrics.execution_stats.results_returned
 
     raised = sides.check(read, works=False)
     if sides.complete:
-        assert raised.kind is QueryExplainError
+        assert raised.kind.__name__ == "QueryExplainError"
 
 
 def test_errors_of_the_server(sides: Sides) -> None:

@@ -11,6 +11,7 @@ from google.cloud.datastore.transaction import Transaction
 
 from tests.integration.endpoints import stored
 from tests.integration.sides import Sides
+from tests.support.clients import BEGINS_LATER
 from tests.support.entities import fill
 
 Client = datastore.Client
@@ -58,6 +59,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "read-only": {"read_only": True},
     "read-only, later": {"read_only": True, "begin_later": True},
 }
+if not BEGINS_LATER:
+    del OPTIONS["later"], OPTIONS["read-only, later"]
 
 
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
@@ -135,7 +138,9 @@ def _transfer(client: Client, **options: Any) -> Any:
     return transaction._status
 
 
-@pytest.mark.parametrize("options", [{}, {"begin_later": True}], ids=["at once", "later"])
+@pytest.mark.parametrize(
+    "options", [OPTIONS[name] for name in ("at once", "later") if name in OPTIONS]
+)
 class TestReadModifyWrite:
     """Transactions that write the entities that they read."""
 

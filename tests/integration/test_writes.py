@@ -15,6 +15,7 @@ from tests.integration.conftest import MakeClient
 from tests.integration.endpoints import Endpoint, stored
 from tests.integration.rewrites import KIND, REWRITES, prepare, rewritten_by_stock
 from tests.integration.sides import Sides
+from tests.support.clients import BEGINS_LATER
 from tests.support.snapshots import snapshot
 
 Client = datastore.Client
@@ -98,12 +99,12 @@ def test_insert_with_a_partial_key(sides: Sides) -> None:
         assert client.get(entity.key) is None
 
 
-@pytest.mark.parametrize("begin_later", [False, True])
-def test_partial_keys_in_a_transaction(sides: Sides, begin_later: bool) -> None:
+@pytest.mark.parametrize("options", [{}, *[{"begin_later": True}] * BEGINS_LATER])
+def test_partial_keys_in_a_transaction(sides: Sides, options: dict[str, Any]) -> None:
     """Ids of several new entities arrive when the transaction ends, in the order of the puts."""
     prepare(sides.client)
     with sides.lazily() as client:
-        with client.transaction(begin_later=begin_later) as transaction:
+        with client.transaction(**options) as transaction:
             entities = client.get_multi([client.key(KIND, number) for number in (1, 2)])
             for entity in entities:
                 entity.key = client.key(KIND)

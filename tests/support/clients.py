@@ -9,11 +9,16 @@ from unittest import mock
 
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import datastore
+from google.cloud.datastore import helpers
 from google.cloud.environment_vars import GCD_HOST
 
 PROJECT: Final = "lazyentity-tests"
 
 TRANSPORTS: Final = ("grpc", "http")
+
+# Version 2.20 came with explained queries, and with transactions that their first read begins.
+EXPLAINS: Final = hasattr(datastore, "ExplainOptions")
+BEGINS_LATER: Final = hasattr(helpers, "get_transaction_options")
 
 
 def make_client(

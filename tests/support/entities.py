@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import datetime
+from typing import Any
 
 from google.api_core.datetime_helpers import DatetimeWithNanoseconds
 from google.cloud import datastore
+from google.cloud.datastore import helpers
 from google.cloud.datastore.helpers import GeoPoint
+from google.cloud.datastore_v1.types.entity import Value
 
 NANOSECONDS = DatetimeWithNanoseconds(
     2024, 2, 29, 23, 59, 59, nanosecond=123456789, tzinfo=datetime.timezone.utc
 )
+
+
+# Before 2.20.2, the client keeps the meanings of a list's elements, and not that of the list.
+_KEEPS_MEANINGS_OF_LISTS = helpers._get_meaning(Value(meaning=1)._pb, is_list=True) is not None
+
+
+def meaning_of_list(of_list: int | None, of_elements: list[int | None] | None) -> Any:
+    """Return the meanings of a list and of its elements as ``Entity._meanings`` has them."""
+    return (of_list, of_elements) if _KEEPS_MEANINGS_OF_LISTS else of_elements
 
 
 def fill(entity: datastore.Entity, number: int = 0) -> datastore.Entity:
@@ -44,5 +56,6 @@ def fill(entity: datastore.Entity, number: int = 0) -> datastore.Entity:
         }
     )
     entity.exclude_from_indexes = {"excluded", "excluded list"}
-    entity._meanings = {"meant": (15, meant), "meant items": ((None, [14, None]), meant_items)}
+    meaning_of_items = meaning_of_list(None, [14, None])
+    entity._meanings = {"meant": (15, meant), "meant items": (meaning_of_items, meant_items)}
     return entity

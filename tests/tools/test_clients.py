@@ -14,7 +14,7 @@ from tools.clients import SupportedClient
 @pytest.mark.parametrize(
     ("versions", "shown"),
     [
-        (">=2.20.2,<2.28", "2.20.2 to 2.27"),
+        (">=2.19,<2.28", "2.19 to 2.27"),
         (">=2.7,<2.8", "2.7"),
         (">=2.7, <2.8", "2.7"),
         (">=9,<10", "9 to below 10"),

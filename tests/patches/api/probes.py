@@ -10,6 +10,8 @@ from typing import Any
 import proto
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 
+from tests.support.clients import EXPLAINS
+
 Probe = Callable[[Any], Any]
 
 
@@ -195,9 +197,9 @@ def metrics(message: Any) -> Any:
 
 QUERY = [
     *ANY,
-    *_reading("batch", "query", "transaction", "explain_metrics"),
+    *_reading("batch", "query", "transaction", *["explain_metrics"] * EXPLAINS),
     *(results_of_query, batch, batch_is_used_in_another),
-    metrics,
+    *[metrics] * EXPLAINS,
 ]
 
 

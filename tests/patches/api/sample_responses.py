@@ -5,8 +5,9 @@ from __future__ import annotations
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.cloud.datastore_v1.types import entity as entity_pb2
 from google.cloud.datastore_v1.types import query as query_pb2
-from google.cloud.datastore_v1.types import query_profile as profile_pb2
 from google.protobuf import timestamp_pb2
+
+from tests.support.clients import EXPLAINS
 
 NOT_FINISHED = query_pb2.QueryResultBatch.MoreResultsType.NOT_FINISHED
 AT = timestamp_pb2.Timestamp(seconds=1_700_000_000, nanos=7)
@@ -38,11 +39,14 @@ def entity_result(name: str) -> query_pb2.EntityResult:
     )
 
 
-def _explain_metrics() -> profile_pb2.ExplainMetrics:
-    metrics = profile_pb2.ExplainMetrics(execution_stats={"results_returned": 2})
-    # proto-plus takes no Struct in its constructors.
-    metrics._pb.plan_summary.indexes_used.add()["query_scope"] = "Collection"
-    return metrics
+def _explained(response: datastore_pb2.RunQueryResponse) -> datastore_pb2.RunQueryResponse:
+    if EXPLAINS:
+        kind = type(response.explain_metrics)
+        response.explain_metrics = kind(execution_stats={"results_returned": 2})
+        # proto-plus takes no Struct in its constructors.
+        metrics = response._pb.explain_metrics
+        metrics.plan_summary.indexes_used.add()["query_scope"] = "Collection"
+    return response
 
 
 _BATCH = query_pb2.QueryResultBatch(
@@ -70,11 +74,12 @@ LOOKUPS = {
 }
 
 QUERIES = {
-    "everything": datastore_pb2.RunQueryResponse(
-        batch=_BATCH,
-        query=query_pb2.Query(kind=[query_pb2.KindExpression(name="K")]),
-        transaction=b"transaction",
-        explain_metrics=_explain_metrics(),
+    "everything": _explained(
+        datastore_pb2.RunQueryResponse(
+            batch=_BATCH,
+            query=query_pb2.Query(kind=[query_pb2.KindExpression(name="K")]),
+            transaction=b"transaction",
+        )
     ),
     "batch alone": datastore_pb2.RunQueryResponse(batch=_BATCH),
     "empty batch": datastore_pb2.RunQueryResponse(batch=query_pb2.QueryResultBatch()),

@@ -259,8 +259,9 @@ def test_an_api_object_with_options_of_the_application() -> None:
     assert lazy.transport is not stock.transport
     assert lazy.transport.grpc_channel is stock.transport.grpc_channel
     assert lazy.transport._credentials is stock.transport._credentials is credentials
+    # Before 2.20, the client has none of these.
     for name in ("api_endpoint", "universe_domain", "_client_options"):
-        assert getattr(lazy, name) == getattr(stock, name)
+        assert getattr(lazy, name, None) == getattr(stock, name, None)
     stock.transport.close()
 
 

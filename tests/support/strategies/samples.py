@@ -10,6 +10,7 @@ from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.helpers import GeoPoint
 from google.cloud.datastore.key import Key
 
+from tests.support.entities import meaning_of_list
 from tests.support.strategies import wire
 
 
@@ -57,7 +58,8 @@ def serialise(
     entity = Entity(key=Key("Kind", "name", project="p"), exclude_from_indexes=excluded)
     entity.update(properties)
     entity._meanings = {
-        name: (meaning, properties[name]) for name, meaning in (meanings or {}).items()
+        name: (meaning_of_list(*meaning) if type(meaning) is tuple else meaning, properties[name])
+        for name, meaning in (meanings or {}).items()
     }
     serialised: bytes = helpers.entity_to_protobuf(entity)._pb.SerializeToString()
     return serialised
