@@ -7,8 +7,6 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tabulate import tabulate
-
 from lazyentity.bench.measure.many_results import ManyResults
 from lazyentity.bench.measure.results import Results
 from lazyentity.bench.measure.stats import Summary
@@ -72,6 +70,9 @@ def rendered(table: Table) -> str:
     else:
         headers += _pivot_headers(table.pivot, table.figures)
         rows = _pivot_rows(table.pivot, table.figures, texts, lines)
+    # The commands that measure import this module, and do without it.
+    from tabulate import tabulate
+
     # numparse would rewrite the figures; every cell is text already.
     drawn = tabulate(rows, headers, tablefmt="rst", disable_numparse=True, stralign="right")
     words = [

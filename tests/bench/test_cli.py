@@ -11,8 +11,22 @@ from click.testing import CliRunner, Result
 from lazyentity.bench import cli, run
 from lazyentity.bench.measure import files, results, sides, verify
 from lazyentity.bench.measure.stats import Summary
+from tests.support import subprocesses
 
 from .made import make_results
+
+_WITHOUT_FURTHER_EXTRAS = """
+import sys
+for name in ("fastapi", "orjson", "pandas", "pydantic", "tabulate", "zstandard"):
+    sys.modules[name] = None
+import lazyentity.bench.cli, lazyentity.bench.own_entities
+"""
+
+
+def test_the_extra_bench_is_enough() -> None:
+    """The commands can be imported without the requirements of the extra bench-all."""
+    done = subprocesses.run("-c", _WITHOUT_FURTHER_EXTRAS)
+    assert done.returncode == 0, done.stderr
 
 
 def invoke(*arguments: object) -> Result:

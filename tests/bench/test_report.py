@@ -245,7 +245,7 @@ def test_each_library_of_tables_has_one_renderer() -> None:
         for folder in ("measure", "report")
         for path in (CHECKOUT / "bench" / folder).glob("*.py")
         for library in re.findall(
-            r"^(?:from|import) (tabulate|rich(?= import table|\.table))\b",
+            r"^ *(?:from|import) (tabulate|rich(?= import table|\.table))\b",
             path.read_text(encoding="utf-8"),
             re.MULTILINE,
         )
