@@ -224,7 +224,7 @@ def test_the_core_has_no_circle() -> None:
         ("storage", ("codec",)),
         ("profiling.observer", ("codec", *COUNTING)),
         ("profiling.counts", ()),
-        ("profiling.callsites", ("codec", *COUNTING)),
+        ("profiling.callsites", ("_mode", "codec", *COUNTING)),
         ("profiling.counters", ("codec", *COUNTING)),
     ],
 )
@@ -240,7 +240,7 @@ def test_backends_rest_on_the_lower_rooms() -> None:
     assert {name for _, name in _arrows("lazyentity.native", "lazyentity.pure")} == {
         "lazyentity.pure.encoder"
     }
-    below = "codec", "storage", "_jsontypes", *COUNTING
+    below = "codec", "storage", "_jsontypes", "_mode", *COUNTING
     rooms = *(f"lazyentity.{room}" for room in below), "lazyentity.pure", "lazyentity.native"
     for backend, other in (("pure", "native"), ("native", "pure")):
         room = f"lazyentity.{backend}"

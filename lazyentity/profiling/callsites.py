@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from types import CodeType, FrameType
 from typing import Final, NamedTuple
 
-from lazyentity.codec.describing import module_of
 from lazyentity._mode import is_marked
+from lazyentity.codec.describing import module_of
 
 OWN: Final = 0
 LIBRARY: Final = 1

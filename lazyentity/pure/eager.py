@@ -11,7 +11,7 @@ from google.cloud.datastore.key import Key
 from lazyentity.codec import fallback, messages
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.codec.values import SCALARS, meaning_of, stock_entity
-from lazyentity.pure.index import index_entity
+from lazyentity.pure.index import index_entity, split_again
 
 _which = messages.Value.WhichOneof
 
@@ -82,4 +82,10 @@ def rest_of_entity(
 def _embedded(raw: bytes) -> Entity:
     """Make a stock entity, its properties in the order of a lazy one; errors as above."""
     raw, shape, split = index_entity(raw)
-    return rest_of_entity(raw, fallback.key(raw), shape.ordinals, None, split.pop())
+    names = shape.ordinals
+    try:
+        parsed = split.pop()
+    except IndexError:
+        # Other threads indexed many entities meanwhile.
+        parsed = split_again(split, raw, names)
+    return rest_of_entity(raw, fallback.key(raw), names, None, parsed)

@@ -13,8 +13,8 @@ import pytest
 
 from lazyentity import LazyEntity, _alive
 from lazyentity._inplace import SLOTS
-from lazyentity.codec.describing import module_of
 from lazyentity._mode import NOTES, is_eager
+from lazyentity.codec.describing import module_of
 from lazyentity.patches import adapters
 from lazyentity.patches.adapters import cores
 from tests.adapters.uses import installed
