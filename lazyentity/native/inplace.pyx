@@ -261,10 +261,13 @@ def another(function, hook, when):
     key = (id(function), "another")
     cdef _Function made = _known.get(key)
     if made is None:
+        if not is_function(function):
+            raise TypeError(f"a function of C code is needed, not {type(function).__name__}")
         other = copy(function)
         made = _Function.__new__(_Function)
         made.function, made.place = other, _next()
-        replace_definition(made.place, other)
+        if not replace_definition(made.place, other):
+            return None
         _add(key, made, function)
     made.install(hook, when)
     return made.function
