@@ -32,6 +32,9 @@ cdef extern from *:
     /* The notes of lazyentity/_mode.py. */
     static PyObject *lazyentity_notes;
 
+    /* The name of a parameter of pydantic-core's validators. */
+    static PyObject *lazyentity_self_instance;
+
     static int lazyentity_begin(int is_noted)
     {
         return is_noted ? PyList_Append(lazyentity_notes, Py_None) : 0;
@@ -94,6 +97,18 @@ cdef extern from *:
         return found == NULL ? -1 : found == Py_True;
     }
 
+    /* Whether pydantic-core checks a value before it makes a model of it: not for an instance that was made
+       already. A dict has values alone. */
+    static int lazyentity_is_checked(PyObject *value, PyObject *const *named, PyObject *names)
+    {
+        Py_ssize_t i;
+        if (PyDict_CheckExact(value)) return 1;
+        for (i = 0; names != NULL && i < PyTuple_GET_SIZE(names); i++) {
+            if (named[i] != Py_None && lazyentity_is_name(PyTuple_GET_ITEM(names, i), lazyentity_self_instance)) return 0;
+        }
+        return 1;
+    }
+
     /* As lazyentity_idle, of a place for which a single argument counts. */
     static int lazyentity_idle_value(
         lazyentity_place *place, PyObject *self, PyObject *const *items, Py_ssize_t count, PyObject *names)
@@ -107,7 +122,7 @@ cdef extern from *:
         is_closed = place->closed == NULL ? 0 : lazyentity_is_closed(place, self);
         if (is_closed < 0) return 0;
         if (is_closed) {
-            if (place->flags == NULL) return 2;
+            if (place->flags == NULL) return lazyentity_is_checked(value, items + count, names) ? 2 : 0;
             if (!lazyentity_any() && Py_TYPE(value)->tp_iternext == NULL) {
                 for (i = 0; names != NULL && i < PyTuple_GET_SIZE(names); i++) {
                     if (items[count + i] != Py_True) continue;
@@ -150,7 +165,7 @@ cdef extern from *:
         Py_ssize_t i = 0;
         PyObject *name, *value;
         int found;
-        if (kwargs != NULL && place->flags != NULL) return 0;
+        if (kwargs != NULL && (place->flags != NULL || place->closed != NULL)) return 0;
         found = lazyentity_idle(number, self, ((PyTupleObject *)args)->ob_item, PyTuple_GET_SIZE(args), NULL);
         if (!found || place->only >= 0) return found;
         while (kwargs != NULL && PyDict_Next(kwargs, &i, &name, &value)) {
@@ -186,10 +201,12 @@ cdef extern from *:
         place->is_check = is_check;
     }
 
-    static void lazyentity_set_notes(PyObject *notes)
+    static void lazyentity_set_names(PyObject *notes, PyObject *self_instance)
     {
         Py_INCREF(notes);
+        Py_INCREF(self_instance);
         lazyentity_notes = notes;
+        lazyentity_self_instance = self_instance;
     }
     """
     const int PLACES "LAZYENTITY_PLACES"
@@ -201,6 +218,6 @@ cdef extern from *:
         int place, bint always, bint is_deep, bint is_searched, object parameter, Py_ssize_t position, object attribute)
     void set_value "lazyentity_set_value"(
         int place, Py_ssize_t only, object closed, object flags, bint is_noted, bint is_check)
-    void set_notes "lazyentity_set_notes"(object notes)
+    void set_names "lazyentity_set_names"(object notes, object self_instance)
     ctypedef void (*Refused)(int place) noexcept
     Refused refused "lazyentity_refused"

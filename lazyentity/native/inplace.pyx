@@ -19,7 +19,7 @@ from lazyentity.native.conditions cimport (
     PLACES,
     any_undecoded,
     refused,
-    set_notes,
+    set_names,
     set_value,
     set_when,
     settled,
@@ -103,7 +103,7 @@ cdef void _look_into_error(int place) noexcept:
     PyErr_Restore(kind, error, traceback)
 
 
-set_notes(NOTES)
+set_names(NOTES, sys.intern("self_instance"))
 refused = _look_into_error
 enter = _entered
 settled = holds_nothing

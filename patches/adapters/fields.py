@@ -237,12 +237,20 @@ def _is_closed(schema: _Schema, refs: dict[str, bool]) -> bool:
             and not (schema.get("custom_init") or schema.get("root_model"))
             and _checks_instances(schema["cls"])
             and is_taken_for_valid(schema["cls"])
-            and _is_closed(inner, refs)
+            and _are_closed(inner, refs)
         )
-    if kind == "model-fields":
-        has_code = schema.get("computed_fields") or "extras_schema" in schema
-        return not has_code and all(_is_closed(each, refs) for each in schema["fields"].values())
     return kind in _CLOSED_LEAVES
+
+
+def _are_closed(schema: _Schema, refs: dict[str, bool]) -> bool:
+    """Say so of the fields of a model; without one, nothing checks what they are taken from."""
+    if (
+        schema["type"] != "model-fields"
+        or schema.get("computed_fields")
+        or "extras_schema" in schema
+    ):
+        return False
+    return all(_is_closed(each, refs) for each in schema["fields"].values())
 
 
 def _first_names(alias: Any) -> Iterable[str]:

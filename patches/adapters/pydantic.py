@@ -18,7 +18,7 @@ from collections.abc import Callable
 from types import MethodDescriptorType
 from typing import Any
 
-from pydantic_core import ArgsKwargs, SchemaValidator, ValidationError
+from pydantic_core import ArgsKwargs, SchemaSerializer, SchemaValidator, ValidationError
 
 from lazyentity._alive import any_undecoded, are_bare, holds_its_fields, is_bare
 from lazyentity._inplace import SLOTS, When, another, serve_bound
@@ -55,7 +55,10 @@ def _decode_refused(error: Exception) -> None:
     """Decode the entities in the inputs that an error of pydantic holds."""
     if isinstance(error, ValidationError) and any_undecoded():
         errors = error.errors(include_url=False, include_context=False)
-        decode_in_place([each["input"] for each in errors])
+        # Each missing field has the whole input. Arguments that are missing have all the others,
+        # of which pydantic hands on some unread.
+        inputs = {id(each["input"]): each["input"] for each in errors}
+        decode_in_place([each for each in inputs.values() if type(each) is not ArgsKwargs])
 
 
 def _valid_arguments(arguments: Any, unread: int) -> Any:
@@ -79,12 +82,15 @@ def _input(parameter: Any, wrapped: Any, _: Any, args: Any, kwargs: Any) -> Any:
     is_later = False
     looks = not is_bare(value)
     # The native backend calls a hook until the answers are there; the pure one keeps none.
-    known = cores.known_of(wrapped.__self__) if looks or SLOTS else cores.UNKNOWN
+    is_asked = SLOTS or (looks and _may_have_attributes(type(value)))
+    known = cores.known_of(wrapped.__self__) if is_asked else cores.UNKNOWN
     if looks:
         # Strings are validated without the check of models.
         if wrapped.__name__ == _CHECKS_MODELS:
-            # Of an object, the check of the model decodes the attributes that are read.
-            is_later = known.is_closed or _gives_attributes(value, known)
+            # Of an object, the check of the model decodes the attributes that are read. There is
+            # none of a value for an instance that was made already; a dict has values alone.
+            is_checked = type(value) is dict or kwargs.get("self_instance") is None
+            is_later = is_checked and (known.is_closed or _gives_attributes(value, known))
         if type(value) is ArgsKwargs:
             made = value if is_later else _valid_arguments(value, known.unread)
         else:
@@ -101,6 +107,11 @@ def _input(parameter: Any, wrapped: Any, _: Any, args: Any, kwargs: Any) -> Any:
         if looks:
             _decode_refused(error)
         raise
+
+
+def _may_have_attributes(kind: Any) -> bool:
+    # As fields.stored_names().
+    return kind is ArgsKwargs or not (hasattr(kind, "__getitem__") or hasattr(kind, "__iter__"))
 
 
 def _gives_attributes(value: Any, known: cores.Known) -> bool:
@@ -223,6 +234,14 @@ class _LastOfValidators(_Core):
                     _bind_again(each)
 
 
+class _LastOfSerializers(_Core):
+    """The last method of serializers, as :class:`_LastOfValidators`."""
+
+    def install(self, is_active: _IsActive) -> None:
+        super().install(is_active)
+        serve_bound(SchemaSerializer, ("to_python", "to_json"))
+
+
 def _bind_again(call: Any) -> None:
     name = "__return_pydantic_validator__"
     validator = getattr(getattr(call, name, None), "__self__", None)
@@ -241,7 +260,7 @@ class _Model(Reading):
 
 
 _CHECKS_MODELS = "validate_python"
-_VALIDATING = (_CHECKS_MODELS, "validate_json", "validate_strings")
+_VALIDATING = (_CHECKS_MODELS, "validate_json", "validate_strings", "isinstance_python")
 _INPUT = ("input", 0)
 _OF_TEXT = When(only=0, is_noted=True)
 _VALIDATION = _OF_TEXT._replace(closed=cores.CLOSED, refused=_decode_refused)
@@ -251,10 +270,11 @@ SEAMS = (
     *seams(_CORE, "to_json", "to_jsonable_python", look=deeply_before, about=_HOOKS),
     _Core("SchemaValidator.validate_python", _input, _VALIDATION, _INPUT),
     _Core("SchemaValidator.validate_json", _input, _OF_TEXT, _INPUT),
+    _Core("SchemaValidator.isinstance_python", _input, _OF_TEXT, _INPUT),
     _LastOfValidators("SchemaValidator.validate_strings", _input, _OF_TEXT, _INPUT),
     _Core("SchemaValidator.validate_assignment", _assigned, When(always=True), ("field_value", 2)),
     _Core("SchemaSerializer.to_python", _dumped, _DUMP),
-    _Core("SchemaSerializer.to_json", _dumped, _DUMP),
+    _LastOfSerializers("SchemaSerializer.to_json", _dumped, _DUMP),
     _Model("pydantic.main", "BaseModel.__init__"),
     Reading("pydantic.main", "BaseModel.model_validate"),
     Reading("pydantic.main", "BaseModel.model_validate_json"),

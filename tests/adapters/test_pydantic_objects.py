@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pydantic
+import pydantic_core
 import pytest
+from pydantic_core import core_schema
 
 import lazyentity
+from lazyentity import LazyEntity
+from lazyentity._inplace import SLOTS
 from tests.adapters.test_pydantic_functions import Make, _both
+from tests.support.strategies.samples import PLAIN
 
 
 @pytest.fixture(autouse=True)
@@ -107,3 +113,68 @@ def test_code_of_the_application(use: Callable[[Make], Any]) -> None:
     """Signatures and metaclasses of its own, and arguments that are no data."""
     stock, lazy = _both(use)
     assert stock == lazy
+
+
+class _Row(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(from_attributes=True)
+
+    text: str
+    number: int
+
+
+def _validator_of_fields(make: Make) -> Any:
+    fields = core_schema.model_fields_schema(
+        {"text": core_schema.model_field(core_schema.str_schema())}, from_attributes=True
+    )
+    validator = pydantic_core.SchemaValidator(fields)
+    return validator.validate_python(make()), validator.isinstance_python(make())
+
+
+def _instance_that_was_made(make: Make) -> Any:
+    validate: Any = _Row.__pydantic_validator__.validate_python
+    return validate(make(), self_instance=_Row.__new__(_Row)).model_dump()
+
+
+_ANY: Any = pydantic.TypeAdapter(Any)
+_BOUND_BEFORE = _ANY.serializer.to_json, _ANY.serializer.to_python, _ANY.validator.isinstance_python
+
+
+def _bound_before(make: Make) -> Any:
+    to_json, to_python, is_instance = _BOUND_BEFORE
+    return json.loads(to_json([make()])), to_python([make()]), is_instance(make())
+
+
+DIRECT = [
+    _validator_of_fields,
+    _instance_that_was_made,
+    pytest.param(
+        _bound_before,
+        marks=pytest.mark.skipif(not SLOTS, reason="the pure backend replaces no bound methods"),
+    ),
+]
+
+
+@pytest.mark.parametrize("use", DIRECT)
+def test_validators_that_are_called_directly(use: Callable[[Make], Any]) -> None:
+    """Without a check of a model, for an instance that was made already, and bound before."""
+    stock, lazy = _both(use)
+    assert stock == lazy
+
+
+class _Service:
+    def __init__(self) -> None:
+        self.rows = [LazyEntity.from_bytes(PLAIN)]
+
+    @pydantic.validate_call
+    def add(self, number: int) -> int:
+        return number
+
+
+def test_a_missing_argument_leaves_the_unread_ones_alone() -> None:
+    """Its error has all other arguments, of which pydantic reads none."""
+    lazyentity.patch()
+    for _ in range(6):
+        service: Any = _Service()
+    with pytest.raises(pydantic.ValidationError):
+        service.add()
+    assert service.rows[0]._undecoded()
