@@ -25,13 +25,15 @@ def test_entities_that_come_during_a_call() -> None:
 @pytest.mark.parametrize("call", ["ujson.dumps(Value())", "msgspec.json.encode(time)"])
 def test_hooks_that_fail(call: str) -> None:
     """They make the first entity, after an import, and their error is that of the call."""
-    pytest.importorskip(call.partition(".")[0])
-    assert answer("-W", "ignore", "-c", _FAILING.format(call=call), warnings="ignore") == "KeyError"
+    library = call.partition(".")[0]
+    pytest.importorskip(library)
+    program = _FAILING.format(library=library, call=call)
+    assert answer("-W", "ignore", "-c", program, warnings="ignore") == "KeyError"
 
 
 _FAILING = """
 import datetime, json, sys, types
-import msgspec, ujson
+import {library}
 from lazyentity import LazyEntity
 from lazyentity.patches import adapters
 from tests.support.strategies.samples import PLAIN
