@@ -10,7 +10,6 @@ from typing import Any
 import grpc
 from google.cloud.datastore_v1.services.datastore.client import DatastoreClient
 from google.cloud.datastore_v1.services.datastore.transports.grpc import DatastoreGrpcTransport
-from grpc._channel import Channel as GrpcChannel
 
 from lazyentity.codec.interruptions import raise_if_of_handler
 from lazyentity.patches.api.requests import serialiser
@@ -133,7 +132,8 @@ class _UnaryUnary:
         self, channel: Any, method: str, serialize: Any, deserialize: Any, *arguments: Any
     ) -> None:
         serialise = serialiser(serialize)
-        is_intercepted = type(channel) is not GrpcChannel
+        # A channel with interceptors is of another module.
+        is_intercepted = type(channel).__module__ != "grpc._channel"
         self._serialize = _as_it_is if is_intercepted else serialise
         self._deserialize = deserialize
         self._rpc = channel.unary_unary(

@@ -242,7 +242,7 @@ cdef int _count_names() except -1:
     # Copied: allocation may run the garbage collector, and so other threads.
     for name, module in list(_loaded.items()):
         # A name of another module may change at any time: it counts as a property, which is safe.
-        if name.partition(".")[0] != "lazyentity":
+        if not isinstance(name, str) or name.partition(".")[0] != "lazyentity":
             continue
         namespace = namespace_of(module)
         if namespace is NULL or <Py_ssize_t>namespace in seen:

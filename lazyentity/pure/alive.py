@@ -40,10 +40,14 @@ def _count_names() -> None:
     found = []
     names = 0
     # A name of another module may change at any time: it counts as a property, which is safe.
+    # Somebody may have put in other keys than strings.
+    loaded: list[tuple[object, object]] = list(sys.modules.items())
     own = {
         id(module): module
-        for name, module in list(sys.modules.items())
-        if name.partition(".")[0] == "lazyentity" and isinstance(module, ModuleType)
+        for name, module in loaded
+        if isinstance(name, str)
+        and name.partition(".")[0] == "lazyentity"
+        and isinstance(module, ModuleType)
     }
     for namespace in map(vars, own.values()):
         values = list(namespace.values())

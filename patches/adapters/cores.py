@@ -25,7 +25,7 @@ Empty on the pure backend, which is not told of constructions.
 
 
 class Known(NamedTuple):
-    """What a schema says.
+    """The answers of a schema.
 
     Attributes:
         is_closed: whether values need no look.

@@ -72,6 +72,14 @@ _read: dict[int, Any] = {}
 """By the id of a model: a weak reference, its token, and the names that are read from objects."""
 
 
+def gives_attributes(kind: Any) -> bool:
+    """Say whether pydantic-core takes nothing but attributes from instances of ``kind``.
+
+    Mappings give the fields by their methods, and a tuple may hold the object.
+    """
+    return not (hasattr(kind, "__getitem__") or hasattr(kind, "__iter__"))
+
+
 def stored_names(model: Any, kind: Any) -> tuple[str, ...] | None:
     """Return the names of all attributes that pydantic-core reads, if reading them runs no code.
 
@@ -82,8 +90,7 @@ def stored_names(model: Any, kind: Any) -> tuple[str, ...] | None:
     Returns:
         Names and aliases of the fields. None, if others may be read, or if code is run.
     """
-    # Mappings give the fields by their methods, and a tuple may hold the object.
-    if hasattr(kind, "__getitem__") or hasattr(kind, "__iter__"):
+    if not gives_attributes(kind):
         return None
     token = _token(model, getattr(model, "__pydantic_core_schema__", None))
     known = _read.get(id(model))

@@ -82,7 +82,7 @@ def _input(parameter: Any, wrapped: Any, _: Any, args: Any, kwargs: Any) -> Any:
     is_later = False
     looks = not is_bare(value)
     # The native backend calls a hook until the answers are there; the pure one keeps none.
-    is_asked = SLOTS or (looks and _may_have_attributes(type(value)))
+    is_asked = SLOTS or (looks and fields.gives_attributes(type(value)))
     known = cores.known_of(wrapped.__self__) if is_asked else cores.UNKNOWN
     if looks:
         # Strings are validated without the check of models.
@@ -107,11 +107,6 @@ def _input(parameter: Any, wrapped: Any, _: Any, args: Any, kwargs: Any) -> Any:
         if looks:
             _decode_refused(error)
         raise
-
-
-def _may_have_attributes(kind: Any) -> bool:
-    # As fields.stored_names().
-    return kind is ArgsKwargs or not (hasattr(kind, "__getitem__") or hasattr(kind, "__iter__"))
 
 
 def _gives_attributes(value: Any, known: cores.Known) -> bool:
@@ -229,8 +224,11 @@ class _LastOfValidators(_Core):
         super().install(is_active)
         # pydantic keeps them for the results of validated functions, and plugins for all models.
         if not serve_bound(SchemaValidator, _VALIDATING):
+            module = sys.modules.get("pydantic._internal._validate_call")
+            wrapper = getattr(module, "ValidateCallWrapper", None)
             for each in gc.get_objects():
-                if type(each).__name__ == "ValidateCallWrapper":
+                # By identity: asking for the name of a class may run code of the application.
+                if type(each) is wrapper:
                     _bind_again(each)
 
 

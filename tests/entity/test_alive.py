@@ -92,6 +92,7 @@ module.some = module.other = undecoded.UNDECODED
 counts += [_alive.undecoded_count(), _alive.any_undecoded()]
 entity = LazyEntity.from_bytes(entity_pb2.Entity.serialize(message))
 module.some = module.other = None
+sys.modules[1] = module
 counts += [_alive.undecoded_count(), _alive.any_undecoded()]
 print(json.dumps(counts))
 """
