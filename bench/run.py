@@ -7,9 +7,8 @@ import importlib.util
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-import lazyentity
 from lazyentity.bench.cases import decoding, synthetic
 from lazyentity.bench.measure import (
     conversion,
@@ -17,8 +16,6 @@ from lazyentity.bench.measure import (
     end_to_end,
     end_to_end_asyncio,
     end_to_end_writes,
-    environment,
-    files,
     memory,
     new_names,
     overheads,
@@ -28,27 +25,9 @@ from lazyentity.bench.measure import (
     sides,
     writes,
 )
-from lazyentity.bench.measure.beside_results import AdapterCost, Columns, ColumnsMemory, Packed
-from lazyentity.bench.measure.results import (
-    BIAS,
-    OWN_BIAS,
-    SCHEMA,
+from lazyentity.bench.measure.lines import (
     UNITS,
-    Access,
-    Adapted,
-    Conversion,
-    DocumentFloor,
-    EndToEnd,
-    Memory,
-    NewNames,
-    OwnCall,
-    PlainValues,
-    Put,
-    ReadModifyWrite,
-    Results,
-    Scaling,
 )
-from lazyentity.bench.measure.stats import Summary
 from lazyentity.bench.measure.timing import Budget
 
 ENTITIES, PROPERTIES = 300, 100
@@ -134,25 +113,8 @@ FULL = Plan(
     scaling_with_stock=True,
 )
 
-Part = (
-    Conversion
-    | DocumentFloor
-    | ReadModifyWrite
-    | Put
-    | Memory
-    | NewNames
-    | OwnCall
-    | EndToEnd
-    | PlainValues
-    | Scaling
-    | Access
-    | Adapted
-    | Packed
-    | Columns
-    | ColumnsMemory
-    | AdapterCost
-    | Summary
-)
+Part = object
+"""A line of the results, see :mod:`lazyentity.bench.measure.lines`."""
 Step = tuple[str, Callable[[], Part]]
 
 
@@ -346,45 +308,6 @@ def own_steps(
             for case in own
         ),
     ]
-
-
-def collect(
-    parts: Sequence[Part],
-    mode: Literal["quick", "full", "own"],
-    source: str | None,
-    interrupted: bool = False,
-) -> Results:
-    """Put the parts of a run together with its place and date."""
-
-    def of(kind: type[Any]) -> list[Any]:
-        return [part for part in parts if isinstance(part, kind)]
-
-    return Results(
-        schema=SCHEMA,
-        date=files.now(),
-        mode=mode,
-        environment=environment.describe(lazyentity.backend),
-        conversion=of(Conversion),
-        read_modify_write=of(ReadModifyWrite),
-        puts=of(Put),
-        memory=of(Memory),
-        end_to_end=of(EndToEnd),
-        scaling=of(Scaling),
-        import_ms=next(iter(of(Summary)), None),
-        access=next(iter(of(Access)), None),
-        adapted=of(Adapted),
-        source=source,
-        bias=OWN_BIAS if mode == "own" else BIAS,
-        own_call=next(iter(of(OwnCall)), None),
-        interrupted=interrupted,
-        plain_values=of(PlainValues),
-        document_floor=next(iter(of(DocumentFloor)), None),
-        new_names=of(NewNames),
-        packed=of(Packed),
-        columns=of(Columns),
-        columns_memory=next(iter(of(ColumnsMemory)), None),
-        adapter_costs=of(AdapterCost),
-    )
 
 
 def run(measurements: Sequence[Step], on_step: Callable[[str], None]) -> Iterator[Part]:

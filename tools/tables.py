@@ -17,16 +17,13 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 # As a command, this module is found by its path alone.
 sys.path.insert(0, str(CHECKOUT))
 
-from lazyentity.bench.measure import end_to_end_asyncio, example, many_results, results  # noqa: E402  # found by the line above
-from lazyentity.bench.measure.many_results import ManyResults  # noqa: E402  # as above
+from lazyentity.bench.measure import end_to_end_asyncio, example, results  # noqa: E402  # found by the line above
 from lazyentity.bench.measure.results import Results  # noqa: E402  # as above
 from lazyentity.bench.report import (  # noqa: E402  # as above
     bars,
-    beside,
     chart,
     headline,
     losses,
-    many,
     readme,
     terminal,
 )
@@ -35,9 +32,6 @@ from tools import clients  # noqa: E402  # as above
 RESULTS = CHECKOUT / "bench" / "results"
 
 _BACKENDS = "native", "pure"
-_ENDS = "-connector", "-documents"
-"""The ends of the names of results of one client about many entities."""
-
 _tables = readme.render
 _compact_tables = partial(readme.render, compact=True)
 _asyncio = partial(headline.render, call=end_to_end_asyncio.CALL)
@@ -54,7 +48,6 @@ def _clients_with(suffix: str) -> tuple[str, ...]:
 
 _CLIENTS = _clients_with("")
 _CLIENTS_BY_BACKEND = _clients_with(f"-{_BACKENDS[0]}")
-_OF_MANY = [(name, f"{name}{end}") for end in _ENDS for name in _clients_with(end)]
 
 CHARTS = (*_BACKENDS, *_CLIENTS)
 """The results of which there is a chart, which has their name."""
@@ -84,38 +77,30 @@ SECTIONS: tuple[tuple[str, str, str, Callable[[Results], str]], ...] = (
             f"docs/{room}.rst",
             f"{room}-{backend}-table",
             f"{room}-{backend}",
-            lambda measured: readme.page(measured, beside.tables(measured)),
+            _compact_tables,
         )
         for room in ("packed", "columns")
         for backend in _BACKENDS
     ),
-    (
-        "docs/adapters.rst",
-        "adapters-table",
-        "adapters",
-        lambda measured: readme.page(measured, beside.tables(measured)),
-    ),
-)
-"""Each: the document, the name of its markers, the results, and the function that renders them."""
-
-MANY: tuple[tuple[str, str, str], ...] = (
-    ("docs/bulk.rst", "bulk-table", "bulk"),
-    ("docs/snapshot.rst", "snapshot-table", "snapshot"),
-    ("docs/guide/raw-cache.rst", "cache-table", "cache"),
-    ("docs/start/alternatives.rst", "alternatives-table", "alternatives"),
-    ("docs/benchmarks/calls.rst", "calls-table", "calls"),
-    *((f"docs/{client}.rst", f"{client}-table", results) for client, results in _OF_MANY),
+    ("docs/adapters.rst", "adapters-table", "adapters", _compact_tables),
+    ("docs/bulk.rst", "bulk-table", "bulk", _compact_tables),
+    ("docs/snapshot.rst", "snapshot-table", "snapshot", _compact_tables),
+    ("docs/guide/raw-cache.rst", "cache-table", "cache", _compact_tables),
+    ("docs/start/alternatives.rst", "alternatives-table", "alternatives", _compact_tables),
+    ("docs/benchmarks/calls.rst", "calls-table", "calls", _compact_tables),
     *(
-        (f"docs/{client}.rst", f"{client}-{kind}-table", f"{client}-{results}")
-        for kind, results in (
-            ("writes", "writes"),
-            ("pure", "documents-pure"),
-            ("writes-pure", "writes-pure"),
+        (f"docs/{client}.rst", f"{client}{section}-table", f"{client}-{results}", _compact_tables)
+        for section, results in (
+            ("", "connector"),
+            ("", "documents"),
+            ("-writes", "writes"),
+            ("-pure", "documents-pure"),
+            ("-writes-pure", "writes-pure"),
         )
         for client in _clients_with(f"-{results}")
     ),
 )
-"""As the sections above, of results files about many entities, all of whose tables are shown."""
+"""Each: the document, the name of its markers, the results, and the function that renders them."""
 
 LOSSES = "docs/benchmarks/losses.rst"
 """It has a section of every results file: the markers have the name of the file."""
@@ -137,7 +122,7 @@ def wanted() -> dict[Path, str]:
     texts = [
         (document, section, render(measured[name])) for document, section, name, render in SECTIONS
     ]
-    for document, section, text in (*texts, *_many(), *_losses()):
+    for document, section, text in (*texts, *_losses()):
         path = CHECKOUT / document
         present = files.get(path) or path.read_text(encoding="utf-8")
         files[path] = readme.put_between_markers(present, section, text)
@@ -146,27 +131,10 @@ def wanted() -> dict[Path, str]:
     return files
 
 
-def load_any(path: Path) -> Results | ManyResults:
-    """Read a results file of either sort.
-
-    Raises:
-        lazyentity.bench.measure.files.ResultsError: it cannot be read.
-    """
-    is_many = path.stem in {name for _, _, name in MANY}
-    return many_results.load(path) if is_many else results.load(path)
-
-
-def _many() -> Iterator[tuple[str, str, str]]:
-    """Yield each of `MANY`: the document, the name of its markers, and the text between these."""
-    for document, section, name in MANY:
-        measured = many_results.load(RESULTS / f"{name}.json")
-        yield document, section, readme.page(measured, many.tables(measured))
-
-
 def _losses() -> Iterator[tuple[str, str, str]]:
     """Yield the same of each section of the page about losses."""
     for path in sorted(RESULTS.glob("*.json")):
-        measured = load_any(path)
+        measured = results.load(path)
         yield LOSSES, f"{path.stem}-losses", losses.render(measured)
         rest = losses.rest(measured)
         if rest is not None:

@@ -14,9 +14,9 @@ import pydantic
 
 from lazyentity.bench.cases import decoding, synthetic
 from lazyentity.bench.measure import sides
-from lazyentity.bench.measure.results import DICTS, ORJSON, RESPONSE_MODEL, VALIDATE, Adapted
-from lazyentity.bench.measure.stats import paired_ratio, scaled, summarize
-from lazyentity.bench.measure.timing import Budget, Task, interleave
+from lazyentity.bench.measure.lines import DICTS, ORJSON, RESPONSE_MODEL, VALIDATE, Adapted
+from lazyentity.bench.measure.stats import paired_difference
+from lazyentity.bench.measure.timing import MICROSECONDS, Budget, Task, figures, interleave
 from lazyentity.patches import adapters
 
 ENTITIES, PROPERTIES = 200, 60
@@ -138,12 +138,5 @@ def measure(name: str, budget: Budget) -> Adapted:
         budget,
         {"stock": removed, "lazy": installed},
     )
-    stock, lazy = timed["stock"].seconds, timed["lazy"].seconds
-    more = [ours - theirs for ours, theirs in zip(lazy, stock, strict=True)]
-    return Adapted(
-        use=name,
-        stock=summarize(scaled(stock, 1e6)),
-        lazy=summarize(scaled(lazy, 1e6)),
-        ratio=paired_ratio(lazy, stock),
-        more=summarize(scaled(more, 1e6)),
-    )
+    more = paired_difference(timed["lazy"].seconds, timed["stock"].seconds, MICROSECONDS)
+    return Adapted(use=name, more=more, **figures(timed, MICROSECONDS, ratio=("lazy", "stock")))

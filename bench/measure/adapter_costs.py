@@ -16,9 +16,9 @@ from google.cloud.datastore import Entity, Key, helpers
 from lazyentity import LazyEntity
 from lazyentity.bench.measure import adapter_service
 from lazyentity.bench.measure.adapted import installed, removed, request_of
-from lazyentity.bench.measure.beside_results import AdapterCost
-from lazyentity.bench.measure.stats import paired_ratio, scaled, summarize
-from lazyentity.bench.measure.timing import Budget, Task, interleave
+from lazyentity.bench.measure.lines import AdapterCost
+from lazyentity.bench.measure.stats import paired_difference, paired_ratio, scaled, summarize
+from lazyentity.bench.measure.timing import MICROSECONDS, Budget, Task, interleave
 
 MANY = 10_000
 """Entities alive elsewhere, as in a cache."""
@@ -323,9 +323,11 @@ def measure(library: str, use: str, budget: Budget) -> AdapterCost:
         )
         stock, adapted = timed["stock"].seconds, timed["adapted"].seconds
         if not alive:
-            of_stock = summarize(scaled(stock, 1e6))
-            more = [ours - theirs for ours, theirs in zip(adapted, stock, strict=True)]
+            times = (
+                summarize(scaled(stock, MICROSECONDS)),
+                paired_difference(adapted, stock, MICROSECONDS),
+            )
         ratios.append(paired_ratio(adapted, stock))
         # Nothing read them: they are undecoded.
         assert all(len(entity._undecoded()) == len(entity) for entity in kept)
-    return AdapterCost(library, use, of_stock, summarize(scaled(more, 1e6)), *ratios)
+    return AdapterCost(library, use, *times, *ratios)

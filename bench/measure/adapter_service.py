@@ -15,8 +15,14 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from lazyentity.bench.measure.stats import Summary, paired_ratio, scaled, summarize
-from lazyentity.bench.measure.timing import Budget
+from lazyentity.bench.measure.stats import (
+    Summary,
+    paired_difference,
+    paired_ratio,
+    scaled,
+    summarize,
+)
+from lazyentity.bench.measure.timing import MICROSECONDS, Budget
 
 _ROWS, _CPU = "/rows", "/cpu"
 _REQUESTS = 20
@@ -88,8 +94,11 @@ def measure(alive: int, budget: Budget) -> tuple[Summary, Summary, Summary]:
         while len(stock) < budget.min_rounds or time.perf_counter() < deadline:
             stock.append(of_stock())
             adapted.append(of_adapted())
-    more = [ours - theirs for ours, theirs in zip(adapted, stock, strict=True)]
-    return summarize(scaled(stock, 1e6)), summarize(scaled(more, 1e6)), paired_ratio(adapted, stock)
+    return (
+        summarize(scaled(stock, MICROSECONDS)),
+        paired_difference(adapted, stock, MICROSECONDS),
+        paired_ratio(adapted, stock),
+    )
 
 
 if __name__ == "__main__":

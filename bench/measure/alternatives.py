@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import itertools
 import json
 import pickle
 import time
@@ -23,8 +22,8 @@ from google.cloud.datastore import helpers
 
 import lazyentity
 from lazyentity.bench.cases import synthetic
-from lazyentity.bench.measure import loopback, many_results, verify
-from lazyentity.bench.measure.many_results import Alternative, Alternatives
+from lazyentity.bench.measure import command, loopback, verify
+from lazyentity.bench.measure.page_lines import Alternative, Alternatives
 from lazyentity.bench.measure.stats import paired_ratio, scaled, summarize
 from lazyentity.bench.measure.timing import Budget, Context, Task, interleave
 from lazyentity.bench.server.process import LoopbackServer
@@ -228,25 +227,24 @@ MEASURED = {DATASTORE: of_datastore, AIO: of_aio, BSON: of_bson}
 """The libraries, and the function that times the ways of each."""
 
 
-@click.command()
-@click.option("--seconds", default=20.0, show_default=True, help="Of measuring, for each library.")
-@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="A results file.")
-def main(*, seconds: float, output: Path | None) -> None:
-    """Measure the ways with 300 entities of 60 properties, 4 of them read."""
-    budget = Budget(seconds=seconds, min_rounds=9, max_rounds=200, sample_seconds=0.05)
+def _measured(budget: Budget) -> Iterator[Alternatives]:
     lines: dict[str, list[Alternative]] = {library: [] for library in MEASURED}
     for library, measure in MEASURED.items():
         try:
             lines[library] = measure(ENTITIES, PROPERTIES, budget)
         except ImportError as error:
             click.echo(f"not measured: {library}, {error}")
-    for line in itertools.chain(*lines.values()):
-        times = "" if line.ratio is None else f", {line.ratio.median:.1f} times"
-        click.echo(f"{line.library}, {line.way}: {line.cpu.median:.2f} ms{times}")
-    if output is not None:
-        entities = [*lines[DATASTORE], *lines[AIO]]
-        made = Alternatives(ENTITIES, PROPERTIES, READ, entities, lines[BSON])
-        many_results.write(output, many_results.Measured(alternatives=made))
+    entities = [*lines[DATASTORE], *lines[AIO]]
+    yield Alternatives(ENTITIES, PROPERTIES, READ, entities, lines[BSON])
+
+
+@click.command()
+@command.seconds(20.0)
+@command.output
+def main(*, seconds: float, output: Path | None) -> None:
+    """Measure the ways with 300 entities of 60 properties, 4 of them read."""
+    budget = Budget(seconds=seconds, min_rounds=9, max_rounds=200, sample_seconds=0.05)
+    command.finish(_measured(budget), output)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from google.appengine.datastore import entity_bytes_pb2
 
 from lazyentity.bench.cases import appengine, synthetic
 from lazyentity.bench.measure import conversion, sides, verify
-from lazyentity.bench.measure.results import Conversion
+from lazyentity.bench.measure.lines import Conversion
 from lazyentity.bench.measure.timing import Budget, Context, Task, interleave
 from lazyentity.patches.appengine.seams import CLIENT
 

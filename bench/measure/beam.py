@@ -27,17 +27,24 @@ from google.cloud.environment_vars import GCD_HOST
 from lazyentity.bench.cases import synthetic
 from lazyentity.bench.measure import (
     beam_memory,
+    command,
     loopback,
-    many_results,
-    outcomes,
     processes,
     sides,
     verify,
 )
-from lazyentity.bench.measure.many_results import Beam, BeamCase, BeamCost
 from lazyentity.bench.measure.outcomes import Outcome
-from lazyentity.bench.measure.stats import paired_ratio, scaled, summarize
-from lazyentity.bench.measure.timing import Budget, Context, Task, interleave
+from lazyentity.bench.measure.page_lines import Beam, BeamCase, BeamCost
+from lazyentity.bench.measure.results import Results
+from lazyentity.bench.measure.timing import (
+    MICROSECONDS,
+    SIDES,
+    Budget,
+    Context,
+    Task,
+    figures,
+    interleave,
+)
 from lazyentity.bench.server.process import LoopbackServer
 from lazyentity.patches.beam.coders import ElementCoder
 from lazyentity.patches.beam.seams import CLIENT
@@ -61,7 +68,6 @@ _LEAST = {READ: 15, CODER: 6}
 """How many times as long stock takes at least, with the native backend."""
 
 _MIX = synthetic.MIXES["mixed"]
-_MICROSECONDS = 1e6
 
 
 def _patched() -> contextlib.AbstractContextManager[None]:
@@ -167,9 +173,7 @@ def measure(case: str, entities: int, properties: int, budget: Budget) -> BeamCa
         timed = interleave(_tasks(case, name), budget, CONTEXTS)
         stock, lazy = (_contents(timed[side].last) for side in ("stock", "lazy"))
         verify.check_same(stock, lazy, case)
-    factor = _MICROSECONDS / entities
-    each = {side: summarize(scaled(one.seconds, factor)) for side, one in timed.items()}
-    return BeamCase(case, **each, ratio=paired_ratio(timed["stock"].seconds, timed["lazy"].seconds))
+    return BeamCase(case=case, **figures(timed, MICROSECONDS / entities, ratio=SIDES))
 
 
 def cpu_per_entity(entities: int, properties: int, rounds: int = 3) -> BeamCost:
@@ -199,7 +203,7 @@ def cpu_per_entity(entities: int, properties: int, rounds: int = 3) -> BeamCost:
                 seconds[side].append(time.process_time() - start)
     verify.check_same(entities, len(results["lazy"]), "entities")
     verify.check_same(results["stock"], results["lazy"], "entities")
-    each = {side: min(times) * _MICROSECONDS / entities for side, times in seconds.items()}
+    each = {side: min(times) * MICROSECONDS / entities for side, times in seconds.items()}
     return BeamCost(entities, **each)
 
 
@@ -211,46 +215,29 @@ def peak_megabytes(entities: int, properties: int) -> dict[str, float]:
     return {side: peak for side, (peak,) in peaks.items()}
 
 
-def goals(measured: Beam) -> list[Outcome]:
+def goals(results: Results) -> list[Outcome]:
     """Compare a run of the native backend with the goals of the cases."""
     return [
         Outcome(f"{one.case}: stock / lazy", one.ratio.median, _LEAST[one.case], at_least=True)
-        for one in measured.cases
+        for one in (results.beam.cases if results.beam is not None else ())
         if one.case in _LEAST
     ]
 
 
 @click.command()
-@click.option("--seconds", default=10.0, show_default=True, help="Of measuring, for each case.")
+@command.seconds(10.0)
 @click.option("--most", default=SIZES[-1], show_default=True, help="Entities at most.")
-@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="A results file.")
-@click.option("--check", is_flag=True, help="Fail if a goal is missed.")
+@command.output
+@command.check
 def main(*, seconds: float, most: int, output: Path | None, check: bool) -> None:
     """Measure Apache Beam's connector with 300 entities of 100 properties, and with more."""
     budget = Budget(seconds=seconds, min_rounds=9, max_rounds=200, sample_seconds=0.02)
-    cases, costs = [], []
-    for case in CASES:
-        one = measure(case, ENTITIES, PROPERTIES, budget)
-        cases.append(one)
-        click.echo(
-            f"{case}, an entity: stock {one.stock.median:.1f} us, lazy {one.lazy.median:.1f} us: "
-            f"{one.ratio.median:.1f} times"
-        )
-    for entities in filter(lambda size: size <= most, SIZES):
-        cost = cpu_per_entity(entities, SMALL)
-        costs.append(cost)
-        click.echo(
-            f"CPU time an entity, {READ}, {entities:,} of {SMALL} properties: "
-            f"stock {cost.stock:.1f} us, lazy {cost.lazy:.1f} us"
-        )
+    cases = [measure(case, ENTITIES, PROPERTIES, budget) for case in CASES]
+    costs = [cpu_per_entity(entities, SMALL) for entities in SIZES if entities <= most]
     entities = min(most, SIZES[1])
     peaks = peak_megabytes(entities, PROPERTIES)
-    shown = ", ".join(f"{side} {peak:.0f} MB" for side, peak in peaks.items())
-    click.echo(f"peak memory, {entities:,} of {PROPERTIES} properties: {shown}")
     measured = Beam(ENTITIES, PROPERTIES, cases, SMALL, costs, entities, peaks)
-    if output is not None:
-        many_results.write(output, many_results.Measured(beam=measured))
-    outcomes.report(goals(measured), check=check)
+    command.finish([measured], output, goals, check=check)
 
 
 if __name__ == "__main__":

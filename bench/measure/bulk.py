@@ -23,9 +23,10 @@ from google.cloud.datastore_v1.services.datastore.transports.grpc import Datasto
 
 import lazyentity
 from lazyentity.bench.cases import synthetic
-from lazyentity.bench.measure import loopback, many_results, outcomes, verify
-from lazyentity.bench.measure.many_results import Gets, Keys, Measured
+from lazyentity.bench.measure import command, loopback, verify
 from lazyentity.bench.measure.outcomes import Outcome
+from lazyentity.bench.measure.page_lines import Gets, Keys
+from lazyentity.bench.measure.results import Results
 from lazyentity.bench.measure.stats import Summary, paired_ratio, summarize
 from lazyentity.bench.measure.timing import Budget, Task, interleave
 from lazyentity.bench.server.process import LoopbackServer
@@ -184,7 +185,7 @@ def measure_lone(client: _Client, key: datastore.Key, budget: Budget) -> Summary
     return paired_ratio(timed["coalesced"].seconds, timed["single"].seconds)
 
 
-def goals(measured: Measured) -> list[Outcome]:
+def goals(measured: Results) -> list[Outcome]:
     """Compare a run with the goals: the requests of each line, and the gain with the most keys."""
     requests = [
         Outcome(
@@ -217,6 +218,18 @@ def goals(measured: Measured) -> list[Outcome]:
     return [*requests, *gains, *gets]
 
 
+def _measured(latency: float, counts: Sequence[int], *, quick: bool) -> Iterator[Keys | Gets]:
+    """Measure every way with a server of that latency."""
+    budget = Budget(seconds=2 if quick else 3, min_rounds=9, max_rounds=99, sample_seconds=0.05)
+    with loaded(latency, counts[-1]) as (client, keys):
+        for count in counts:
+            yield from measure(client, keys[:count], latency)
+        lazy = lazyentity.wrap(client, eager=False)
+        for side, one in (("stock", client), ("lazy", lazy)):
+            gets = measure_threads(one, keys, 3 if quick else 9)
+            yield Gets(THREADS, latency, side, *gets, measure_lone(one, keys[0], budget))
+
+
 @click.command()
 @click.option("--quick", is_flag=True, help="At most 1,000 keys, and fewer rounds.")
 @click.option(
@@ -228,39 +241,13 @@ def goals(measured: Measured) -> list[Outcome]:
     show_default=True,
     help="Seconds before every answer of the server (repeatable).",
 )
-@click.option("--check", is_flag=True, help="Fail, naming them, when goals are missed.")
-@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="A results file.")
+@command.check
+@command.output
 def main(*, quick: bool, latencies: tuple[float, ...], check: bool, output: Path | None) -> None:
     """Measure bulk calls with entities of 20 properties."""
-    measured = Measured()
     counts = [count for count in KEYS if not quick or count <= _AT_ONCE]
-    for latency in latencies:
-        with loaded(latency, counts[-1]) as (client, keys):
-            for count in counts:
-                lines = measure(client, keys[:count], latency)
-                measured.keys.extend(lines)
-                for line in lines:
-                    click.echo(
-                        f"{line.keys:,} keys, {latency * 1e3:.0f} ms, {line.side} client, "
-                        f"{line.way}: {line.requests:,} requests, "
-                        f"{line.seconds.median * 1e3:,.1f} ms, {line.ratio.median:.1f} times as "
-                        f"long as {GET_MANY}"
-                    )
-            lazy = lazyentity.wrap(client, eager=False)
-            for side, one in (("stock", client), ("lazy", lazy)):
-                single, joined, more = measure_threads(one, keys, 3 if quick else 9)
-                click.echo(
-                    f"{THREADS} threads, {latency * 1e3:.0f} ms, {side} client: "
-                    f"{single.median:,.0f} gets a second, coalesced {joined.median:,.0f}"
-                )
-                budget = Budget(
-                    seconds=2 if quick else 3, min_rounds=9, max_rounds=99, sample_seconds=0.05
-                )
-                lone = measure_lone(one, keys[0], budget)
-                measured.gets.append(Gets(THREADS, latency, side, single, joined, more, lone))
-    if output is not None:
-        many_results.write(output, measured)
-    outcomes.report(goals(measured), check=check)
+    lines = (line for latency in latencies for line in _measured(latency, counts, quick=quick))
+    command.finish(lines, output, goals, check=check)
 
 
 if __name__ == "__main__":

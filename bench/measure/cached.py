@@ -13,15 +13,12 @@ from google.cloud.datastore import Entity
 
 import lazyentity
 from lazyentity.bench.cases import decoding, wire
-from lazyentity.bench.measure import many_results, sides, verify
-from lazyentity.bench.measure.many_results import Cached
-from lazyentity.bench.measure.stats import paired_ratio, scaled, summarize
-from lazyentity.bench.measure.timing import Budget, Task, interleave
+from lazyentity.bench.measure import command, sides, verify
+from lazyentity.bench.measure.page_lines import Cached
+from lazyentity.bench.measure.timing import MICROSECONDS, Budget, Task, figures, interleave
 
 PROPERTIES, READ = 100, "4"
 FETCH, STORE = "out of the cache", "into the cache"
-
-_MICROSECONDS = 1e6
 
 
 def _fetching(case: decoding.Case) -> dict[str, Task]:
@@ -73,30 +70,16 @@ def measure(step: str, properties: int, budget: Budget) -> Cached:
     timed = interleave(_fetching(case) if step == FETCH else _storing(case), budget)
     if step == FETCH:
         verify.check_read(case.reader, timed["pickle"].last, timed["raw"].last)
-    per_entity = {
-        name: summarize(scaled(track.seconds, _MICROSECONDS / case.entities))
-        for name, track in timed.items()
-    }
-    return Cached(
-        step, **per_entity, ratio=paired_ratio(timed["pickle"].seconds, timed["raw"].seconds)
-    )
+    return Cached(step, **figures(timed, MICROSECONDS / case.entities, ratio=("pickle", "raw")))
 
 
 @click.command()
-@click.option("--seconds", default=5.0, show_default=True, help="Of measuring, for each line.")
-@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="A results file.")
+@command.seconds(5.0)
+@command.output
 def main(*, seconds: float, output: Path | None) -> None:
     """Measure a cache of entities of 100 properties."""
     budget = Budget(seconds=seconds, min_rounds=9, max_rounds=200, sample_seconds=0.005)
-    lines = [measure(step, PROPERTIES, budget) for step in (FETCH, STORE)]
-    for line in lines:
-        read = f", {READ} read" if line.step == FETCH else ""
-        click.echo(
-            f"{line.step}{read}: pickle {line.pickle.median:.2f} us, raw {line.raw.median:.2f} us: "
-            f"{line.ratio.median:.1f} times"
-        )
-    if output is not None:
-        many_results.write(output, many_results.Measured(cached=lines))
+    command.finish((measure(step, PROPERTIES, budget) for step in (FETCH, STORE)), output)
 
 
 if __name__ == "__main__":

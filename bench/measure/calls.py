@@ -23,18 +23,18 @@ from google.cloud.datastore_v1.types import datastore as datastore_types
 import lazyentity
 from lazyentity.bench.cases import decoding, document, reading, synthetic
 from lazyentity.bench.measure import (
+    command,
     conversion,
     document_floor,
     end_to_end,
     end_to_end_asyncio,
     end_to_end_writes,
     loopback,
-    many_results,
     sides,
     verify,
 )
 from lazyentity.bench.measure.end_to_end import Loaded
-from lazyentity.bench.measure.many_results import WholeCall
+from lazyentity.bench.measure.page_lines import WholeCall
 from lazyentity.bench.measure.stats import paired_ratio, scaled, summarize
 from lazyentity.bench.measure.timing import Budget, Context, interleave
 from lazyentity.bench.server.process import LoopbackServer
@@ -232,24 +232,13 @@ def measure(case: Case, budget: Budget) -> WholeCall:
 
 
 @click.command()
-@click.option("--seconds", default=5.0, show_default=True, help="Of measuring, for each clock.")
+@command.seconds(5.0)
 @click.option("--only", default="", help="A part of the names of the calls to measure.")
-@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="A results file.")
+@command.output
 def main(*, seconds: float, only: str, output: Path | None) -> None:
     """Measure whole calls against the stock client, gRPC's stub or msgspec."""
     budget = Budget(seconds=seconds, min_rounds=5, max_rounds=200, sample_seconds=0.02)
-    lines = []
-    for case in CASES:
-        if only in case.call:
-            line = measure(case, budget)
-            lines.append(line)
-            goals = f"goal {line.goal:g}" + (f" / {line.cpu_goal:g}" if line.cpu_goal else "")
-            click.echo(
-                f"{line.call}, {line.size}: {line.lazy.median:.2f} ms, wall {line.wall.median:.2f},"
-                f" CPU {line.cpu.median:.2f}, {goals}"
-            )
-    if output is not None:
-        many_results.write(output, many_results.Measured(calls=lines))
+    command.finish((measure(case, budget) for case in CASES if only in case.call), output)
 
 
 if __name__ == "__main__":

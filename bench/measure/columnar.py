@@ -13,15 +13,13 @@ import lazyentity
 from lazyentity.bench.cases import decoding, synthetic
 from lazyentity.bench.cases.columns import ENTITIES, PROPERTIES, names
 from lazyentity.bench.measure import loopback, sides, verify
-from lazyentity.bench.measure.beside_results import Columns
-from lazyentity.bench.measure.stats import paired_ratio, scaled, summarize
-from lazyentity.bench.measure.timing import Budget, Task, interleave
+from lazyentity.bench.measure.lines import Columns
+from lazyentity.bench.measure.timing import MILLISECONDS, Budget, Task, figures, interleave
 from lazyentity.bench.server.process import LoopbackServer
 
 CONVERSION, QUERY = "bytes of a response", "a query over loopback gRPC"
 SOURCES = (CONVERSION, QUERY)
 
-_MILLISECONDS = 1e3
 _Entities = Iterable[datastore.Entity]
 
 
@@ -73,13 +71,10 @@ def measure(source: str, budget: Budget) -> Columns:
         verify.check_same(column, list(timed["columns"].last[name]), f"to_pandas(), {name}")
         verify.check_same(len(column), len(timed["lists"].last[name]), f"columns(), {name}")
     verify.check_same(ENTITIES, len(timed["entities_alone"].last), "entities alone")
-    seconds = {way: track.seconds for way, track in timed.items()}
     return Columns(
         source=source,
         entities=ENTITIES,
         properties=PROPERTIES,
         names=len(wanted),
-        **{way: summarize(scaled(samples, _MILLISECONDS)) for way, samples in seconds.items()},
-        ratio=paired_ratio(seconds["stock"], seconds["columns"]),
-        over_lazy=paired_ratio(seconds["lazy"], seconds["columns"]),
+        **figures(timed, MILLISECONDS, ratio=("stock", "columns"), over_lazy=("lazy", "columns")),
     )

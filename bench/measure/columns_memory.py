@@ -15,7 +15,7 @@ import msgspec
 import lazyentity
 from lazyentity.bench.cases import columns, synthetic
 from lazyentity.bench.measure import processes
-from lazyentity.bench.measure.beside_results import ColumnsMemory
+from lazyentity.bench.measure.lines import ColumnsMemory
 from lazyentity.bench.measure.processes import peak_of_process
 from lazyentity.bench.measure.stats import paired_ratio, summarize
 from lazyentity.columnar import BATCH

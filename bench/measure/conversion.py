@@ -11,11 +11,17 @@ from lazyentity.bench.cases import wire
 from lazyentity.bench.cases.decoding import Case
 from lazyentity.bench.cases.synthetic import EAGER, MATERIALIZED
 from lazyentity.bench.measure import sides, verify
-from lazyentity.bench.measure.results import Conversion
-from lazyentity.bench.measure.stats import paired_ratio, scaled, summarize
-from lazyentity.bench.measure.timing import Budget, Clock, Task, Timed, interleave
-
-_MICROSECONDS = 1e6
+from lazyentity.bench.measure.lines import Conversion
+from lazyentity.bench.measure.timing import (
+    MICROSECONDS,
+    SIDES,
+    Budget,
+    Clock,
+    Task,
+    Timed,
+    figures,
+    interleave,
+)
 
 
 class Measured(Protocol):
@@ -102,20 +108,13 @@ def measure(case: Case, budget: Budget, clock: Clock | None = None) -> Conversio
 
 def result(mix: str, case: Measured, timed: Mapping[str, Timed]) -> Conversion:
     """The line of the timed tasks stock, lazy and upb_parse of ``case``, under the name ``mix``."""
-    seconds = {name: track.seconds for name, track in timed.items()}
-    per_entity = {
-        name: summarize(scaled(samples, _MICROSECONDS / case.entities))
-        for name, samples in seconds.items()
-    }
     return Conversion(
         mix=mix,
         properties=case.properties,
         read=case.read,
         entities=case.entities,
         wire_bytes=case.wire_bytes,
-        stock=per_entity["stock"],
-        lazy=per_entity["lazy"],
-        upb_parse=per_entity["upb_parse"],
-        ratio=paired_ratio(seconds["stock"], seconds["lazy"]),
-        over_upb_parse=paired_ratio(seconds["lazy"], seconds["upb_parse"]),
+        **figures(
+            timed, MICROSECONDS / case.entities, ratio=SIDES, over_upb_parse=("lazy", "upb_parse")
+        ),
     )

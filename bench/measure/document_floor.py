@@ -11,11 +11,8 @@ import msgspec
 
 from lazyentity.bench.cases import decoding
 from lazyentity.bench.measure import conversion, sides, verify
-from lazyentity.bench.measure.results import DocumentFloor
-from lazyentity.bench.measure.stats import paired_ratio, scaled, summarize
-from lazyentity.bench.measure.timing import Budget, Task, interleave
-
-_MILLISECONDS = 1e3
+from lazyentity.bench.measure.lines import DocumentFloor
+from lazyentity.bench.measure.timing import MILLISECONDS, SIDES, Budget, Task, figures, interleave
 
 
 def json_task(case: decoding.Case, raw: bytes) -> Task:
@@ -50,13 +47,5 @@ def measure(budget: Budget) -> DocumentFloor:
     verify.check_read(case.reader, timed["stock"].last, timed["lazy"].last)
     if timed["json"].last != timed["stock"].last:
         raise verify.OutputMismatch("the document: JSON gave other values than stock entities")
-    seconds = {name: track.seconds for name, track in timed.items()}
-    milliseconds = {
-        name: summarize(scaled(samples, _MILLISECONDS)) for name, samples in seconds.items()
-    }
-    return DocumentFloor(
-        **milliseconds,
-        ratio=paired_ratio(seconds["stock"], seconds["lazy"]),
-        json_ratio=paired_ratio(seconds["stock"], seconds["json"]),
-        over_json=paired_ratio(seconds["lazy"], seconds["json"]),
-    )
+    compared = {"json_ratio": ("stock", "json"), "over_json": ("lazy", "json")}
+    return DocumentFloor(**figures(timed, MILLISECONDS, ratio=SIDES, **compared))

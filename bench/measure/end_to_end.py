@@ -13,12 +13,18 @@ from google.cloud.datastore_v1.types import datastore as datastore_types
 import lazyentity
 from lazyentity.bench.cases import synthetic
 from lazyentity.bench.measure import floor, loopback, verify
-from lazyentity.bench.measure.results import EndToEnd
-from lazyentity.bench.measure.stats import Summary, paired_ratio, scaled, summarize
-from lazyentity.bench.measure.timing import Budget, Context, Task, Timed, interleave
+from lazyentity.bench.measure.lines import EndToEnd
+from lazyentity.bench.measure.timing import (
+    MILLISECONDS,
+    SIDES,
+    Budget,
+    Context,
+    Task,
+    figures,
+    interleave,
+)
 from lazyentity.bench.server.process import LoopbackServer
 
-_MILLISECONDS = 1e3
 READ = "1"
 """The read of each entity, see `synthetic.names_read`."""
 
@@ -130,11 +136,6 @@ def loaded(call_name: str, entities: int, properties: int) -> Iterator[Loaded]:
         )
 
 
-def wall_times(timed: Mapping[str, Timed]) -> dict[str, Summary]:
-    """The milliseconds of each side, by its name."""
-    return {side: summarize(scaled(track.seconds, _MILLISECONDS)) for side, track in timed.items()}
-
-
 def measure(call_name: str, entities: int, properties: int, budget: Budget) -> EndToEnd:
     """Time one call of the client that reads ``entities`` entities, one property read of each.
 
@@ -147,26 +148,29 @@ def measure(call_name: str, entities: int, properties: int, budget: Budget) -> E
 
 
 def timed_reads(
-    call: Loaded, budget: Budget, call_name: str, entities: int, properties: int, read: str
+    call: Loaded,
+    budget: Budget,
+    call_name: str,
+    entities: int,
+    properties: int,
+    read: str,
+    changed: int = 0,
 ) -> EndToEnd:
     """Time the sides of a call that reads ``read`` of each entity, the floor among them or not.
+
+    ``changed`` is how many properties of each it changes and writes.
 
     Raises:
         verify.OutputMismatch: the sides differ.
     """
     timed = interleave(call.tasks, budget, call.contexts)
     call.check(timed["stock"].last, timed["lazy"].last)
-    wall = wall_times(timed)
-    stock, lazy = timed["stock"].seconds, timed["lazy"].seconds
-    has_floor = "floor" in timed
+    over_floor = {"over_floor": ("lazy", "floor")} if "floor" in timed else {}
     return EndToEnd(
         call=call_name,
         entities=entities,
         properties=properties,
         read=read,
-        stock=wall["stock"],
-        lazy=wall["lazy"],
-        floor=wall["floor"] if has_floor else None,
-        ratio=paired_ratio(stock, lazy),
-        over_floor=paired_ratio(lazy, timed["floor"].seconds) if has_floor else None,
+        changed=changed,
+        **figures(timed, MILLISECONDS, ratio=SIDES, **over_floor),
     )

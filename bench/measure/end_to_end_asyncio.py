@@ -22,7 +22,7 @@ from google.cloud.datastore_v1.types import query as query_types
 from lazyentity.bench.cases import synthetic
 from lazyentity.bench.measure import loopback, sides, verify
 from lazyentity.bench.measure.end_to_end import READ, Loaded, timed_reads
-from lazyentity.bench.measure.results import EndToEnd
+from lazyentity.bench.measure.lines import EndToEnd
 from lazyentity.bench.measure.timing import Budget
 from lazyentity.bench.server.process import LoopbackServer
 

@@ -16,7 +16,7 @@ from google.cloud.ndb import global_cache
 from lazyentity.bench.cases import synthetic
 from lazyentity.bench.measure import loopback, models, verify
 from lazyentity.bench.measure.end_to_end import Loaded, timed_reads
-from lazyentity.bench.measure.results import EndToEnd
+from lazyentity.bench.measure.lines import EndToEnd
 from lazyentity.bench.measure.timing import Budget, Task
 from lazyentity.bench.server.process import LoopbackServer
 

@@ -10,10 +10,9 @@ from google.cloud import datastore
 
 from lazyentity.bench.cases import synthetic, wire
 from lazyentity.bench.measure import floor, loopback, sides, verify
-from lazyentity.bench.measure.end_to_end import Loaded, wall_times
-from lazyentity.bench.measure.results import EndToEnd
-from lazyentity.bench.measure.stats import paired_ratio
-from lazyentity.bench.measure.timing import Budget, Task, interleave
+from lazyentity.bench.measure.end_to_end import Loaded, timed_reads
+from lazyentity.bench.measure.lines import EndToEnd
+from lazyentity.bench.measure.timing import Budget, Task
 from lazyentity.bench.server.process import LoopbackServer
 
 CALL = "get_multi, put_multi"
@@ -111,18 +110,4 @@ def measure(entities: int, properties: int, budget: Budget) -> EndToEnd:
         verify.OutputMismatch: the server holds other entities than were written.
     """
     with loaded(entities, properties) as call:
-        timed = interleave(call.tasks, budget, call.contexts)
-        call.check(timed["stock"].last, timed["lazy"].last)
-    wall = wall_times(timed)
-    return EndToEnd(
-        call=CALL,
-        entities=entities,
-        properties=properties,
-        read="0",
-        stock=wall["stock"],
-        lazy=wall["lazy"],
-        floor=None,
-        ratio=paired_ratio(timed["stock"].seconds, timed["lazy"].seconds),
-        over_floor=None,
-        changed=1,
-    )
+        return timed_reads(call, budget, CALL, entities, properties, "0", changed=1)

@@ -24,13 +24,20 @@ from google.cloud import firestore
 from google.cloud.firestore_v1 import query as query_module
 from google.cloud.firestore_v1.types import firestore as types
 
-import lazyentity
 from lazyentity.bench.cases import documents, synthetic
-from lazyentity.bench.measure import many_results, outcomes, sides, verify
-from lazyentity.bench.measure.many_results import DocumentCase, Documents
+from lazyentity.bench.measure import command, sides, verify
 from lazyentity.bench.measure.outcomes import Outcome
-from lazyentity.bench.measure.stats import paired_ratio, scaled, summarize
-from lazyentity.bench.measure.timing import Budget, Context, Task, interleave
+from lazyentity.bench.measure.page_lines import DocumentCase, Documents
+from lazyentity.bench.measure.results import Results
+from lazyentity.bench.measure.timing import (
+    MICROSECONDS,
+    SIDES,
+    Budget,
+    Context,
+    Task,
+    figures,
+    interleave,
+)
 from lazyentity.bench.server import documents as server
 from lazyentity.patches.firestore.messages import lazy_request, serialised
 from lazyentity.patches.firestore.responses import QueryResponse
@@ -97,9 +104,8 @@ MEMORY = ("mixed", 5), ("mixed", 100), ("nested", 20)
 _MOST_HELD = {("mixed", 100): 0.2}
 """The memory of a lazy snapshot over that of a stock one, at most, with the native backend."""
 
-_MICROSECONDS = 1e6
 _REQUEST = types.CommitRequest.pb()
-_STOCK, _LAZY, _BYTES = "stock", "lazy", "bytes"
+_STOCK, _LAZY, _BYTES = *SIDES, "floor"
 
 
 def _patched() -> contextlib.AbstractContextManager[None]:
@@ -300,23 +306,15 @@ def measure(call: str, mix: str, fields: int, port: int, budget: Budget) -> Docu
     # Serialised requests differ in the order of fields.
     seen: Any = list if call != PREPARATION else lambda raws: [*map(_REQUEST.FromString, raws)]
     verify.check_same(seen(timed[_STOCK].last), seen(timed[_LAZY].last), call)
-    each = {
-        side: summarize(scaled(one.seconds, _MICROSECONDS / count)) for side, one in timed.items()
-    }
-    return DocumentCase(
-        call,
-        mix,
-        fields,
-        each[_STOCK],
-        each[_LAZY],
-        each.get(_BYTES),
-        paired_ratio(timed[_STOCK].seconds, timed[_LAZY].seconds),
-    )
+    each = figures(timed, MICROSECONDS / count, ratio=SIDES)
+    return DocumentCase(call=call, mix=mix, fields=fields, **each)
 
 
-def goals(measured: Documents, backend: str) -> list[Outcome]:
-    """Compare a run of a backend with the goals of the cases."""
-    is_native = backend == "native"
+def goals(results: Results) -> list[Outcome]:
+    """Compare a run with the goals that its backend has for the cases."""
+    measured, is_native = results.documents, results.environment.backend == "native"
+    if measured is None:
+        return []
     bounds: dict[tuple[str, str, int], float] = dict(_LEAST if is_native else _LEAST_PURE)
     held = [
         Outcome(f"held, {one.mix} {one.fields}: lazy / stock", one.ratio.median, most, False)
@@ -332,36 +330,24 @@ def goals(measured: Documents, backend: str) -> list[Outcome]:
     ]
 
 
-@click.command()
-@click.option("--seconds", default=5.0, show_default=True, help="Of measuring, for each case.")
-@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="A results file.")
-@click.option("--writes", is_flag=True, help="Measure writes, and not reads.")
-@click.option("--check", is_flag=True, help="Fail if a goal is missed.")
-def main(*, seconds: float, output: Path | None, writes: bool, check: bool) -> None:
-    """Measure google-cloud-firestore: 300 documents of a query, 100 of get_all(); or 20 writes."""
+def _measured(budget: Budget, *, writes: bool) -> Iterator[Documents]:
     # It measures with this module.
     firestore_memory = importlib.import_module("lazyentity.bench.measure.firestore_memory")
-    budget = Budget(seconds=seconds, min_rounds=5, max_rounds=200, sample_seconds=0.02)
-    cases = []
     with server.running() as port:
-        for call, mix, fields in WRITES if writes else CASES:
-            one = measure(call, mix, fields, port, budget)
-            cases.append(one)
-            floor = "" if one.floor is None else f", gRPC alone {one.floor.median:.0f} us"
-            click.echo(
-                f"{call}, {mix} {fields}, a document: stock {one.stock.median:.1f} us, lazy "
-                f"{one.lazy.median:.1f} us{floor}: {one.ratio.median:.1f} times"
-            )
+        cases = [measure(*case, port, budget) for case in (WRITES if writes else CASES)]
     memory = [] if writes else [firestore_memory.measure(*shape, rounds=3) for shape in MEMORY]
-    for held in memory:
-        click.echo(
-            f"held, {held.mix} {held.fields}, a snapshot: stock {held.stock.median:,.0f} bytes, "
-            f"lazy {held.lazy.median:,.0f}: {held.ratio.median:.2f}"
-        )
-    measured = Documents(QUERIED, LOOKED_UP, cases, WRITTEN if writes else 0, memory)
-    if output is not None:
-        many_results.write(output, many_results.Measured(documents=measured))
-    outcomes.report(goals(measured, lazyentity.backend), check=check)
+    yield Documents(QUERIED, LOOKED_UP, cases, WRITTEN if writes else 0, memory)
+
+
+@click.command()
+@command.seconds(5.0)
+@command.output
+@click.option("--writes", is_flag=True, help="Measure writes, and not reads.")
+@command.check
+def main(*, seconds: float, output: Path | None, writes: bool, check: bool) -> None:
+    """Measure google-cloud-firestore: 300 documents of a query, 100 of get_all(); or 20 writes."""
+    budget = Budget(seconds=seconds, min_rounds=5, max_rounds=200, sample_seconds=0.02)
+    command.finish(_measured(budget, writes=writes), output, goals, check=check)
 
 
 if __name__ == "__main__":

@@ -13,8 +13,8 @@ import msgspec
 
 from lazyentity.bench.cases import documents
 from lazyentity.bench.measure import firestore, processes
-from lazyentity.bench.measure.many_results import DocumentMemory
 from lazyentity.bench.measure.memory import resident
+from lazyentity.bench.measure.page_lines import DocumentMemory
 from lazyentity.bench.measure.stats import paired_ratio, summarize
 
 DOCUMENTS = 2000
@@ -47,12 +47,12 @@ def measure(mix: str, fields: int, rounds: int) -> DocumentMemory:
     )
     raw = documents.query_response(documents.collection(mix, fields), 0)
     return DocumentMemory(
-        mix,
-        fields,
-        len(raw),
-        summarize(held["stock"]),
-        summarize(held["lazy"]),
-        paired_ratio(held["lazy"], held["stock"]),
+        mix=mix,
+        fields=fields,
+        wire_bytes=len(raw),
+        stock=summarize(held["stock"]),
+        lazy=summarize(held["lazy"]),
+        ratio=paired_ratio(held["lazy"], held["stock"]),
     )
 
 

@@ -22,7 +22,7 @@ from google.cloud.datastore_v1.types import datastore as datastore_types
 
 from lazyentity.bench.cases import decoding, reading, synthetic, wire
 from lazyentity.bench.measure import processes, sides
-from lazyentity.bench.measure.results import Memory
+from lazyentity.bench.measure.lines import Memory
 from lazyentity.bench.measure.stats import paired_ratio, summarize
 
 _MIX, _READ = "mixed", "4"

@@ -14,7 +14,7 @@ from google.cloud.ndb import model as ndb_model
 
 from lazyentity.bench.cases import decoding, synthetic, wire
 from lazyentity.bench.measure import conversion, sides, verify
-from lazyentity.bench.measure.results import Conversion
+from lazyentity.bench.measure.lines import Conversion
 from lazyentity.bench.measure.timing import Budget, Context, Task, interleave
 from lazyentity.patches.ndb import seams as ndb_patch
 

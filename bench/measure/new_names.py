@@ -21,9 +21,17 @@ from google.cloud.datastore import helpers
 from lazyentity.bench.cases import decoding, synthetic
 from lazyentity.bench.cases.wire import lookup_responses
 from lazyentity.bench.measure import memory, processes, sides, verify
-from lazyentity.bench.measure.results import NewNames
-from lazyentity.bench.measure.stats import paired_ratio, scaled, summarize
-from lazyentity.bench.measure.timing import Budget, Context, Task, interleave
+from lazyentity.bench.measure.lines import NewNames
+from lazyentity.bench.measure.stats import paired_ratio, summarize
+from lazyentity.bench.measure.timing import (
+    MICROSECONDS,
+    SIDES,
+    Budget,
+    Context,
+    Task,
+    figures,
+    interleave,
+)
 
 ENTITIES = "entities"
 MODELS = ("Model", "Expando")
@@ -33,7 +41,6 @@ _SIDES = {"stock": sides.STOCK, "lazy": sides.LAZY}
 _PLACEHOLDER = b"-" * 12
 _NAMES_BEFORE = 50_000
 _NAMES_OF_STREAM = 20_000
-_MICROSECONDS = 1e6
 _MEGABYTE = 1e6
 
 _serials = itertools.count()
@@ -125,17 +132,11 @@ def measure(of: str, names: int, rounds: int, budget: Budget) -> NewNames:
                     read(side, response)
     verify.check_same(seen["stock"], seen["lazy"], "values")
     timed = interleave({name: task(side) for name, side in _SIDES.items()}, budget, contexts)
-    per_entity = {
-        name: scaled(track.seconds, _MICROSECONDS / decoding.ENTITIES_A_RESPONSE)
-        for name, track in timed.items()
-    }
     held = processes.measure("lazyentity.bench.measure.new_names", _SIDES, rounds, of, names)
     return NewNames(
         of=of,
         names=names,
-        stock=summarize(per_entity["stock"]),
-        lazy=summarize(per_entity["lazy"]),
-        ratio=paired_ratio(per_entity["stock"], per_entity["lazy"]),
+        **figures(timed, MICROSECONDS / decoding.ENTITIES_A_RESPONSE, ratio=SIDES),
         stock_mb=summarize(held["stock"]),
         lazy_mb=summarize(held["lazy"]),
         memory_ratio=paired_ratio(held["lazy"], held["stock"]),

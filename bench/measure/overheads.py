@@ -11,9 +11,9 @@ import timeit
 
 from lazyentity.bench.cases import decoding, synthetic
 from lazyentity.bench.measure import sides
-from lazyentity.bench.measure.results import Access
-from lazyentity.bench.measure.stats import Summary, paired_ratio, scaled, summarize
-from lazyentity.bench.measure.timing import Budget, interleave
+from lazyentity.bench.measure.lines import Access
+from lazyentity.bench.measure.stats import Summary, scaled, summarize
+from lazyentity.bench.measure.timing import NANOSECONDS, Budget, figures, interleave
 
 _IMPORT = """
 import time
@@ -72,13 +72,5 @@ def access(budget: Budget) -> Access:
         },
         budget,
     )
-    seconds = {kind: track.seconds for kind, track in timed.items()}
-    nanoseconds = {
-        kind: summarize(scaled(taken, 1e9 / (_SUBSCRIPTS * _LOOPS)))
-        for kind, taken in seconds.items()
-    }
-    return Access(
-        entity=nanoseconds["entity"],
-        plain_dict=nanoseconds["plain_dict"],
-        ratio=paired_ratio(seconds["entity"], seconds["plain_dict"]),
-    )
+    per_subscript = NANOSECONDS / (_SUBSCRIPTS * _LOOPS)
+    return Access(**figures(timed, per_subscript, ratio=("entity", "plain_dict")))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from lazyentity.bench.measure.results import OwnCall
+from lazyentity.bench.measure.lines import OwnCall
 from lazyentity.bench.measure.stats import summarize
 
 CALLS = 5

@@ -12,9 +12,8 @@ from google.cloud import datastore
 import lazyentity
 from lazyentity.bench.cases import document, synthetic, wire
 from lazyentity.bench.measure import loopback, sides, verify
-from lazyentity.bench.measure.beside_results import Packed
-from lazyentity.bench.measure.stats import paired_ratio, scaled, summarize
-from lazyentity.bench.measure.timing import Budget, Context, Task, interleave
+from lazyentity.bench.measure.lines import Packed
+from lazyentity.bench.measure.timing import MILLISECONDS, Budget, Context, Task, figures, interleave
 from lazyentity.bench.server.process import LoopbackServer
 from lazyentity.packed import pack, unpack
 
@@ -26,7 +25,6 @@ USES = ("write", "read", "put", "get")
 
 _EMBEDDED = ("stock", "lazy")
 _CONTEXTS: dict[str, Context] = {"lazy": sides.patched}
-_MILLISECONDS = 1e3
 
 
 def _entity(value: Any, side: str) -> datastore.Entity:
@@ -131,17 +129,11 @@ def measure(use: str, size: str, budget: Budget) -> Packed:
         timed = interleave(of_use.tasks, budget, _CONTEXTS)
         for side, track in timed.items():
             of_use.check(side, track.last)
-    seconds = {side: track.seconds for side, track in timed.items()}
-    milliseconds = {
-        side: summarize(scaled(samples, _MILLISECONDS)) for side, samples in seconds.items()
-    }
     return Packed(
         use=use,
         size=size,
         values=document.values_of(records),
         embedded_bytes=len(sides.to_bytes(_stored(value, "stock"))),
         packed_bytes=len(sides.to_bytes(_stored(value, "packed"))),
-        **milliseconds,
-        ratio=paired_ratio(seconds["stock"], seconds["packed"]),
-        over_lazy=paired_ratio(seconds["lazy"], seconds["packed"]),
+        **figures(timed, MILLISECONDS, ratio=("stock", "packed"), over_lazy=("lazy", "packed")),
     )

@@ -7,9 +7,8 @@ from typing import Any
 import lazyentity
 from lazyentity.bench.cases import decoding, wire
 from lazyentity.bench.measure import sides, verify
-from lazyentity.bench.measure.results import PlainValues
-from lazyentity.bench.measure.stats import paired_ratio, scaled, summarize
-from lazyentity.bench.measure.timing import Budget, interleave
+from lazyentity.bench.measure.lines import PlainValues
+from lazyentity.bench.measure.timing import MICROSECONDS, Budget, figures, interleave
 
 COUNTS = (5, 100)
 """Numbers of properties, of mixed entities."""
@@ -37,13 +36,5 @@ def measure(count: int, budget: Budget) -> PlainValues:
         verify.check_same(sorted(stock), sorted(made), "names")
         for name, value in made.items():
             verify.check_same(stock[name], value, name)
-    per_entity = {
-        name: summarize(scaled(track.seconds, 1e6 / len(raw_entities)))
-        for name, track in timed.items()
-    }
-    return PlainValues(
-        properties=count,
-        decode=per_entity["decode"],
-        to_dict=per_entity["to_dict"],
-        ratio=paired_ratio(timed["to_dict"].seconds, timed["decode"].seconds),
-    )
+    per_entity = figures(timed, MICROSECONDS / len(raw_entities), ratio=("to_dict", "decode"))
+    return PlainValues(properties=count, **per_entity)

@@ -13,8 +13,8 @@ import click
 import lazyentity
 from lazyentity.bench.cases import decoding
 from lazyentity.bench.measure import conversion, sides
-from lazyentity.bench.measure.stats import Summary, paired_ratio, scaled, summarize
-from lazyentity.bench.measure.timing import Budget, Task, interleave
+from lazyentity.bench.measure.stats import Summary
+from lazyentity.bench.measure.timing import MICROSECONDS, Budget, Task, figures, interleave
 
 OFF, ON = "off", "on"
 CONTEXTS = {ON: lazyentity.profile}
@@ -27,7 +27,6 @@ CASES = tuple(
 """Mix, properties, read."""
 
 _BUDGET = Budget(seconds=2, min_rounds=9, max_rounds=100, sample_seconds=0.005)
-_MICROSECONDS = 1e6
 
 
 @dataclass(frozen=True)
@@ -49,14 +48,11 @@ def tasks(case: decoding.Case) -> dict[str, Task]:
 def measure(case: decoding.Case, budget: Budget) -> ProfileCost:
     """Time a case without and with a profile, in turns, by the CPU time of this process."""
     timed = interleave(tasks(case), budget, CONTEXTS, clock=time.process_time)
-    seconds = {name: track.seconds for name, track in timed.items()}
-    factor = _MICROSECONDS / case.entities
+    times = figures(timed, MICROSECONDS / case.entities, ratio=(ON, OFF))
     return ProfileCost(
         properties=case.properties,
         read=case.read,
-        off=summarize(scaled(seconds[OFF], factor)),
-        on=summarize(scaled(seconds[ON], factor)),
-        ratio=paired_ratio(seconds[ON], seconds[OFF]),
+        **times,
     )
 
 

@@ -17,9 +17,10 @@ import click
 from gcloud.aio import datastore
 
 from lazyentity.bench.cases import synthetic
-from lazyentity.bench.measure import loopback, verify
-from lazyentity.bench.measure.stats import Summary, paired_ratio, scaled, summarize
-from lazyentity.bench.measure.timing import Budget, Context, Task, interleave
+from lazyentity.bench.measure import command, loopback, verify
+from lazyentity.bench.measure.end_to_end import Loaded, timed_reads
+from lazyentity.bench.measure.lines import EndToEnd
+from lazyentity.bench.measure.timing import Budget, Context, Task
 from lazyentity.bench.server.process import LoopbackServer
 from lazyentity.patches.gcloud_aio.seams import CLIENT
 from lazyentity.patches.rest.properties import mark_response
@@ -34,7 +35,6 @@ QUERY, CONVERSION, JSON_CONVERSION = (
 CASES = {QUERY: "1", CONVERSION: "4", JSON_CONVERSION: "4"}
 """The timed steps, and the properties read of each entity: see `synthetic.names_read`."""
 
-_MILLISECONDS = 1e3
 _TIMEOUT = 60
 
 
@@ -103,19 +103,15 @@ def _results(case: str, port: int, stack: contextlib.ExitStack, entities: int) -
     return {"stock": lambda: convert(data), "lazy": lambda: convert(marked)}
 
 
-def measure(
-    case: str, entities: int, properties: int, budget: Budget
-) -> tuple[dict[str, Summary], Summary]:
+def measure(case: str, entities: int, properties: int, budget: Budget) -> EndToEnd:
     """Time one of `CASES`.
-
-    Returns:
-        The milliseconds of both sides, and how many times as long stock takes.
 
     Raises:
         verify.OutputMismatch: the sides differ.
         KeyError: there is no such case.
     """
-    names = synthetic.names_read(synthetic.MIXES["mixed"], properties, CASES[case])
+    read_of_each = CASES[case]
+    names = synthetic.names_read(synthetic.MIXES["mixed"], properties, read_of_each)
 
     def reading(result: Callable[[], Any]) -> Task:
         def read() -> list[list[Any]]:
@@ -124,26 +120,24 @@ def measure(
 
         return read
 
+    def check(stock_values: list[Any], lazy_values: list[Any]) -> None:
+        verify.check_same(entities, len(stock_values), f"{case}: entities")
+        verify.check_same(stock_values, lazy_values, case)
+
     with contextlib.ExitStack() as stack:
         port = stack.enter_context(loaded_server(entities, properties))
         results = _results(case, port, stack, entities)
         tasks = {side: reading(result) for side, result in results.items()}
-        timed = interleave(tasks, budget, _CONTEXTS)
-    verify.check_same(entities, len(timed["stock"].last), f"{case}: entities")
-    verify.check_same(timed["stock"].last, timed["lazy"].last, case)
-    wall = {side: summarize(scaled(one.seconds, _MILLISECONDS)) for side, one in timed.items()}
-    return wall, paired_ratio(timed["stock"].seconds, timed["lazy"].seconds)
+        loaded = Loaded(tasks, check, _CONTEXTS)
+        return timed_reads(loaded, budget, case, entities, properties, read_of_each)
 
 
 @click.command()
-@click.option("--seconds", default=10.0, show_default=True, help="Of measuring, for each line.")
+@command.seconds(10.0)
 def main(*, seconds: float) -> None:
     """Measure gcloud-aio-datastore with 300 entities of 100 properties."""
     budget = Budget(seconds=seconds, min_rounds=9, max_rounds=200, sample_seconds=0.02)
-    for case, read in CASES.items():
-        wall, ratio = measure(case, ENTITIES, PROPERTIES, budget)
-        sides = ", ".join(f"{side} {summary.median:.1f} ms" for side, summary in wall.items())
-        click.echo(f"{case}, {read} read: {sides}: {ratio.median:.1f} times")
+    command.finish(measure(case, ENTITIES, PROPERTIES, budget) for case in CASES)
 
 
 if __name__ == "__main__":

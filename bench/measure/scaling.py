@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from lazyentity.bench.cases import decoding
 from lazyentity.bench.measure import conversion, sides, verify
-from lazyentity.bench.measure.results import Growing, Scaling, ScalingPoint
+from lazyentity.bench.measure.lines import Growing, Scaling, ScalingPoint
 from lazyentity.bench.measure.stats import paired_ratio, scaled, summarize
 from lazyentity.bench.measure.timing import Budget, interleave
 

@@ -20,9 +20,10 @@ from google.cloud.datastore import Entity, Key
 
 import lazyentity
 from lazyentity.bench.cases import synthetic
-from lazyentity.bench.measure import loopback, many_results, outcomes, processes
-from lazyentity.bench.measure.many_results import Form, Forms
+from lazyentity.bench.measure import command, loopback, processes
 from lazyentity.bench.measure.outcomes import Outcome
+from lazyentity.bench.measure.page_lines import Form, Forms
+from lazyentity.bench.measure.results import Results
 from lazyentity.bench.measure.stats import paired_ratio, summarize
 from lazyentity.bench.server.process import LoopbackServer
 from lazyentity.bulk import get_many, put_many
@@ -168,13 +169,13 @@ def _seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def goals(measured: Forms) -> list[Outcome]:
+def goals(results: Results) -> list[Outcome]:
     """Compare a run with the goals of a cold start, and of the size of the file."""
+    forms = results.forms
+    first, share = (forms.first.median, forms.share) if forms is not None else (None, None)
     return [
-        Outcome(
-            "first entity, pickle time / snapshot time", measured.first.median, 20, at_least=True
-        ),
-        Outcome("bytes of the file / on the wire", measured.share, 0.25, at_least=False),
+        Outcome("first entity, pickle time / snapshot time", first, 20, at_least=True),
+        Outcome("bytes of the file / on the wire", share, 0.25, at_least=False),
     ]
 
 
@@ -182,8 +183,8 @@ def goals(measured: Forms) -> list[Outcome]:
 @click.option("--entities", "count", default=ENTITIES, show_default=True)
 @click.option("--properties", default=PROPERTIES, show_default=True)
 @click.option("--rounds", default=3, show_default=True)
-@click.option("--check", is_flag=True, help="Fail, naming them, when goals are missed.")
-@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="A results file.")
+@command.check
+@command.output
 @click.argument("reading", nargs=-1, metavar="")
 def main(
     *,
@@ -199,22 +200,7 @@ def main(
         side, where, given, of_each, until = reading
         click.echo(read(side, where, int(given), int(of_each), until))
         return
-    measured = measure(count, properties, rounds)
-    if output is not None:
-        many_results.write(output, many_results.Measured(forms=measured))
-    for line in measured.lines:
-        size = "" if line.size is None else f" of {line.size / 1e6:.1f} MB"
-        click.echo(
-            f"{line.side}{size}: first entity after {line.first.median:.4f} s, 4 properties of "
-            f"all after {line.everything.median:.2f} s"
-        )
-    click.echo(
-        f"{count:,} entities of {properties} properties, {measured.wire / 1e6:.1f} MB on the "
-        f"wire\nfirst refresh {measured.save:.1f} s, refresh without changes "
-        f"{measured.unchanged:.1f} s\npickle over snapshot, 4 properties of all: "
-        f"{measured.everything.median:.1f}"
-    )
-    outcomes.report(goals(measured), check=check)
+    command.finish([measure(count, properties, rounds)], output, goals, check=check)
 
 
 if __name__ == "__main__":

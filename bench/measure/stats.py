@@ -47,6 +47,14 @@ def paired_ratio(numerators: Sequence[float], denominators: Sequence[float]) -> 
     return summarize([top / bottom for top, bottom in zip(numerators, denominators, strict=True)])
 
 
+def paired_difference(
+    minuends: Sequence[float], subtrahends: Sequence[float], factor: float
+) -> Summary:
+    """The summary of ``minuends[i] - subtrahends[i]``, times ``factor``: in another unit."""
+    pairs = zip(minuends, subtrahends, strict=True)
+    return summarize([(more - less) * factor for more, less in pairs])
+
+
 def scaled(samples: Sequence[float], factor: float) -> list[float]:
     """``samples`` in another unit."""
     return [sample * factor for sample in samples]

@@ -18,6 +18,16 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
+from lazyentity.bench.measure.stats import Summary, paired_ratio, scaled, summarize
+
+SIDES = ("stock", "lazy")
+"""The tasks of the two sides, whose ratio is stock over lazy."""
+
+MILLISECONDS = 1e3
+MICROSECONDS = 1e6
+NANOSECONDS = 1e9
+"""In a second."""
+
 _FAR_LONGER = 10
 
 Task = Callable[[], Any]
@@ -85,6 +95,24 @@ class Timed:
         if first >= _FAR_LONGER * seconds:
             return 1
         return max(1, math.ceil(seconds / min(first, self.sample(1), self.sample(1))))
+
+
+def figures(
+    timed: Mapping[str, Timed], factor: float, **ratios: tuple[str, str]
+) -> dict[str, Summary]:
+    """The times of each task, ``factor`` times the seconds of a call, and ratios of two tasks each.
+
+    Args:
+        timed: what `interleave` returned.
+        factor: units in a second, over the entities of a call.
+        ratios: by their names, the tasks of the numerator and of the denominator.
+    """
+    times = {name: summarize(scaled(track.seconds, factor)) for name, track in timed.items()}
+    compared = {
+        name: paired_ratio(timed[top].seconds, timed[bottom].seconds)
+        for name, (top, bottom) in ratios.items()
+    }
+    return times | compared
 
 
 _NO_CONTEXTS: Mapping[str, Context] = {}

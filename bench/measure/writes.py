@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +11,8 @@ from google.cloud.datastore import Entity, helpers
 
 from lazyentity.bench.cases import decoding, document, synthetic
 from lazyentity.bench.measure import sides, verify
-from lazyentity.bench.measure.results import Put, ReadModifyWrite
-from lazyentity.bench.measure.stats import Summary, paired_ratio, scaled, summarize
-from lazyentity.bench.measure.timing import Budget, Task, Timed, interleave
+from lazyentity.bench.measure.lines import Put, ReadModifyWrite
+from lazyentity.bench.measure.timing import MICROSECONDS, SIDES, Budget, Task, figures, interleave
 
 MIX = "mixed"
 CHANGES = ("0", "1", "half", "all")
@@ -21,7 +20,6 @@ CHANGES = ("0", "1", "half", "all")
 
 ENTITIES_PUT = 500
 _MOST_PROPERTIES_PUT = 50_000
-_MICROSECONDS = 1e6
 
 
 @dataclass(frozen=True)
@@ -131,15 +129,6 @@ def serialized(messages: Sequence[Any]) -> list[bytes]:
     return [message._pb.SerializeToString() for message in messages]
 
 
-def _summaries(timed: Mapping[str, Timed], entities: int) -> dict[str, Summary]:
-    stock, lazy = timed["stock"].seconds, timed["lazy"].seconds
-    return {
-        "stock": summarize(scaled(stock, _MICROSECONDS / entities)),
-        "lazy": summarize(scaled(lazy, _MICROSECONDS / entities)),
-        "ratio": paired_ratio(stock, lazy),
-    }
-
-
 def measure_rewrite(case: Rewrite, budget: Budget) -> ReadModifyWrite:
     """Time ``case``; the messages of the last timed round are compared.
 
@@ -155,7 +144,7 @@ def measure_rewrite(case: Rewrite, budget: Budget) -> ReadModifyWrite:
         changed=case.changed,
         entities=source.entities,
         wire_bytes=source.wire_bytes,
-        **_summaries(timed, source.entities),
+        **figures(timed, MICROSECONDS / source.entities, ratio=SIDES),
     )
 
 
@@ -174,5 +163,5 @@ def measure_put(case: Fresh, budget: Budget) -> Put:
         properties=case.properties,
         entities=entities,
         wire_bytes=round(sum(map(len, stock)) / entities),
-        **_summaries(timed, entities),
+        **figures(timed, MICROSECONDS / entities, ratio=SIDES),
     )

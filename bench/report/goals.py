@@ -7,15 +7,9 @@ from dataclasses import dataclass
 
 from lazyentity.bench.cases import decoding, document, synthetic
 from lazyentity.bench.measure import end_to_end, end_to_end_asyncio, new_names, plain_values
+from lazyentity.bench.measure.lines import DICTS, ORJSON, RESPONSE_MODEL, UNITS, VALIDATE
 from lazyentity.bench.measure.outcomes import Outcome
-from lazyentity.bench.measure.results import (
-    DICTS,
-    ORJSON,
-    RESPONSE_MODEL,
-    UNITS,
-    VALIDATE,
-    Results,
-)
+from lazyentity.bench.measure.results import Results
 from lazyentity.bench.measure.stats import Summary
 
 Measured = Callable[[Results], "Summary | None"]

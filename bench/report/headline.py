@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from lazyentity.bench.measure import end_to_end_asyncio
-from lazyentity.bench.measure.results import EndToEnd, Results
+from lazyentity.bench.measure.lines import EndToEnd
+from lazyentity.bench.measure.results import Results
 from lazyentity.bench.report.readme import prose
 
 

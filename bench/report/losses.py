@@ -6,12 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from lazyentity.bench.measure.many_results import ManyResults
 from lazyentity.bench.measure.results import Results
 from lazyentity.bench.measure.stats import Summary
-from lazyentity.bench.report import beside, many
 from lazyentity.bench.report.readme import rendered
-from lazyentity.bench.report.tables import Figure, Label, Table, tables
+from lazyentity.bench.report.table import Figure, Label, Table
+from lazyentity.bench.report.tables import tables
 
 LIMIT = 1.5
 """Comparisons with a smaller median gain are listed."""
@@ -77,18 +76,9 @@ def _inverse(summary: Summary) -> Summary:
     return Summary(1 / summary.median, 1 / summary.q3, 1 / summary.q1, summary.rounds)
 
 
-def shown(results: Results | ManyResults) -> Iterator[Table]:
-    """All tables of a run."""
-    if isinstance(results, ManyResults):
-        yield from many.tables(results)
-    else:
-        yield from tables(results)
-        yield from beside.tables(results)
-
-
-def gains(results: Results | ManyResults) -> Iterator[Gain]:
+def gains(results: Results) -> Iterator[Gain]:
     """Every comparison of a run."""
-    for table in shown(results):
+    for table in tables(results):
         benchmark = _UNIT.split(table.title)[0]
         for figure in table.figures:
             if figure.header not in COMPARISONS:
@@ -100,7 +90,7 @@ def gains(results: Results | ManyResults) -> Iterator[Gain]:
                     yield Gain(benchmark, _case(table, figure, line), gain)
 
 
-def _listed(results: Results | ManyResults) -> list[Gain]:
+def _listed(results: Results) -> list[Gain]:
     """The comparisons below `LIMIT`, the smallest gain first."""
     below = (each for each in gains(results) if each.gain.median < LIMIT)
     return sorted(below, key=lambda each: each.gain.median)
@@ -111,7 +101,7 @@ def _table(listed: Sequence[Gain]) -> str:
     return rendered(Table("", "", listed, labels, (Figure("gain", "gain", digits=2),)))
 
 
-def render(results: Results | ManyResults) -> str:
+def render(results: Results) -> str:
     """The table of the first `FIRST` comparisons below `LIMIT`, the smallest gain first."""
     listed = _listed(results)
     if not listed:
@@ -121,7 +111,7 @@ def render(results: Results | ManyResults) -> str:
     return table if more <= 0 else f"{table}\n\n{more} more are at the end of this page."
 
 
-def rest(results: Results | ManyResults) -> str | None:
+def rest(results: Results) -> str | None:
     """The table of the other comparisons below `LIMIT`; None if there are none."""
     listed = _listed(results)[FIRST:]
     return _table(listed) if listed else None

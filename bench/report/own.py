@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lazyentity.bench.cases.synthetic import READS, WHOLE
-from lazyentity.bench.measure.results import Conversion, OwnCall, Results
+from lazyentity.bench.measure.lines import Conversion, OwnCall
+from lazyentity.bench.measure.results import Results
 from lazyentity.bench.own_entities import NOTHING
-from lazyentity.bench.report.tables import Figure, Label, Table
+from lazyentity.bench.report.table import Figure, Label, Table
 
 _MICROSECONDS = 1e3
 """In a millisecond."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from lazyentity.bench.measure.many_results import ManyResults
 from lazyentity.bench.measure.results import Results
 from lazyentity.bench.measure.stats import Summary
-from lazyentity.bench.report.tables import Figure, Pivot, Table, environment_line, tables
+from lazyentity.bench.report.table import Figure, Pivot, Table
+from lazyentity.bench.report.tables import environment_line, tables
 
 SECTION = "benchmark-table"
 
@@ -105,32 +105,27 @@ def _pivot_rows(
     ]
 
 
-def _introduction(measured: Results | ManyResults) -> str:
+def _introduction(measured: Results) -> str:
     return prose(f"Measured on {measured.date[:10]}: {environment_line(measured.environment)}.")
 
 
-def _heading(table: Table) -> str:
-    """The heading of a table; the pages use the same character for no other level above it."""
-    return f"{table.heading}\n{'~' * len(table.heading)}"
+def _blocks(table: Table) -> list[str]:
+    """A table with its heading, if it has one, and what introduces it.
 
-
-def page(measured: Results | ManyResults, shown: Iterable[Table]) -> str:
-    """A section of these tables of a run: environment, tables.
-
-    Raises:
-        ValueError: there are none.
+    The pages use the character below the heading for no other level above it.
     """
-    blocks = [block for table in shown for block in (prose(table.prose), rendered(table))]
-    if not blocks:
-        raise ValueError(f"the run of {measured.date} measured nothing that this section shows")
-    return "\n\n".join((_introduction(measured), *blocks))
+    heading = [f"{table.heading}\n{'~' * len(table.heading)}"] if table.heading else []
+    return [*heading, prose(table.prose), rendered(table)]
 
 
 def render(measured: Results, compact: bool = False) -> str:
     """The section: bias, environment, tables.
 
-    ``compact`` is for a section below a full one: without the bias, without how to read the
-    figures, and with fewer tables (see `Table.compact`).
+    ``compact`` is for a section that does not stand for the whole benchmark: without the bias,
+    without how to read the figures, and with fewer tables (see `Table.compact`).
+
+    Raises:
+        ValueError: the run has no table for the section.
     """
     blocks = [_introduction(measured)]
     if not compact:
@@ -142,10 +137,10 @@ def render(measured: Results, compact: bool = False) -> str:
                 "response of 20 entities to the values read."
             )
         )
-    for table in tables(measured):
-        if table.prose and (table.compact or not compact):
-            blocks += [_heading(table), prose(table.prose), rendered(table)]
-    return "\n\n".join(blocks)
+    shown = [each for each in tables(measured) if each.prose and (each.compact or not compact)]
+    if not shown:
+        raise ValueError(f"the run of {measured.date} measured nothing that this section shows")
+    return "\n\n".join((*blocks, *(block for each in shown for block in _blocks(each))))
 
 
 def markers(section: str) -> tuple[str, str]:

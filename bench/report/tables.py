@@ -2,92 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from lazyentity.bench.cases.decoding import DOCUMENT
 from lazyentity.bench.measure.environment import Environment
-from lazyentity.bench.measure.results import (
-    APPENGINE_CALLS,
-    UNITS,
-    Conversion,
-    DocumentFloor,
-    Put,
-    Results,
-)
-from lazyentity.bench.measure.stats import Summary, scaled_summary, summarize
-
-
-@dataclass(frozen=True)
-class Label:
-    """A column of text. ``text`` is the name of an attribute of a line, or a function of a line."""
-
-    header: str
-    text: str | Callable[[Any], str]
-
-    def of(self, line: Any) -> str:
-        """The text for ``line``."""
-        return str(getattr(line, self.text)) if isinstance(self.text, str) else self.text(line)
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A column of medians and their spread, or of single numbers.
-
-    ``value`` is the name of an attribute of a line, or a function of a line. It gives a `Summary`,
-    a number, or ``None`` where nothing was measured; it is shown divided by ``divisor``, with
-    ``digits`` decimals. A ratio has no ``unit``.
-    """
-
-    header: str
-    value: str | Callable[[Any], Summary | float | None]
-    unit: str = ""
-    digits: int = 1
-    divisor: float = 1
-
-    def of(self, line: Any) -> Summary | None:
-        """The summary for ``line``, in `unit`."""
-        held = getattr(line, self.value) if isinstance(self.value, str) else self.value(line)
-        if held is None:
-            return None
-        summary = held if isinstance(held, Summary) else summarize([held])
-        return scaled_summary(summary, 1 / self.divisor)
-
-
-@dataclass(frozen=True)
-class Pivot:
-    """The lines that differ in ``label`` alone, side by side in the documentation.
-
-    ``headers`` are the headers of the last figure (a ratio), by the text of ``label``. All other
-    figures come from the line whose text is ``base``.
-    """
-
-    label: Label
-    base: str
-    headers: Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table: a row for each of ``lines``, columns of labels and then of figures.
-
-    ``title`` heads it in the terminal and ``prose`` introduces it in the documentation, which
-    leaves out a table without prose, and lines for which ``in_readme`` is false. ``heading`` stands
-    above the prose in the sections of a benchmark's page. ``compact`` tables are also in compact
-    sections. With ``group``, the terminal shows a table for each text of that label.
-    """
-
-    title: str
-    prose: str
-    lines: Sequence[Any]
-    labels: Sequence[Label]
-    figures: Sequence[Figure]
-    pivot: Pivot | None = None
-    group: Label | None = None
-    compact: bool = True
-    heading: str = ""
-    in_readme: Callable[[Any], bool] = field(default=lambda _line: True)
+from lazyentity.bench.measure.lines import APPENGINE_CALLS, UNITS, Conversion, DocumentFloor, Put
+from lazyentity.bench.measure.results import Results
+from lazyentity.bench.measure.stats import Summary
+from lazyentity.bench.report import adapter_goals, page_tables
+from lazyentity.bench.report.table import Figure, Label, Pivot, Table
 
 
 @dataclass(frozen=True)
@@ -365,6 +289,77 @@ def _overheads(results: Results) -> Iterator[Table]:
         )
 
 
+def _beside_entities(results: Results) -> Iterator[Table]:
+    """Packed documents, columns, and calls of adapted libraries."""
+    if results.packed:
+        yield Table(
+            "a document as embedded entities and packed, ms; write and read: conversion alone",
+            "A document as embedded entities and packed, ms; write and read: conversion alone:",
+            results.packed,
+            (
+                Label("document", "size"),
+                Label("use", "use"),
+                Label("bytes embedded", "embedded_bytes"),
+                Label("bytes packed", "packed_bytes"),
+            ),
+            (
+                Figure("stock", "stock", "ms", digits=2),
+                Figure("lazy", "lazy", "ms", digits=2),
+                Figure("packed", "packed", "ms", digits=2),
+                Figure("stock / packed", "ratio"),
+                Figure("lazy / packed", "over_lazy"),
+            ),
+        )
+    if results.columns:
+        yield Table(
+            "a DataFrame of 6 of 60 properties of 200 entities, ms",
+            "A DataFrame of 6 of 60 properties of 200 entities, ms:",
+            results.columns,
+            (Label("from", "source"),),
+            (
+                Figure("stock", "stock", "ms", digits=2),
+                Figure("lazy", "lazy", "ms", digits=2),
+                Figure("to_pandas", "columns", "ms", digits=2),
+                Figure("columns", "lists", "ms", digits=2),
+                Figure("entities alone", "entities_alone", "ms", digits=2),
+                Figure("stock / to_pandas", "ratio"),
+                Figure("lazy / to_pandas", "over_lazy"),
+            ),
+        )
+    if results.columns_memory is not None:
+        yield Table(
+            "peak memory of a process that takes entities through column_batches(), MB",
+            "Peak memory of a process that takes entities through column_batches(), MB:",
+            (results.columns_memory,),
+            (Label("entities", lambda line: f"{line.entities:,}"), Label("a batch", "batch")),
+            (
+                Figure("a hundredth of them", "few", "MB"),
+                Figure("all", "all", "MB"),
+                Figure("all / a hundredth", "ratio", digits=3),
+            ),
+        )
+    if results.adapter_costs:
+        yield Table(
+            "calls of adapted libraries without entities, CPU time with adapters / without",
+            "CPU time of a call that no entity is in, with adapters / without, while so many "
+            "entities of which nothing was read are alive elsewhere in the process:",
+            results.adapter_costs,
+            (
+                Label("library", "library"),
+                Label("call", "use"),
+                Label("goals", adapter_goals.goals_in_words),
+                Label("missed", adapter_goals.missed_in_words),
+            ),
+            (
+                Figure("without", "stock", "µs", digits=2),
+                Figure("more, none alive", "more", "µs", digits=2),
+                Figure("none alive", "none", digits=2),
+                Figure("1 alive", "one", digits=2),
+                Figure("10,000 alive", "many", digits=2),
+            ),
+        )
+
+
 def tables(results: Results) -> Iterator[Table]:
     """The tables of everything that the run measured, in the order in which they are shown."""
     yield from _conversions(results)
@@ -378,6 +373,8 @@ def tables(results: Results) -> Iterator[Table]:
     yield from _memory(results)
     yield from _growth(results)
     yield from _overheads(results)
+    yield from _beside_entities(results)
+    yield from page_tables.tables(results)
 
 
 def environment_line(where: Environment) -> str:

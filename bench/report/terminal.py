@@ -16,8 +16,9 @@ from rich.text import Text
 from lazyentity.bench.measure.outcomes import Outcome
 from lazyentity.bench.measure.results import Results
 from lazyentity.bench.measure.stats import Summary
-from lazyentity.bench.report import beside, own
-from lazyentity.bench.report.tables import Figure, Table, environment_line, tables
+from lazyentity.bench.report import own
+from lazyentity.bench.report.table import Figure, Table
+from lazyentity.bench.report.tables import environment_line, tables
 
 _EXAMPLE_WIDTH = 80
 
@@ -81,7 +82,8 @@ def _renderings(table: Table) -> Iterator[rich_table.Table]:
 
 def show(results: Results, console: Console) -> None:
     """Print a run: its bias first, then the tables."""
-    console.print(Text(results.bias, style="italic"))
+    if results.bias:
+        console.print(Text(results.bias, style="italic"))
     console.print(Text(environment_line(results.environment)))
     console.print(
         Text(
@@ -97,7 +99,7 @@ def show(results: Results, console: Console) -> None:
     _show(own.tables(results), console)
     if (outcome := own.outcome(results)) is not None:
         console.print(Text(outcome))
-    _show((*tables(results), *beside.tables(results)), console)
+    _show(tables(results), console)
 
 
 def example(results: Results, command: str) -> str:

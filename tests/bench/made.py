@@ -12,6 +12,7 @@ from lazyentity.bench.measure import (
     end_to_end_asyncio,
     end_to_end_writes,
     environment,
+    lines,
     new_names,
     plain_values,
     results,
@@ -37,8 +38,8 @@ def _compared(properties: int, ratio: float) -> dict[str, Any]:
     }
 
 
-def _conversion(case: decoding.Case, ratio: float) -> results.Conversion:
-    return results.Conversion(
+def _conversion(case: decoding.Case, ratio: float) -> lines.Conversion:
+    return lines.Conversion(
         mix=case.mix,
         read=case.read,
         upb_parse=_about(case.properties / 2),
@@ -47,9 +48,9 @@ def _conversion(case: decoding.Case, ratio: float) -> results.Conversion:
     )
 
 
-def _scaling(growing: results.Growing, ratio: float, growth: float) -> results.Scaling:
+def _scaling(growing: lines.Growing, ratio: float, growth: float) -> lines.Scaling:
     points = [
-        results.ScalingPoint(
+        lines.ScalingPoint(
             entities=size if growing == "entities" else 1,
             properties=size if growing == "properties" else 10,
             wire_bytes=25 * size,
@@ -59,7 +60,7 @@ def _scaling(growing: results.Growing, ratio: float, growth: float) -> results.S
         )
         for step, size in enumerate(scaling.SIZES)
     ]
-    return results.Scaling(growing=growing, read="4", points=points)
+    return lines.Scaling(growing=growing, read="4", points=points)
 
 
 @functools.cache
@@ -80,7 +81,7 @@ def make_results(ratio: float = 10.0, backend: str = "pure", growth: float = 1.0
         environment=environment.describe(backend),
         conversion=[_conversion(case, ratio) for case in _quick_cases()],
         memory=[
-            results.Memory(
+            lines.Memory(
                 properties=count,
                 read="4",
                 entities=20,
@@ -93,7 +94,7 @@ def make_results(ratio: float = 10.0, backend: str = "pure", growth: float = 1.0
             for count in run.QUICK.memory_properties
         ],
         end_to_end=[
-            results.EndToEnd(
+            lines.EndToEnd(
                 call=call,
                 entities=entities,
                 properties=properties,
@@ -110,7 +111,7 @@ def make_results(ratio: float = 10.0, backend: str = "pure", growth: float = 1.0
             )
         ]
         + [
-            results.EndToEnd(
+            lines.EndToEnd(
                 call=end_to_end_writes.CALL,
                 entities=run.ENTITIES,
                 properties=run.PROPERTIES,
@@ -123,10 +124,10 @@ def make_results(ratio: float = 10.0, backend: str = "pure", growth: float = 1.0
                 changed=1,
             )
         ],
-        scaling=[_scaling(growing, ratio, growth) for growing in results.UNITS],
+        scaling=[_scaling(growing, ratio, growth) for growing in lines.UNITS],
         import_ms=_about(12),
         read_modify_write=[
-            results.ReadModifyWrite(
+            lines.ReadModifyWrite(
                 mix=writes.MIX,
                 changed=changed,
                 **_compared(count, ratio),
@@ -135,7 +136,7 @@ def make_results(ratio: float = 10.0, backend: str = "pure", growth: float = 1.0
             for changed in writes.CHANGES
         ],
         puts=[
-            results.Put(
+            lines.Put(
                 mix=mix,
                 **_compared(count, ratio),
             )
@@ -145,13 +146,13 @@ def make_results(ratio: float = 10.0, backend: str = "pure", growth: float = 1.0
             )
         ],
         plain_values=[
-            results.PlainValues(
+            lines.PlainValues(
                 properties=count, decode=_about(count), to_dict=_about(count), ratio=_about(1)
             )
             for count in plain_values.COUNTS
         ],
         adapted=[
-            results.Adapted(
+            lines.Adapted(
                 use=use,
                 stock=_about(1),
                 lazy=_about(1 / ratio),
@@ -160,9 +161,9 @@ def make_results(ratio: float = 10.0, backend: str = "pure", growth: float = 1.0
             )
             for use in adapted.NAMES
         ],
-        access=results.Access(entity=_about(30), plain_dict=_about(20), ratio=_about(1.5)),
+        access=lines.Access(entity=_about(30), plain_dict=_about(20), ratio=_about(1.5)),
         new_names=[
-            results.NewNames(
+            lines.NewNames(
                 of=new_names.ENTITIES,
                 names=count,
                 stock=_about(ratio),
@@ -174,7 +175,7 @@ def make_results(ratio: float = 10.0, backend: str = "pure", growth: float = 1.0
             )
             for count in new_names.COUNTS
         ],
-        document_floor=results.DocumentFloor(
+        document_floor=lines.DocumentFloor(
             stock=_about(60),
             lazy=_about(60 / ratio),
             json=_about(5),

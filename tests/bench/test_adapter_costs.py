@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lazyentity.bench.measure import results
-from lazyentity.bench.measure.beside_results import AdapterCost
+from lazyentity.bench.measure.lines import AdapterCost
 from lazyentity.bench.measure.stats import Summary
 from lazyentity.bench.measure.timing import Budget
 from lazyentity.bench.report import adapter_goals, goals

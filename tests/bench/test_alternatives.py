@@ -12,10 +12,10 @@ from docutils.nodes import row
 from google.cloud.datastore import helpers
 
 import lazyentity
-from lazyentity.bench.measure import alternatives, example, many_results, results, verify
+from lazyentity.bench.measure import alternatives, example, results, verify
 from lazyentity.bench.measure.timing import Budget
-from lazyentity.bench.report import losses, many, terminal
-from lazyentity.bench.report.readme import page
+from lazyentity.bench.report import losses, terminal
+from lazyentity.bench.report.readme import render
 from tools import tables as generated
 
 pytestmark = pytest.mark.any_backend
@@ -36,8 +36,8 @@ WAYS = {
 LIBRARIES = {alternatives.AIO: "gcloud.aio.datastore", alternatives.BSON: "bson"}
 
 
-def measured() -> many_results.ManyResults:
-    return many_results.load(generated.RESULTS / "alternatives.json")
+def measured() -> results.Results:
+    return results.load(generated.RESULTS / "alternatives.json")
 
 
 @pytest.mark.parametrize("library", WAYS)
@@ -69,7 +69,7 @@ def test_a_way_that_reads_something_else_is_found(monkeypatch: pytest.MonkeyPatc
 
 def test_committed_results_have_every_way() -> None:
     """The page has a line for each, and a name of each in its own words."""
-    made = measured().measured.alternatives
+    made = measured().alternatives
     assert made is not None
     found: dict[str, list[str]] = {}
     for line in (*made.lines, *made.documents):
@@ -80,7 +80,7 @@ def test_committed_results_have_every_way() -> None:
         alternatives.PROPERTIES,
         alternatives.READ,
     )
-    tree = publish_doctree(page(measured(), many.tables(measured())))
+    tree = publish_doctree(render(measured(), compact=True))
     assert len(list(tree.findall(row))) == 2 + sum(map(len, WAYS.values()))
 
 

@@ -13,7 +13,7 @@ import lazyentity
 from lazyentity.bench import beside, cli, run
 from lazyentity.bench.cases import columns, document
 from lazyentity.bench.measure import columns_memory, processes, verify
-from lazyentity.bench.measure.beside_results import Columns, ColumnsMemory, Packed
+from lazyentity.bench.measure.lines import Columns, ColumnsMemory, Packed
 from lazyentity.bench.measure.stats import Summary
 from lazyentity.bench.measure.timing import Budget
 from lazyentity.bench.report import goals
@@ -84,11 +84,22 @@ def _parts() -> list[Any]:
     ways = dict.fromkeys(("columns", "lists", "entities_alone"), summary)
     return [
         *(
-            Packed(use, size, 1, 2, 3, packed=summary, **compared)
+            Packed(
+                use=use,
+                size=size,
+                values=1,
+                embedded_bytes=2,
+                packed_bytes=3,
+                packed=summary,
+                **compared,
+            )
             for use in packed.USES
             for size in packed.SIZES
         ),
-        *(Columns(source, 200, 60, 6, **ways, **compared) for source in columnar.SOURCES),
+        *(
+            Columns(source=source, entities=200, properties=60, names=6, **ways, **compared)
+            for source in columnar.SOURCES
+        ),
         ColumnsMemory(
             1_000_000, 10, few=summary, all=summary, ratio=dataclasses.replace(summary, median=1)
         ),

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from lazyentity.bench.measure import bulk, environment, snapshots
-from lazyentity.bench.measure.many_results import SCHEMA, ManyResults, Measured
+from lazyentity.bench.measure import bulk, results, snapshots
 from lazyentity.bench.measure.timing import Budget
-from lazyentity.bench.report import many, readme
+from lazyentity.bench.report import page_tables, readme
 
 
 def test_bulk_calls(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,11 +30,10 @@ def test_bulk_calls(monkeypatch: pytest.MonkeyPatch) -> None:
             if (way, side) != (bulk.ONE_BY_ONE, "lazy")
         }
         assert {line.ratio.median for line in lines if line.way == bulk.GET_MANY} == {1}
-        (table,) = many.tables(
-            ManyResults(SCHEMA, "", environment.describe("pure"), Measured(keys=lines))
-        )
+        made = results.collect(lines)
+        (table,) = page_tables.tables(made)
         assert "get_multi" in readme.rendered(table)
-        compared = bulk.goals(Measured(keys=lines))
+        compared = bulk.goals(made)
         assert [(outcome.median, outcome.bound, outcome.met) for outcome in compared] == [
             (3, 3, True),
             (3, 3, True),

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from lazyentity.bench.measure import results
+from lazyentity.bench.measure import lines, results
 from lazyentity.bench.report import chart, headline
 
 from .made import make_results
@@ -23,11 +23,11 @@ def drawn(made: results.Results) -> ElementTree.Element:
     return ElementTree.fromstring(chart.svg(made))  # noqa: S314  # ours
 
 
-def mixed(made: results.Results) -> list[results.Conversion]:
+def mixed(made: results.Results) -> list[lines.Conversion]:
     return [line for line in made.conversion if (line.mix, line.read) == ("mixed", chart.READ)]
 
 
-def small(made: results.Results) -> list[results.Conversion]:
+def small(made: results.Results) -> list[lines.Conversion]:
     return [line for line in mixed(made) if line.properties <= chart.MOST]
 
 

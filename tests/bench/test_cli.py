@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from lazyentity.bench import cli, run
-from lazyentity.bench.measure import files, results, sides, verify
+from lazyentity.bench.measure import files, lines, results, sides, verify
 from lazyentity.bench.measure.stats import Summary
 from tests.support import subprocesses
 
@@ -45,7 +45,7 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> Callable[[results.Results], Non
 
     def set_results(made: results.Results) -> None:
         monkeypatch.setattr(run, "run", lambda *_: iter(()))
-        monkeypatch.setattr(run, "collect", lambda *_: made)
+        monkeypatch.setattr(results, "collect", lambda *_: made)
 
     return set_results
 
@@ -185,10 +185,10 @@ def test_a_choice_of_mixes_and_counts(tmp_path: Path) -> None:
     )
     steps = run.steps(plan, ["mixed"], (2, 3))
     decode = [measure for section, measure in steps if section == "decode"]
-    lines = [
-        part for part in (measure() for measure in decode) if isinstance(part, results.Conversion)
+    measured = [
+        part for part in (measure() for measure in decode) if isinstance(part, lines.Conversion)
     ]
-    assert {(line.mix, line.properties) for line in lines} == {("mixed", 2), ("mixed", 3)}
+    assert {(line.mix, line.properties) for line in measured} == {("mixed", 2), ("mixed", 3)}
     assert not output.exists()
 
 
@@ -211,7 +211,7 @@ class TestOneCall:
         monkeypatch.setitem(cli._SUBJECTS, "--ndb", ("ndb", steps, ()))
         monkeypatch.setattr(sides, "require_unpatched", lambda: None)
         output = tmp_path / "results.json"
-        before = run.collect([_line("ndb fetch", 3, 9), _line("other", 3, 9)], "full", None)
+        before = results.collect([_line("ndb fetch", 3, 9), _line("other", 3, 9)], "full", None)
         files.write(output, files.dump(before))
         return output
 
@@ -248,6 +248,14 @@ class TestOneCall:
         assert results.load(output) == before
 
 
-def _line(call: str, entities: int, ratio: float) -> results.EndToEnd:
+def _line(call: str, entities: int, ratio: float) -> lines.EndToEnd:
     summary = Summary(ratio, ratio, ratio, 1)
-    return results.EndToEnd(call, entities, 5, "1", summary, summary, None, summary, None)
+    return lines.EndToEnd(
+        call=call,
+        entities=entities,
+        properties=5,
+        read="1",
+        stock=summary,
+        lazy=summary,
+        ratio=summary,
+    )

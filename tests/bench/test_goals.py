@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from lazyentity.bench.measure import bulk, many_results, results, sides, snapshots
-from lazyentity.bench.measure.many_results import Measured
+from lazyentity.bench.measure import bulk, results, sides, snapshots
 from lazyentity.bench.measure.outcomes import Outcome
+from lazyentity.bench.measure.results import Results
 from lazyentity.bench.report import goals
 
 from .made import make_results
@@ -31,7 +31,7 @@ DECLARED = {
 """The goals of each file of committed results."""
 
 
-def _of_bulk_calls(measured: Measured) -> list[Outcome]:
+def _of_bulk_calls(measured: Results) -> list[Outcome]:
     outcomes = bulk.goals(measured)
     lines = len(bulk.KEYS) * len(bulk.LATENCIES) * len(sides.CONTEXTS)
     with_latency = len(sides.CONTEXTS)
@@ -40,11 +40,11 @@ def _of_bulk_calls(measured: Measured) -> list[Outcome]:
     return outcomes
 
 
-def _of_snapshots(measured: Measured) -> list[Outcome]:
+def _of_snapshots(measured: Results) -> list[Outcome]:
     forms = measured.forms
     assert forms is not None
     assert (forms.entities, forms.properties) == (snapshots.ENTITIES, snapshots.PROPERTIES)
-    return snapshots.goals(forms)
+    return snapshots.goals(measured)
 
 
 DECLARED_OF_MANY = {"bulk": _of_bulk_calls, "snapshot": _of_snapshots}
@@ -91,7 +91,7 @@ def test_committed_results_meet_the_goals(name: str) -> None:
 @pytest.mark.parametrize("name", DECLARED_OF_MANY)
 def test_committed_results_of_many_entities_meet_the_goals(name: str) -> None:
     """Those of bulk calls and snapshots, too; `make results-many` measures anew."""
-    outcomes = DECLARED_OF_MANY[name](many_results.load(COMMITTED / f"{name}.json").measured)
+    outcomes = DECLARED_OF_MANY[name](results.load(COMMITTED / f"{name}.json"))
     assert outcomes
     assert [str(outcome) for outcome in outcomes if not outcome.met] == []
 

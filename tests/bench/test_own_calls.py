@@ -8,7 +8,8 @@ import pytest
 from rich.console import Console
 
 from lazyentity.bench.measure import own_calls
-from lazyentity.bench.measure.results import OwnCall, Results
+from lazyentity.bench.measure.lines import OwnCall
+from lazyentity.bench.measure.results import Results
 from lazyentity.bench.measure.stats import Summary
 from lazyentity.bench.report import own, terminal
 

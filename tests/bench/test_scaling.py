@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from lazyentity.bench.measure import scaling
-from lazyentity.bench.measure.results import UNITS, Growing
+from lazyentity.bench.measure.lines import UNITS, Growing
 from lazyentity.bench.measure.timing import Budget, Timed
 from lazyentity.bench.measure.verify import OutputMismatch
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import lazyentity
-from lazyentity.bench.measure import firestore, firestore_memory, many_results, verify
+from lazyentity.bench.measure import firestore, firestore_memory, results, verify
 from lazyentity.bench.measure.timing import Budget
 from lazyentity.bench.server import documents
 
@@ -69,11 +69,11 @@ def test_the_committed_results_meet_the_goals(
     path: Path, backend: str, cases: tuple[object, ...], count: int
 ) -> None:
     """`make results-many` measures anew."""
-    results = many_results.load(path)
-    measured = results.measured.documents
+    made = results.load(path)
+    measured = made.documents
     assert measured is not None
-    assert results.environment.backend == backend
-    outcomes = firestore.goals(measured, backend)
+    assert made.environment.backend == backend
+    outcomes = firestore.goals(made)
     assert [str(outcome) for outcome in outcomes if not outcome.met] == []
     assert [(one.call, one.mix, one.fields) for one in measured.cases] == list(cases)
     if cases == firestore.CASES:

@@ -17,7 +17,7 @@ from rich.console import Console
 
 import lazyentity
 from lazyentity.bench import cli, run
-from lazyentity.bench.measure import end_to_end_models, models, verify
+from lazyentity.bench.measure import end_to_end_models, models, results, verify
 from lazyentity.bench.measure.timing import Budget
 from lazyentity.bench.report import goals, readme, terminal
 
@@ -105,7 +105,7 @@ def test_table_of_calls() -> None:
         for properties in (5, 6)
         for read in ("0", "4", "all")
     ]
-    measured = run.collect(lines, "own", None)
+    measured = results.collect(lines, "own", None)
     tree = publish_doctree(readme.render(measured), settings_overrides={"halt_level": 2})
     (found,) = tree.findall(table)
     header, *rows = ([cell.astext() for cell in line.findall(entry)] for line in found.findall(row))

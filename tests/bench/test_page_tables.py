@@ -1,4 +1,4 @@
-"""The results files about many entities, and the tables of the pages that are made of them."""
+"""The results files of benchmarks that only the documentation shows, and their tables."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from lazyentity.bench.measure import bulk, many_results, snapshots
+from lazyentity.bench.measure import bulk, files, results, snapshots
 from lazyentity.bench.measure.files import ResultsError
-from lazyentity.bench.measure.many_results import (
+from lazyentity.bench.measure.page_lines import (
     Beam,
     BeamCase,
     BeamCost,
@@ -20,11 +20,10 @@ from lazyentity.bench.measure.many_results import (
     Forms,
     Gets,
     Keys,
-    ManyResults,
-    Measured,
 )
+from lazyentity.bench.measure.results import Results
 from lazyentity.bench.measure.stats import Summary
-from lazyentity.bench.report import many, readme
+from lazyentity.bench.report import readme
 
 pytestmark = pytest.mark.any_backend
 
@@ -38,81 +37,83 @@ def _keys(keys: int, way: str, side: str, seconds: float, requests: int) -> Keys
     return Keys(keys, 0.01, way, side, requests, _summary(seconds), ratio)
 
 
-MEASURED = Measured(
-    keys=[
+def _sides(stock: float, lazy: float, ratio: float) -> dict[str, Summary]:
+    return {"stock": _summary(stock), "lazy": _summary(lazy), "ratio": _summary(ratio)}
+
+
+MEASURED = results.collect(
+    [
         _keys(10_000, bulk.ONE_BY_ONE, "stock", 100.0, 10_000),
         _keys(10_000, bulk.GET_MULTI, "stock", 2.0, 10),
         _keys(10_000, bulk.GET_MANY, "stock", 0.25, 10),
         _keys(10_000, bulk.GET_MULTI, "lazy", 0.5, 10),
         _keys(10_000, bulk.GET_MANY, "lazy", 0.25, 10),
-    ],
-    gets=[Gets(200, 0.01, "lazy", _summary(1500), _summary(9000), _summary(6), _summary(1.01))],
-    forms=Forms(
-        entities=1_000,
-        properties=100,
-        lines=[
-            Form(snapshots.SNAPSHOT, 2_000_000, _summary(0.001), _summary(0.5)),
-            Form(snapshots.SERVER, None, _summary(0.5), _summary(9)),
-        ],
-        wire=10_000_000,
-        save=12.34,
-        unchanged=5.6,
-        first=_summary(20_000),
-        everything=_summary(7.5),
-    ),
-    cached=[Cached("into the cache", _summary(20), _summary(2.5), _summary(8))],
-    beam=Beam(
-        entities=300,
-        properties=100,
-        cases=[BeamCase("_QueryFn", _summary(160), _summary(10), _summary(16))],
-        small=10,
-        costs=[BeamCost(1_000, 23.691, 4.234), BeamCost(100_000, 27.7, 4.2)],
-        in_memory=10_000,
-        peaks={"stock": 812.3, "lazy": 411.7},
-    ),
-    documents=Documents(
-        queried=300,
-        looked_up=100,
-        cases=[
-            DocumentCase(
-                "query", "mixed", 500, _summary(2100), _summary(200), _summary(70), _summary(10.5)
-            ),
-            DocumentCase("bytes", "nested", 20, _summary(550), _summary(20), None, _summary(27.5)),
-        ],
-        memory=[
-            DocumentMemory("mixed", 5, 210, _summary(1400), _summary(350), _summary(0.25)),
-        ],
-    ),
+        Gets(200, 0.01, "lazy", _summary(1500), _summary(9000), _summary(6), _summary(1.01)),
+        Forms(
+            entities=1_000,
+            properties=100,
+            lines=[
+                Form(snapshots.SNAPSHOT, 2_000_000, _summary(0.001), _summary(0.5)),
+                Form(snapshots.SERVER, None, _summary(0.5), _summary(9)),
+            ],
+            wire=10_000_000,
+            save=12.34,
+            unchanged=5.6,
+            first=_summary(20_000),
+            everything=_summary(7.5),
+        ),
+        Cached("into the cache", _summary(20), _summary(2.5), _summary(8)),
+        Beam(
+            entities=300,
+            properties=100,
+            cases=[BeamCase(case="_QueryFn", **_sides(160, 10, 16))],
+            small=10,
+            costs=[BeamCost(1_000, 23.691, 4.234), BeamCost(100_000, 27.7, 4.2)],
+            in_memory=10_000,
+            peaks={"stock": 812.3, "lazy": 411.7},
+        ),
+        Documents(
+            queried=300,
+            looked_up=100,
+            cases=[
+                DocumentCase("query", "mixed", 500, _summary(70), **_sides(2100, 200, 10.5)),
+                DocumentCase("bytes", "nested", 20, **_sides(550, 20, 27.5)),
+            ],
+            memory=[
+                DocumentMemory("mixed", 5, 210, **_sides(1400, 350, 0.25)),
+            ],
+        ),
+    ]
 )
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     path = tmp_path / "results.json"
-    many_results.write(path, MEASURED)
+    files.write(path, files.dump(MEASURED))
     return path
 
 
 def test_files(path: Path) -> None:
     """A file holds the run; another schema and a missing folder are errors that name it."""
-    assert many_results.load(path).measured == MEASURED
-    path.write_text(path.read_text("utf-8").replace('"schema":1', '"schema":2'), "utf-8")
-    with pytest.raises(ResultsError, match="is no results file of schema 1"):
-        many_results.load(path)
+    assert results.load(path) == MEASURED
+    path.write_text(path.read_text("utf-8").replace('"schema":2', '"schema":1'), "utf-8")
+    with pytest.raises(ResultsError, match="is no results file of schema 2"):
+        results.load(path)
     with pytest.raises(ResultsError, match="cannot read"):
-        many_results.load(path.parent)
+        results.load(path.parent)
     with pytest.raises(ResultsError, match="cannot write"):
-        many_results.write(path.parent / "missing" / "file", MEASURED)
+        files.write(path.parent / "missing" / "file", files.dump(MEASURED))
 
 
-def section(results: ManyResults) -> str:
+def section(made: Results) -> str:
     """The section of a page, without its line breaks."""
-    return " ".join(readme.page(results, many.tables(results)).split())
+    return " ".join(readme.render(made, compact=True).split())
 
 
 def test_tables(path: Path) -> None:
     """Every figure of a run is in them; ways that were not measured have no line."""
-    shown = section(many_results.load(path))
+    shown = section(results.load(path))
     assert "Milliseconds of wall time with 10 milliseconds of latency:" in shown
     for line in (
         "10,000 stock get, one by one 10,000 100,000.0 400.0x (400.0-800.0)",
@@ -143,13 +144,13 @@ def test_tables(path: Path) -> None:
 
 
 def test_the_environment_of_a_section(path: Path) -> None:
-    results = many_results.load(path)
-    assert section(results).startswith(f"Measured on {results.date[:10]}: ")
-    assert f"{results.environment.backend} backend" in section(results)
+    made = results.load(path)
+    assert section(made).startswith(f"Measured on {made.date[:10]}: ")
+    assert f"{made.environment.backend} backend" in section(made)
 
 
 def test_a_run_of_something_else(path: Path) -> None:
     """A section cannot come out empty."""
-    many_results.write(path, Measured())
+    files.write(path, files.dump(results.collect([])))
     with pytest.raises(ValueError, match="measured nothing that this section shows"):
-        section(many_results.load(path))
+        section(results.load(path))

@@ -1,10 +1,10 @@
-"""The tables of the results about many entities: bulk calls, snapshots, caches and clients."""
+"""The tables of the benchmarks that only the documentation shows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from lazyentity.bench.measure.many_results import (
+from lazyentity.bench.measure.page_lines import (
     Alternatives,
     Beam,
     DocumentCase,
@@ -13,11 +13,11 @@ from lazyentity.bench.measure.many_results import (
     Forms,
     Gets,
     Keys,
-    ManyResults,
     WholeCall,
 )
+from lazyentity.bench.measure.results import Results
 from lazyentity.bench.measure.stats import Summary
-from lazyentity.bench.report.tables import Figure, Label, Table
+from lazyentity.bench.report.table import Figure, Label, Table
 
 _CLIENT = Label("client", "side")
 
@@ -249,18 +249,17 @@ def _calls(lines: Sequence[WholeCall]) -> Iterator[Table]:
             yield Table(f"{title}, ms", introduction, chosen, labels, figures)
 
 
-def tables(results: ManyResults) -> Iterator[Table]:
-    """The tables of everything that the run measured."""
-    measured = results.measured
-    yield from _keys(measured.keys)
-    yield from _gets(measured.gets)
-    if measured.forms is not None:
-        yield _forms(measured.forms)
-    if measured.cached:
+def tables(results: Results) -> Iterator[Table]:
+    """The tables of everything that the run results."""
+    yield from _keys(results.keys)
+    yield from _gets(results.gets)
+    if results.forms is not None:
+        yield _forms(results.forms)
+    if results.cached:
         yield Table(
             "a cache of entities, µs per entity",
             "Pickled stock entities next to the raw bytes of lazy ones:",
-            measured.cached,
+            results.cached,
             (Label("step", "step"),),
             (
                 Figure("pickle", "pickle", "µs", digits=2),
@@ -268,10 +267,10 @@ def tables(results: ManyResults) -> Iterator[Table]:
                 Figure("pickle / raw", "ratio"),
             ),
         )
-    if measured.beam is not None:
-        yield from _beam(measured.beam)
-    if measured.documents is not None:
-        yield from _documents(measured.documents)
-    if measured.alternatives is not None:
-        yield from _alternatives(measured.alternatives)
-    yield from _calls(measured.calls)
+    if results.beam is not None:
+        yield from _beam(results.beam)
+    if results.documents is not None:
+        yield from _documents(results.documents)
+    if results.alternatives is not None:
+        yield from _alternatives(results.alternatives)
+    yield from _calls(results.calls)
