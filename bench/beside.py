@@ -15,7 +15,7 @@ def packed_steps(plan: Plan) -> list[Step]:
     Raises:
         ImportError: if an extra that they need is not installed.
     """
-    from lazyentity.bench.measure import packed
+    from lazyentity.bench.subjects import packed
 
     return [
         ("packed documents", functools.partial(packed.measure, use, size, plan.end_to_end_models))
@@ -30,7 +30,7 @@ def columns_steps(plan: Plan) -> list[Step]:
     Raises:
         ImportError: if pandas is not installed.
     """
-    from lazyentity.bench.measure import columnar, columns_memory
+    from lazyentity.bench.subjects import columnar, columns_memory
 
     # A round takes half a minute with the pure backend.
     memory_rounds = 1 if plan.mode == "quick" else plan.memory_rounds
@@ -52,7 +52,7 @@ def adapter_steps(plan: Plan) -> list[Step]:
     Raises:
         ImportError: if FastAPI, orjson or pydantic is not installed. Other libraries are left out.
     """
-    from lazyentity.bench.measure import adapter_costs
+    from lazyentity.bench.subjects import adapter_costs
 
     return [
         ("adapters", functools.partial(adapter_costs.measure, library, use, plan.conversion))
@@ -62,6 +62,6 @@ def adapter_steps(plan: Plan) -> list[Step]:
 
 def adapter_goals() -> tuple[goals.Goal, ...]:
     """The goals of these measurements, of the libraries that are installed."""
-    from lazyentity.bench.measure import adapter_costs
+    from lazyentity.bench.subjects import adapter_costs
 
     return goals_of(adapter_costs.installed_uses())

@@ -16,7 +16,7 @@ from lazyentity._progress import progress_bar
 from lazyentity.bench import beside, own_entities, run
 from lazyentity.bench.cases import synthetic
 from lazyentity.bench.failures import Failure, Interrupted
-from lazyentity.bench.measure import files, outcomes, results, sides, verify
+from lazyentity.bench.harness import files, outcomes, results, sides, verify
 from lazyentity.bench.report import chart, goals, terminal
 
 _DEFAULT_OUTPUT = Path("lazyentity-bench.json")

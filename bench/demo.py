@@ -24,7 +24,7 @@ from lazyentity._environment import DISABLE, is_set
 from lazyentity.bench import demo_worker
 from lazyentity.bench.cases import synthetic
 from lazyentity.bench.failures import Failure, Interrupted
-from lazyentity.bench.measure import loopback, sides
+from lazyentity.bench.harness import loopback, sides
 from lazyentity.bench.server.process import LoopbackServer
 
 ENTITIES = 300

@@ -10,7 +10,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lazyentity.bench.cases import decoding, synthetic
-from lazyentity.bench.measure import (
+from lazyentity.bench.harness import sides
+from lazyentity.bench.harness.lines import (
+    UNITS,
+)
+from lazyentity.bench.harness.timing import Budget
+from lazyentity.bench.subjects import (
     conversion,
     document_floor,
     end_to_end,
@@ -22,13 +27,8 @@ from lazyentity.bench.measure import (
     own_calls,
     plain_values,
     scaling,
-    sides,
     writes,
 )
-from lazyentity.bench.measure.lines import (
-    UNITS,
-)
-from lazyentity.bench.measure.timing import Budget
 
 ENTITIES, PROPERTIES = 300, 100
 
@@ -114,7 +114,7 @@ FULL = Plan(
 )
 
 Part = object
-"""A line of the results, see :mod:`lazyentity.bench.measure.lines`."""
+"""A line of the results, see :mod:`lazyentity.bench.harness.lines`."""
 Step = tuple[str, Callable[[], Part]]
 
 
@@ -214,7 +214,7 @@ def missing_for_adapters() -> list[str]:
 def _adapters_steps(plan: Plan) -> list[Step]:
     if missing_for_adapters():
         return []
-    from lazyentity.bench.measure import adapted
+    from lazyentity.bench.subjects import adapted
 
     return [
         ("adapters", functools.partial(adapted.measure, name, plan.adapted))
@@ -228,7 +228,7 @@ def ndb_steps(plan: Plan) -> list[Step]:
     Raises:
         ImportError: if it is not installed.
     """
-    from lazyentity.bench.measure import end_to_end_models, models
+    from lazyentity.bench.subjects import end_to_end_models, models
 
     def step(make: Callable[[], models.ModelCase]) -> Step:
         return "models", lambda: models.measure(make(), plan.conversion)
@@ -276,7 +276,7 @@ def appengine_steps(plan: Plan) -> list[Step]:
     Raises:
         ImportError: if it is not installed.
     """
-    from lazyentity.bench.measure import appengine, appengine_db, appengine_ndb
+    from lazyentity.bench.subjects import appengine, appengine_db, appengine_ndb
 
     def step(make: Callable[[], appengine.AppCase]) -> Step:
         return "decode", lambda: appengine.measure(make(), plan.conversion)

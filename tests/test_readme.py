@@ -18,7 +18,7 @@ import docutils.nodes
 import pytest
 
 import lazyentity
-from lazyentity.bench.measure import results
+from lazyentity.bench.harness import results
 from lazyentity.bench.report import chart
 from lazyentity.bench.server.process import LoopbackServer
 

@@ -17,9 +17,9 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from lazyentity.bench.measure import files, results
-from lazyentity.bench.measure.results import Results
-from lazyentity.bench.measure.stats import Summary
+from lazyentity.bench.harness import files, results
+from lazyentity.bench.harness.results import Results
+from lazyentity.bench.harness.stats import Summary
 
 # Fewer earlier runs do not show the noise.
 FEWEST = 3

@@ -17,23 +17,17 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 # As a command, this module is found by its path alone.
 sys.path.insert(0, str(CHECKOUT))
 
-from lazyentity.bench.measure import end_to_end_asyncio, example, results  # noqa: E402  # found by the line above
-from lazyentity.bench.measure.results import Results  # noqa: E402  # as above
-from lazyentity.bench.report import (  # noqa: E402  # as above
-    bars,
-    chart,
-    headline,
-    losses,
-    readme,
-    terminal,
-)
+from lazyentity.bench.measure import bars, example, losses, page_results, page_tables  # noqa: E402  # found by the line above
+from lazyentity.bench.measure.page_results import PageResults  # noqa: E402  # as above
+from lazyentity.bench.report import chart, headline, readme, terminal  # noqa: E402  # as above
+from lazyentity.bench.subjects import end_to_end_asyncio  # noqa: E402  # as above
 from tools import clients  # noqa: E402  # as above
 
 RESULTS = CHECKOUT / "bench" / "results"
 
 _BACKENDS = "native", "pure"
 _tables = readme.render
-_compact_tables = partial(readme.render, compact=True)
+_compact_tables = partial(readme.render, compact=True, tables_of=page_tables.tables)
 _asyncio = partial(headline.render, call=end_to_end_asyncio.CALL)
 _example = partial(
     terminal.example, command=" ".join(("python -m lazyentity bench", *example.ARGUMENTS))
@@ -52,7 +46,7 @@ _CLIENTS_BY_BACKEND = _clients_with(f"-{_BACKENDS[0]}")
 CHARTS = (*_BACKENDS, *_CLIENTS)
 """The results of which there is a chart, which has their name."""
 
-SECTIONS: tuple[tuple[str, str, str, Callable[[Results], str]], ...] = (
+SECTIONS: tuple[tuple[str, str, str, Callable[[PageResults], str]], ...] = (
     ("README.rst", "headline", "native", headline.render),
     ("docs/index.rst", "headline", "native", headline.render),
     ("docs/guide/asyncio.rst", "asyncio", "native", _asyncio),
@@ -112,11 +106,11 @@ def wanted() -> dict[Path, str]:
     """Return every file with a generated part, with its up-to-date text.
 
     Raises:
-        lazyentity.bench.measure.files.ResultsError: a results file cannot be read.
+        lazyentity.bench.harness.files.ResultsError: a results file cannot be read.
         lazyentity.bench.report.readme.MarkersMissing, ValueError: a document lacks its markers, or
             results what it shows.
     """
-    measured = {name: results.load(RESULTS / f"{name}.json") for _, _, name, _ in SECTIONS}
+    measured = {name: page_results.load(RESULTS / f"{name}.json") for _, _, name, _ in SECTIONS}
     files = {RESULTS / f"{name}.svg": chart.svg(measured[name]) for name in CHARTS}
     files[RESULTS / "native-calls.svg"] = bars.svg(measured["native"])
     texts = [
@@ -134,7 +128,7 @@ def wanted() -> dict[Path, str]:
 def _losses() -> Iterator[tuple[str, str, str]]:
     """Yield the same of each section of the page about losses."""
     for path in sorted(RESULTS.glob("*.json")):
-        measured = results.load(path)
+        measured = page_results.load(path)
         yield LOSSES, f"{path.stem}-losses", losses.render(measured)
         rest = losses.rest(measured)
         if rest is not None:

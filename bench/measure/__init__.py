@@ -1,1 +1,4 @@
-"""The measurements: timing, memory, and the comparison of both sides' outputs."""
+"""The benchmarks that only the documentation shows, each a command of its own.
+
+They run from a checkout: no distribution installs them.
+"""

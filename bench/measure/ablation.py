@@ -18,9 +18,10 @@ import click
 import msgspec
 from tabulate import tabulate
 
-from lazyentity.bench.measure import end_to_end_models, environment, models, sides
-from lazyentity.bench.measure.stats import Summary, paired_ratio
-from lazyentity.bench.measure.timing import Budget, Clock, Context, Task, interleave
+from lazyentity.bench.harness import environment, sides
+from lazyentity.bench.harness.stats import Summary, paired_ratio
+from lazyentity.bench.harness.timing import Budget, Clock, Context, Task, interleave
+from lazyentity.bench.subjects import end_to_end_models, models
 from lazyentity.patches.ndb import seams as ndb_patch
 from lazyentity.patches.registry import Seam
 

@@ -22,10 +22,11 @@ from google.cloud.datastore import helpers
 
 import lazyentity
 from lazyentity.bench.cases import synthetic
-from lazyentity.bench.measure import command, loopback, verify
-from lazyentity.bench.measure.page_lines import Alternative, Alternatives
-from lazyentity.bench.measure.stats import paired_ratio, scaled, summarize
-from lazyentity.bench.measure.timing import Budget, Context, Task, interleave
+from lazyentity.bench.harness import loopback, verify
+from lazyentity.bench.harness.stats import paired_ratio, scaled, summarize
+from lazyentity.bench.harness.timing import Budget, Context, Task, interleave
+from lazyentity.bench.measure import command
+from lazyentity.bench.measure.page_results import Alternative, Alternatives
 from lazyentity.bench.server.process import LoopbackServer
 
 ENTITIES, PROPERTIES, READ = 300, 60, "4"

@@ -25,18 +25,9 @@ from apache_beam.io.gcp.datastore.v1new import datastoreio, helper, types
 from google.cloud.environment_vars import GCD_HOST
 
 from lazyentity.bench.cases import synthetic
-from lazyentity.bench.measure import (
-    beam_memory,
-    command,
-    loopback,
-    processes,
-    sides,
-    verify,
-)
-from lazyentity.bench.measure.outcomes import Outcome
-from lazyentity.bench.measure.page_lines import Beam, BeamCase, BeamCost
-from lazyentity.bench.measure.results import Results
-from lazyentity.bench.measure.timing import (
+from lazyentity.bench.harness import loopback, processes, sides, verify
+from lazyentity.bench.harness.outcomes import Outcome
+from lazyentity.bench.harness.timing import (
     MICROSECONDS,
     SIDES,
     Budget,
@@ -45,6 +36,8 @@ from lazyentity.bench.measure.timing import (
     figures,
     interleave,
 )
+from lazyentity.bench.measure import beam_memory, command
+from lazyentity.bench.measure.page_results import Beam, BeamCase, BeamCost, PageResults
 from lazyentity.bench.server.process import LoopbackServer
 from lazyentity.patches.beam.coders import ElementCoder
 from lazyentity.patches.beam.seams import CLIENT
@@ -215,7 +208,7 @@ def peak_megabytes(entities: int, properties: int) -> dict[str, float]:
     return {side: peak for side, (peak,) in peaks.items()}
 
 
-def goals(results: Results) -> list[Outcome]:
+def goals(results: PageResults) -> list[Outcome]:
     """Compare a run of the native backend with the goals of the cases."""
     return [
         Outcome(f"{one.case}: stock / lazy", one.ratio.median, _LEAST[one.case], at_least=True)

@@ -11,7 +11,7 @@ import importlib
 import click
 
 import lazyentity
-from lazyentity.bench.measure.processes import peak_of_process
+from lazyentity.bench.harness.processes import peak_of_process
 
 _MEGABYTE = 1e6
 

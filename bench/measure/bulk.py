@@ -23,12 +23,12 @@ from google.cloud.datastore_v1.services.datastore.transports.grpc import Datasto
 
 import lazyentity
 from lazyentity.bench.cases import synthetic
-from lazyentity.bench.measure import command, loopback, verify
-from lazyentity.bench.measure.outcomes import Outcome
-from lazyentity.bench.measure.page_lines import Gets, Keys
-from lazyentity.bench.measure.results import Results
-from lazyentity.bench.measure.stats import Summary, paired_ratio, summarize
-from lazyentity.bench.measure.timing import Budget, Task, interleave
+from lazyentity.bench.harness import loopback, verify
+from lazyentity.bench.harness.outcomes import Outcome
+from lazyentity.bench.harness.stats import Summary, paired_ratio, summarize
+from lazyentity.bench.harness.timing import Budget, Task, interleave
+from lazyentity.bench.measure import command
+from lazyentity.bench.measure.page_results import Gets, Keys, PageResults
 from lazyentity.bench.server.process import LoopbackServer
 from lazyentity.bulk import coalesce, get_many, put_many
 
@@ -185,7 +185,7 @@ def measure_lone(client: _Client, key: datastore.Key, budget: Budget) -> Summary
     return paired_ratio(timed["coalesced"].seconds, timed["single"].seconds)
 
 
-def goals(measured: Results) -> list[Outcome]:
+def goals(measured: PageResults) -> list[Outcome]:
     """Compare a run with the goals: the requests of each line, and the gain with the most keys."""
     requests = [
         Outcome(

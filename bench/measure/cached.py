@@ -13,9 +13,10 @@ from google.cloud.datastore import Entity
 
 import lazyentity
 from lazyentity.bench.cases import decoding, wire
-from lazyentity.bench.measure import command, sides, verify
-from lazyentity.bench.measure.page_lines import Cached
-from lazyentity.bench.measure.timing import MICROSECONDS, Budget, Task, figures, interleave
+from lazyentity.bench.harness import sides, verify
+from lazyentity.bench.harness.timing import MICROSECONDS, Budget, Task, figures, interleave
+from lazyentity.bench.measure import command
+from lazyentity.bench.measure.page_results import Cached
 
 PROPERTIES, READ = 100, "4"
 FETCH, STORE = "out of the cache", "into the cache"

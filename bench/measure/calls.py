@@ -22,22 +22,20 @@ from google.cloud.datastore_v1.types import datastore as datastore_types
 
 import lazyentity
 from lazyentity.bench.cases import decoding, document, reading, synthetic
-from lazyentity.bench.measure import (
-    command,
+from lazyentity.bench.harness import loopback, sides, verify
+from lazyentity.bench.harness.stats import paired_ratio, scaled, summarize
+from lazyentity.bench.harness.timing import Budget, Context, interleave
+from lazyentity.bench.measure import command
+from lazyentity.bench.measure.page_results import WholeCall
+from lazyentity.bench.server.process import LoopbackServer
+from lazyentity.bench.subjects import (
     conversion,
     document_floor,
     end_to_end,
     end_to_end_asyncio,
     end_to_end_writes,
-    loopback,
-    sides,
-    verify,
 )
-from lazyentity.bench.measure.end_to_end import Loaded
-from lazyentity.bench.measure.page_lines import WholeCall
-from lazyentity.bench.measure.stats import paired_ratio, scaled, summarize
-from lazyentity.bench.measure.timing import Budget, Context, interleave
-from lazyentity.bench.server.process import LoopbackServer
+from lazyentity.bench.subjects.end_to_end import Loaded
 
 TASKS = 32
 """The queries that run at once in one process."""
@@ -59,7 +57,7 @@ class Case:
 
 
 def _of_models(call: str, entities: int, properties: int, read: str) -> Iterator[Loaded]:
-    from lazyentity.bench.measure import end_to_end_models
+    from lazyentity.bench.subjects import end_to_end_models
 
     with end_to_end_models.loaded(call, entities, properties, read) as call_of_models:
         yield call_of_models

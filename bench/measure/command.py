@@ -10,8 +10,9 @@ from typing import Any
 import click
 from rich.console import Console
 
-from lazyentity.bench.measure import files, outcomes, results
-from lazyentity.bench.measure.results import Results
+from lazyentity.bench.harness import files, outcomes
+from lazyentity.bench.measure import page_tables
+from lazyentity.bench.measure.page_results import PageResults
 from lazyentity.bench.report import terminal
 
 output = click.option(
@@ -36,7 +37,7 @@ def _case(part: object) -> str:
 def finish(
     parts: Iterable[object],
     output: Path | None = None,
-    goals: Callable[[Results], list[outcomes.Outcome]] = lambda _: [],
+    goals: Callable[[PageResults], list[outcomes.Outcome]] = lambda _: [],
     *,
     check: bool = False,
 ) -> None:
@@ -57,8 +58,8 @@ def finish(
         lines.append(part)
         click.echo(f"measured: {_case(part)}", err=True)
     # Their pages say how they were measured.
-    made = replace(results.collect(lines), bias="")
-    terminal.show(made, Console())
+    made = replace(PageResults.of(lines), bias="")
+    terminal.show(made, Console(), page_tables.tables)
     if output is not None:
         files.write(output, files.dump(made))
     outcomes.report(goals(made), check=check)

@@ -16,7 +16,7 @@ from google.cloud import datastore
 from google.cloud.environment_vars import GCD_HOST
 
 from lazyentity.bench.cases import synthetic
-from lazyentity.bench.measure import loopback
+from lazyentity.bench.harness import loopback
 from lazyentity.bench.server.process import LoopbackServer
 
 ENTITIES, PROPERTIES = 300, 100

@@ -24,12 +24,10 @@ from google.cloud import firestore
 from google.cloud.firestore_v1 import query as query_module
 from google.cloud.firestore_v1.types import firestore as types
 
-from lazyentity.bench.cases import documents, synthetic
-from lazyentity.bench.measure import command, sides, verify
-from lazyentity.bench.measure.outcomes import Outcome
-from lazyentity.bench.measure.page_lines import DocumentCase, Documents
-from lazyentity.bench.measure.results import Results
-from lazyentity.bench.measure.timing import (
+from lazyentity.bench.cases import synthetic
+from lazyentity.bench.harness import sides, verify
+from lazyentity.bench.harness.outcomes import Outcome
+from lazyentity.bench.harness.timing import (
     MICROSECONDS,
     SIDES,
     Budget,
@@ -38,7 +36,9 @@ from lazyentity.bench.measure.timing import (
     figures,
     interleave,
 )
-from lazyentity.bench.server import documents as server
+from lazyentity.bench.measure import command, documents
+from lazyentity.bench.measure import document_server as server
+from lazyentity.bench.measure.page_results import DocumentCase, Documents, PageResults
 from lazyentity.patches.firestore.messages import lazy_request, serialised
 from lazyentity.patches.firestore.responses import QueryResponse
 from lazyentity.patches.firestore.seams import CLIENT
@@ -310,7 +310,7 @@ def measure(call: str, mix: str, fields: int, port: int, budget: Budget) -> Docu
     return DocumentCase(call=call, mix=mix, fields=fields, **each)
 
 
-def goals(results: Results) -> list[Outcome]:
+def goals(results: PageResults) -> list[Outcome]:
     """Compare a run with the goals that its backend has for the cases."""
     measured, is_native = results.documents, results.environment.backend == "native"
     if measured is None:

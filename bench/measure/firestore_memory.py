@@ -1,7 +1,7 @@
 """Memory that a snapshot of a document holds, measured from outside: the growth of a process.
 
 ``python -m lazyentity.bench.measure.firestore_memory SIDE MIX FIELDS`` is such a process: see
-:mod:`lazyentity.bench.measure.memory`.
+:mod:`lazyentity.bench.subjects.memory`.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import sys
 import click
 import msgspec
 
-from lazyentity.bench.cases import documents
-from lazyentity.bench.measure import firestore, processes
-from lazyentity.bench.measure.memory import resident
-from lazyentity.bench.measure.page_lines import DocumentMemory
-from lazyentity.bench.measure.stats import paired_ratio, summarize
+from lazyentity.bench.harness import processes
+from lazyentity.bench.harness.stats import paired_ratio, summarize
+from lazyentity.bench.measure import documents, firestore
+from lazyentity.bench.measure.page_results import DocumentMemory
+from lazyentity.bench.subjects.memory import resident
 
 DOCUMENTS = 2000
 

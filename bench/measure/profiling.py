@@ -12,9 +12,10 @@ import click
 
 import lazyentity
 from lazyentity.bench.cases import decoding
-from lazyentity.bench.measure import conversion, sides
-from lazyentity.bench.measure.stats import Summary
-from lazyentity.bench.measure.timing import MICROSECONDS, Budget, Task, figures, interleave
+from lazyentity.bench.harness import sides
+from lazyentity.bench.harness.stats import Summary
+from lazyentity.bench.harness.timing import MICROSECONDS, Budget, Task, figures, interleave
+from lazyentity.bench.subjects import conversion
 
 OFF, ON = "off", "on"
 CONTEXTS = {ON: lazyentity.profile}

@@ -17,11 +17,12 @@ import click
 from gcloud.aio import datastore
 
 from lazyentity.bench.cases import synthetic
-from lazyentity.bench.measure import command, loopback, verify
-from lazyentity.bench.measure.end_to_end import Loaded, timed_reads
-from lazyentity.bench.measure.lines import EndToEnd
-from lazyentity.bench.measure.timing import Budget, Context, Task
+from lazyentity.bench.harness import loopback, verify
+from lazyentity.bench.harness.lines import EndToEnd
+from lazyentity.bench.harness.timing import Budget, Context, Task
+from lazyentity.bench.measure import command
 from lazyentity.bench.server.process import LoopbackServer
+from lazyentity.bench.subjects.end_to_end import Loaded, timed_reads
 from lazyentity.patches.gcloud_aio.seams import CLIENT
 from lazyentity.patches.rest.properties import mark_response
 from lazyentity.patches.rest.raw import parsed_but_properties

@@ -20,11 +20,11 @@ from google.cloud.datastore import Entity, Key
 
 import lazyentity
 from lazyentity.bench.cases import synthetic
-from lazyentity.bench.measure import command, loopback, processes
-from lazyentity.bench.measure.outcomes import Outcome
-from lazyentity.bench.measure.page_lines import Form, Forms
-from lazyentity.bench.measure.results import Results
-from lazyentity.bench.measure.stats import paired_ratio, summarize
+from lazyentity.bench.harness import loopback, processes
+from lazyentity.bench.harness.outcomes import Outcome
+from lazyentity.bench.harness.stats import paired_ratio, summarize
+from lazyentity.bench.measure import command
+from lazyentity.bench.measure.page_results import Form, Forms, PageResults
 from lazyentity.bench.server.process import LoopbackServer
 from lazyentity.bulk import get_many, put_many
 from lazyentity.snapshot import Snapshot
@@ -169,7 +169,7 @@ def _seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def goals(results: Results) -> list[Outcome]:
+def goals(results: PageResults) -> list[Outcome]:
     """Compare a run with the goals of a cold start, and of the size of the file."""
     forms = results.forms
     first, share = (forms.first.median, forms.share) if forms is not None else (None, None)

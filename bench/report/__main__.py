@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from lazyentity.bench.measure import files, results
+from lazyentity.bench.harness import files, results
 from lazyentity.bench.report.readme import SECTION, MarkersMissing, put_between_markers, render
 
 

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from typing import Any
 from xml.sax.saxutils import escape
 
-from lazyentity.bench.measure.lines import Conversion
-from lazyentity.bench.measure.results import Results
+from lazyentity.bench.harness.lines import Conversion
+from lazyentity.bench.harness.results import Results
 from lazyentity.bench.report import headline
 
 READ = "4"

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from lazyentity.bench.cases import decoding, document, synthetic
-from lazyentity.bench.measure import end_to_end, end_to_end_asyncio, new_names, plain_values
-from lazyentity.bench.measure.lines import DICTS, ORJSON, RESPONSE_MODEL, UNITS, VALIDATE
-from lazyentity.bench.measure.outcomes import Outcome
-from lazyentity.bench.measure.results import Results
-from lazyentity.bench.measure.stats import Summary
+from lazyentity.bench.harness.lines import DICTS, ORJSON, RESPONSE_MODEL, UNITS, VALIDATE
+from lazyentity.bench.harness.outcomes import Outcome
+from lazyentity.bench.harness.results import Results
+from lazyentity.bench.harness.stats import Summary
+from lazyentity.bench.subjects import end_to_end, end_to_end_asyncio, new_names, plain_values
 
 Measured = Callable[[Results], "Summary | None"]
 

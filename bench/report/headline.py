@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from lazyentity.bench.measure import end_to_end_asyncio
-from lazyentity.bench.measure.lines import EndToEnd
-from lazyentity.bench.measure.results import Results
+from lazyentity.bench.harness.lines import EndToEnd
+from lazyentity.bench.harness.results import Results
 from lazyentity.bench.report.readme import prose
+from lazyentity.bench.subjects import end_to_end_asyncio
 
 
 class NothingMeasured(Exception):

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lazyentity.bench.cases.synthetic import READS, WHOLE
-from lazyentity.bench.measure.lines import Conversion, OwnCall
-from lazyentity.bench.measure.results import Results
+from lazyentity.bench.harness.lines import Conversion, OwnCall
+from lazyentity.bench.harness.results import Results
 from lazyentity.bench.own_entities import NOTHING
 from lazyentity.bench.report.table import Figure, Label, Table
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from lazyentity.bench.measure.results import Results
-from lazyentity.bench.measure.stats import Summary
+from lazyentity.bench.harness.results import Results
+from lazyentity.bench.harness.stats import Summary
 from lazyentity.bench.report.table import Figure, Pivot, Table
 from lazyentity.bench.report.tables import environment_line, tables
 
@@ -118,8 +118,12 @@ def _blocks(table: Table) -> list[str]:
     return [*heading, prose(table.prose), rendered(table)]
 
 
-def render(measured: Results, compact: bool = False) -> str:
-    """The section: bias, environment, tables.
+def render(
+    measured: Results,
+    compact: bool = False,
+    tables_of: Callable[[Results], Iterable[Table]] = tables,
+) -> str:
+    """The section: bias, environment, and the tables that ``tables_of`` makes of the run.
 
     ``compact`` is for a section that does not stand for the whole benchmark: without the bias,
     without how to read the figures, and with fewer tables (see `Table.compact`).
@@ -137,7 +141,7 @@ def render(measured: Results, compact: bool = False) -> str:
                 "response of 20 entities to the values read."
             )
         )
-    shown = [each for each in tables(measured) if each.prose and (each.compact or not compact)]
+    shown = [each for each in tables_of(measured) if each.prose and (each.compact or not compact)]
     if not shown:
         raise ValueError(f"the run of {measured.date} measured nothing that this section shows")
     return "\n\n".join((*blocks, *(block for each in shown for block in _blocks(each))))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lazyentity.bench.measure.stats import Summary, scaled_summary, summarize
+from lazyentity.bench.harness.stats import Summary, scaled_summary, summarize
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lazyentity.bench.cases.decoding import DOCUMENT
-from lazyentity.bench.measure.environment import Environment
-from lazyentity.bench.measure.lines import APPENGINE_CALLS, UNITS, Conversion, DocumentFloor, Put
-from lazyentity.bench.measure.results import Results
-from lazyentity.bench.measure.stats import Summary
-from lazyentity.bench.report import adapter_goals, page_tables
+from lazyentity.bench.harness.environment import Environment
+from lazyentity.bench.harness.lines import APPENGINE_CALLS, UNITS, Conversion, DocumentFloor, Put
+from lazyentity.bench.harness.results import Results
+from lazyentity.bench.harness.stats import Summary
+from lazyentity.bench.report import adapter_goals
 from lazyentity.bench.report.table import Figure, Label, Pivot, Table
 
 
@@ -374,7 +374,6 @@ def tables(results: Results) -> Iterator[Table]:
     yield from _growth(results)
     yield from _overheads(results)
     yield from _beside_entities(results)
-    yield from page_tables.tables(results)
 
 
 def environment_line(where: Environment) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby, zip_longest
 from typing import Any
 
@@ -13,9 +13,9 @@ from rich import table as rich_table
 from rich.console import Console
 from rich.text import Text
 
-from lazyentity.bench.measure.outcomes import Outcome
-from lazyentity.bench.measure.results import Results
-from lazyentity.bench.measure.stats import Summary
+from lazyentity.bench.harness.outcomes import Outcome
+from lazyentity.bench.harness.results import Results
+from lazyentity.bench.harness.stats import Summary
 from lazyentity.bench.report import own
 from lazyentity.bench.report.table import Figure, Table
 from lazyentity.bench.report.tables import environment_line, tables
@@ -80,8 +80,12 @@ def _renderings(table: Table) -> Iterator[rich_table.Table]:
             yield _rendered(table, f"{text}: {table.title}", list(lines))
 
 
-def show(results: Results, console: Console) -> None:
-    """Print a run: its bias first, then the tables."""
+def show(
+    results: Results,
+    console: Console,
+    shown: Callable[[Results], Iterable[Table]] = tables,
+) -> None:
+    """Print a run: its bias first, then the tables that ``shown`` makes of it."""
     if results.bias:
         console.print(Text(results.bias, style="italic"))
     console.print(Text(environment_line(results.environment)))
@@ -99,7 +103,7 @@ def show(results: Results, console: Console) -> None:
     _show(own.tables(results), console)
     if (outcome := own.outcome(results)) is not None:
         console.print(Text(outcome))
-    _show(tables(results), console)
+    _show(shown(results), console)
 
 
 def example(results: Results, command: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lazyentity.bench.measure import sides
+from lazyentity.bench.harness import sides
 from lazyentity.patches.imports import WhenImported
 
 # These clients need not be installed.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from lazyentity.bench.measure import appengine, appengine_db
+from lazyentity.bench.subjects import appengine, appengine_db
 
 _CALLS = (*appengine.CALLS, *appengine_db.CALLS)
 _CASES = [make() for make in appengine.select(_CALLS, appengine.READS)]

@@ -9,7 +9,8 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from lazyentity.bench import run
 from lazyentity.bench.cases import decoding, synthetic
-from lazyentity.bench.measure import conversion, verify
+from lazyentity.bench.harness import verify
+from lazyentity.bench.subjects import conversion
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

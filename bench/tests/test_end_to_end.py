@@ -8,7 +8,7 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from lazyentity.bench import run
-from lazyentity.bench.measure import end_to_end, end_to_end_writes
+from lazyentity.bench.subjects import end_to_end, end_to_end_writes
 
 
 @pytest.fixture(

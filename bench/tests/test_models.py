@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from lazyentity.bench.measure import models
+from lazyentity.bench.subjects import models
 
 _MAKERS = models.select(models.COUNTS, models.READS)
 

@@ -8,7 +8,8 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from lazyentity.bench.cases import decoding
-from lazyentity.bench.measure import profiling, verify
+from lazyentity.bench.harness import verify
+from lazyentity.bench.measure import profiling
 
 
 @pytest.mark.benchmark(disable_gc=True)

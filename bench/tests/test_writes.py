@@ -8,7 +8,8 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from lazyentity.bench import run
-from lazyentity.bench.measure import sides, verify, writes
+from lazyentity.bench.harness import sides, verify
+from lazyentity.bench.subjects import writes
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -33,7 +33,7 @@ from google.protobuf.message import DecodeError
 from proto.datetime_helpers import DatetimeWithNanoseconds
 
 import lazyentity
-from lazyentity.bench.measure.memory import pages
+from lazyentity.bench.subjects.memory import pages
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.encoding import _contents_of
 from tests.backends.backends import NATIVE, REFUSALS

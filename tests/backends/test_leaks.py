@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lazyentity.bench.measure.memory import pages
+from lazyentity.bench.subjects.memory import pages
 from lazyentity.codec.undecoded import UNDECODED
 from tests.backends.backends import NATIVE
 from tests.backends.leak_program import SLACK, growth, leaks

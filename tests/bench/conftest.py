@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from google.cloud.datastore import Entity
 
-from lazyentity.bench.measure import sides
+from lazyentity.bench.harness import sides
 
 
 @pytest.fixture(autouse=True)

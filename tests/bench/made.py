@@ -7,20 +7,18 @@ from typing import Any
 
 from lazyentity.bench import run
 from lazyentity.bench.cases import decoding, document, synthetic
-from lazyentity.bench.measure import (
+from lazyentity.bench.harness import environment, lines, results
+from lazyentity.bench.harness.results import Results
+from lazyentity.bench.harness.stats import Summary
+from lazyentity.bench.subjects import (
     adapted,
     end_to_end_asyncio,
     end_to_end_writes,
-    environment,
-    lines,
     new_names,
     plain_values,
-    results,
     scaling,
     writes,
 )
-from lazyentity.bench.measure.results import Results
-from lazyentity.bench.measure.stats import Summary
 
 
 def _about(value: float) -> Summary:

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from lazyentity.bench.measure import results
-from lazyentity.bench.measure.lines import AdapterCost
-from lazyentity.bench.measure.stats import Summary
-from lazyentity.bench.measure.timing import Budget
+from lazyentity.bench.harness import results
+from lazyentity.bench.harness.lines import AdapterCost
+from lazyentity.bench.harness.stats import Summary
+from lazyentity.bench.harness.timing import Budget
 from lazyentity.bench.report import adapter_goals, goals
 from lazyentity.patches.adapters.libraries import LIBRARIES
 from tests.bench.made import make_results
 
-adapter_costs = pytest.importorskip("lazyentity.bench.measure.adapter_costs")
+adapter_costs = pytest.importorskip("lazyentity.bench.subjects.adapter_costs")
 
 COMMITTED = Path(__file__).parents[2] / "bench" / "results" / "adapters.json"
 ONCE = Budget(seconds=0, min_rounds=1, max_rounds=1, sample_seconds=0)

@@ -12,9 +12,11 @@ from docutils.nodes import row
 from google.cloud.datastore import helpers
 
 import lazyentity
-from lazyentity.bench.measure import alternatives, example, results, verify
-from lazyentity.bench.measure.timing import Budget
-from lazyentity.bench.report import losses, terminal
+from lazyentity.bench.harness import results, verify
+from lazyentity.bench.harness.timing import Budget
+from lazyentity.bench.measure import alternatives, example, losses, page_results, page_tables
+from lazyentity.bench.measure.page_results import PageResults
+from lazyentity.bench.report import terminal
 from lazyentity.bench.report.readme import render
 from tools import tables as generated
 
@@ -36,8 +38,8 @@ WAYS = {
 LIBRARIES = {alternatives.AIO: "gcloud.aio.datastore", alternatives.BSON: "bson"}
 
 
-def measured() -> results.Results:
-    return results.load(generated.RESULTS / "alternatives.json")
+def measured() -> PageResults:
+    return page_results.load(generated.RESULTS / "alternatives.json")
 
 
 @pytest.mark.parametrize("library", WAYS)
@@ -80,7 +82,7 @@ def test_committed_results_have_every_way() -> None:
         alternatives.PROPERTIES,
         alternatives.READ,
     )
-    tree = publish_doctree(render(measured(), compact=True))
+    tree = publish_doctree(render(measured(), compact=True, tables_of=page_tables.tables))
     assert len(list(tree.findall(row))) == 2 + sum(map(len, WAYS.values()))
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 import lazyentity
-from lazyentity.bench.measure import end_to_end_asyncio, verify
-from lazyentity.bench.measure.timing import Budget
+from lazyentity.bench.harness import verify
+from lazyentity.bench.harness.timing import Budget
+from lazyentity.bench.subjects import end_to_end_asyncio
 
 ONCE = Budget(seconds=0, min_rounds=1, max_rounds=1, sample_seconds=0)
 

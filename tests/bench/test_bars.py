@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from lazyentity.bench.report import bars
+from lazyentity.bench.measure import bars
 
 from .made import make_results
 

@@ -12,14 +12,15 @@ from click.testing import CliRunner
 import lazyentity
 from lazyentity.bench import beside, cli, run
 from lazyentity.bench.cases import columns, document
-from lazyentity.bench.measure import columns_memory, processes, verify
-from lazyentity.bench.measure.lines import Columns, ColumnsMemory, Packed
-from lazyentity.bench.measure.stats import Summary
-from lazyentity.bench.measure.timing import Budget
+from lazyentity.bench.harness import processes, verify
+from lazyentity.bench.harness.lines import Columns, ColumnsMemory, Packed
+from lazyentity.bench.harness.stats import Summary
+from lazyentity.bench.harness.timing import Budget
 from lazyentity.bench.report import goals
+from lazyentity.bench.subjects import columns_memory
 
-columnar = pytest.importorskip("lazyentity.bench.measure.columnar")
-packed = pytest.importorskip("lazyentity.bench.measure.packed")
+columnar = pytest.importorskip("lazyentity.bench.subjects.columnar")
+packed = pytest.importorskip("lazyentity.bench.subjects.packed")
 
 ONCE = Budget(seconds=0, min_rounds=1, max_rounds=1, sample_seconds=0)
 

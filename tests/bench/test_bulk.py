@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from lazyentity.bench.measure import bulk, results, snapshots
-from lazyentity.bench.measure.timing import Budget
-from lazyentity.bench.report import page_tables, readme
+from lazyentity.bench.harness.timing import Budget
+from lazyentity.bench.measure import bulk, page_tables, snapshots
+from lazyentity.bench.measure.page_results import PageResults
+from lazyentity.bench.report import readme
 
 
 def test_bulk_calls(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,7 +31,7 @@ def test_bulk_calls(monkeypatch: pytest.MonkeyPatch) -> None:
             if (way, side) != (bulk.ONE_BY_ONE, "lazy")
         }
         assert {line.ratio.median for line in lines if line.way == bulk.GET_MANY} == {1}
-        made = results.collect(lines)
+        made = PageResults.of(lines)
         (table,) = page_tables.tables(made)
         assert "get_multi" in readme.rendered(table)
         compared = bulk.goals(made)

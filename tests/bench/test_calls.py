@@ -11,11 +11,12 @@ import pytest
 from click.testing import CliRunner
 
 import lazyentity
-from lazyentity.bench.measure import calls, end_to_end_asyncio, end_to_end_writes, results
-from lazyentity.bench.measure import end_to_end as reads
-from lazyentity.bench.measure.end_to_end import Loaded
-from lazyentity.bench.measure.timing import Budget
-from lazyentity.bench.measure.verify import OutputMismatch
+from lazyentity.bench.harness.timing import Budget
+from lazyentity.bench.harness.verify import OutputMismatch
+from lazyentity.bench.measure import calls, page_results
+from lazyentity.bench.subjects import end_to_end as reads
+from lazyentity.bench.subjects import end_to_end_asyncio, end_to_end_writes
+from lazyentity.bench.subjects.end_to_end import Loaded
 from tools import tables as generated
 
 pytestmark = pytest.mark.any_backend
@@ -82,7 +83,7 @@ def test_the_command_measures_what_is_named() -> None:
 
 def test_committed_results_have_every_line() -> None:
     """Each goal has a figure, and the page says which."""
-    made = results.load(generated.RESULTS / "calls.json").calls
+    made = page_results.load(generated.RESULTS / "calls.json").calls
     assert [(line.size, line.goal, line.cpu_goal) for line in made] == [
         (case.size, case.goal, case.cpu_goal) for case in calls.CASES
     ]

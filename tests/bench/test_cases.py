@@ -8,7 +8,7 @@ import pytest
 from google.cloud.datastore import Entity
 
 from lazyentity.bench.cases import decoding, document, synthetic, wire
-from lazyentity.bench.measure import sides
+from lazyentity.bench.harness import sides
 
 STOCK = sides.STOCK.entities
 

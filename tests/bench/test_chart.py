@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from lazyentity.bench.measure import lines, results
+from lazyentity.bench.harness import lines, results
 from lazyentity.bench.report import chart, headline
 
 from .made import make_results

@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from lazyentity.bench import cli, run
-from lazyentity.bench.measure import files, lines, results, sides, verify
-from lazyentity.bench.measure.stats import Summary
+from lazyentity.bench.harness import files, lines, results, sides, verify
+from lazyentity.bench.harness.stats import Summary
 from tests.support import subprocesses
 
 from .made import make_results

@@ -6,9 +6,10 @@ from google.cloud.datastore import Entity
 import lazyentity
 from lazyentity.bench import run
 from lazyentity.bench.cases import decoding, synthetic
-from lazyentity.bench.measure import conversion, sides
-from lazyentity.bench.measure.timing import Budget
-from lazyentity.bench.measure.verify import OutputMismatch
+from lazyentity.bench.harness import sides
+from lazyentity.bench.harness.timing import Budget
+from lazyentity.bench.harness.verify import OutputMismatch
+from lazyentity.bench.subjects import conversion
 
 ONCE = Budget(seconds=0, min_rounds=1, max_rounds=1, sample_seconds=0)
 

@@ -8,7 +8,7 @@ from importlib import metadata
 
 import pytest
 
-from lazyentity.bench.measure import environment
+from lazyentity.bench.harness import environment
 from lazyentity.patches.clients import CLIENTS
 
 pytestmark = pytest.mark.any_backend

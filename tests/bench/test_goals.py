@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from lazyentity.bench.measure import bulk, results, sides, snapshots
-from lazyentity.bench.measure.outcomes import Outcome
-from lazyentity.bench.measure.results import Results
+from lazyentity.bench.harness import results, sides
+from lazyentity.bench.harness.outcomes import Outcome
+from lazyentity.bench.measure import bulk, page_results, snapshots
+from lazyentity.bench.measure.page_results import PageResults
 from lazyentity.bench.report import goals
 
 from .made import make_results
@@ -31,7 +32,7 @@ DECLARED = {
 """The goals of each file of committed results."""
 
 
-def _of_bulk_calls(measured: Results) -> list[Outcome]:
+def _of_bulk_calls(measured: PageResults) -> list[Outcome]:
     outcomes = bulk.goals(measured)
     lines = len(bulk.KEYS) * len(bulk.LATENCIES) * len(sides.CONTEXTS)
     with_latency = len(sides.CONTEXTS)
@@ -40,15 +41,15 @@ def _of_bulk_calls(measured: Results) -> list[Outcome]:
     return outcomes
 
 
-def _of_snapshots(measured: Results) -> list[Outcome]:
+def _of_snapshots(measured: PageResults) -> list[Outcome]:
     forms = measured.forms
     assert forms is not None
     assert (forms.entities, forms.properties) == (snapshots.ENTITIES, snapshots.PROPERTIES)
     return snapshots.goals(measured)
 
 
-DECLARED_OF_MANY = {"bulk": _of_bulk_calls, "snapshot": _of_snapshots}
-"""The same of those about many entities."""
+DECLARED_OF_PAGES = {"bulk": _of_bulk_calls, "snapshot": _of_snapshots}
+"""The same of those that only the documentation shows."""
 
 ELSEWHERE = {
     # The adapted libraries need not be installed.
@@ -74,7 +75,7 @@ WITHOUT_GOALS = {
 
 def test_committed_results_are_held_to_goals() -> None:
     """Each file is, in one place, or it says why not."""
-    held = [*DECLARED, *DECLARED_OF_MANY, *ELSEWHERE, *WITHOUT_GOALS]
+    held = [*DECLARED, *DECLARED_OF_PAGES, *ELSEWHERE, *WITHOUT_GOALS]
     assert sorted(held) == sorted(path.stem for path in COMMITTED.glob("*.json"))
     for name, module in ELSEWHERE.items():
         assert f'"{name}.json"' in (ROOT / module).read_text(encoding="utf-8")
@@ -88,10 +89,10 @@ def test_committed_results_meet_the_goals(name: str) -> None:
     assert [str(outcome) for outcome in outcomes if not outcome.met] == []
 
 
-@pytest.mark.parametrize("name", DECLARED_OF_MANY)
+@pytest.mark.parametrize("name", DECLARED_OF_PAGES)
 def test_committed_results_of_many_entities_meet_the_goals(name: str) -> None:
     """Those of bulk calls and snapshots, too; `make results-many` measures anew."""
-    outcomes = DECLARED_OF_MANY[name](results.load(COMMITTED / f"{name}.json"))
+    outcomes = DECLARED_OF_PAGES[name](page_results.load(COMMITTED / f"{name}.json"))
     assert outcomes
     assert [str(outcome) for outcome in outcomes if not outcome.met] == []
 

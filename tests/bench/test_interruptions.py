@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from lazyentity.bench import cli, demo, run
-from lazyentity.bench.measure import results, sides
+from lazyentity.bench.harness import results, sides
 
 from .made import make_results
 

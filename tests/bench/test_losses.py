@@ -6,9 +6,9 @@ import pytest
 from docutils.core import publish_doctree
 from docutils.nodes import entry, row, table
 
-from lazyentity.bench.measure import cached, results
-from lazyentity.bench.measure.timing import Budget
-from lazyentity.bench.report import headline, losses
+from lazyentity.bench.harness.timing import Budget
+from lazyentity.bench.measure import cached, losses, page_results, page_tables
+from lazyentity.bench.report import headline
 from lazyentity.bench.report.tables import tables
 from tools import tables as generated
 
@@ -52,7 +52,7 @@ def test_every_ratio_of_the_pages_is_a_comparison() -> None:
     ratios = {
         figure.header
         for path in paths
-        for each in tables(results.load(path))
+        for each in page_tables.tables(page_results.load(path))
         for figure in each.figures
         if not figure.unit
     }
@@ -73,7 +73,7 @@ def test_every_ratio_of_the_pages_is_a_comparison() -> None:
 )
 def test_losses_beside_the_core(name: str, case: str, most: float) -> None:
     """Rooms and clients with pages of their own have losses as well, and each says against what."""
-    listed = losses.gains(results.load(generated.RESULTS / f"{name}.json"))
+    listed = losses.gains(page_results.load(generated.RESULTS / f"{name}.json"))
     (found,) = (each for each in listed if each.case == case)
     assert found.gain.median < most
 

@@ -10,7 +10,9 @@ import pytest
 from google.cloud import datastore
 
 import lazyentity
-from lazyentity.bench.measure import (
+from lazyentity.bench.harness import verify
+from lazyentity.bench.harness.timing import Budget
+from lazyentity.bench.subjects import (
     adapted,
     document_floor,
     end_to_end,
@@ -19,9 +21,7 @@ from lazyentity.bench.measure import (
     new_names,
     overheads,
     plain_values,
-    verify,
 )
-from lazyentity.bench.measure.timing import Budget
 
 ONCE = Budget(seconds=0, min_rounds=1, max_rounds=1, sample_seconds=0)
 

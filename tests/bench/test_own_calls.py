@@ -7,11 +7,11 @@ import dataclasses
 import pytest
 from rich.console import Console
 
-from lazyentity.bench.measure import own_calls
-from lazyentity.bench.measure.lines import OwnCall
-from lazyentity.bench.measure.results import Results
-from lazyentity.bench.measure.stats import Summary
+from lazyentity.bench.harness.lines import OwnCall
+from lazyentity.bench.harness.results import Results
+from lazyentity.bench.harness.stats import Summary
 from lazyentity.bench.report import own, terminal
+from lazyentity.bench.subjects import own_calls
 
 from .made import make_results
 

@@ -14,9 +14,10 @@ from google.cloud import datastore
 
 from lazyentity.bench import cli, own_entities, run
 from lazyentity.bench.cases import reading, synthetic
-from lazyentity.bench.measure import conversion, loopback, results
-from lazyentity.bench.measure.timing import Budget
+from lazyentity.bench.harness import loopback, results
+from lazyentity.bench.harness.timing import Budget
 from lazyentity.bench.server.process import LoopbackServer
+from lazyentity.bench.subjects import conversion
 
 HOST = "DATASTORE_EMULATOR_HOST"
 QUICKLY = Budget(seconds=0, min_rounds=1, max_rounds=1, sample_seconds=0)

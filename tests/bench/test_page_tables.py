@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from lazyentity.bench.measure import bulk, files, results, snapshots
-from lazyentity.bench.measure.files import ResultsError
-from lazyentity.bench.measure.page_lines import (
+from lazyentity.bench.harness import files
+from lazyentity.bench.harness.files import ResultsError
+from lazyentity.bench.harness.stats import Summary
+from lazyentity.bench.measure import bulk, page_results, page_tables, snapshots
+from lazyentity.bench.measure.page_results import (
     Beam,
     BeamCase,
     BeamCost,
@@ -20,9 +22,8 @@ from lazyentity.bench.measure.page_lines import (
     Forms,
     Gets,
     Keys,
+    PageResults,
 )
-from lazyentity.bench.measure.results import Results
-from lazyentity.bench.measure.stats import Summary
 from lazyentity.bench.report import readme
 
 pytestmark = pytest.mark.any_backend
@@ -41,7 +42,7 @@ def _sides(stock: float, lazy: float, ratio: float) -> dict[str, Summary]:
     return {"stock": _summary(stock), "lazy": _summary(lazy), "ratio": _summary(ratio)}
 
 
-MEASURED = results.collect(
+MEASURED = PageResults.of(
     [
         _keys(10_000, bulk.ONE_BY_ONE, "stock", 100.0, 10_000),
         _keys(10_000, bulk.GET_MULTI, "stock", 2.0, 10),
@@ -96,24 +97,24 @@ def path(tmp_path: Path) -> Path:
 
 def test_files(path: Path) -> None:
     """A file holds the run; another schema and a missing folder are errors that name it."""
-    assert results.load(path) == MEASURED
+    assert page_results.load(path) == MEASURED
     path.write_text(path.read_text("utf-8").replace('"schema":2', '"schema":1'), "utf-8")
     with pytest.raises(ResultsError, match="is no results file of schema 2"):
-        results.load(path)
+        page_results.load(path)
     with pytest.raises(ResultsError, match="cannot read"):
-        results.load(path.parent)
+        page_results.load(path.parent)
     with pytest.raises(ResultsError, match="cannot write"):
         files.write(path.parent / "missing" / "file", files.dump(MEASURED))
 
 
-def section(made: Results) -> str:
+def section(made: PageResults) -> str:
     """The section of a page, without its line breaks."""
-    return " ".join(readme.render(made, compact=True).split())
+    return " ".join(readme.render(made, compact=True, tables_of=page_tables.tables).split())
 
 
 def test_tables(path: Path) -> None:
     """Every figure of a run is in them; ways that were not measured have no line."""
-    shown = section(results.load(path))
+    shown = section(page_results.load(path))
     assert "Milliseconds of wall time with 10 milliseconds of latency:" in shown
     for line in (
         "10,000 stock get, one by one 10,000 100,000.0 400.0x (400.0-800.0)",
@@ -144,13 +145,13 @@ def test_tables(path: Path) -> None:
 
 
 def test_the_environment_of_a_section(path: Path) -> None:
-    made = results.load(path)
+    made = page_results.load(path)
     assert section(made).startswith(f"Measured on {made.date[:10]}: ")
     assert f"{made.environment.backend} backend" in section(made)
 
 
 def test_a_run_of_something_else(path: Path) -> None:
     """A section cannot come out empty."""
-    files.write(path, files.dump(results.collect([])))
+    files.write(path, files.dump(PageResults.of([])))
     with pytest.raises(ValueError, match="measured nothing that this section shows"):
-        section(results.load(path))
+        section(page_results.load(path))

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from lazyentity.bench.cases import decoding
+from lazyentity.bench.harness.timing import Budget
 from lazyentity.bench.measure import profiling
-from lazyentity.bench.measure.timing import Budget
 from lazyentity.profiling import observer
 
 pytestmark = pytest.mark.any_backend

@@ -12,8 +12,8 @@ from docutils.nodes import entry, paragraph, row, table
 from rich.console import Console
 
 from lazyentity.bench.cases import decoding
-from lazyentity.bench.measure import files
-from lazyentity.bench.measure.stats import Summary
+from lazyentity.bench.harness import files
+from lazyentity.bench.harness.stats import Summary
 from lazyentity.bench.report import terminal
 from lazyentity.bench.report.__main__ import main
 from lazyentity.bench.report.readme import SECTION, markers, render

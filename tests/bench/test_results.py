@@ -6,9 +6,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from lazyentity.bench.measure import files, results
-from lazyentity.bench.measure.files import ResultsError
-from lazyentity.bench.measure.results import SCHEMA
+from lazyentity.bench.harness import files, results
+from lazyentity.bench.harness.files import ResultsError
+from lazyentity.bench.harness.results import SCHEMA
 
 from .made import make_results
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from lazyentity.bench.measure import scaling
-from lazyentity.bench.measure.lines import UNITS, Growing
-from lazyentity.bench.measure.timing import Budget, Timed
-from lazyentity.bench.measure.verify import OutputMismatch
+from lazyentity.bench.harness.lines import UNITS, Growing
+from lazyentity.bench.harness.timing import Budget, Timed
+from lazyentity.bench.harness.verify import OutputMismatch
+from lazyentity.bench.subjects import scaling
 
 pytestmark = pytest.mark.any_backend
 

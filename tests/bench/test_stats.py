@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from lazyentity.bench.measure.stats import Summary, paired_ratio, scaled, summarize
+from lazyentity.bench.harness.stats import Summary, paired_ratio, scaled, summarize
 
 pytestmark = pytest.mark.any_backend
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from lazyentity.bench.measure.timing import Budget, Timed, interleave
+from lazyentity.bench.harness.timing import Budget, Timed, interleave
 
 pytestmark = pytest.mark.any_backend
 

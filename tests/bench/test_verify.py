@@ -9,7 +9,7 @@ from google.cloud.datastore import Entity, Key
 from proto.datetime_helpers import DatetimeWithNanoseconds
 
 from lazyentity.bench.cases import reading
-from lazyentity.bench.measure import sides, verify
+from lazyentity.bench.harness import sides, verify
 
 
 def entity(**properties: Any) -> Entity:

@@ -9,9 +9,10 @@ from google.cloud.datastore import Entity, helpers
 
 import lazyentity
 from lazyentity.bench.cases import synthetic, wire
-from lazyentity.bench.measure import sides, writes
-from lazyentity.bench.measure.timing import Budget
-from lazyentity.bench.measure.verify import OutputMismatch
+from lazyentity.bench.harness import sides
+from lazyentity.bench.harness.timing import Budget
+from lazyentity.bench.harness.verify import OutputMismatch
+from lazyentity.bench.subjects import writes
 
 ONCE = Budget(seconds=0, min_rounds=1, max_rounds=1, sample_seconds=0)
 

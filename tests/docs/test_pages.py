@@ -11,7 +11,7 @@ import docutils.nodes
 import pytest
 
 import lazyentity
-from lazyentity.bench.measure import results
+from lazyentity.bench.harness import results
 from lazyentity.bench.report import chart
 from lazyentity.patches.clients import CLIENTS
 from tools import clients, tables

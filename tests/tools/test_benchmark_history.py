@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lazyentity.bench.measure import files, results
+from lazyentity.bench.harness import files, results
 from tests.bench.made import make_results
 from tools import benchmark_history
 

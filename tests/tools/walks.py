@@ -24,7 +24,7 @@ from tabulate import tabulate
 
 import lazyentity
 from lazyentity.bench.cases import synthetic
-from lazyentity.bench.measure import loopback
+from lazyentity.bench.harness import loopback
 from lazyentity.bench.server.process import LoopbackServer
 
 _OWN = str(Path(lazyentity.__file__).parent)

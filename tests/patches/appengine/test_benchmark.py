@@ -13,9 +13,10 @@ from google.appengine.api import apiproxy_stub_map
 
 import lazyentity
 from lazyentity.bench import cli, run
-from lazyentity.bench.measure import appengine, appengine_ndb, verify
-from lazyentity.bench.measure.timing import Budget
+from lazyentity.bench.harness import verify
+from lazyentity.bench.harness.timing import Budget
 from lazyentity.bench.report import goals
+from lazyentity.bench.subjects import appengine, appengine_ndb
 from lazyentity.patches.appengine.seams import CLIENT
 
 ONCE = Budget(seconds=0, min_rounds=1, max_rounds=1, sample_seconds=0)

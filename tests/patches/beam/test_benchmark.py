@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 import lazyentity
-from lazyentity.bench.measure import beam, results, verify
-from lazyentity.bench.measure.timing import Budget
+from lazyentity.bench.harness import verify
+from lazyentity.bench.harness.timing import Budget
+from lazyentity.bench.measure import beam, page_results
 
 COMMITTED = Path(__file__).parents[3] / "bench" / "results" / "beam-connector.json"
 
@@ -49,6 +50,6 @@ def test_the_pipeline_counts() -> None:
 
 def test_the_committed_results_meet_the_goals() -> None:
     """`make results-beam` measures anew."""
-    outcomes = beam.goals(results.load(COMMITTED))
+    outcomes = beam.goals(page_results.load(COMMITTED))
     assert [str(outcome) for outcome in outcomes if not outcome.met] == []
     assert len(outcomes) == 2

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 import lazyentity
-from lazyentity.bench.measure import firestore, firestore_memory, results, verify
-from lazyentity.bench.measure.timing import Budget
-from lazyentity.bench.server import documents
+from lazyentity.bench.harness import verify
+from lazyentity.bench.harness.timing import Budget
+from lazyentity.bench.measure import document_server as documents
+from lazyentity.bench.measure import firestore, firestore_memory, page_results
 
 COMMITTED = Path(__file__).parents[3] / "bench" / "results" / "firestore-documents.json"
 COMMITTED_WRITES = COMMITTED.with_name("firestore-writes.json")
@@ -69,7 +70,7 @@ def test_the_committed_results_meet_the_goals(
     path: Path, backend: str, cases: tuple[object, ...], count: int
 ) -> None:
     """`make results-many` measures anew."""
-    made = results.load(path)
+    made = page_results.load(path)
     measured = made.documents
     assert measured is not None
     assert made.environment.backend == backend

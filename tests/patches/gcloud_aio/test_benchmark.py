@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 import lazyentity
-from lazyentity.bench.measure import rest, verify
-from lazyentity.bench.measure.timing import Budget
+from lazyentity.bench.harness import verify
+from lazyentity.bench.harness.timing import Budget
+from lazyentity.bench.measure import rest
 
 pytestmark = pytest.mark.any_backend
 

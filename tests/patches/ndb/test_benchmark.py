@@ -17,9 +17,10 @@ from rich.console import Console
 
 import lazyentity
 from lazyentity.bench import cli, run
-from lazyentity.bench.measure import end_to_end_models, models, results, verify
-from lazyentity.bench.measure.timing import Budget
+from lazyentity.bench.harness import results, verify
+from lazyentity.bench.harness.timing import Budget
 from lazyentity.bench.report import goals, readme, terminal
+from lazyentity.bench.subjects import end_to_end_models, models
 
 pytestmark = pytest.mark.usefixtures("only_new_objects")
 

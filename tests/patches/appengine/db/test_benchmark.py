@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import lazyentity
-from lazyentity.bench.measure import appengine, appengine_db
+from lazyentity.bench.subjects import appengine, appengine_db
 from tests.patches.appengine.db.pairs import is_lazy
 from tests.patches.appengine.test_benchmark import ONCE
 

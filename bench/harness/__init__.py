@@ -1,0 +1,1 @@
+"""The harness of every benchmark: timing, processes, comparison, and the results file."""

@@ -1,0 +1,134 @@
+"""The results file of every benchmark: where and when it ran, and what it measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self, get_args, get_origin, get_type_hints
+
+import msgspec
+
+import lazyentity
+from lazyentity.bench.harness import environment, files, lines
+from lazyentity.bench.harness.environment import Environment
+from lazyentity.bench.harness.stats import Summary
+
+SCHEMA = 2
+
+BIAS = (
+    "One machine, synthetic entities whose bytes stay warm in its caches, and no network but the "
+    "loopback interface: a real service adds latency that no decoder can take away. Ratios are "
+    "taken pair by pair from interleaved rounds; the garbage collector is off while the clock runs."
+)
+"""The bias of every figure; shown wherever figures are shown."""
+
+OWN_BIAS = (
+    "Your entities, on this machine: their bytes stay warm in its caches, and the garbage "
+    "collector is off while the clock runs. A call is the query as this machine sends it, timed "
+    "with nothing decoded; the CPU time of decoding is taken by itself, on the same bytes, and "
+    "added."
+)
+"""The bias of a run on the user's own entities."""
+
+Mode = Literal["quick", "full", "own"]
+
+
+@dataclass(frozen=True)
+class Results:
+    """One run. Mode ``own`` is a run on the user's own entities, which ``source`` names.
+
+    An ``interrupted`` run ended early. A run measures some of the sections; the others are empty.
+    The benchmarks of the documentation add sections in a subclass.
+    """
+
+    schema: Annotated[int, msgspec.Meta(ge=SCHEMA, le=SCHEMA)]
+    date: str
+    mode: Mode
+    environment: Environment
+    source: str | None = None
+    bias: str = BIAS
+    interrupted: bool = False
+    conversion: list[lines.Conversion] = field(default_factory=list)
+    read_modify_write: list[lines.ReadModifyWrite] = field(default_factory=list)
+    puts: list[lines.Put] = field(default_factory=list)
+    document_floor: lines.DocumentFloor | None = None
+    memory: list[lines.Memory] = field(default_factory=list)
+    new_names: list[lines.NewNames] = field(default_factory=list)
+    own_call: lines.OwnCall | None = None
+    end_to_end: list[lines.EndToEnd] = field(default_factory=list)
+    scaling: list[lines.Scaling] = field(default_factory=list)
+    plain_values: list[lines.PlainValues] = field(default_factory=list)
+    import_ms: Summary | None = None
+    access: lines.Access | None = None
+    adapted: list[lines.Adapted] = field(default_factory=list)
+    packed: list[lines.Packed] = field(default_factory=list)
+    columns: list[lines.Columns] = field(default_factory=list)
+    columns_memory: lines.ColumnsMemory | None = None
+    adapter_costs: list[lines.AdapterCost] = field(default_factory=list)
+
+    @property
+    def has_floor(self) -> bool:
+        """Whether calls were measured with nothing decoded as well."""
+        return any(line.floor is not None for line in self.end_to_end)
+
+    @classmethod
+    def of(
+        cls,
+        parts: Iterable[object],
+        mode: Mode = "full",
+        source: str | None = None,
+        interrupted: bool = False,
+    ) -> Self:
+        """Put the lines of a run that ends here and now into the sections of their types."""
+        measured = list(parts)
+        sections: dict[str, Any] = {}
+        for name, hint in get_type_hints(cls).items():
+            kind, *_ = get_args(hint) or (None,)
+            if isinstance(kind, type) and kind is not str:
+                found = [part for part in measured if isinstance(part, kind)]
+                sections[name] = found if get_origin(hint) is list else next(iter(found), None)
+        return cls(
+            schema=SCHEMA,
+            date=files.now(),
+            mode=mode,
+            environment=environment.describe(lazyentity.backend),
+            source=source,
+            bias=OWN_BIAS if mode == "own" else BIAS,
+            interrupted=interrupted,
+            **sections,
+        )
+
+
+def collect(
+    parts: Iterable[object],
+    mode: Mode = "full",
+    source: str | None = None,
+    interrupted: bool = False,
+) -> Results:
+    """Put the lines of a run that ends here and now into results, see :meth:`Results.of`."""
+    return Results.of(parts, mode, source, interrupted)
+
+
+def load(path: Path) -> Results:
+    """Read a results file of the benchmark.
+
+    Raises:
+        files.ResultsError: it cannot be read, or is no results file of this schema.
+    """
+    return files.load(path, Results, SCHEMA)
+
+
+def with_calls(earlier: Results, later: Results) -> Results:
+    """Return results with the end-to-end calls that a later run of the same mode measured anew.
+
+    Raises:
+        files.ResultsError: the later run is of another mode, or of another environment.
+    """
+    if (later.mode, later.environment) != (earlier.mode, earlier.environment):
+        raise files.ResultsError(
+            "the results that were to be completed are of another mode or environment; measure all"
+        )
+    calls = {line.call for line in later.end_to_end}
+    kept = [line for line in earlier.end_to_end if line.call not in calls]
+    return replace(earlier, end_to_end=[*kept, *later.end_to_end])

@@ -1,0 +1,104 @@
+"""The two sides of every comparison: the code of a stock client, and that of a patched one.
+
+For reads both sides run with nothing patched: each names its own response class and its own
+conversion, and the steps between are those of ``Client.get_multi``. Writes have no such seam: both
+sides use the client's own code, and the lazy side runs inside of `patched`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from google.cloud.datastore import Entity, helpers
+from google.cloud.datastore_v1.types import datastore as datastore_types
+
+import lazyentity
+from lazyentity.bench.harness.timing import Context
+from lazyentity.patches.api import responses
+from lazyentity.patches.datastore.delivery import convert
+from lazyentity.patches.datastore.seams import CLIENT
+from lazyentity.patches.registry import Patch
+
+
+@dataclass(frozen=True)
+class Side:
+    """The conversion of one side: a serialised ``LookupResponse`` becomes entities."""
+
+    deserialize: Callable[[bytes], Any]
+    from_protobuf: Callable[[Any], Entity]
+
+    def entities(self, response: bytes) -> list[Entity]:
+        """The entities found in ``response``, in order, as ``Client.get_multi`` returns them."""
+        found = [result.entity for result in self.deserialize(response).found]
+        return [self.from_protobuf(entity_pb._pb) for entity_pb in found]
+
+
+def _deserialize_eager(response: bytes) -> Any:
+    return responses.LookupResponse.deserialize(response).for_eager_rpc()
+
+
+def _convert(entity_pb: Any) -> Entity:
+    # One call around convert(), as in a wrapped client and in the patched helper.
+    entity: Entity = convert(entity_pb, helpers.entity_from_protobuf)
+    return entity
+
+
+STOCK = Side(datastore_types.LookupResponse.deserialize, helpers.entity_from_protobuf)
+LAZY = Side(responses.LookupResponse.deserialize, _convert)
+EAGER = Side(_deserialize_eager, _convert)
+"""The lazy side of an eager client: stock entities again."""
+
+
+def _materialize(entity_pb: Any) -> Entity:
+    return lazyentity.materialize(_convert(entity_pb))
+
+
+MATERIALIZED = Side(responses.LookupResponse.deserialize, _materialize)
+"""The lazy side, with stock entities made of the lazy ones."""
+
+
+@contextlib.contextmanager
+def patched(*others: Patch) -> Iterator[None]:
+    """Patch the client while inside, even where LAZYENTITY_DISABLE asks not to.
+
+    Args:
+        others: the patches of further clients.
+
+    Raises:
+        AttributeError, ImportError: a client lacks something that its patch replaces.
+    """
+    with contextlib.ExitStack() as stack:
+        for patch in (CLIENT.patch, *others):
+            patch.apply()
+            stack.callback(patch.revert)
+        yield
+
+
+CONTEXTS: dict[str, Context] = {"stock": contextlib.nullcontext, "lazy": patched}
+"""The contexts in which the sides of a write run."""
+
+
+def to_bytes(entity: Entity) -> bytes:
+    """The serialised message that the client makes of ``entity``."""
+    raw: bytes = helpers.entity_to_protobuf(entity)._pb.SerializeToString()
+    return raw
+
+
+class PatchedProcess(Exception):
+    """lazyentity is active in this process, so that the stock side would not be stock."""
+
+
+def require_unpatched() -> None:
+    """Make sure that the stock side is stock.
+
+    Raises:
+        PatchedProcess: the stock side would be patched.
+    """
+    if active := lazyentity.patched():
+        raise PatchedProcess(
+            f"lazyentity is active here ({', '.join(sorted(active))}): the comparison needs a "
+            "process without `import lazyentity.auto`"
+        )

@@ -1,0 +1,284 @@
+"""The tables of the benchmarks that only the documentation shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from lazyentity.bench.harness.results import Results
+from lazyentity.bench.harness.stats import Summary
+from lazyentity.bench.measure.page_results import (
+    Alternatives,
+    Beam,
+    DocumentCase,
+    Documents,
+    Form,
+    Forms,
+    Gets,
+    Keys,
+    PageResults,
+    WholeCall,
+)
+from lazyentity.bench.report.table import Figure, Label, Table
+from lazyentity.bench.report.tables import tables as core_tables
+
+_CLIENT = Label("client", "side")
+
+
+def _latency(seconds: float) -> str:
+    return f"with {seconds * 1e3:g} milliseconds of latency" if seconds else "without latency"
+
+
+def _keys(lines: Sequence[Keys]) -> Iterator[Table]:
+    """Yield a table for each latency, in which the ways to read the same keys are neighbours."""
+    sides = tuple(dict.fromkeys(line.side for line in lines))
+    ways = tuple(dict.fromkeys(line.way for line in lines))
+    for latency in dict.fromkeys(line.latency for line in lines):
+        yield Table(
+            f"many keys {_latency(latency)}, ms",
+            f"Milliseconds of wall time {_latency(latency)}:",
+            sorted(
+                (line for line in lines if line.latency == latency),
+                key=lambda line: (line.keys, sides.index(line.side), ways.index(line.way)),
+            ),
+            (
+                Label("keys", lambda line: f"{line.keys:,}"),
+                _CLIENT,
+                Label("way", "way"),
+                Label("requests", lambda line: f"{line.requests:,}"),
+            ),
+            (
+                Figure("time", "seconds", "ms", divisor=1e-3),
+                # Of the last way itself it would be one.
+                Figure(
+                    f"time / {ways[-1]}", lambda line: None if line.way == ways[-1] else line.ratio
+                ),
+            ),
+        )
+
+
+def _gets(lines: Sequence[Gets]) -> Iterator[Table]:
+    if lines:
+        threads = ", ".join(dict.fromkeys(str(line.threads) for line in lines))
+        yield Table(
+            f"single gets of {threads} threads, gets a second",
+            f"Single gets of {threads} threads, in gets a second. A lone get is one of a program "
+            "with one thread: the time of a coalesced one over that of a single one.",
+            lines,
+            (Label("latency", lambda line: f"{line.latency * 1e3:g} ms"), _CLIENT),
+            (
+                Figure("single", "single", "a second", digits=0),
+                Figure("coalesced", "coalesced", "a second", digits=0),
+                Figure("coalesced / single", "ratio"),
+                Figure("a lone get", "lone", digits=2),
+            ),
+        )
+
+
+def _forms(made: Forms) -> Table:
+    snapshot = made.lines[0]
+
+    def over(summary: Summary, base: Summary, line: Form) -> float | None:
+        return None if line is snapshot else summary.median / base.median
+
+    return Table(
+        f"a cold start from {made.entities:,} entities of {made.properties} properties, s",
+        f"{made.entities:,} entities of {made.properties} properties, {made.wire / 1e6:.1f} MB on "
+        f"the wire. The file has {made.share:.2f} of these bytes. Pickles take "
+        f"{made.first.median:,.0f} times as long until the first entity, and "
+        f"{made.everything.median:.1f} times as long until 4 properties of all are read. The first "
+        f"refresh took {made.save:.1f} seconds, and one without changes {made.unchanged:.1f}:",
+        made.lines,
+        (Label("form", "side"),),
+        (
+            Figure("size", "size", "MB", divisor=1e6),
+            Figure("first entity", "first", "s", digits=4),
+            Figure(
+                "first / snapshot",
+                lambda line: over(line.first, snapshot.first, line),
+                digits=2,
+            ),
+            Figure("4 properties of all", "everything", "s", digits=2),
+            Figure(
+                "all / snapshot",
+                lambda line: over(line.everything, snapshot.everything, line),
+                digits=2,
+            ),
+        ),
+    )
+
+
+def _beam(made: Beam) -> Iterator[Table]:
+    sides = Figure("stock", "stock", "µs"), Figure("lazy", "lazy", "µs")
+    yield Table(
+        f"Beam, {made.entities} entities of {made.properties} properties, µs per entity",
+        f"Microseconds of wall time an entity, of {made.entities} with {made.properties} "
+        "properties:",
+        made.cases,
+        (Label("case", "case"),),
+        (*sides, Figure("stock / lazy", "ratio")),
+    )
+    yield Table(
+        f"Beam, CPU time of reading entities of {made.small} properties, µs per entity",
+        f"Microseconds of CPU time an entity of {made.small} properties, read by the DoFn in "
+        "batches of 1,000:",
+        made.costs,
+        (Label("entities", lambda line: f"{line.entities:,}"),),
+        (
+            Figure("stock", "stock", "µs", digits=2),
+            Figure("lazy", "lazy", "µs", digits=2),
+            Figure("stock / lazy", lambda line: line.stock / line.lazy),
+        ),
+    )
+    yield Table(
+        "Beam, peak memory of a process that runs the pipeline, MB",
+        "Peak memory of a process that runs the pipeline with entities of "
+        f"{made.properties} properties:",
+        (made,),
+        (Label("entities", lambda line: f"{line.in_memory:,}"),),
+        (
+            Figure("stock", lambda line: line.peaks["stock"], "MB", digits=0),
+            Figure("lazy", lambda line: line.peaks["lazy"], "MB", digits=0),
+            Figure("lazy / stock", lambda line: line.peaks["lazy"] / line.peaks["stock"], digits=2),
+        ),
+    )
+
+
+def _bound(line: DocumentCase) -> float | None:
+    return None if line.floor is None else line.stock.median / line.floor.median
+
+
+def _documents(made: Documents) -> Iterator[Table]:
+    introduction = (
+        f"Microseconds of CPU time a document, of {made.queried} of a query and {made.looked_up} "
+        "of a look-up. gRPC alone receives the bytes of the same responses, and makes nothing of "
+        "them:"
+    )
+    if made.written:
+        introduction = (
+            f"Microseconds of CPU time a document, of {made.written} written one after the other. "
+            "gRPC alone sends the bytes of the same requests:"
+        )
+    yield Table(
+        "documents, µs per document",
+        introduction,
+        made.cases,
+        (
+            Label("call", "call"),
+            Label("values", "mix"),
+            Label("fields", lambda line: f"{line.fields:,}"),
+        ),
+        (
+            Figure("stock", "stock", "µs"),
+            Figure("lazy", "lazy", "µs"),
+            Figure("gRPC alone", "floor", "µs"),
+            Figure("stock / lazy", "ratio"),
+            Figure("stock / gRPC", _bound),
+        ),
+    )
+    if made.memory:
+        yield Table(
+            "documents held, bytes per snapshot",
+            "Bytes of memory of a snapshot of which nothing was read, and of the response as "
+            "it was sent:",
+            made.memory,
+            (
+                Label("values", "mix"),
+                Label("fields", lambda line: f"{line.fields:,}"),
+                Label("response", lambda line: f"{line.wire_bytes:,}"),
+            ),
+            (
+                Figure("stock", "stock", "bytes", digits=0),
+                Figure("lazy", "lazy", "bytes", digits=0),
+                Figure("lazy / stock", "ratio", digits=2),
+            ),
+        )
+
+
+def _alternatives(made: Alternatives) -> Iterator[Table]:
+    size = f"{made.entities} entities of {made.properties} properties"
+    labels = Label("library", "library"), Label("way", "way")
+    cpu = Figure("CPU time", "cpu", "ms", digits=2)
+    yield Table(
+        f"alternatives, {size}, ms",
+        f"CPU time of the process that reads {size}, {made.read} read of each. The lines of "
+        "google-cloud-datastore are a whole query over gRPC, those of gcloud-aio-datastore the "
+        "conversion of parsed JSON:",
+        made.lines,
+        labels,
+        (cpu, Figure("way / lazy", "ratio")),
+    )
+    if made.documents:
+        yield Table(
+            "documents of pymongo, ms",
+            "The same properties in documents of pymongo, from BSON:",
+            made.documents,
+            labels,
+            (cpu, Figure("way / raw document", "ratio")),
+        )
+
+
+def _goal(line: WholeCall) -> str:
+    return f"{line.goal:g}" if line.cpu_goal is None else f"{line.goal:g}, CPU {line.cpu_goal:g}"
+
+
+def _calls(lines: Sequence[WholeCall]) -> Iterator[Table]:
+    """Yield the calls of either client, and those next to what no client can avoid."""
+    labels = Label("call", "call"), Label("entities x properties", "size"), Label("goal", _goal)
+    for at_least, ratio, title, introduction in (
+        (
+            True,
+            "stock / lazy",
+            "whole calls",
+            "A whole call over loopback gRPC with the garbage collector on, in milliseconds of "
+            "wall time; literals read entities of a response that is in memory. The goal is of "
+            "the ratio of wall time, at least:",
+        ),
+        (
+            False,
+            "lazy / other",
+            "whole calls over what comes with them",
+            "The same next to a bound: gRPC's stub, which takes and returns bytes, and msgspec, "
+            "which parses the document from JSON into dicts. The goal is at most:",
+        ),
+    ):
+        chosen = [line for line in lines if line.at_least is at_least]
+        figures = (
+            Figure("lazy", "lazy", "ms", digits=2),
+            Figure(ratio, "wall", digits=2),
+            Figure(f"{ratio}, CPU", "cpu", digits=2),
+        )
+        if chosen:
+            yield Table(f"{title}, ms", introduction, chosen, labels, figures)
+
+
+def tables(results: Results) -> Iterator[Table]:
+    """The tables of everything that the run measured, of any benchmark."""
+    yield from core_tables(results)
+    if isinstance(results, PageResults):
+        yield from _page_tables(results)
+
+
+def _page_tables(results: PageResults) -> Iterator[Table]:
+    yield from _keys(results.keys)
+    yield from _gets(results.gets)
+    if results.forms is not None:
+        yield _forms(results.forms)
+    if results.cached:
+        yield Table(
+            "a cache of entities, µs per entity",
+            "Pickled stock entities next to the raw bytes of lazy ones:",
+            results.cached,
+            (Label("step", "step"),),
+            (
+                Figure("pickle", "pickle", "µs", digits=2),
+                Figure("raw", "raw", "µs", digits=2),
+                Figure("pickle / raw", "ratio"),
+            ),
+        )
+    if results.beam is not None:
+        yield from _beam(results.beam)
+    if results.documents is not None:
+        yield from _documents(results.documents)
+    if results.alternatives is not None:
+        yield from _alternatives(results.alternatives)
+    yield from _calls(results.calls)

@@ -1,0 +1,1 @@
+"""The measurements that ``python -m lazyentity.bench`` makes."""

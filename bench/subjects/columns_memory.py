@@ -1,0 +1,66 @@
+"""The memory of a process that takes many entities through ``column_batches()``.
+
+``python -m lazyentity.bench.subjects.columns_memory COUNT`` is such a process: it prints the peak
+of its resident memory, in megabytes.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+import click
+import msgspec
+
+import lazyentity
+from lazyentity.bench.cases import columns, synthetic
+from lazyentity.bench.harness import processes
+from lazyentity.bench.harness.lines import ColumnsMemory
+from lazyentity.bench.harness.processes import peak_of_process
+from lazyentity.bench.harness.stats import paired_ratio, summarize
+from lazyentity.columnar import BATCH
+
+ENTITIES = 1_000_000
+_DISTINCT = 500
+
+
+def entities(count: int) -> Iterator[lazyentity.LazyEntity]:
+    """Make lazy entities, each of bytes of its own, as they come out of a query."""
+    mix = synthetic.MIXES["mixed"]
+    distinct = [
+        synthetic.entity_pb(mix, columns.PROPERTIES, number).SerializeToString()
+        for number in range(min(_DISTINCT, count))
+    ]
+    for number in range(count):
+        yield lazyentity.LazyEntity.from_bytes(bytes(bytearray(distinct[number % _DISTINCT])))
+
+
+def peak(count: int) -> float:
+    """Take entities through batches of columns; the peak of this process, in megabytes."""
+    names = columns.names()
+    taken = 0
+    for batch in lazyentity.column_batches(entities(count), names):
+        taken += len(batch[names[0]])
+    assert taken == count
+    return peak_of_process() / 1e6
+
+
+def measure(count: int, rounds: int) -> ColumnsMemory:
+    """Compare the peaks of processes that take ``count`` entities, and a hundredth of them.
+
+    Raises:
+        subprocess.CalledProcessError: a process failed; its own error is on stderr.
+    """
+    few, many = str(count // 100), str(count)
+    peaks = processes.measure(__spec__.name, (few, many), rounds)
+    return ColumnsMemory(
+        entities=count,
+        batch=BATCH,
+        few=summarize(peaks[few]),
+        all=summarize(peaks[many]),
+        ratio=paired_ratio(peaks[many], peaks[few]),
+    )
+
+
+if __name__ == "__main__":
+    click.echo(msgspec.json.encode(peak(int(sys.argv[1]))))

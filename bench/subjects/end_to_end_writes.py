@@ -1,0 +1,114 @@
+"""Read, change and write back through the client: calls as in `end_to_end`, without a floor."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Callable, Iterator
+
+from google.cloud import datastore
+
+from lazyentity.bench.cases import synthetic, wire
+from lazyentity.bench.harness import loopback, sides, verify
+from lazyentity.bench.harness.lines import EndToEnd
+from lazyentity.bench.harness.timing import Budget, Task
+from lazyentity.bench.server.process import LoopbackServer
+from lazyentity.bench.subjects import floor
+from lazyentity.bench.subjects.end_to_end import Loaded, timed_reads
+
+CALL = "get_multi, put_multi"
+
+
+Stored = list[datastore.Entity]
+
+
+def rewriting(client: datastore.Client, stored: Stored, name: str) -> Task:
+    """Read the entities, change one property of each, and write them; returns the change."""
+    turns = itertools.count(1)
+    keys = [entity.key for entity in stored]
+
+    def change_and_write() -> str:
+        value = f"change {next(turns)}"
+        entities = client.get_multi(keys)
+        for entity in entities:
+            entity[name] = value
+        client.put_multi(entities)
+        return value
+
+    return change_and_write
+
+
+def putting(client: datastore.Client, stored: Stored, name: str) -> Task:
+    """Change one property of entities of the caller, and write them; returns the change."""
+    turns = itertools.count(1)
+
+    def change_and_put() -> str:
+        value = f"change {next(turns)}"
+        for entity in stored:
+            entity[name] = value
+        client.put_multi(stored)
+        return value
+
+    return change_and_put
+
+
+@contextlib.contextmanager
+def loaded(
+    entities: int,
+    properties: int,
+    writing: Callable[[datastore.Client, Stored, str], Task] = rewriting,
+) -> Iterator[Loaded]:
+    """Start a server, load it, and connect two clients that change one property, and put.
+
+    ``writing`` makes the task of a client.
+
+    Each side has entities of its own, in its own namespace, and returns the changes that it made.
+    ``check`` compares the stored entities with these changes, and raises `verify.OutputMismatch`
+    if they differ.
+    """
+    mix = synthetic.MIXES["mixed"]
+    (name,) = synthetic.names_read(mix, properties, "1")
+
+    def stored(side: str) -> Stored:
+        made = [mix.entity(properties, number) for number in range(entities)]
+        for entity in made:
+            entity.key = datastore.Key(
+                *entity.key.flat_path, project=synthetic.PROJECT, namespace=side
+            )
+        return made
+
+    with contextlib.ExitStack() as stack:
+        port = stack.enter_context(LoopbackServer()).grpc_port
+        stock, lazy, bare = (stack.enter_context(loopback.client(port)) for _ in range(3))
+        clients = {"stock": stock, "lazy": lazy}
+        keys = {side: loopback.store(stock, stored(side)) for side in clients}
+        transport = floor.answer_in_bytes(bare)
+
+        def check_side(side: str, value: str) -> None:
+            expected = stored(side)
+            for entity in expected:
+                entity[name] = value
+            bare.get_multi(keys[side])
+            verify.check_messages(
+                [sides.to_bytes(entity) for entity in expected], wire.entities_of(transport.raw)
+            )
+
+        def check(stock_value: str, lazy_value: str) -> None:
+            check_side("stock", stock_value)
+            check_side("lazy", lazy_value)
+
+        yield Loaded(
+            tasks={side: writing(client, stored(side), name) for side, client in clients.items()},
+            check=check,
+            contexts=sides.CONTEXTS,
+        )
+
+
+def measure(entities: int, properties: int, budget: Budget) -> EndToEnd:
+    """Time reading ``entities`` entities, changing one property of each, and writing them back.
+
+    Raises:
+        verify.OutputMismatch: the server holds other entities than were written.
+    """
+    with loaded(entities, properties) as call:
+        return timed_reads(call, budget, CALL, entities, properties, "0", changed=1)
