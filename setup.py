@@ -22,6 +22,9 @@ from tools.description import description, project_urls  # noqa: E402  # found b
 # them there in a checkout, to Python and to tools; a build needs none.
 INSIDE = ("patches", "bench")
 
+# The benchmarks that only the documentation shows run from a checkout.
+NOT_INSTALLED = ("measure",)
+
 
 def packages() -> dict[str, str]:
     """Return every package of the distribution with the folder that holds it."""
@@ -30,7 +33,7 @@ def packages() -> dict[str, str]:
     found = {name: name.replace(".", "/") for name in names}
     for folder in INSIDE:
         found[f"lazyentity.{folder}"] = folder
-        for name in find_packages(str(HERE / folder)):
+        for name in find_packages(str(HERE / folder), exclude=NOT_INSTALLED):
             found[f"lazyentity.{folder}.{name}"] = f"{folder}/{name.replace('.', '/')}"
     return found
 

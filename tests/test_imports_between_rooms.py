@@ -150,6 +150,14 @@ def test_only_programs_open_the_command_line() -> None:
     assert outside == {"lazyentity.__main__", "lazyentity.bench.__main__"}
 
 
+def test_the_benchmarks_of_the_documentation_are_imported_by_nothing() -> None:
+    """No distribution installs them, nor the benchmarks that run under pytest."""
+    not_installed = "lazyentity.bench.measure", "lazyentity.bench.tests"
+    importers = {module for module, _ in _arrows("lazyentity", *not_installed)}
+    assert importers
+    assert [one for one in importers if not any(_is_in(one, room) for room in not_installed)] == []
+
+
 def test_nothing_below_imports_bulk_calls_and_snapshots() -> None:
     """Only the benchmark uses them. They use the core and the patches, and not each other."""
     rooms = "lazyentity.bulk", "lazyentity.snapshot"

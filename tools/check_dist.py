@@ -25,8 +25,8 @@ INSTALLED = {
     "patches": "lazyentity/patches",
     "bench": "lazyentity/bench",
 }
-# Tests run from a checkout: no wheel holds them.
-NOT_INSTALLED = "bench/tests"
+# Tests, and benchmarks that only the documentation shows, run from a checkout: no wheel holds them.
+NOT_INSTALLED = ("bench/tests", "bench/measure")
 SHIPPED = (*INSTALLED, "tests", "tools")
 LOOSE = ("CHANGELOG.rst", "LICENSE", "Makefile", "README.rst", "pyproject.toml", "setup.py")
 
@@ -38,6 +38,11 @@ def sources(folder: str, *suffixes: str) -> set[str]:
     """Return the modules below a folder of the checkout, as paths relative to the checkout."""
     paths = (path for suffix in suffixes for path in (CHECKOUT / folder).rglob(f"*{suffix}"))
     return {str(path.relative_to(CHECKOUT)) for path in paths}
+
+
+def runs_from_checkout(name: str) -> bool:
+    """Return whether no wheel is to hold a file, by its path in the checkout."""
+    return any(name.startswith(f"{folder}/") for folder in NOT_INSTALLED)
 
 
 def missing_from_sdist(archive: Path) -> set[str]:
@@ -56,7 +61,7 @@ def missing_from_wheel(archive: Path) -> set[str]:
         held = set(wheel.namelist())
     expected = {"lazyentity/py.typed"}
     for folder, target in INSTALLED.items():
-        modules = sources(folder, ".py", ".pyi") - sources(NOT_INSTALLED, ".py")
+        modules = {name for name in sources(folder, ".py", ".pyi") if not runs_from_checkout(name)}
         expected |= {target + name.removeprefix(folder) for name in modules}
     return expected - held
 
@@ -64,8 +69,13 @@ def missing_from_wheel(archive: Path) -> set[str]:
 def not_for_users(archive: Path) -> set[str]:
     """Return the files in the wheel that only developers use."""
     with zipfile.ZipFile(archive) as wheel:
-        names = map(PurePosixPath, wheel.namelist())
-    return {str(name) for name in names if any(map(name.match, NOT_FOR_USERS))}
+        names = wheel.namelist()
+    return {
+        name
+        for name in names
+        if any(map(PurePosixPath(name).match, NOT_FOR_USERS))
+        or runs_from_checkout(name.removeprefix("lazyentity/"))
+    }
 
 
 def not_compiled(archive: Path) -> set[str]:

@@ -242,8 +242,7 @@ def test_each_library_of_tables_has_one_renderer() -> None:
     """Tables of results are specified once, and each output has one module that draws them."""
     drawing = {
         f"{path.parent.name}/{path.name}": library
-        for folder in ("measure", "report")
-        for path in (CHECKOUT / "bench" / folder).glob("*.py")
+        for path in (CHECKOUT / "bench").glob("*/*.py")
         for library in re.findall(
             r"^ *(?:from|import) (tabulate|rich(?= import table|\.table))\b",
             path.read_text(encoding="utf-8"),
