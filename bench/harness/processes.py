@@ -1,32 +1,49 @@
-"""Figures that need a process of their own: its memory."""
+"""Figures that need a process of their own: its memory, or its first read.
+
+``python -m lazyentity.bench.harness.processes MODULE FUNCTION ARGUMENTS`` is such a process: it
+calls the function with the arguments, a list in JSON, and prints the number that it returns.
+"""
 
 from __future__ import annotations
 
+import importlib
 import re
 import resource
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
+import click
 import msgspec
 
 
 def measure(
-    module: str, sides: Iterable[str], rounds: int, *arguments: object
-) -> dict[str, list[float]]:
-    """Run ``python -m module SIDE ARGUMENTS...``, which prints one number, in rounds of all sides.
+    function: Callable[..., float], firsts: Iterable[Any], rounds: int, *arguments: Any
+) -> dict[Any, list[float]]:
+    """Call a function of a module in processes of its own, in rounds of all its first arguments.
+
+    Args:
+        function: gives a number, of its process.
+        firsts: its first arguments, a side each time, for one.
+        rounds: how often each of them is measured.
+        arguments: the others, which JSON can hold, as it can the first ones.
 
     Returns:
-        The numbers by side, one for each round.
+        The numbers by the first argument, one for each round.
 
     Raises:
         subprocess.CalledProcessError: a process failed; its own error is on stderr.
     """
-    numbers: dict[str, list[float]] = {side: [] for side in sides}
+    module = function.__module__
+    if module == "__main__":
+        module = sys.modules[module].__spec__.name  # type: ignore[union-attr]  # of python -m
+    numbers: dict[Any, list[float]] = {first: [] for first in firsts}
     for _ in range(rounds):
-        for side, printed in numbers.items():
-            command = [sys.executable, "-m", module, side, *map(str, arguments)]
+        for first, printed in numbers.items():
+            given = msgspec.json.encode([first, *arguments]).decode()
+            command = [sys.executable, "-m", __name__, module, function.__name__, given]
             # A session of its own: Ctrl-C in the terminal would make the child print a
             # traceback. This process kills it.
             child = subprocess.run(
@@ -46,3 +63,12 @@ def peak_of_process() -> int:
     # macOS counts in bytes, others in kibibytes.
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def _answer(module: str, function: str, arguments: str) -> None:
+    number = getattr(importlib.import_module(module), function)(*msgspec.json.decode(arguments))
+    click.echo(msgspec.json.encode(number))
+
+
+if __name__ == "__main__":
+    _answer(*sys.argv[1:])

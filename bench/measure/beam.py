@@ -204,7 +204,7 @@ def peak_megabytes(entities: int, properties: int) -> dict[str, float]:
     """Return, by side, the peak memory of a process that runs the pipeline once."""
     (name,) = synthetic.names_read(_MIX, properties, "1")
     with serving(entities, properties):
-        peaks = processes.measure(beam_memory.__name__, CONTEXTS, 1, name)
+        peaks = processes.measure(beam_memory.megabytes, CONTEXTS, 1, name)
     return {side: peak for side, (peak,) in peaks.items()}
 
 

@@ -1,31 +1,20 @@
 """Peak memory of a process that runs a pipeline of :mod:`lazyentity.bench.measure.beam` once.
 
-``python -m lazyentity.bench.measure.beam_memory SIDE PROPERTY`` is such a process. The server is
-the one that ``DATASTORE_EMULATOR_HOST`` names.
+The server is the one that ``DATASTORE_EMULATOR_HOST`` names.
 """
 
 from __future__ import annotations
 
 import importlib
 
-import click
-
 import lazyentity
 from lazyentity.bench.harness.processes import peak_of_process
 
-_MEGABYTE = 1e6
 
-
-@click.command()
-@click.argument("side")
-@click.argument("name")
-def main(*, side: str, name: str) -> None:
-    """Print the megabytes."""
+def megabytes(side: str, name: str) -> float:
+    """Return the peak of this process, whose pipeline reads the property ``name``."""
     if side == "lazy":
+        # Before Beam's own modules are imported.
         lazyentity.patch("beam", strict=True)
     importlib.import_module("lazyentity.bench.measure.beam").count_chosen(name)
-    click.echo(peak_of_process() / _MEGABYTE)
-
-
-if __name__ == "__main__":
-    main()
+    return peak_of_process() / 1e6

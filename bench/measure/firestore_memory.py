@@ -1,15 +1,6 @@
-"""Memory that a snapshot of a document holds, measured from outside: the growth of a process.
-
-``python -m lazyentity.bench.measure.firestore_memory SIDE MIX FIELDS`` is such a process: see
-:mod:`lazyentity.bench.subjects.memory`.
-"""
+"""Memory that a snapshot of a document holds, measured from outside: the growth of a process."""
 
 from __future__ import annotations
-
-import sys
-
-import click
-import msgspec
 
 from lazyentity.bench.harness import processes
 from lazyentity.bench.harness.stats import paired_ratio, summarize
@@ -42,9 +33,7 @@ def measure(mix: str, fields: int, rounds: int) -> DocumentMemory:
     Raises:
         subprocess.CalledProcessError: a measuring process failed; its own error is on stderr.
     """
-    held = processes.measure(
-        "lazyentity.bench.measure.firestore_memory", firestore.CONTEXTS, rounds, mix, fields
-    )
+    held = processes.measure(bytes_per_snapshot, firestore.CONTEXTS, rounds, mix, fields)
     raw = documents.query_response(documents.collection(mix, fields), 0)
     return DocumentMemory(
         mix=mix,
@@ -54,12 +43,3 @@ def measure(mix: str, fields: int, rounds: int) -> DocumentMemory:
         lazy=summarize(held["lazy"]),
         ratio=paired_ratio(held["lazy"], held["stock"]),
     )
-
-
-def main(side: str, mix: str, fields: str) -> None:
-    """Print the bytes of a snapshot of one side as JSON."""
-    click.echo(msgspec.json.encode(bytes_per_snapshot(side, mix, int(fields))))
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

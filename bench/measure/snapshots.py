@@ -37,7 +37,6 @@ SNAPSHOT, PICKLE, JSON, SERVER = "snapshot", "pickle", "json lines", "server"
 FIRST, ALL = "first", "all"
 """The ends of a read: after the first entity, and after 4 properties of all entities."""
 
-_MODULE = "lazyentity.bench.measure.snapshots"
 _MIX = synthetic.MIXES["mixed"]
 _KEYS_OF_SERVER = 1_000
 
@@ -144,7 +143,7 @@ def measure(count: int, properties: int, rounds: int) -> Forms:
         where = {**{side: str(path) for side, path in paths.items()}, SERVER: str(server.grpc_port)}
         timed = {
             (side, until): processes.measure(
-                _MODULE, [side], rounds, where[side], count, properties, until
+                read, [side], rounds, where[side], count, properties, until
             )[side]
             for side in where
             for until in (FIRST, ALL)
@@ -185,21 +184,8 @@ def goals(results: PageResults) -> list[Outcome]:
 @click.option("--rounds", default=3, show_default=True)
 @command.check
 @command.output
-@click.argument("reading", nargs=-1, metavar="")
-def main(
-    *,
-    count: int,
-    properties: int,
-    rounds: int,
-    check: bool,
-    output: Path | None,
-    reading: tuple[str, ...],
-) -> None:
-    """Measure a cold start from a snapshot; with arguments, be one of the reading processes."""
-    if reading:
-        side, where, given, of_each, until = reading
-        click.echo(read(side, where, int(given), int(of_each), until))
-        return
+def main(*, count: int, properties: int, rounds: int, check: bool, output: Path | None) -> None:
+    """Measure a cold start from a snapshot."""
     command.finish([measure(count, properties, rounds)], output, goals, check=check)
 
 

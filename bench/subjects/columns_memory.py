@@ -1,16 +1,8 @@
-"""The memory of a process that takes many entities through ``column_batches()``.
-
-``python -m lazyentity.bench.subjects.columns_memory COUNT`` is such a process: it prints the peak
-of its resident memory, in megabytes.
-"""
+"""The memory of a process that takes many entities through ``column_batches()``."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-
-import click
-import msgspec
 
 import lazyentity
 from lazyentity.bench.cases import columns, synthetic
@@ -51,8 +43,8 @@ def measure(count: int, rounds: int) -> ColumnsMemory:
     Raises:
         subprocess.CalledProcessError: a process failed; its own error is on stderr.
     """
-    few, many = str(count // 100), str(count)
-    peaks = processes.measure(__spec__.name, (few, many), rounds)
+    few, many = count // 100, count
+    peaks = processes.measure(peak, (few, many), rounds)
     return ColumnsMemory(
         entities=count,
         batch=BATCH,
@@ -60,7 +52,3 @@ def measure(count: int, rounds: int) -> ColumnsMemory:
         all=summarize(peaks[many]),
         ratio=paired_ratio(peaks[many], peaks[few]),
     )
-
-
-if __name__ == "__main__":
-    click.echo(msgspec.json.encode(peak(int(sys.argv[1]))))

@@ -2,7 +2,7 @@
 
 ``tracemalloc`` does not see upb's allocations, so each side decodes thousands of distinct entities
 in a process of its own, keeps them, drops the responses, and compares the resident set before and
-after. ``python -m lazyentity.bench.subjects.memory SIDE FILE PROPERTIES`` is such a process.
+after.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import click
-import msgspec
 import psutil
 from google.cloud.datastore_v1.types import datastore as datastore_types
 
@@ -80,9 +78,10 @@ def _decoder(side: str, names: tuple[str, ...]) -> Callable[[bytes], list[Any]]:
     return decode_and_read
 
 
-def bytes_per_entity(side: str, path: Path, names: tuple[str, ...]) -> float:
-    """The growth of this process per entity while it holds the file's entities, ``names`` read."""
-    decode = _decoder(side, names)
+def bytes_per_entity(side: str, file: str, properties: int) -> float:
+    """The growth of this process per entity while it holds the file's entities, 4 of each read."""
+    path = Path(file)
+    decode = _decoder(side, synthetic.names_read(synthetic.MIXES[_MIX], properties, _READ))
     # The first response pays for everything that a process makes once.
     decode(next(_responses(path)))
     before = resident()
@@ -111,9 +110,7 @@ def measure(properties: int, entities: int, rounds: int) -> Memory:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "responses"
         wire_bytes = _write_responses(path, properties, entities)
-        held = processes.measure(
-            "lazyentity.bench.subjects.memory", _SIDES, rounds, path, properties
-        )
+        held = processes.measure(bytes_per_entity, _SIDES, rounds, str(path), properties)
     return Memory(
         properties=properties,
         read=_READ,
@@ -124,14 +121,3 @@ def measure(properties: int, entities: int, rounds: int) -> Memory:
         upb_message=summarize(held["upb_message"]),
         ratio=paired_ratio(held["lazy"], held["stock"]),
     )
-
-
-def main(side: str, path: str, properties: str) -> None:
-    """Print the bytes per entity of one side as JSON."""
-    names = synthetic.names_read(synthetic.MIXES[_MIX], int(properties), _READ)
-    held = bytes_per_entity(side, Path(path), names)
-    click.echo(msgspec.json.encode(held))
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -2,19 +2,15 @@
 
 Kinds with maps keyed by a user's id are like that. Time is measured after many other entities were
 read; memory is that of a process that read and dropped a stream of such entities.
-``python -m lazyentity.bench.subjects.new_names SIDE OF NAMES`` is such a process.
 """
 
 from __future__ import annotations
 
 import contextlib
 import itertools
-import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import click
-import msgspec
 from google.cloud import datastore
 from google.cloud.datastore import helpers
 
@@ -133,7 +129,7 @@ def measure(of: str, names: int, rounds: int, budget: Budget) -> NewNames:
                     read(side, response)
     verify.check_same(seen["stock"], seen["lazy"], "values")
     timed = interleave({name: task(side) for name, side in _SIDES.items()}, budget, contexts)
-    held = processes.measure("lazyentity.bench.subjects.new_names", _SIDES, rounds, of, names)
+    held = processes.measure(megabytes, _SIDES, rounds, of, names)
     return NewNames(
         of=of,
         names=names,
@@ -146,12 +142,3 @@ def measure(of: str, names: int, rounds: int, budget: Budget) -> NewNames:
 
 def _values(made: Any) -> Any:
     return made.items() if isinstance(made, dict) else made.to_dict()
-
-
-def main(side: str, of: str, names: str) -> None:
-    """Print the megabytes of one side as JSON."""
-    click.echo(msgspec.json.encode(megabytes(side, of, int(names))))
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -57,9 +57,9 @@ def test_memory_of_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     """Measured in one process, not in two; the peak of this process is of all of its tests."""
     measure = processes.measure
 
-    def measured(module: str, counts: tuple[str, ...], rounds: int) -> dict[str, list[float]]:
-        assert module == columns_memory.__name__
-        (numbers,) = measure(module, counts[1:], rounds).values()
+    def measured(function: Any, counts: tuple[int, ...], rounds: int) -> dict[int, list[float]]:
+        assert function is columns_memory.peak
+        (numbers,) = measure(function, counts[1:], rounds).values()
         return dict.fromkeys(counts, numbers)
 
     monkeypatch.setattr(processes, "measure", measured)
