@@ -13,11 +13,11 @@ from rich.console import Console
 
 from lazyentity._options import named
 from lazyentity._progress import progress_bar
-from lazyentity.bench import beside, own_entities, run
+from lazyentity.bench import own_entities, run
 from lazyentity.bench.cases import synthetic
 from lazyentity.bench.failures import Failure, Interrupted
 from lazyentity.bench.harness import files, outcomes, results, sides, verify
-from lazyentity.bench.report import chart, goals, terminal
+from lazyentity.bench.report import adapter_goals, chart, goals, terminal
 
 _DEFAULT_OUTPUT = Path("lazyentity-bench.json")
 _OWN_LIMIT = 300
@@ -25,9 +25,9 @@ _OWN_RATE = 100.0
 _SUBJECTS = {
     "--ndb": ("ndb", run.ndb_steps, goals.NDB_GOALS),
     "--appengine": ("appengine", run.appengine_steps, goals.APPENGINE_GOALS),
-    "--packed": ("packed", beside.packed_steps, goals.PACKED_GOALS),
-    "--columns": ("pandas", beside.columns_steps, goals.COLUMNS_GOALS),
-    "--adapters": ("bench-all", beside.adapter_steps, ()),
+    "--packed": ("packed", run.packed_steps, goals.PACKED_GOALS),
+    "--columns": ("pandas", run.columns_steps, goals.COLUMNS_GOALS),
+    "--adapters": ("bench-all", run.adapter_steps, ()),
 }
 """The subjects that are measured in place of entities, by option: their extra, steps and goals."""
 
@@ -105,6 +105,13 @@ def _of_extra(
             f"its subject cannot be imported ({error}); install it with "
             f"`pip install 'lazyentity[{extra}]'`"
         ) from error
+
+
+def _adapter_goals() -> tuple[goals.Goal, ...]:
+    """The goals of adapters, of the libraries that are installed."""
+    from lazyentity.bench.subjects import adapter_costs
+
+    return adapter_goals.adapter_goals(adapter_costs.installed_uses())
 
 
 def _of_call(steps: Sequence[run.Step], call: str) -> list[run.Step]:
@@ -248,7 +255,7 @@ def main(
                 if call is not None:
                     earlier = results.load(output)
                     chosen = _of_call(chosen, call)
-                declared = declared or beside.adapter_goals()
+                declared = declared or _adapter_goals()
             elif kind is None:
                 chosen = run.steps(plan, mixes or tuple(synthetic.MIXES), properties or plan.counts)
                 source = None

@@ -25,7 +25,6 @@ from lazyentity.bench import demo_worker
 from lazyentity.bench.cases import synthetic
 from lazyentity.bench.failures import Failure, Interrupted
 from lazyentity.bench.harness import loopback, sides
-from lazyentity.bench.server.process import LoopbackServer
 
 ENTITIES = 300
 PROPERTIES = 100
@@ -92,11 +91,9 @@ def _show(console: Console, stock: demo_worker.Report, lazy: demo_worker.Report)
 
 def _run_both(console: Console) -> tuple[demo_worker.Report, demo_worker.Report]:
     orders = [_order(number) for number in range(ENTITIES)]
-    with console.status("running"), LoopbackServer() as server:
-        with loopback.client(server.grpc_port) as client:
-            loopback.store(client, orders)
-        stock = run_worker(server.grpc_port, lazy=False)
-        return stock, run_worker(server.grpc_port, lazy=True)
+    with console.status("running"), loopback.serving(orders) as served:
+        stock = run_worker(served.server.grpc_port, lazy=False)
+        return stock, run_worker(served.server.grpc_port, lazy=True)
 
 
 @click.command()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import itertools
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from lazyentity.bench.cases import decoding, synthetic
 from lazyentity.bench.harness import sides
@@ -118,91 +119,59 @@ Part = object
 Step = tuple[str, Callable[[], Part]]
 
 
-def _decode_step(make: Callable[[], decoding.Case], budget: Budget) -> Step:
-    return "decode", lambda: conversion.measure(make(), budget)
+def _measure_made(
+    measure: Callable[[Any, Budget], Part], make: Callable[[], Any], budget: Budget
+) -> Part:
+    return measure(make(), budget)
 
 
-def _rewrite_step(make: Callable[[], writes.Rewrite], budget: Budget) -> Step:
-    return "read, modify, write", lambda: writes.measure_rewrite(make(), budget)
+def _of_made(
+    section: str,
+    measure: Callable[[Any, Budget], Part],
+    makers: Iterable[Callable[[], Any]],
+    budget: Budget,
+) -> list[Step]:
+    """Measure cases that are made just before."""
+    return [(section, functools.partial(_measure_made, measure, make, budget)) for make in makers]
 
 
-def _put_step(make: Callable[[], writes.Fresh], budget: Budget) -> Step:
-    return "put", lambda: writes.measure_put(make(), budget)
+def _of_each(
+    section: str, measure: Callable[..., Part], cases: Iterable[Sequence[Any]], *others: Any
+) -> list[Step]:
+    """Measure cases, which are the first arguments of ``measure``."""
+    return [(section, functools.partial(measure, *case, *others)) for case in cases]
 
 
-def _new_names_steps(plan: Plan, of: str) -> list[Step]:
-    return [
-        (
-            "new names",
-            functools.partial(
-                new_names.measure,
-                of,
-                count,
-                plan.memory_rounds,
-                plan.conversion,
-            ),
-        )
-        for count in new_names.COUNTS
-    ]
+def _new_names_steps(plan: Plan, *classes: str) -> list[Step]:
+    cases = itertools.product(classes, new_names.COUNTS)
+    return _of_each("new names", new_names.measure, cases, plan.memory_rounds, plan.conversion)
 
 
 def steps(plan: Plan, mixes: Sequence[str], counts: Sequence[int]) -> list[Step]:
     """Every measurement of ``plan``, each with the name of its section."""
-    decoded = decoding.select(mixes, counts, plan.reads)
+    decoded = decoding.select(mixes, counts, plan.reads).values()
+    documents = [() for make in decoded if make is decoding.document_case]
+    rewrites = writes.select_rewrites(plan.rewrite_counts).values()
+    puts = writes.select_puts(plan.put_counts).values()
+    of_memory = [(count,) for count in plan.memory_properties]
+    of_goals = [(ENTITIES, PROPERTIES)]
+    growing = [(unit, scaling.SIZES, plan.scaling_with_stock) for unit in UNITS]
+    plain = [(count,) for count in plain_values.COUNTS]
     return [
-        *(_decode_step(make, plan.conversion) for make in decoded.values()),
-        *(
-            ("the document's floor", functools.partial(document_floor.measure, plan.conversion))
-            for make in decoded.values()
-            if make is decoding.document_case
-        ),
-        *(
-            _rewrite_step(make_rewrite, plan.writes)
-            for make_rewrite in writes.select_rewrites(plan.rewrite_counts).values()
-        ),
-        *(
-            _put_step(make_put, plan.writes)
-            for make_put in writes.select_puts(plan.put_counts).values()
-        ),
-        *(
-            (
-                "memory",
-                functools.partial(memory.measure, count, plan.memory_entities, plan.memory_rounds),
-            )
-            for count in plan.memory_properties
-        ),
+        *_of_made("decode", conversion.measure, decoded, plan.conversion),
+        *_of_each("the document's floor", document_floor.measure, documents, plan.conversion),
+        *_of_made("read, modify, write", writes.measure_rewrite, rewrites, plan.writes),
+        *_of_made("put", writes.measure_put, puts, plan.writes),
+        *_of_each("memory", memory.measure, of_memory, plan.memory_entities, plan.memory_rounds),
         *_new_names_steps(plan, new_names.ENTITIES),
-        *(
-            (
-                "end to end",
-                functools.partial(end_to_end.measure, call, entities, properties, plan.end_to_end),
-            )
-            for call, entities, properties in plan.end_to_end_reads
-        ),
-        *(
-            ("end to end", functools.partial(measure, ENTITIES, PROPERTIES, plan.end_to_end))
-            for measure in (end_to_end_asyncio.measure, end_to_end_writes.measure)
-        ),
-        *(
-            (
-                "scaling",
-                functools.partial(
-                    scaling.measure,
-                    growing,
-                    scaling.SIZES,
-                    plan.scaling_with_stock,
-                    plan.scaling,
-                ),
-            )
-            for growing in UNITS
-        ),
-        *(
-            ("plain values", functools.partial(plain_values.measure, count, plan.conversion))
-            for count in plain_values.COUNTS
-        ),
+        *_of_each("end to end", end_to_end.measure, plan.end_to_end_reads, plan.end_to_end),
+        *_of_each("end to end", end_to_end_asyncio.measure, of_goals, plan.end_to_end),
+        *_of_each("end to end", end_to_end_writes.measure, of_goals, plan.end_to_end),
+        *_of_each("scaling", scaling.measure, growing, plan.scaling),
+        *_of_each("plain values", plain_values.measure, plain, plan.conversion),
         ("import", functools.partial(overheads.import_ms, plan.import_rounds)),
         ("access", functools.partial(overheads.access, plan.access)),
-        *_adapters_steps(plan),
+        *_adapted_steps(plan),
     ]
 
 
@@ -211,48 +180,33 @@ def missing_for_adapters() -> list[str]:
     return [name for name in _ADAPTED if importlib.util.find_spec(name) is None]
 
 
-def _adapters_steps(plan: Plan) -> list[Step]:
+def _adapted_steps(plan: Plan) -> list[Step]:
     if missing_for_adapters():
         return []
     from lazyentity.bench.subjects import adapted
 
-    return [
-        ("adapters", functools.partial(adapted.measure, name, plan.adapted))
-        for name in adapted.NAMES
-    ]
+    return _of_each("adapters", adapted.measure, zip(adapted.NAMES), plan.adapted)
+
+
+# Each of the following imports its subject, and raises ImportError if that is not installed.
 
 
 def ndb_steps(plan: Plan) -> list[Step]:
-    """The measurements of google-cloud-ndb, which is imported for them.
-
-    Raises:
-        ImportError: if it is not installed.
-    """
+    """The measurements of google-cloud-ndb."""
     from lazyentity.bench.subjects import end_to_end_models, models
 
-    def step(make: Callable[[], models.ModelCase]) -> Step:
-        return "models", lambda: models.measure(make(), plan.conversion)
-
+    made = models.select(models.COUNTS, models.READS).values()
+    usual = [(ENTITIES, properties) for properties in models.COUNTS]
+    calls = [
+        (name, *size, read)
+        for name, call in end_to_end_models.CALLS.items()
+        for size in call.sizes or usual
+        for read in end_to_end_models.READS
+    ]
     return [
-        *map(step, models.select(models.COUNTS, models.READS).values()),
-        *(new for of in new_names.MODELS for new in _new_names_steps(plan, of)),
-        *(
-            (
-                "end to end",
-                functools.partial(
-                    end_to_end_models.measure,
-                    name,
-                    entities,
-                    properties,
-                    read,
-                    plan.end_to_end_models,
-                ),
-            )
-            for name, call in end_to_end_models.CALLS.items()
-            for entities, properties in call.sizes
-            or [(ENTITIES, properties) for properties in models.COUNTS]
-            for read in end_to_end_models.READS
-        ),
+        *_of_made("models", models.measure, made, plan.conversion),
+        *_new_names_steps(plan, *new_names.MODELS),
+        *_of_each("end to end", end_to_end_models.measure, calls, plan.end_to_end_models),
     ]
 
 
@@ -271,23 +225,44 @@ def of_calls(chosen: Sequence[Step], name: str) -> list[Step]:
 
 
 def appengine_steps(plan: Plan) -> list[Step]:
-    """The measurements of App Engine's bundled client, which is imported for them.
-
-    Raises:
-        ImportError: if it is not installed.
-    """
+    """The measurements of App Engine's bundled client."""
     from lazyentity.bench.subjects import appengine, appengine_db, appengine_ndb
 
-    def step(make: Callable[[], appengine.AppCase]) -> Step:
-        return "decode", lambda: appengine.measure(make(), plan.conversion)
-
-    calls = (*appengine.CALLS, *appengine_db.CALLS)
     makers = [
-        *appengine.select(calls, appengine.READS),
+        *appengine.select((*appengine.CALLS, *appengine_db.CALLS), appengine.READS),
         *appengine.select_lists(),
         *appengine_ndb.select(),
     ]
-    return [*map(step, makers)]
+    return _of_made("decode", appengine.measure, makers, plan.conversion)
+
+
+def packed_steps(plan: Plan) -> list[Step]:
+    """The measurements of packed documents."""
+    from lazyentity.bench.subjects import packed
+
+    cases = [(use, size) for size in packed.SIZES for use in packed.USES]
+    return _of_each("packed documents", packed.measure, cases, plan.end_to_end_models)
+
+
+def columns_steps(plan: Plan) -> list[Step]:
+    """The measurements of columns, with pandas."""
+    from lazyentity.bench.subjects import columnar, columns_memory
+
+    # A round takes half a minute with the pure backend.
+    memory_rounds = 1 if plan.mode == "quick" else plan.memory_rounds
+    sizes = [(columns_memory.ENTITIES, memory_rounds)]
+    return [
+        *_of_each("columns", columnar.measure, zip(columnar.SOURCES), plan.end_to_end_models),
+        *_of_each("memory of columns", columns_memory.measure, sizes),
+    ]
+
+
+def adapter_steps(plan: Plan) -> list[Step]:
+    """The measurements of calls of the installed adapted libraries, without an entity in them."""
+    from lazyentity.bench.subjects import adapter_costs
+
+    uses = adapter_costs.installed_uses()
+    return _of_each("adapters", adapter_costs.measure, uses, plan.conversion)
 
 
 def own_steps(
@@ -300,13 +275,7 @@ def own_steps(
     """
     return [
         ("calls", functools.partial(own_calls.measure, call, own[0].entities, rate)),
-        *(
-            (
-                "decode",
-                functools.partial(conversion.measure, case, plan.conversion, time.process_time),
-            )
-            for case in own
-        ),
+        *_of_each("decode", conversion.measure, zip(own), plan.conversion, time.process_time),
     ]
 
 

@@ -104,6 +104,10 @@ class Mix:
         entity.key = datastore.Key(KIND, number + 1, project=PROJECT)
         return entity
 
+    def entities(self, count: int, properties: int) -> list[datastore.Entity]:
+        """The first ``count`` entities, of that many properties each."""
+        return [self.entity(properties, number) for number in range(count)]
+
 
 MIXES = {
     mix.name: mix

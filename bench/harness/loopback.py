@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import datastore
 from google.cloud.environment_vars import GCD_HOST
 
 from lazyentity.bench.cases import synthetic
+from lazyentity.bench.server.process import LoopbackServer
 
 _PUT_AT_ONCE = 100
 
@@ -28,6 +30,29 @@ def client(grpc_port: int) -> Iterator[datastore.Client]:
         yield made
     finally:
         made._datastore_api.transport.grpc_channel.close()
+
+
+@dataclass(frozen=True)
+class Served:
+    """A running server, the keys that it stores, and stock clients of it."""
+
+    server: LoopbackServer
+    keys: list[datastore.Key]
+    clients: tuple[datastore.Client, ...]
+
+
+@contextlib.contextmanager
+def serving(
+    entities: Sequence[datastore.Entity], clients: int = 1, batch_size: int | None = None
+) -> Iterator[Served]:
+    """Start a server, store entities, and connect stock clients.
+
+    ``batch_size`` is the most entities in a response; None leaves it to the server.
+    """
+    with contextlib.ExitStack() as stack:
+        server = stack.enter_context(LoopbackServer(batch_size=batch_size))
+        made = tuple(stack.enter_context(client(server.grpc_port)) for _ in range(clients))
+        yield Served(server, store(made[0], entities), made)
 
 
 def store(to: datastore.Client, entities: Sequence[datastore.Entity]) -> list[datastore.Key]:

@@ -8,6 +8,7 @@ sides use the client's own code, and the lazy side runs inside of `patched`.
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -77,7 +78,12 @@ def patched(*others: Patch) -> Iterator[None]:
         yield
 
 
-CONTEXTS: dict[str, Context] = {"stock": contextlib.nullcontext, "lazy": patched}
+def contexts(*others: Patch) -> dict[str, Context]:
+    """The context in which each side runs, with the patches of further clients for the lazy one."""
+    return {"stock": contextlib.nullcontext, "lazy": functools.partial(patched, *others)}
+
+
+CONTEXTS = contexts()
 """The contexts in which the sides of a write run."""
 
 

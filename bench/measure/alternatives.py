@@ -27,7 +27,6 @@ from lazyentity.bench.harness.stats import paired_ratio, scaled, summarize
 from lazyentity.bench.harness.timing import Budget, Context, Task, interleave
 from lazyentity.bench.measure import command
 from lazyentity.bench.measure.page_results import Alternative, Alternatives
-from lazyentity.bench.server.process import LoopbackServer
 
 ENTITIES, PROPERTIES, READ = 300, 60, "4"
 MIX = synthetic.MIXES["mixed"]
@@ -148,10 +147,8 @@ def of_datastore(entities: int, properties: int, budget: Budget) -> list[Alterna
         verify.OutputMismatch: the ways read different values.
     """
     names = synthetic.names_read(MIX, properties, READ)
-    with contextlib.ExitStack() as stack:
-        port = stack.enter_context(LoopbackServer()).grpc_port
-        client, lazy = (stack.enter_context(loopback.client(port)) for _ in range(2))
-        loopback.store(client, [MIX.entity(properties, number) for number in range(entities)])
+    with loopback.serving(MIX.entities(entities, properties), 2) as served:
+        client, lazy = served.clients
         tasks, contexts = _of_datastore(client, lazyentity.wrap(lazy), names)
         return _timed(DATASTORE, tasks, contexts, budget)
 

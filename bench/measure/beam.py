@@ -31,7 +31,6 @@ from lazyentity.bench.harness.timing import (
     MICROSECONDS,
     SIDES,
     Budget,
-    Context,
     Task,
     figures,
     interleave,
@@ -63,11 +62,7 @@ _LEAST = {READ: 15, CODER: 6}
 _MIX = synthetic.MIXES["mixed"]
 
 
-def _patched() -> contextlib.AbstractContextManager[None]:
-    return sides.patched(CLIENT.patch)
-
-
-CONTEXTS: dict[str, Context] = {"stock": contextlib.nullcontext, "lazy": _patched}
+CONTEXTS = sides.contexts(CLIENT.patch)
 """The contexts in which the sides run."""
 
 
@@ -140,7 +135,7 @@ def _remember(count: int) -> None:
 def _tasks(case: str, name: str) -> dict[str, Task]:
     if case == CODER:
         stock = _coding(coders.FastPrimitivesCoder(), _fetched())
-        with _patched():
+        with CONTEXTS["lazy"]():
             return {"stock": stock, "lazy": _coding(ElementCoder(), _fetched())}
     task = _reading(name) if case == READ else functools.partial(count_chosen, name)
     return dict.fromkeys(CONTEXTS, task)

@@ -27,7 +27,6 @@ from lazyentity.bench.harness.stats import paired_ratio, scaled, summarize
 from lazyentity.bench.harness.timing import Budget, Context, interleave
 from lazyentity.bench.measure import command
 from lazyentity.bench.measure.page_results import WholeCall
-from lazyentity.bench.server.process import LoopbackServer
 from lazyentity.bench.subjects import (
     conversion,
     document_floor,
@@ -66,10 +65,8 @@ def _of_models(call: str, entities: int, properties: int, read: str) -> Iterator
 @contextlib.contextmanager
 def over_stub(entities: int, properties: int) -> Iterator[Loaded]:
     """Load a query and, beside the lazy client, gRPC's stub that takes and returns its bytes."""
-    with contextlib.ExitStack() as stack:
-        port = stack.enter_context(LoopbackServer()).grpc_port
-        bare, lazy = (stack.enter_context(loopback.client(port)) for _ in range(2))
-        loopback.store(bare, [_MIX.entity(properties, number) for number in range(entities)])
+    with loopback.serving(_MIX.entities(entities, properties), 2) as served:
+        bare, lazy = served.clients
         (name,) = synthetic.names_read(_MIX, properties, end_to_end.READ)
         query = {"kind": [{"name": synthetic.KIND}], "limit": entities}
         request = datastore_types.RunQueryRequest(project_id=synthetic.PROJECT, query=query)

@@ -17,7 +17,6 @@ from google.cloud.environment_vars import GCD_HOST
 
 from lazyentity.bench.cases import synthetic
 from lazyentity.bench.harness import loopback
-from lazyentity.bench.server.process import LoopbackServer
 
 ENTITIES, PROPERTIES = 300, 100
 ARGUMENTS = ["--kind", synthetic.KIND, "--read", "amount,status", "--rate", "200"]
@@ -41,15 +40,13 @@ def order(properties: int, number: int) -> datastore.Entity:
 @click.argument("more", nargs=-1)
 def main(*, output: Path, more: tuple[str, ...]) -> None:
     """Run the command of the example, with MORE of its options."""
-    with LoopbackServer() as server:
-        with loopback.client(server.grpc_port) as client:
-            loopback.store(client, [order(PROPERTIES, number) for number in range(ENTITIES)])
+    with loopback.serving([order(PROPERTIES, number) for number in range(ENTITIES)]) as served:
         subprocess.run(
             [
                 *(sys.executable, "-m", "lazyentity", "bench", *ARGUMENTS),
                 *("--project", synthetic.PROJECT, "--output", str(output), *more),
             ],
-            env=os.environ | {GCD_HOST: f"127.0.0.1:{server.grpc_port}"},
+            env=os.environ | {GCD_HOST: f"127.0.0.1:{served.server.grpc_port}"},
             check=True,
         )
 

@@ -31,7 +31,6 @@ from lazyentity.bench.harness.timing import (
     MICROSECONDS,
     SIDES,
     Budget,
-    Context,
     Task,
     figures,
     interleave,
@@ -108,11 +107,7 @@ _REQUEST = types.CommitRequest.pb()
 _STOCK, _LAZY, _BYTES = *SIDES, "floor"
 
 
-def _patched() -> contextlib.AbstractContextManager[None]:
-    return sides.patched(CLIENT.patch)
-
-
-CONTEXTS: dict[str, Context] = {_STOCK: contextlib.nullcontext, _LAZY: _patched}
+CONTEXTS = sides.contexts(CLIENT.patch)
 """The contexts in which the sides run."""
 
 

@@ -21,7 +21,6 @@ from lazyentity.bench.harness import loopback, verify
 from lazyentity.bench.harness.lines import EndToEnd
 from lazyentity.bench.harness.timing import Budget, Context, Task
 from lazyentity.bench.measure import command
-from lazyentity.bench.server.process import LoopbackServer
 from lazyentity.bench.subjects.end_to_end import Loaded, timed_reads
 from lazyentity.patches.gcloud_aio.seams import CLIENT
 from lazyentity.patches.rest.properties import mark_response
@@ -55,11 +54,8 @@ _CONTEXTS: dict[str, Context] = {"stock": contextlib.nullcontext, "lazy": patche
 @contextlib.contextmanager
 def loaded_server(entities: int, properties: int) -> Iterator[int]:
     """Start a server and load it; gives its port of HTTP."""
-    mix = synthetic.MIXES["mixed"]
-    with LoopbackServer() as server:
-        with loopback.client(server.grpc_port) as client:
-            loopback.store(client, [mix.entity(properties, number) for number in range(entities)])
-        yield server.http_port
+    with loopback.serving(synthetic.MIXES["mixed"].entities(entities, properties)) as served:
+        yield served.server.http_port
 
 
 def received(port: int) -> bytes:

@@ -16,7 +16,7 @@ from google.appengine.datastore import entity_bytes_pb2
 from lazyentity.bench.cases import appengine, synthetic
 from lazyentity.bench.harness import sides, verify
 from lazyentity.bench.harness.lines import Conversion
-from lazyentity.bench.harness.timing import Budget, Context, Task, interleave
+from lazyentity.bench.harness.timing import Budget, Task, interleave
 from lazyentity.bench.subjects import conversion
 from lazyentity.patches.appengine.seams import CLIENT
 
@@ -25,10 +25,7 @@ READS = ("0", "4", "all")
 LISTS = 25
 LIST_READS = ("4", "all")
 
-CONTEXTS: dict[str, Context] = {
-    "stock": contextlib.nullcontext,
-    "lazy": functools.partial(sides.patched, *(part.patch for part in CLIENT.with_parts())),
-}
+CONTEXTS = sides.contexts(*(part.patch for part in CLIENT.with_parts()))
 """The contexts in which the sides run."""
 
 

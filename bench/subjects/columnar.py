@@ -15,7 +15,6 @@ from lazyentity.bench.cases.columns import ENTITIES, PROPERTIES, names
 from lazyentity.bench.harness import loopback, sides, verify
 from lazyentity.bench.harness.lines import Columns
 from lazyentity.bench.harness.timing import MILLISECONDS, Budget, Task, figures, interleave
-from lazyentity.bench.server.process import LoopbackServer
 
 CONVERSION, QUERY = "bytes of a response", "a query over loopback gRPC"
 SOURCES = (CONVERSION, QUERY)
@@ -34,8 +33,8 @@ def _source(source: str) -> Iterator[dict[str, Callable[[], _Entities]]]:
         }
         return
     mix = synthetic.MIXES["mixed"]
-    with LoopbackServer() as server, loopback.client(server.grpc_port) as client:
-        loopback.store(client, [mix.entity(PROPERTIES, number) for number in range(ENTITIES)])
+    with loopback.serving(mix.entities(ENTITIES, PROPERTIES)) as served:
+        (client,) = served.clients
         wrapped = lazyentity.wrap(client)
         yield {
             "stock": lambda: client.query(kind=synthetic.KIND).fetch(),

@@ -23,7 +23,6 @@ from lazyentity.bench.harness.timing import (
     figures,
     interleave,
 )
-from lazyentity.bench.server.process import LoopbackServer
 from lazyentity.bench.subjects import floor
 
 READ = "1"
@@ -112,11 +111,9 @@ def loaded(call_name: str, entities: int, properties: int) -> Iterator[Loaded]:
     call = CALLS[call_name]
     mix = synthetic.MIXES["mixed"]
     (name,) = synthetic.names_read(mix, properties, READ)
-    with contextlib.ExitStack() as stack:
-        port = stack.enter_context(LoopbackServer()).grpc_port
-        stock, lazy, bare = (stack.enter_context(loopback.client(port)) for _ in range(3))
-        stored = [mix.entity(properties, number) for number in range(entities)]
-        keys = loopback.store(stock, stored)
+    with loopback.serving(mix.entities(entities, properties), 3) as served:
+        stock, lazy, bare = served.clients
+        keys = served.keys
         transport = floor.answer_in_bytes(bare)
 
         def check(stock_values: list[Any], lazy_values: list[Any]) -> None:

@@ -23,7 +23,6 @@ from lazyentity.bench.cases import synthetic
 from lazyentity.bench.harness import loopback, sides, verify
 from lazyentity.bench.harness.lines import EndToEnd
 from lazyentity.bench.harness.timing import Budget
-from lazyentity.bench.server.process import LoopbackServer
 from lazyentity.bench.subjects.end_to_end import READ, Loaded, timed_reads
 
 CALL = "asyncio query"
@@ -61,12 +60,10 @@ def loaded(entities: int, properties: int, tasks: int = 1) -> Iterator[Loaded]:
     mix = synthetic.MIXES["mixed"]
     (name,) = synthetic.names_read(mix, properties, READ)
     with contextlib.ExitStack() as stack:
-        port = stack.enter_context(LoopbackServer()).grpc_port
-        with loopback.client(port) as client:
-            loopback.store(client, [mix.entity(properties, number) for number in range(entities)])
+        served = stack.enter_context(loopback.serving(mix.entities(entities, properties)))
         loop = asyncio.new_event_loop()
         stack.callback(loop.close)
-        api = loop.run_until_complete(_connect(port))
+        api = loop.run_until_complete(_connect(served.server.grpc_port))
         stack.callback(lambda: loop.run_until_complete(api.transport.close()))
 
         async def read() -> list[Any]:

@@ -17,7 +17,6 @@ from lazyentity.bench.cases import synthetic
 from lazyentity.bench.harness import loopback, verify
 from lazyentity.bench.harness.lines import EndToEnd
 from lazyentity.bench.harness.timing import Budget, Task
-from lazyentity.bench.server.process import LoopbackServer
 from lazyentity.bench.subjects import models
 from lazyentity.bench.subjects.end_to_end import Loaded, timed_reads
 
@@ -137,13 +136,12 @@ def loaded(call_name: str, entities: int, properties: int, read: str) -> Iterato
     call = {**CALLS, **ABLATION_CALLS}[call_name]
     names = call.names_read(properties, read)
     with contextlib.ExitStack() as stack:
-        port = stack.enter_context(LoopbackServer()).grpc_port
         stored = [call.make_entity(properties, number) for number in range(entities)]
-        keys = loopback.store(stack.enter_context(loopback.client(port)), stored)
-        client = stack.enter_context(_client(port))
+        served = stack.enter_context(loopback.serving(stored))
+        client = stack.enter_context(_client(served.server.grpc_port))
         kind = call.make_class(properties)
         models_read = functools.partial(
-            call.read, kind, [ndb.Key._from_ds_key(key) for key in keys]
+            call.read, kind, [ndb.Key._from_ds_key(key) for key in served.keys]
         )
         context = _contexts(client, call)
         task = _task(context, models_read, names)

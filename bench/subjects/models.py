@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import functools
 from collections.abc import Callable, Sequence
@@ -15,7 +14,7 @@ from google.cloud.ndb import model as ndb_model
 from lazyentity.bench.cases import decoding, synthetic, wire
 from lazyentity.bench.harness import sides, verify
 from lazyentity.bench.harness.lines import Conversion
-from lazyentity.bench.harness.timing import Budget, Context, Task, interleave
+from lazyentity.bench.harness.timing import Budget, Task, interleave
 from lazyentity.bench.subjects import conversion
 from lazyentity.patches.ndb import seams as ndb_patch
 
@@ -79,10 +78,7 @@ def _kind_class(base: type[Any], properties: dict[str, Any]) -> type[Any]:
 CLASSES: dict[str, Callable[[int], type[Any]]] = {"Model": model_class, "Expando": expando_class}
 
 
-CONTEXTS: dict[str, Context] = {
-    "stock": contextlib.nullcontext,
-    "lazy": functools.partial(sides.patched, ndb_patch.CLIENT.patch),
-}
+CONTEXTS = sides.contexts(ndb_patch.CLIENT.patch)
 """The contexts in which the sides run."""
 
 

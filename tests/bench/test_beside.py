@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import lazyentity
-from lazyentity.bench import beside, cli, run
+from lazyentity.bench import cli, run
 from lazyentity.bench.cases import columns, document
 from lazyentity.bench.harness import processes, verify
 from lazyentity.bench.harness.lines import Columns, ColumnsMemory, Packed
@@ -110,8 +110,8 @@ def _parts() -> list[Any]:
 @pytest.mark.parametrize(
     ("option", "steps", "declared"),
     [
-        ("--packed", beside.packed_steps(run.QUICK), goals.PACKED_GOALS),
-        ("--columns", beside.columns_steps(run.QUICK), goals.COLUMNS_GOALS),
+        ("--packed", run.packed_steps(run.QUICK), goals.PACKED_GOALS),
+        ("--columns", run.columns_steps(run.QUICK), goals.COLUMNS_GOALS),
     ],
 )
 def test_command(
