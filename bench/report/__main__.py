@@ -13,7 +13,13 @@ from pathlib import Path
 import click
 
 from lazyentity.bench.harness import files, results
-from lazyentity.bench.report.readme import SECTION, MarkersMissing, put_between_markers, render
+from lazyentity.bench.report.readme import (
+    SECTION,
+    MarkersMissing,
+    NothingToShow,
+    put_between_markers,
+    render,
+)
 
 
 @click.command()
@@ -54,7 +60,7 @@ def main(
             return
         present = document.read_text(encoding="utf-8")
         wanted = put_between_markers(present, section, text)
-    except files.ResultsError as error:
+    except (files.ResultsError, NothingToShow) as error:
         raise click.ClickException(str(error)) from error
     except MarkersMissing as error:
         raise click.ClickException(f"{document}: {error}") from error

@@ -18,6 +18,10 @@ _WIDTH = 100
 _WORD = re.compile("[a-z]{2}")
 
 
+class NothingToShow(ValueError):
+    """The run has no table for the section."""
+
+
 class MarkersMissing(Exception):
     """A file lacks a marker, or has both in the wrong order."""
 
@@ -129,7 +133,7 @@ def render(
     without how to read the figures, and with fewer tables (see `Table.compact`).
 
     Raises:
-        ValueError: the run has no table for the section.
+        NothingToShow: the run has no table for the section.
     """
     blocks = [_introduction(measured)]
     if not compact:
@@ -143,7 +147,7 @@ def render(
         )
     shown = [each for each in tables_of(measured) if each.prose and (each.compact or not compact)]
     if not shown:
-        raise ValueError(f"the run of {measured.date} measured nothing that this section shows")
+        raise NothingToShow(f"the run of {measured.date} measured nothing that this section shows")
     return "\n\n".join((*blocks, *(block for each in shown for block in _blocks(each))))
 
 

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from lazyentity.bench.cases import decoding
 from lazyentity.bench.harness import files
+from lazyentity.bench.harness.results import collect
 from lazyentity.bench.harness.stats import Summary
 from lazyentity.bench.report import terminal
 from lazyentity.bench.report.__main__ import main
@@ -130,6 +131,15 @@ def test_no_results_file(readme: Path, tmp_path: Path) -> None:
     code, output = run(tmp_path / "none.json", "--check", readme)
     assert code == 1
     assert "cannot read" in output
+
+
+def test_a_run_of_something_else(tmp_path: Path) -> None:
+    """Results without a table for the section are one clear error."""
+    path = tmp_path / "nothing.json"
+    path.write_text(files.dump(collect([])), encoding="utf-8")
+    code, output = run(path)
+    assert code == 1
+    assert "measured nothing that this section shows" in output
 
 
 def test_section_is_valid_and_says_its_bias_first() -> None:
