@@ -220,8 +220,10 @@ def goals(results: PageResults) -> list[Outcome]:
 def main(*, seconds: float, most: int, output: Path | None, check: bool) -> None:
     """Measure Apache Beam's connector with 300 entities of 100 properties, and with more."""
     budget = Budget(seconds=seconds, min_rounds=9, max_rounds=200, sample_seconds=0.02)
-    cases = [measure(case, ENTITIES, PROPERTIES, budget) for case in CASES]
-    costs = [cpu_per_entity(entities, SMALL) for entities in SIZES if entities <= most]
+    made = (measure(case, ENTITIES, PROPERTIES, budget) for case in CASES)
+    cases = list(command.announced(made))
+    read = (cpu_per_entity(entities, SMALL) for entities in SIZES if entities <= most)
+    costs = list(command.announced(read))
     entities = min(most, SIZES[1])
     peaks = peak_megabytes(entities, PROPERTIES)
     measured = Beam(ENTITIES, PROPERTIES, cases, SMALL, costs, entities, peaks)

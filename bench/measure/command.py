@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 from rich.console import Console
@@ -14,6 +14,8 @@ from lazyentity.bench.harness import files, outcomes
 from lazyentity.bench.measure import page_tables
 from lazyentity.bench.measure.page_results import PageResults
 from lazyentity.bench.report import terminal
+
+_Line = TypeVar("_Line")
 
 output = click.option(
     "--output", type=click.Path(path_type=Path, dir_okay=False), help="A results file."
@@ -28,10 +30,13 @@ def seconds(default: float) -> Callable[[Any], Any]:
     )
 
 
-def _case(part: object) -> str:
-    """Name a line by the texts and numbers in it that are no figures."""
-    held = vars(part).values()
-    return ", ".join(str(value) for value in held if isinstance(value, (str, int)))
+def announced(parts: Iterable[_Line]) -> Iterator[_Line]:
+    """Yield lines, and name each by the texts and numbers in it that are no figures."""
+    for part in parts:
+        held = vars(part).values()
+        named = ", ".join(str(value) for value in held if isinstance(value, (str, int)))
+        click.echo(f"measured: {named}", err=True)
+        yield part
 
 
 def finish(
@@ -53,12 +58,8 @@ def finish(
         files.ResultsError: the file cannot be written.
         click.ClickException: with ``check``, goals are missed; the text names each.
     """
-    lines = []
-    for part in parts:
-        lines.append(part)
-        click.echo(f"measured: {_case(part)}", err=True)
     # Their pages say how they were measured.
-    made = replace(PageResults.of(lines), bias="")
+    made = replace(PageResults.of(announced(parts)), bias="")
     terminal.show(made, Console(), page_tables.tables)
     if output is not None:
         files.write(output, files.dump(made))

@@ -329,7 +329,8 @@ def _measured(budget: Budget, *, writes: bool) -> Iterator[Documents]:
     # It measures with this module.
     firestore_memory = importlib.import_module("lazyentity.bench.measure.firestore_memory")
     with server.running() as port:
-        cases = [measure(*case, port, budget) for case in (WRITES if writes else CASES)]
+        made = (measure(*case, port, budget) for case in (WRITES if writes else CASES))
+        cases = list(command.announced(made))
     memory = [] if writes else [firestore_memory.measure(*shape, rounds=3) for shape in MEMORY]
     yield Documents(QUERIED, LOOKED_UP, cases, WRITTEN if writes else 0, memory)
 
