@@ -100,49 +100,95 @@ cdef extern from *:
         return result;
     }
 
-    /* The bodies of functions that take a place; ORIGINAL calls what was there. */
-    #define LAZYENTITY_RUN(i, IDLE, AGAIN, ENTER, ORIGINAL) \
-        int is_noted = lazyentity_places[i].is_noted, how, was_any; \
+    /* The body of a function that takes a place; ORIGINAL calls what was there. */
+    #define LAZYENTITY_RUN(IDLE, AGAIN, ENTER, ORIGINAL) \
+        int is_noted = lazyentity_places[place].is_noted, how, was_any; \
         PyObject *result; \
         if (lazyentity_begin(is_noted) < 0) return NULL; \
         how = IDLE; \
         if (!how) return lazyentity_end(is_noted, ENTER); \
-        was_any = lazyentity_places[i].is_searched && lazyentity_any(); \
+        was_any = lazyentity_places[place].is_searched && lazyentity_any(); \
         result = ORIGINAL; \
         if (result == NULL && AGAIN) result = ORIGINAL; \
-        if (result == NULL && how == 2) lazyentity_refused(i); \
+        if (result == NULL && how == 2) lazyentity_refused(place); \
         return lazyentity_end(is_noted, result);
 
-    #define LAZYENTITY_CALLED(i, self, args, kwargs, ORIGINAL) \
-        LAZYENTITY_RUN(i, lazyentity_idle_call(i, self, args, kwargs), \
-            lazyentity_again_call(i, was_any, self, args, kwargs), lazyentity_enter(i, self, args, kwargs), ORIGINAL)
+    #define LAZYENTITY_CALLED(kwargs, ORIGINAL) \
+        LAZYENTITY_RUN(lazyentity_idle_call(place, self, args, kwargs), \
+            lazyentity_again_call(place, was_any, self, args, kwargs), \
+            lazyentity_enter(place, self, args, kwargs), ORIGINAL)
 
-    #define LAZYENTITY_VECTOR(i, self, items, count, names, ORIGINAL) \
-        LAZYENTITY_RUN(i, lazyentity_idle(i, self, items, count, names), \
-            lazyentity_again(i, was_any, self, items, count, names), \
-            lazyentity_vector(i, self, items, count, names), ORIGINAL)
+    #define LAZYENTITY_VECTOR(items, count, names, ORIGINAL) \
+        LAZYENTITY_RUN(lazyentity_idle(place, self, items, count, names), \
+            lazyentity_again(place, was_any, self, items, count, names), \
+            lazyentity_vector(place, self, items, count, names), ORIGINAL)
+
+    /* One for each calling convention. Not inline: each place has functions that jump here, and nothing
+       else. The place comes last, so the other arguments stay in their registers. */
+    static Py_NO_INLINE PyObject *lazyentity_keywords(PyObject *self, PyObject *args, PyObject *kwargs, int place)
+    {
+        LAZYENTITY_CALLED(kwargs, ((ternaryfunc)lazyentity_original(place))(self, args, kwargs))
+    }
+
+    /* Without a keyword argument, such a function gets two arguments, and the third is not there. */
+    static Py_NO_INLINE PyObject *lazyentity_positional(PyObject *self, PyObject *args, int place)
+    {
+        LAZYENTITY_CALLED(NULL, ((PyCFunction)lazyentity_original(place))(self, args))
+    }
+
+    static Py_NO_INLINE PyObject *
+    lazyentity_fast(PyObject *self, PyObject *const *items, Py_ssize_t count, int place)
+    {
+        LAZYENTITY_VECTOR(items, count, NULL,
+            ((lazyentity_fastcall)lazyentity_original(place))(self, items, count))
+    }
+
+    static Py_NO_INLINE PyObject *
+    lazyentity_both(PyObject *self, PyObject *const *items, Py_ssize_t count, PyObject *names, int place)
+    {
+        LAZYENTITY_VECTOR(items, count, names,
+            ((lazyentity_fastcall_keywords)lazyentity_original(place))(self, items, count, names))
+    }
+
+    static Py_NO_INLINE PyObject *
+    lazyentity_class(
+        PyObject *self, PyTypeObject *kind, PyObject *const *items, Py_ssize_t count, PyObject *names, int place)
+    {
+        LAZYENTITY_VECTOR(items, count, names,
+            ((lazyentity_method)lazyentity_original(place))(self, kind, items, count, names))
+    }
+
+    static Py_NO_INLINE PyObject *lazyentity_one(PyObject *self, PyObject *arg, int place)
+    {
+        LAZYENTITY_VECTOR(&arg, 1, NULL, ((PyCFunction)lazyentity_original(place))(self, arg))
+    }
+
+    static Py_NO_INLINE int lazyentity_init(PyObject *self, PyObject *args, PyObject *kwargs, int place)
+    {
+        PyObject *result;
+        if (lazyentity_idle_call(place, self, args, kwargs))
+            return ((initproc)lazyentity_original(place))(self, args, kwargs);
+        result = lazyentity_enter(place, self, args, kwargs);
+        Py_XDECREF(result);
+        return result == NULL ? -1 : 0;
+    }
 
     #define LAZYENTITY_FUNCTIONS(i) \
         static PyObject *lazyentity_keywords_##i(PyObject *self, PyObject *args, PyObject *kwargs) { \
-            LAZYENTITY_CALLED(i, self, args, kwargs, ((ternaryfunc)lazyentity_original(i))(self, args, kwargs)) } \
+            return lazyentity_keywords(self, args, kwargs, i); } \
+        static PyObject *lazyentity_positional_##i(PyObject *self, PyObject *args) { \
+            return lazyentity_positional(self, args, i); } \
         static PyObject *lazyentity_fast_##i(PyObject *self, PyObject *const *items, Py_ssize_t count) { \
-            LAZYENTITY_VECTOR(i, self, items, count, NULL, \
-                ((lazyentity_fastcall)lazyentity_original(i))(self, items, count)) } \
-        static PyObject *lazyentity_both_##i(PyObject *self, PyObject *const *items, Py_ssize_t count, PyObject *names) { \
-            LAZYENTITY_VECTOR(i, self, items, count, names, \
-                ((lazyentity_fastcall_keywords)lazyentity_original(i))(self, items, count, names)) } \
-        static PyObject *lazyentity_class_##i(PyObject *self, PyTypeObject *kind, PyObject *const *items, Py_ssize_t count, PyObject *names) { \
-            LAZYENTITY_VECTOR(i, self, items, count, names, \
-                ((lazyentity_method)lazyentity_original(i))(self, kind, items, count, names)) } \
-        static PyObject *lazyentity_one_##i(PyObject *self, PyObject *arg) { \
-            LAZYENTITY_VECTOR(i, self, &arg, 1, NULL, ((PyCFunction)lazyentity_original(i))(self, arg)) } \
+            return lazyentity_fast(self, items, count, i); } \
+        static PyObject *lazyentity_both_##i( \
+            PyObject *self, PyObject *const *items, Py_ssize_t count, PyObject *names) { \
+            return lazyentity_both(self, items, count, names, i); } \
+        static PyObject *lazyentity_class_##i( \
+            PyObject *self, PyTypeObject *kind, PyObject *const *items, Py_ssize_t count, PyObject *names) { \
+            return lazyentity_class(self, kind, items, count, names, i); } \
+        static PyObject *lazyentity_one_##i(PyObject *self, PyObject *arg) { return lazyentity_one(self, arg, i); } \
         static int lazyentity_init_##i(PyObject *self, PyObject *args, PyObject *kwargs) { \
-            PyObject *result; \
-            if (lazyentity_idle_call(i, self, args, kwargs)) \
-                return ((initproc)lazyentity_original(i))(self, args, kwargs); \
-            result = lazyentity_enter(i, self, args, kwargs); \
-            Py_XDECREF(result); \
-            return result == NULL ? -1 : 0; }
+            return lazyentity_init(self, args, kwargs, i); }
 
     #define LAZYENTITY_EIGHT(X, t) X(t##0) X(t##1) X(t##2) X(t##3) X(t##4) X(t##5) X(t##6) X(t##7)
     /* Octal numbers: a leading 0 is part of the index. */
@@ -156,28 +202,16 @@ cdef extern from *:
     #define LAZYENTITY_POINTERS(i) { \
         (void (*)(void))lazyentity_keywords_##i, (void (*)(void))lazyentity_fast_##i, \
         (void (*)(void))lazyentity_both_##i, (void (*)(void))lazyentity_class_##i, \
-        (void (*)(void))lazyentity_one_##i, (void (*)(void))lazyentity_init_##i },
+        (void (*)(void))lazyentity_one_##i, (void (*)(void))lazyentity_init_##i, \
+        (void (*)(void))lazyentity_positional_##i },
 
-    static void (*lazyentity_functions[LAZYENTITY_PLACES][6])(void) = { LAZYENTITY_ALL(LAZYENTITY_POINTERS) };
-
-    /* Without a keyword argument, such a function gets two arguments, and the third is not there. */
-    static PyObject *
-    lazyentity_positional(int place, PyObject *self, PyObject *args)
-    {
-        LAZYENTITY_CALLED(place, self, args, NULL, ((PyCFunction)lazyentity_original(place))(self, args))
-    }
-    #define LAZYENTITY_POSITIONAL(i) \
-        static PyObject *lazyentity_positional_##i(PyObject *self, PyObject *args) { \
-            return lazyentity_positional(i, self, args); }
-    LAZYENTITY_ALL(LAZYENTITY_POSITIONAL)
-    #define LAZYENTITY_POSITIONAL_POINTER(i) lazyentity_positional_##i,
-    static PyCFunction lazyentity_positionals[LAZYENTITY_PLACES] = { LAZYENTITY_ALL(LAZYENTITY_POSITIONAL_POINTER) };
+    static void (*lazyentity_functions[LAZYENTITY_PLACES][7])(void) = { LAZYENTITY_ALL(LAZYENTITY_POINTERS) };
 
     /* The C function of a place for a calling convention; NULL for those that are not supported. */
     static void (*lazyentity_function(int place, int flags))(void)
     {
         switch (flags & (METH_VARARGS | METH_FASTCALL | METH_NOARGS | METH_O | METH_KEYWORDS | METH_METHOD)) {
-        case METH_VARARGS: return (void (*)(void))lazyentity_positionals[place];
+        case METH_VARARGS: return lazyentity_functions[place][6];
         case METH_VARARGS | METH_KEYWORDS: return lazyentity_functions[place][0];
         case METH_FASTCALL: return lazyentity_functions[place][1];
         case METH_FASTCALL | METH_KEYWORDS: return lazyentity_functions[place][2];
