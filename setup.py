@@ -41,10 +41,9 @@ def packages() -> dict[str, str]:
 def extensions() -> list[Extension]:
     """Return the extensions of the native backend, which need not compile."""
     return [
-        Extension(
-            f"lazyentity.native.{source.stem}", [f"lazyentity/native/{source.name}"], optional=True
-        )
-        for source in sorted((HERE / "lazyentity" / "native").glob("*.pyx"))
+        # Other files in that folder are included by these.
+        Extension(name, [f"{name.replace('.', '/')}.pyx"], optional=True)
+        for name in constant("lazyentity/_choice.py", "NATIVE_MODULES")
     ]
 
 

@@ -16,32 +16,14 @@ from typing import Final, NamedTuple
 REQUEST = "LAZYENTITY_BACKEND"
 """The variable that requests a backend."""
 _NATIVE = "lazyentity.native"
+_WITHOUT_CLIENT = f"{_NATIVE}.adapting"
+"""The one native module that imports no client."""
 
 NATIVE_MODULES = (
-    f"{_NATIVE}.alive",
-    f"{_NATIVE}.columns",
-    f"{_NATIVE}.decoding",
-    f"{_NATIVE}.documentencoder",
-    f"{_NATIVE}.documentreader",
-    f"{_NATIVE}.documents",
-    f"{_NATIVE}.eager",
-    f"{_NATIVE}.encoder",
-    f"{_NATIVE}.entityproto",
-    f"{_NATIVE}.index",
-    f"{_NATIVE}.inplace",
-    f"{_NATIVE}.items",
-    f"{_NATIVE}.jsontypes",
-    f"{_NATIVE}.keys",
-    f"{_NATIVE}.mapping",
-    f"{_NATIVE}.profiling",
-    f"{_NATIVE}.received",
-    f"{_NATIVE}.responses",
-    f"{_NATIVE}.shapes",
-    f"{_NATIVE}.timestamps",
-    f"{_NATIVE}.types",
-    f"{_NATIVE}.undecoded",
-    f"{_NATIVE}.untouched",
-    f"{_NATIVE}.values",
+    "lazyentity.native.adapting",
+    "lazyentity.native.documents",
+    "lazyentity.native.entities",
+    "lazyentity.native.entityproto",
 )
 """The compiled modules, which a build without a C compiler leaves out."""
 
@@ -146,13 +128,13 @@ def _is_sub_interpreter() -> bool:
 
 
 def without_client(name: str) -> ModuleType:
-    """Import the native or the pure module of a name, which imports no client.
+    """Import the pure module of a name, or the native one in its place; neither imports a client.
 
     The backend itself imports google-cloud-datastore.
     """
     if requested_backend() != "pure" and unsupported_interpreter() is None:
         with contextlib.suppress(ImportError):
-            return importlib.import_module(f"{_NATIVE}.{name}")
+            return importlib.import_module(_WITHOUT_CLIENT)
     return importlib.import_module(f"lazyentity.pure.{name}")
 
 

@@ -26,7 +26,7 @@ pytest.register_assert_rewrite(*(f"{__package__}.{name}" for name in _PACKAGES))
 
 # Modules with an implementation of the mapping. One that was not built is not there; one that was
 # built has to load.
-MAPPINGS = {"pure": "lazyentity.pure.mapping", "native": "lazyentity.native.mapping"}
+MAPPINGS = {"pure": "lazyentity.pure.mapping", "native": "lazyentity.native.entities"}
 
 # The clients that are extras need not be installed.
 INSTALLED = [

@@ -94,9 +94,9 @@ def _arrows(importer: str, *imported: str) -> set[tuple[str, str]]:
 def test_imports_are_found() -> None:
     """Of Python and of Cython, in several lines, of names and of modules."""
     assert {
-        ("lazyentity.native.mapping", "lazyentity.native.received.Received"),
+        ("lazyentity.native.documentreader", "lazyentity.native.entities.decode_bare"),
         ("lazyentity.native.responses", "lazyentity.codec.shadow"),
-        ("lazyentity.native.received", "lazyentity.native.values.Value"),
+        ("lazyentity.native.entries", "lazyentity.native.entities.Shape"),
         ("lazyentity.pure.mapping", "lazyentity.pure.shapes.EMPTY"),
         ("lazyentity.auto", "lazyentity.patch"),
         ("lazyentity.patches.wrapping", "lazyentity.patches.wrapt_parts"),

@@ -54,6 +54,17 @@ class BuildNative(build_ext):
         super().build_extension(ext)
         self._compiled.add(ext.name)
 
+    def copy_extensions_to_source(self) -> None:
+        """Put the compiled modules into the checkout, in place of all that are there.
+
+        Modules that earlier sources were compiled to could still be imported.
+        """
+        suffix = sysconfig.get_config_var("EXT_SUFFIX")
+        for folder in {Path(*extension.name.split(".")[:-1]) for extension in self.extensions}:
+            for earlier in folder.glob(f"*{suffix}"):
+                earlier.unlink()
+        super().copy_extensions_to_source()
+
     def _problem_of_compiler(self) -> str | None:
         """Compile a header of Python, which takes less time than generating the C files."""
         with tempfile.TemporaryDirectory() as folder:

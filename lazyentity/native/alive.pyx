@@ -1,4 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, binding=False, auto_pickle=False
 """How many properties are undecoded in this process.
 
 :mod:`lazyentity._alive` documents it.

@@ -1,4 +1,3 @@
-# cython: language_level=3, binding=True, auto_pickle=False
 """The native backend's columns: properties of many entities, decoded from their bytes."""
 
 cimport cython
@@ -9,26 +8,13 @@ from cpython.long cimport PyLong_AsLongLong, PyLong_CheckExact
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 
-from lazyentity.native.eager cimport plain_property
-from lazyentity.native.index cimport Offsets, free_offsets, index_entity
-from lazyentity.native.profiling cimport is_profiled, note_columns
-from lazyentity.native.received cimport (
-    Received,
-    is_restricted,
-    ordinal_of,
-    read_slowly,
-    received_from_raw,
-)
-from lazyentity.native.shapes cimport EMPTY, Shape
-from lazyentity.native.timestamps cimport read_microseconds
-from lazyentity.native.undecoded cimport UNDECODED
 
 import datetime
 
 from lazyentity.codec.values import plain_value
 
 
-cdef object _value(Received entity, object name, object copy):
+cdef object _column_value(Received entity, object name, object copy):
     cdef PyObject* stored = PyDict_GetItemWithError(entity, name)
     cdef Py_ssize_t ordinal
     if stored == NULL:
@@ -91,7 +77,7 @@ cdef object _value_of_row(Row row, object name, object copy):
     )
     if value is UNDECODED:
         # The entity has protobuf decode it, and names itself in errors.
-        return _value(<Received>_entity_of_row(row), name, copy)
+        return _column_value(<Received>_entity_of_row(row), name, copy)
     return value
 
 
@@ -104,6 +90,8 @@ cdef object _require_names(object entity, tuple names, object refuse):
             refuse(_entity_of_row(<Row>entity) if is_row else entity, name)
 
 
+# Checked: copying a value may run Python code, which may change the lists.
+@cython.boundscheck(True)
 def append_columns(
     entities,
     tuple names not None,
@@ -126,7 +114,7 @@ def append_columns(
                 columns[index].append(_value_of_row(<Row>entity, name, copy))
         elif isinstance(entity, Received):
             for index, name in enumerate(names):
-                columns[index].append(_value(<Received>entity, name, copy))
+                columns[index].append(_column_value(<Received>entity, name, copy))
         else:
             for column, value in zip(columns, other(entity), strict=True):
                 column.append(value)
@@ -152,6 +140,7 @@ cdef bint _write(object value, object kind, char* target) except -1:
     return read_microseconds(value, <int64_t*>target)
 
 
+@cython.boundscheck(True)
 def fixed_width(list values not None):
     """As :func:`lazyentity.pure.columns.fixed_width`."""
     cdef Py_ssize_t count = len(values)

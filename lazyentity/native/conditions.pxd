@@ -213,7 +213,7 @@ cdef extern from *:
     ctypedef bint (*Settled)(PyObject* const* values, Py_ssize_t count, bint is_deep) noexcept
     Settled settled "lazyentity_settled"
     ctypedef bint (*Any)() noexcept
-    Any any_undecoded "lazyentity_any"
+    Any asks_any "lazyentity_any"
     void set_when "lazyentity_set_when"(
         int place, bint always, bint is_deep, bint is_searched, object parameter, Py_ssize_t position, object attribute)
     void set_value "lazyentity_set_value"(

@@ -1,4 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, binding=False, auto_pickle=False
 """The native backend's walk through values to the entities in them.
 
 :mod:`lazyentity.decoding` documents it.
@@ -7,27 +6,17 @@
 from cpython.dict cimport PyDict_Check, PyDict_Next
 from cpython.object cimport PyObject
 
-from lazyentity.native.alive cimport holds_scalars
 
 from lazyentity.profiling.observer import STORAGE, VALIDATION
-from lazyentity.codec.undecoded import UNDECODED
 
 cdef extern from *:
     """
-    #include "structmember.h"
-
-    static int lazyentity_is_scalar(PyObject *value) {
-        PyTypeObject *type = Py_TYPE(value);
-        return type == &PyUnicode_Type || type == &PyLong_Type || type == &PyFloat_Type
-            || type == &PyBool_Type || value == Py_None || type == &PyBytes_Type;
-    }
-
     static int lazyentity_is_container(PyObject *value) {
         PyTypeObject *type = Py_TYPE(value);
         return type == &PyDict_Type || type == &PyList_Type || type == &PyTuple_Type;
     }
 
-    static PyObject *lazyentity_slot(PyObject *slot, PyObject *value) {
+    static PyObject *lazyentity_read_slot(PyObject *slot, PyObject *value) {
         return Py_TYPE(slot)->tp_descr_get(slot, value, (PyObject *)Py_TYPE(value));
     }
 
@@ -50,13 +39,11 @@ cdef extern from *:
     """
     bint is_scalar "lazyentity_is_scalar"(PyObject *value)
     bint is_container "lazyentity_is_container"(PyObject *value)
-    object read_slot "lazyentity_slot"(object slot, object value)
+    object read_slot "lazyentity_read_slot"(object slot, object value)
     Py_ssize_t offset_of "lazyentity_offset"(object slot)
     PyObject *at "lazyentity_at"(object value, Py_ssize_t offset)
     object PyObject_GenericGetDict(object value, void *unused)
     bint is_of_type "lazyentity_is_of_type"(object kind)
-
-cdef PyObject *_undecoded = <PyObject *>UNDECODED
 
 
 cdef class Walk:

@@ -1,4 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=False, auto_pickle=False
 """The native backend's encoder of documents: a dict of values to the bytes that are sent.
 
 Theory of operation. The first attempt runs no Python code, and so sees a document that nobody can change:
@@ -10,7 +9,6 @@ refuses raises the client's error then.
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.dict cimport PyDict_Next
-from cpython.exc cimport PyErr_Clear
 from cpython.mem cimport PyMem_Free
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint8_t, uint64_t
@@ -41,13 +39,12 @@ from lazyentity.native.tags cimport (
     VALUE_STRING,
     VALUE_TIMESTAMP,
 )
-from lazyentity.native.timestamps cimport microseconds_of_fields
+from lazyentity.native.entities cimport microseconds_of_fields
 from lazyentity.native.wire cimport MAX_DEPTH
 
 import datetime
 
 cdef extern from "Python.h":
-    const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size)
     long long PyLong_AsLongLongAndOverflow(object number, int* overflow) except? -1
     # Borrowed: Cython's declarations of these would not say so.
     Py_ssize_t PyList_GET_SIZE(object items)
@@ -60,17 +57,10 @@ cdef object UTC = datetime.timezone.utc
 
 cdef enum:
     WRITE_UPDATE = 0x0A
-    DOCUMENT_NAME = 0x0A
-    DOCUMENT_FIELDS = 0x12
-    MAP_FIELDS = 0x0A
-    VALUE_REFERENCE = 0x2A
-    VALUE_MAP = 0x32
 
 cdef enum:
-    # Messages in messages, as in lazyentity.native.wire, but from the request on.
-    FIELD_DEPTH = 5  # request, write, document, entry, Value
-    TO_FIELD = 3  # from a Value to one in its map: map, entry, Value
-    TO_ELEMENT = 2  # from a Value to one in its array: array, Value
+    # As FIELD_DEPTH, from the request on: request, write, document, entry, Value.
+    WRITTEN_DEPTH = 5
 
 cdef int64_t LAST_EXACT = 1 << 32  # seconds: see lazyentity.pure.documentencoder
 
@@ -103,7 +93,7 @@ cdef class DocumentWriter:
         buffer.size = buffer.capacity = buffer.runs = buffer.is_quiet = buffer.is_flat = 0
         try:
             if not _put_update(self, &buffer, name, fields, 0):
-                fields = _copied(self, fields, FIELD_DEPTH)
+                fields = _copied(self, fields, WRITTEN_DEPTH)
                 buffer.size = 0
                 if fields is None or not _put_update(self, &buffer, name, fields, 1):
                     return None
@@ -122,8 +112,9 @@ cdef dict _copied(DocumentWriter writer, dict fields, int depth):
     for name in fields:
         if type(name) is not str or not name:
             return None
-        if PyUnicode_AsUTF8AndSize(name, &size) == NULL:
-            PyErr_Clear()
+        try:
+            PyUnicode_AsUTF8AndSize(name, &size)
+        except UnicodeEncodeError:
             return None
     for name, value in sorted(fields.items()):
         kind = type(value)
@@ -179,7 +170,7 @@ cdef int _put_update(
     cdef Py_ssize_t start = begin_short(buffer, WRITE_UPDATE)
     return (
         put_text(buffer, DOCUMENT_NAME, name)
-        and _put_map(writer, buffer, DOCUMENT_FIELDS, fields, FIELD_DEPTH, is_copied, 0)
+        and _put_map(writer, buffer, DOCUMENT_FIELDS, fields, WRITTEN_DEPTH, is_copied, 0)
         and finish_short(buffer, start)
     )
 

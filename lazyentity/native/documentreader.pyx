@@ -1,4 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=False, auto_pickle=False
 """The native backend's decoder of documents: a format in which a dict is a map of values.
 
 Theory of operation. One pass over the bytes makes the dict. It knows the encoding that servers send: maps
@@ -21,6 +20,8 @@ from libc.string cimport memcmp
 
 from lazyentity.native.tags cimport (
     ARRAY_VALUES,
+    ENTRY_NAME,
+    ENTRY_VALUE,
     SECOND_BYTE,
     VALUE_ARRAY,
     VALUE_BLOB,
@@ -28,9 +29,13 @@ from lazyentity.native.tags cimport (
     VALUE_STRING,
     VALUE_TIMESTAMP,
 )
-from lazyentity.native.timestamps cimport timestamp_of_type
-from lazyentity.native.undecoded cimport UNDECODED
-from lazyentity.native.values cimport decode_bare, decode_text, read_point
+from lazyentity.native.entities cimport (
+    UNDECODED,
+    decode_bare,
+    decode_text,
+    read_point,
+    timestamp_of_type,
+)
 from lazyentity.native.wire cimport (
     MAX_DEPTH,
     Bytes,
@@ -41,15 +46,15 @@ from lazyentity.native.wire cimport (
     skip_any_field,
 )
 
-from datetime import datetime
+import datetime
 
 cdef extern from "Python.h":
     const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
     bint PyUnicode_IS_ASCII(object text)
 
 cdef enum:
-    ENTRY_NAME = 0x0A
-    ENTRY_VALUE = 0x12
+    DOCUMENT_FIELDS = 0x12
+    MAP_FIELDS = 0x0A
     VALUE_REFERENCE = 0x2A
     VALUE_MAP = 0x32
 
@@ -66,8 +71,13 @@ cdef class DocumentReader:
     See :class:`lazyentity.pure.documentreader.DocumentReader`.
     """
 
+    cdef object _geo_point
+    cdef object _reference
+    cdef object _map
+    cdef object _timestamp
+
     def __init__(self, *, geo_point, reference, other_map, type timestamp):
-        if timestamp is not None and not issubclass(timestamp, datetime):
+        if timestamp is not None and not issubclass(timestamp, datetime.datetime):
             # Its instances are made past its constructor.
             raise TypeError("timestamp must be a subclass of datetime")
         self._geo_point = geo_point

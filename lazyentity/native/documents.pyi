@@ -1,7 +1,32 @@
-from collections.abc import Sequence
-from typing import Any
+import datetime
+from collections.abc import Callable, Sequence
+from typing import Any, final
 
-from lazyentity.native.documentreader import DocumentReader
+@final
+class DocumentReader:
+    def __init__(
+        self,
+        *,
+        geo_point: Callable[[float, float], Any],
+        reference: Callable[[str, Any], Any],
+        other_map: Callable[[bytes, Any], Any],
+        timestamp: type[datetime.datetime] | None,
+    ) -> None: ...
+
+@final
+class DocumentWriter:
+    def __init__(
+        self,
+        *,
+        other: Callable[[Any], bytes],
+        is_for_client: Callable[[Any], bool],
+        geo_point: type[Any],
+        references: tuple[type[Any], ...],
+        timestamp: type[Any],
+        vector: type[Any],
+        write: type[Any],
+    ) -> None: ...
+    def update(self, name: str, fields: dict[str, Any]) -> bytes | None: ...
 
 class DocumentBytes:
     @classmethod

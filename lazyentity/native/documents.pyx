@@ -9,15 +9,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memchr, memcmp
 
-from lazyentity.native.documentreader cimport (
-    DOCUMENT_FIELDS,
-    DocumentReader,
-    decode_fields,
-    decode_path,
-)
-from lazyentity.native.timestamps cimport decode_timestamp, is_timestamp
-from lazyentity.native.undecoded cimport UNDECODED
-from lazyentity.native.values cimport decode_text
+from lazyentity.native.entities cimport UNDECODED, decode_text, decode_timestamp, is_timestamp
 from lazyentity.native.wire cimport (
     VARINT,
     Bytes,
@@ -27,8 +19,8 @@ from lazyentity.native.wire cimport (
     skip_any_field,
 )
 
-cdef extern from "Python.h":
-    const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
+include "documentreader.pyx"
+include "documentencoder.pyx"
 
 cdef enum:
     RESPONSE_DOCUMENT = 0x0A

@@ -1,4 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=False, auto_pickle=False
 """The native backend's decoder of whole entities: bytes to stock entities, or to plain dicts.
 
 Theory of operation. The scanner finds the shape and the values, as for a lazy entity. The storage is
@@ -18,18 +17,7 @@ from libc.stdint cimport int32_t
 from libc.string cimport memset
 
 from lazyentity.native.cpython cimport new
-from lazyentity.native.index cimport Offsets, find_key, free_offsets, index_entity, value_at
-from lazyentity.native.shapes cimport Shape
 from lazyentity.native.tags cimport VALUE_ARRAY, VALUE_ENTITY
-from lazyentity.native.undecoded cimport UNDECODED
-from lazyentity.native.values cimport (
-    Value,
-    decode_bare,
-    decode_key,
-    decode_leaf,
-    next_item,
-    parse_value,
-)
 from lazyentity.native.wire cimport (
     MAX_DEPTH,
     OUTERMOST,

@@ -27,7 +27,7 @@ from lazyentity.native.property cimport (
     read_plain,
 )
 from lazyentity.native.reference cimport read_path
-from lazyentity.native.shapes cimport (
+from lazyentity.native.entities cimport (
     EMPTY,
     FEW,
     Scan,
@@ -37,7 +37,7 @@ from lazyentity.native.shapes cimport (
     likely_shape,
     shape_of,
 )
-from lazyentity.native.undecoded cimport UNDECODED
+from lazyentity.native.entities cimport UNDECODED
 from lazyentity.native.wire cimport Bytes, find_field, read_length, read_varint
 
 

@@ -10,7 +10,7 @@ from lazyentity.native.property cimport (
     is_rest,
     next_other,
 )
-from lazyentity.native.shapes cimport FIRST_SET_OF_PROTOS, SETS, Entry, Scan, Shape, room_for_entry
+from lazyentity.native.entities cimport FIRST_SET_OF_PROTOS, SETS, Entry, Scan, Shape, room_for_entry
 from lazyentity.native.wire cimport Bytes, differ, find_field, hash_bytes, read_length
 
 

@@ -52,7 +52,8 @@ cdef extern from *:
     PyObject* code_of "lazyentity_code"(PyObject* frame)
     PyObject* file_of "lazyentity_file"(PyObject* code)
     int instruction_of "lazyentity_instruction"(PyObject* frame)
-    void Py_INCREF(PyObject* object)
-    void Py_DECREF(PyObject* object)
-    void Py_XDECREF(PyObject* object)
-    PyObject* PyDict_GetItemWithError(PyObject* mapping, PyObject* key) except? NULL
+    # Of pointers, where cpython.ref and cpython.dict take objects.
+    void incref "Py_INCREF"(PyObject* object)
+    void decref "Py_DECREF"(PyObject* object)
+    void xdecref "Py_XDECREF"(PyObject* object)
+    PyObject* item_at "PyDict_GetItemWithError"(PyObject* mapping, PyObject* key) except? NULL

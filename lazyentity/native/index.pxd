@@ -2,7 +2,6 @@
 
 from libc.stdint cimport uint32_t
 
-from lazyentity.native.shapes cimport Shape
 from lazyentity.native.tags cimport ENTITY_PROPERTIES
 from lazyentity.native.wire cimport Bytes, read_length, skip_any_field
 

@@ -1,4 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=True, auto_pickle=False
 """The native backend's scanner: the shape of an entity, and where to find its values and its key.
 
 Entities of one kind mostly have the same names in the same order. So an entity is first matched, byte
@@ -14,18 +13,6 @@ from cpython.mem cimport PyMem_Free
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memset
 
-from lazyentity.native.shapes cimport (
-    FEW,
-    SETS,
-    Entry,
-    Scan,
-    Shape,
-    allocate_offsets,
-    becomes_likely,
-    likely_shape,
-    room_for_entry,
-    shape_of,
-)
 from lazyentity.native.tags cimport (
     ENTITY_KEY,
     ENTITY_PROPERTIES,

@@ -1,4 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, binding=False, auto_pickle=False
 """Replacing what a function, a method or a class of C code does, while its object stays the same.
 
 :mod:`lazyentity._inplace` documents it. A function object of CPython's refers to a PyMethodDef,
@@ -14,10 +13,9 @@ from cpython.exc cimport PyErr_Fetch, PyErr_NormalizeException, PyErr_Restore
 from cpython.object cimport PyObject
 from cpython.type cimport PyType_IsSubtype
 
-from lazyentity.native.alive cimport all_hold_nothing, holds_nothing, is_any
 from lazyentity.native.conditions cimport (
     PLACES,
-    any_undecoded,
+    asks_any,
     refused,
     set_names,
     set_value,
@@ -107,7 +105,7 @@ set_names(NOTES, sys.intern("self_instance"))
 refused = _look_into_error
 enter = _entered
 settled = holds_nothing
-any_undecoded = is_any
+asks_any = is_any
 search = _searched
 
 

@@ -1,4 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, binding=False, auto_pickle=False
 """Decoding the items of an iterator as C code takes them; the iterator stays the same object.
 
 :mod:`lazyentity._items` documents it. C code takes an item by tp_iternext of the iterator's type. That

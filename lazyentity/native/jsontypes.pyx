@@ -1,4 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, binding=True, auto_pickle=False
 """The native backend's search for values that JSON has no type for."""
 
 from cpython.dict cimport PyDict_Next
@@ -30,7 +29,7 @@ cdef extern from *:
     bint is_exact_float "lazyentity_is_exact_float"(PyObject *value) noexcept
     bint is_exact_dict "lazyentity_is_exact_dict"(PyObject *value) noexcept
     bint is_exact_list "lazyentity_is_exact_list"(PyObject *value) noexcept
-    double PyFloat_AS_DOUBLE(PyObject *value) noexcept
+    double float_of "PyFloat_AS_DOUBLE"(PyObject *value) noexcept
 
 # Of one character: any other string is an error here.
 cdef Py_UCS4 RESERVED = _jsontypes.RESERVED
@@ -45,7 +44,7 @@ cdef bint _is_json(PyObject *value, int depth) noexcept:
     if is_scalar(value):
         return 1
     if is_exact_float(value):
-        return isfinite(PyFloat_AS_DOUBLE(value))
+        return isfinite(float_of(value))
     if depth == MAX_CONTAINERS:
         return 0
     if is_exact_dict(value):

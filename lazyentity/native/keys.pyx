@@ -1,4 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=True
 """The native backend's encoder of keys. A request has a key for each entity that it asks for.
 
 Fields are written in protobuf's wire format, as upb writes them. Having upb parse that takes less time
@@ -20,14 +19,9 @@ from lazyentity.native.tags cimport (
     PATH_NAME,
 )
 
-from google.cloud.datastore.key import Key as _Key
-
-from lazyentity.codec import messages
-
 cdef extern from "Python.h":
     const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
 
-cdef object Key = _Key
 cdef object parse_key = messages.Key.FromString
 
 cdef enum:
@@ -62,7 +56,7 @@ cdef inline void finish(Writer* writer, uint8_t* start) noexcept nogil:
     (start - 1)[0] = <uint8_t>(size >> 7)
 
 
-cdef bint put_text(Writer* writer, uint8_t tag, object text) except -1:
+cdef bint put_key_text(Writer* writer, uint8_t tag, object text) except -1:
     # Answers 0 if the text is no plain str, or if there is no room.
     cdef Py_ssize_t size
     cdef const char* encoded
@@ -103,13 +97,13 @@ cdef bint put_element(Writer* writer, dict element) except -1:
     writer.is_complete = 0
     for name, value in element.items():
         if name == "kind":
-            if not put_text(writer, PATH_KIND, value):
+            if not put_key_text(writer, PATH_KIND, value):
                 return 0
             continue
         if name == "id":
             if not put_id(writer, value):
                 return 0
-        elif name != "name" or not put_text(writer, PATH_NAME, value):
+        elif name != "name" or not put_key_text(writer, PATH_NAME, value):
             return 0
         writer.is_complete = 1
     finish(writer, start)
@@ -118,13 +112,13 @@ cdef bint put_element(Writer* writer, dict element) except -1:
 
 cdef bint put_key(Writer* writer, dict fields) except -1:
     cdef uint8_t* start = begin(writer, KEY_PARTITION_ID)
-    if not put_text(writer, PARTITION_PROJECT, fields["_project"]):
+    if not put_key_text(writer, PARTITION_PROJECT, fields["_project"]):
         return 0
     database = fields["_database"]
-    if database and not put_text(writer, PARTITION_DATABASE, database):
+    if database and not put_key_text(writer, PARTITION_DATABASE, database):
         return 0
     namespace = fields["_namespace"]
-    if namespace and not put_text(writer, PARTITION_NAMESPACE, namespace):
+    if namespace and not put_key_text(writer, PARTITION_NAMESPACE, namespace):
         return 0
     finish(writer, start)
     for element in <list?>fields["_path"]:
@@ -133,7 +127,7 @@ cdef bint put_key(Writer* writer, dict fields) except -1:
     return 1
 
 
-cdef bytes serialised(key, project=None, database=None):
+cdef bytes serialised_key(key, project=None, database=None):
     # None, if the client has to make the message; given a project and a database, for a partial key
     # and for one of another project or database, too.
     cdef uint8_t buffer[CAPACITY]
@@ -160,15 +154,15 @@ cdef bytes serialised(key, project=None, database=None):
 
 def key_bytes(key):
     """As :func:`lazyentity.pure.keys.key_bytes`."""
-    return serialised(key)
+    return serialised_key(key)
 
 
 def complete_key_bytes(key, project not None, database not None):
     """As :func:`lazyentity.pure.keys.complete_key_bytes`."""
-    return serialised(key, project, database) if type(key) is Key else None
+    return serialised_key(key, project, database) if type(key) is Key else None
 
 
 def key_message(key):
     """As :func:`lazyentity.pure.keys.key_message`."""
-    cdef bytes message = serialised(key)
+    cdef bytes message = serialised_key(key)
     return None if message is None else parse_key(message)

@@ -1,4 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=False, auto_pickle=False
 """The native backend: the mapping compiled, with a scanner in place of protobuf's parser.
 
 Theory of operation. One pass over the bytes of an entity finds where each property's value starts, and
@@ -26,30 +25,6 @@ from cpython.dict cimport (
 from cpython.object cimport PyObject
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 
-from lazyentity.native.eager cimport plain_property
-from lazyentity.native.profiling cimport is_profiled, note_plain, note_read, note_whole
-from lazyentity.native.received cimport (
-    Received,
-    is_likely,
-    is_restricted,
-    is_undecoded_at,
-    meanings_read,
-    ordinal_of,
-    parse,
-    parsed_message,
-    read_slowly,
-    read_value,
-    received_from_raw,
-    require_name,
-    require_received,
-)
-from lazyentity.native.undecoded cimport (
-    UNDECODED,
-    holds_containers,
-    require_all_decoded,
-    require_decoded,
-)
-from lazyentity.native.values cimport Value, has_no_meaning, is_plain
 
 from lazyentity.codec.values import meaning_of, plain_value
 
@@ -64,7 +39,6 @@ cdef extern from *:
 
 # Cython would call the slots of the subclass for these.
 cdef object dict_getitem = dict.__getitem__
-cdef object dict_items = dict.items
 cdef object dict_values = dict.values
 cdef object dict_pop = dict.pop
 cdef object dict_popitem = dict.popitem

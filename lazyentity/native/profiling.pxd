@@ -2,8 +2,6 @@
 
 from libc.stdint cimport uint32_t, uint64_t
 
-from lazyentity.native.received cimport Originals, Received
-from lazyentity.native.shapes cimport Shape
 
 cdef object DATA  # None, while no profile runs
 

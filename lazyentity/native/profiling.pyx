@@ -1,4 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=True, auto_pickle=False
 """The native backend's counts of a profile; :mod:`lazyentity.profiling.counters` keeps all others.
 
 An entity that arrives while a profile runs gets an :class:`EntityCounts` in place of its originals, so decoding
@@ -12,12 +11,8 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from cpython.object cimport PyObject
 from libc.string cimport memcmp
 
-from lazyentity.native.frames cimport Py_DECREF, Py_INCREF, Py_XDECREF, PyDict_GetItemWithError
+from lazyentity.native.frames cimport decref, incref, item_at, xdecref
 from lazyentity.native.frames cimport caller_of, clock, code_of, file_of, instruction_of, running_frame
-from lazyentity.native.index cimport find_kind
-from lazyentity.native.received cimport Originals, Received
-from lazyentity.native.shapes cimport Shape
-from lazyentity.native.undecoded cimport UNDECODED
 from lazyentity.native.wire cimport Bytes
 
 from lazyentity.profiling import observer
@@ -68,13 +63,13 @@ cdef int find_place(Place* place) except -1:
     place.is_application = 0
     if frame == NULL:
         return 0
-    Py_INCREF(frame)
+    incref(frame)
     try:
         for level in range(NEAR):
             code = code_of(frame)
             # The frame holds the code, too.
-            Py_DECREF(code)
-            known = PyDict_GetItemWithError(<PyObject*>ROLES, file_of(code))
+            decref(code)
+            known = item_at(<PyObject*>ROLES, file_of(code))
             role = <object>known if known != NULL else role_of(<object>frame)
             if role == LOOP and place.code != NULL:
                 return 0
@@ -85,12 +80,12 @@ cdef int find_place(Place* place) except -1:
                     place.is_application = 1
                     return 0
             caller = caller_of(frame)
-            Py_DECREF(frame)
+            decref(frame)
             frame = caller
             if frame == NULL:
                 return 0
     finally:
-        Py_XDECREF(frame)
+        xdecref(frame)
     return 0
 
 

@@ -4,7 +4,7 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int64_t, uint64_t
 
-from lazyentity.native.shapes cimport Scan
+from lazyentity.native.entities cimport Scan
 from lazyentity.native.wire cimport (
     Bytes,
     read_double,

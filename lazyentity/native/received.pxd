@@ -5,10 +5,6 @@ from cpython.dict cimport PyDict_Next, PyDict_SetItem
 from cpython.object cimport PyObject
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 
-from lazyentity.native.index cimport Offsets, value_at
-from lazyentity.native.shapes cimport Shape
-from lazyentity.native.undecoded cimport UNDECODED
-from lazyentity.native.values cimport Value, decode_bare, parse_value
 from lazyentity.native.wire cimport Bytes, read_length
 
 

@@ -1,4 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=False, auto_pickle=False
 """The native backend's received bytes of an entity: the twin of :mod:`lazyentity.pure.received`.
 
 Nothing here decodes in place: :mod:`lazyentity.native.mapping` does. :mod:`lazyentity.native.index` finds
@@ -24,19 +23,7 @@ from lazyentity.native.cpython cimport (
     require_subclass,
     set_instance_dict,
 )
-from lazyentity.native.eager cimport rest_of_entity
-from lazyentity.native.index cimport find_key, free_offsets, index_entity
-from lazyentity.native.shapes cimport EMPTY, Shape
 from lazyentity.native.tags cimport VALUE_ARRAY, VALUE_ENTITY
-from lazyentity.native.untouched cimport untouched_bytes
-from lazyentity.native.values cimport (
-    Value,
-    decode_key,
-    decode_leaf,
-    is_excluded,
-    next_item,
-    parse_value,
-)
 from lazyentity.native.wire cimport MAX_DEPTH, PROPERTY_DEPTH, TO_ITEM, Bytes
 
 from google.protobuf.message import DecodeError
@@ -320,7 +307,7 @@ cdef inline object _convert(Received mapping, Value* value, int depth):
     if value.tag == VALUE_ENTITY:
         return _embedded(mapping, value)
     if value.tag == VALUE_ARRAY:
-        return _array(mapping, value, depth)
+        return _lazy_array(mapping, value, depth)
     return decode_leaf(value)
 
 
@@ -332,7 +319,7 @@ cdef object _embedded(Received mapping, Value* entity):
     return UNDECODED
 
 
-cdef object _array(Received mapping, Value* array, int depth):
+cdef object _lazy_array(Received mapping, Value* array, int depth):
     cdef Bytes at = array.at
     cdef Value value
     cdef list items = []

@@ -1,4 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=False, auto_pickle=False
 """The native backend's half of a read response: its results, split off without parsing the entities.
 
 :mod:`lazyentity.pure.responses` documents the interface. A result is a span of the response's bytes. Its
@@ -10,10 +9,7 @@ cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint64_t
 
-from lazyentity.native.columns cimport row_of
 from lazyentity.native.cpython cimport new
-from lazyentity.native.profiling cimport DATA, count_lazy_entity, count_eager_entity
-from lazyentity.native.received cimport Received, received_from_raw
 from lazyentity.native.tags cimport (
     BATCH_ENTITY_RESULTS,
     ENTITY_KEY,
@@ -23,11 +19,9 @@ from lazyentity.native.tags cimport (
     QUERY_BATCH,
     RESULT_ENTITY,
 )
-from lazyentity.native.values cimport decode_key
 from lazyentity.native.wire cimport Bytes, read_length, read_tag, skip_field
 
 from lazyentity.codec import fallback, interruptions, shadow
-from lazyentity.codec.undecoded import UNDECODED
 
 
 cdef class Conversion:

@@ -1,4 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=True, auto_pickle=False
 """The native backend's shapes of entities, and the shapes that are likely to come next."""
 
 cimport cython

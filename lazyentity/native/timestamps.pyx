@@ -1,11 +1,9 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=True
 """The native backend's decoder of timestamps; unusual ones are left to ``lazyentity.codec.timestamps``."""
 
 from cpython.object cimport PyObject, PyTypeObject
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 from lazyentity.native.tags cimport TIMESTAMP_NANOS, TIMESTAMP_SECONDS
-from lazyentity.native.undecoded cimport UNDECODED
 from lazyentity.native.wire cimport Bytes, read_varint
 
 import datetime

@@ -1,4 +1,3 @@
-# cython: language_level=3, binding=True
 """Versions of classes, as CPython keeps them."""
 
 cdef extern from *:

@@ -1,11 +1,10 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=True
 """The native backend's check of assigned lists and dicts for the sentinel.
 
 Its twin is in :mod:`lazyentity.codec.undecoded`.
 """
 
 from cpython.dict cimport PyDict_Check, PyDict_Next
-from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
+from cpython.list cimport PyList_Check, PyList_GET_ITEM, PyList_GET_SIZE
 from cpython.object cimport PyObject
 
 from lazyentity.codec.undecoded import (
@@ -14,6 +13,10 @@ from lazyentity.codec.undecoded import (
     counterweights,
     keeps_undecoded,
 )
+
+cdef inline bint is_container(PyObject* value) noexcept:
+    return PyList_Check(<object>value) or PyDict_Check(<object>value)
+
 
 # The one reference of the native backend that is not in a dict.
 UNDECODED = _UNDECODED

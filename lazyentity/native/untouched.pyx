@@ -1,4 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=True
 """The native backend's part of a serialised entity that is written back as it came."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
@@ -7,8 +6,6 @@ from cpython.object cimport PyObject
 from cpython.tuple cimport PyTuple_GET_SIZE
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 
-from lazyentity.native.index cimport Offsets
-from lazyentity.native.shapes cimport Shape
 from lazyentity.native.tags cimport ENTITY_KEY, ENTITY_PROPERTIES
 from lazyentity.native.wire cimport Bytes, read_length, skip_any_field
 

@@ -15,7 +15,6 @@ from lazyentity.native.tags cimport (
     VALUE_NULL,
     VALUE_STRING,
 )
-from lazyentity.native.undecoded cimport UNDECODED
 from lazyentity.native.wire cimport Bytes, read_double, read_varint
 
 cdef enum:

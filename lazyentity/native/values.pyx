@@ -1,4 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=True
 """The native backend's decoders: a value or a key of the client from its bytes.
 
 Protobuf and :mod:`lazyentity.codec.fallback` decide about malformed bytes, and about values that the
@@ -34,7 +33,6 @@ from lazyentity.native.tags cimport (
     VALUE_STRING,
     VALUE_TIMESTAMP,
 )
-from lazyentity.native.timestamps cimport decode_timestamp
 from lazyentity.native.wire cimport Bytes, read_double, read_length, read_tag, read_varint, skip_field
 
 from google.cloud.datastore.helpers import GeoPoint

@@ -191,10 +191,10 @@ def test_iterators_inside_are_not_consumed(
 
 
 @pytest.mark.skipif(
-    importlib.util.find_spec("lazyentity.native.decoding") is None, reason="it was not built"
+    importlib.util.find_spec("lazyentity.native.adapting") is None, reason="it was not built"
 )
 def test_the_native_walk_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LAZYENTITY_BACKEND", raising=False)
-    assert type(decoding._walk()).__module__ == "lazyentity.native.decoding"
+    assert type(decoding._walk()).__module__ == "lazyentity.native.adapting"
     monkeypatch.setenv("LAZYENTITY_BACKEND", "pure")
     assert type(decoding._walk()) is Walk

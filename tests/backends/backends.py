@@ -17,7 +17,7 @@ from lazyentity.pure import mapping
 from tests.support.snapshots import Raised, outcome, snapshot, snapshot_key
 from tests.support.stock import EntityMessage, comparable
 
-NATIVE = lazy_entity_type(importlib.import_module("lazyentity.native.mapping").LazyMapping)
+NATIVE = lazy_entity_type(importlib.import_module("lazyentity.native.entities").LazyMapping)
 PURE = lazy_entity_type(mapping.LazyMapping)
 
 BACKENDS: dict[str, type[LazyEntity]] = {"native": NATIVE, "pure": PURE}

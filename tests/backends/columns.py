@@ -11,19 +11,12 @@ from tests.conftest import IMPLEMENTATIONS, MAPPINGS, is_built
 from tests.support.snapshots import snapshot_outcome
 from tests.support.stock import stock_entity
 
-
-def _modules(module: str) -> dict[str, Any]:
-    return {
-        name: importlib.import_module(f"lazyentity.{name}.{module}")
-        for name, mapping in MAPPINGS.items()
-        if is_built(mapping)
-    }
-
-
-COLUMNS = _modules("columns")
-"""The module of columns of each backend."""
-
-_RESPONSES = _modules("responses")
+COLUMNS: dict[str, Any] = {
+    name: importlib.import_module(f"lazyentity.{name}.backend")
+    for name, mapping in MAPPINGS.items()
+    if is_built(mapping)
+}
+"""The functions of each backend."""
 
 
 def refuse(entity: Any) -> list[Any]:
@@ -42,7 +35,7 @@ def columns_of(
 
 def row(backend: str, raw: bytes, eager: bool = False) -> Any:
     """Return what a response gives for columns in place of an entity."""
-    module = _RESPONSES[backend]
+    module = COLUMNS[backend]
     conversion = module.Conversion(IMPLEMENTATIONS[backend], stock_entity)
     conversion.eager = eager
     entity = module.EntityBytes()

@@ -14,7 +14,7 @@ from google.protobuf.message import DecodeError
 
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.native import documents as native
-from lazyentity.native.documentreader import DocumentReader
+from lazyentity.native.documents import DocumentReader
 from lazyentity.pure import documents as pure
 from lazyentity.pure.documentreader import DocumentReader as PureReader
 

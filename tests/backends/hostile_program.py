@@ -28,25 +28,24 @@ from tests.backends.backends import NATIVE
 from tests.support.strategies.samples import PLAIN, RICH
 
 MODULES = (
-    "lazyentity.native.mapping",
-    "lazyentity.native.eager",
+    "lazyentity.native.entities",
     "lazyentity.native.entityproto",
-    "lazyentity.native.index",
-    "lazyentity.native.received",
-    "lazyentity.native.responses",
-    "lazyentity.native.shapes",
 )
 CLASSES = (
+    "lazyentity.native.entities.Conversion",
+    "lazyentity.native.entities.EntityBytes",
+    "lazyentity.native.entities.EntityCounter",
+    "lazyentity.native.entities.EntityCounts",
+    "lazyentity.native.entities.LazyMapping",
+    "lazyentity.native.entities.Originals",
+    "lazyentity.native.entities.Received",
+    "lazyentity.native.entities.ResponseCounter",
+    "lazyentity.native.entities.ResultBytes",
+    "lazyentity.native.entities.Retyped",
+    "lazyentity.native.entities.Row",
+    "lazyentity.native.entities.Shape",
+    "lazyentity.native.entities._Splitter",
     "lazyentity.native.entityproto.PropertyIndex",
-    "lazyentity.native.mapping.LazyMapping",
-    "lazyentity.native.received.Originals",
-    "lazyentity.native.received.Received",
-    "lazyentity.native.responses.Conversion",
-    "lazyentity.native.responses.EntityBytes",
-    "lazyentity.native.responses.ResultBytes",
-    "lazyentity.native.responses.Retyped",
-    "lazyentity.native.responses._Splitter",
-    "lazyentity.native.shapes.Shape",
 )
 
 
@@ -80,7 +79,7 @@ def _instances(kind: Any) -> Iterator[Any]:
     name = kind.__name__
     entity = NATIVE.from_bytes(RICH)
     index = importlib.import_module("lazyentity.native.entityproto").PropertyIndex
-    results = importlib.import_module("lazyentity.native.responses")
+    results = importlib.import_module("lazyentity.native.entities")
     conversion = results.Conversion(NATIVE, stock_from_raw)
     found = results.split_lookup(_lookup(), conversion, results.ResultBytes)[1][0]
     whole = {

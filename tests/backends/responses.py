@@ -18,7 +18,7 @@ from tests.backends.backends import NATIVE, PURE
 from tests.support.snapshots import Raised, outcome
 from tests.support.stock import comparable
 
-native_results: Any = importlib.import_module("lazyentity.native.responses")
+native_results: Any = importlib.import_module("lazyentity.native.entities")
 
 
 @dataclass(frozen=True)

@@ -107,7 +107,7 @@ def test_deeper_than_a_response_can_be(lazy_type: type[LazyEntity]) -> None:
 @pytest.mark.parametrize("around", _AROUND_GROUPS)
 def test_groups_in_eager_mode(backend: str, around: str) -> None:
     """Those that protobuf refuses in an entity are refused."""
-    stock_from_raw = importlib.import_module(f"lazyentity.{backend}.eager").stock_from_raw
+    stock_from_raw = importlib.import_module(f"lazyentity.{backend}.backend").stock_from_raw
     accepted = set()
     for depth in (1, 4, 5, *range(94, 102)):
         raw = _AROUND_GROUPS[around](nested_groups(depth))

@@ -23,7 +23,7 @@ from tests.support.strategies.samples import RICH
 
 pytestmark = pytest.mark.any_backend
 
-mapping: Any = importlib.import_module("lazyentity.native.mapping")
+mapping: Any = importlib.import_module("lazyentity.native.entities")
 
 
 @pytest.mark.parametrize("raw", RESPONSES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -16,6 +17,14 @@ PACKAGE = Path(_backend.__file__).parent
 BACKENDS = ["pure", "native"]
 SOURCES = sorted(path.stem for path in (PACKAGE / "native").glob("*.pyx"))
 STUBS = sorted(path.stem for path in (PACKAGE / "native").glob("*.pyi"))
+INCLUDED = {
+    name: re.findall(
+        r'^include "(\w+)\.pyx"$',
+        (PACKAGE / "native" / f"{name}.pyx").read_text("utf-8"),
+        re.MULTILINE,
+    )
+    for name in SOURCES
+}
 
 
 @pytest.mark.parametrize("name", BACKENDS)
@@ -33,18 +42,24 @@ def test_the_chosen_names_are_those_of_one_backend() -> None:
 
 
 def test_modules() -> None:
-    """Only what is in codec/ for the pure backend is in native/ alone."""
+    """Only what is in codec/ for the pure backend, and files of includes, are in native/ alone."""
     pure = {path.stem for path in (PACKAGE / "pure").glob("*.py")}
     native = {*SOURCES, *(path.stem for path in (PACKAGE / "native").glob("*.py"))}
     codec = {path.stem for path in (PACKAGE / "codec").glob("*.py")}
     assert pure - native == set()
-    assert native - pure <= codec
-    assert native - pure == {"timestamps", "undecoded", "values"}
+    assert native - pure == {"timestamps", "undecoded", "values"} | {"adapting", "entities"}
+    assert native - pure <= {*codec, *(name for name in SOURCES if INCLUDED[name])}
+
+
+def test_every_source_is_compiled_into_one_module() -> None:
+    included = [name for names in INCLUDED.values() for name in names]
+    assert sorted([*STUBS, *included]) == SOURCES
 
 
 def test_every_compiled_module_has_a_stub() -> None:
-    assert STUBS == SOURCES
-    assert list(_choice.NATIVE_MODULES) == [f"lazyentity.native.{name}" for name in SOURCES]
+    assert list(_choice.NATIVE_MODULES) == [f"lazyentity.native.{name}" for name in STUBS]
+    compiled = {path.name.partition(".")[0] for path in (PACKAGE / "native").glob("*.*.so")}
+    assert compiled <= set(STUBS), "of sources that are gone: they would still be imported"
 
 
 def _names(body: list[ast.stmt]) -> Iterator[tuple[str, list[ast.stmt]]]:
@@ -103,19 +118,17 @@ def test_declared_members(name: str, backend: str) -> None:
 def test_members_of_a_mapping_are_in_twin_files(member: str) -> None:
     """A file and the file of the same name do the same, but for what pure has from the codec."""
     pure, native = (
-        next(
-            base.__module__
-            for base in _attribute(backend, "LazyMapping").__mro__
-            if member in vars(base)
-        )
+        next(base for base in _attribute(backend, "LazyMapping").__mro__ if member in vars(base))
         for backend in BACKENDS
     )
-    assert pure.replace(".pure.", ".native.") == native or pure == "lazyentity.storage.lazydict"
+    if pure.__module__ != "lazyentity.storage.lazydict":
+        source = PACKAGE / "native" / f"{pure.__module__.rpartition('.')[2]}.pyx"
+        assert f"\ncdef class {native.__name__}(" in source.read_text("utf-8")
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_declared_members_of_a_shape(backend: str) -> None:
-    shape = importlib.import_module(f"lazyentity.{backend}.shapes").Shape
+    shape = type(_attribute(backend, "LazyMapping")()._shape)
     assert all(hasattr(shape, member) for member in DECLARED["_Shape"])
 
 

@@ -78,7 +78,7 @@ def test_any_lazy_entity(lazy_type: type[LazyEntity], raw: bytes, data: st.DataO
 @pytest.mark.parametrize("backend", _BACKENDS)
 def test_eager_entities(backend: str) -> None:
     """Eager mode converts what stock converts, and refuses what stock refuses."""
-    stock_from_raw = importlib.import_module(f"lazyentity.{backend}.eager").stock_from_raw
+    stock_from_raw = importlib.import_module(f"lazyentity.{backend}.backend").stock_from_raw
     for raw in _FORMS:
         eager, stock = (outcome(_whole, convert, raw) for convert in (stock_from_raw, stock_entity))
         assert eager == stock, raw

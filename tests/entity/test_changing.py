@@ -30,7 +30,7 @@ BACKENDS = [name for name, module in MAPPINGS.items() if is_built(module)]
 @pytest.fixture(scope="session", params=BACKENDS)
 def write(request: pytest.FixtureRequest) -> Callable[[Entity], Any]:
     """The encoder of each backend in turn."""
-    write_entity = importlib.import_module(f"lazyentity.{request.param}.encoder").write_entity
+    write_entity = importlib.import_module(f"lazyentity.{request.param}.backend").write_entity
 
     def write(entity: Entity) -> Any:
         message = EntityMessage()

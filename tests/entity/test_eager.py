@@ -24,7 +24,7 @@ from tests.support.strategies.schema import ENTITY, ENTRY, VALUE
 
 Make = Callable[[bytes], Entity]
 
-MODULES = {"pure": "lazyentity.pure.eager", "native": "lazyentity.native.eager"}
+MODULES = {"pure": "lazyentity.pure.eager", "native": "lazyentity.native.entities"}
 
 
 @pytest.fixture(scope="session", params=list(IMPLEMENTATIONS))

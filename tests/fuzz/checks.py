@@ -20,7 +20,7 @@ from tests.support.parts import assert_same_parts
 from tests.support.snapshots import Raised, outcome, snapshot, whole
 from tests.support.stock import EntityMessage, stock_entity
 
-_stock_from_raw: Any = importlib.import_module("lazyentity.native.eager").stock_from_raw
+_stock_from_raw: Any = importlib.import_module("lazyentity.native.entities").stock_from_raw
 
 
 def check(raw: bytes) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from lazyentity import _choice
 from tests.support.forks import answer, run
 
 _STATE = """
@@ -227,10 +228,7 @@ import lazyentity
 say(backend=lazyentity.backend)
 """
 
-_SOURCES = Path(__file__).parents[2] / "lazyentity" / "native"
-native_modules = pytest.mark.parametrize(
-    "module", sorted(f"lazyentity.native.{source.stem}" for source in _SOURCES.glob("*.pyx"))
-)
+native_modules = pytest.mark.parametrize("module", _choice.NATIVE_MODULES)
 
 
 class TestBackend:

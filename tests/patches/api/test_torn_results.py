@@ -19,7 +19,7 @@ from tests.support.snapshots import outcome, snapshot
 from tests.support.strategies import wire
 from tests.support.strategies.samples import serialise
 
-_MODULES = {"pure": "lazyentity.pure.responses", "native": "lazyentity.native.responses"}
+_MODULES = {"pure": "lazyentity.pure.responses", "native": "lazyentity.native.entities"}
 _EntityResult: Any = query_pb2.EntityResult.pb()
 
 

@@ -1,3 +1,0 @@
-from google.cloud.datastore.entity import Entity
-
-def stock_from_raw(raw: bytes) -> Entity: ...

@@ -1,1 +1,0 @@
-# No names for Python: the other modules of the native backend call it from C.

@@ -1,3 +1,0 @@
-from typing import Any
-
-def is_json(value: Any) -> bool: ...
