@@ -22,6 +22,7 @@ _WITHOUT_CLIENT = f"{_NATIVE}.adapting"
 NATIVE_MODULES = (
     "lazyentity.native.adapting",
     "lazyentity.native.documents",
+    "lazyentity.native.encoder",
     "lazyentity.native.entities",
     "lazyentity.native.entityproto",
 )

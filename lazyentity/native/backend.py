@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from lazyentity.native.adapting import Walk, type_version
 from lazyentity.native.documents import DocumentBytes, DocumentReader, DocumentWriter
+from lazyentity.native.encoder import (
+    complete_key_bytes,
+    key_bytes,
+    key_message,
+    serialise_entity,
+    write_entity,
+)
 from lazyentity.native.entities import (
     Conversion,
     EntityBytes,
@@ -11,18 +18,13 @@ from lazyentity.native.entities import (
     ResultBytes,
     Retyped,
     append_columns,
-    complete_key_bytes,
     convert_found,
     count_entity,
     fixed_width,
     is_json,
-    key_bytes,
-    key_message,
-    serialise_entity,
     split_lookup,
     split_query,
     stock_from_raw,
-    write_entity,
 )
 from lazyentity.native.entityproto import PropertyIndex
 

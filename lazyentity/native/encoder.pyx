@@ -1,3 +1,4 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=True
 """The native backend's encoder of entities.
 
 One recursion writes an entity, with all that is in it, in protobuf's wire format. Where a message is
@@ -44,10 +45,15 @@ from lazyentity.native.tags cimport (
     VALUE_STRING,
     VALUE_TIMESTAMP,
 )
+from lazyentity.native.walks cimport DEEP, ODD, QUIET, Survey, next_property, survey
 from lazyentity.native.wire cimport MAX_DEPTH, OUTERMOST, TO_ENTITY, TO_ITEM, TO_VALUE
+
+include "keys.pyx"
 
 import datetime
 
+from google.cloud.datastore.entity import Entity
+from google.protobuf.message import DecodeError
 from proto.datetime_helpers import DatetimeWithNanoseconds
 
 from lazyentity.codec import messages
@@ -63,14 +69,14 @@ cdef extern from "Python.h":
 cdef object DATETIME = datetime.datetime
 cdef object NANO_TIMESTAMP = DatetimeWithNanoseconds
 cdef object encodes_as_known = _encodes_as_known
+cdef object UTC = datetime.timezone.utc
 cdef tuple FLAGS = (set, tuple, frozenset, list)
 # Held as objects: Cython would turn a check against a named type into one of the object's memory.
 cdef object CONTAINERS = (list, dict)
 cdef object DICT = dict
-cdef object ENTITY = Entity
 cdef object LIST = list
 cdef tuple OF_DICT = _OF_DICT
-cdef object EPOCH_DAY = datetime.date(1970, 1, 1).toordinal()
+cdef object EPOCH = datetime.date(1970, 1, 1).toordinal()
 
 cdef bint put_name(Buffer* buffer, object name) except -1:
     cdef Py_ssize_t size
@@ -80,7 +86,7 @@ cdef bint put_name(Buffer* buffer, object name) except -1:
 
 cdef bint put_timestamp(Buffer* buffer, object timestamp) except -1:
     cdef int nanos
-    cdef int64_t days = timestamp.toordinal() - EPOCH_DAY
+    cdef int64_t days = timestamp.toordinal() - EPOCH
     cdef int64_t seconds = days * 86400 + <int>timestamp.hour * 3600 + <int>timestamp.minute * 60
     cdef Py_ssize_t start = begin_short(buffer, VALUE_TIMESTAMP)
     seconds += <int>timestamp.second
@@ -177,7 +183,7 @@ cdef bint put_value(
     if isinstance(value, CONTAINERS):
         if depth > MAX_DEPTH:
             return 0
-        if isinstance(value, ENTITY):
+        if isinstance(value, Entity):
             return put_entity_value(buffer, contents_of(value), depth, contents_of)
         if isinstance(value, DICT):
             return put_dict(buffer, dict(value), depth, contents_of)

@@ -5,7 +5,7 @@ from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 
 from lazyentity.codec.cache import BoundedCache
-from lazyentity.codec.contents import Changes, Contents
+from lazyentity.codec.contents import Changes
 from lazyentity.profiling.counters import CallSiteCounts, ProfileData
 from lazyentity.profiling.counts import Counts, Model
 
@@ -115,15 +115,6 @@ def append_columns(
     refuse: Callable[[Any, str], object] | None = None,
 ) -> None: ...
 def fixed_width(values: list[Any]) -> tuple[type, bytearray] | None: ...
-def key_bytes(key: Key) -> bytes | None: ...
-def complete_key_bytes(key: object, project: str, database: str) -> bytes | None: ...
-def key_message(key: Key) -> Any: ...
-def serialise_entity(
-    contents: Contents, contents_of: Callable[[Entity], Contents]
-) -> tuple[bytes, bool]: ...
-def write_entity(
-    target: Any, contents: Contents, contents_of: Callable[[Entity], Contents]
-) -> bool: ...
 
 class Conversion:
     eager: bool

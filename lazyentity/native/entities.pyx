@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=False, auto_pickle=False
-"""The native backend of Datastore's entities and keys: one extension, of the files that are included.
+"""The native backend's reader of Datastore's entities: one extension, of the files that are included.
 
 Each file is the twin of the one of the same name in :mod:`lazyentity.pure`, or in
 :mod:`lazyentity.codec`. As one extension they share Cython's own code, and call each other directly.
@@ -16,8 +16,5 @@ include "received.pyx"
 include "profiling.pyx"
 include "mapping.pyx"
 include "columns.pyx"
-include "keys.pyx"
-include "walks.pxd"
-include "encoder.pyx"
 include "responses.pyx"
 include "jsontypes.pyx"

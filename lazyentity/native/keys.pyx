@@ -19,9 +19,14 @@ from lazyentity.native.tags cimport (
     PATH_NAME,
 )
 
+from google.cloud.datastore.key import Key as _Key
+
+from lazyentity.codec import messages
+
 cdef extern from "Python.h":
     const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
 
+cdef object Key = _Key
 cdef object parse_key = messages.Key.FromString
 
 cdef enum:

@@ -4,6 +4,7 @@ from cpython.dict cimport PyDict_Next
 from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
 from cpython.object cimport PyObject
 
+from lazyentity.native.entities cimport is_naive_or_in_utc
 
 cdef extern from "Python.h":
     Py_ssize_t PyDict_GET_SIZE(object mapping)

@@ -28,6 +28,7 @@ from tests.backends.backends import NATIVE
 from tests.support.strategies.samples import PLAIN, RICH
 
 MODULES = (
+    "lazyentity.native.encoder",
     "lazyentity.native.entities",
     "lazyentity.native.entityproto",
 )

@@ -52,9 +52,9 @@ from tests.support.strategies.schema import ARRAY, ENTITY, ENTRY, TIMESTAMP, VAL
 # The compiled class refuses the bytes itself, without the public constructor.
 _mapping: Any = NATIVE
 
-_write_entity = importlib.import_module("lazyentity.native.entities").write_entity
+_write_entity = importlib.import_module("lazyentity.native.encoder").write_entity
 _stock_from_raw = importlib.import_module("lazyentity.native.entities").stock_from_raw
-_keys_module = importlib.import_module("lazyentity.native.entities")
+_keys_module = importlib.import_module("lazyentity.native.encoder")
 _key_bytes, _key_message = _keys_module.key_bytes, _keys_module.key_message
 _complete_key_bytes = _keys_module.complete_key_bytes
 

@@ -15,7 +15,7 @@ from lazyentity.pure import keys as pure
 
 pytestmark = pytest.mark.any_backend
 
-native: Any = importlib.import_module("lazyentity.native.entities")
+native: Any = importlib.import_module("lazyentity.native.encoder")
 
 _TEXT = st.text(st.characters(), max_size=5)
 _IDS = st.integers(-(2**64), 2**64) | _TEXT

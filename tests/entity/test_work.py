@@ -27,7 +27,7 @@ from tests.support.snapshots import Raised, outcome
 from tests.support.stock import EntityMessage, comparable
 from tests.support.strategies.samples import PLAIN
 
-_ENCODERS = {"pure": "lazyentity.pure.encoder", "native": "lazyentity.native.entities"}
+_ENCODERS = {"pure": "lazyentity.pure.encoder", "native": "lazyentity.native.encoder"}
 
 
 @pytest.fixture(
