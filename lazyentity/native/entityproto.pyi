@@ -1,7 +1,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from lazyentity.native.shapes import Shape
+from lazyentity.native.entities import Shape
 
 class PropertyIndex:
     @classmethod
