@@ -1,4 +1,4 @@
-"""The native backend's side of :class:`lazyentity._backend.Backend`."""
+"""The native backend's side of :class:`lazyentity._backend.abc.Backend`."""
 
 from __future__ import annotations
 

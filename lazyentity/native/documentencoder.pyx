@@ -68,7 +68,7 @@ cdef int64_t LAST_EXACT = 1 << 32  # seconds: see lazyentity.pure.documentencode
 cdef class DocumentWriter:
     """Encodes the documents of a client.
 
-    See :class:`lazyentity.pure.documentencoder.DocumentWriter`.
+    See :class:`lazyentity._backend.wireformats.DocumentWriter`.
     """
 
     cdef object _other
@@ -87,7 +87,7 @@ cdef class DocumentWriter:
         self._vector = vector
 
     def update(self, str name not None, dict fields not None):
-        """As :meth:`lazyentity.pure.documentencoder.DocumentWriter.update`."""
+        """As :meth:`lazyentity._backend.wireformats.DocumentWriter.update`."""
         cdef Buffer buffer
         buffer.data = NULL
         buffer.size = buffer.capacity = buffer.runs = buffer.is_quiet = buffer.is_flat = 0

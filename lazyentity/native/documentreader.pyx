@@ -68,7 +68,7 @@ cdef enum:
 cdef class DocumentReader:
     """Decodes the documents of a client.
 
-    See :class:`lazyentity.pure.documentreader.DocumentReader`.
+    See :class:`lazyentity._backend.wireformats.DocumentReader`.
     """
 
     cdef object _geo_point

@@ -356,14 +356,14 @@ cdef object serialised(tuple contents, object contents_of, bint* is_flat):
 
 
 def serialise_entity(contents, contents_of):
-    """As :func:`lazyentity.pure.encoder.serialise_entity`."""
+    """As :meth:`lazyentity._backend.abc.Backend.serialise_entity`."""
     cdef bint is_flat = 0
     made = serialised(contents, contents_of, &is_flat)
     return encoder.serialise_entity(contents, contents_of) if made is None else (made, bool(is_flat))
 
 
 def write_entity(target, contents, contents_of):
-    """As :func:`lazyentity.pure.encoder.write_entity`."""
+    """As :meth:`lazyentity._backend.abc.Backend.write_entity`."""
     cdef bint is_flat = 0
     made = serialised(contents, contents_of, &is_flat)
     if made is not None:

@@ -1,9 +1,11 @@
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 from lazyentity.native.entities import Shape
 
 class PropertyIndex:
+    takes: ClassVar[bool]
+
     @classmethod
     def of(cls, raw: bytes) -> PropertyIndex | None: ...
     @property

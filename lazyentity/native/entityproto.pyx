@@ -44,7 +44,9 @@ from lazyentity.native.wire cimport Bytes, find_field, read_length, read_varint
 
 
 cdef class PropertyIndex:
-    """As :class:`lazyentity.pure.entityproto.PropertyIndex`."""
+    """As :class:`lazyentity._backend.wireformats.PropertyIndex`."""
+
+    takes = True
 
     cdef readonly bytes raw
     cdef readonly Shape shape
@@ -62,7 +64,7 @@ cdef class PropertyIndex:
 
     @classmethod
     def of(cls, bytes raw not None):
-        """As :meth:`lazyentity.pure.entityproto.PropertyIndex.of`."""
+        """As :meth:`lazyentity._backend.wireformats.PropertyIndex.of`."""
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(raw)
         cdef Bytes end = base + PyBytes_GET_SIZE(raw)
         cdef PropertyIndex made
@@ -102,11 +104,11 @@ cdef class PropertyIndex:
 
     @property
     def names(self):
-        """As :attr:`lazyentity.pure.entityproto.PropertyIndex.names`."""
+        """As :attr:`lazyentity._backend.wireformats.PropertyIndex.names`."""
         return tuple(self.shape._ordinals)
 
     def fill(self, storage not None):
-        """As :meth:`lazyentity.pure.entityproto.PropertyIndex.fill`."""
+        """As :meth:`lazyentity._backend.wireformats.PropertyIndex.fill`."""
         if not PyDict_Check(storage):
             raise TypeError("fill() takes a dict")
         if self.shape._template is not None:
@@ -117,7 +119,7 @@ cdef class PropertyIndex:
             PyDict_SetItem(storage, name, UNDECODED)
 
     def properties(self, str name not None):
-        """As :meth:`lazyentity.pure.entityproto.PropertyIndex.properties`."""
+        """As :meth:`lazyentity._backend.wireformats.PropertyIndex.properties`."""
         cdef Bytes at
         cdef Bytes end
         found = []
@@ -127,7 +129,7 @@ cdef class PropertyIndex:
         return found
 
     def value(self, str name not None, bint text):
-        """As :meth:`lazyentity.pure.entityproto.PropertyIndex.value`."""
+        """As :meth:`lazyentity._backend.wireformats.PropertyIndex.value`."""
         cdef list ordinals
         cdef list values = []
         cdef bint multiple = 0
@@ -147,13 +149,13 @@ cdef class PropertyIndex:
         return values if values else UNDECODED
 
     def contents(self, str name not None, uint64_t refused, bint text):
-        """As :meth:`lazyentity.pure.entityproto.PropertyIndex.contents`."""
+        """As :meth:`lazyentity._backend.wireformats.PropertyIndex.contents`."""
         cdef Py_ssize_t ordinal = _only_ordinal(self, name)
         cdef bint multiple = 0
         return UNDECODED if ordinal < 0 else _contents(self, ordinal, refused, text, &multiple)
 
     def take(self, storage not None, stored, str name not None, refused, kind):
-        """As :meth:`lazyentity.pure.entityproto.PropertyIndex.take`."""
+        """As :meth:`lazyentity._backend.wireformats.PropertyIndex.take`."""
         cdef Py_ssize_t ordinal
         cdef bint multiple = 0
         if not PyDict_Check(storage):
@@ -176,7 +178,7 @@ cdef class PropertyIndex:
         return value
 
     def raw_names(self):
-        """As :meth:`lazyentity.pure.entityproto.PropertyIndex.raw_names`."""
+        """As :meth:`lazyentity._backend.wireformats.PropertyIndex.raw_names`."""
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(self.raw)
         cdef Bytes at
         cdef Bytes end
@@ -190,7 +192,7 @@ cdef class PropertyIndex:
         return frozenset(names)
 
     def has_meaning(self, uint32_t number):
-        """As :meth:`lazyentity.pure.entityproto.PropertyIndex.has_meaning`."""
+        """As :meth:`lazyentity._backend.wireformats.PropertyIndex.has_meaning`."""
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(self.raw)
         cdef Bytes end = base + PyBytes_GET_SIZE(self.raw)
         cdef Bytes at
@@ -210,7 +212,7 @@ cdef class PropertyIndex:
         return False
 
     def fields(self, names):
-        """As :meth:`lazyentity.pure.entityproto.PropertyIndex.fields`."""
+        """As :meth:`lazyentity._backend.wireformats.PropertyIndex.fields`."""
         cdef PyObject* ordinal
         cdef bint are_single = len(self.shape._ordinals) == self.shape.count
         cdef Bytes start = NULL  # of properties that follow each other
@@ -229,7 +231,7 @@ cdef class PropertyIndex:
         return found[0] if len(found) == 1 else b"".join(found)
 
     def forms(self):
-        """As :meth:`lazyentity.pure.entityproto.PropertyIndex.forms`."""
+        """As :meth:`lazyentity._backend.wireformats.PropertyIndex.forms`."""
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(self.raw)
         cdef Bytes at
         cdef Bytes end
@@ -243,7 +245,7 @@ cdef class PropertyIndex:
         return found
 
     def entry_names(self):
-        """As :meth:`lazyentity.pure.entityproto.PropertyIndex.entry_names`."""
+        """As :meth:`lazyentity._backend.wireformats.PropertyIndex.entry_names`."""
         cdef Bytes at
         cdef Bytes name_end
         cdef Bytes end
@@ -255,7 +257,7 @@ cdef class PropertyIndex:
         return names
 
     def key(self):
-        """As :meth:`lazyentity.pure.entityproto.PropertyIndex.key`."""
+        """As :meth:`lazyentity._backend.wireformats.PropertyIndex.key`."""
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(self.raw)
         cdef Bytes at
         cdef Bytes end
@@ -264,7 +266,7 @@ cdef class PropertyIndex:
         return PyBytes_FromStringAndSize(<const char*>at, end - at)
 
     def path(self):
-        """As :meth:`lazyentity.pure.entityproto.PropertyIndex.path`."""
+        """As :meth:`lazyentity._backend.wireformats.PropertyIndex.path`."""
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(self.raw)
         cdef Bytes at
         cdef Bytes end

@@ -158,16 +158,16 @@ cdef bytes serialised_key(key, project=None, database=None):
 
 
 def key_bytes(key):
-    """As :func:`lazyentity.pure.keys.key_bytes`."""
+    """As :meth:`lazyentity._backend.abc.Backend.key_bytes`."""
     return serialised_key(key)
 
 
 def complete_key_bytes(key, project not None, database not None):
-    """As :func:`lazyentity.pure.keys.complete_key_bytes`."""
+    """As :meth:`lazyentity._backend.abc.Backend.complete_key_bytes`."""
     return serialised_key(key, project, database) if type(key) is Key else None
 
 
 def key_message(key):
-    """As :func:`lazyentity.pure.keys.key_message`."""
+    """As :meth:`lazyentity._backend.abc.Backend.key_message`."""
     cdef bytes message = serialised_key(key)
     return None if message is None else parse_key(message)

@@ -16,7 +16,7 @@ cdef extern from *:
 
 
 def type_version(kind):
-    """As :func:`lazyentity.pure.types.type_version`."""
+    """As :meth:`lazyentity._backend.abc.Backend.type_version`."""
     # Not declared as a type: Cython takes no instance of a metaclass for one.
     if not isinstance(kind, type):
         raise TypeError(f"{kind!r} is not a class")

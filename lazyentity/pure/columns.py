@@ -33,26 +33,7 @@ def append_columns(
     key_of: Callable[[Any], Any] | None = None,
     refuse: Callable[[Any, str], object] | None = None,
 ) -> None:
-    """Append the values of properties to columns, and leave the entities as they are.
-
-    Args:
-        entities: lazy entities of this backend, rows of it, and any other entities.
-        names: of the properties.
-        columns: a list for each of ``names``. None is appended where an entity lacks the property.
-        copy: makes a plain value of a dict or list that was decoded or assigned.
-        other: returns the values of an entity that is not of this backend.
-        keys: a list to which ``key_of`` of each entity is appended.
-        key_of: called with an entity, or with the entity that a row stands for.
-        refuse: called with an entity of this backend, and with the name of a property that it lacks
-            before None is appended; it may raise.
-
-    Raises:
-        RuntimeError: if a property is undecoded and there is a policy.
-        TypeError: if code that bypasses the methods put the sentinel in place of a value.
-        google.protobuf.message.DecodeError, ValueError: if a property cannot be decoded. Values of
-            earlier entities, and some of this one, are appended then. ValueError, if there is not a
-            list for each name.
-    """
+    """As :meth:`lazyentity._backend.abc.Backend.append_columns`."""
     if len(columns) != len(names):
         raise ValueError(f"{len(columns)} columns for {len(names)} names")
     for entity in entities:
@@ -93,17 +74,7 @@ def _values(entity: Any, names: tuple[str, ...], copy: Callable[[Any], Any]) -> 
 
 
 def fixed_width(values: list[Any]) -> tuple[type, bytearray] | None:
-    """Return the values as a buffer in the machine's byte order, if they have one type.
-
-    Args:
-        values: of a column.
-
-    Returns:
-        The type: bool, in one byte for each value; int, float, or datetime.datetime, in eight. The
-        eight are a signed integer, a double, or the signed microseconds since 1970. None for other
-        types, subclasses of these, a missing value, an integer of more bits, a timezone but UTC,
-        and no values. DatetimeWithNanoseconds counts as datetime.datetime.
-    """
+    """As :meth:`lazyentity._backend.abc.Backend.fixed_width`."""
     kinds = set(map(type, values))
     if kinds == {bool}:
         return bool, bytearray(values)

@@ -28,19 +28,7 @@ LAST_EXACT: Final = 1 << 32
 
 
 class DocumentWriter:
-    """Encodes the documents of a client.
-
-    Args:
-        other: serialises a ``Value`` of any other object, or raises the client's error.
-        is_for_client: whether a document with this value has to be encoded by the client as a
-            whole: a dict of a subclass, a transform.
-        geo_point: the class of points, with floats as ``latitude`` and ``longitude``.
-        references: the classes of references, with their name, once made, as
-            ``_document_path_internal``.
-        timestamp: the class of datetimes with a ``_nanosecond``.
-        vector: the class of vectors, with a tuple of floats as ``_value``.
-        write: the upb class of a ``Write``.
-    """
+    """As :class:`lazyentity._backend.wireformats.DocumentWriter`."""
 
     def __init__(
         self,
@@ -62,18 +50,7 @@ class DocumentWriter:
         self._write = write
 
     def update(self, name: str, fields: dict[str, Any]) -> bytes | None:
-        """Serialise a ``Write`` that holds a document, and nothing beside it.
-
-        Args:
-            name: of the document.
-            fields: of the document, by their names.
-
-        Returns:
-            The bytes; None, if the client has to encode the document. Then no value was encoded.
-
-        Raises:
-            Exception: as the client raises it for a value.
-        """
+        """As :meth:`lazyentity._backend.wireformats.DocumentWriter.update`."""
         copied = self._copied(fields, _FIELD_DEPTH)
         if copied is None:
             return None

@@ -20,19 +20,7 @@ _EPOCH = datetime.datetime(1970, 1, 1)
 
 
 class DocumentReader:
-    """Decodes the documents of a client, each time into new objects.
-
-    Args:
-        geo_point: makes a point of latitude and longitude.
-        reference: makes a reference to a document, of its name and a client.
-        other_map: converts a map with a name that begins with two underscores, serialised as a
-            ``MapValue``, for a client: it may be another type than a dict.
-        timestamp: the class of timestamps, a subclass of ``datetime`` with an attribute
-            ``_nanosecond``, which is 0 in all of them; None, if the client has to make them.
-
-    Raises:
-        TypeError: if ``timestamp`` is something else.
-    """
+    """As :class:`lazyentity._backend.wireformats.DocumentReader`."""
 
     def __init__(
         self,

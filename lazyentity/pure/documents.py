@@ -16,11 +16,7 @@ from lazyentity.pure.documentreader import DocumentReader
 
 
 class DocumentBytes:
-    """A serialised response with one document, and perhaps the time of the read and numbers.
-
-    Attributes:
-        raw: the response.
-    """
+    """As :class:`lazyentity._backend.wireformats.DocumentBytes`."""
 
     __slots__ = ("_response", "_time_number", "raw")
 
@@ -30,17 +26,7 @@ class DocumentBytes:
 
     @classmethod
     def of(cls, raw: bytes, read_time_number: int, response: Any) -> Any:
-        """Split a response.
-
-        Args:
-            raw: the serialised response. Its field 1 is the document.
-            read_time_number: the number of the field with the time.
-            response: the upb class of the response.
-
-        Returns:
-            An instance; None, if there is anything else but numbers in the response, or if it is
-            malformed.
-        """
+        """As :meth:`lazyentity._backend.wireformats.DocumentBytes.of`."""
         self = cls.again(raw, read_time_number, response)
         try:
             message = response.FromString(raw)
@@ -64,7 +50,7 @@ class DocumentBytes:
 
     @classmethod
     def again(cls, raw: bytes, read_time_number: int, response: Any) -> Any:
-        """Return an instance for bytes of which :meth:`of` made one before; arguments as there."""
+        """As :meth:`lazyentity._backend.wireformats.DocumentBytes.again`."""
         self = object.__new__(cls)
         self.raw, self._time_number, self._response = raw, read_time_number, response
         return self
@@ -80,48 +66,36 @@ class DocumentBytes:
 
     @property
     def name(self) -> str:
-        """The name of the document."""
+        """As :attr:`lazyentity._backend.wireformats.DocumentBytes.name`."""
         name: str = self._part(1).name
         return name
 
     def is_in(self, collection: str) -> bool:
-        """Whether the document is in a collection, given by its name, and not further below."""
+        """As :meth:`lazyentity._backend.wireformats.DocumentBytes.is_in`."""
         return self.name.rpartition("/")[:2] == (collection, "/")
 
     @property
     def read_time(self) -> Any:
-        """A new ``DatetimeWithNanoseconds`` of proto-plus, or None."""
+        """As :attr:`lazyentity._backend.wireformats.DocumentBytes.read_time`."""
         time = self._part(self._time_number)
         return None if time is None else timestamp_from_message(time)
 
     @property
     def create_time(self) -> Any:
-        """As :attr:`read_time`."""
+        """As :attr:`lazyentity._backend.wireformats.DocumentBytes.create_time`."""
         return self._time("create_time")
 
     @property
     def update_time(self) -> Any:
-        """As :attr:`read_time`."""
+        """As :attr:`lazyentity._backend.wireformats.DocumentBytes.update_time`."""
         return self._time("update_time")
 
     def decoded_fields(self, reader: DocumentReader, client: Any) -> Any:
-        """Return a new dict of the fields; UNDECODED, if the client has to convert the document.
-
-        Raises:
-            Exception: as a function of the reader raises it.
-        """
+        """As :meth:`lazyentity._backend.wireformats.DocumentBytes.decoded_fields`."""
         return reader._map(self._part(1).fields, client)
 
     def decoded_value(self, reader: DocumentReader, client: Any, names: Sequence[str]) -> Any:
-        """Return the value of a field in fields, by their names.
-
-        Returns:
-            A new object; UNDECODED, if there is no such field, or if the client has to convert it.
-
-        Raises:
-            TypeError, UnicodeEncodeError: if a name is no text.
-            Exception: as a function of the reader raises it.
-        """
+        """As :meth:`lazyentity._backend.wireformats.DocumentBytes.decoded_value`."""
         fields, value = self._part(1).fields, None
         for name in names:
             if value is not None:

@@ -38,23 +38,7 @@ _QUIET = frozenset((*_SCALARS, type(None)))
 def write_entity(
     target: Any, contents: Contents, contents_of: Callable[[Entity], Contents]
 ) -> bool:
-    """Write an entity into an empty upb ``Entity`` message.
-
-    Args:
-        target: a ``google.datastore.v1.Entity``; left in any state, if this raises.
-        contents: the contents of the entity.
-        contents_of: returns the contents of an entity that is the value of a property.
-
-    Returns:
-        Whether the nesting of the encoded properties is known to be within protobuf's limit in any
-        request.
-
-    Raises:
-        Exception: as the client's encoder raises it, for the same property.
-        RuntimeError: as a dict's iterator raises it, if the names of the entity change meanwhile.
-        google.protobuf.message.DecodeError: if bytes that are to be written as they came are
-            malformed.
-    """
+    """As :meth:`lazyentity._backend.abc.Backend.write_entity`."""
     source, deleted, keeps_key, key, properties, _, size, _, _ = contents
     if source is not None:
         try:
@@ -78,18 +62,7 @@ def write_entity(
 def serialise_entity(
     contents: Contents, contents_of: Callable[[Entity], Contents]
 ) -> tuple[bytes, bool]:
-    """Serialise an entity; bytes that are to be written as they came are copied unchecked.
-
-    Args:
-        contents: as for :func:`write_entity`.
-        contents_of: as there.
-
-    Returns:
-        The serialised ``google.datastore.v1.Entity``, and the result of :func:`write_entity`.
-
-    Raises:
-        As :func:`write_entity`, but no error for bytes that are written as they came.
-    """
+    """As :meth:`lazyentity._backend.abc.Backend.serialise_entity`."""
     source, deleted, keeps_key, _, properties = contents[:5]
     changed = messages.Entity()
     is_flat = write_entity(changed, (None, *contents[1:]), contents_of)

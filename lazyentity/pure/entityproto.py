@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 from google.protobuf.message import DecodeError
 
@@ -43,18 +43,11 @@ _LONGEST_NAME = 1500 // 4
 
 
 class PropertyIndex:
-    """An index of a serialised ``EntityProto`` by the names of its properties.
-
-    A list is several properties of one name. The order of names and of properties is the one in
-    which clients convert them: those in ``raw_property`` come last.
-
-    Attributes:
-        raw: the serialised entity.
-        shape: the same object for entities whose properties have the same names in the same order,
-            provided that they have come twice; only then it has a template.
-    """
+    """As :class:`lazyentity._backend.wireformats.PropertyIndex`."""
 
     __slots__ = ("_is_grouped", "_split", "_values", "raw", "shape")
+
+    takes: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self.raw = b""
@@ -67,16 +60,7 @@ class PropertyIndex:
 
     @classmethod
     def of(cls, raw: bytes) -> PropertyIndex | None:
-        """Index a serialised entity.
-
-        Args:
-            raw: the bytes, which the index keeps.
-
-        Returns:
-            None, if ``raw`` is malformed or in another encoding than protobuf's own, or if a name
-            is missing or not UTF-8. Bytes that protobuf has written are not refused for their
-            encoding, unless they have unknown fields with the numbers of known ones.
-        """
+        """As :meth:`lazyentity._backend.wireformats.PropertyIndex.of`."""
         try:
             parsed = _parse_names(raw)
         except DecodeError:
@@ -94,16 +78,16 @@ class PropertyIndex:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names, each once."""
+        """As :attr:`lazyentity._backend.wireformats.PropertyIndex.names`."""
         return tuple(self.shape.ordinals)
 
     def fill(self, storage: dict[Any, Any]) -> None:
-        """Put every name into a dict, mapped to ``UNDECODED``."""
+        """As :meth:`lazyentity._backend.wireformats.PropertyIndex.fill`."""
         # The method of the base: a subclass may refuse the sentinel.
         dict.update(storage, self.shape.template or undecoded_template(self.shape.ordinals))
 
     def properties(self, name: str) -> list[bytes]:
-        """Return each serialised ``Property`` of a name; an empty list, if there is none."""
+        """As :meth:`lazyentity._backend.wireformats.PropertyIndex.properties`."""
         try:
             properties, _ = self._split[0]
         except IndexError:
@@ -114,16 +98,7 @@ class PropertyIndex:
         return [properties[ordinal] for ordinal in self._ordinals_of(name)]
 
     def value(self, name: str, text: bool) -> Any:
-        """Return the value of a name, if it is plain: one without a meaning, or a list of these.
-
-        Args:
-            name: of a property.
-            text: whether to decode a string; if not, its bytes are returned.
-
-        Returns:
-            An int, float, bool, str or bytes, None, or a list of these. ``UNDECODED`` in all other
-            cases, malformed ones too: convert :meth:`properties` then.
-        """
+        """As :meth:`lazyentity._backend.wireformats.PropertyIndex.value`."""
         values = self._values
         try:
             messages = values.pop()
@@ -161,17 +136,7 @@ class PropertyIndex:
         return made or UNDECODED
 
     def contents(self, name: str, refused: int, text: bool) -> Any:
-        """Return the single value of a name, of any meaning, if the backend itself can make it.
-
-        Args:
-            name: of a property.
-            refused: a meaning that it must not have; nor may it have a ``meaning_uri``.
-            text: as for :meth:`value`.
-
-        Returns:
-            An int, float, bool, str or bytes, or None. ``UNDECODED`` as for :meth:`value`, and if
-            the name comes several times.
-        """
+        """As :meth:`lazyentity._backend.wireformats.PropertyIndex.contents`."""
         values = self._values
         try:
             messages = values.pop()
@@ -198,29 +163,15 @@ class PropertyIndex:
     def take(
         self, storage: dict[Any, Any], stored: Any, name: str, refused: int | None, kind: Any
     ) -> Any:
-        """Put the value of a name into a dict, if a backend can do both in one step.
-
-        No other thread runs in between, so all threads get the same object.
-
-        Args:
-            storage: a dict, subclasses included; the method of the base sets the value.
-            stored: the key, which must have ``UNDECODED`` for a value.
-            name: of a property.
-            refused: as for :meth:`contents`; None refuses all meanings, as :meth:`value` does.
-            kind: the type that a value other than None must have; None: any plain one.
-
-        Returns:
-            The value, never a list, and ``bytes`` only if ``kind`` is. ``UNDECODED``, if the dict
-            was left as it is. This backend always leaves it.
-        """
+        """As :meth:`lazyentity._backend.wireformats.PropertyIndex.take`, without a value."""
         return UNDECODED
 
     def raw_names(self) -> frozenset[str]:
-        """Return the names that occur in ``raw_property``."""
+        """As :meth:`lazyentity._backend.wireformats.PropertyIndex.raw_names`."""
         return frozenset(each.name.decode() for each in _parse_names(self.raw).raw_property)
 
     def has_meaning(self, number: int) -> bool:
-        """Whether any property has a meaning, given as a number of the enumeration."""
+        """As :meth:`lazyentity._backend.wireformats.PropertyIndex.has_meaning`."""
         # Parsing takes long, and hardly an entity has it. A tag has one byte, as protobuf writes
         # it; the first byte of a number has its lowest bits.
         low = number & 0x7F
@@ -234,11 +185,7 @@ class PropertyIndex:
         )
 
     def fields(self, names: Iterable[str]) -> bytes:
-        """Return properties with their tags as they came, to be merged into an ``EntityProto``.
-
-        Args:
-            names: of the properties; the result has their order.
-        """
+        """As :meth:`lazyentity._backend.wireformats.PropertyIndex.fields`."""
         return b"".join(map(self._fields_of, names))
 
     def _fields_of(self, name: str) -> bytes:
@@ -252,7 +199,7 @@ class PropertyIndex:
         return serialised
 
     def forms(self) -> bytes:
-        """Return the form of each property, in wire order: see :mod:`lazyentity.codec.forms`."""
+        """As :meth:`lazyentity._backend.wireformats.PropertyIndex.forms`."""
         properties, indexed = self._parts()
         return b"".join(
             form_of(each, PROPERTY_TAG if ordinal < indexed else RAW_PROPERTY_TAG)
@@ -260,25 +207,17 @@ class PropertyIndex:
         )
 
     def entry_names(self) -> list[str]:
-        """Return the name of each property, in wire order."""
+        """As :meth:`lazyentity._backend.wireformats.PropertyIndex.entry_names`."""
         parsed = _parse_names(self.raw)
         return [each.name.decode() for each in (*parsed.property, *parsed.raw_property)]
 
     def key(self) -> bytes:
-        """Return the serialised ``Reference``; empty, if there is none."""
+        """As :meth:`lazyentity._backend.wireformats.PropertyIndex.key`."""
         # Protobuf merges messages that are joined.
         return b"".join(_parse_parts(self.raw).key)
 
     def path(self) -> tuple[bytes, bytes, tuple[tuple[bytes, int | bytes | None], ...]] | None:
-        """Return the parts of the key, if a backend finds them faster than protobuf.
-
-        Returns:
-            The application, the namespace, and the kind and the identifier of each element of the
-            path, at least one. An identifier is None if it is missing, 0 or an empty name.
-
-            None, if the caller has to parse the message. This backend always returns None. The
-            native one does if the key has further fields or characters outside ASCII.
-        """
+        """As :meth:`lazyentity._backend.wireformats.PropertyIndex.path`."""
         return None
 
     def _ordinals_of(self, name: str) -> list[int]:

@@ -12,19 +12,7 @@ _SCALARS = {str, int, bool, type(None)}
 
 
 def is_json(value: Any) -> bool:
-    """Say whether JSON gives a value back as it is.
-
-    Args:
-        value: any value. Types count exactly: an instance of a subclass is no JSON.
-
-    Returns:
-        False for any of these, wherever in ``value``:
-
-        - a value of another type than dict, list, str, int, float, bool and None;
-        - a float that is not finite;
-        - a dict with a key that is no str, or with the key ``RESERVED``;
-        - a dict or a list more than ``MAX_CONTAINERS`` deep, as in a cycle.
-    """
+    """As :meth:`lazyentity._backend.abc.Backend.is_json`."""
     return _are_json((value,), MAX_CONTAINERS)
 
 

@@ -10,25 +10,13 @@ from lazyentity.codec import messages
 
 
 def key_bytes(key: Key) -> bytes | None:
-    """Return the serialised :func:`key_message` of a key; None for the client to make it.
-
-    Fields with a default value may be there or be left out.
-
-    Args:
-        key: as for :func:`key_message`.
-    """
+    """As :meth:`lazyentity._backend.abc.Backend.key_bytes`."""
     message = key_message(key)
     return None if message is None else bytes(message.SerializeToString())
 
 
 def complete_key_bytes(key: object, project: str, database: str) -> bytes | None:
-    """As :func:`key_bytes`, for any object; None unless it is a complete key of a database.
-
-    Args:
-        key: as for :func:`key_message`, or an object of another class.
-        project: not empty.
-        database: empty for the default one.
-    """
+    """As :meth:`lazyentity._backend.abc.Backend.complete_key_bytes`."""
     if type(key) is not Key or key.project != project or (key.database or "") != database:
         return None
     try:
@@ -41,11 +29,7 @@ def complete_key_bytes(key: object, project: str, database: str) -> bytes | None
 
 
 def key_message(key: Key) -> Any:
-    """Return the upb ``google.datastore.v1.Key`` message of a key; None for the client to make it.
-
-    Args:
-        key: of the class ``Key`` itself, and only if :data:`lazyentity.codec.keys.DIRECT`.
-    """
+    """As :meth:`lazyentity._backend.abc.Backend.key_message`."""
     message = messages.Key()
     try:
         partition = message.partition_id

@@ -4,11 +4,5 @@ from __future__ import annotations
 
 
 def type_version(_kind: type) -> int:
-    """Return a number that changes whenever an attribute of a class or its bases is set or deleted.
-
-    A change inside an attribute's value does not change it.
-
-    Returns:
-        0, if there is no such number; always 0 without the native backend.
-    """
+    """As :meth:`lazyentity._backend.abc.Backend.type_version`."""
     return 0

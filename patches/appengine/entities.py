@@ -8,7 +8,7 @@ from typing import Any
 from google.appengine.api import datastore, datastore_errors, datastore_types
 from google.protobuf.message import DecodeError
 
-from lazyentity._backend import PropertyIndex, backend
+from lazyentity._backend import PropertyIndex
 from lazyentity.codec import errors
 from lazyentity.codec.describing import describe_entity
 from lazyentity.codec.undecoded import UNDECODED
@@ -37,8 +37,8 @@ _PROJECTION = "_Entity__projection"
 
 _NOTHING: frozenset[str] = frozenset()
 
-# The pure backend has no such step; without it, each value takes one call less.
-TAKES = backend == "native"
+# Where there is no such step, each value takes one call less.
+TAKES = PropertyIndex.takes
 
 
 _ALWAYS_VALID = {

@@ -1,0 +1,60 @@
+"""The chosen backend: importing this package chooses it, and has its names.
+
+:class:`lazyentity._backend.abc.Backend` lists the names that ``lazyentity.pure.backend`` and
+``lazyentity.native.backend`` both have. :mod:`lazyentity.decoding` chooses its walk itself: a
+backend imports the client.
+"""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from typing import TYPE_CHECKING, cast
+
+from lazyentity import _choice
+from lazyentity._backend.abc import NAMES, Backend
+
+
+def _load(name: str) -> Backend:
+    return cast(Backend, importlib.import_module(f"lazyentity.{name}.backend"))
+
+
+def _choose(requested: str) -> tuple[str, Backend, _choice.Obstacle | None]:
+    """Return name and module of the requested backend; of the best one, if none is requested.
+
+    The third item is the reason if the native backend does not serve.
+
+    Raises:
+        ImportError: if the requested backend cannot be loaded, or none at all.
+    """
+    if requested == "pure":
+        return "pure", _load("pure"), _choice.obstacle()
+    found = _choice.unsupported_interpreter()
+    cause = None
+    if found is None:
+        try:
+            return "native", _load("native"), None
+        except ImportError as error:
+            cause, found = error, _choice.failed_import(error)
+    if requested == "native":
+        raise _choice.unmet_request(found) from cause
+    # First: if the pure backend fails as well, nothing serves.
+    pure = _load("pure")
+    if found.is_unexpected:
+        warnings.warn(f"lazyentity: {found}; the pure backend serves", RuntimeWarning, stacklevel=2)
+    return "pure", pure, found
+
+
+if TYPE_CHECKING:
+    import lazyentity.native.backend
+    import lazyentity.pure.backend
+    from lazyentity.native.backend import *  # noqa: F403  # the one that runs where it was built
+
+    # mypy compares both backends with the Protocol here.
+    _pure: Backend = lazyentity.pure.backend
+    _native: Backend = lazyentity.native.backend
+    backend: str
+    obstacle: _choice.Obstacle | None
+else:
+    backend, _chosen, obstacle = _choose(_choice.requested_backend())
+    globals().update({name: getattr(_chosen, name) for name in NAMES})
