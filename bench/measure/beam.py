@@ -55,6 +55,8 @@ collections of garbage, which look at all objects of the process."""
 READ, CODER, PIPELINE = "_QueryFn", "coder, encode and decode", "pipeline, filter and count"
 CASES = (READ, CODER, PIPELINE)
 """Each case reads one property of each entity; the coder reads none."""
+CODED = "_QueryFn, then its coder"
+"""A case of the ablation alone."""
 
 _LEAST = {READ: 15, CODER: 6}
 """How many times as long stock takes at least, with the native backend."""
@@ -132,13 +134,31 @@ def _remember(count: int) -> None:
     _counted.append(count)
 
 
-def _tasks(case: str, name: str) -> dict[str, Task]:
+def reading_task(case: str, properties: int) -> Task:
+    """Return the task of a case that reads one of so many properties of the loaded entities.
+
+    Args:
+        case: `READ`, `CODED` or `PIPELINE`.
+        properties: of each entity.
+    """
+    (name,) = synthetic.names_read(_MIX, properties, "1")
+
+    def read_coded() -> list[Any]:
+        # The pipeline's coder, of elements that go to another stage.
+        coder = coders.registry.get_coder(types.Entity)
+        return [each.properties[name] for each in _coding(coder, _fetched())()]
+
+    if case == CODED:
+        return read_coded
+    return _reading(name) if case == READ else functools.partial(count_chosen, name)
+
+
+def _tasks(case: str, properties: int) -> dict[str, Task]:
     if case == CODER:
         stock = _coding(coders.FastPrimitivesCoder(), _fetched())
         with CONTEXTS["lazy"]():
             return {"stock": stock, "lazy": _coding(ElementCoder(), _fetched())}
-    task = _reading(name) if case == READ else functools.partial(count_chosen, name)
-    return dict.fromkeys(CONTEXTS, task)
+    return dict.fromkeys(CONTEXTS, reading_task(case, properties))
 
 
 def _contents(results: list[Any]) -> list[Any]:
@@ -156,9 +176,8 @@ def measure(case: str, entities: int, properties: int, budget: Budget) -> BeamCa
     Raises:
         verify.OutputMismatch: the sides differ.
     """
-    (name,) = synthetic.names_read(_MIX, properties, "1")
     with serving(entities, properties):
-        timed = interleave(_tasks(case, name), budget, CONTEXTS)
+        timed = interleave(_tasks(case, properties), budget, CONTEXTS)
         stock, lazy = (_contents(timed[side].last) for side in ("stock", "lazy"))
         verify.check_same(stock, lazy, case)
     return BeamCase(case=case, **figures(timed, MICROSECONDS / entities, ratio=SIDES))

@@ -100,15 +100,14 @@ def _results(case: str, port: int, stack: contextlib.ExitStack, entities: int) -
     return {"stock": lambda: convert(data), "lazy": lambda: convert(marked)}
 
 
-def measure(case: str, entities: int, properties: int, budget: Budget) -> EndToEnd:
-    """Time one of `CASES`.
+@contextlib.contextmanager
+def loaded(case: str, entities: int, properties: int) -> Iterator[Loaded]:
+    """Give the tasks of one of `CASES`; a server answers while inside.
 
     Raises:
-        verify.OutputMismatch: the sides differ.
         KeyError: there is no such case.
     """
-    read_of_each = CASES[case]
-    names = synthetic.names_read(synthetic.MIXES["mixed"], properties, read_of_each)
+    names = synthetic.names_read(synthetic.MIXES["mixed"], properties, CASES[case])
 
     def reading(result: Callable[[], Any]) -> Task:
         def read() -> list[list[Any]]:
@@ -125,8 +124,18 @@ def measure(case: str, entities: int, properties: int, budget: Budget) -> EndToE
         port = stack.enter_context(loaded_server(entities, properties))
         results = _results(case, port, stack, entities)
         tasks = {side: reading(result) for side, result in results.items()}
-        loaded = Loaded(tasks, check, _CONTEXTS)
-        return timed_reads(loaded, budget, case, entities, properties, read_of_each)
+        yield Loaded(tasks, check, _CONTEXTS)
+
+
+def measure(case: str, entities: int, properties: int, budget: Budget) -> EndToEnd:
+    """Time one of `CASES`.
+
+    Raises:
+        verify.OutputMismatch: the sides differ.
+        KeyError: there is no such case.
+    """
+    with loaded(case, entities, properties) as tasks:
+        return timed_reads(tasks, budget, case, entities, properties, CASES[case])
 
 
 @click.command()

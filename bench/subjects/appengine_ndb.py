@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from google.appengine.ext import ndb
-from google.appengine.ext.ndb import context, model, tasklets
+from google.appengine.ext.ndb import context, model, polymodel, tasklets
 
 from lazyentity.bench.cases import appengine as cases
 from lazyentity.bench.cases import synthetic
@@ -24,11 +24,11 @@ _PROPERTIES: dict[type, Callable[[], Any]] = {
 }
 
 
-def _model_class(canned: cases.Canned) -> Any:
+def _model_class(canned: cases.Canned, base: Any = ndb.Model) -> Any:
     """Define the model of the canned entities."""
     values = cases.MIX.entity(canned.properties, 0)
     properties = {name: _PROPERTIES[type(value)]() for name, value in values.items()}
-    return type(ndb.Model)(synthetic.KIND, (ndb.Model,), {"__module__": __name__, **properties})
+    return type(base)(synthetic.KIND, (base,), {"__module__": __name__, **properties})
 
 
 def _keys(canned: cases.Canned) -> list[Any]:
@@ -40,8 +40,8 @@ def _enter_context() -> None:
     tasklets.set_context(context.Context(model.make_connection()))
 
 
-def _query(canned: cases.Canned) -> Callable[[], list[Any]]:
-    model_class = _model_class(canned)
+def _query(canned: cases.Canned, base: Any = ndb.Model) -> Callable[[], list[Any]]:
+    model_class = _model_class(canned, base)
 
     def fetch() -> list[Any]:
         _enter_context()
@@ -95,6 +95,14 @@ CALLS: dict[Call, tuple[str, ...]] = {
     Call("ndb _from_pb", _from_pb, getattr, _contents): ("4", "all"),
 }
 """How much is read after each call."""
+
+OF_POLYMODELS = Call(
+    "ndb query, PolyModel",
+    functools.partial(_query, base=polymodel.PolyModel),
+    getattr,
+    _contents,
+)
+"""A call of the ablation alone."""
 
 
 def select() -> list[Callable[[], AppCase]]:
