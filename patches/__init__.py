@@ -187,7 +187,7 @@ def _patch_imported(client: Client, strict: bool) -> list[Seam]:
             else:
                 client.patch.apply()
                 if observer.data is not None:
-                    _import_counting(client)
+                    _count_in(client)
         except Exception as error:  # noqa: BLE001  # a later version may differ in any way
             problem = client.failure(error)
     if problem is not None:
@@ -200,24 +200,18 @@ def _patch_imported(client: Client, strict: bool) -> list[Seam]:
     return [conversion] if conversion is not None and conversion.is_own() else []
 
 
-def _import_counting(client: Client) -> None:
-    """Prepare a profile to count the reads of a client.
-
-    Imports the module that replaces the client's functions while a profile runs, if it has one.
-    """
+def _count_in(client: Client) -> None:
+    """Have a profile count reads for the callers of a client, not for the client."""
     from lazyentity.profiling.callsites import CLIENT_PACKAGES
 
     CLIENT_PACKAGES.add(client.waits_for_import.partition(".")[0])
-    name = f"{__name__}.{client.name.replace('-', '_')}.profiling"
-    if importlib.util.find_spec(name) is not None:
-        importlib.import_module(name)
 
 
 def _count_in_clients(data: ProfileData | None) -> None:
     if data is not None:
         for client in _selected(()):
             if client.patch.active:
-                _import_counting(client)
+                _count_in(client)
 
 
 observer.listen(_count_in_clients)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import FrameType
 from typing import Any
 
 from lazyentity._classes import forgetting
 from lazyentity.codec.describing import module_of
 from lazyentity.decoding import are_stored, decode_in_place, is_taken_for_valid
+from lazyentity.profiling import observer
 from lazyentity.profiling.counts import Model
-from lazyentity.profiling.observer import while_running
 
 _Schema = Mapping[str, Any]
 
@@ -40,6 +40,8 @@ SCALARS = frozenset(("none", "bool", "int", "float", "str", "bytes", "date", "da
 def decode_input(model: Any, entity: Any) -> None:
     """Decode an entity from which pydantic-core takes the fields of a model next."""
     decode_in_place(entity, validating=True)
+    if observer.data is not None:
+        _note_model(model, entity, sys._getframe(1))
 
 
 def names_of(model: Any) -> tuple[str, ...] | None:
@@ -319,32 +321,36 @@ def _is_alone(model: Any, frame: FrameType | None) -> bool:
     return False
 
 
-def _noting_models(original: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
-    # A profile must not keep a class alive.
-    known: weakref.WeakKeyDictionary[Any, Model] = weakref.WeakKeyDictionary()
-
-    def described(model: Any) -> Model:
-        found = known.get(model)
-        if found is None:
-            names = names_of(model)
-            are_fields = names == tuple(model.model_fields)
-            found = known[model] = Model(_qualname(model), names, are_fields)
-        return found
-
-    def noting(model: Any, entity: Any) -> None:
-        original(model, entity)
-        entity_counts = getattr(entity, "_entity_counts", None)
-        if entity_counts is None:
-            return
-        try:
-            note = described(model)
-            if not _is_alone(model, sys._getframe(1)):
-                note = note._replace(names=None)
-        except Exception:  # noqa: BLE001  # a profile must not fail a validation
-            note = Model(_qualname(model), None, False)
-        entity_counts.validated(note, dict.keys(entity))
-
-    return noting
+# A profile must not keep a class alive.
+_described: weakref.WeakKeyDictionary[Any, Model] = weakref.WeakKeyDictionary()
+# Between profiles a model can be rebuilt.
+observer.listen(lambda _: _described.clear())
 
 
-while_running(sys.modules[__name__], "decode_input", _noting_models)
+def _describe(model: Any) -> Model:
+    found = _described.get(model)
+    if found is None:
+        names = names_of(model)
+        are_fields = names == tuple(model.model_fields)
+        found = _described[model] = Model(_qualname(model), names, are_fields)
+    return found
+
+
+def _note_model(model: Any, entity: Any, frame: FrameType) -> None:
+    """Note in a profile that a model took its fields from an entity.
+
+    Args:
+        model: the class.
+        entity: lazy.
+        frame: as for :func:`_is_alone`.
+    """
+    entity_counts = getattr(entity, "_entity_counts", None)
+    if entity_counts is None:
+        return
+    try:
+        note = _describe(model)
+        if not _is_alone(model, frame):
+            note = note._replace(names=None)
+    except Exception:  # noqa: BLE001  # a profile must not fail a validation
+        note = Model(_qualname(model), None, False)
+    entity_counts.validated(note, dict.keys(entity))

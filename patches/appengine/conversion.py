@@ -13,8 +13,10 @@ from lazyentity._mode import is_eager
 from lazyentity.patches.appengine import operations
 from lazyentity.patches.appengine.entities import LazyEntity, stock_entity
 from lazyentity.patches.appengine.messages import EntityProto, index_of
+from lazyentity.patches.appengine.profiling import count_entity
 from lazyentity.patches.appengine.seams import CLIENT
 from lazyentity.patches.registry import is_of
+from lazyentity.profiling import observer
 
 register(datastore.Entity, operations)
 
@@ -36,8 +38,12 @@ def replace_from_pb(original: Any, is_active: Callable[[], bool]) -> Any:
     @functools.wraps(from_pb)
     def _FromPb(pb: Any, require_valid_key: Any = True, *args: Any, **kwargs: Any) -> Any:  # noqa: N802  # its name
         entity = _lazy(pb, require_valid_key) if is_active() else None
-        if entity is not None and (CLIENT.patch.eager or is_eager()):
-            entity = _decoded(entity)
+        if entity is not None:
+            is_stock = CLIENT.patch.eager or is_eager()
+            if observer.data is not None:
+                count_entity(pb, entity, is_stock)
+            if is_stock:
+                entity = _decoded(entity)
         return from_pb(pb, require_valid_key, *args, **kwargs) if entity is None else entity
 
     return staticmethod(_FromPb)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from lazyentity._mode import is_eager
 from lazyentity.codec.undecoded import UNDECODED
-from lazyentity.patches.appengine import conversion
-from lazyentity.patches.appengine.seams import CLIENT
 from lazyentity.profiling import observer
-from lazyentity.profiling.counters import CallSiteCounts, EntityCounts
-from lazyentity.profiling.observer import while_running
+
+if TYPE_CHECKING:
+    from lazyentity.profiling.counters import CallSiteCounts, EntityCounts
 
 
 class CountedIndex:
@@ -87,21 +83,17 @@ def _shape_of(index: Any) -> Any:
     return None if index.shape.template is None else index.shape
 
 
-def _counting(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def _lazy(pb: Any, require_valid_key: Any) -> Any:
-        entity = original(pb, require_valid_key)
-        if entity is None:
-            return None
-        if CLIENT.patch.eager or is_eager():
-            call_site = call_site_of(pb)
-            if call_site is not None:
-                call_site.count_eager(len(entity._index.raw))
-        else:
-            entity._index = counted_index(pb, entity._index) or entity._index
-        return entity
+def count_entity(pb: Any, entity: Any, is_stock: bool) -> None:
+    """Count an entity that was just made, if a profile runs.
 
-    return _lazy
-
-
-while_running(conversion, "_lazy", _counting)
+    Args:
+        pb: the message of the entity.
+        entity: lazy.
+        is_stock: whether the caller gets a stock entity of it.
+    """
+    if not is_stock:
+        entity._index = counted_index(pb, entity._index) or entity._index
+        return
+    call_site = call_site_of(pb)
+    if call_site is not None:
+        call_site.count_eager(len(entity._index.raw))

@@ -8,6 +8,8 @@ from typing import Any
 
 from lazyentity.entity import LazyEntity, touched_attributes
 from lazyentity.patches.beam.elements import LazyElement, lazy
+from lazyentity.patches.beam.profiling import count_element
+from lazyentity.profiling import observer
 
 
 def replace_from_client_entity(original: Any, is_active: Callable[[], bool]) -> Any:
@@ -20,6 +22,8 @@ def replace_from_client_entity(original: Any, is_active: Callable[[], bool]) -> 
         if type(client_entity) is LazyEntity and is_active():
             element = _element(client_entity)
             if element is not None:
+                if observer.data is not None and client_entity._entity_counts is not None:
+                    count_element(element, client_entity._entity_counts)
                 return element
         return convert(client_entity)
 

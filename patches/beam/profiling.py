@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from lazyentity.patches.beam import conversion
-from lazyentity.patches.beam.elements import LazyProperties
-from lazyentity.profiling.observer import while_running
+from lazyentity.patches.beam.elements import LazyElement, LazyProperties
 
 if TYPE_CHECKING:
     from lazyentity.profiling.counters import EntityCounts
@@ -31,20 +27,14 @@ class _Counted(LazyProperties):
         return made
 
 
-def _counting(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    @functools.wraps(original)
-    def _element(entity: Any) -> Any:
-        element = original(entity)
-        entity_counts = entity._entity_counts
-        if element is not None and entity_counts is not None:
-            entity_counts.call_site.has_no_options = True
-            # An element that comes out of bytes again, as in another process, is not counted.
-            properties: Any = _Counted.of(element._entity())
-            properties._entity_counts = entity_counts
-            vars(element)["properties"] = properties
-        return element
+def count_element(element: LazyElement, entity_counts: EntityCounts) -> None:
+    """Count the reads of an element that was just made.
 
-    return _element
-
-
-while_running(conversion, "_element", _counting)
+    Args:
+        element: comes out of bytes again, as in another process, without the count.
+        entity_counts: of its entity.
+    """
+    entity_counts.call_site.has_no_options = True
+    properties: Any = _Counted.of(element._entity())
+    properties._entity_counts = entity_counts
+    vars(element)["properties"] = properties

@@ -6,38 +6,38 @@ a field counts each time that it is decoded.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from google.cloud.firestore_v1.field_path import parse_field_path
 
 from lazyentity.codec.interruptions import raise_if_of_handler
-from lazyentity.codec.undecoded import UNDECODED
-from lazyentity.patches.firestore import reads, snapshots
-from lazyentity.patches.firestore.responses import DocumentResponse
-from lazyentity.patches.firestore.sources import Source
 from lazyentity.profiling import observer
-from lazyentity.profiling.observer import while_running
+
+if TYPE_CHECKING:
+    from lazyentity.patches.firestore.responses import DocumentResponse
+    from lazyentity.profiling.counters import EntityCounts
 
 
-def _counting_entities(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def snapshot_of(response: DocumentResponse, reference: Any, source: Source) -> Any:
-        data = observer.data
-        if data is not None:
-            parts = response.name.split("/")
-            call_site = data.call_site(data.site(), parts[-2] if len(parts) > 1 else None)
-            call_site.has_no_options = True
-            if snapshots.is_stock(response):
-                call_site.count_eager(len(response.raw))
-            else:
-                names = _names(response)
-                entity_counts = call_site.counter.add(names, None, len(response.raw))
-                source = source.counted(entity_counts)
-        return original(response, reference, source)
+def count_document(response: DocumentResponse, is_stock: bool) -> EntityCounts | None:
+    """Count the document of a response.
 
-    return snapshot_of
+    Args:
+        response: as a stub gave it.
+        is_stock: whether a stock snapshot is made of it.
+
+    Returns:
+        The count of the fields to be read; None, if no profile runs or all of them are decoded.
+    """
+    data = observer.data
+    if data is None:
+        return None
+    parts = response.name.split("/")
+    call_site = data.call_site(data.site(), parts[-2] if len(parts) > 1 else None)
+    call_site.has_no_options = True
+    if is_stock:
+        call_site.count_eager(len(response.raw))
+        return None
+    return call_site.counter.add(_names(response), None, len(response.raw))
 
 
 def _names(response: DocumentResponse) -> list[str]:
@@ -48,31 +48,13 @@ def _names(response: DocumentResponse) -> list[str]:
         return []
 
 
-def _counting_fields(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def decoded_fields(snapshot: Any) -> Any:
-        fields = original(snapshot)
-        entity_counts = snapshots.counts_of(snapshot)
-        if entity_counts is not None and type(fields) is dict:
-            entity_counts.copied_whole(list(fields), "to_dict()")
-        return fields
-
-    return decoded_fields
+def count_fields(entity_counts: EntityCounts | None, fields: Any) -> None:
+    """Count the fields of a document, which were decoded all together."""
+    if entity_counts is not None and type(fields) is dict:
+        entity_counts.copied_whole(list(fields), "to_dict()")
 
 
-def _counting_values(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def decoded_value(snapshot: Any, field_path: Any) -> Any:
-        value = original(snapshot, field_path)
-        entity_counts = snapshots.counts_of(snapshot)
-        if value is not UNDECODED and entity_counts is not None:
-            name = parse_field_path(field_path)[0]
-            entity_counts.copied([name])
-        return value
-
-    return decoded_value
-
-
-while_running(reads, "snapshot_of", _counting_entities)
-while_running(snapshots, "decoded_fields", _counting_fields)
-while_running(snapshots, "decoded_value", _counting_values)
+def count_value(entity_counts: EntityCounts | None, field_path: str) -> None:
+    """Count the field of a document at the beginning of a path, which was decoded."""
+    if entity_counts is not None:
+        entity_counts.copied([parse_field_path(field_path)[0]])

@@ -21,9 +21,11 @@ from lazyentity.codec.describing import add_note, safe_repr, safe_str
 from lazyentity.codec.interruptions import raise_if_of_handler
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.patches.firestore.documents import READER, stock_values
+from lazyentity.patches.firestore.profiling import count_fields, count_value
 from lazyentity.patches.firestore.responses import DocumentResponse
 from lazyentity.patches.firestore.seams import CLIENT
 from lazyentity.patches.firestore.sources import Source
+from lazyentity.profiling import observer
 
 if TYPE_CHECKING:
     from lazyentity.profiling.counters import EntityCounts
@@ -139,6 +141,8 @@ def replace_get(original: Callable[..., Any], is_active: Callable[[], bool]) -> 
         if value is UNDECODED:
             # Raises the client's error if there is no such field.
             value = field_path_module.get_nested_value(field_path, decoded_fields(self))
+        elif observer.data is not None:
+            count_value(counts_of(self), field_path)
         return value
 
     return get
@@ -177,7 +181,11 @@ def decoded_fields(snapshot: Any) -> Any:
     except Exception as error:  # noqa: BLE001  # the client raises it below
         raise_if_of_handler(error)
         fields = UNDECODED
-    return _stock_fields(response, client) if fields is UNDECODED else fields
+    if fields is UNDECODED:
+        fields = _stock_fields(response, client)
+    if observer.data is not None:
+        count_fields(counts_of(snapshot), fields)
+    return fields
 
 
 def _stock_fields(response: Any, client: Any) -> Any:
@@ -255,8 +263,7 @@ def snapshot_of(response: DocumentResponse, reference: Any, source: Source) -> A
 
 _PARTS: dict[str, Callable[[Any], Any]] = {
     "_reference": _reference,
-    # Looked up now, because a profile replaces it.
-    "_data": lambda snapshot: decoded_fields(snapshot),
+    "_data": decoded_fields,
     "read_time": _time("read_time"),
     "create_time": _time("create_time"),
     "update_time": _time("update_time"),

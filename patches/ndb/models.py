@@ -26,10 +26,12 @@ from lazyentity.entity import LazyEntity
 from lazyentity.patches.api.entities import EntityHandle, OpenedEntityHandle
 from lazyentity.patches.ndb.expandos import live_properties
 from lazyentity.patches.ndb.mappings import is_written_plainly, mapping_for, named_kind
+from lazyentity.patches.ndb.profiling import count_model
 from lazyentity.patches.ndb.seams import CLIENT, CONVERSION
 from lazyentity.patches.ndb.structured import Dotted
 from lazyentity.patches.ndb.upstream import is_upstream, upstream_function
 from lazyentity.patches.upstream import is_one_of
+from lazyentity.profiling import observer
 from lazyentity.storage.madedict import MadeDict
 
 _Original = Callable[..., Any]
@@ -249,7 +251,10 @@ def entity_from_ds_entity(original: _Original, ds_entity: Any, model_class: Any 
         if key is None or type(key) is Key:
             # The model keeps the bytes, even if the entity is changed.
             source = LazyEntity._from_raw(ds_entity._raw)
-            return _model(source, key, ds_entity, model_class, original)
+            made = _model(source, key, ds_entity, model_class, original)
+            if observer.data is not None:
+                count_model(made, source, type(made._values) is LazyValues)
+            return made
     return original(ds_entity, model_class)
 
 
@@ -275,7 +280,10 @@ def entity_from_protobuf(original: _Original, is_active: Callable[[], bool]) -> 
             return _eager_model(protobuf)
         entity = protobuf.to_entity()
         if type(entity) is LazyEntity and CONVERSION.stands(model._entity_from_ds_entity):
-            return _model(entity, entity._wire_key(), entity, None, CONVERSION.original)
+            made = _model(entity, entity._wire_key(), entity, None, CONVERSION.original)
+            if observer.data is not None:
+                count_model(made, entity, type(made._values) is LazyValues)
+            return made
         # Somebody else's function stands there.
         return model._entity_from_ds_entity(entity)
 

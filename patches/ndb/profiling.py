@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from google.cloud.ndb import model
 
-from lazyentity.patches.ndb import models
 from lazyentity.patches.ndb.mappings import obstacle_of
-from lazyentity.profiling.observer import while_running
+
+if TYPE_CHECKING:
+    from lazyentity.profiling.counters import EntityCounts
 
 
 def _readable(values: Any) -> int:
@@ -25,20 +24,19 @@ def _readable(values: Any) -> int:
     )
 
 
-def _marking(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def _model(entity: Any, *args: Any, **kwargs: Any) -> Any:
-        instance = original(entity, *args, **kwargs)
-        entity_counts = entity._entity_counts
-        if entity_counts is not None:
-            entity_counts.call_site.has_no_options = True
-            if type(instance._values) is models.LazyValues:
-                entity_counts.expect(_readable(instance._values))
-            else:
-                entity_counts.call_site.obstacle = obstacle_of(instance, entity)
-        return instance
+def count_model(instance: Any, entity: Any, is_lazy: bool) -> None:
+    """Count the reads of a model that was just made.
 
-    return _model
-
-
-while_running(models, "_model", _marking)
+    Args:
+        instance: the model.
+        entity: its lazy entity.
+        is_lazy: whether the values of the model are made when they are read.
+    """
+    entity_counts: EntityCounts | None = entity._entity_counts
+    if entity_counts is None:
+        return
+    entity_counts.call_site.has_no_options = True
+    if is_lazy:
+        entity_counts.expect(_readable(instance._values))
+    else:
+        entity_counts.call_site.obstacle = obstacle_of(instance, entity)

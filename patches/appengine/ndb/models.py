@@ -29,8 +29,10 @@ from lazyentity.patches.appengine.ndb.orphans import properties_of
 from lazyentity.patches.appengine.ndb.seams import PART
 from lazyentity.patches.appengine.ndb.upstream import is_upstream
 from lazyentity.patches.appengine.ndb.values import LazyValues, user_value
+from lazyentity.patches.appengine.profiling import counted_index
 from lazyentity.patches.registry import is_of
 from lazyentity.patches.upstream import is_method_of
+from lazyentity.profiling import observer
 
 _Function = Callable[..., Any]
 
@@ -219,7 +221,7 @@ def _model(
         _fill(values, ent._values)
     else:
         ent = _new(cls)
-    values._index = index
+    values._index = index if observer.data is None else counted_index(pb, index) or index
     values._key = None
     values._mapping = mapping
     values._model_class = chosen
