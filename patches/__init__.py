@@ -197,7 +197,7 @@ def _patch_imported(client: Client, strict: bool) -> list[Seam]:
         _warn_once(f"lazyentity: {one}, which stays in charge; entities that it makes are not lazy")
     # A conversion that is not the client's own was left to somebody else.
     conversion = client.conversion
-    return [conversion] if conversion is not None and conversion.is_own() else []
+    return [conversion] if conversion is not None and conversion.is_upstream() else []
 
 
 def _count_in(client: Client) -> None:

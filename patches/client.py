@@ -144,12 +144,12 @@ class Client:
         """Return the reason to report for an error while patching."""
         return f"{self.distribution} {self.version()} cannot be patched ({safe_str(error)})"
 
-    def reads_by_own(self) -> bool:
+    def is_upstream(self) -> bool:
         """Whether all conversions of a read, those underneath included, are the clients' own.
 
         Conversions of somebody else get real messages.
         """
-        return all(place.is_own() for place in self._all_reading)
+        return all(place.is_upstream() for place in self._all_reading)
 
     def replaced_conversions(self) -> list[str]:
         """Return a sentence for each conversion that somebody else replaced."""

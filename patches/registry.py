@@ -17,6 +17,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from lazyentity.codec.describing import safe_repr
+from lazyentity.patches.upstream import function_of, is_upstream
 from lazyentity.patches.wrapping import wrapt
 
 
@@ -43,20 +44,20 @@ class Place:
         """
         return wrapt().resolve_path(self.module, self.path)[2]
 
-    def is_own(self) -> bool:
+    def is_upstream(self) -> bool:
         """Whether the attribute is a function of the module itself, and no wrapper of one."""
-        return is_of(sys.modules[self.module], self._function())
+        return is_upstream(self._found(), sys.modules[self.module])
 
     def is_foreign(self) -> bool:
         """Whether somebody else replaced the attribute."""
-        return self._function() is not None and not self.is_own()
+        return self._found() is not None and not self.is_upstream()
 
-    def _function(self) -> Any:
-        """Return the attribute, or the function of a static or class method; None if missing."""
+    def _found(self) -> Any:
+        """Return the attribute; None if it is missing."""
         value: Any = sys.modules[self.module]
         for name in self.path.split("."):
             value = getattr(value, name, None)
-        return getattr(value, "__func__", value)
+        return value
 
 
 class Seam(Place):
@@ -67,6 +68,10 @@ class Seam(Place):
         replace: called with the original and with a function that says whether the patch is active;
             returns the replacement. An inactive replacement must do what the original does.
         yields: whether somebody else's replacement stays, and this one is not installed.
+
+    Attributes:
+        original: the attribute before it was replaced.
+        replacement: put in its place, and not taken away since; None, if it was not, or was.
     """
 
     def __init__(
@@ -81,30 +86,25 @@ class Seam(Place):
         self.original: Any = None
         self._replace = replace
         self._yields = yields
-        self._replacement: Any = None
+        self.replacement: Any = None
 
-    def is_own(self) -> bool:
-        """As :meth:`Place.is_own`; the replacement counts as the client's own."""
-        ours = getattr(self._replacement, "__func__", self._replacement)
-        return (ours is not None and self._function() is ours) or super().is_own()
+    def is_upstream(self) -> bool:
+        """As :meth:`Place.is_upstream`; the replacement counts as the client's own."""
+        return is_upstream(self._found(), function_of(self.replacement)) or super().is_upstream()
 
     def is_foreign(self) -> bool:
         """As :meth:`Place.is_foreign`, except for wrappers of the replacement."""
         return super().is_foreign() and not (
-            self._replacement is not None and _wraps(self.current(), self._replacement)
+            self.replacement is not None and _wraps(self.current(), self.replacement)
         )
-
-    def stands(self, current: Any) -> bool:
-        """Whether ``current``, found at the seam, is the replacement itself."""
-        return current is self._replacement
 
     def is_installed(self) -> bool:
         """Whether the replacement was put in place, and not taken away since."""
-        return self._replacement is not None
+        return self.replacement is not None
 
     def is_wrapped(self, current: Any) -> bool:
         """Whether ``current``, found at the seam, wraps the replacement."""
-        return not self.stands(current) and _wraps(current, self._replacement)
+        return current is not self.replacement and _wraps(current, self.replacement)
 
     def resolve(self) -> Any:
         """Return the value of the attribute now, which must not be inherited.
@@ -120,23 +120,23 @@ class Seam(Place):
     def install(self, is_active: Callable[[], bool]) -> None:
         """Put the replacement in place, unless it still stands there under somebody's wrapper."""
         parent, attribute, current = wrapt().resolve_path(self.module, self.path)
-        if self._replacement is not None and _wraps(current, self._replacement):
+        if self.replacement is not None and _wraps(current, self.replacement):
             return
         if self._yields and self.is_foreign():
             return
         replacement = self._replace(current, is_active)
         wrapt().apply_patch(parent, attribute, replacement)
         self.original = current
-        self._replacement = replacement
+        self.replacement = replacement
 
     def remove(self) -> None:
         """Put the original back, unless somebody else replaced the replacement."""
-        if self._replacement is None:
+        if self.replacement is None:
             return
         parent, attribute, current = wrapt().resolve_path(self.module, self.path)
-        if current is self._replacement:
+        if current is self.replacement:
             wrapt().apply_patch(parent, attribute, self.original)
-            self._replacement = None
+            self.replacement = None
 
 
 class EitherSeam(Seam):
@@ -317,14 +317,6 @@ def calling(module: str, name: str) -> Callable[[Any, Callable[[], bool]], Any]:
 def ours(module: str, name: str) -> Any:
     """Return a function of ``lazyentity.patches``, imported now."""
     return getattr(importlib.import_module(f"lazyentity.patches.{module}"), name)
-
-
-def is_of(module: Any, function: Any) -> bool:
-    """Whether a function was defined in a module.
-
-    Its type and code tell: a wrapper may equal the function and have all of its attributes.
-    """
-    return type(function) is FunctionType and function.__code__.co_filename == module.__file__
 
 
 def loaded_modules() -> list[tuple[str, ModuleType]]:

@@ -4,14 +4,44 @@ from __future__ import annotations
 
 import inspect
 import operator
-from collections.abc import Collection
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
-from lazyentity.patches.registry import is_of
+# By the exact types of methods and properties: where each has its function.
+_FUNCTION = {
+    MethodType: "__func__",
+    classmethod: "__func__",
+    staticmethod: "__func__",
+    property: "fget",
+}
 
-# Wrappers, those of wrapt for one, may equal the wrapped function and have all of its attributes:
-# types and identity tell them apart.
+
+def is_upstream(found: Any, *own: Any) -> bool:
+    """Say whether a function is still the client's own.
+
+    A wrapper of it is not. Wrappers, those of wrapt for one, may equal the wrapped function and
+    have all of its attributes: types, code and identity tell them apart.
+
+    Args:
+        found: the function, or a method or property that has it.
+        own: the modules of the client that may define it, or the functions that it may be.
+    """
+    function = function_of(found)
+    if function is None:
+        return False
+    for each in own:
+        if type(each) is not ModuleType:
+            if function is each:
+                return True
+        elif type(function) is FunctionType and function.__code__.co_filename == each.__file__:
+            return True
+    return False
+
+
+def function_of(found: Any) -> Any:
+    """Return the function of a method or property; anything else as it is."""
+    name = _FUNCTION.get(type(found))
+    return found if name is None else getattr(found, name)
 
 
 class UpstreamModules:
@@ -24,14 +54,19 @@ class UpstreamModules:
     def __init__(self, *modules: ModuleType) -> None:
         self._modules = modules
 
-    def is_upstream(self, function: Any) -> bool:
-        """Say whether a function is one of the client's own."""
-        return any(is_of(module, function) for module in self._modules)
-
     def upstream_function(self, kind: Any, name: str) -> Any:
-        """Return the client's own function of a method of a class; if replaced, a new object."""
-        function = function_of(kind, name)
-        return function if self.is_upstream(function) else object()
+        """Return the client's own function of a method of a class; if replaced, a new object.
+
+        A method inherited from ``object`` is the client's own.
+        """
+        found = inspect.getattr_static(kind, name)
+        if found is vars(object).get(name):
+            return found
+        return function_of(found) if is_upstream(found, *self._modules) else object()
+
+    def upstream_functions(self, name: str, *kinds: Any) -> frozenset[Any]:
+        """Return the client's own functions of the methods of one name of some classes."""
+        return frozenset(self.upstream_function(kind, name) for kind in kinds)
 
     def methods(self, kind: Any, *names: str) -> Methods:
         """Return the client's own methods of a class.
@@ -56,28 +91,13 @@ class Methods:
         self._own = own
         self._of = operator.attrgetter(*names)
 
-    def are_those_of(self, kind: Any) -> bool:
-        """Say whether a class, a subclass for one, has these methods."""
+    def are_upstream(self, holder: Any) -> bool:
+        """Say whether a class, or an instance and its class, have these methods and no others."""
+        kind = holder
+        if not isinstance(holder, type):
+            kind = type(holder)
+            if not vars(holder).keys().isdisjoint(self._names):
+                return False
         return kind.__getattribute__ is object.__getattribute__ and all(
             map(operator.is_, self._of(kind), self._own)
         )
-
-    def are_those_of_instance(self, instance: Any) -> bool:
-        """Say whether an instance has these methods, none of its own."""
-        return vars(instance).keys().isdisjoint(self._names) and self.are_those_of(type(instance))
-
-
-def function_of(kind: Any, name: str) -> Any:
-    """Return the function of a method, which may be a class method or a static one."""
-    method = inspect.getattr_static(kind, name)
-    return method.__func__ if type(method) in (classmethod, staticmethod) else method
-
-
-def is_method_of(function: Any, method: Any) -> bool:
-    """Say whether a bound method is a method of this function."""
-    return type(method) is MethodType and method.__func__ is function
-
-
-def is_one_of(functions: Collection[Any], function: Any) -> bool:
-    """Say whether a function is among some, which may be the keys of a dict."""
-    return type(function) is FunctionType and function in functions

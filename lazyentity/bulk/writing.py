@@ -169,7 +169,7 @@ def _encoder() -> Callable[[Entity], tuple[bytes, bool]]:
 
     It also says whether protobuf is known to take the bytes.
     """
-    if ENCODING.is_own():
+    if ENCODING.is_upstream():
         return entity_bytes
     # Somebody else replaced the client's function: the replacement is called, as the client does.
     return lambda entity: (helpers.entity_to_protobuf(entity)._pb.SerializeToString(), False)

@@ -148,7 +148,7 @@ class CallSeam(Seam):
             # A constructor of C code has no replacement on the pure backend.
             if type(current) is not WrapperDescriptorType:
                 super().install(is_active)
-                if self.original is not None and self.original is self._replacement:
+                if self.original is not None and self.original is self.replacement:
                     # The library imported the proxy by another name.
                     self.original = self.original.__wrapped__
             return

@@ -15,20 +15,15 @@ from lazyentity.patches.appengine.entities import LazyEntity, stock_entity
 from lazyentity.patches.appengine.messages import EntityProto, index_of
 from lazyentity.patches.appengine.profiling import count_entity
 from lazyentity.patches.appengine.seams import CLIENT
-from lazyentity.patches.registry import is_of
+from lazyentity.patches.upstream import UpstreamModules
 from lazyentity.profiling import observer
 
 register(datastore.Entity, operations)
 
 
-def _own(name: str) -> Any:
-    """Return a function of the client's own; if it was replaced, a new object."""
-    function = getattr(datastore_types, name)
-    return function if is_of(datastore_types, function) else object()
-
-
-_from_property = _own("FromPropertyPb")
-_validate = _own("ValidateReadProperty")
+_UPSTREAM = UpstreamModules(datastore_types)
+_from_property = _UPSTREAM.upstream_function(datastore_types, "FromPropertyPb")
+_validate = _UPSTREAM.upstream_function(datastore_types, "ValidateReadProperty")
 
 
 def replace_from_pb(original: Any, is_active: Callable[[], bool]) -> Any:
@@ -51,7 +46,7 @@ def replace_from_pb(original: Any, is_active: Callable[[], bool]) -> Any:
 
 def _lazy(pb: Any, require_valid_key: Any) -> LazyEntity | None:
     """Return a lazy entity; None, if the client has to make one, or to raise."""
-    if type(pb) is not EntityProto or not _converts_by_own():
+    if type(pb) is not EntityProto or not _converts_upstream():
         return None
     index = index_of(pb)
     if index is None:
@@ -90,7 +85,7 @@ def _decoded(entity: LazyEntity) -> Any:
     return stock_entity(entity, dict.items(entity))
 
 
-def _converts_by_own() -> bool:
+def _converts_upstream() -> bool:
     """Whether nobody replaced the conversion of values."""
     return (
         datastore_types.FromPropertyPb is _from_property

@@ -25,13 +25,13 @@ class LastingSeam(Seam):
 
     def install(self, is_active: Callable[[], bool]) -> None:
         """Put the replacement in place, once."""
-        if self._replacement is not None:
+        if self.replacement is not None:
             return
         holder, _, name = self.path.rpartition(".")
         parent = wrapt().resolve_path(self.module, holder)[2]
         self.original = vars(parent).get(name)
-        self._replacement = self._replace(self.original, is_active)
-        setattr(parent, name, self._replacement)
+        self.replacement = self._replace(self.original, is_active)
+        setattr(parent, name, self.replacement)
 
     def remove(self) -> None:
         """Leave the replacement in place."""

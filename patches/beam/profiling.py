@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lazyentity.patches.beam.elements import LazyElement, LazyProperties
+from lazyentity.patches.beam.elements import LazyProperties
 
 if TYPE_CHECKING:
     from lazyentity.profiling.counters import EntityCounts
@@ -27,11 +27,11 @@ class _Counted(LazyProperties):
         return made
 
 
-def count_element(element: LazyElement, entity_counts: EntityCounts) -> None:
+def count_element(element: Any, entity_counts: EntityCounts) -> None:
     """Count the reads of an element that was just made.
 
     Args:
-        element: comes out of bytes again, as in another process, without the count.
+        element: lazy. Out of bytes, as in another process, it comes without the count.
         entity_counts: of its entity.
     """
     entity_counts.call_site.has_no_options = True

@@ -15,7 +15,7 @@ from lazyentity.patches import announcement
 from lazyentity.patches.api.requests import commit_request, lookup_request
 from lazyentity.patches.api.stubs import awaited, read_lazily
 from lazyentity.patches.datastore.seams import CLIENT
-from lazyentity.patches.registry import is_of
+from lazyentity.patches.upstream import is_upstream
 
 
 def _as_it_is(request: Any) -> Any:
@@ -40,10 +40,10 @@ def _reading(
     """
 
     def replace(original: Callable[..., Any], is_active: Callable[[], bool]) -> Callable[..., Any]:
-        make = make_request if is_of(async_client, original) else _as_it_is
+        make = make_request if is_upstream(original, async_client) else _as_it_is
 
         def is_lazy() -> bool:
-            return is_active() and CLIENT.reads_by_own()
+            return is_active() and CLIENT.is_upstream()
 
         # A coroutine function like the original: mocks are made by that.
         @functools.wraps(original)
@@ -68,7 +68,7 @@ def replace_commit(
     original: Callable[..., Any], is_active: Callable[[], bool]
 ) -> Callable[..., Any]:
     """Replace the method that commits mutations."""
-    is_clients = is_of(async_client, original)
+    is_clients = is_upstream(original, async_client)
 
     @functools.wraps(original)
     async def commit(client: Any, request: Any = None, **kwargs: Any) -> Any:

@@ -28,8 +28,8 @@ from lazyentity.patches.datastore.keys import key_is_partial, key_to_protobuf
 from lazyentity.patches.datastore.lookups import look_up
 from lazyentity.patches.datastore.pages import lazy_page
 from lazyentity.patches.datastore.rows import rows_of_query
-from lazyentity.patches.datastore.seams import CLIENT, CONVERSION, ENCODING, converts_parts_by_own
-from lazyentity.patches.registry import is_of
+from lazyentity.patches.datastore.seams import CLIENT, CONVERSION, ENCODING, converts_parts_upstream
+from lazyentity.patches.upstream import is_upstream
 
 # Iterators of wrapped queries are of another class.
 register(Iterator, rows_of_query)
@@ -50,7 +50,7 @@ def replace_conversion(
         # The first step of convert(), without the call: each entity of a page comes through here.
         if type(pb) in HANDLES:
             return pb.to_entity()
-        return convert(pb, original) if converts_parts_by_own() else original(pb)
+        return convert(pb, original) if converts_parts_upstream() else original(pb)
 
     return entity_from_protobuf
 
@@ -63,7 +63,7 @@ def replace_api(original: property, is_active: Callable[[], bool]) -> property:
         api = original.__get__(client)
         if announcement.waiting and is_active():
             announcement.log()
-        return lazy_api(api) if is_active() and CLIENT.reads_by_own() else api
+        return lazy_api(api) if is_active() and CLIENT.is_upstream() else api
 
     return property(_datastore_api)
 
@@ -72,7 +72,7 @@ def replace_get_multi(
     original: Callable[..., Any], is_active: Callable[[], bool]
 ) -> Callable[..., Any]:
     """Replace the method that looks up keys, also that of one ``get``."""
-    is_clients = is_of(client_module, original)
+    is_clients = is_upstream(original, client_module)
     patch = CLIENT.patch
 
     @functools.wraps(original)
@@ -82,7 +82,7 @@ def replace_get_multi(
             is_clients
             and not args
             and is_active()
-            and CONVERSION.stands(helpers.entity_from_protobuf)
+            and helpers.entity_from_protobuf is CONVERSION.replacement
         ):
             convert = EntityBytes.to_stock_entity if patch.eager else EntityBytes.to_entity
             found = look_up(self, keys, options, convert)
@@ -97,7 +97,7 @@ def replace_key_to_protobuf(
     original: Callable[[Any], Any], is_active: Callable[[], bool]
 ) -> Callable[[Any], Any]:
     """Replace the method that makes the message of a key."""
-    is_clients = is_of(key_module, original)
+    is_clients = is_upstream(original, key_module)
 
     @functools.wraps(original)
     def to_protobuf(key: Any) -> Any:
@@ -124,12 +124,12 @@ def replace_assign_entity_to_pb(
     original: Callable[[Any, Any], Any], is_active: Callable[[], bool]
 ) -> Callable[[Any, Any], Any]:
     """Replace the function that puts an entity into a mutation."""
-    is_clients = is_of(batch_module, original)
+    is_clients = is_upstream(original, batch_module)
 
     @functools.wraps(original)
     def _assign_entity_to_pb(entity_pb: Any, entity: Any) -> None:
         # The original calls entity_to_protobuf(), which somebody may have replaced after us.
-        if is_clients and is_active() and ENCODING.stands(helpers.entity_to_protobuf):
+        if is_clients and is_active() and helpers.entity_to_protobuf is ENCODING.replacement:
             assign_entity_to_pb(entity_pb, entity, original)
         else:
             original(entity_pb, entity)
@@ -143,7 +143,7 @@ def _adding(
     def replace(
         original: Callable[[Any], Any], is_active: Callable[[], bool]
     ) -> Callable[[Any], Any]:
-        is_clients = is_of(batch_module, original)
+        is_clients = is_upstream(original, batch_module)
 
         @functools.wraps(original)
         def add(batch: Any) -> Any:
@@ -175,7 +175,7 @@ def replace_mutations(original: property, is_active: Callable[[], bool]) -> prop
 
 def replace_is_partial(original: property, is_active: Callable[[], bool]) -> property:
     """Replace the property that says whether a key lacks an id and a name."""
-    is_clients = is_of(key_module, original.fget)
+    is_clients = is_upstream(original.fget, key_module)
 
     @functools.wraps(original.fget)  # type: ignore[arg-type]  # a getter it has
     def is_partial(key: Any) -> Any:

@@ -18,7 +18,7 @@ from lazyentity.patches.api.entities import EntityHandle
 from lazyentity.patches.api.requests import LookupBytes
 from lazyentity.patches.datastore.apis import looks_up_as_known
 from lazyentity.patches.datastore.seams import KEY_ENCODING
-from lazyentity.patches.registry import is_of
+from lazyentity.patches.upstream import is_upstream
 
 # Upstream iterates the keys twice, which matters for those of an iterator.
 _COLLECTIONS: Final = frozenset((list, tuple, set, frozenset))
@@ -74,10 +74,10 @@ def look_up(
 def _is_known() -> bool:
     """Whether the functions that are passed over are the client's own, or replacements of these."""
     to_protobuf = key_module.Key.to_protobuf
-    if KEY_ENCODING.stands(to_protobuf):
+    if to_protobuf is KEY_ENCODING.replacement:
         to_protobuf = KEY_ENCODING.original
     return (
         DIRECT
-        and is_of(key_module, to_protobuf)
-        and is_of(client_module, client_module._extended_lookup)
+        and is_upstream(to_protobuf, key_module)
+        and is_upstream(client_module._extended_lookup, client_module)
     )

@@ -19,7 +19,7 @@ from lazyentity._backend import EntityBytes
 from lazyentity.patches.api.entities import HANDLES, EntityHandle
 from lazyentity.patches.datastore.delivery import UNTOUCHED
 from lazyentity.patches.datastore.seams import CLIENT, CONVERSION
-from lazyentity.patches.registry import is_of
+from lazyentity.patches.upstream import is_upstream
 
 # Bound now: LazyPage is made for these methods, and somebody may replace them.
 _Page: Any = page_iterator.Page
@@ -66,10 +66,10 @@ class LazyPage(page_iterator.Page):
 
     def _converts_by_patch(self) -> bool:
         return (
-            is_of(query_module, self._item_to_value)
+            is_upstream(self._item_to_value, query_module)
             and CLIENT.patch.active
             # Somebody else may have replaced the conversion after us.
-            and CONVERSION.stands(helpers.entity_from_protobuf)
+            and helpers.entity_from_protobuf is CONVERSION.replacement
         )
 
     @property

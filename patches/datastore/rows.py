@@ -8,7 +8,7 @@ from typing import Any
 from google.api_core import page_iterator
 
 from lazyentity.patches.datastore.pages import LazyPage
-from lazyentity.patches.registry import is_of
+from lazyentity.patches.upstream import is_upstream
 
 _ITERATION = ("__iter__", "_items_iter", "_page_iter")
 
@@ -29,7 +29,7 @@ def rows_of_query(iterator: Any) -> Iterator[Any]:
 def _iterates_as_known(iterator: Any) -> bool:
     # Code that somebody puts around the iteration is to see entities.
     return vars(iterator).keys().isdisjoint(_ITERATION) and all(
-        is_of(page_iterator, getattr(type(iterator), name, None)) for name in _ITERATION
+        is_upstream(getattr(type(iterator), name, None), page_iterator) for name in _ITERATION
     )
 
 

@@ -36,9 +36,9 @@ KEY_ENCODING = Seam(_KEY, "Key.to_protobuf", replacing(_CALLS, "replace_key_to_p
 _PARTS = Place(_HELPERS, "key_from_protobuf"), Place(_HELPERS, "_get_value_from_value_pb")
 
 
-def converts_parts_by_own() -> bool:
+def converts_parts_upstream() -> bool:
     """Whether the conversions of keys and of values are the client's own."""
-    return all(place.is_own() for place in _PARTS)
+    return all(place.is_upstream() for place in _PARTS)
 
 
 CLIENT: Final = Client(

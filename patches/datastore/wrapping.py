@@ -74,7 +74,7 @@ class _LazyClient(_LazyReads, datastore_client.Client):
     @property
     def _datastore_api(self) -> Any:
         api = super()._datastore_api
-        if self._lazyentity_delivery is EAGER and not CLIENT.reads_by_own():
+        if self._lazyentity_delivery is EAGER and not CLIENT.is_upstream():
             # Somebody else's conversions get real messages.
             return api
         if self._lazyentity_delivery is not EAGER:
@@ -191,7 +191,7 @@ def stock_of(client: datastore_client.Client) -> bool | None:
     if isinstance(client, _LazyReads):
         return client._lazyentity_delivery.is_stock
     # Somebody else may have replaced the conversion after us.
-    if CLIENT.patch.active and CONVERSION.stands(helpers.entity_from_protobuf):
+    if CLIENT.patch.active and helpers.entity_from_protobuf is CONVERSION.replacement:
         return CLIENT.patch.eager
     return None
 

@@ -23,7 +23,7 @@ from lazyentity.patches.firestore.seams import CLIENT
 from lazyentity.patches.firestore.snapshots import is_stock, snapshot_of
 from lazyentity.patches.firestore.sources import LOOKUP, QUERY, Source, source_of
 from lazyentity.patches.firestore.transports import lazy_api, read_lazily
-from lazyentity.patches.registry import is_of
+from lazyentity.patches.upstream import is_upstream
 from lazyentity.profiling import observer
 
 register(DocumentSnapshot, operations)
@@ -35,7 +35,7 @@ def replace_api(original: property, is_active: Callable[[], bool]) -> property:
     @functools.wraps(original.fget)  # type: ignore[arg-type]  # a getter it has
     def _firestore_api(client: Any) -> Any:
         api = original.__get__(client)
-        if not (is_active() and CLIENT.reads_by_own()):
+        if not (is_active() and CLIENT.is_upstream()):
             return api
         lazy = lazy_api(api)
         # The property is read each time that an RPC is sent.
@@ -50,7 +50,7 @@ def replace_async_api(original: property, is_active: Callable[[], bool]) -> prop
     @functools.wraps(original.fget)  # type: ignore[arg-type]  # a getter it has
     def _firestore_api(client: Any) -> Any:
         api = original.__get__(client)
-        is_lazy = is_active() and CLIENT.reads_by_own()
+        is_lazy = is_active() and CLIENT.is_upstream()
         read_lazily(api, is_lazy, is_active)
         return eager_async_api(api) if is_lazy and is_eager() else api
 
@@ -70,7 +70,7 @@ def replace_lookup_conversion(
     original: Callable[..., Any], is_active: Callable[[], bool]
 ) -> Callable[..., Any]:
     """Replace the function that makes a snapshot of a response to a look-up."""
-    if not is_of(base_client, original):
+    if not is_upstream(original, base_client):
         # Somebody else's function stays in charge. It gets proxies, and may ask them for anything.
         return original
 
@@ -89,7 +89,7 @@ def replace_query_conversion(
     original: Callable[..., Any], is_active: Callable[[], bool]
 ) -> Callable[..., Any]:
     """Replace the function that makes a snapshot of a response to a query."""
-    if not is_of(base_query, original):
+    if not is_upstream(original, base_query):
         # Somebody else's function stays in charge. It gets proxies, and may ask them for anything.
         return original
 
@@ -109,7 +109,7 @@ def replace_group_conversion(
     original: Callable[..., Any], is_active: Callable[[], bool]
 ) -> Callable[..., Any]:
     """Replace the function that makes a snapshot of a response to a collection group's query."""
-    if not is_of(base_query, original):
+    if not is_upstream(original, base_query):
         # Somebody else's function stays in charge. It gets proxies, and may ask them for anything.
         return original
 

@@ -14,7 +14,7 @@ from google.cloud.firestore_v1 import (
     document,
 )
 
-from lazyentity.patches.registry import is_of
+from lazyentity.patches.upstream import is_upstream
 
 _new = object.__new__
 _SEPARATOR = "/"
@@ -27,7 +27,7 @@ def _plain(client_module: Any, client_type: Any, document_module: Any, kind: Any
     among the conversions of :mod:`lazyentity.patches.firestore.seams`.
     """
     functions = client_type.document, kind.__init__
-    is_own = is_of(client_module, functions[0]) and is_of(document_module, functions[1])
+    is_own = is_upstream(functions[0], client_module) and is_upstream(functions[1], document_module)
     if is_own and vars(kind("a", "b", client=None)) == {"_path": ("a", "b"), "_client": None}:
         return functions
     return None
@@ -54,7 +54,7 @@ _COLLECTIONS: dict[Any, Any] = {
         (async_collection, async_collection.AsyncCollectionReference),
     )
     # Older versions inherit one of them.
-    if is_of(module, kind.document) or is_of(base_collection, kind.document)
+    if is_upstream(kind.document, module) or is_upstream(kind.document, base_collection)
 }
 
 

@@ -18,7 +18,7 @@ import grpc
 from grpc import _channel
 
 from lazyentity.codec.interruptions import raise_if_of_handler
-from lazyentity.patches.registry import is_of
+from lazyentity.patches.upstream import is_upstream
 
 # Types of gRPC's private classes come from elsewhere, and differ.
 grpc_channel: Any = _channel
@@ -148,7 +148,7 @@ def _single(channel: Any, logged: Any, method: str, serialize: Any) -> Any:
         type(channel) is not grpc_channel.Channel
         or (logged is not channel and not _adds_nothing(logged, channel))
         or grpc_channel.cygrpc.g_gevent_activated
-        or not _is_stock()
+        or not _is_upstream()
     ):
         return None
     names = method.encode(), channel._target.encode()
@@ -164,7 +164,7 @@ def _adds_nothing(logged: Any, channel: Any) -> bool:
     )
 
 
-def _is_stock() -> bool:
+def _is_upstream() -> bool:
     """Whether nobody replaced what gRPC would do: monitoring tools count RPCs there."""
     functions = (
         grpc_channel.Channel.unary_stream,
@@ -176,4 +176,4 @@ def _is_stock() -> bool:
         grpc_channel._handle_event,
         grpc_channel._abort,
     )
-    return all(is_of(grpc_channel, function) for function in functions)
+    return all(is_upstream(function, grpc_channel) for function in functions)

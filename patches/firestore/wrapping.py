@@ -44,7 +44,7 @@ class _LazyReads:
     @property
     def _firestore_api(self) -> Any:
         api = self._lazyentity_stock._firestore_api
-        if not CLIENT.reads_by_own():
+        if not CLIENT.is_upstream():
             return api
         install()
         is_blocking = isinstance(self, client.Client)

@@ -11,7 +11,7 @@ import functools
 import operator
 from abc import ABCMeta
 from collections.abc import Callable, Iterable, Iterator
-from types import FunctionType, MemberDescriptorType
+from types import MemberDescriptorType
 from typing import Any, cast
 
 import google.cloud._helpers as cloud_helpers
@@ -31,6 +31,7 @@ from lazyentity.patches.firestore.messages import (
     lazy_request,
     make_lazy,
 )
+from lazyentity.patches.upstream import is_upstream
 
 Pbs = Callable[..., Any]
 
@@ -116,39 +117,24 @@ _KNOWN = tuple(
 )
 
 
-_FILES = {
-    module.__file__
-    for module in (
-        _helpers,
-        base_document,
-        cloud_helpers,
-        datetime_helpers,
-        field_path_module,
-        vector,
-    )
-}
+_MODULES = _helpers, base_document, cloud_helpers, datetime_helpers, field_path_module, vector
 
 
-def _is_own(value: Any) -> bool:
+def _is_upstream(value: Any) -> bool:
     """Whether a function, method or class is the client's, and nobody's wrapper of it."""
-    if type(value) is property:
-        value = value.fget
-    elif type(value) is classmethod:
-        value = value.__func__
-    if type(value) is FunctionType:
-        return value.__code__.co_filename in _FILES
     if type(value) is type or type(value) is ABCMeta:
         return str(value.__module__).startswith("google.cloud.firestore_v1.")
-    return value is None or type(value) is MemberDescriptorType
+    is_bare = value is None or type(value) is MemberDescriptorType
+    return is_bare or is_upstream(value, *_MODULES)
 
 
-_WAS_OWN = all(_is_own(value) for _, _, found in _KNOWN for value in found)
+_WAS_UPSTREAM = all(_is_upstream(value) for _, _, found in _KNOWN for value in found)
 """Whether nobody had replaced a function before the client was patched."""
 
 
 def _is_plain(name: Any, fields: Any) -> bool:
     """Whether the client's functions are in place, and the arguments are of the usual types."""
-    if type(fields) is not dict or type(name) is not str or not _WAS_OWN:
+    if type(fields) is not dict or type(name) is not str or not _WAS_UPSTREAM:
         return False
     try:
         for holder, get, known in _KNOWN:

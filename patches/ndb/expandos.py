@@ -17,7 +17,8 @@ from lazyentity.codec.cache import BoundedCache
 from lazyentity.codec.fallback import CASE_NUMBERS
 from lazyentity.codec.limits import MAX_BYTES, learned_bytes
 from lazyentity.codec.undecoded import UNDECODED, Template, undecoded_template
-from lazyentity.patches.ndb.upstream import is_upstream, methods
+from lazyentity.patches.ndb.upstream import methods
+from lazyentity.patches.upstream import is_upstream
 from lazyentity.storage.madedict import MadeDict
 
 _Expando = model.Expando
@@ -186,9 +187,9 @@ def makes_dynamic_properties(model_class: Any) -> bool:
         and model_class._clone_properties is _clone_properties
         # A descriptor would give each model options of its own.
         and not any(hasattr(option, "__get__") for option in _options(model_class))
-        and _SETTING.are_those_of(_GenericProperty)
-        and is_upstream(_GenericProperty.__init__)
-        and is_upstream(_GenericProperty._validate)
+        and _SETTING.are_upstream(_GenericProperty)
+        and is_upstream(_GenericProperty.__init__, model)
+        and is_upstream(_GenericProperty._validate, model)
         and _GenericProperty._validator is None
         and _GenericProperty._choices is None
     )

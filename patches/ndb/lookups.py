@@ -13,7 +13,7 @@ from google.cloud.ndb.tasklets import Future, Return, _get_return_value
 
 from lazyentity.patches.api.responses import LookupResponse
 from lazyentity.patches.ndb.upstream import upstream_function
-from lazyentity.patches.upstream import is_method_of
+from lazyentity.patches.upstream import is_upstream
 
 _post_get_hook = upstream_function(model.Model, "_post_get_hook")
 """ndb's own, which does nothing."""
@@ -88,7 +88,7 @@ def get_async(original: Callable[..., Any], key: Any, *args: Any, **kwargs: Any)
     future = Get(key, kwargs["_options"])
     if model_class:
         hook = model_class._post_get_hook
-        if not is_method_of(_post_get_hook, hook):
+        if not is_upstream(hook, _post_get_hook):
             future.add_done_callback(functools.partial(hook, key))
     return future
 

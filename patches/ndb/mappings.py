@@ -22,17 +22,15 @@ from lazyentity.patches.ndb.expandos import (
     makes_dynamic_properties,
 )
 from lazyentity.patches.ndb.structured import Parts, in_parts, obstacle, part_of, storing_obstacle
-from lazyentity.patches.ndb.upstream import methods, upstream_function
-from lazyentity.patches.upstream import is_method_of, is_one_of
+from lazyentity.patches.ndb.upstream import methods, upstream_function, upstream_functions
+from lazyentity.patches.upstream import is_upstream
 
 _Model = model.Model
 _Property = model.Property
 
 _get_arg = upstream_function(_Model, "_get_arg")
 _validate_key = upstream_function(_Model, "_validate_key")
-_own_set_attributes = frozenset(
-    upstream_function(kind, "_set_attributes") for kind in (_Model, model.Expando)
-)
+_own_set_attributes = upstream_functions("_set_attributes", _Model, model.Expando)
 _expando_setattr = upstream_function(model.Expando, "__setattr__")
 
 # The methods that read a property, from the descriptor to its value. ndb itself finds the
@@ -62,7 +60,7 @@ _WRITING = methods(
 
 def is_written_plainly(prop: Any) -> bool:
     """Whether an unread value of a property can be written back unchanged."""
-    return not prop._repeated and not prop._required and _WRITING.are_those_of_instance(prop)
+    return not prop._repeated and not prop._required and _WRITING.are_upstream(prop)
 
 
 OF_CONSTRUCTOR: Final = "the class of an Expando has a constructor of its own"
@@ -78,7 +76,7 @@ _KEPT = {
 
 def _conversion(prop: Any) -> tuple[Any, tuple[Any, ...], type | None]:
     methods = tuple(prop._find_methods("_from_base_type", reverse=True))
-    is_kept = len(methods) == 1 and is_one_of(_KEPT, methods[0])
+    is_kept = len(methods) == 1 and is_upstream(methods[0], *_KEPT)
     return prop, methods, _KEPT[methods[0]] if is_kept else None
 
 
@@ -152,7 +150,7 @@ class ModelMapping:
         self.conversions = {
             name: _conversion(prop)
             for name, prop in (self.properties or {}).items()
-            if not prop._repeated and _READING.are_those_of_instance(prop)
+            if not prop._repeated and _READING.are_upstream(prop)
         }
 
     def serves(self, model_class: Any, taken: MappedProperties | str) -> bool:
@@ -191,8 +189,8 @@ def constructs_plainly(model_class: Any) -> bool:
     return (
         model_class.__new__ is object.__new__
         and type(model_class).__call__ is type.__call__
-        and is_method_of(_get_arg, model_class._get_arg)
-        and is_one_of(_own_set_attributes, model_class._set_attributes)
+        and is_upstream(model_class._get_arg, _get_arg)
+        and is_upstream(model_class._set_attributes, *_own_set_attributes)
     )
 
 

@@ -29,8 +29,8 @@ from lazyentity.patches.ndb.mappings import is_written_plainly, mapping_for, nam
 from lazyentity.patches.ndb.profiling import count_model
 from lazyentity.patches.ndb.seams import CLIENT, CONVERSION
 from lazyentity.patches.ndb.structured import Dotted
-from lazyentity.patches.ndb.upstream import is_upstream, upstream_function
-from lazyentity.patches.upstream import is_one_of
+from lazyentity.patches.ndb.upstream import upstream_function
+from lazyentity.patches.upstream import is_upstream
 from lazyentity.profiling import observer
 from lazyentity.storage.madedict import MadeDict
 
@@ -40,7 +40,7 @@ _Model = model.Model
 _base_value = model._BaseValue
 _model_init = upstream_function(_Model, "__init__")
 _blob_from_datastore = upstream_function(model.BlobProperty, "_from_datastore")
-_own_writers = frozenset(
+_writers = frozenset(
     upstream_function(kind, "_to_datastore")
     for kind in vars(model).values()
     if isinstance(kind, type) and issubclass(kind, model.Property)
@@ -117,7 +117,7 @@ def property_get(original: _Original, _is_active: Callable[[], bool]) -> _Origin
 
     A lazy model gives the same value, whether ndb is still patched or not.
     """
-    reads_plainly = is_upstream(original)
+    reads_plainly = is_upstream(original, model)
 
     @functools.wraps(original)
     def __get__(self: Any, entity: Any, unused_cls: Any = None) -> Any:  # noqa: N807  # its name
@@ -153,7 +153,7 @@ _NO_CONVERSION = (None, (), None)
 
 def _are_written_by_ndb(properties: list[Any]) -> bool:
     return all(
-        is_one_of(_own_writers, kind._to_datastore) for kind in {type(prop) for prop in properties}
+        is_upstream(kind._to_datastore, *_writers) for kind in {type(prop) for prop in properties}
     ) and not any("_to_datastore" in vars(prop) for prop in properties)
 
 
@@ -253,7 +253,7 @@ def entity_from_ds_entity(original: _Original, ds_entity: Any, model_class: Any 
             source = LazyEntity._from_raw(ds_entity._raw)
             made = _model(source, key, ds_entity, model_class, original)
             if observer.data is not None:
-                count_model(made, source, type(made._values) is LazyValues)
+                count_model(made, source)
             return made
     return original(ds_entity, model_class)
 
@@ -279,10 +279,10 @@ def entity_from_protobuf(original: _Original, is_active: Callable[[], bool]) -> 
         if CLIENT.patch.eager or protobuf.conversion.eager:
             return _eager_model(protobuf)
         entity = protobuf.to_entity()
-        if type(entity) is LazyEntity and CONVERSION.stands(model._entity_from_ds_entity):
+        if type(entity) is LazyEntity and model._entity_from_ds_entity is CONVERSION.replacement:
             made = _model(entity, entity._wire_key(), entity, None, CONVERSION.original)
             if observer.data is not None:
-                count_model(made, entity, type(made._values) is LazyValues)
+                count_model(made, entity)
             return made
         # Somebody else's function stands there.
         return model._entity_from_ds_entity(entity)
@@ -298,7 +298,7 @@ def _eager_model(protobuf: Any) -> Any:
         chosen is None
         or not issubclass(chosen, model.Expando)
         or issubclass(type(protobuf), OpenedEntityHandle)
-        or not CONVERSION.stands(model._entity_from_ds_entity)
+        or model._entity_from_ds_entity is not CONVERSION.replacement
     ):
         return model._entity_from_ds_entity(stock)
     entity = LazyEntity._from_raw(protobuf.raw)

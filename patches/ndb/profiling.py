@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from google.cloud.ndb import model
 
 from lazyentity.patches.ndb.mappings import obstacle_of
+from lazyentity.storage.madedict import MadeDict
 
 if TYPE_CHECKING:
     from lazyentity.profiling.counters import EntityCounts
@@ -24,19 +25,18 @@ def _readable(values: Any) -> int:
     )
 
 
-def count_model(instance: Any, entity: Any, is_lazy: bool) -> None:
+def count_model(instance: Any, entity: Any) -> None:
     """Count the reads of a model that was just made.
 
     Args:
         instance: the model.
         entity: its lazy entity.
-        is_lazy: whether the values of the model are made when they are read.
     """
     entity_counts: EntityCounts | None = entity._entity_counts
     if entity_counts is None:
         return
     entity_counts.call_site.has_no_options = True
-    if is_lazy:
+    if isinstance(instance._values, MadeDict):
         entity_counts.expect(_readable(instance._values))
     else:
         entity_counts.call_site.obstacle = obstacle_of(instance, entity)

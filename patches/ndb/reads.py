@@ -70,7 +70,7 @@ def stub(original: Callable[[], Any]) -> Any:
     if announcement.waiting:
         announcement.log()
     transport = original()
-    if type(transport) is not DatastoreGrpcTransport or not CLIENT.reads_by_own():
+    if type(transport) is not DatastoreGrpcTransport or not CLIENT.is_upstream():
         return transport
     kind = EagerTransport if is_eager() else LazyTransport
     # Kept on the transport itself: the two live and die together.
@@ -178,7 +178,7 @@ class EntityTypes(ObjectProxy[Any]):
 
     @property
     def Entity(self) -> Any:  # noqa: N802  # the name of the message
-        is_lazy = self._self_is_active() and CLIENT.reads_by_own()
+        is_lazy = self._self_is_active() and CLIENT.is_upstream()
         return _new_cached_entity if is_lazy else self.__wrapped__.Entity
 
 

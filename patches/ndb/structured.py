@@ -55,7 +55,7 @@ def storing_obstacle(prop: Any) -> str | None:
 
 def obstacle(prop: Any) -> str | None:
     """Return the reason why ndb has to put the parts of a property together; None: it need not."""
-    if not _MAKING.are_those_of_instance(prop):
+    if not _MAKING.are_upstream(prop):
         return f"the class of {property_name(prop._name)} overrides how parts become a value"
     if prop._default is not None:
         # ndb merges the parts into the default.

@@ -1,4 +1,4 @@
-"""Telling functions of ndb itself from those that somebody put in their place."""
+"""The functions of ndb itself, where nobody replaced them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from google.cloud.ndb import model
 
 from lazyentity.patches.upstream import UpstreamModules
 
-UPSTREAM: Final = UpstreamModules(model)
+_UPSTREAM: Final = UpstreamModules(model)
 
-is_upstream = UPSTREAM.is_upstream
-upstream_function = UPSTREAM.upstream_function
-methods = functools.partial(UPSTREAM.methods, model.Property)
+upstream_function = _UPSTREAM.upstream_function
+upstream_functions = _UPSTREAM.upstream_functions
+methods = functools.partial(_UPSTREAM.methods, model.Property)
 """Returns ndb's own methods of ``ndb.Property`` with some names."""

@@ -16,10 +16,10 @@ from typing import Any
 from lazyentity._mode import is_eager
 from lazyentity.patches import announcement
 from lazyentity.patches.client import Client
-from lazyentity.patches.registry import is_of
 from lazyentity.patches.rest.profiling import count_entity
 from lazyentity.patches.rest.properties import JsonProperties, LazyProperties
 from lazyentity.patches.rest.responses import AsyncResponse, SyncResponse
+from lazyentity.patches.upstream import is_upstream
 from lazyentity.profiling import observer
 
 _Replace = Callable[[Any, Callable[[], bool]], Any]
@@ -53,7 +53,7 @@ def replacing_async_post(described: Client, *, of_session: bool = False) -> _Rep
                 return await original(sender, url, *args, **kwargs)
             client = _client_in(caller, described) if of_session else sender
             response = await original(sender, url, *args, **kwargs)
-            return AsyncResponse(response, is_own and _converts_by_own(client, url, described))
+            return AsyncResponse(response, is_own and _converts_upstream(client, url, described))
 
         return post
 
@@ -72,7 +72,7 @@ def replacing_post(described: Client, *, of_session: bool = False) -> _Replace:
                 return original(sender, url, *args, **kwargs)
             client = _client_in(caller, described) if of_session else sender
             response = original(sender, url, *args, **kwargs)
-            return SyncResponse(response, is_own and _converts_by_own(client, url, described))
+            return SyncResponse(response, is_own and _converts_upstream(client, url, described))
 
         return post
 
@@ -94,7 +94,7 @@ def _client_in(caller: FrameType, described: Client) -> Any:
     return found if isinstance(found, _module(described, "datastore").Datastore) else None
 
 
-def _converts_by_own(client: Any, url: Any, described: Client) -> bool:
+def _converts_upstream(client: Any, url: Any, described: Client) -> bool:
     """Whether the client's own functions alone convert the response to a read.
 
     An application may have its own classes of results and entities, and a library may replace a
@@ -116,8 +116,7 @@ def _converts_by_own(client: Any, url: Any, described: Client) -> bool:
     entity_kind = getattr(result_kind, "entity_kind", None)
     functions += [("entity", _from_repr(result_kind)), ("entity", _from_repr(entity_kind))]
     return getattr(entity_kind, "__init__", None) in _constructors and all(
-        is_of(_module(described, name), getattr(function, "__func__", None))
-        for name, function in functions
+        is_upstream(function, _module(described, name)) for name, function in functions
     )
 
 
@@ -131,7 +130,7 @@ _constructors: weakref.WeakSet[Any] = weakref.WeakSet()
 
 def replace_init(original: Any, is_active: Callable[[], bool]) -> Any:
     """Replace the constructor of an entity, which converts its properties."""
-    is_clients = is_of(sys.modules.get(original.__module__), original)
+    is_clients = is_upstream(original, sys.modules.get(original.__module__))
     # Classes of values that have registered their classes of keys, as converting a value does.
     known: set[Any] = set()
 

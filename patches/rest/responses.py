@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from lazyentity.patches.registry import is_of
 from lazyentity.patches.rest.properties import mark_response
+from lazyentity.patches.upstream import is_upstream
 from lazyentity.patches.wrapt_parts import ObjectProxy
 
 try:
@@ -51,13 +51,13 @@ class AsyncResponse(_Response):
             if data is not None:
                 return data
         data = await response.json(**options)
-        return mark_response(data) if _parses_by_own(response, _AIOHTTP) else data
+        return mark_response(data) if _parses_upstream(response, _AIOHTTP) else data
 
 
 def _is_json_of_aiohttp(response: Any) -> bool:
     return (
         _is_of(response, _AIOHTTP, "ClientResponse")
-        and _parses_by_own(response, _AIOHTTP)
+        and _parses_upstream(response, _AIOHTTP)
         and response.content_type == "application/json"
         and _is_utf_8(response.charset)
     )
@@ -74,13 +74,13 @@ class SyncResponse(_Response):
             if data is not None:
                 return data
         data = response.json(**options)
-        return mark_response(data) if _parses_by_own(response, _REQUESTS) else data
+        return mark_response(data) if _parses_upstream(response, _REQUESTS) else data
 
 
 def _is_utf_8_of_requests(response: Any) -> bool:
     return (
         _is_of(response, _REQUESTS, "Response")
-        and _parses_by_own(response, _REQUESTS)
+        and _parses_upstream(response, _REQUESTS)
         and _is_utf_8(response.encoding)
     )
 
@@ -89,12 +89,12 @@ def _is_utf_8(charset: str | None) -> bool:
     return charset is None or charset.lower() == "utf-8"
 
 
-def _parses_by_own(response: Any, module: str) -> bool:
+def _parses_upstream(response: Any, module: str) -> bool:
     """Whether the JSON of a response comes from its library, and so belongs to nobody yet.
 
     A mock gives an object of the test, and may give it again.
     """
-    return is_of(sys.modules[module], getattr(type(response), "json", None))
+    return is_upstream(getattr(type(response), "json", None), sys.modules[module])
 
 
 def _is_of(value: Any, module: str, name: str) -> bool:

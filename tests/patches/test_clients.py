@@ -208,10 +208,10 @@ def test_somebody_elses_conversion_stays_in_charge(folder: Path) -> None:
 toy()
 tall = toy("tall", over=["toy"])
 import tallclient, toyclient
-owned = tall.reads_by_own()
+owned = tall.is_upstream()
 toyclient.read = lambda: "other"
 warned = caught(lambda: lazyentity.patch("tall"))
-say(owned=[owned, tall.reads_by_own()], warned=warned, refused=refusals("toy"))
+say(owned=[owned, tall.is_upstream()], warned=warned, refused=refusals("toy"))
 """,
     )
     assert state["owned"] == [True, False]

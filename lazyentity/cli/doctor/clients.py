@@ -164,7 +164,7 @@ def _others(client: Client) -> Iterator[Finding]:
                 NOTE,
                 "if it only looks, as a tracer does, nothing",
             )
-        elif not seam.stands(current) and str(seam) not in conversions:
+        elif current is not seam.replacement and str(seam) not in conversions:
             yield Finding(
                 client.name,
                 f"{seam} was replaced after patch() by {who(current)}",
@@ -207,7 +207,7 @@ def _holders(client: Client, conversion: Seam) -> list[str]:
     if client.patch.active:
         seams = [conversion] if conversion.is_installed() else []
         return [name for _, names in patches.old_references(seams) for name in names]
-    if not conversion.is_own():
+    if not conversion.is_upstream():
         # The conversion is somebody else's, and has a finding of its own.
         return []
     found = modules_holding_any({id(conversion.resolve())})

@@ -6,6 +6,7 @@ A mapping tells which attributes of a model are made when they are read, and whi
 from __future__ import annotations
 
 import functools
+import inspect
 import operator
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,21 +17,14 @@ from google.appengine.ext.db import polymodel
 
 from lazyentity.codec.cache import BoundedCache
 from lazyentity.codec.limits import MAX_BYTES, learned_bytes
-from lazyentity.patches.appengine.db.upstream import upstream_function
-from lazyentity.patches.upstream import function_of
+from lazyentity.patches.appengine.db.upstream import upstream_function, upstream_functions
+from lazyentity.patches.upstream import is_upstream
 
-_plain_sets = frozenset(
-    upstream_function(kind, "__set__") for kind in (db.Property, db.ReferenceProperty)
-)
+_plain_sets = upstream_functions("__set__", db.Property, db.ReferenceProperty)
 _attr_name = upstream_function(db.Property, "_attr_name")
 # These setters refuse every value, and db then skips the property.
-_derived_sets = frozenset(
-    upstream_function(kind, "__set__")
-    for kind in (db.ComputedProperty, polymodel._ClassKeyProperty)
-)
-_timeless_defaults = frozenset(
-    upstream_function(kind, "default_value") for kind in (db.Property, db.ListProperty)
-)
+_derived_sets = upstream_functions("__set__", db.ComputedProperty, polymodel._ClassKeyProperty)
+_timeless_defaults = upstream_functions("default_value", db.Property, db.ListProperty)
 
 SET_BY_DB = {"_parent": None, "_parent_key": None, "_app": None}
 """The attributes of every saved model, besides those of its entity."""
@@ -57,8 +51,7 @@ _METHODS = (
 )
 _methods_of = operator.attrgetter("__getattr__", *_METHODS)
 _own_methods = tuple(
-    frozenset(upstream_function(kind, name) for kind in (db.Model, db.Expando, polymodel.PolyModel))
-    for name in _METHODS
+    upstream_functions(name, db.Model, db.Expando, polymodel.PolyModel) for name in _METHODS
 )
 
 
@@ -128,15 +121,18 @@ def _mapping(model_class: Any, state: tuple[Any, ...]) -> ModelMapping | None:
     attributes: dict[str, Any] = {}
     at_once = []
     for prop in properties:
-        setter = function_of(type(prop), "__set__")
-        if setter in _derived_sets:
+        setter = inspect.getattr_static(type(prop), "__set__")
+        if is_upstream(setter, *_derived_sets):
             continue
-        if function_of(type(prop), "_attr_name") is not _attr_name or "_attr_name" in vars(prop):
+        attr_name = inspect.getattr_static(type(prop), "_attr_name")
+        if not is_upstream(attr_name, _attr_name) or "_attr_name" in vars(prop):
             return None
         held = list(_attributes_of(prop))
         if not _TAKEN.isdisjoint(held):
             return None
-        if setter not in _plain_sets or any(hasattr(model_class, attribute) for attribute in held):
+        if not is_upstream(setter, *_plain_sets) or any(
+            hasattr(model_class, attribute) for attribute in held
+        ):
             at_once.append(prop)
         else:
             attributes.update(dict.fromkeys(held, prop))
@@ -159,7 +155,7 @@ def _attributes_of(prop: Any) -> Iterator[str]:
 
 
 def _is_timeless(prop: Any) -> bool:
-    return function_of(type(prop), "default_value") in _timeless_defaults
+    return is_upstream(inspect.getattr_static(type(prop), "default_value"), *_timeless_defaults)
 
 
 def _is_made_by_db(model_class: Any) -> bool:
@@ -170,7 +166,7 @@ def _is_made_by_db(model_class: Any) -> bool:
         and model_class.__getattr__ in (db.Model.__getattr__, db.Expando.__getattr__)
         and not any(hasattr(model_class, name) for name in (*SET_BY_DB, "_entity"))
         and all(
-            function_of(model_class, name) in functions
+            is_upstream(inspect.getattr_static(model_class, name), *functions)
             for name, functions in zip(_METHODS, _own_methods, strict=True)
         )
     )

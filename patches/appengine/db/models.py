@@ -31,7 +31,7 @@ from lazyentity.patches.appengine.db.mappings import (
 )
 from lazyentity.patches.appengine.db.upstream import upstream_function
 from lazyentity.patches.appengine.entities import LazyEntity
-from lazyentity.patches.upstream import is_method_of
+from lazyentity.patches.upstream import is_upstream
 
 _poly_from_entity = upstream_function(polymodel.PolyModel, "from_entity")
 
@@ -52,7 +52,7 @@ def from_entity(original: Any, is_active: Callable[[], bool]) -> Any:
         if type(entity) is LazyEntity and is_active():
             method = cls.from_entity
             # A method of the class's own has to get what db makes.
-            if is_method_of(from_entity, method) or is_method_of(_poly_from_entity, method):
+            if is_upstream(method, from_entity) or is_upstream(method, _poly_from_entity):
                 model = _lazy_model(cls, entity)
                 if model is not None:
                     return model

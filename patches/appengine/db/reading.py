@@ -9,7 +9,7 @@ from typing import Any
 from google.appengine.ext import db
 
 from lazyentity.patches.appengine.db.attributes import LazyAttributes
-from lazyentity.patches.registry import is_of
+from lazyentity.patches.upstream import is_upstream
 
 _getattribute = object.__getattribute__
 _found = dict.get
@@ -58,7 +58,7 @@ def property_get(
 
     At the first read, Python would make an error and then call ``__getattr__``.
     """
-    if not is_of(db, original):
+    if not is_upstream(original, db):
         return original
 
     @functools.wraps(original)

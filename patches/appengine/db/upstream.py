@@ -1,22 +1,15 @@
-"""Telling functions of db itself from those that somebody put in their place."""
+"""The functions of db itself, where nobody replaced them."""
 
 from __future__ import annotations
 
-from types import FunctionType
-from typing import Any
+from typing import Final
 
 from google.appengine.ext import db
 from google.appengine.ext.db import polymodel
 
-from lazyentity.patches.upstream import UpstreamModules, function_of
+from lazyentity.patches.upstream import UpstreamModules
 
-UPSTREAM = UpstreamModules(db, polymodel)
+_UPSTREAM: Final = UpstreamModules(db, polymodel)
 
-
-def upstream_function(kind: Any, name: str) -> Any:
-    """Return db's own method of a class; if it was replaced, a new object.
-
-    The method may be inherited from ``object``.
-    """
-    found = function_of(kind, name)
-    return found if type(found) is not FunctionType else UPSTREAM.upstream_function(kind, name)
+upstream_function = _UPSTREAM.upstream_function
+upstream_functions = _UPSTREAM.upstream_functions

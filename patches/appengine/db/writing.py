@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -13,15 +14,14 @@ from google.appengine.ext import db
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.patches.appengine.db import reading
 from lazyentity.patches.appengine.db.attributes import DynamicProperties, LazyAttributes
-from lazyentity.patches.appengine.db.upstream import upstream_function
-from lazyentity.patches.registry import is_of
-from lazyentity.patches.upstream import function_of
+from lazyentity.patches.appengine.db.upstream import upstream_functions
+from lazyentity.patches.upstream import is_upstream
 
 _found = dict.get
 _RAW_MEANINGS = datastore_types._RAW_PROPERTY_MEANINGS
 
 _own_functions = {
-    name: frozenset(upstream_function(kind, name) for kind in kinds)
+    name: upstream_functions(name, *kinds)
     for name, kinds in {
         "__get__": (db.Property,),
         "get_value_for_datastore": (db.Property, db.ListProperty),
@@ -72,16 +72,13 @@ _NULL: _Form = ([], None)
 _DYNAMIC = (*_FORMS.values(), _NULL)
 
 
-def _is_own(function: Any, own: frozenset[Any]) -> bool:
-    """Say whether a function is among db's own, or is the one that the patch put there."""
-    return function in own or is_of(reading, function)
-
-
 def _forms_of(prop: Any) -> Sequence[_Form]:
     """Return the forms of the values that db writes as it reads them; none, if it may not."""
     kind = type(prop)
     if not vars(prop).keys().isdisjoint(_own_functions) or not all(
-        _is_own(function_of(kind, name), own) for name, own in _own_functions.items()
+        # Or the function that the patch put there.
+        is_upstream(inspect.getattr_static(kind, name), *own, reading)
+        for name, own in _own_functions.items()
     ):
         return ()
     if isinstance(prop, db.ListProperty):

@@ -11,8 +11,7 @@ from google.appengine.datastore.datastore_rpc import BaseConfiguration
 from google.appengine.ext.ndb import context, eventloop, key, model, tasklets, utils
 
 from lazyentity.patches.appengine.ndb.debugging import describe_call
-from lazyentity.patches.appengine.ndb.upstream import is_upstream
-from lazyentity.patches.registry import is_of
+from lazyentity.patches.upstream import is_upstream
 
 
 def add(original: Callable[..., Any], is_active: Callable[[], bool]) -> Callable[..., Any]:
@@ -25,7 +24,7 @@ def add(original: Callable[..., Any], is_active: Callable[[], bool]) -> Callable
         original: ndb's own method.
         is_active: says whether ndb is patched.
     """
-    if not is_upstream(original):
+    if not is_upstream(original, context):
         return original
 
     @functools.wraps(original)
@@ -42,7 +41,7 @@ def add(original: Callable[..., Any], is_active: Callable[[], bool]) -> Callable
 
 def adds_by_own() -> bool:
     """Say whether ``AutoBatcher.add`` is the replacement, which nobody wrapped."""
-    return is_of(sys.modules[__name__], context.AutoBatcher.add)
+    return is_upstream(context.AutoBatcher.add, sys.modules[__name__])
 
 
 def enqueue(batcher: Any, future: Any, arg: Any, options: Any) -> Any:
@@ -86,7 +85,11 @@ def uses(original: Callable[..., Any], _is_active: Callable[[], bool]) -> Callab
     option = name.removeprefix("_")
     policy_name = f"_{option.removeprefix('use_')}_policy"
     policy = getattr(context.Context, policy_name)
-    if not all(map(is_upstream, (original, policy, _Key.kind))):
+    if not (
+        is_upstream(original, context)
+        and is_upstream(policy, context)
+        and is_upstream(_Key.kind, key)
+    ):
         return original
     own_option = getattr(context.ContextOptions, option)
     kind_map = model.Model._kind_map

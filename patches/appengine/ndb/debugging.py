@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from google.appengine.ext.ndb import utils
 
 from lazyentity.codec.describing import safe_str
-from lazyentity.patches.appengine.ndb.upstream import is_upstream
+from lazyentity.patches.upstream import is_upstream
 
 _MARK = "__ndb_debug__"
 _SKIP = "SKIP"
@@ -50,7 +50,7 @@ def get_stack(original: Callable[..., Any], is_active: Callable[[], bool]) -> Ca
         original: ndb's own.
         is_active: says whether ndb is patched.
     """
-    if not is_upstream(original):
+    if not is_upstream(original, utils):
         return original
 
     @functools.wraps(original)
@@ -100,7 +100,7 @@ def func_info(original: Callable[..., Any], is_active: Callable[[], bool]) -> Ca
         original: ndb's own.
         is_active: says whether ndb is patched.
     """
-    if not is_upstream(original):
+    if not is_upstream(original, utils):
         return original
 
     @functools.wraps(original)
@@ -126,7 +126,7 @@ def gen_info(original: Callable[..., Any], is_active: Callable[[], bool]) -> Cal
         original: ndb's own.
         is_active: says whether ndb is patched.
     """
-    if not is_upstream(original):
+    if not is_upstream(original, utils):
         return original
 
     @functools.wraps(original)

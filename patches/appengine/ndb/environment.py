@@ -13,7 +13,7 @@ from typing import Any
 
 from google.appengine.ext.ndb import eventloop, tasklets
 
-from lazyentity.patches.registry import is_of
+from lazyentity.patches.upstream import is_upstream
 
 _Function = Callable[..., Any]
 
@@ -39,7 +39,7 @@ def get_event_loop(original: _Function, _is_active: Callable[[], bool]) -> _Func
     Args:
         original: ndb's own.
     """
-    if not is_of(eventloop, original):
+    if not is_upstream(original, eventloop):
         return original
     state = eventloop._state
     look_up = _lookup(eventloop._EVENT_LOOP_KEY)
@@ -58,7 +58,7 @@ def get_context(original: _Function, _is_active: Callable[[], bool]) -> _Functio
     Args:
         original: ndb's own.
     """
-    if not is_of(tasklets, original):
+    if not is_upstream(original, tasklets):
         return original
     state = tasklets._state
     look_up = _lookup(tasklets._CONTEXT_KEY)

@@ -31,8 +31,8 @@ from lazyentity.codec.forms import (
     form,
 )
 from lazyentity.codec.limits import MAX_BYTES
-from lazyentity.patches.appengine.ndb.upstream import UPSTREAM, upstream_function
-from lazyentity.patches.upstream import is_one_of
+from lazyentity.patches.appengine.ndb.upstream import methods, upstream_function, upstream_functions
+from lazyentity.patches.upstream import is_upstream
 
 _Model: Any = model.Model
 _NO_MEANING = Property.NO_MEANING
@@ -42,7 +42,7 @@ _Written = tuple[int, bool, int]
 _Forms = Callable[[Any], list[_Written]]
 
 # The methods that write the value of a property, and those that give it the value of an entity.
-_WRITING = UPSTREAM.methods(
+_WRITING = methods(
     model.Property,
     "_apply_to_values",
     "_deserialize",
@@ -53,10 +53,8 @@ _WRITING = UPSTREAM.methods(
     "_serialize",
     "_store_value",
 )
-_SERIALIZING = frozenset(
-    upstream_function(kind, "_serialize") for kind in (model.Property, model.StructuredProperty)
-)
-_CHECKING = UPSTREAM.methods(_Model, "_check_initialized", "_find_uninitialized")
+_SERIALIZING = upstream_functions("_serialize", model.Property, model.StructuredProperty)
+_CHECKING = methods(_Model, "_check_initialized", "_find_uninitialized")
 _is_initialized = upstream_function(model.Property, "_is_initialized")
 _nothing_to_prepare = upstream_function(model.Property, "_prepare_for_put")
 
@@ -82,7 +80,7 @@ _set_compressed_meaning = upstream_function(model.BlobProperty, "_db_set_compres
 def _of_blob(prop: Any) -> list[_Written]:
     written = []
     meaning_of = type(prop)._db_set_uncompressed_meaning
-    if is_one_of(_UNCOMPRESSED_MEANINGS, meaning_of):
+    if is_upstream(meaning_of, *_UNCOMPRESSED_MEANINGS):
         written.append((_UNCOMPRESSED_MEANINGS[meaning_of](prop), False, STRING))
     if type(prop)._db_set_compressed_meaning is _set_compressed_meaning:
         written.append((Property.BLOB, True, STRING))
@@ -128,7 +126,7 @@ def forms_of(prop: Any) -> frozenset[bytes]:
     forms = _FORMS.get(functions)
     if (
         forms is None
-        or not _WRITING.are_those_of_instance(prop)
+        or not _WRITING.are_upstream(prop)
         or any(name.startswith("_db_") for name in vars(prop))
     ):
         return frozenset()
@@ -216,9 +214,9 @@ class Writing:
         self._defined = frozenset(defined)
         self._all = self._defined.union(mapping.properties or ())
         self._is_own = all(
-            is_one_of(_SERIALIZING, type(prop)._serialize) for prop in defined.values()
+            is_upstream(type(prop)._serialize, *_SERIALIZING) for prop in defined.values()
         )
-        self.has_required = not _CHECKING.are_those_of(model_class) or any(
+        self.has_required = not _CHECKING.are_upstream(model_class) or any(
             prop._required or type(prop)._is_initialized is not _is_initialized
             for prop in defined.values()
         )
@@ -301,7 +299,7 @@ def _is_plain(prop: Any) -> bool:
         type(prop) in _PLAIN_TYPES
         and bool(forms_of(prop))
         and not prop._repeated
-        and all(map(UPSTREAM.is_upstream, prop._find_methods("_to_base_type")))
+        and all(is_upstream(each, model) for each in prop._find_methods("_to_base_type"))
     )
 
 

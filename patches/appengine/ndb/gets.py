@@ -23,14 +23,14 @@ from lazyentity.patches.appengine.messages import EntityProto
 from lazyentity.patches.appengine.ndb.contexts import adds_by_own, enqueue
 from lazyentity.patches.appengine.ndb.debugging import describe_call
 from lazyentity.patches.appengine.ndb.resuming import enter, thread_state
-from lazyentity.patches.appengine.ndb.upstream import UPSTREAM, is_upstream
+from lazyentity.patches.appengine.ndb.upstream import methods
 from lazyentity.patches.appengine.ndb.values import LazyValues
 from lazyentity.patches.appengine.ndb.writing import serialised
-from lazyentity.patches.registry import is_of
+from lazyentity.patches.upstream import is_upstream
 
 _Function = Callable[..., Any]
 
-_METHODS = UPSTREAM.methods(
+_METHODS = methods(
     context.Context,
     "_get_memcache_deadline",
     "_get_memcache_timeout",
@@ -40,7 +40,7 @@ _METHODS = UPSTREAM.methods(
     "memcache_gets",
     "memcache_set",
 )
-_BATCHER_METHODS = UPSTREAM.methods(context.AutoBatcher, "add_once", "run_queue")
+_BATCHER_METHODS = methods(context.AutoBatcher, "add_once", "run_queue")
 
 _LOCKED = context._LOCKED
 _LOCK_TIME = context._LOCK_TIME
@@ -55,7 +55,7 @@ def get(original: _Function, is_active: Callable[[], bool]) -> _Function:
         is_active: says whether ndb is patched.
     """
     function: Any = getattr(original, "__wrapped__", None)
-    if not (is_of(tasklets, original) and is_upstream(function)):
+    if not (is_upstream(original, tasklets) and is_upstream(function, context)):
         return original
 
     code = function.__code__
@@ -78,10 +78,10 @@ def get(original: _Function, is_active: Callable[[], bool]) -> _Function:
 def _is_plain(ctx: Any) -> bool:
     """Say whether a context does what ndb's own does, and nobody reads ndb's log of it."""
     return (
-        _METHODS.are_those_of_instance(ctx)
+        _METHODS.are_upstream(ctx)
         and type(ctx._get_batcher) is type(ctx._memcache_get_batcher) is context.AutoBatcher
         and type(ctx._memcache_set_batcher) is context.AutoBatcher
-        and _BATCHER_METHODS.are_those_of(context.AutoBatcher)
+        and _BATCHER_METHODS.are_upstream(context.AutoBatcher)
         and adds_by_own()
         and not (utils.DEBUG and logging.getLogger().level < logging.DEBUG)
     )

@@ -11,11 +11,10 @@ from google.appengine.ext.ndb import key as key_module
 from google.appengine.ext.ndb.key import Key
 
 from lazyentity.patches.appengine.messages import Reference
-from lazyentity.patches.upstream import UpstreamModules
+from lazyentity.patches.upstream import is_upstream
 
 _new = object.__new__
 _parse = Reference.FromString
-_is_upstream = UpstreamModules(key_module, cmp_compat).is_upstream
 
 
 def key_of(index: Any, message: Any) -> Any:
@@ -63,7 +62,7 @@ def _are_same(key: Any, other: Any) -> bool:
 
 def eq(original: Callable[..., Any], _is_active: Callable[[], bool]) -> Callable[..., Any]:
     """Replace ``Key.__eq__``, which sorts the keys. Most pairs are equal: keys of one entity."""
-    if not _is_upstream(original):
+    if not is_upstream(original, key_module, cmp_compat):
         return original
 
     @functools.wraps(original)
@@ -75,7 +74,7 @@ def eq(original: Callable[..., Any], _is_active: Callable[[], bool]) -> Callable
 
 def ne(original: Callable[..., Any], _is_active: Callable[[], bool]) -> Callable[..., Any]:
     """Replace ``Key.__ne__``, as :func:`eq`."""
-    if not _is_upstream(original):
+    if not is_upstream(original, key_module, cmp_compat):
         return original
 
     @functools.wraps(original)
@@ -87,7 +86,7 @@ def ne(original: Callable[..., Any], _is_active: Callable[[], bool]) -> Callable
 
 def hash_of(original: Callable[..., Any], _is_active: Callable[[], bool]) -> Callable[..., Any]:
     """Replace ``Key.__hash__``, which makes each pair by several calls; the hash is the same."""
-    if not _is_upstream(original):
+    if not is_upstream(original, key_module, cmp_compat):
         return original
 
     @functools.wraps(original)

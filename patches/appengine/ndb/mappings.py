@@ -20,8 +20,12 @@ from lazyentity.codec.cache import BoundedCache
 from lazyentity.codec.limits import MAX_BYTES, learned_bytes
 from lazyentity.codec.undecoded import Template, undecoded_template
 from lazyentity.patches.appengine.ndb.orphans import are_made_by_ndb, template_of
-from lazyentity.patches.appengine.ndb.upstream import UPSTREAM, function_of, upstream_function
-from lazyentity.patches.upstream import is_method_of, is_one_of
+from lazyentity.patches.appengine.ndb.upstream import (
+    methods,
+    upstream_function,
+    upstream_functions,
+)
+from lazyentity.patches.upstream import is_upstream
 
 _Model: Any = model.Model
 _Property: Any = model.Property
@@ -29,26 +33,20 @@ _Structured: Any = model.StructuredProperty
 
 _own_init = upstream_function(_Model, "__init__")
 _get_arg = upstream_function(_Model, "_Model__get_arg")
-_own_set_attributes = frozenset(
-    upstream_function(kind, "_set_attributes") for kind in (_Model, model.Expando)
-)
-_own_kinds = frozenset(
-    upstream_function(kind, "_get_kind") for kind in (_Model, polymodel.PolyModel)
-)
-_class_names = frozenset(
-    upstream_function(kind, "_class_name") for kind in (_Model, polymodel.PolyModel)
-)
+_own_set_attributes = upstream_functions("_set_attributes", _Model, model.Expando)
+_own_kinds = upstream_functions("_get_kind", _Model, polymodel.PolyModel)
+_class_names = upstream_functions("_class_name", _Model, polymodel.PolyModel)
 _expando_setattr = upstream_function(model.Expando, "__setattr__")
 
 # Methods that fill a model from an entity, after the constructor.
-_FILLING = UPSTREAM.methods(_Model, "_get_property_for", "_set_projection")
+_FILLING = methods(_Model, "_get_property_for", "_set_projection")
 # Methods that give a property a value of the entity, and that read it or test for it.
 _RECEIVING = {
-    name: frozenset(upstream_function(kind, name) for kind in (_Property, _Structured))
+    name: upstream_functions(name, _Property, _Structured)
     for name in ("_deserialize", "_has_value", "_retrieve_value", "_store_value")
 }
 # Methods that read a property, beginning with the descriptor. ndb itself finds the conversions.
-_READING = UPSTREAM.methods(
+_READING = methods(
     _Property,
     "_apply_list",
     "_apply_to_values",
@@ -122,7 +120,7 @@ class Reading:
     def of(cls, prop: Any, stored: bytes, name: str) -> Reading:
         conversions = tuple(prop._find_methods("_from_base_type", reverse=True))
         getter = type(prop)._db_get_value
-        is_plain = is_one_of(_PLAIN, getter) and "_db_get_value" not in vars(prop)
+        is_plain = is_upstream(getter, *_PLAIN) and "_db_get_value" not in vars(prop)
         kind, make = _PLAIN[getter] if is_plain else (None, None)
         user_kind = kind if make is None and not conversions else None
         if kind is bytes and conversions == _TEXT_CONVERSIONS:
@@ -229,7 +227,7 @@ def _version_of(model_class: Any) -> Any:
 
 
 def _reads_plainly(prop: Any, names: tuple[str, ...]) -> bool:
-    return len(names) == 1 and not prop._repeated and _READING.are_those_of_instance(prop)
+    return len(names) == 1 and not prop._repeated and _READING.are_upstream(prop)
 
 
 def _constructs_plainly(model_class: Any) -> bool:
@@ -237,8 +235,8 @@ def _constructs_plainly(model_class: Any) -> bool:
         model_class.__init__ is _own_init
         and model_class.__new__ is object.__new__
         and type(model_class).__call__ is type.__call__
-        and is_method_of(_get_arg, model_class._Model__get_arg)
-        and is_one_of(_own_set_attributes, model_class._set_attributes)
+        and is_upstream(model_class._Model__get_arg, _get_arg)
+        and is_upstream(model_class._set_attributes, *_own_set_attributes)
         and _sets_plainly(model_class)
     )
 
@@ -253,8 +251,8 @@ def _kind_of_keys(model_class: Any) -> bytes | None:
         model_class._key is _Model._key
         and model_class._validate_key is _Model._validate_key
         and _sets_plainly(model_class)
-        and is_one_of(_own_kinds, function_of(model_class._get_kind))
-        and is_one_of(_class_names, function_of(model_class._class_name))
+        and is_upstream(model_class._get_kind, *_own_kinds)
+        and is_upstream(model_class._class_name, *_class_names)
     ):
         return None
     kind = model_class._get_kind()
@@ -263,13 +261,13 @@ def _kind_of_keys(model_class: Any) -> bytes | None:
 
 def _is_served(prop: Any) -> bool:
     return vars(prop).keys().isdisjoint(_RECEIVING) and all(
-        is_one_of(functions, getattr(type(prop), name)) for name, functions in _RECEIVING.items()
+        is_upstream(getattr(type(prop), name), *functions) for name, functions in _RECEIVING.items()
     )
 
 
 def _take(model_class: Any, names: Iterable[str]) -> MappedProperties | None:
     """Return what a model takes from an entity with ``names``; None: ask ndb."""
-    if not _FILLING.are_those_of(model_class):
+    if not _FILLING.are_upstream(model_class):
         return None
     taken: dict[bytes, tuple[str, ...]] = {}
     orphans = []

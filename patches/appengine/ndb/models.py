@@ -27,11 +27,9 @@ from lazyentity.patches.appengine.ndb.keys import key_of
 from lazyentity.patches.appengine.ndb.mappings import counter_of, mapping_for
 from lazyentity.patches.appengine.ndb.orphans import properties_of
 from lazyentity.patches.appengine.ndb.seams import PART
-from lazyentity.patches.appengine.ndb.upstream import is_upstream
 from lazyentity.patches.appengine.ndb.values import LazyValues, user_value
 from lazyentity.patches.appengine.profiling import counted_index
-from lazyentity.patches.registry import is_of
-from lazyentity.patches.upstream import is_method_of
+from lazyentity.patches.upstream import is_upstream
 from lazyentity.profiling import observer
 
 _Function = Callable[..., Any]
@@ -55,7 +53,7 @@ def property_get(original: _Function, _is_active: Callable[[], bool]) -> _Functi
 
     A lazy model gives the same value, whether ndb is still patched or not.
     """
-    if not is_upstream(original):
+    if not is_upstream(original, model):
         return original
 
     @functools.wraps(original)
@@ -99,7 +97,7 @@ def from_pb(original: Any, is_active: Callable[[], bool]) -> Any:
         is_active: says whether ndb is patched.
     """
     convert = original.__func__
-    if not is_upstream(convert):
+    if not is_upstream(convert, model, polymodel):
         return original
 
     def make(index: Any, cls: Any, *args: Any) -> Any:
@@ -144,7 +142,7 @@ def pb_to_entity(original: _Function, adapter: Any, pb: Any) -> Any:
     method = chosen._from_pb
     # ndb's own function is the __wrapped__ of the replacement, and of other people's wrappers.
     replacement, make = _MAKERS.get(getattr(method, "__wrapped__", None), _NOTHING)
-    if not is_method_of(replacement, method):
+    if not is_upstream(method, replacement):
         made = method(pb, key=key, set_key=False)
     else:
         made = make(index, chosen, pb, False, None, key)
@@ -161,16 +159,16 @@ def poly_from_pb(original: Any, is_active: Callable[[], bool]) -> Any:
         is_active: says whether ndb is patched.
     """
     convert = original.__func__
-    if not is_upstream(convert):
+    if not is_upstream(convert, model, polymodel):
         return original
     # The replacement above, unless somebody else's function stands there.
     base_convert = model.Model.__dict__["_from_pb"].__func__
-    is_ours = is_of(sys.modules[__name__], base_convert)
+    is_ours = is_upstream(base_convert, sys.modules[__name__])
 
     def make(index: Any, cls: Any, *args: Any) -> Any:
         chosen = cls._class_map.get(_class_key(index, cls.class_._name.decode()), cls)
         following = super(polymodel.PolyModel, chosen)._from_pb
-        if is_ours and is_method_of(base_convert, following):
+        if is_ours and is_upstream(following, base_convert):
             return _model(index, base_convert.__wrapped__, chosen, *args)
         return following(*args)
 

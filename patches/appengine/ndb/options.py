@@ -8,7 +8,7 @@ from typing import Any
 
 from google.appengine.datastore import datastore_rpc
 
-from lazyentity.patches.registry import is_of
+from lazyentity.patches.upstream import is_upstream
 
 _MOST_KNOWN = 256
 
@@ -21,7 +21,7 @@ def hash_of(original: Callable[..., Any], _is_active: Callable[[], bool]) -> Cal
     Args:
         original: the client's own.
     """
-    if not is_of(datastore_rpc, original):
+    if not is_upstream(original, datastore_rpc):
         return original
     # By class: the options, their number, and their hash.
     hashes: dict[Any, tuple[Any, int, int]] = {}

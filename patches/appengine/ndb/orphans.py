@@ -12,7 +12,7 @@ from google.appengine.ext.ndb import model
 
 from lazyentity.codec.undecoded import UNDECODED, Template
 from lazyentity.patches.appengine.messages import property_messages
-from lazyentity.patches.appengine.ndb.upstream import UPSTREAM, upstream_function
+from lazyentity.patches.appengine.ndb.upstream import methods, upstream_function
 from lazyentity.storage.madedict import MadeDict
 
 _GenericProperty: Any = model.GenericProperty
@@ -20,13 +20,13 @@ _raw_field = b"z"[0]
 """The first byte of a ``raw_property`` of an entity."""
 
 # The functions that make such a property of a model.
-_MAKING = UPSTREAM.methods(model.Model, "_clone_properties", "_fake_property")
+_MAKING = methods(model.Model, "_clone_properties", "_fake_property")
 _init = upstream_function(_GenericProperty, "__init__")
 
 
 def are_made_by_ndb(model_class: Any) -> bool:
     """Say whether a model class gets such properties as ndb itself makes them."""
-    return _GenericProperty.__init__ is _init and _MAKING.are_those_of(model_class)
+    return _GenericProperty.__init__ is _init and _MAKING.are_upstream(model_class)
 
 
 class LazyProperties(MadeDict):

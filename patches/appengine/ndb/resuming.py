@@ -11,7 +11,7 @@ from google.appengine.api import apiproxy_stub_map, datastore, namespace_manager
 from google.appengine.datastore import datastore_rpc
 from google.appengine.ext.ndb import eventloop, tasklets, utils
 
-from lazyentity.patches.registry import is_of
+from lazyentity.patches.upstream import is_upstream
 
 _RPCS = apiproxy_stub_map.UserRPC, datastore_rpc.MultiRpc
 
@@ -48,7 +48,7 @@ def help_tasklet_along(
         original: ndb's own.
         is_active: says whether ndb is patched.
     """
-    if not is_of(tasklets, original):
+    if not is_upstream(original, tasklets):
         return original
 
     @functools.wraps(original)

@@ -1,19 +1,16 @@
-"""Telling functions of ndb itself from those that somebody put in their place."""
+"""The functions of ndb itself, where nobody replaced them."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-from google.appengine.ext.ndb import context, key, model, polymodel, utils
+from google.appengine.ext.ndb import context, model, polymodel, utils
 
 from lazyentity.patches.upstream import UpstreamModules
 
-UPSTREAM: Final = UpstreamModules(model, polymodel, key, context, utils)
+# Decorators of ndb are in utils.
+_UPSTREAM: Final = UpstreamModules(model, polymodel, context, utils)
 
-is_upstream = UPSTREAM.is_upstream
-upstream_function = UPSTREAM.upstream_function
-
-
-def function_of(method: Any) -> Any:
-    """Return the function of a class method or of a static method, found in its class."""
-    return getattr(method, "__func__", method)
+methods = _UPSTREAM.methods
+upstream_function = _UPSTREAM.upstream_function
+upstream_functions = _UPSTREAM.upstream_functions

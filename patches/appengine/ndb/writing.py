@@ -17,7 +17,7 @@ from lazyentity.patches import registry
 from lazyentity.patches.appengine.messages import EntityProto
 from lazyentity.patches.appengine.ndb.forms import Kept, Writing, writing_of
 from lazyentity.patches.appengine.ndb.values import LazyValues
-from lazyentity.patches.registry import is_of
+from lazyentity.patches.upstream import is_upstream
 
 _found = dict.get
 
@@ -138,7 +138,7 @@ def serialised(entity: Any) -> bytes:
 def _as_it_came(entity: Any) -> bytes | None:
     """Return the received properties, if none was read and ndb would write them unchanged."""
     values = entity._values
-    if type(values) is not LazyValues or not _writes_by_own(entity):
+    if type(values) is not LazyValues or not _is_written_here(entity):
         return None
     writing = writing_of(entity)
     if (
@@ -153,7 +153,11 @@ def _as_it_came(entity: Any) -> bytes | None:
     return None if kept.others else values._index.fields(kept.names)
 
 
-def _writes_by_own(entity: Any) -> bool:
+def _is_written_here(entity: Any) -> bool:
     """Say whether :func:`to_pb`, which nobody wrapped, writes a model."""
     method = type(entity)._to_pb
-    return method is model.Model._to_pb and is_of(registry, method) and "_to_pb" not in vars(entity)
+    return (
+        method is model.Model._to_pb
+        and is_upstream(method, registry)
+        and "_to_pb" not in vars(entity)
+    )

@@ -220,14 +220,14 @@ def test_a_replaced_function_stays_in_charge(
 
 def test_functions_replaced_before_the_import() -> None:
     """Each of these in place of a function of the client makes all writes stock."""
-    assert writes._WAS_OWN
+    assert writes._WAS_UPSTREAM
 
     class Extractor(_helpers.DocumentExtractor):
         pass
 
     wrapped = functools.wraps(_helpers.encode_value)(lambda value: None)
     for replaced in (mock.Mock(), wrapped, Extractor, property(wrapped), classmethod(wrapped)):
-        assert not writes._is_own(replaced)
+        assert not writes._is_upstream(replaced)
 
 
 def test_a_replaced_encoder_stays_in_charge(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
