@@ -16,15 +16,13 @@ from lazyentity._kinds import register
 from lazyentity._mode import is_eager
 from lazyentity.patches.firestore import operations
 from lazyentity.patches.firestore.eager import eager_api, eager_async_api
-from lazyentity.patches.firestore.profiling import count_document
 from lazyentity.patches.firestore.references import reference_in, reference_of
-from lazyentity.patches.firestore.responses import RESPONSES, DocumentResponse
+from lazyentity.patches.firestore.responses import RESPONSES
 from lazyentity.patches.firestore.seams import CLIENT
-from lazyentity.patches.firestore.snapshots import is_stock, snapshot_of
-from lazyentity.patches.firestore.sources import LOOKUP, QUERY, Source, source_of
+from lazyentity.patches.firestore.snapshots import snapshot_of
+from lazyentity.patches.firestore.sources import LOOKUP, QUERY, source_of
 from lazyentity.patches.firestore.transports import lazy_api, read_lazily
 from lazyentity.patches.upstream import is_upstream
-from lazyentity.profiling import observer
 
 register(DocumentSnapshot, operations)
 
@@ -57,15 +55,6 @@ def replace_async_api(original: property, is_active: Callable[[], bool]) -> prop
     return property(_firestore_api)
 
 
-def _received(response: DocumentResponse, reference: Any, source: Source) -> Any:
-    """As :func:`snapshot_of`, of a response that was just received."""
-    if observer.data is not None:
-        entity_counts = count_document(response, is_stock(response))
-        if entity_counts is not None:
-            source = source.counted(entity_counts)
-    return snapshot_of(response, reference, source)
-
-
 def replace_lookup_conversion(
     original: Callable[..., Any], is_active: Callable[[], bool]
 ) -> Callable[..., Any]:
@@ -79,7 +68,7 @@ def replace_lookup_conversion(
         if type(get_doc_response) in RESPONSES:
             reference = reference_map.get(get_doc_response.name)
             if reference is not None:
-                return _received(get_doc_response, reference, LOOKUP)
+                return snapshot_of(get_doc_response, reference, LOOKUP)
         return original(get_doc_response, reference_map, client)
 
     return _parse_batch_get
@@ -99,7 +88,7 @@ def replace_query_conversion(
             source, reference = source_of(collection), None
             if source is None:
                 reference = reference_in(collection, response_pb.name.rpartition("/")[2])
-            return _received(response_pb, reference, source or QUERY)
+            return snapshot_of(response_pb, reference, source or QUERY)
         return original(response_pb, collection, expected_prefix)
 
     return _query_response_to_snapshot
@@ -117,7 +106,7 @@ def replace_group_conversion(
     def _collection_group_query_response_to_snapshot(response_pb: Any, collection: Any) -> Any:
         if type(response_pb) in RESPONSES:
             reference = reference_of(collection._client, response_pb.name)
-            snapshot = _received(response_pb, reference, QUERY)
+            snapshot = snapshot_of(response_pb, reference, QUERY)
             # The client leaves these times as messages.
             snapshot.read_time, snapshot.create_time, snapshot.update_time = (
                 response_pb.time_messages()

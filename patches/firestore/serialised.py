@@ -34,7 +34,7 @@ def from_bytes(raw: bytes, client: Any) -> Any:
     response = QueryResponse.deserialize(_Response(document=document).SerializeToString())
     if type(response) in RESPONSES:
         response._is_eager = is_eager()
-        return snapshot_of(response, reference, QUERY)
+        return snapshot_of(response, reference, QUERY, is_received=False)
     # Some of its times are no timestamps.
     found = response.document
     fields = _helpers.decode_dict(found.fields, client)

@@ -21,7 +21,7 @@ from lazyentity.codec.describing import add_note, safe_repr, safe_str
 from lazyentity.codec.interruptions import raise_if_of_handler
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.patches.firestore.documents import READER, stock_values
-from lazyentity.patches.firestore.profiling import count_fields, count_value
+from lazyentity.patches.firestore.profiling import count_document, count_fields, count_value
 from lazyentity.patches.firestore.responses import DocumentResponse
 from lazyentity.patches.firestore.seams import CLIENT
 from lazyentity.patches.firestore.sources import Source
@@ -238,17 +238,24 @@ def is_stock(response: DocumentResponse) -> bool:
     return response._is_eager or CLIENT.patch.eager
 
 
-def snapshot_of(response: DocumentResponse, reference: Any, source: Source) -> Any:
+def snapshot_of(
+    response: DocumentResponse, reference: Any, source: Source, is_received: bool = True
+) -> Any:
     """Make a snapshot of a response with a document: a stock one in eager mode.
 
     Args:
         response: as a stub gave it.
         reference: of the document; None, if it is made on request.
         source: of the snapshot; it makes the reference.
+        is_received: whether a profile counts the document.
 
     Raises:
         Exception: in eager mode, as of :func:`decoded_fields`.
     """
+    if observer.data is not None and is_received:
+        entity_counts = count_document(response, is_stock(response))
+        if entity_counts is not None:
+            source = source.counted(entity_counts)
     snapshot: Any = _new(DocumentSnapshot)
     snapshot._exists = True
     snapshot._lazyentity_bytes, snapshot._lazyentity_source = response.raw, source
