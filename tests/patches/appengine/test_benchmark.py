@@ -15,6 +15,7 @@ import lazyentity
 from lazyentity.bench import cli, run
 from lazyentity.bench.harness import verify
 from lazyentity.bench.harness.timing import Budget
+from lazyentity.bench.measure import ablation
 from lazyentity.bench.report import goals
 from lazyentity.bench.subjects import appengine, appengine_ndb
 from lazyentity.patches.appengine.seams import CLIENT
@@ -82,3 +83,18 @@ def test_goes_with_no_other_choice(tmp_path: Path) -> None:
         )
         assert finished.exit_code == 2
         assert "do not go with" in finished.output
+
+
+def test_each_seam_is_removed_in_turn() -> None:
+    """The others stay in place, and the table has a row for each."""
+    subject = ablation.SUBJECTS["appengine"]()
+    rows = subject.without()
+    installed = {seam for patch in subject.patches for seam in patch.seams}
+    for removed in rows.values():
+        with ablation.patched_without(subject.patches, removed):
+            assert {seam for seam in installed if not seam.is_installed()} == {*removed}
+    line = ablation.measure(subject, appengine_ndb.OF_POLYMODELS.name, 10, ONCE)
+    assert line.gains.keys() == rows.keys()
+    table = ablation.table([line])
+    assert all(f"``{name}``" in table for name in rows)
+    assert not lazyentity.patched()

@@ -9,7 +9,7 @@ import pytest
 import lazyentity
 from lazyentity.bench.harness import verify
 from lazyentity.bench.harness.timing import Budget
-from lazyentity.bench.measure import beam, page_results
+from lazyentity.bench.measure import ablation, beam, page_results
 
 COMMITTED = Path(__file__).parents[3] / "bench" / "results" / "beam-connector.json"
 
@@ -23,6 +23,14 @@ def test_each_case_is_timed(case: str) -> None:
     measured = beam.measure(case, 5, 6, ONCE)
     assert measured.case == case
     assert min(measured.stock.median, measured.lazy.median, measured.ratio.median) > 0
+    assert not lazyentity.patched()
+
+
+def test_each_seam_is_removed_in_turn() -> None:
+    subject = ablation.SUBJECTS["beam"]()
+    line = ablation.measure(subject, beam.CODED, 6, ONCE)
+    assert line.gains.keys() == subject.without().keys()
+    assert len(line.gains) == 3
     assert not lazyentity.patched()
 
 

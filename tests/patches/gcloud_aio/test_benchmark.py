@@ -9,7 +9,7 @@ import pytest
 import lazyentity
 from lazyentity.bench.harness import verify
 from lazyentity.bench.harness.timing import Budget
-from lazyentity.bench.measure import rest
+from lazyentity.bench.measure import ablation, rest
 
 pytestmark = pytest.mark.any_backend
 
@@ -31,3 +31,10 @@ def test_values_that_differ_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rest, "mark_response", without_results)
     with pytest.raises(verify.OutputMismatch):
         rest.measure(rest.CONVERSION, 2, 6, ONCE)
+
+
+def test_each_seam_is_removed_in_turn() -> None:
+    subject = ablation.SUBJECTS["gcloud-aio"]()
+    line = ablation.measure(subject, rest.QUERY, 6, ONCE)
+    assert line.gains.keys() == {"datastore.Datastore._post", "entity.Entity.__init__"}
+    assert not lazyentity.patched()
