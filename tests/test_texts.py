@@ -54,12 +54,6 @@ STRINGS = {
 }
 """Expressions that have strings and bytes of lazyentity, of an import statement or of a class."""
 
-CLIENTS = {
-    # As the client does, with an object of the client.
-    ("patches/appengine/ndb/resuming.py", "future._next"),
-    ("patches/appengine/ndb/resuming.py", "value"),
-}
-
 
 def _formatted(path: Path) -> Iterator[str]:
     """Yield the expressions whose ``repr()`` a module puts into a text."""
@@ -77,4 +71,4 @@ def test_representations_are_made_by_the_module_that_describes() -> None:
         if not str(path.relative_to(ROOT)).startswith(COMMANDS)
         for expression in _formatted(path)
     }
-    assert found == STRINGS | CLIENTS
+    assert found == STRINGS

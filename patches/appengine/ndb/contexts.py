@@ -1,4 +1,4 @@
-"""The context of ndb: batches of calls, and which services it uses."""
+"""The batches of calls of ndb's context."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from google.appengine.datastore.datastore_rpc import BaseConfiguration
-from google.appengine.ext.ndb import context, eventloop, key, model, tasklets, utils
+from google.appengine.ext.ndb import context, eventloop, tasklets, utils
 
 from lazyentity.patches.appengine.ndb.debugging import describe_call
 from lazyentity.patches.upstream import is_upstream
@@ -39,7 +38,7 @@ def add(original: Callable[..., Any], is_active: Callable[[], bool]) -> Callable
     return add
 
 
-def adds_by_own() -> bool:
+def is_add_replaced() -> bool:
     """Say whether ``AutoBatcher.add`` is the replacement, which nobody wrapped."""
     return is_upstream(context.AutoBatcher.add, sys.modules[__name__])
 
@@ -70,54 +69,3 @@ def enqueue(batcher: Any, future: Any, arg: Any, options: Any) -> Any:
         del queues[options]
         batcher.run_queue(options, calls)
     return future
-
-
-def uses(original: Callable[..., Any], _is_active: Callable[[], bool]) -> Callable[..., Any]:
-    """Replace ``Context._use_cache``, ``_use_datastore`` or ``_use_memcache``.
-
-    ndb calls these methods for every model that it reads or writes. The call's options give the
-    answer, or else the model's class. ndb itself needs some ten calls to find the answer.
-
-    Args:
-        original: ndb's own method.
-    """
-    name = original.__name__
-    option = name.removeprefix("_")
-    policy_name = f"_{option.removeprefix('use_')}_policy"
-    policy = getattr(context.Context, policy_name)
-    if not (
-        is_upstream(original, context)
-        and is_upstream(policy, context)
-        and is_upstream(_Key.kind, key)
-    ):
-        return original
-    own_option = getattr(context.ContextOptions, option)
-    kind_map = model.Model._kind_map
-
-    def chosen(options: Any) -> Any:
-        # Options of another class may lack the option, and then set no value for it.
-        if options is None:
-            return None
-        if not isinstance(options, BaseConfiguration):
-            return _UNKNOWN
-        flag = options._values.get(option)
-        return flag if flag is None or options._options[option] is own_option else _UNKNOWN
-
-    @functools.wraps(original)
-    def use(self: Any, key: Any, options: Any = None) -> Any:
-        flag = None if options is None else chosen(options)
-        if flag is None and type(key) is _Key and getattr(self, policy_name) is policy:
-            model_class = kind_map.get(key._Key__pairs[-1][0].decode())
-            flag = getattr(model_class, name, None)
-            if flag is None:
-                flag = chosen(self._conn.config)
-                flag = True if flag is None else flag
-            elif type(flag) is not bool:
-                flag = None
-        return original(self, key, options) if flag is None or flag is _UNKNOWN else flag
-
-    return use
-
-
-_Key = key.Key
-_UNKNOWN = object()

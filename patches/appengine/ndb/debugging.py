@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
-from types import CodeType, FrameType, FunctionType
+from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 from google.appengine.ext.ndb import utils
@@ -38,8 +38,6 @@ class _Code(NamedTuple):
 
 # By the identity of a code.
 _CODES: dict[int, _Code] = {}
-# By the identity of a function's code: the code and the text of the function.
-_DESCRIBED: dict[int, tuple[CodeType, str]] = {}
 _MOST_KNOWN = 4096
 
 
@@ -91,58 +89,6 @@ def _line(known: _Code, frame: FrameType) -> str:
     line: str = utils.frame_info(frame)
     known.lines[frame.f_lasti] = line
     return line
-
-
-def func_info(original: Callable[..., Any], is_active: Callable[[], bool]) -> Callable[..., Any]:
-    """Replace ``func_info``, which describes the function of a tasklet at each of its calls.
-
-    Args:
-        original: ndb's own.
-        is_active: says whether ndb is patched.
-    """
-    if not is_upstream(original, utils):
-        return original
-
-    @functools.wraps(original)
-    def func_info(func: Any, lineno: Any = None) -> Any:
-        function = getattr(func, "__wrapped__", func)
-        code = function.__code__ if type(function) is FunctionType else None
-        if code is None or lineno is not None or not utils.DEBUG or not is_active():
-            return original(func, lineno)
-        known = _DESCRIBED.get(id(code))
-        if known is None:
-            if len(_DESCRIBED) >= _MOST_KNOWN:
-                _DESCRIBED.clear()
-            known = _DESCRIBED[id(code)] = code, original(func)
-        return known[1]
-
-    return func_info
-
-
-def gen_info(original: Callable[..., Any], is_active: Callable[[], bool]) -> Callable[..., Any]:
-    """Replace ``gen_info``, which describes the generator of a tasklet.
-
-    Args:
-        original: ndb's own.
-        is_active: says whether ndb is patched.
-    """
-    if not is_upstream(original, utils):
-        return original
-
-    @functools.wraps(original)
-    def gen_info(gen: Any) -> Any:
-        frame = gen.gi_frame if utils.DEBUG and is_active() else None
-        if frame is None:
-            return original(gen)
-        code = frame.f_code
-        known = _CODES.get(id(code)) or _code(code)
-        line = known[2].get(frame.f_lasti) or _line(known, frame)
-        if gen.gi_running:
-            return f"running generator {line}"
-        state = "initial" if frame.f_lasti < 0 else "suspended"
-        return f"{state} generator {line}"
-
-    return gen_info
 
 
 _CALL = "_lazyentity_call"

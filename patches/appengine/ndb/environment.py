@@ -1,7 +1,7 @@
-"""Variables of the environment that say that a request has begun.
+"""The variable of the environment that says that a request has begun.
 
-ndb reads them some ten times for each model, to see whether the thread's event loop and context are
-of this request. Each read of ``os.environ`` takes six calls.
+ndb reads it several times for each model, to see whether the thread's context is of this request.
+Each read of ``os.environ`` takes six calls.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from google.appengine.ext.ndb import eventloop, tasklets
+from google.appengine.ext.ndb import tasklets
 
 from lazyentity.patches.upstream import is_upstream
 
@@ -31,25 +31,6 @@ def _lookup(name: str) -> Callable[[], Any]:
         return values.get(encoded) if os.environ is environ else None
 
     return look_up
-
-
-def get_event_loop(original: _Function, _is_active: Callable[[], bool]) -> _Function:
-    """Replace ``get_event_loop``, which returns the event loop of the thread and request.
-
-    Args:
-        original: ndb's own.
-    """
-    if not is_upstream(original, eventloop):
-        return original
-    state = eventloop._state
-    look_up = _lookup(eventloop._EVENT_LOOP_KEY)
-
-    @functools.wraps(original)
-    def get_event_loop() -> Any:
-        loop = state.event_loop
-        return loop if loop is not None and look_up() else original()
-
-    return get_event_loop
 
 
 def get_context(original: _Function, _is_active: Callable[[], bool]) -> _Function:

@@ -20,9 +20,8 @@ from google.protobuf.message import DecodeError
 
 from lazyentity.codec.describing import safe_repr
 from lazyentity.patches.appengine.messages import EntityProto
-from lazyentity.patches.appengine.ndb.contexts import adds_by_own, enqueue
+from lazyentity.patches.appengine.ndb.contexts import enqueue, is_add_replaced
 from lazyentity.patches.appengine.ndb.debugging import describe_call
-from lazyentity.patches.appengine.ndb.resuming import enter, thread_state
 from lazyentity.patches.appengine.ndb.upstream import methods
 from lazyentity.patches.appengine.ndb.values import LazyValues
 from lazyentity.patches.appengine.ndb.writing import serialised
@@ -82,9 +81,30 @@ def _is_plain(ctx: Any) -> bool:
         and type(ctx._get_batcher) is type(ctx._memcache_get_batcher) is context.AutoBatcher
         and type(ctx._memcache_set_batcher) is context.AutoBatcher
         and _BATCHER_METHODS.are_upstream(context.AutoBatcher)
-        and adds_by_own()
+        and is_add_replaced()
         and not (utils.DEBUG and logging.getLogger().level < logging.DEBUG)
     )
+
+
+def _thread_state() -> tuple[Any, ...]:
+    """Return the context, the namespace and the connection of the thread.
+
+    ndb's own functions also ask the environment whether a request has begun; the event loop has
+    done that already.
+    """
+    return (
+        tasklets._state.current_context,
+        namespace_manager.get_namespace(),
+        datastore._thread_local.connection_stack[-1],
+    )
+
+
+def _enter(state: tuple[Any, ...]) -> None:
+    """Make a context, a namespace and a connection those of the thread."""
+    context, namespace, connection = state
+    tasklets.set_context(context)
+    namespace_manager.set_namespace(namespace)
+    datastore._SetConnection(connection)
 
 
 class _Call(tasklets.Future):  # type: ignore[misc]  # ndb has no types
@@ -133,19 +153,19 @@ class Get(tasklets.Future):  # type: ignore[misc]  # as above
 
     def _go_on(self, step: _Function, *args: Any) -> None:
         """Run a step in the context, namespace and connection of the caller, as a tasklet."""
-        saved = thread_state()
+        saved = _thread_state()
         own = self._context, *self._caller
         if own != saved:
-            enter(own)
+            _enter(own)
         try:
             step(*args)
         except Exception as error:  # noqa: BLE001  # the future has it
             self._fail_later(error, error.__traceback__)
         finally:
-            own = thread_state()
+            own = _thread_state()
             self._context, self._caller = own[0], own[1:]
             if own != saved:
-                enter(saved)
+                _enter(saved)
 
     def _begin(self) -> None:
         ctx, key = self._of, self._key

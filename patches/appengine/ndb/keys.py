@@ -60,20 +60,8 @@ def _are_same(key: Any, other: Any) -> bool:
     )
 
 
-def eq(original: Callable[..., Any], _is_active: Callable[[], bool]) -> Callable[..., Any]:
-    """Replace ``Key.__eq__``, which sorts the keys. Most pairs are equal: keys of one entity."""
-    if not is_upstream(original, key_module, cmp_compat):
-        return original
-
-    @functools.wraps(original)
-    def __eq__(self: Any, other: Any) -> Any:  # noqa: N807  # its name
-        return _are_same(self, other) or original(self, other)
-
-    return __eq__
-
-
 def ne(original: Callable[..., Any], _is_active: Callable[[], bool]) -> Callable[..., Any]:
-    """Replace ``Key.__ne__``, as :func:`eq`."""
+    """Replace ``Key.__ne__``, which sorts the keys. Most pairs are equal: keys of one entity."""
     if not is_upstream(original, key_module, cmp_compat):
         return original
 

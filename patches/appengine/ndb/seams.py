@@ -13,7 +13,6 @@ from lazyentity.patches.registry import Seam, calling, replacing
 
 _PACKAGE = "google.appengine.ext.ndb"
 _CONTEXT = f"{_PACKAGE}.context"
-_EVENTLOOP = f"{_PACKAGE}.eventloop"
 _KEY = f"{_PACKAGE}.key"
 _MODEL = f"{_PACKAGE}.model"
 _POLYMODEL = f"{_PACKAGE}.polymodel"
@@ -33,29 +32,9 @@ PART: Final = Client(
             _TASKLETS, "Future._info", replacing("appengine.ndb.debugging", "info_of_call")
         ),
         Seam(_CONTEXT, "AutoBatcher.add", replacing("appengine.ndb.contexts", "add")),
-        *(
-            Seam(_CONTEXT, f"Context._use_{service}", replacing("appengine.ndb.contexts", "uses"))
-            for service in ("cache", "datastore", "memcache")
-        ),
         Seam(_CONTEXT, "Context.get", replacing("appengine.ndb.gets", "get")),
-        Seam(
-            _TASKLETS,
-            "Future._help_tasklet_along",
-            replacing("appengine.ndb.resuming", "help_tasklet_along"),
-        ),
         Seam(_TASKLETS, "get_context", replacing("appengine.ndb.environment", "get_context")),
-        Seam(
-            _EVENTLOOP, "get_event_loop", replacing("appengine.ndb.environment", "get_event_loop")
-        ),
-        Seam(
-            "google.appengine.datastore.datastore_rpc",
-            "BaseConfiguration.__hash__",
-            replacing("appengine.ndb.options", "hash_of"),
-        ),
         Seam(_UTILS, "get_stack", replacing("appengine.ndb.debugging", "get_stack")),
-        Seam(_UTILS, "func_info", replacing("appengine.ndb.debugging", "func_info")),
-        Seam(_UTILS, "gen_info", replacing("appengine.ndb.debugging", "gen_info")),
-        Seam(_KEY, "Key.__eq__", replacing("appengine.ndb.keys", "eq")),
         Seam(_KEY, "Key.__hash__", replacing("appengine.ndb.keys", "hash_of")),
         Seam(_KEY, "Key.__ne__", replacing("appengine.ndb.keys", "ne")),
         Seam(_MODEL, "ModelAdapter.pb_to_entity", calling("appengine.ndb.models", "pb_to_entity")),
@@ -68,9 +47,6 @@ PART: Final = Client(
             "AutoBatcher._cache",
             "AutoBatcher._todo_tasklet",
             "Context._cache",
-            "Context._cache_policy",
-            "Context._datastore_policy",
-            "Context._memcache_policy",
             "Context._conn",
             "Context._get_batcher",
             "Context._get_memcache_deadline",
@@ -78,11 +54,13 @@ PART: Final = Client(
             "Context._memcache_get_batcher",
             "Context._memcache_prefix",
             "Context._memcache_set_batcher",
+            "Context._use_cache",
+            "Context._use_datastore",
+            "Context._use_memcache",
             "_LOCKED",
             "_LOCK_TIME",
             "_make_ctx_options",
         ),
-        _EVENTLOOP: ("_EVENT_LOOP_KEY", "_state"),
         _KEY: ("Key._Key__app", "Key._Key__namespace", "Key._Key__pairs", "Key._Key__reference"),
         _MODEL: (
             "_BaseValue",
@@ -98,7 +76,6 @@ PART: Final = Client(
             "Model._get_kind",
             "Model._key",
             "Model._key_to_pb",
-            "Model._kind_map",
             "Model._lookup_model",
             "Model._projection",
             "Model._properties",
@@ -123,17 +100,13 @@ PART: Final = Client(
             "Future._context",
             "Future._done",
             "Future._exception",
-            "Future._geninfo",
+            "Future._help_tasklet_along",
             "Future._immediate_callbacks",
             "Future._info",
             "Future._next",
-            "Future._on_future_completion",
-            "Future._on_rpc_completion",
             "Future._result",
             "Future._traceback",
             "Future._where",
-            "_flow_exceptions",
-            "_is_generator",
             "_state",
         ),
         "google.appengine.api.datastore": ("_GetConnection", "_SetConnection", "_thread_local"),

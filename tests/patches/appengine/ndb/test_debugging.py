@@ -60,31 +60,6 @@ def _stock(function: Any) -> Any:
 
 
 @pytest.mark.usefixtures("patched")
-def test_generators() -> None:
-    """In each of the states of a generator, at each of its instructions."""
-    seen: list[str] = []
-
-    def look() -> None:
-        text = utils.gen_info(generator)
-        assert is_text(text)
-        assert text == _stock(utils.gen_info)(generator)
-        seen.append(text.partition(" ")[0])
-
-    def generate() -> Any:
-        look()
-        yield 1
-        yield 2
-
-    for _ in range(2):
-        generator = generate()
-        look()
-        for _ in generator:
-            look()
-        look()
-    assert set(seen) >= {"running", "suspended", "terminated"}
-
-
-@pytest.mark.usefixtures("patched")
 def test_stacks() -> None:
     """Of functions with and without a mark, as long as asked for."""
 
@@ -104,18 +79,9 @@ def test_stacks() -> None:
 
 
 @pytest.mark.usefixtures("patched")
-def test_functions() -> None:
-    for function in (test_functions, partial(test_functions), fresh):
-        assert outcome(utils.func_info, function) == outcome(_stock(utils.func_info), function)
-    assert is_text(utils.func_info(test_functions))
-
-
-@pytest.mark.usefixtures("patched")
 def test_without_debugging(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(utils, "DEBUG", False)
     assert utils.get_stack() == ()
-    assert utils.gen_info(iter(())) is None
-    assert utils.func_info(fresh) is None
 
 
 @pytest.mark.usefixtures("patched")
