@@ -141,7 +141,7 @@ venv: # make or refresh $(VENV), keyed on the interpreter and the requirements
 # The requirements of some clients exclude those of the others.
 test-client: ## the tests of a client in an environment of its own, named by CLIENT=
 	$(MAKE) venv VENV=.venv-$(CLIENT) EXTRAS=bench,test,$(CLIENT)
-	.venv-$(CLIENT)/bin/python -m pytest tests/patches/$(CLIENT) $(PYTEST_ARGS)
+	.venv-$(CLIENT)/bin/python -m pytest tests/patches/$(CLIENT) tests/patches/clients $(PYTEST_ARGS)
 
 docs: ## build the documentation into build/docs; warnings are errors
 	$(MAKE) venv VENV=.venv-docs EXTRAS=docs

@@ -73,6 +73,7 @@ ON_OTHER_REQUIREMENTS = (
     WITHOUT_BENCHMARKS,
     *(f"--ignore=tests/{path}" for path in ("server", "bench", "docs", "tools", *ON_TEXTS)),
 )
+OF_EVERY_CLIENT = "tests/patches/clients"
 # These depend on the clients' versions, which are the same as in `make test` on every Python.
 ON_ANOTHER_PYTHON = (
     *ON_OTHER_REQUIREMENTS,
@@ -85,6 +86,7 @@ OF_THE_EXTRAS = (
     *map(str, sorted(Path("tests/entity").glob("test_consumers*.py"))),
     *map(str, sorted(Path("tests/patches").glob("test_*.py"))),
     "tests/patches/datastore/test_eager_mode.py",
+    "tests/patches/clients",
 )
 NATIVE_IN_TURN = ("--in-turn", "native")
 # The first tests of each client take the loopback servers in all ways.
@@ -234,6 +236,7 @@ def other_steps(pythons: Mapping[str, Interpreter]) -> list[Step]:
                 f"{extra} on the lowest of it",
                 pytest(
                     f"tests/patches/{package_of(extra)}",
+                    OF_EVERY_CLIENT,
                     LOOPBACK_ONCE,
                     WITHOUT_BENCHMARKS,
                     environment=f".venv-lowest-{extra}",
@@ -247,6 +250,7 @@ def other_steps(pythons: Mapping[str, Interpreter]) -> list[Step]:
                 f"{client.distribution} {client.between}",
                 pytest(
                     f"tests/patches/{package_of(client.name)}",
+                    OF_EVERY_CLIENT,
                     f"--ignore=tests/patches/{package_of(client.name)}/test_own_tests.py",
                     WITHOUT_BENCHMARKS,
                     *(LOOPBACK_ONCE, *NATIVE_IN_TURN),
@@ -305,6 +309,7 @@ def own_environment_steps(client: str, pythons: Mapping[str, Interpreter]) -> li
             f"{name}, pure, on Python {found(PURE_PYTHON, pythons)}",
             pytest(
                 tests,
+                OF_EVERY_CLIENT,
                 *("--after-native", LOOPBACK_ONCE),
                 WITHOUT_BENCHMARKS,
                 environment=environment(PURE_PYTHON, pythons, client),
@@ -317,6 +322,7 @@ def own_environment_steps(client: str, pythons: Mapping[str, Interpreter]) -> li
                 f"{name}, on Python {version}",
                 pytest(
                     tests,
+                    OF_EVERY_CLIENT,
                     f"--ignore={tests}/test_own_tests.py",
                     WITHOUT_BENCHMARKS,
                     *NATIVE_IN_TURN,

@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import pytest
 
-from lazyentity.patches.client import Client
+from lazyentity.patches.client import Client, is_supported
 from lazyentity.patches.clients import CLIENTS, PACKAGES, ClientName, register
 from tests.support.forks import answer
 from tools import clients
@@ -141,6 +141,17 @@ say(warned=warned, refused=refusals("toy"), read=toyclient.read())
     assert state["patched"] == []
 
 
+@pytest.mark.parametrize("name", CLIENTS)
+def test_declared_versions(name: str) -> None:
+    """The lowest one is supported, the first beyond is not, and neither are its candidates."""
+    supported = CLIENTS[name].supported
+    lowest, beyond = (part.lstrip("<>=") for part in supported.split(","))
+    assert is_supported(lowest, supported)
+    assert is_supported(f"{lowest}.post1", supported)
+    for other in (beyond, f"{beyond}rc1", "0.0.1"):
+        assert not is_supported(other, supported)
+
+
 def test_without_a_version_of_its_own_the_installed_one_counts(folder: Path) -> None:
     (folder / "toyclient" / "version.py").unlink()
     state = ask(
@@ -155,10 +166,17 @@ def test_one_that_is_not_installed(folder: Path) -> None:
         folder,
         """
 toy("none")
-say(all=caught(lazyentity.patch), named=caught(lambda: lazyentity.patch("none")))
+everything = caught(lazyentity.patch)
+named = caught(lambda: [lazyentity.patch("none") for _ in range(3)])
+refused = refusals("none")
+lazyentity.unpatch("none")
+lazyentity.unpatch()
+say(all=everything, named=named, refused=refused, strict=refusals())
 """,
     )
     assert state["all"] == []
+    assert state["strict"] is None
+    assert "none-client is not installed" in state["refused"]
     (warned,) = state["named"]
     assert "none-client is not installed" in warned
     assert "none" not in state["patched"]

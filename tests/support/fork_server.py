@@ -22,6 +22,7 @@ SECONDS = 120
 """In which a process must have ended."""
 
 REQUIRED = (
+    "aiohttp",
     "google.auth.transport.requests",
     "google.longrunning.operations_grpc_pb2",
     "google.protobuf.json_format",

@@ -21,32 +21,6 @@ from lazyentity.patches.beam.reads import QueryFn
 from lazyentity.patches.beam.seams import CLIENT
 from tests.patches.beam.forms import form, stock_element
 from tests.patches.beam.test_elements import RICH
-from tests.support.forks import answer
-
-_STOCK = {
-    name: vars(holder)[name]
-    for holder, name in (
-        (types.Entity, "from_client_entity"),
-        (datastoreio.ReadFromDatastore, "_QueryFn"),
-    )
-}
-
-
-def _standing() -> dict[str, Any]:
-    return {
-        "from_client_entity": vars(types.Entity)["from_client_entity"],
-        "_QueryFn": vars(datastoreio.ReadFromDatastore)["_QueryFn"],
-    }
-
-
-def test_is_taken_back() -> None:
-    lazyentity.patch("beam", strict=True)
-    lazyentity.patch("beam", strict=True)
-    assert lazyentity.patched() == ("beam",)
-    assert datastoreio.ReadFromDatastore._QueryFn is QueryFn
-    lazyentity.unpatch("beam")
-    assert lazyentity.patched() == ()
-    assert _standing() == _STOCK
 
 
 def test_conversion() -> None:
@@ -128,31 +102,6 @@ def test_transform_takes_and_shows_what_beams_does() -> None:
                 read(*arguments)
             errors.append(str(caught.value))
         assert errors[0] == errors[1]
-
-
-def test_is_patched_when_it_is_imported() -> None:
-    """Neither Beam nor its parts are imported before."""
-    state = answer(
-        "-c",
-        """
-import json, sys, warnings
-import lazyentity.auto
-early = "apache_beam" in sys.modules, "beam" in lazyentity.patched()
-warnings.simplefilter("ignore")
-from apache_beam.io.gcp.datastore.v1new import datastoreio
-from lazyentity.patches.beam.reads import QueryFn
-print(json.dumps([*early, datastoreio.ReadFromDatastore._QueryFn is QueryFn]))
-""",
-        warnings="ignore",
-    )
-    assert state == [False, True, True]
-
-
-def test_a_conversion_replaced_before_stays_in_charge(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(types.Entity, "from_client_entity", staticmethod(lambda entity: "theirs"))
-    with pytest.warns(RuntimeWarning, match="stays in charge"):
-        lazyentity.patch("beam")
-    assert types.Entity.from_client_entity(LazyEntity.from_bytes(RICH)) == "theirs"
 
 
 def test_without_beam_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

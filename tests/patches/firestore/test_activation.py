@@ -14,7 +14,6 @@ from google.cloud import firestore
 from google.cloud.firestore_v1 import client
 
 import lazyentity
-from lazyentity.patches.clients import CLIENTS
 from tests.patches.firestore.conftest import Make
 from tests.patches.firestore.describing import described, is_lazy
 from tests.patches.firestore.server import DocumentServer
@@ -45,17 +44,8 @@ def test_a_client_made_before(kind: type[Any], make_side: Make) -> None:
             getattr(lazyentity, change)("firestore")
         states.append(is_lazy(side.one(reference.get)))
     assert states == [False, True, True, False, True, False]
-
-
-def test_originals_come_back() -> None:
-    """All but the descriptor, which serves snapshots that live on."""
-    seams = CLIENTS["firestore"].seams
-    before = [seam.resolve() for seam in seams]
-    patch()
-    assert all(seam.resolve() is not one for seam, one in zip(seams, before, strict=True))
-    lazyentity.unpatch()
-    assert all(seam.resolve() is one for seam, one in zip(seams, before, strict=True))
-    assert list(vars(firestore.DocumentSnapshot)).count("_data") == 1
+    # This descriptor serves snapshots that live on.
+    assert "_data" in vars(firestore.DocumentSnapshot)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -200,13 +190,6 @@ def test_reads_inside_and_outside_of_eager(kind: type[Any], make_side: Make) -> 
         first, rest = side.run(read())
     assert not any(map(is_lazy, [first, *rest]))
     assert all(map(is_lazy, side.all(things.stream)))
-
-
-def test_disabled(monkeypatch: pytest.MonkeyPatch, client: Any) -> None:
-    monkeypatch.setenv("LAZYENTITY_DISABLE", "1")
-    lazyentity.patch("firestore")
-    assert not is_lazy(client.document("things/01").get())
-    assert "firestore" not in lazyentity.patched()
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import lazyentity
 from tests.patches.models.pairs import (
     FEW,
     FEWER,
@@ -48,6 +49,22 @@ STORED: Any = st.runner().flatmap(lambda cases: cases.stored)
 CHANGED: Any = st.runner().flatmap(lambda cases: cases.changed)
 """Entities that another program has changed."""
 ENTITIES = st.one_of(STORED, CHANGED)
+
+
+ON_ENTITIES: list[Operation] = [
+    lazyentity.raw,
+    lazyentity.decoded,
+    lazyentity.materialize,
+    lazyentity.prefetch,
+    lazyentity.to_dict,
+    lambda entity: lazyentity.detach([entity]),
+    lazyentity.wrap,
+]
+"""Functions that take entities of google-cloud-datastore."""
+
+
+def _undecoded(entity: Any) -> list[Any]:
+    return list(entity._values._undecoded()) if is_lazy(entity) else []
 
 
 def is_kept(name: str, entity: Any) -> bool:
@@ -95,6 +112,17 @@ class ModelCases:
     def test_what_others_stored(self, stored: Stored) -> None:
         """The models are equal also if the entity does not fit the model's class."""
         self.pair.assumed(stored.raw).agree()
+
+    @FEW
+    @given(stored=STORED)
+    def test_functions_on_entities_refuse_models(self, stored: Stored) -> None:
+        """And leave them unread."""
+        made = self.pair.assumed(stored.raw).lazy
+        before = _undecoded(made)
+        for function in ON_ENTITIES:
+            with pytest.raises(TypeError, match=type(made).__name__):
+                function(made)
+        assert _undecoded(made) == before
 
     @FEWER
     @given(stored=ENTITIES, data=st.data())

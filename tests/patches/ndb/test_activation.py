@@ -6,9 +6,6 @@ from typing import Any
 
 import pytest
 
-from tests.patches.ndb.conftest import Server
-from tests.support.forks import run
-
 BOTH = ["datastore", "ndb"]
 _CALLS = ["lazyentity.patch()", 'lazyentity.patch("ndb")']
 
@@ -17,38 +14,9 @@ def _patched_by(call: str) -> list[str]:
     return ["ndb"] if '"ndb"' in call else BOTH
 
 
-class TestAuto:
-    def test_before_the_import(self, ask: Any) -> None:
-        state = ask(
-            "import lazyentity.auto\nearly = is_imported()\nsay(early=early, lazy=is_lazy())"
-        )
-        assert state == {"early": False, "lazy": True, "patched": BOTH}
-
-    def test_after_the_import(self, ask: Any) -> None:
-        state = ask("from google.cloud import ndb\nimport lazyentity.auto\nsay(lazy=is_lazy())")
-        assert state == {"lazy": True, "patched": BOTH}
-
-
 @pytest.mark.parametrize("call", _CALLS)
 class TestOrder:
     """The order of imports and of patch() does not matter."""
-
-    def test_before_the_import(self, ask: Any, call: str) -> None:
-        """patch() does not import ndb."""
-        state = ask(
-            f"""
-import lazyentity
-{call}
-early = is_imported()
-from google.cloud import ndb
-say(early=early, lazy=is_lazy())
-"""
-        )
-        assert state == {"early": False, "lazy": True, "patched": _patched_by(call)}
-
-    def test_after_the_import(self, ask: Any, call: str) -> None:
-        state = ask(f"from google.cloud import ndb\nimport lazyentity\n{call}\nsay(lazy=is_lazy())")
-        assert state == {"lazy": True, "patched": _patched_by(call)}
 
     @pytest.mark.parametrize("first", ["ndb", "datastore"])
     @pytest.mark.parametrize("place", [0, 1])
@@ -67,26 +35,6 @@ say(lazy=is_lazy(), datastore=type(helpers.entity_from_protobuf(entity.Entity())
         )
         assert state["lazy"]
         assert state["datastore"] == ("Entity" if '"ndb"' in call else "LazyEntity")
-
-    def test_of_a_client_made_before(self, ask: Any, call: str) -> None:
-        state = ask(
-            f"before = is_lazy()\nimport lazyentity\n{call}\nsay(before=before, after=is_lazy())"
-        )
-        assert state == {"before": False, "after": True, "patched": _patched_by(call)}
-
-    def test_twice(self, ask: Any, call: str) -> None:
-        state = ask(
-            f"""
-import lazyentity
-from google.cloud import ndb
-{call}
-once = standing()
-{call}
-lazyentity.patch("ndb")
-say(changed=changed(once), lazy=is_lazy())
-"""
-        )
-        assert state == {"changed": [], "lazy": True, "patched": _patched_by(call)}
 
 
 class TestUnpatch:
@@ -128,50 +76,6 @@ say(meanwhile=meanwhile, lazy=lazy, ndb=ndb, again=again, all=changed(before))
             'import lazyentity; lazyentity.patch(); lazyentity.unpatch("ndb")\nsay(lazy=is_lazy())'
         )
         assert state["patched"] == ["datastore"]
-
-    @pytest.mark.parametrize("name", ["", '"ndb"'])
-    def test_before_the_import(self, ask: Any, name: str) -> None:
-        """An import after unpatch() patches nothing."""
-        state = ask(
-            f"""
-import lazyentity
-lazyentity.patch("ndb")
-lazyentity.unpatch({name})
-from google.cloud import ndb
-say(lazy=is_lazy())
-"""
-        )
-        assert state == {"lazy": False, "patched": []}
-
-    def test_and_patched_again(self, ask: Any) -> None:
-        state = ask(
-            """
-import lazyentity
-seen = []
-for _ in range(3):
-    lazyentity.patch("ndb")
-    seen.append(is_lazy())
-    lazyentity.unpatch("ndb")
-    seen.append(is_lazy())
-say(seen=seen)
-"""
-        )
-        assert state == {"seen": [True, False] * 3, "patched": []}
-
-    def test_and_patched_again_before_the_import(self, ask: Any) -> None:
-        state = ask(
-            """
-import lazyentity
-lazyentity.patch()
-lazyentity.unpatch()
-lazyentity.patch("ndb")
-lazyentity.unpatch("ndb")
-lazyentity.patch("ndb")
-early = is_imported()
-say(early=early, lazy=is_lazy())
-"""
-        )
-        assert state == {"early": False, "lazy": True, "patched": ["ndb"]}
 
     def test_models_go_on_working(self, ask: Any) -> None:
         state = ask(
@@ -251,22 +155,3 @@ say(values=values, sent=sorted(sent))
         whole = {"name": "one", "number": 5}
         assert state["values"] == [whole, whole, whole, whole, 5]
         assert state["sent"] == ["lookup", *["run_query"] * 4]
-
-
-class TestDisabled:
-    """The kill switch LAZYENTITY_DISABLE."""
-
-    @pytest.mark.parametrize(
-        "call", ["import lazyentity.auto", 'lazyentity.patch("ndb", strict=True)']
-    )
-    def test_nothing_is_patched(self, ask: Any, call: str) -> None:
-        state = ask(
-            f"import lazyentity\n{call}\nfrom google.cloud import ndb\nsay(lazy=is_lazy())",
-            LAZYENTITY_DISABLE="1",
-        )
-        assert state == {"lazy": False, "patched": []}
-
-    def test_the_log_says_so(self, loopback: Server) -> None:
-        finished = run("-c", 'import lazyentity; lazyentity.patch("ndb")', LAZYENTITY_DISABLE="1")
-        assert finished.returncode == 0, finished.stderr
-        assert "LAZYENTITY_DISABLE" in finished.stderr

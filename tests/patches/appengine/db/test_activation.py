@@ -1,4 +1,4 @@
-"""Patching ext.db, whenever it is imported, and taking the patch back."""
+"""Taking the patch of ext.db back, and what stands in place of its functions."""
 
 from __future__ import annotations
 
@@ -12,44 +12,8 @@ from google.appengine.ext import db
 import lazyentity
 from tests.patches.appengine.db.handmade import Animal, Cat, raw_entity
 from tests.patches.appengine.db.pairs import is_lazy, seen, snapshot, stock_model
+from tests.patches.models.cases import ON_ENTITIES
 from tests.support.concurrency import switching_often, together
-from tests.support.subprocesses import answer
-
-_PROGRAM = """
-import json, os, sys
-os.environ["APPLICATION_ID"] = "app"
-{before}
-from google.appengine.ext import db
-{between}
-class Thing(db.Model):
-    name = db.StringProperty()
-entity = db.datastore.Entity("Thing", id=1)
-entity["name"] = "n"
-model = db.model_from_protobuf(entity._ToPb())
-is_lazy = type(model.__dict__).__name__
-import lazyentity
-lazyentity.unpatch()
-other = db.model_from_protobuf(entity._ToPb())
-print(json.dumps([is_lazy, model.name, type(other.__dict__).__name__, other.name]))
-"""
-
-_LAZY = ["LazyAttributes", "n", "dict", "n"]
-_STOCK = ["dict", "n", "dict", "n"]
-
-
-@pytest.mark.parametrize(
-    ("before", "between", "expected"),
-    [
-        ("import lazyentity.auto", "", _LAZY),
-        ("", "import lazyentity.auto", _LAZY),
-        ("from google.appengine.api import datastore; import lazyentity.auto", "", _LAZY),
-        ("import lazyentity; lazyentity.patch('appengine')", "lazyentity.unpatch()", _STOCK),
-    ],
-)
-def test_orders(before: str, between: str, expected: list[Any]) -> None:
-    """Of importing, patching and unpatching; a model that was made lazy can be read after it."""
-    program = _PROGRAM.format(before=before, between=between)
-    assert answer("-c", program, warnings="ignore") == expected
 
 
 def test_patch_and_unpatch() -> None:
@@ -98,27 +62,12 @@ def test_a_conversion_replaced_before_stays_in_charge(
     assert any(f"Model.{method} was replaced" in text for text in told), told
 
 
-def test_the_kill_switch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LAZYENTITY_DISABLE", "1")
-    lazyentity.patch("appengine")
-    assert not is_lazy(db.model_from_protobuf(raw_entity("Animal", legs=4)))
-
-
 def test_functions_on_entities_refuse_models() -> None:
     """They take the model's entity instead."""
     lazyentity.patch("appengine", strict=True)
     try:
         model = db.model_from_protobuf(raw_entity("Animal", legs=4))
-        functions: list[Any] = [
-            lazyentity.raw,
-            lazyentity.decoded,
-            lazyentity.materialize,
-            lazyentity.prefetch,
-            lazyentity.to_dict,
-            lambda refused: lazyentity.detach([refused]),
-            lazyentity.wrap,
-        ]
-        for function in functions:
+        for function in ON_ENTITIES:
             with pytest.raises(TypeError, match="Animal"):
                 function(model)
         assert lazyentity.decoded(model._entity) == ()

@@ -11,101 +11,11 @@ from google.appengine.datastore.entity_bytes_pb2 import EntityProto
 from google.appengine.ext import ndb
 from google.appengine.ext.ndb import model, polymodel
 
-import lazyentity
-from lazyentity.patches.appengine.lasting import LastingSeam
-from lazyentity.patches.appengine.ndb.seams import PART
 from tests.patches.appengine.ndb.handmade import Cat, Everything, everything
 from tests.patches.appengine.ndb.pairs import converted, lazy_model, patched, stock_model
 from tests.patches.appengine.ndb.snapshots import snapshot
 from tests.patches.appengine.ndb.strategies import serialised
 from tests.patches.models.pairs import is_lazy
-from tests.support.subprocesses import answer
-
-_PROGRAM = """
-import json, os, warnings
-warnings.simplefilter("ignore")
-os.environ.update(APPLICATION_ID="lazy-app", GAE_APPLICATION="lazy-app")
-import lazyentity
-"""
-
-_READ = """
-from google.appengine.ext import ndb
-class Kind(ndb.Model):
-    a = ndb.StringProperty()
-made = Kind._from_pb(Kind(id=1, a="text")._to_pb())
-print(json.dumps([type(made._values).__name__, made.a]))
-"""
-
-
-@pytest.mark.parametrize(
-    ("before", "expected"),
-    [
-        ("import lazyentity.auto", "LazyValues"),
-        ("from google.appengine.ext import ndb\nimport lazyentity.auto", "LazyValues"),
-        ("from google.appengine.api import datastore\nimport lazyentity.auto", "LazyValues"),
-        ("lazyentity.patch('appengine'); lazyentity.unpatch()", "dict"),
-    ],
-)
-def test_orders(before: str, expected: str) -> None:
-    assert answer("-c", _PROGRAM + before + _READ, warnings="ignore") == [expected, "text"]
-
-
-def test_is_taken_back() -> None:
-    """Every function is the one that was there, and a lazy model goes on being read.
-
-    One attribute stays, for futures that exist: see test_debugging.py.
-    """
-    seams = [seam for seam in PART.seams if type(seam) is not LastingSeam]
-    assert {seam.path for seam in PART.seams} - {seam.path for seam in seams} == {"Future._info"}
-    before = [seam.resolve() for seam in seams]
-    raw = serialised(everything())
-    lazyentity.patch("appengine", strict=True)
-    assert not any(seam.resolve() is original for seam, original in zip(seams, before, strict=True))
-    lazy = converted(raw)
-    lazyentity.unpatch("appengine")
-    assert [seam.resolve() for seam in seams] == before
-    assert is_lazy(lazy)
-    assert snapshot(lazy) == snapshot(stock_model(raw))
-
-
-def test_the_kill_switch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LAZYENTITY_DISABLE", "1")
-    lazyentity.patch("appengine")
-    assert not is_lazy(converted(serialised(everything())))
-
-
-def test_eager_mode() -> None:
-    """Of the process, and inside eager()."""
-    raw = serialised(everything())
-    lazyentity.patch("appengine", strict=True, eager=True)
-    try:
-        assert not is_lazy(converted(raw))
-        lazyentity.patch("appengine", strict=True)
-        assert is_lazy(converted(raw))
-        with lazyentity.eager():
-            assert not is_lazy(converted(raw))
-    finally:
-        lazyentity.unpatch("appengine")
-
-
-@pytest.mark.parametrize(
-    "function",
-    [
-        lazyentity.raw,
-        lazyentity.materialize,
-        lazyentity.decoded,
-        lazyentity.prefetch,
-        lazyentity.to_dict,
-        lambda entity: lazyentity.detach([entity]),
-        lazyentity.wrap,
-    ],
-)
-def test_functions_on_entities_refuse_models(function: Any) -> None:
-    """And leave them unread."""
-    made = lazy_model(serialised(everything()))
-    with pytest.raises(TypeError, match="Everything"):
-        function(made)
-    assert list(made._values) == made._values._undecoded()
 
 
 @pytest.mark.parametrize("holder", [model.Model, polymodel.PolyModel])

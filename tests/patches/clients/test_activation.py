@@ -1,0 +1,184 @@
+"""Every client, and every part of one, is patched and unpatched alike."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import warnings
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import lazyentity
+from lazyentity.patches.clients import CLIENTS
+from tests.conftest import INSTALLED
+from tests.patches.clients.subjects import SUBJECTS, Subject
+from tests.support.forks import answer
+
+_DESCRIBED = {part.name: part for name in INSTALLED for part in CLIENTS[name].with_parts()}
+
+
+def _having(attribute: str) -> list[str]:
+    """Return the names of the subjects with something in an attribute of their description."""
+    return [name for name in SUBJECTS if getattr(_DESCRIBED.get(name), attribute, None)]
+
+
+LASTING = ("Expando.__getattr__", "Future._info", "Model.__getattr__")
+"""Attributes without which lazy models and futures that exist could not be read."""
+
+ORDERS: dict[str, list[bool]] = {
+    "auto,early,import,read": [False, True, True],
+    "import,read,auto,read": [False, True, True],
+    "patch,early,import,read": [False, True, True],
+    "patch,unpatch,early,import,read,patch,read": [False, False, True, True],
+    "patch all,unpatch all,patch,unpatch,patch all,early,import,read,unpatch all,read": [
+        *(False, True, False),
+        False,
+    ],
+    "import,read,patch,read,patch,read,unpatch,read,patch,read,unpatch,read": [
+        *(False, True, True, False, True, False),
+        False,
+    ],
+}
+
+
+def test_every_client_has_a_subject() -> None:
+    described = {part.name for client in CLIENTS.values() for part in client.with_parts()}
+    assert described == SUBJECTS.keys()
+
+
+@pytest.mark.parametrize("steps", ORDERS)
+def test_orders(subject: Subject, port: int, steps: str) -> None:
+    """Reads are lazy while the client is patched; patching it does not import it."""
+    program = ("-m", "tests.patches.clients.steps", subject.name, str(port), steps)
+    assert answer(*program, warnings="ignore") == ORDERS[steps]
+
+
+def test_disabled(
+    subject: Subject, is_lazy: Callable[[], bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAZYENTITY_DISABLE", "1")
+    lazyentity.patch(subject.client, strict=True)
+    assert not is_lazy()
+    assert lazyentity.patched() == ()
+
+
+def test_the_mode_is_that_of_the_last_call(
+    subject: Subject, is_lazy: Callable[[], bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the process, by the environment, and inside ``eager()``."""
+    if not subject.reads_eagerly:
+        lazyentity.patch(subject.client, eager=True)
+        assert is_lazy()
+        return
+    for eager in (True, False, None, True, None):
+        lazyentity.patch(subject.client, strict=True, eager=eager)
+        assert is_lazy() is not eager or eager is None
+        with lazyentity.eager():
+            assert not is_lazy()
+    monkeypatch.setenv("LAZYENTITY_EAGER", "1")
+    lazyentity.patch(subject.client)
+    assert not is_lazy()
+    lazyentity.patch(subject.client, eager=False)
+    assert is_lazy()
+
+
+def test_originals_come_back(subject: Subject) -> None:
+    """All but the lasting ones."""
+    importlib.import_module(subject.module)
+    seams = [
+        seam
+        for part in CLIENTS[subject.client].with_parts()
+        if part.is_imported()
+        for seam in part.seams
+        if seam.path not in LASTING
+    ]
+    before = [seam.resolve() for seam in seams]
+    for _ in range(2):
+        lazyentity.patch(subject.client, strict=True)
+    assert lazyentity.patched() == (subject.client,)
+    now = zip(seams, before, strict=True)
+    assert not [str(seam) for seam, original in now if seam.resolve() is original]
+    lazyentity.unpatch(subject.client)
+    assert lazyentity.patched() == ()
+    assert [seam.resolve() for seam in seams] == before
+
+
+def test_an_unsupported_version_is_left_alone(
+    subject: Subject, is_lazy: Callable[[], bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With one warning, or an error each time where that is strict; other clients are patched."""
+    client = CLIENTS[subject.client]
+    importlib.import_module(subject.module)
+    monkeypatch.setattr("lazyentity.patches._told", set())
+    monkeypatch.setattr(client, "supported", ">=98.8,<98.9")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            lazyentity.patch(subject.client)
+    (told,) = [str(each.message) for each in caught if "lazyentity" in str(each.message)]
+    assert f"{client.distribution} {client.version()} is not supported" in told
+    assert "(supported: >=98.8,<98.9)" in told
+    assert not is_lazy()
+    assert lazyentity.patched() == ()
+    assert not any(part.patch.active for part in client.with_parts())
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="is not supported"):
+            lazyentity.patch(subject.client, strict=True)
+    lazyentity.patch()
+    assert set(lazyentity.patched()) == {
+        name for name in INSTALLED if client not in (CLIENTS[name], *CLIENTS[name].underneath)
+    }
+
+
+@pytest.mark.parametrize("subject", _having("reading"), indirect=True)
+def test_a_conversion_replaced_before_stays_in_charge(
+    subject: Subject, is_lazy: Callable[[], bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is called as in stock; one warning names it, or an error where that is strict."""
+    importlib.import_module(subject.module)
+    place = _DESCRIBED[subject.name].reading[0]
+    holder, _, name = place.path.rpartition(".")
+    original = place.current()
+    function = getattr(original, "__func__", original)
+    called = []
+
+    def theirs(*args: Any, **kwargs: Any) -> Any:
+        called.append(name)
+        return function(*args, **kwargs)
+
+    theirs_bound = theirs if function is original else type(original)(theirs)
+    owner = sys.modules[place.module]
+    monkeypatch.setattr(getattr(owner, holder) if holder else owner, name, theirs_bound)
+    monkeypatch.setattr("lazyentity.patches._told", set())
+    with pytest.raises(RuntimeError, match=f"{name} was replaced by"):
+        lazyentity.patch(subject.client, strict=True)
+    lazyentity.unpatch()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        lazyentity.patch(subject.client)
+    told = [str(each.message) for each in caught if "stays in charge" in str(each.message)]
+    assert len(told) == 1
+    assert f"{name} was replaced by" in told[0]
+    assert not is_lazy()
+    assert called
+    lazyentity.unpatch()
+
+
+@pytest.mark.parametrize("subject", _having("conversion"), indirect=True)
+@pytest.mark.usefixtures("searched_modules")
+def test_modules_that_hold_the_conversion_are_named(
+    subject: Subject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that imported the function by name before, where the client has one."""
+    importlib.import_module(subject.module)
+    conversion = _DESCRIBED[subject.name].conversion
+    assert conversion is not None
+    holder: Any = ModuleType("holder")
+    original = conversion.current()
+    holder.convert = getattr(original, "__func__", original)
+    monkeypatch.setitem(sys.modules, "holder", holder)
+    with pytest.warns(RuntimeWarning, match=r"patched too late.*holder"):
+        lazyentity.patch(subject.client, strict=True)
