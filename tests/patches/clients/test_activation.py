@@ -133,14 +133,21 @@ def test_an_unsupported_version_is_left_alone(
     }
 
 
-@pytest.mark.parametrize("subject", _having("reading"), indirect=True)
+@pytest.mark.parametrize(
+    ("subject", "place"),
+    [
+        pytest.param(name, place, id=f"{name}-{place.path}")
+        for name in _having("reading")
+        for place in _DESCRIBED[name].reading
+    ],
+    indirect=["subject"],
+)
 def test_a_conversion_replaced_before_stays_in_charge(
-    subject: Subject, is_lazy: Callable[[], bool], monkeypatch: pytest.MonkeyPatch
+    subject: Subject, place: Any, is_lazy: Callable[[], bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is called as in stock; one warning names it, or an error where that is strict."""
-    importlib.import_module(subject.module)
-    place = _DESCRIBED[subject.name].reading[0]
-    holder, _, name = place.path.rpartition(".")
+    """It is called where stock calls it; one warning names it, or an error where that is strict."""
+    owner, _, name = place.path.rpartition(".")
+    module: Any = importlib.import_module(place.module)
     original = place.current()
     function = getattr(original, "__func__", original)
     called = []
@@ -149,10 +156,11 @@ def test_a_conversion_replaced_before_stays_in_charge(
         called.append(name)
         return function(*args, **kwargs)
 
-    theirs_bound = theirs if function is original else type(original)(theirs)
-    owner = sys.modules[place.module]
-    monkeypatch.setattr(getattr(owner, holder) if holder else owner, name, theirs_bound)
+    bound = theirs if function is original else type(original)(theirs)
+    monkeypatch.setattr(getattr(module, owner) if owner else module, name, bound)
     monkeypatch.setattr("lazyentity.patches._told", set())
+    assert not is_lazy()
+    by_stock = set(called)
     with pytest.raises(RuntimeError, match=f"{name} was replaced by"):
         lazyentity.patch(subject.client, strict=True)
     lazyentity.unpatch()
@@ -162,8 +170,9 @@ def test_a_conversion_replaced_before_stays_in_charge(
     told = [str(each.message) for each in caught if "stays in charge" in str(each.message)]
     assert len(told) == 1
     assert f"{name} was replaced by" in told[0]
+    called.clear()
     assert not is_lazy()
-    assert called
+    assert set(called) == by_stock
     lazyentity.unpatch()
 
 

@@ -60,18 +60,6 @@ class TestPatch:
         assert client.get_multi([client.key(KIND, 1000)], missing=missing) == []
         assert [type(entity) for entity in missing] == [datastore.Entity]
 
-    def test_the_last_call_decides(self, client: Client) -> None:
-        """Patching again changes the mode, and nothing else; unpatching forgets it."""
-        seen = []
-        for eager in (False, True, True, False, None, True):
-            lazyentity.patch(eager=eager)
-            seen.append(one(client))
-        assert seen == [LAZY, STOCK, STOCK, LAZY, LAZY, STOCK]
-        lazyentity.unpatch()
-        assert one(client) == STOCK
-        lazyentity.patch()
-        assert one(client) == LAZY
-
     @pytest.mark.skipif(not HAS_NDB, reason="google-cloud-ndb is not installed")
     def test_of_one_client(self, client: Client) -> None:
         """The mode is that of the clients that are named."""

@@ -226,17 +226,3 @@ say(during=during, after=after, stands=stands)
 """
         )
         assert state == {"during": 500, "after": 500, "stands": True, "patched": []}
-
-    def test_old_references_are_named(self, ask: Any) -> None:
-        """A module that imported the conversion by name goes on with stock's, and is named."""
-        state = ask(
-            """
-from google.cloud.ndb.model import _entity_from_ds_entity
-import lazyentity
-say(warned=caught(lambda: lazyentity.patch("ndb")), lazy=is_lazy())
-"""
-        )
-        ((category, text, _),) = state["warned"]
-        assert category == "RuntimeWarning"
-        assert text.endswith(": __main__")
-        assert state["lazy"]

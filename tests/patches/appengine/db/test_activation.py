@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import warnings
-from typing import Any
 
 import pytest
 from google.appengine.ext import db
@@ -33,33 +31,6 @@ def test_patch_and_unpatch() -> None:
         assert changed <= {"__getattr__"}
     assert seen(lambda: Cat().unknown) == before
     assert snapshot(lazy) == snapshot(stock_model(raw))
-
-
-@pytest.mark.parametrize("method", ["from_entity", "_load_entity_values"])
-def test_a_conversion_replaced_before_stays_in_charge(
-    monkeypatch: pytest.MonkeyPatch, method: str
-) -> None:
-    """It is called as in stock, and patch() tells so."""
-    original = vars(db.Model)[method].__func__
-    called = []
-
-    def theirs(cls: Any, entity: Any) -> Any:
-        called.append(entity.kind())
-        return original(cls, entity)
-
-    monkeypatch.setattr(db.Model, method, classmethod(theirs))
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        lazyentity.patch("appengine")
-    try:
-        model = db.model_from_protobuf(raw_entity("Tagged", tags=["a"]))
-    finally:
-        lazyentity.unpatch("appengine")
-    assert called == ["Tagged"]
-    assert model.tags == ["a"]
-    assert not is_lazy(model)
-    told = [str(each.message) for each in caught]
-    assert any(f"Model.{method} was replaced" in text for text in told), told
 
 
 def test_functions_on_entities_refuse_models() -> None:
