@@ -17,12 +17,13 @@ from typing import Any
 from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 
-from lazyentity import LazyEntity
+import lazyentity
 from lazyentity.codec.undecoded import UNDECODED
+from lazyentity.entity import LazyEntityBase
 from tests.entity.consumption import COPIES
 from tests.fuzz import material, values
 from tests.fuzz.values import NAMES
-from tests.support.stock import stock_entity
+from tests.support.stock import lazy_entities_in, stock_entity
 
 
 class Refused(Exception):
@@ -35,28 +36,37 @@ class Side:
 
     Attributes:
         raw: the bytes that the entity was made from.
-        lazy: whether this is the lazy side.
-        records: the records of the lazy side, by step.
+        lazy_type: the class of the lazy side's entities; None on the stock side.
+        records: the records of the lazy side, by step and purpose.
         step: the number of the current step.
         entity: the entity or value that the steps change.
         is_lazy: whether ``entity`` is a lazy one of ``raw``; on the stock side, its counterpart.
         tainted: whether dict's own methods put the sentinel into ``entity``.
+        has_new_attributes: whether flags or meanings were assigned, here or in an embedded entity.
+        named: the names that the current step has chosen.
     """
 
     raw: bytes
-    lazy: bool
-    records: dict[int, Any]
+    lazy_type: type[LazyEntityBase] | None
+    records: dict[Any, Any]
     step: int = 0
     entity: Any = field(init=False)
     is_lazy: bool = True
     tainted: bool = False
+    has_new_attributes: bool = False
+    named: set[Any] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.entity = self.made(self.raw)
 
+    @property
+    def lazy(self) -> bool:
+        """Whether this is the lazy side."""
+        return self.lazy_type is not None
+
     def made(self, raw: bytes) -> Any:
         """Make an entity of this side."""
-        return LazyEntity.from_bytes(raw) if self.lazy else stock_entity(raw)
+        return stock_entity(raw) if self.lazy_type is None else self.lazy_type.from_bytes(raw)
 
     def value(self, chance: random.Random) -> Any:
         """Make a value; entities in it are of this side."""
@@ -69,6 +79,11 @@ class Side:
 
     def name(self, chance: random.Random) -> Any:
         """Choose a name of the entity, mostly."""
+        chosen = self._chosen(chance)
+        self.named.add(chosen)
+        return chosen
+
+    def _chosen(self, chance: random.Random) -> Any:
         there = self.names()
         if there and chance.random() < 0.75:
             return chance.choice(there)
@@ -76,11 +91,11 @@ class Side:
             return chance.choice((1, None, values.SURROGATE, values.Text("text")))
         return chance.choice(NAMES)
 
-    def record(self, make: Callable[[], Any]) -> Any:
+    def record(self, make: Callable[[], Any], purpose: str = "") -> Any:
         """Return the record of the lazy side for this step."""
         if self.lazy:
-            self.records[self.step] = make()
-        return self.records.get(self.step)
+            self.records[self.step, purpose] = make()
+        return self.records.get((self.step, purpose))
 
 
 Step = Callable[[Side, random.Random], Any]
@@ -93,13 +108,44 @@ def look(side: Side, chance: random.Random) -> Any:
 
 
 def read(side: Side, chance: random.Random) -> Any:
-    """Read a property."""
-    return side.entity[side.name(chance)]
+    """Read a property, twice."""
+    name = side.name(chance)
+    value = side.entity[name]
+    assert side.entity[name] is value
+    return value
 
 
 def get(side: Side, chance: random.Random) -> Any:
     """Read a property, if it is there."""
-    return side.entity.get(side.name(chance), 5)
+    name = side.name(chance)
+    return side.entity.get(name), side.entity.get(name, 5)
+
+
+def prefetch(side: Side, chance: random.Random) -> None:
+    """Decode some properties, and no others."""
+    names = {side.name(chance) for _ in range(chance.randrange(4))} & side.entity.keys()
+    if isinstance(side.entity, LazyEntityBase):
+        before = set(lazyentity.decoded(side.entity))
+        lazyentity.prefetch(side.entity, *names)
+        assert set(lazyentity.decoded(side.entity)) == before | names
+
+
+def materialize(side: Side, chance: random.Random) -> Any:
+    """Make a stock entity of it all."""
+    # A stock entity is returned as it is, and attributes as assigned are not taken over.
+    if not side.is_lazy or side.has_new_attributes:
+        return None
+    if not side.lazy:
+        return side.entity
+    plain = lazyentity.materialize(side.entity)
+    assert lazy_entities_in(plain) == []
+    return plain
+
+
+def start_over(side: Side, chance: random.Random) -> None:
+    """Go on with another entity of the same bytes."""
+    side.entity = side.made(side.raw)
+    side.is_lazy, side.has_new_attributes = True, False
 
 
 def read_all(side: Side, chance: random.Random) -> Any:
@@ -144,13 +190,15 @@ def assign_again(side: Side, chance: random.Random) -> Any:
 def take_over(side: Side, chance: random.Random) -> Any:
     """Take over the properties of another entity."""
     other = side.made(chance.choice(material.entities()))
-    match chance.randrange(5):
+    match chance.randrange(6):
         case 0:
             side.entity.update(other)
         case 1:
             side.entity |= other
         case 2:
             return side.entity | other
+        case 4:
+            return side.entity | {"a": 1}
         case 3:
             return other | side.entity
         case _:
@@ -171,7 +219,7 @@ def take_storage(side: Side, chance: random.Random) -> Any:
     if side.record(lambda: stored is not UNDECODED):
         return None
     # A copy is a stock entity, whose class is not ours to guard.
-    if not side.lazy or not isinstance(side.entity, LazyEntity):
+    if not side.lazy or not isinstance(side.entity, LazyEntityBase):
         raise Refused
     try:
         _put_sentinel(side.entity, target, stored, way)
@@ -216,9 +264,10 @@ def remove(side: Side, chance: random.Random) -> Any:
             return entity.pop(name)
         case 1:
             return entity.pop(name, None)
-        case 2 if entity:
-            last = side.record(lambda: next(reversed(entity)))
-            return entity.popitem() if side.lazy else (last, entity.pop(last))
+        case 2:
+            last = side.record(lambda: next(reversed(entity), None))
+            is_ours = side.lazy or not entity
+            return entity.popitem() if is_ours else (last, entity.pop(last))
         case 3 if chance.random() < 0.2:
             return entity.clear()
         case _:
@@ -271,7 +320,9 @@ def key(side: Side, chance: random.Random) -> Any:
 def flags(side: Side, chance: random.Random) -> Any:
     """Read or change which properties are excluded from indexes."""
     entity, name = side.entity, side.name(chance)
-    match chance.randrange(8):
+    way = chance.randrange(8)
+    side.has_new_attributes |= way in (2, 3)
+    match way:
         case 0:
             entity.exclude_from_indexes.add(name)
         case 1:
@@ -289,7 +340,9 @@ def flags(side: Side, chance: random.Random) -> Any:
 def meanings(side: Side, chance: random.Random) -> Any:
     """Read or change the meanings."""
     entity, name = side.entity, side.name(chance)
-    match chance.randrange(8):
+    way = chance.randrange(8)
+    side.has_new_attributes |= way in (1, 2, 3, 4)
+    match way:
         case 0:
             entity._meanings.pop(name, None)
         case 1:
@@ -348,7 +401,13 @@ def change_inside(side: Side, chance: random.Random) -> Any:
 
 
 STEPS: tuple[Step, ...] = (
-    *(look, read, read, get, read_all, compare, duplicate, pickled),
-    *(assign, assign, assign, assign_again, take_over, remove, remove, take_storage),
+    *(look, read, read, get, read_all, compare, duplicate, pickled, prefetch, materialize),
+    *(assign, assign, assign, assign_again, take_over, remove, remove, take_storage, start_over),
     *(key, flags, flags, meanings, meanings, attributes, change_inside, change_inside),
 )
+
+LAZY_STEPS: dict[Step, bool] = {
+    **dict.fromkeys((look, remove, key, flags), False),
+    **dict.fromkeys((read, get, assign, assign_again, change_inside), True),
+}
+"""Steps that decode nothing, False, or nothing but the properties that they name, True."""

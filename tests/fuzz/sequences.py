@@ -1,0 +1,255 @@
+"""Cases of steps and a write: first on a lazy entity, then on a stock one, with equal results.
+
+The suite makes cases by hypothesis, and :mod:`tests.fuzz.operations` by number.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from google.cloud.datastore import helpers
+from google.cloud.datastore.entity import Entity
+
+import lazyentity
+from lazyentity import LazyEntity
+from lazyentity.codec.undecoded import UNDECODED
+from lazyentity.encoding import entity_message
+from lazyentity.entity import LazyEntityBase
+from tests.fuzz.steps import LAZY_STEPS, Side, Step, taint
+from tests.fuzz.steps import STEPS as ON_ENTITIES
+from tests.support.snapshots import Raised, geo_points_without_address, outcome, snapshot
+from tests.support.stock import EntityMessage, comparable, content
+from tests.support.writing import assert_written, stock_encoding
+
+Write = Callable[[Any], Any]
+
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A sequence of steps, each with the seed of its choices, and then a write.
+
+    Attributes:
+        raw: the entity that the steps change.
+        steps: in their order.
+        writer: the way to write the entity; a name of the writers that the case is run with.
+        tainted: whether the sentinel is put in before the steps.
+    """
+
+    raw: bytes
+    steps: tuple[tuple[Step, int], ...]
+    writer: str
+    tainted: bool = False
+
+    def __str__(self) -> str:
+        lines = (f"  {step.__name__} {seed}" for step, seed in self.steps)
+        head = f"{self.raw!r}, written by {self.writer}, {'tainted' if self.tainted else 'sound'}"
+        return "\n".join((head, *lines))
+
+
+@dataclass(frozen=True)
+class Done:
+    """The outcome of a case on the lazy side.
+
+    Attributes:
+        side: the side, with the entity after the steps.
+        steps: the result or error of each step.
+        written: the result or error of the write.
+        unread: the properties that are still undecoded.
+    """
+
+    side: Side
+    steps: list[Any]
+    written: Any
+    unread: set[Any]
+
+
+def by_encoder(entity: Any) -> bytes:
+    """Write an entity by the client's encoder."""
+    return comparable(helpers.entity_to_protobuf(entity)._pb)
+
+
+def by_raw(entity: Any) -> bytes:
+    """Write a lazy entity by :func:`lazyentity.raw`, and a stock one by the client's encoder."""
+    # An unpatched client has no other way to serialise.
+    is_raw = lazyentity.patched() or isinstance(entity, LazyEntityBase)
+    return lazyentity.raw(entity) if is_raw else by_encoder(entity)
+
+
+RAW: dict[str, Write] = {"raw": by_raw}
+"""The one way to write that needs no patched client."""
+
+
+def plain_outcome(call: Callable[..., Any], *args: Any) -> Any:
+    """As ``outcome``, without the intended differences: addresses and the name of the class."""
+    result = outcome(call, *args)
+    if isinstance(result, Raised):
+        text = _ADDRESS.sub("", result.text)
+        return replace(result, text=text.replace("'LazyEntity' object", "'Entity' object"))
+    return result
+
+
+def lazily(
+    case: Case, writers: dict[str, Write], lazy_type: type[LazyEntityBase] = LazyEntity
+) -> Done | None:
+    """Do a case lazily; None if there is no stock counterpart."""
+    side = Side(case.raw, lazy_type, {})
+    steps = _stepped(side, case)
+    if case.tainted:
+        _assert_refused(side)
+        return None
+    written = plain_outcome(writers[case.writer], side.entity)
+    return Done(side, steps, written, _unread(side.entity))
+
+
+def compare(case: Case, done: Done | None, writers: dict[str, Write]) -> None:
+    """Do a case with the stock client, and compare.
+
+    Raises:
+        AssertionError: the sides differ.
+    """
+    if done is None:
+        return
+    stock = Side(case.raw, None, done.side.records)
+    steps = zip(case.steps, done.steps, _stepped(stock, case), strict=True)
+    for (step, seed), ours, theirs in steps:
+        assert ours == theirs, f"{step.__name__} {seed}: {ours} is not {theirs}"
+    lazy = done.side.entity
+    _put_in_order(lazy, stock.entity)
+    expected = plain_outcome(writers[case.writer], stock.entity)
+    _assert_same_writing(done.written, done.unread, expected, stock)
+    ours, theirs = plain_outcome(snapshot, lazy), plain_outcome(snapshot, stock.entity)
+    assert ours == theirs, f"afterwards: {ours} is not {theirs}"
+    # By now all of it is decoded.
+    _put_in_order(lazy, stock.entity)
+    with geo_points_without_address():
+        ours, theirs = _text(lazy), _text(stock.entity)
+    assert ours == theirs, f"shown: {ours} is not {theirs}"
+
+
+def _text(entity: Any) -> Any:
+    shown = plain_outcome(repr, entity)
+    return _ADDRESS.sub("", shown) if isinstance(shown, str) else shown
+
+
+def _stepped(side: Side, case: Case) -> list[Any]:
+    return [
+        _taken(side, number, step, random.Random(seed))
+        for number, (step, seed) in enumerate(case.steps)
+    ]
+
+
+def _taken(side: Side, number: int, step: Step, chance: random.Random) -> Any:
+    """Take a step; return all that can be compared at once, as later steps may change it.
+
+    That is its result, the names then, and the decoded properties.
+    """
+    entity, before = side.entity, _decoded(side.entity)
+    side.step = number
+    side.named.clear()
+    result = plain_outcome(lambda: snapshot(step(side, chance)))
+    if isinstance(entity, LazyEntityBase) and step in LAZY_STEPS:
+        allowed = side.named if LAZY_STEPS[step] else set()
+        assert _decoded(entity) - before <= allowed, f"{step.__name__} decodes more than {allowed}"
+    decoded = side.record(lambda: _decoded(side.entity), "decoded")
+    if isinstance(side.entity, LazyEntityBase):
+        for name, value in dict.items(side.entity):
+            assert (value is UNDECODED) is (name not in decoded), name
+    values = {name: outcome(_surface, dict.get(side.entity, name)) for name in decoded}
+    return result, set(side.entity), values
+
+
+def _decoded(entity: Any) -> set[Any]:
+    return set(lazyentity.decoded(entity)) if isinstance(entity, LazyEntityBase) else set()
+
+
+def _unread(entity: Any) -> set[Any]:
+    return set(entity) - _decoded(entity) if isinstance(entity, LazyEntityBase) else set()
+
+
+def _surface(value: Any) -> Any:
+    """As ``snapshot``, but without reading the properties of entities, which would decode them."""
+    if isinstance(value, Entity):
+        return Entity, set(value)
+    if type(value) is list:
+        return [_surface(item) for item in value]
+    return snapshot(value)
+
+
+def write(side: Side, chance: random.Random) -> None:
+    """Write the entity, and go on with it.
+
+    Unread properties are written as received unless their flag changed, others as stock does it.
+    """
+    entity = side.entity
+    if side.lazy:
+        written = plain_outcome(by_raw, entity)
+        if isinstance(entity, LazyEntityBase) and not isinstance(outcome(content, written), Raised):
+            assert content(entity_message(entity).SerializeToString()) == content(written)
+        side.record(lambda: (written, _unread(entity)))
+        return
+    written, unread = side.record(lambda: None)
+    expected = plain_outcome(by_encoder, entity)
+    # A stock entity is encoded to the client's message, without the client.
+    assert plain_outcome(lambda: comparable(entity_message(entity))) == expected
+    if isinstance(expected, Raised):
+        # The order of the properties, which is another on this side, decides between errors.
+        assert written in [
+            expected,
+            *(plain_outcome(stock_encoding, entity, name) for name in entity),
+        ]
+    else:
+        _assert_same_writing(written, unread, expected, side)
+
+
+STEPS: tuple[Step, ...] = (*ON_ENTITIES, write)
+
+
+def _assert_refused(side: Side) -> None:
+    """Smuggle the sentinel in, and check that it is refused: when assigned, or when written."""
+    refused = outcome(taint, side, random.Random(len(side.raw)))
+    if not isinstance(refused, Raised):
+        refused = outcome(by_encoder, side.entity)
+    assert isinstance(refused, Raised), "the sentinel was written"
+    assert refused.kind in (TypeError, ValueError), refused
+
+
+def _put_in_order(lazy: Any, stock: Any) -> None:
+    """Give a stock entity the order of a lazy one, but decode nothing."""
+    if lazy.keys() != stock.keys():
+        return
+    for name in list(lazy):
+        value = stock.pop(name)
+        _put_value_in_order(dict.get(lazy, name), value)
+        stock[name] = value
+
+
+def _put_value_in_order(lazy: Any, stock: Any) -> None:
+    if isinstance(lazy, Entity) and isinstance(stock, Entity):
+        _put_in_order(lazy, stock)
+    elif isinstance(lazy, list) and isinstance(stock, list):
+        for ours, theirs in zip(lazy, stock, strict=True):
+            _put_value_in_order(ours, theirs)
+    elif type(lazy) is type(stock) is dict:
+        for ours, theirs in zip(lazy.values(), stock.values(), strict=True):
+            _put_value_in_order(ours, theirs)
+
+
+def _assert_same_writing(written: Any, unread: set[Any], expected: Any, stock: Side) -> None:
+    if isinstance(expected, tuple) and isinstance(written, tuple):
+        (written, *ours), (expected, *theirs) = written, expected
+        assert ours == theirs, f"the batch: {ours} is not {theirs}"
+    if isinstance(expected, Raised) or isinstance(written, Raised):
+        assert written == expected, f"writing: {written} is not {expected}"
+    elif isinstance(expected, dict):
+        assert written == expected, f"ndb: {written} is not {expected}"
+    elif isinstance(outcome(EntityMessage.FromString, expected), Raised):
+        # The client writes entities with more levels than any parser reads.
+        assert isinstance(outcome(EntityMessage.FromString, written), Raised)
+    else:
+        assert_written(written, stock.entity, stock.raw, unread)
