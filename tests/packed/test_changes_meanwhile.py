@@ -12,7 +12,7 @@ from google.cloud.datastore import Entity, Key
 from lazyentity._backend import is_json
 from lazyentity.packed import documents, pack, unpack
 from lazyentity.pure.jsontypes import is_json as pure_is_json
-from tests.support.changing import acting, meanwhile
+from tests.support.changing import acting, meanwhile, rebuild
 
 _STAYING = {f"stay{number}": number for number in range(30)}
 
@@ -20,19 +20,9 @@ _STAYING = {f"stay{number}": number for number in range(30)}
 AT = datetime.datetime(2024, 1, 2, tzinfo=datetime.timezone.utc)
 
 
-def _rebuild(container: Any) -> None:
-    """Leave a dict with the same keys, in a key table in which they are elsewhere."""
-    old = {name: container.pop(name) for name in ("old0", "old1", "old2")}
-    for number in range(40):
-        container[f"new{number}"] = number
-    for number in range(40):
-        del container[f"new{number}"]
-    container.update(old)
-
-
 def _dicts(kind: type) -> tuple[Any, dict[str, Any]]:
     container: Any = kind()
-    at = acting(lambda: _rebuild(container))
+    at = acting(lambda: rebuild(container, "old0", "old1", "old2"))
     container.update({"old0": 0, "old1": 1, "old2": 2, "at": at, **_STAYING})
     return container, {**container, "at": AT}
 

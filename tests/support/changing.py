@@ -6,6 +6,7 @@ import datetime
 import itertools
 import threading
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from tests.fuzz.points import Points
 from tests.support.concurrency import together
@@ -35,6 +36,36 @@ class ActingZone(datetime.tzinfo):
 def acting(act: Callable[[], object]) -> datetime.datetime:
     """Return a datetime that calls a function when it is written."""
     return datetime.datetime(2024, 1, 2, tzinfo=ActingZone(act))
+
+
+def rebuild(mapping: Any, *moved: str, made: Callable[[str], object] = str) -> None:
+    """Leave the same names, in a key table in which they are elsewhere.
+
+    Args:
+        mapping: a dict of any class.
+        moved: the names that come to other places; the first three, if there are none.
+        made: makes the values of names that come and go.
+    """
+    old = {name: mapping.pop(name) for name in moved or list(mapping)[:3]}
+    new = [f"new{number}" for number in range(40)]
+    for name in new:
+        mapping[name] = made(name)
+    for name in new:
+        del mapping[name]
+    mapping.update(old)
+
+
+def adding_and_deleting(mapping: Any) -> Callable[[int], None]:
+    """Return a change for :func:`meanwhile`: twelve names come and go."""
+    names = [f"new{number}" for number in range(12)]
+
+    def change(turn: int) -> None:
+        for name in names:
+            mapping[name] = turn
+        for name in names:
+            del mapping[name]
+
+    return change
 
 
 def meanwhile(change: Callable[[int], object], act: Callable[[], object]) -> None:

@@ -10,7 +10,7 @@ import pytest
 from lazyentity.patches.appengine import operations
 from tests.patches.appengine.sides import lazy, outcome, stock
 from tests.patches.appengine.strategies import EntityProto, Property, Value, reference
-from tests.support.changing import acting, meanwhile
+from tests.support.changing import acting, meanwhile, rebuild
 from tests.support.concurrency import together
 
 _STAYING = [f"stay{number}" for number in range(20)]
@@ -27,18 +27,8 @@ def _message(*names: str, multiple: bool = False) -> Any:
     return made
 
 
-def _rebuild(entity: Any) -> None:
-    """Leave the same names, in a key table in which they are elsewhere."""
-    old = {name: entity.pop(name) for name in ("old0", "old1")}
-    for number in range(40):
-        entity[f"new{number}"] = number
-    for number in range(40):
-        del entity[f"new{number}"]
-    entity.update(old)
-
-
 _CHANGES: dict[str, Callable[[Any], object]] = {
-    "rebuilds": _rebuild,
+    "rebuilds": lambda entity: rebuild(entity, "old0", "old1"),
     "clears": lambda entity: entity.clear(),
     "deletes": lambda entity: [entity.pop(name, None) for name in _STAYING[:5]],
     "adds": lambda entity: entity.setdefault("later", 1),

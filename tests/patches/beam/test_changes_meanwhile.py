@@ -13,7 +13,7 @@ from lazyentity import LazyEntity
 from lazyentity.patches.beam.coders import ElementCoder
 from lazyentity.patches.beam.elements import of_bytes
 from tests.patches.beam.forms import client_form, form
-from tests.support.changing import meanwhile
+from tests.support.changing import adding_and_deleting, meanwhile, rebuild
 from tests.support.snapshots import Raised, outcome
 from tests.support.stock import in_order_of, stock_entity
 from tests.support.strategies.samples import serialise
@@ -54,16 +54,6 @@ def _swap(properties: Any) -> None:
     properties["later"] = 5
 
 
-def _rebuild(properties: Any) -> None:
-    """Leave the same names, in a key table in which they are elsewhere."""
-    old = {name: properties.pop(name) for name in list(properties)[:3]}
-    for number in range(40):
-        properties[f"new{number}"] = number
-    for number in range(40):
-        del properties[f"new{number}"]
-    properties.update(old)
-
-
 # In which of two orders the properties are is left to chance: of some changes, that counts.
 _CHANGES: dict[str, tuple[Callable[[Any], object], bool | None]] = {
     "adds": (lambda properties: properties.update(later=5), True),
@@ -94,7 +84,7 @@ def test_nothing_is_left_out() -> None:
     for place in range(1, 20):
         element = of_bytes(_RAW)
         name = list(element.properties)[place]
-        element.properties[name] = _hooked(functools.partial(_rebuild, element.properties))
+        element.properties[name] = _hooked(functools.partial(rebuild, element.properties))
         written = outcome(element.to_client_entity)
         if isinstance(written, Raised):
             assert written.kind is RuntimeError
@@ -129,12 +119,6 @@ def test_another_thread_changes_an_element(use: Callable[[Any], Any]) -> None:
     for _ in range(6):
         element = of_bytes(raw)
 
-        def change(turn: int, element: Any = element) -> None:
-            for number in range(12):
-                element.properties[f"new{number}"] = turn
-            for number in range(12):
-                del element.properties[f"new{number}"]
-
         def act(element: Any = element) -> None:
             for turn in range(40):
                 if turn % 8 == 0:
@@ -142,7 +126,7 @@ def test_another_thread_changes_an_element(use: Callable[[Any], Any]) -> None:
                 used = use(element)
                 assert {name: used[name] for name in _NAMES} == _VALUES
 
-        meanwhile(change, act)
+        meanwhile(adding_and_deleting(element.properties), act)
 
 
 @pytest.mark.usefixtures("frequent_switches")

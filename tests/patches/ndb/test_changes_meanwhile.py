@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -12,23 +11,20 @@ from google.cloud.datastore.entity import Entity
 from google.cloud.ndb import model
 
 from lazyentity import LazyEntity
+from tests.patches.models.changing import CHANGES, act, swap, writing_and_changing
 from tests.patches.ndb.pairs import CLIENT, Pair, lazy_model, patched, written
 from tests.patches.ndb.raw_entities import entity_of
-from tests.support.changing import meanwhile
+from tests.support.changing import meanwhile, rebuild
 from tests.support.snapshots import Raised, outcome
 
 pytestmark = pytest.mark.usefixtures("either_context")
-
-_ACTS: list[Callable[[], object]] = []
-"""Called once each, when the next hooked property is written."""
 
 
 class Hooked(ndb.StringProperty):
     """A property that runs code when it is written."""
 
     def _to_base_type(self, value: Any) -> Any:
-        while _ACTS:
-            _ACTS.pop()()
+        act()
         return value
 
 
@@ -47,39 +43,11 @@ class ChangingExpando(ndb.Expando):
 _VALUES = {"balance": 1, "hooked": "h", "limit": 2, "owner": "o", "tags": ["a", "b"]}
 
 
-def _assign(model: Any, **values: Any) -> None:
-    for name, value in values.items():
-        setattr(model, name, value)
-
-
-def _delete(model: Any, *names: str) -> None:
-    for name in names:
-        delattr(model, name)
-
-
-_CHANGES: dict[str, Callable[[Any], object]] = {
-    "assigns": lambda one: _assign(one, balance=10, limit=20),
-    "reads": lambda one: (one.balance, one.limit, one.owner),
-    "deletes": lambda one: _delete(one, "balance", "limit"),
-    "replaces": lambda one: setattr(one, "tags", ["c"]),
-    "changes a list": lambda one: one.tags.append("c"),
-    "clears": lambda one: one._values.clear(),
-}
-
-
 def _write_and_change(change: Callable[[Any], object]) -> Callable[[Any], Any]:
-    def operation(entity: Any) -> Any:
-        entity.hooked = "new"
-        _ACTS.append(lambda: change(entity))
-        try:
-            return written(entity)
-        finally:
-            assert not _ACTS, "the property was not written"
-
-    return operation
+    return writing_and_changing(written, change, lambda one: setattr(one, "hooked", "new"))
 
 
-@pytest.mark.parametrize("change", _CHANGES.values(), ids=_CHANGES)
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_a_property_changes_the_others(change: Callable[[Any], object]) -> None:
     """What is sent, and what the model is then, is as in stock."""
     pair = Pair.of(entity_of("ChangingAccount", _VALUES))
@@ -89,18 +57,12 @@ def test_a_property_changes_the_others(change: Callable[[Any], object]) -> None:
     pair.both(written)
 
 
-def _swap(entity: Any) -> None:
-    """Put a property in the place of another one, so that there are as many as before."""
-    del entity.limit
-    entity.later = 5
-
-
 _DYNAMIC_CHANGES: dict[str, tuple[Callable[[Any], object], bool]] = {
     "adds": (lambda one: setattr(one, "later", 5), True),
     "deletes": (lambda one: delattr(one, "limit"), True),
-    "swaps": (_swap, False),
-    "assigns": (_CHANGES["assigns"], False),
-    "reads": (_CHANGES["reads"], False),
+    "swaps": (swap, False),
+    "assigns": (CHANGES["assigns"], False),
+    "reads": (CHANGES["reads"], False),
     "retypes": (lambda one: setattr(one, "limit", [1, 2]), False),
 }
 
@@ -127,23 +89,16 @@ def test_nothing_is_left_out() -> None:
         changing._properties[name] = hooked = Hooked(name)
         hooked._code_name = name
         hooked._set_value(changing, "new")
-        _ACTS.append(functools.partial(_rebuild, changing._properties))
         with patched():
-            sent = outcome(model._entity_to_ds_entity, changing)
+            write = writing_and_changing(
+                model._entity_to_ds_entity,
+                lambda one: rebuild(one._properties, made=ndb.GenericProperty),
+            )
+            sent = outcome(write, changing)
         if isinstance(sent, Raised):
             assert sent.kind is RuntimeError
         else:
             assert sent.keys() >= values.keys()
-
-
-def _rebuild(properties: Any) -> None:
-    """Leave the same properties, in a key table in which they are elsewhere."""
-    old = {name: properties.pop(name) for name in list(properties)[:3]}
-    for number in range(40):
-        properties[f"new{number}"] = ndb.GenericProperty(f"new{number}")
-    for number in range(40):
-        del properties[f"new{number}"]
-    properties.update(old)
 
 
 @pytest.mark.usefixtures("frequent_switches")

@@ -12,7 +12,7 @@ import pytest
 from lazyentity.patches.clients import CLIENTS
 from lazyentity.patches.rest.properties import LazyProperties, mark_response
 from tests.patches.rest.clients import RestClient, form
-from tests.support.changing import meanwhile
+from tests.support.changing import adding_and_deleting, meanwhile
 from tests.support.snapshots import Raised, outcome
 
 _NAMES = [f"p{number}" for number in range(60)]
@@ -124,12 +124,6 @@ class ChangeCases:
         for _ in range(6):
             properties = self._entity(self.client.package.Value, lazy=True).properties
 
-            def change(turn: int, properties: Any = properties) -> None:
-                for number in range(12):
-                    properties[f"new{number}"] = turn
-                for number in range(12):
-                    del properties[f"new{number}"]
-
             def act(properties: Any = properties) -> None:
                 for turn in range(40):
                     if turn % 8 == 0:
@@ -137,4 +131,4 @@ class ChangeCases:
                     used = use(properties)
                     assert {name: used[name] for name in _NAMES} == _VALUES
 
-            meanwhile(change, act)
+            meanwhile(adding_and_deleting(properties), act)

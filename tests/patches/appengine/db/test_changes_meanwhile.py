@@ -13,19 +13,16 @@ from google.appengine.ext import db
 
 from tests.patches.appengine.db.handmade import raw_entity
 from tests.patches.appengine.db.pairs import Pair, lazy_model, patched, written
-from tests.support.changing import meanwhile
+from tests.patches.models.changing import CHANGES, act, assign, writing_and_changing
+from tests.support.changing import adding_and_deleting, meanwhile
 from tests.support.concurrency import together
-
-_ACTS: list[Callable[[], object]] = []
-"""Called once each, when the next hooked property is written."""
 
 
 class Hooked(db.StringProperty):
     """A property that runs code when it is written."""
 
     def get_value_for_datastore(self, model_instance: Any) -> Any:
-        while _ACTS:
-            _ACTS.pop()()
+        act()
         return super().get_value_for_datastore(model_instance)
 
 
@@ -53,20 +50,13 @@ def _swap(model: Any) -> None:
     model.later = 5
 
 
-def _assign(model: Any, **values: Any) -> None:
-    for name, value in values.items():
-        setattr(model, name, value)
-
-
 _CHANGES: dict[str, Callable[[Any], object]] = {
-    "assigns": lambda one: _assign(one, balance=10, limit=20),
+    **{name: CHANGES[name] for name in ("assigns", "replaces", "changes a list")},
     "reads": lambda one: (one.balance, one.limit, one.owner, one.dynamic),
-    "replaces": lambda one: setattr(one, "tags", ["c"]),
-    "changes a list": lambda one: one.tags.append("c"),
     "adds": lambda one: setattr(one, "later", 5),
     "deletes": lambda one: delattr(one, "dynamic"),
     "swaps": _swap,
-    "assigns dynamic ones": lambda one: _assign(one, dynamic="new", other=4),
+    "assigns dynamic ones": lambda one: assign(one, dynamic="new", other=4),
     "changes the entity": lambda one: one._entity.update({"balance": 10, "limit": 20, "new": 1}),
 }
 
@@ -75,14 +65,7 @@ _CHANGES: dict[str, Callable[[Any], object]] = {
 def test_a_property_changes_the_others(change: Callable[[Any], object]) -> None:
     """The message is that of stock, and so is the model afterwards."""
     pair = Pair.of(raw_entity("ChangingAccount", **_VALUES))
-
-    def operation(model: Any) -> Any:
-        _ACTS.append(lambda: change(model))
-        sent = written(model)
-        assert not _ACTS, "the property was not written"
-        return sent
-
-    pair.both(operation)
+    pair.both(writing_and_changing(written, change))
     pair.agree()
     pair.both(written)
 
@@ -105,12 +88,6 @@ def test_another_thread_changes_the_entity() -> None:
         for _ in range(10):
             entity = datastore.Entity._FromPb(entity_pb2.EntityProto.FromString(raw))
 
-            def change(turn: int, entity: Any = entity) -> None:
-                for number in range(12):
-                    entity[f"new{number}"] = turn
-                for number in range(12):
-                    del entity[f"new{number}"]
-
             def act(entity: Any = entity) -> None:
                 for turn in range(40):
                     if turn % 8 == 0:
@@ -118,7 +95,7 @@ def test_another_thread_changes_the_entity() -> None:
                     model = ChangingWide.from_entity(entity)
                     assert {name: getattr(model, name) for name in _NAMES} == _WIDE
 
-            meanwhile(change, act)
+            meanwhile(adding_and_deleting(entity), act)
 
 
 @pytest.mark.usefixtures("frequent_switches")

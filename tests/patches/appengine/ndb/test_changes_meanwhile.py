@@ -9,23 +9,16 @@ import pytest
 from google.appengine.ext import ndb
 
 from tests.patches.appengine.ndb.pairs import Pair, lazy_model, patched, written
+from tests.patches.models.changing import CHANGES, act, assign, delete, swap, writing_and_changing
 from tests.support.changing import meanwhile
 from tests.support.snapshots import Raised
-
-_ACTS: list[Callable[[], object]] = []
-"""Called once each, when the next hooked property is written."""
-
-
-def _act() -> None:
-    while _ACTS:
-        _ACTS.pop()()
 
 
 class Hooked(ndb.StringProperty):
     """A property that runs code when it is written."""
 
     def _to_base_type(self, value: Any) -> Any:
-        _act()
+        act()
         return super()._to_base_type(value)
 
 
@@ -33,7 +26,7 @@ class Preparing(ndb.IntegerProperty):
     """A property that runs code before it is written."""
 
     def _prepare_for_put(self, entity: Any) -> None:
-        _act()
+        act()
 
 
 class _Text(str):
@@ -42,7 +35,7 @@ class _Text(str):
     __slots__ = ()
 
     def encode(self, *args: Any) -> bytes:
-        _act()
+        act()
         return super().encode(*args)
 
 
@@ -70,26 +63,6 @@ class PreparingExpando(ndb.Expando):
 _VALUES = {"balance": 1, "hooked": "h", "limit": 2, "owner": "o", "tags": ["a", "b"]}
 
 
-def _assign(model: Any, **values: Any) -> None:
-    for name, value in values.items():
-        setattr(model, name, value)
-
-
-def _delete(model: Any, *names: str) -> None:
-    for name in names:
-        delattr(model, name)
-
-
-_CHANGES: dict[str, Callable[[Any], object]] = {
-    "assigns": lambda one: _assign(one, balance=10, limit=20),
-    "reads": lambda one: (one.balance, one.limit, one.owner),
-    "deletes": lambda one: _delete(one, "balance", "limit"),
-    "replaces": lambda one: setattr(one, "tags", ["c"]),
-    "changes a list": lambda one: one.tags.append("c"),
-    "clears": lambda one: one._values.clear(),
-}
-
-
 def _raw(model: Any) -> bytes:
     raw: bytes = model._to_pb().SerializeToString()
     return raw
@@ -105,53 +78,34 @@ _EXPANDOS: dict[str, Callable[[], Any]] = {
 }
 
 
-def _write_and_change(
-    change: Callable[[Any], object], prepare: Callable[[Any], object]
-) -> Callable[[Any], Any]:
-    def operation(entity: Any) -> Any:
-        prepare(entity)
-        _ACTS.append(lambda: change(entity))
-        try:
-            return written(entity)
-        finally:
-            assert not _ACTS, "the property was not written"
-
-    return operation
-
-
 _PREPARATIONS: dict[str, Callable[[Any], object]] = {
     "property": lambda one: setattr(one, "hooked", "new"),
     "value": lambda one: setattr(one, "hooked", _Text("new")),
     "value of ndb's property": lambda one: setattr(one, "owner", _Text("new")),
-    "first": lambda one: _assign(one, hooked=one._values.pop(b"zone") and "new"),
+    "first": lambda one: assign(one, hooked=one._values.pop(b"zone") and "new"),
 }
 
 
 @pytest.mark.parametrize("prepare", _PREPARATIONS.values(), ids=_PREPARATIONS)
-@pytest.mark.parametrize("change", _CHANGES.values(), ids=_CHANGES)
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_a_property_changes_the_others(
     change: Callable[[Any], object], prepare: Callable[[Any], object]
 ) -> None:
     """The message is that of stock, and so is the model afterwards."""
     pair = Pair.of(_account())
-    sent = pair.both(_write_and_change(change, prepare))
+    sent = pair.both(writing_and_changing(written, change, prepare))
     assert not isinstance(sent, Raised)
     pair.agree()
     pair.both(written)
 
 
-def _swap(entity: Any) -> None:
-    del entity.limit
-    entity.later = 5
-
-
 _DYNAMIC_CHANGES: dict[str, Callable[[Any], object]] = {
     "adds": lambda one: setattr(one, "later", 5),
     "deletes": lambda one: delattr(one, "limit"),
-    "reads and deletes": lambda one: _delete(one, one.limit and "limit"),
-    "swaps": _swap,
-    "assigns": _CHANGES["assigns"],
-    "reads": _CHANGES["reads"],
+    "reads and deletes": lambda one: delete(one, one.limit and "limit"),
+    "swaps": swap,
+    "assigns": CHANGES["assigns"],
+    "reads": CHANGES["reads"],
     "retypes": lambda one: setattr(one, "limit", [1, 2]),
     "forgets": lambda one: one._properties.pop("preparing_too", None),
 }
@@ -164,7 +118,7 @@ def test_a_property_changes_dynamic_ones(
 ) -> None:
     """All properties are taken before the first one is prepared, and before one is written."""
     pair = Pair.of(_raw(make()))
-    pair.both(_write_and_change(change, _PREPARATIONS["property"]))
+    pair.both(writing_and_changing(written, change, _PREPARATIONS["property"]))
     pair.agree()
     pair.both(written)
 
