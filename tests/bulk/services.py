@@ -132,3 +132,10 @@ def stored(client: datastore.Client, kind: str, count: int) -> list[datastore.Ke
         entity["number"] = number
     client.put_multi(entities)
     return [entity.key for entity in entities]
+
+
+def ids_of(client: datastore.Client) -> list[int]:
+    """Return the ids of the stored entities of kind ``Item``, in their order."""
+    query = client.query(kind="Item")
+    query.keys_only()
+    return sorted(entity.key.id for entity in query.fetch())

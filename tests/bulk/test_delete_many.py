@@ -9,7 +9,7 @@ import pytest
 from google.cloud import datastore
 
 from lazyentity.bulk import BulkError, delete_many, writing
-from tests.bulk.services import FAST, RecordingService, stored
+from tests.bulk.services import FAST, RecordingService, ids_of, stored
 
 pytestmark = pytest.mark.any_backend
 
@@ -17,12 +17,6 @@ Client = datastore.Client
 Key = datastore.Key
 
 _KIND = "Item"
-
-
-def _ids(client: Client) -> list[int]:
-    query = client.query(kind=_KIND)
-    query.keys_only()
-    return sorted(entity.key.id for entity in query.fetch())
 
 
 def test_each_kind_of_client(
@@ -34,7 +28,7 @@ def test_each_kind_of_client(
         keys = stored(any_client, _KIND, 9)
         service.forget()
         delete_many(any_client, iterate([*keys[:6], any_client.get(keys[6]), keys[0], keys[6]]))
-        assert _ids(any_client) == [8, 9]
+        assert ids_of(any_client) == [8, 9]
         assert max(service.sizes("Commit")) == 3
 
 
@@ -47,7 +41,7 @@ def test_retries(any_client: Client, service: RecordingService) -> None:
     keys = stored(any_client, _KIND, 2)
     service.refuse(grpc.StatusCode.ABORTED, 2, "Commit")
     delete_many(any_client, keys, retry=FAST)
-    assert _ids(any_client) == []
+    assert ids_of(any_client) == []
 
 
 def test_failures(client: Client, service: RecordingService) -> None:
@@ -57,7 +51,7 @@ def test_failures(client: Client, service: RecordingService) -> None:
         delete_many(client, keys, concurrency=1)
     assert list(raised.value.failed) == keys[:500]
     assert raised.value.done == {keys[500]: None}
-    assert _ids(client) == list(range(1, 501))
+    assert ids_of(client) == list(range(1, 501))
 
 
 def test_inside_a_transaction_or_batch(client: Client) -> None:
@@ -65,7 +59,7 @@ def test_inside_a_transaction_or_batch(client: Client) -> None:
     for context, word in ((client.transaction(), "transaction"), (client.batch(), "batch")):
         with context, pytest.raises(RuntimeError, match=f"outside of the {word}"):
             delete_many(client, keys)
-    assert _ids(client) == [1]
+    assert ids_of(client) == [1]
 
 
 def test_refused_keys(client: Client, service: RecordingService) -> None:

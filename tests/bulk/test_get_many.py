@@ -39,18 +39,12 @@ Key = datastore.Key
 _KIND = "Item"
 
 
-@pytest.fixture
-def chunks_of_three(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Look-ups of three keys, for short lists of keys."""
-    monkeypatch.setattr(reading, "MAX_KEYS", 3)
-
-
 def _numbers(entities: object) -> list[int | None]:
     assert isinstance(entities, list)
     return [None if entity is None else entity["number"] for entity in entities]
 
 
-@pytest.mark.usefixtures("chunks_of_three")
+@pytest.mark.usefixtures("requests_of_three")
 def test_each_kind_of_client(any_client: Client) -> None:
     """The entities are those of client.get(), in the order of the keys, for every client."""
     keys = [any_client.key("Parent", "p", _KIND, number) for number in range(1, 8)]
@@ -125,7 +119,7 @@ def test_consistency_and_database(running: Served, service: RecordingService) ->
     assert message.read_options.read_consistency == 2
 
 
-@pytest.mark.usefixtures("chunks_of_three")
+@pytest.mark.usefixtures("requests_of_three")
 @pytest.mark.parametrize("is_iterator", [False, True])
 def test_look_ups_run_at_a_time(
     client: Client, service: RecordingService, is_iterator: bool
@@ -137,7 +131,7 @@ def test_look_ups_run_at_a_time(
     assert found == [None] * 12
 
 
-@pytest.mark.usefixtures("chunks_of_three")
+@pytest.mark.usefixtures("requests_of_three")
 def test_iterators_are_read_no_further_than_needed(client: Client) -> None:
     taken = itertools.count()
 
@@ -177,7 +171,7 @@ def _refuse_the_fifth(call: Call) -> None:
         raise refusal(grpc.StatusCode.INVALID_ARGUMENT)
 
 
-@pytest.mark.usefixtures("chunks_of_three")
+@pytest.mark.usefixtures("requests_of_three")
 def test_a_failed_look_up_does_not_lose_the_others(
     any_client: Client, service: RecordingService
 ) -> None:
@@ -196,7 +190,7 @@ def test_a_failed_look_up_does_not_lose_the_others(
     assert "3 keys failed and 6 succeeded" in str(error)
 
 
-@pytest.mark.usefixtures("chunks_of_three")
+@pytest.mark.usefixtures("requests_of_three")
 def test_a_stream_goes_on_after_a_failed_look_up(client: Client, service: RecordingService) -> None:
     keys = stored(client, _KIND, 8)
     service.before = _refuse_the_fifth
@@ -211,7 +205,7 @@ def test_a_stream_goes_on_after_a_failed_look_up(client: Client, service: Record
     assert list(entities) == []
 
 
-@pytest.mark.usefixtures("chunks_of_three")
+@pytest.mark.usefixtures("requests_of_three")
 def test_an_error_of_the_iterator_comes_after_the_entities(client: Client) -> None:
     keys = stored(client, _KIND, 4)
 

@@ -15,7 +15,7 @@ import requests
 from google.api_core.exceptions import BadRequest, ServiceUnavailable
 from google.cloud import datastore
 
-from lazyentity.bulk import coalesce, coalescing, delete_many, get_many, put_many, reading, writing
+from lazyentity.bulk import coalesce, coalescing, delete_many, get_many, put_many
 from tests.bulk.interrupting import Signalled, ended_threads, raised_by
 from tests.bulk.services import (
     FAST,
@@ -29,6 +29,7 @@ from tests.bulk.services import (
 from tests.fuzz.points import Points
 
 pytestmark = [
+    pytest.mark.usefixtures("requests_of_three"),
     pytest.mark.any_backend,
     pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="this system has no such signals"),
 ]
@@ -70,13 +71,6 @@ def keep_connections(request: pytest.FixtureRequest) -> None:
         client = request.getfixturevalue(name)
         if client._use_grpc:
             _kept.append(client._datastore_api.transport.grpc_channel)
-
-
-@pytest.fixture(autouse=True)
-def requests_of_three(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Requests of three keys or mutations, for short lists."""
-    monkeypatch.setattr(reading, "MAX_KEYS", 3)
-    monkeypatch.setattr(writing, "MAX_MUTATIONS", 3)
 
 
 def _get(client: Client, keys: list[Any], concurrency: int) -> object:

@@ -11,7 +11,7 @@ import pytest
 from google.cloud import datastore
 
 from lazyentity.bulk import delete_many, put_many
-from tests.bulk.services import RecordingService, stored
+from tests.bulk.services import RecordingService, ids_of, stored
 
 pytestmark = pytest.mark.any_backend
 
@@ -26,12 +26,6 @@ def _then_fail(things: list[Any]) -> Iterator[Any]:
     raise OSError("no more")
 
 
-def _ids(client: Client) -> list[int]:
-    query = client.query(kind=_KIND)
-    query.keys_only()
-    return sorted(entity.key.id for entity in query.fetch())
-
-
 @pytest.mark.parametrize("count", [1, 499, 500, 501])
 def test_all_before_an_error_are_written(
     any_client: Client, service: RecordingService, count: int
@@ -41,12 +35,12 @@ def test_all_before_an_error_are_written(
     with pytest.raises(OSError, match="no more"):
         put_many(any_client, _then_fail(entities))
     assert sum(service.sizes("Commit")) == count
-    assert len(_ids(any_client)) == count
+    assert len(ids_of(any_client)) == count
     service.forget()
     with pytest.raises(OSError, match="no more"):
         delete_many(any_client, _then_fail([entity.key for entity in entities]))
     assert sum(service.sizes("Commit")) == count
-    assert _ids(any_client) == []
+    assert ids_of(any_client) == []
 
 
 @pytest.mark.parametrize(
@@ -65,11 +59,11 @@ def test_all_before_a_refused_one_are_written(
     entities = [Entity(client.key(_KIND, key.id)) for key in keys]
     with pytest.raises(kind):
         put_many(client, iter([*entities[:3], wrong, entities[3]]))
-    assert _ids(client) == [1, 2, 3]
+    assert ids_of(client) == [1, 2, 3]
     refused = getattr(wrong, "key", wrong)
     with pytest.raises((ValueError, TypeError)):
         delete_many(client, itertools.chain([entities[0].key, refused, entities[1].key]))
-    assert _ids(client) == [2, 3]
+    assert ids_of(client) == [2, 3]
 
 
 def test_an_iterator_that_begins_a_transaction(client: Client, service: RecordingService) -> None:
@@ -96,4 +90,4 @@ def test_an_iterator_that_begins_a_transaction(client: Client, service: Recordin
         pytest.raises(RuntimeError, match=r"delete_many\(\) .* outside of the transaction"),
     ):
         delete_many(client, given)
-    assert _ids(client) == [3, 4, 5, 6]
+    assert ids_of(client) == [3, 4, 5, 6]

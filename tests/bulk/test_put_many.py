@@ -26,12 +26,6 @@ Key = datastore.Key
 _KIND = "Item"
 
 
-@pytest.fixture
-def commits_of_three(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commits of three mutations, for short lists of entities."""
-    monkeypatch.setattr(writing, "MAX_MUTATIONS", 3)
-
-
 def _entities(client: Client, count: int) -> list[Entity]:
     entities = [Entity(client.key(_KIND, number + 1)) for number in range(count)]
     for number, entity in enumerate(entities):
@@ -47,7 +41,7 @@ def _numbers(client: Client) -> dict[int, int]:
     return {entity.key.id: entity["number"] for entity in client.query(kind=_KIND).fetch()}
 
 
-@pytest.mark.usefixtures("commits_of_three")
+@pytest.mark.usefixtures("requests_of_three")
 def test_each_kind_of_client(any_client: Client, service: RecordingService) -> None:
     """The mutations are those of put_multi(), of stock and of lazy entities, changed or not."""
     entities = [fill(Entity(any_client.key(_KIND, number)), number) for number in range(1, 6)]
@@ -214,13 +208,13 @@ def test_entities_of_one_key_are_written_in_their_order(
     assert _numbers(client) == {1: 100, 2: 1, 3: 2}
 
 
-@pytest.mark.usefixtures("commits_of_three")
+@pytest.mark.usefixtures("requests_of_three")
 def test_commits_run_at_a_time(client: Client, service: RecordingService) -> None:
     service.before = Together(3)
     put_many(client, _entities(client, 9), concurrency=3)
 
 
-@pytest.mark.usefixtures("commits_of_three")
+@pytest.mark.usefixtures("requests_of_three")
 def test_iterators_are_read_no_further_than_needed(
     client: Client, service: RecordingService
 ) -> None:
@@ -246,7 +240,7 @@ def _refuse_the_fifth(call: Call) -> None:
         raise refusal(grpc.StatusCode.INVALID_ARGUMENT)
 
 
-@pytest.mark.usefixtures("commits_of_three")
+@pytest.mark.usefixtures("requests_of_three")
 @pytest.mark.parametrize("is_iterator", [False, True])
 def test_a_failed_commit_does_not_lose_the_others(
     any_client: Client, service: RecordingService, is_iterator: bool
@@ -265,7 +259,7 @@ def test_a_failed_commit_does_not_lose_the_others(
     assert sorted(_numbers(any_client)) == [1, 2, 3, 7, 8]
 
 
-@pytest.mark.usefixtures("commits_of_three")
+@pytest.mark.usefixtures("requests_of_three")
 @pytest.mark.parametrize("refused", [0, 1])
 def test_a_key_of_which_one_write_failed(
     client: Client, service: RecordingService, refused: int
@@ -289,7 +283,7 @@ def test_a_key_of_which_one_write_failed(
     assert error.count == 1
 
 
-@pytest.mark.usefixtures("commits_of_three")
+@pytest.mark.usefixtures("requests_of_three")
 def test_an_error_of_the_iterator(client: Client, service: RecordingService) -> None:
     """It is raised once the entities before it are written; an error of these has it as cause."""
 

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 from google.cloud import datastore
 
-from lazyentity.bulk import get_many, put_many, reading, writing
+from lazyentity.bulk import get_many, put_many
 from tests.bulk.services import Call, RecordingService, stored
 
 pytestmark = [
+    pytest.mark.usefixtures("requests_of_three"),
     pytest.mark.any_backend,
     pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no timers"),
 ]
@@ -43,13 +44,6 @@ def _alarm(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-
-
-@pytest.fixture(autouse=True)
-def requests_of_three(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Requests of three keys or mutations, for short lists."""
-    monkeypatch.setattr(reading, "MAX_KEYS", 3)
-    monkeypatch.setattr(writing, "MAX_MUTATIONS", 3)
 
 
 class _Slow:

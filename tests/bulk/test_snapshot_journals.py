@@ -16,14 +16,6 @@ from tests.bulk.refreshing import COUNT, entities_in, states
 pytestmark = pytest.mark.any_backend
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    path = tmp_path / "snapshot"
-    with Snapshot(path) as saved:
-        saved.refresh(entities_in("old"))
-    return path
-
-
 def _killed_during_an_iteration(path: Path) -> None:
     """Leave a journal with a state that is not in the file."""
     program = (

@@ -17,14 +17,6 @@ from tests.support import forks
 pytestmark = pytest.mark.any_backend
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    path = tmp_path / "snapshot"
-    with Snapshot(path) as saved:
-        saved.refresh(entities_in("old"))
-    return path
-
-
 @pytest.mark.parametrize("use", [len, list, Snapshot.verify, Snapshot.information])
 def test_an_iteration_beside_other_reads(path: Path, use: object) -> None:
     """Opening the file again leaves the lock of the iteration: it goes on in its state."""

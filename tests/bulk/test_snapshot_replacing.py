@@ -26,14 +26,6 @@ pytestmark = pytest.mark.any_backend
 _PAGE = 16_384
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    path = tmp_path / "snapshot"
-    with Snapshot(path) as saved:
-        saved.refresh(entities_in("old"))
-    return path
-
-
 def _cut(path: Path) -> None:
     """Damage a file so much that SQLite does not open it."""
     os.truncate(path, 3 * _PAGE)

@@ -9,20 +9,14 @@ from typing import Any
 import pytest
 from google.cloud import datastore
 
-from lazyentity.bulk import get_many, reading
+from lazyentity.bulk import get_many
 from tests.bulk.services import RecordingService, stored
 
-pytestmark = pytest.mark.any_backend
+pytestmark = [pytest.mark.any_backend, pytest.mark.usefixtures("requests_of_three")]
 
 Client = datastore.Client
 
 _KIND = "Item"
-
-
-@pytest.fixture(autouse=True)
-def chunks_of_three(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Look-ups of three keys, for short lists of keys."""
-    monkeypatch.setattr(reading, "MAX_KEYS", 3)
 
 
 @pytest.mark.parametrize("before", [0, 1, 4])

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import click
 from google.cloud.datastore import helpers
 
 import lazyentity
@@ -65,23 +64,14 @@ def compare(case: write_cases.Case, done: tuple[Any, Any]) -> None:
 
 def smallest(case: write_cases.Case, fails: Callable[[write_cases.Case], bool]) -> write_cases.Case:
     """Return a case that fails as well, with no change that could be left out."""
-    index = 0
-    while index < len(case.changes):
-        shorter = replace(case, changes=case.changes[:index] + case.changes[index + 1 :])
-        if fails(shorter):
-            case = shorter
-        else:
-            index += 1
-    return case
+    return replace(
+        case, changes=running.needed(case.changes, lambda some: fails(replace(case, changes=some)))
+    )
 
 
-@click.command()
-@running.options
-def main(seconds: float, seed: int, case: int | None, first: int) -> None:
-    """Fuzz entities that change while they are written."""
-    click.echo(f"backend: {lazyentity.backend}")
-    fuzzer = running.Fuzzer("python -m tests.fuzz.changes", made, lazily, compare, smallest)
-    fuzzer.run(seconds, seed, case, first)
+main = running.Fuzzer("python -m tests.fuzz.changes", made, lazily, compare, smallest).command(
+    "Fuzz entities that change while they are written."
+)
 
 
 if __name__ == "__main__":

@@ -15,10 +15,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import click
 from pydantic import BaseModel
 
-import lazyentity
 from lazyentity import LazyEntity
 from lazyentity._inplace import SLOTS
 from tests.fuzz import running
@@ -229,13 +227,9 @@ def _smaller(node: Node) -> list[Node]:
     return [*parts, *(fewer if len(parts) > 1 else ()), *changed]
 
 
-@click.command()
-@running.options
-def main(seconds: float, seed: int, case: int | None, first: int) -> None:
-    """Fuzz graphs of objects, given to adapted libraries."""
-    click.echo(f"backend: {lazyentity.backend}")
-    fuzzer = running.Fuzzer("python -m tests.fuzz.graphs", made, lazily, compare, smallest)
-    fuzzer.run(seconds, seed, case, first)
+main = running.Fuzzer("python -m tests.fuzz.graphs", made, lazily, compare, smallest).command(
+    "Fuzz graphs of objects, given to adapted libraries."
+)
 
 
 if __name__ == "__main__":

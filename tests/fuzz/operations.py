@@ -13,14 +13,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import click
 from google.cloud import ndb
 from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.cloud.ndb import model
 
-import lazyentity
 from tests.fuzz import material, running
 from tests.fuzz.canned import Wire
 from tests.fuzz.mutation import shrunk
@@ -129,32 +127,19 @@ def made(seed: int, number: int) -> Case:
 
 def smallest(case: Case, fails: Callable[[Case], bool]) -> Case:
     """Return a case that fails as well, with no step or field that could be left out."""
-    index = 0
-    while index < len(case.steps):
-        steps = case.steps[:index] + case.steps[index + 1 :]
-        if fails(replace(case, steps=steps)):
-            case = replace(case, steps=steps)
-        else:
-            index += 1
+    case = replace(
+        case, steps=running.needed(case.steps, lambda some: fails(replace(case, steps=some)))
+    )
     return replace(case, raw=shrunk(case.raw, lambda raw: fails(replace(case, raw=raw))))
 
 
-@click.command()
-@running.options
-def main(seconds: float, seed: int, case: int | None, first: int) -> None:
-    """Fuzz sequences of operations."""
-    click.echo(f"backend: {lazyentity.backend}")
-    # Read while nothing is patched.
-    material.entities()
-
-    fuzzer = running.Fuzzer(
-        "python -m tests.fuzz.operations",
-        made,
-        partial(lazily, writers=WRITERS),
-        partial(compare, writers=WRITERS),
-        smallest,
-    )
-    fuzzer.run(seconds, seed, case, first)
+main = running.Fuzzer(
+    "python -m tests.fuzz.operations",
+    made,
+    partial(lazily, writers=WRITERS),
+    partial(compare, writers=WRITERS),
+    smallest,
+).command("Fuzz sequences of operations.", material.entities)
 
 
 if __name__ == "__main__":

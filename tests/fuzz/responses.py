@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-import click
 from google.cloud import datastore
 from google.cloud.datastore import helpers
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
@@ -265,23 +264,20 @@ def _faults(message: Any) -> Iterator[Raised]:
             yield fault
 
 
-@click.command()
-@running.options
-def main(seconds: float, seed: int, case: int | None, first: int) -> None:
-    """Fuzz whole responses."""
-    click.echo(f"backend: {lazyentity.backend}")
-    # Read while nothing is patched.
-    material.entities()
-
-    # proto-plus warns of an enum with a value of later versions.
-    warnings.filterwarnings("ignore", module="proto")
-    fuzzer = running.Fuzzer("python -m tests.fuzz.responses", made, read, compare, smallest)
-    fuzzer.run(seconds, seed, case, first)
-
-
 def smallest(case: Case, fails: Callable[[Case], bool]) -> Case:
     """Return a case with fewer fields that fails as well."""
     return replace(case, raw=shrunk(case.raw, lambda raw: fails(replace(case, raw=raw))))
+
+
+def _prepare() -> None:
+    material.entities()
+    # proto-plus warns of an enum with a value of later versions.
+    warnings.filterwarnings("ignore", module="proto")
+
+
+main = running.Fuzzer("python -m tests.fuzz.responses", made, read, compare, smallest).command(
+    "Fuzz whole responses.", _prepare
+)
 
 
 if __name__ == "__main__":

@@ -62,6 +62,18 @@ def chance_of(seed: int, case: int) -> random.Random:
     return random.Random(f"{seed}/{case}")
 
 
+def needed(items: tuple[Any, ...], fails: Callable[[tuple[Any, ...]], bool]) -> tuple[Any, ...]:
+    """Return the items without those that a failing case fails without."""
+    index = 0
+    while index < len(items):
+        fewer = items[:index] + items[index + 1 :]
+        if fails(fewer):
+            items = fewer
+        else:
+            index += 1
+    return items
+
+
 @dataclass(frozen=True)
 class Fuzzer:
     """A fuzzer that compares the patched client with the stock client.
@@ -117,6 +129,23 @@ class Fuzzer:
             click.echo(f"  {count} x {place}")
         if found:
             raise SystemExit(1)
+
+    def command(self, text: str, prepare: Callable[[], object] = lambda: None) -> click.Command:
+        """Return the command that runs this.
+
+        Args:
+            text: its description.
+            prepare: called while nothing is patched.
+        """
+
+        @click.command(help=text)
+        @options
+        def main(seconds: float, seed: int, case: int | None, first: int) -> None:
+            click.echo(f"backend: {lazyentity.backend}")
+            prepare()
+            self.run(seconds, seed, case, first)
+
+        return main
 
     def _fails(self, case: Any) -> bool:
         return self._raised([case]) != [None]

@@ -20,11 +20,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import click
 from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 
-import lazyentity
 from lazyentity.snapshot import CorruptEntity, Snapshot, SnapshotError
 from tests.bulk.earlier import make_version_1
 from tests.fuzz import running
@@ -301,15 +299,9 @@ def smallest(case: Case, fails: Callable[[Case], bool]) -> Case:
     return case
 
 
-@click.command()
-@running.options
-def main(seconds: float, seed: int, case: int | None, first: int) -> None:
-    """Fuzz with damaged snapshots."""
-    click.echo(f"backend: {lazyentity.backend}")
-    fuzzer = running.Fuzzer(
-        "python -m tests.fuzz.snapshots", made, check, lambda _case, _done: None, smallest
-    )
-    fuzzer.run(seconds, seed, case, first)
+main = running.Fuzzer(
+    "python -m tests.fuzz.snapshots", made, check, lambda _case, _done: None, smallest
+).command("Fuzz with damaged snapshots.")
 
 
 if __name__ == "__main__":

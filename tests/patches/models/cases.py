@@ -11,10 +11,11 @@ from functools import partial
 from typing import Any, ClassVar
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import lazyentity
+from lazyentity.codec.undecoded import UNDECODED
 from tests.patches.models.pairs import (
     FEW,
     FEWER,
@@ -25,6 +26,7 @@ from tests.patches.models.pairs import (
     reading,
 )
 from tests.patches.models.shapes import Stored
+from tests.support import hostile
 from tests.support.concurrency import switching_often, together
 from tests.support.snapshots import Raised, outcome
 
@@ -123,6 +125,18 @@ class ModelCases:
             with pytest.raises(TypeError, match=type(made).__name__):
                 function(made)
         assert _undecoded(made) == before
+
+    @FEW
+    @given(stored=STORED)
+    def test_names_that_are_none(self, stored: Stored) -> None:
+        """Code that bypasses the methods can put the sentinel under any name."""
+        made = self.pair.assumed(stored.raw).lazy
+        assume(is_lazy(made))
+        for name in (5, b"\xff", "nowhere", hostile.Name("none"), hostile.Unprintable()):
+            dict.__setitem__(made._values, name, UNDECODED)
+            message = "is, or holds, an undecoded property"
+            with self.pair.patched(), pytest.raises(TypeError, match=message):
+                made._values[name]
 
     @FEWER
     @given(stored=ENTITIES, data=st.data())

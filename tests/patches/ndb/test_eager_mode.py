@@ -54,24 +54,18 @@ def test_reads(loopback_sides: Sides, read: Callable[[], Any], names: Any) -> No
 
     stock = run()
     lazyentity.patch(*names, eager=True)
-    try:
-        assert run() == stock
-    finally:
-        lazyentity.unpatch()
+    assert run() == stock
 
 
 def test_the_mode_can_be_changed(loopback_sides: Sides) -> None:
     """The mode of ndb changes with the next conversion, independent of the other client's."""
     sides = loopback_sides
-    try:
-        for eager, expected in ((True, "dict"), (False, "LazyValues"), (True, "dict")):
-            lazyentity.patch("datastore", eager=not eager)
-            lazyentity.patch("ndb", eager=eager)
-            with sides.context(cache_policy=False):
-                assert storages(ndb.Key(Item, 1).get()) == {expected}
-                assert storages(Item.query().fetch(1)) == {expected}
-    finally:
-        lazyentity.unpatch()
+    for eager, expected in ((True, "dict"), (False, "LazyValues"), (True, "dict")):
+        lazyentity.patch("datastore", eager=not eager)
+        lazyentity.patch("ndb", eager=eager)
+        with sides.context(cache_policy=False):
+            assert storages(ndb.Key(Item, 1).get()) == {expected}
+            assert storages(Item.query().fetch(1)) == {expected}
 
 
 def test_from_the_global_cache(loopback_sides: Sides) -> None:
@@ -124,10 +118,8 @@ def test_writes(loopback_sides: Sides) -> None:
     expected = stored()
     sides.store()
     lazyentity.patch(eager=True)
-    try:
-        rewrite()
-    finally:
-        lazyentity.unpatch()
+    rewrite()
+    lazyentity.unpatch()
     assert stored() == expected
 
 
@@ -148,11 +140,8 @@ def test_dynamic_properties(loopback_sides: Sides, is_patched: bool) -> None:
 
     stock = read()
     lazyentity.patch(eager=is_patched)
-    try:
-        with lazyentity.eager():
-            one, another = read(), read()
-    finally:
-        lazyentity.unpatch()
+    with lazyentity.eager():
+        one, another = read(), read()
     assert storages([one, another]) == {"dict"}
     assert type(one._properties) is dict
     assert _dynamic(one) == _dynamic(stock)
@@ -174,13 +163,10 @@ def test_properties_made_in_another_way(
         original(self, *args, **kwargs)
 
     lazyentity.patch(eager=True)
-    try:
-        monkeypatch.setattr(ndb.Property, "__init__", __init__)
-        with sides.context(cache_policy=False):
-            found = ndb.Key(Loose, 2).get()
-    finally:
-        monkeypatch.undo()
-        lazyentity.unpatch()
+    monkeypatch.setattr(ndb.Property, "__init__", __init__)
+    with sides.context(cache_policy=False):
+        found = ndb.Key(Loose, 2).get()
+    monkeypatch.undo()
     dynamic = [p for p in found._properties.values() if type(p) is ndb.GenericProperty]
     assert dynamic
     assert all(any(one is prop for one in made) for prop in dynamic)
@@ -218,11 +204,8 @@ def test_values_of_dynamic_properties(loopback_sides: Sides, names: list[str]) -
         made.put()
     stock = read()
     lazyentity.patch(eager=True)
-    try:
-        # The second time, what is known of the class and the names is used again.
-        assert [read(), read(), read()] == [stock] * 3
-    finally:
-        lazyentity.unpatch()
+    # The second time, what is known of the class and the names is used again.
+    assert [read(), read(), read()] == [stock] * 3
 
 
 class _Setting(ndb.Expando):
@@ -270,13 +253,10 @@ def test_constructors_that_set_values(kind: Any, values: dict[str, Any]) -> None
         stock = stock_model(raw)
         expected = _read_and_written(stock)
         lazyentity.patch(eager=True)
-        try:
-            for _ in range(3):
-                learn_names(LazyEntity, raw)
-                made = model._entity_from_protobuf(received(raw))
-                assert _read_and_written(made) == expected
-        finally:
-            lazyentity.unpatch()
+        for _ in range(3):
+            learn_names(LazyEntity, raw)
+            made = model._entity_from_protobuf(received(raw))
+            assert _read_and_written(made) == expected
 
 
 def _read_and_written(made: Any) -> Any:

@@ -12,7 +12,6 @@ from google.cloud.datastore.key import Key
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from lazyentity.codec.undecoded import UNDECODED
 from tests.patches.models.pairs import FEWER, is_lazy
 from tests.patches.models.shapes import Stored
 from tests.patches.ndb import raw_entities
@@ -176,12 +175,3 @@ def test_keys_without_a_text(sort: str, monkeypatch: pytest.MonkeyPatch) -> None
     with patched():
         for name in ("refused", hostile.Name("refused")):
             assert outcome(lazy._values.__getitem__, name) == expected
-
-
-def test_names_that_are_none() -> None:
-    """Code that bypasses the methods can put the sentinel under any name."""
-    lazy = lazy_model(_refused())
-    for name in (5, b"\xff", "text", hostile.Name("x"), hostile.Unprintable()):
-        dict.__setitem__(lazy._values, name, UNDECODED)
-        with patched(), pytest.raises(TypeError, match="is, or holds, an undecoded property"):
-            lazy._values[name]

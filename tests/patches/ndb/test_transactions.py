@@ -129,25 +129,14 @@ class TestCommitted:
 
 
 class TestRolledBack:
-    def test_by_an_exception(self, sides: Sides) -> None:
+    @pytest.mark.parametrize("error", [Failed, ndb.Rollback])
+    def test_by_an_exception(self, sides: Sides, error: type[Exception]) -> None:
         def change() -> Any:
             def inside() -> Any:
                 _changed(_key().get())
-                raise Failed
+                raise error
 
-            with pytest.raises(Failed):
-                ndb.transaction(inside)
-            return _again(_key())
-
-        sides.check(change, writes=True)
-
-    def test_by_rollback(self, sides: Sides) -> None:
-        def change() -> Any:
-            def inside() -> Any:
-                _changed(_key().get())
-                raise ndb.Rollback
-
-            with pytest.raises(ndb.Rollback):
+            with pytest.raises(error):
                 ndb.transaction(inside)
             return _again(_key())
 

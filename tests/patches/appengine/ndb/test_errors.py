@@ -12,11 +12,8 @@ from google.appengine.datastore.entity_bytes_pb2 import Property
 from google.appengine.ext import ndb
 from google.appengine.ext.ndb import context
 
-from lazyentity.codec.undecoded import UNDECODED
-from tests.patches.appengine.ndb.handmade import Person
 from tests.patches.appengine.ndb.pairs import lazy_model, stock_model
 from tests.patches.appengine.ndb.services import fresh
-from tests.patches.appengine.ndb.strategies import serialised
 from tests.patches.appengine.services import lazily
 from tests.patches.models.pairs import is_lazy
 from tests.support import hostile
@@ -187,12 +184,3 @@ def test_keys_without_a_text(sort: str, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(ndb.Key, "__repr__", lambda self: repr(hostile.VALUES[sort]()))
     with lazily():
         assert outcome(READS["document"], lazy) == expected
-
-
-def test_names_that_are_none() -> None:
-    """Code that bypasses the methods can put the sentinel under any name."""
-    lazy = lazy_model(serialised(Person(id=1, name="one")))
-    for name in (5, b"\xff", "text", hostile.Name("x"), hostile.Unprintable()):
-        dict.__setitem__(lazy._values, name, UNDECODED)
-        with pytest.raises(TypeError, match="is, or holds, an undecoded property"):
-            lazy._values[name]
