@@ -16,7 +16,7 @@ lists the options. Each prints how many cases it ran, and for each finding how t
 again:
 
 ``operations``
-    sequences of operations (``steps``, ``values``) and writing, against the stock client.
+    operations and a write (``sequences``, ``steps``, ``values``), which the suite runs as well.
 ``changes``
     entities that change while they are written, against the stock client.
 ``responses``
