@@ -7,6 +7,7 @@ import importlib
 import inspect
 import re
 from collections.abc import Iterator
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -60,7 +61,8 @@ def test_every_source_is_compiled_into_one_module() -> None:
 
 def test_every_compiled_module_has_a_stub() -> None:
     assert list(_choice.NATIVE_MODULES) == [f"lazyentity.native.{name}" for name in STUBS]
-    compiled = {path.name.partition(".")[0] for path in (PACKAGE / "native").glob("*.*.so")}
+    suffix = EXTENSION_SUFFIXES[0]  # the folder may have the modules of other Pythons, too
+    compiled = {path.name.removesuffix(suffix) for path in (PACKAGE / "native").glob(f"*{suffix}")}
     assert compiled <= set(STUBS), "of sources that are gone: they would still be imported"
 
 
