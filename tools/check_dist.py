@@ -1,4 +1,4 @@
-"""Check the built distributions: their contents, and that they work outside the checkout.
+"""Build the distributions, and check their contents, and that they work outside the checkout.
 
 On Linux auditwheel gives the wheel the tag of the oldest systems that it runs on. The new wheel
 replaces the one that was built.
@@ -15,85 +15,69 @@ import tarfile
 import tempfile
 import venv
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 
-# Where each folder of the checkout lands in the wheel.
-INSTALLED = {
-    "lazyentity": "lazyentity",
-    "patches": "lazyentity/patches",
-    "bench": "lazyentity/bench",
-}
-# Tests, and benchmarks that only the documentation shows, run from a checkout: no wheel holds them.
-NOT_INSTALLED = ("bench/tests", "bench/measure")
-SHIPPED = (*INSTALLED, "tests", "tools")
-LOOSE = ("CHANGELOG.rst", "LICENSE", "Makefile", "README.rst", "pyproject.toml", "setup.py")
+# As a command, this module is found by its path alone.
+sys.path.insert(0, str(CHECKOUT))
 
-# Sources of the native backend and the files that compiling leaves: users need neither.
-NOT_FOR_USERS = ("*.c", "*.h", "*.o", "*.pxd", "*.pyx", "conftest.py", "test_*.py")
+from tools.environment import alone  # noqa: E402  # found by the line above
+
+# Links in the first show the others, which are installed inside of it.
+INSTALLED, INSIDE = "lazyentity", ("patches", "bench")
+# Tests run from a checkout: no wheel holds them.
+NOT_INSTALLED = "lazyentity/bench/tests/"
+LOOSE = {"CHANGELOG.rst", "LICENSE", "Makefile", "README.rst", "pyproject.toml", "setup.py"}
 
 
 def sources(folder: str, *suffixes: str) -> set[str]:
-    """Return the modules below a folder of the checkout, as paths relative to the checkout."""
-    paths = (path for suffix in suffixes for path in (CHECKOUT / folder).rglob(f"*{suffix}"))
-    return {str(path.relative_to(CHECKOUT)) for path in paths}
-
-
-def runs_from_checkout(name: str) -> bool:
-    """Return whether no wheel is to hold a file, by its path in the checkout."""
-    return any(name.startswith(f"{folder}/") for folder in NOT_INSTALLED)
-
-
-def missing_from_sdist(archive: Path) -> set[str]:
-    """Return the files of the checkout that the source distribution lacks."""
-    with tarfile.open(archive) as sdist:
-        held = {name.partition("/")[2] for name in sdist.getnames()}
-    expected = set(LOOSE)
-    for folder in SHIPPED:
-        expected |= sources(folder, ".py", ".pyi", ".pyx", ".pxd")
-    return expected - held
-
-
-def missing_from_wheel(archive: Path) -> set[str]:
-    """Return the modules that the wheel lacks, and the marker of its annotations if missing."""
-    with zipfile.ZipFile(archive) as wheel:
-        held = set(wheel.namelist())
-    expected = {"lazyentity/py.typed"}
-    for folder, target in INSTALLED.items():
-        modules = {name for name in sources(folder, ".py", ".pyi") if not runs_from_checkout(name)}
-        expected |= {target + name.removeprefix(folder) for name in modules}
-    return expected - held
-
-
-def not_for_users(archive: Path) -> set[str]:
-    """Return the files in the wheel that only developers use."""
-    with zipfile.ZipFile(archive) as wheel:
-        names = wheel.namelist()
+    """Return the files below a folder of the checkout, links followed, relative to the checkout."""
     return {
-        name
+        str((Path(parent) / name).relative_to(CHECKOUT))
+        for parent, _, names in os.walk(CHECKOUT / folder, followlinks=True)
         for name in names
-        if any(map(PurePosixPath(name).match, NOT_FOR_USERS))
-        or runs_from_checkout(name.removeprefix("lazyentity/"))
+        if name.endswith(suffixes)
     }
 
 
-def not_compiled(archive: Path) -> set[str]:
-    """Return the modules of the native backend that the wheel lacks."""
-    with zipfile.ZipFile(archive) as wheel:
-        held = {
-            path.name.partition(".")[0]
-            for path in map(PurePosixPath, wheel.namelist())
-            if path.suffix in (".so", ".pyd")
-        }
-    return {path.stem for path in (CHECKOUT / "lazyentity" / "native").glob("*.pyx")} - held
+def in_sdist() -> set[str]:
+    """Return the files that a source distribution needs."""
+    suffixes = ".py", ".pyi", ".pyx", ".pxd"
+    folders = INSTALLED, *INSIDE, "tests", "tools"
+    found = LOOSE.union(*(sources(folder, *suffixes) for folder in folders))
+    linked = tuple(f"{INSTALLED}/{folder}/" for folder in INSIDE)
+    return {name for name in found if not name.startswith(linked)}
 
 
-def foreign_to_wheel(archive: Path) -> set[str]:
-    """Return the top-level names in the wheel that are not this project's."""
-    with zipfile.ZipFile(archive) as wheel:
-        tops = {name.partition("/")[0] for name in wheel.namelist()}
-    return {top for top in tops if not top.startswith("lazyentity")}
+def in_wheel() -> set[str]:
+    """Return the files of a wheel but its metadata; an extension is without its suffix.
+
+    Neither the sources of the native backend nor what compiling leaves, nor tests: users need none.
+    """
+    modules = sources(INSTALLED, ".py", ".pyi", "py.typed", ".pyx")
+    return {name.removesuffix(".pyx") for name in modules if not name.startswith(NOT_INSTALLED)}
+
+
+def held(names: Iterable[str]) -> set[str]:
+    """Return the files in a wheel as :func:`in_wheel` does."""
+    return {
+        str(path.with_name(path.name.partition(".")[0])) if path.suffix in (".so", ".pyd") else name
+        for name in names
+        if not (path := PurePosixPath(name)).parts[0].endswith((".dist-info", ".libs"))
+    }
+
+
+def check(archive: str, wanted: set[str], found: set[str], *, exactly: bool) -> None:
+    """Compare the contents of a distribution.
+
+    Raises:
+        SystemExit: a file is missing, or there is one that must not be.
+    """
+    for fault, names in (("lacks", wanted - found), ("holds", found - wanted if exactly else ())):
+        if names:
+            raise SystemExit(f"{archive} {fault} {', '.join(sorted(names))}")
 
 
 def audited(wheel: Path) -> Path:
@@ -137,27 +121,34 @@ def try_out(wheel: Path, uv: str | None) -> None:
 
 
 def main() -> None:
-    """Check the distributions in the folder named on the command line.
+    """Build into the folder named on the command line, which is made anew, and check.
 
     Raises:
-        SystemExit: a distribution fails a check; the message names it.
+        SystemExit: building or a check failed; the message names it.
     """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--uv", type=os.path.abspath, help="an executable of uv, to install with")
     arguments = parser.parse_args()
     folder: Path = arguments.folder.absolute()
+    shutil.rmtree(folder, ignore_errors=True)
+    build = [sys.executable, "-m", "build", "--outdir", str(folder)]
+    path = os.environ["PATH"]
+    if arguments.uv:
+        # The build library finds it on the path alone.
+        build += ["--installer", "uv"]
+        path = f"{Path(arguments.uv).parent}{os.pathsep}{path}"
+    with alone():
+        built = subprocess.run(build, cwd=CHECKOUT, env={**os.environ, "PATH": path}, check=False)
+    if built.returncode:
+        raise SystemExit(built.returncode)
     (sdist,) = folder.glob("*.tar.gz")
     (wheel,) = folder.glob("*.whl")
-    for archive, fault, names in (
-        (sdist, "lacks", missing_from_sdist(sdist)),
-        (wheel, "lacks", missing_from_wheel(wheel)),
-        (wheel, "lacks the compiled modules", not_compiled(wheel)),
-        (wheel, "holds the foreign", foreign_to_wheel(wheel)),
-        (wheel, "holds", not_for_users(wheel)),
-    ):
-        if names:
-            raise SystemExit(f"{archive.name} {fault} {', '.join(sorted(names))}")
+    with tarfile.open(sdist) as source:
+        names = {name.partition("/")[2] for name in source.getnames()}
+    check(sdist.name, in_sdist(), names, exactly=False)
+    with zipfile.ZipFile(wheel) as binary:
+        check(wheel.name, in_wheel(), held(binary.namelist()), exactly=True)
     if sys.platform == "linux":
         wheel = audited(wheel)
     try_out(wheel, arguments.uv)

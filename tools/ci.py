@@ -1,13 +1,9 @@
 """Everything that has to hold before a change is merged, as steps: see :mod:`tools.steps`.
 
-The order of the steps:
-
-1. The environment of the README's two commands is made with pip, as these make it, and then the two
-   commands run. The outputs of the benchmark count here, not its figures. Beside the environment
-   and the benchmark, the other environments are made with uv. Steps with few tests or none run at a
-   lower priority beside the benchmark and the tests, which leave a core free at times.
-2. The rest follows, two steps more at a time than there are cores, each with its tests in one
-   process.
+``python -m tools.ci`` runs the steps, and ``--list`` prints their commands. The README's two
+commands come first, and get the cores; at a lower priority, steps with few tests run beside them.
+The other steps follow, long ones first, two more at a time than there are cores: tests wait at
+times for threads, servers and processes. Each step makes the environment that it needs.
 
 Every test of the library runs with the newest requirements and with the lowest ones, and with each
 backend. Python, requirements and backend are not combined in all ways:
@@ -31,40 +27,37 @@ backend. Python, requirements and backend are not combined in all ways:
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
 import signal
-from collections.abc import Mapping
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
-from tools.ci_environments import (
-    APART_ENVIRONMENTS,
-    CURRENT,
-    FIRST_ENVIRONMENT,
-    LOWEST_ENVIRONMENTS,
-    NEWEST,
-    NEWEST_APART,
-    PURE_PYTHON,
-    PYTHONS,
-    UV,
-    Interpreter,
-    apart_environments,
-    between_environment,
-    between_environments,
-    environment,
-    environment_steps,
-    found,
-    interpreters,
-)
-from tools.clients import apart, clients, extras, package_of
-from tools.commands import DURATIONS, make, pytest, shell
+from tools.clients import CHECKOUT, REQUIRED, apart, clients, constant, extras, lowest, package_of
 from tools.steps import Runner, Step
 
-DISTRIBUTION = "the distribution"
-NEWEST_DISTRIBUTION = "the distribution, on the newest Python"
-DOCUMENTATION = "the documentation"
-LOWEST_ADAPTERS = "the adapters on the lowest of it"
-ALL_CORES = 1_000
-PURE = {"LAZYENTITY_BACKEND": "pure"}
+PYTHONS: tuple[str, ...] = constant("lazyentity/_version.py", "PYTHONS")
+CURRENT = "{}.{}".format(*sys.version_info)
+OLDEST, NEWEST = PYTHONS[0], PYTHONS[-1]
+PURE_PYTHON = "3.12"
+NEWEST_APART = "3.13"
+"""The newest Python for clients with an environment of their own: 3.15 lacks a wheel of one."""
+NEWER_PYTHON = CHECKOUT.parent / "shared" / "tools" / "newer-python"
+"""Runs a command in a root folder with newer Pythons, which it installs there; only root can."""
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").resolve() / "lazyentity"
+ROOT = CACHE / "forky"
+UV = "build/uv/bin/uv"
+# The first process of a PID namespace gets no signal that it does not handle.
+_STOPPABLE = ("sh", "-c", 'trap "exit 143" TERM; "$@" & wait $!', "sh")
 
+ALL_CORES = 1_000
+BESIDE = 0
+# Every step with tests names those that took long.
+DURATIONS = ("--durations=15", "--durations-min=1")
 WITHOUT_BENCHMARKS = "--ignore-glob=tests/patches/*/test_benchmark.py"
 # One Python is enough for the project's own server, benchmarks and tools, and for texts: README,
 # documentation and the imports in the sources.
@@ -73,20 +66,17 @@ ON_OTHER_REQUIREMENTS = (
     WITHOUT_BENCHMARKS,
     *(f"--ignore=tests/{path}" for path in ("server", "bench", "docs", "tools", *ON_TEXTS)),
 )
-OF_EVERY_CLIENT = "tests/patches/clients"
 # These depend on the clients' versions, which are the same as in `make test` on every Python.
 ON_ANOTHER_PYTHON = (
     *ON_OTHER_REQUIREMENTS,
-    "--ignore=tests/integration",
-    "--ignore=tests/versions",
+    *(f"--ignore=tests/{path}" for path in ("integration", "versions")),
 )
-# The lowest requirements are without the extras that these need.
-OF_THE_EXTRAS = (
+# The lowest requirements are without the groups that these need.
+OF_THE_LIBRARIES = (
     "tests/adapters",
     *map(str, sorted(Path("tests/entity").glob("test_consumers*.py"))),
     *map(str, sorted(Path("tests/patches").glob("test_*.py"))),
     "tests/patches/datastore/test_eager_mode.py",
-    "tests/patches/clients",
 )
 NATIVE_IN_TURN = ("--in-turn", "native")
 # The first tests of each client take the loopback servers in all ways.
@@ -102,282 +92,253 @@ SLOW = tuple(
     )
 )
 QUICK_BENCHMARK = (
-    "--benchmark-max-time=0.01",
-    "--benchmark-min-rounds=2",
-    "--benchmark-warmup=off",
+    *("--benchmark-max-time=0.01", "--benchmark-min-rounds=2", "--benchmark-warmup=off"),
+    # `make bench` runs the largest cases, which have the same code as the smaller ones.
+    *("-k", "not -500-"),
 )
-# `make bench` runs the largest cases, which have the same code as the smaller ones.
-NOT_THE_LARGEST = ("-k", "not -500-")
+
+
+class Interpreter(NamedTuple):
+    """An interpreter of Python.
+
+    Attributes:
+        executable: its path, or its name.
+        version: the end of the names of its environments; empty for the current Python.
+        inside: the beginning of commands that run where the interpreter is; mostly none.
+    """
+
+    executable: str
+    version: str
+    inside: tuple[str, ...] = ()
+
+    def make(self, target: str, **variables: str) -> list[str]:
+        """Return the command that makes a target with this interpreter, and with uv."""
+        variables = {"PYTHON": self.executable, "UV": UV, **variables}
+        assignments = (f"{name}={value}" for name, value in variables.items())
+        return [*self.inside, "make", "--no-print-directory", target, *assignments]
+
+    def tests(self, name: str, *selected: str, venv: str = "", **variables: str) -> Step:
+        """Return a step that runs tests in one process, in an environment that it makes first.
+
+        Args:
+            name: of the step.
+            selected: arguments of pytest.
+            venv: the name of the environment, completed by the version of Python.
+            variables: of the Makefile; they determine the contents of the environment.
+        """
+        folder = "-".join(filter(None, (".venv", venv, self.version)))
+        tests = shlex.join([*DURATIONS, *selected])
+        return Step(name, self.make("test", VENV=folder, TESTS=tests, **variables))
+
+
+HERE = Interpreter(sys.executable, "")
+
+
+def interpreter(version: str) -> Interpreter | None:
+    """Return the interpreter of a Python version; None if there is none.
+
+    It is the newest patch release that pyenv has, or the one on the path. The newest version can
+    also be in a root folder of its own.
+    """
+    versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions")
+    found = [
+        (int(patch), python)
+        for python in versions.glob(f"{version}.*/bin/python")
+        if (patch := python.parent.parent.name.removeprefix(f"{version}.")).isdecimal()
+    ]
+    if found:
+        return Interpreter(str(max(found)[1]), version)
+    name = f"python{version}"
+    if version != NEWEST:
+        return None
+    if python := shutil.which(name):
+        return Interpreter(python, version)
+    if NEWER_PYTHON.is_file() and os.geteuid() == 0:
+        return Interpreter(name, version, (str(NEWER_PYTHON), str(ROOT), *_STOPPABLE))
+    return None
+
+
+def interpreters() -> dict[str, Interpreter]:
+    """Return the interpreter of each supported Python version but the current one.
+
+    Versions that were not found are left out: the current one stands for them.
+
+    Raises:
+        SystemExit: the newest one was not found, whose tests nothing replaces.
+    """
+    others = [version for version in PYTHONS if version != CURRENT]
+    pythons = {version: python for version in others if (python := interpreter(version))}
+    if NEWEST in others and NEWEST not in pythons:
+        raise SystemExit(
+            f"Python {NEWEST} is missing: install it with pyenv, or put python{NEWEST} on the "
+            f"path. As root, {NEWER_PYTHON} can install it, where that tool is."
+        )
+    return pythons
+
+
+def part(name: str, target: str = "test", cores: int = 1, **variables: str) -> Step:
+    """Return a step that makes a target on the current Python."""
+    return Step(name, HERE.make(target, **variables), cores=cores)
+
+
+def steps(pythons: Mapping[str, Interpreter]) -> list[Step]:
+    """Return all steps.
+
+    Args:
+        pythons: the interpreter of each Python version but the current one.
+    """
+    return [
+        *first_steps(pythons),
+        *python_steps(pythons),
+        *client_steps(pythons),
+        *other_steps(),
+    ]
 
 
 def first_steps(pythons: Mapping[str, Interpreter]) -> list[Step]:
-    """Return the commands of the README, and the preparations that run beside the second."""
-    native = ".venv/bin/python tools/assert_native.py"
+    """Return the commands of the README, as a user runs them, and the steps beside them."""
     distributions = [client.distribution for client in clients() if not client.own_environment]
-    installed = (
-        f'.venv/bin/python -c "from importlib import metadata; '
-        f'print(*map(metadata.version, {distributions}))"'
-    )
+    installed = f"from importlib import metadata; print(*map(metadata.version, {distributions}))"
+    python = ".venv/bin/python"
+    check = f'{python} tools/assert_native.py && {python} -c "{installed}"'
+    durations = " ".join(DURATIONS)
     return [
-        Step("make bench", make("bench"), needs=(FIRST_ENVIRONMENT,)),
-        Step("the emulator is built", make("emulator"), needs=("make bench",), cores=0),
-        Step("Flink is installed", make("flink"), needs=("make bench",), cores=0),
+        part("make bench", "bench", ALL_CORES, UV=""),
+        part("make test", "test", ALL_CORES, UV="", PYTEST_ARGS=durations),
+        Step("native, with all clients", ["sh", "-c", check], ("make test",)),
         *(
-            # By then the native backend is compiled for every Python, which writes to the checkout.
-            Step(name, make(target, UV=UV), needs=(LOWEST_ENVIRONMENTS,), cores=0)
-            for name, target in (
-                (DISTRIBUTION, "dist"),
-                (DOCUMENTATION, "docs"),
-                (LOWEST_ADAPTERS, "test-adapters-lowest"),
-            )
+            Step(f"{program} is installed", ["tools/install", program], cores=BESIDE)
+            for program in ("emulator", "flink")
         ),
-        Step(
-            NEWEST_DISTRIBUTION,
-            shell(
-                *(
-                    python.make("dist", UV=UV, VENV=f".venv-{version}", DIST=f"dist/{version}")
-                    for version, python in pythons.items()
-                    if version == NEWEST
-                )
-            ),
-            # Both make the source distribution in the checkout.
-            needs=(DISTRIBUTION,),
-            cores=0,
-        ),
+        part("the distribution", "dist", BESIDE),
         *(
-            # One after the other: their cases are counted by time.
-            Step(f"make {target}", make(target, UV=UV, SECONDS=seconds), needs=(before,), cores=0)
-            for before, target, seconds in (
-                (DOCUMENTATION, "fuzz-responses", "60"),
-                ("make fuzz-responses", "fuzz-calls", "60"),
-                ("make fuzz-calls", "fuzz-snapshots", "30"),
-                ("make fuzz-snapshots", "fuzz-interruptions", "30"),
+            Step(
+                f"the distribution, on Python {version}",
+                newest.make("dist", VENV=f".venv-{version}", DIST=f"dist/{version}"),
+                # Which removes the folder.
+                needs=("the distribution",),
+                cores=BESIDE,
             )
+            for version, newest in pythons.items()
+            if version == NEWEST
         ),
-        Step(
-            APART_ENVIRONMENTS,
-            shell(*apart_environments(pythons), *between_environments()),
-            needs=("make bench", LOWEST_ENVIRONMENTS),
-            cores=0,
-        ),
-        Step(
-            "make test",
-            make("test", PYTEST_ARGS=" ".join(DURATIONS)),
-            needs=("make bench", LOWEST_ENVIRONMENTS),
-            cores=ALL_CORES,
-        ),
-        Step(
-            "the native backend and all clients were tested",
-            ["sh", "-c", f"{native} && {installed}"],
-            needs=("make test",),
+        part("the documentation", "docs", BESIDE),
+        part("the adapters on the lowest of it", "test", BESIDE, WHAT="lowest"),
+        *(
+            part(f"make fuzz WHAT={what}", "fuzz", BESIDE, WHAT=what, SECONDS=seconds)
+            for what, seconds in (
+                *(("responses", "60"), ("calls", "60"), ("snapshots", "30")),
+                *(("interruptions", "30"), ("operations", "60"), ("changes", "60")),
+            )
         ),
     ]
 
 
-def on_another_python(version: str, pythons: Mapping[str, Interpreter]) -> Step:
-    """Return the tests on a Python that is not the current one.
-
-    Args:
-        version: of Python.
-        pythons: the interpreter of each other Python version.
-    """
-    if version == PURE_PYTHON:
-        selected: tuple[str, ...] = ("--after-pure", *NATIVE_IN_TURN)
-    else:
-        selected = NATIVE_IN_TURN if version == NEWEST else OF_THE_EXTRAS
-    tests = pytest(*selected, *ON_ANOTHER_PYTHON, WITHOUT_LOOPBACK, environment=f".venv-{version}")
-    return Step(f"Python {version}", [*pythons[version].inside, *tests], needs=("make test",))
+def pure(step: Step, *needs: str) -> Step:
+    """Return the same step with the pure backend."""
+    return replace(step, needs=needs, environment={"LAZYENTITY_BACKEND": "pure"})
 
 
-def other_steps(pythons: Mapping[str, Interpreter]) -> list[Step]:
-    """Return the steps after ``make test``, long steps first.
-
-    Args:
-        pythons: the interpreter of each other Python version.
-    """
-    tested = ("make test",)
-    # Packaging copies the checkout, while nothing else may write to it.
-    packed = ("the packaging tests",)
-    return [
-        Step(
-            "the packaging tests",
-            pytest("-m", "slow", "tests/packaging"),
-            needs=(
-                *tested,
-                *(APART_ENVIRONMENTS, NEWEST_DISTRIBUTION, DOCUMENTATION, LOWEST_ADAPTERS),
-                "make fuzz-calls",
-            ),
-        ),
-        Step(
-            f"the pure backend, on Python {found(PURE_PYTHON, pythons)}",
-            pytest(
-                "--after-native",
-                *("--in-turn", "none"),
-                LOOPBACK_ONCE,
-                *ON_OTHER_REQUIREMENTS,
-                environment=environment(PURE_PYTHON, pythons),
-            ),
-            needs=tested,
-            environment=PURE,
-        ),
-        *(on_another_python(version, pythons) for version in reversed(tuple(pythons))),
-        Step(
-            "the lowest of everything required",
-            pytest(LOOPBACK_ONCE, *ON_OTHER_REQUIREMENTS, environment=".venv-lowest"),
-            needs=tested,
-        ),
-        Step("the slow tests", pytest("-m", "slow", *SLOW), needs=tested),
-        *(
-            Step(f"make {target}", make(target, UV=UV, SECONDS="60"), needs=packed)
-            for target in ("fuzz", "fuzz-operations", "fuzz-changes")
-        ),
-        *(
-            Step(
-                f"{extra} on the lowest of it",
-                pytest(
-                    f"tests/patches/{package_of(extra)}",
-                    OF_EVERY_CLIENT,
-                    LOOPBACK_ONCE,
-                    WITHOUT_BENCHMARKS,
-                    environment=f".venv-lowest-{extra}",
-                ),
-                needs=tested,
-            )
-            for extra in extras()
-        ),
-        *(
-            Step(
-                f"{client.distribution} {client.between}",
-                pytest(
-                    f"tests/patches/{package_of(client.name)}",
-                    OF_EVERY_CLIENT,
-                    f"--ignore=tests/patches/{package_of(client.name)}/test_own_tests.py",
-                    WITHOUT_BENCHMARKS,
-                    *(LOOPBACK_ONCE, *NATIVE_IN_TURN),
-                    environment=between_environment(client),
-                ),
-                needs=(*tested, APART_ENVIRONMENTS),
-            )
-            for client in clients()
-            if client.between
-        ),
-        *(step for name in apart() for step in own_environment_steps(name, pythons)),
-        Step(
-            "the cases under pytest-benchmark",
-            pytest("bench", *QUICK_BENCHMARK, *NOT_THE_LARGEST),
-            needs=tested,
-        ),
-        Step("the cache servers", make("test-caches"), needs=tested),
-        Step(
-            "a pipeline on Flink",
-            make("test-engines", UV=UV),
-            # Both may make the environment.
-            needs=("Flink is installed", *map(own_environment, apart())),
-        ),
-        *upstream_steps(),
-        Step(
-            "the integration tests against an emulator",
-            make("test-emulator"),
-            needs=(*tested, "the emulator is built"),
-        ),
-    ]
-
-
-def own_environment(client: str) -> str:
-    """Return the name of the step that makes the own environment of a client, and tests in it."""
-    return f"{client} in its own environment"
-
-
-def own_environment_steps(client: str, pythons: Mapping[str, Interpreter]) -> list[Step]:
-    """Return the tests of a client whose requirements exclude those of the other clients.
-
-    Args:
-        client: its name.
-        pythons: the interpreter of each other Python version.
-    """
-    name = own_environment(client)
-    tests = f"tests/patches/{package_of(client)}"
-    # Making the environment writes to the checkout.
-    packed = ("the packaging tests",)
-    return [
-        Step(
-            name,
-            make("test-client", CLIENT=client, UV=UV, PYTEST_ARGS=" ".join(DURATIONS)),
-            needs=packed,
-        ),
-        Step(
-            f"{name}, pure, on Python {found(PURE_PYTHON, pythons)}",
-            pytest(
-                tests,
-                OF_EVERY_CLIENT,
-                *("--after-native", LOOPBACK_ONCE),
-                WITHOUT_BENCHMARKS,
-                environment=environment(PURE_PYTHON, pythons, client),
-            ),
-            needs=(name, APART_ENVIRONMENTS),
-            environment=PURE,
-        ),
-        *(
-            Step(
-                f"{name}, on Python {version}",
-                pytest(
-                    tests,
-                    OF_EVERY_CLIENT,
-                    f"--ignore={tests}/test_own_tests.py",
-                    WITHOUT_BENCHMARKS,
-                    *NATIVE_IN_TURN,
-                    WITHOUT_LOOPBACK,
-                    environment=environment(version, pythons, client),
-                ),
-                needs=(name, APART_ENVIRONMENTS),
-            )
-            for version in pythons
-            if version == NEWEST_APART
-        ),
-    ]
-
-
-def upstream_steps() -> list[Step]:
-    """Return the own tests of the clients and of the adapted libraries.
-
-    The first step records the outcomes on the stock client.
-    """
-    run = ("-m", "upstream", "tests/upstream")
+def python_steps(pythons: Mapping[str, Interpreter]) -> list[Step]:
+    """Return the tests of the library on each Python, and with the lowest requirements."""
+    for_pure, oldest = pythons.get(PURE_PYTHON, HERE), pythons.get(OLDEST, HERE)
+    once = LOOPBACK_ONCE, *ON_OTHER_REQUIREMENTS
+    selected = {PURE_PYTHON: ("--after-pure", *NATIVE_IN_TURN), NEWEST: NATIVE_IN_TURN}
+    least = {"venv": "lowest", "EXTRAS": "bench", "GROUPS": "test", "REQUIRE": " ".join(lowest())}
+    own_tests = "-m", "upstream", "tests/upstream"
     # Those of the other clients that are installed by default.
     others = [
         str(path)
         for path in sorted(Path("tests/patches").glob("*/test_own_tests.py"))
         if "mark.upstream" in path.read_text("utf-8")
     ]
-    # Those that take more than a minute are run weekly.
-    quick = "-m 'upstream and not slow'"
-    first = "the client's own tests"
-    tested = ("make test",)
+    own, own_pure = "the client's own tests", "the client's own tests, pure"
     return [
-        Step(first, pytest(*run, *others), needs=tested),
-        Step(f"{first}, pure", pytest(*run, *others), needs=(first,), environment=PURE),
-        Step(
-            "the own tests of the adapted libraries",
-            make("test-libraries", UV=UV, PYTEST_ARGS=quick),
-            # Making the environment writes to the checkout.
-            needs=("the packaging tests",),
+        pure(for_pure.tests("the pure backend", "--after-native", "--in-turn", "none", *once)),
+        *(
+            python.tests(
+                f"Python {version}",
+                *selected.get(version, OF_THE_LIBRARIES),
+                *(*ON_ANOTHER_PYTHON, WITHOUT_LOOPBACK),
+            )
+            for version, python in [*pythons.items()][::-1]
         ),
-        Step(
-            f"{first}, on the lowest of everything required",
-            pytest(*run, environment=".venv-lowest"),
-            needs=tested,
+        oldest.tests("the lowest of everything required", *once, **least),
+        HERE.tests("the slow tests", "-m", "slow", *SLOW),
+        HERE.tests("the packaging tests", "-m", "slow", "tests/packaging"),
+        HERE.tests(own, *own_tests, *others),
+        # The first records the outcomes of the stock client.
+        pure(HERE.tests(own_pure, *own_tests, *others), own),
+        oldest.tests(f"{own}, on the lowest of everything required", *own_tests, **least),
+    ]
+
+
+def client_steps(pythons: Mapping[str, Interpreter]) -> Iterator[Step]:
+    """Yield the tests of each client with other versions, and in an environment of its own."""
+    oldest, for_pure = pythons.get(OLDEST, HERE), pythons.get(PURE_PYTHON, HERE)
+    # Without the consumers: one of them needs the newest google-cloud-datastore.
+    together = {
+        "EXTRAS": ",".join(["bench", *(extra for extra in extras() if extra not in apart())]),
+        "GROUPS": "test,adapters",
+    }
+    for client in clients():
+        name = client.name
+        tests = f"tests/patches/{package_of(name)}", WITHOUT_BENCHMARKS
+        without_own_tests = *tests, f"--ignore={tests[0]}/test_own_tests.py", *NATIVE_IN_TURN
+        alone = {"EXTRAS": "bench" if name == REQUIRED else f"bench,{name}", "GROUPS": "test"}
+        if name != REQUIRED:
+            least = {"venv": f"lowest-{name}", "REQUIRE": " ".join(lowest(name))}
+            least |= alone if client.own_environment else together
+            yield oldest.tests(f"{name} on the lowest of it", *tests, LOOPBACK_ONCE, **least)
+        if client.between:
+            between = {"venv": f"between-{name}", **alone}
+            between["REQUIRE"] = f"{client.distribution}=={client.between}"
+            title = f"{client.distribution} {client.between}"
+            yield HERE.tests(title, *without_own_tests, LOOPBACK_ONCE, **between)
+        if client.own_environment:
+            title, alone["venv"] = f"{name} in its own environment", name
+            yield part(title, CLIENT=name, PYTEST_ARGS=" ".join(DURATIONS))
+            once = *tests, "--after-native", LOOPBACK_ONCE
+            yield pure(for_pure.tests(f"{title}, pure", *once, **alone))
+            if newest := pythons.get(NEWEST_APART):
+                title = f"{title}, on Python {NEWEST_APART}"
+                yield newest.tests(title, *without_own_tests, WITHOUT_LOOPBACK, **alone)
+
+
+def other_steps() -> list[Step]:
+    """Return the steps for which one environment is enough."""
+    return [
+        # Tests that take more than a minute are run weekly.
+        part(
+            "the own tests of the adapted libraries",
+            WHAT="libraries",
+            PYTEST_ARGS="-m 'upstream and not slow'",
+        ),
+        part("make fuzz", "fuzz", SECONDS="60"),
+        HERE.tests("the cases under pytest-benchmark", "bench", *QUICK_BENCHMARK),
+        part("the cache servers", WHAT="caches"),
+        *(
+            Step(name, HERE.make("test", WHAT=what), needs=(f"{what} is installed",))
+            for name, what in (
+                ("the integration tests against an emulator", "emulator"),
+                ("a pipeline on Flink", "flink"),
+            )
         ),
     ]
 
 
 def main() -> None:
-    """Run every step, and print the Pythons that they ran on.
+    """Run every step, or list them, and print the Pythons that they ran on.
 
     Raises:
         SystemExit: the newest Python is missing, or a step failed; the message names the step,
             below the table of the steps so far.
     """
     pythons = interpreters()
+    if sys.argv[1:] == ["--list"]:
+        for step in steps(pythons):
+            print(f"{step.name}:\n    {shlex.join(step.command)}")
+        return
     # Raise an error at SIGTERM: it stops the steps on the way out, which would go on running.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     # uv leaves compiling to the first import, which has to be able to keep the bytecode.
@@ -386,9 +347,12 @@ def main() -> None:
     os.environ.setdefault(
         "UV_DEFAULT_INDEX", os.environ.get("PIP_INDEX_URL", "https://pypi.org/simple")
     )
+    # Each step may make an environment with it.
+    subprocess.run([sys.executable, "-m", "venv", "build/uv"], check=True)
+    subprocess.run([CHECKOUT / "build/uv/bin/pip", "-q", "install", "uv"], check=True)
     # More steps than cores: tests wait at times for threads, servers and processes.
     runner = Runner((os.cpu_count() or 1) + 2)
-    runner.run([*environment_steps(pythons), *first_steps(pythons), *other_steps(pythons)])
+    runner.run(steps(pythons))
     print(runner.summary())
     print(f"\npassed on Python {', '.join([CURRENT, *pythons])}, and on the lowest requirements")
     missing = [version for version in PYTHONS if version not in (CURRENT, *pythons)]

@@ -1,14 +1,13 @@
 """The supported clients, read from the sources: setup.py, the Makefile and CI import no client.
 
 As a command, ``python tools/clients.py extras`` prints the extras that install the clients side by
-side, and ``python tools/clients.py distributions`` these clients. ``python tools/clients.py table
-PAGE.rst`` brings the table of a document up to date, and ``--check`` only says whether it is.
+side, and ``python tools/clients.py distributions`` these clients.
 """
 
 from __future__ import annotations
 
-import argparse
 import ast
+import sys
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -17,8 +16,6 @@ REQUIRED = "datastore"
 """The client whose entities lazyentity makes: it is required, the others are extras."""
 
 _Literal = TypeVar("_Literal")
-
-_START, _END = ".. clients-start", ".. clients-end"
 
 
 def constant(path: str, name: str) -> Any:
@@ -132,64 +129,30 @@ def apart() -> list[str]:
     return [client.name for client in clients() if client.own_environment]
 
 
-def table() -> str:
-    """Return the table of the supported clients, in reStructuredText."""
-    rows = [("Client", "Versions", "Patched by", "Installed by")]
-    for client in clients():
-        package = "lazyentity" if client.name == REQUIRED else f"'lazyentity[{client.name}]'"
-        names = f'``patch("{client.name}")``', f"``pip install {package}``"
-        rows.append((client.distribution, client.range, *names))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    rule = "  ".join("=" * width for width in widths)
-    lines = [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
-    return "\n".join([rule, lines[0], rule, *lines[1:], rule])
+def lowest(extra: str = "") -> list[str]:
+    """Return a requirement on exactly the lowest supported version for each requirement.
 
-
-def with_table(text: str) -> str:
-    """Return a document with the current table between its two markers.
-
-    Raises:
-        ValueError: the document lacks a marker.
+    Args:
+        extra: of a client; without one, the requirements are those of lazyentity itself.
     """
-    before, start, rest = text.partition(f"{_START}\n")
-    _, end, after = rest.partition(f"{_END}\n")
-    if not (start and end):
-        raise ValueError(f"the document has no table of clients; put {_START} and {_END} into it")
-    return f"{before}{start}\n{table()}\n\n{end}{after}"
+    own = [client.requirement for client in clients() if client.name == REQUIRED]
+    wanted = extras()[extra] if extra else [*own, *constant("setup.py", "REQUIREMENTS")]
+    return [requirement.partition(",")[0].replace(">=", "==") for requirement in wanted]
 
 
 def main() -> None:
-    """Run the command that the command line names.
+    """Print the names that the command line asks for.
 
     Raises:
-        SystemExit: with ``--check``, the table of the document is not up to date.
+        SystemExit: it asks for something else.
     """
-    parser = argparse.ArgumentParser(description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("extras", help="print the extras to install side by side")
-    commands.add_parser("distributions", help="print the clients that are installed side by side")
-    tables = commands.add_parser("table", help="bring the table of a document up to date")
-    tables.add_argument("document", type=Path)
-    tables.add_argument("--check", action="store_true", help="change nothing")
-    arguments = parser.parse_args()
-    if arguments.command == "extras":
-        print(",".join(extra for extra in extras() if extra not in apart()))
-        return
-    if arguments.command == "distributions":
-        print(*(one.distribution for one in clients() if not one.own_environment), sep="\n")
-        return
-    text = arguments.document.read_text(encoding="utf-8")
-    current = with_table(text)
-    if arguments.check and text != current:
-        raise SystemExit(
-            f"the table of clients in {arguments.document} is not up to date; write it by "
-            f"python tools/clients.py table {arguments.document}"
-        )
-    if not arguments.check:
-        arguments.document.write_text(current, encoding="utf-8")
+    match sys.argv[1:]:
+        case ["extras"]:
+            print(",".join(extra for extra in extras() if extra not in apart()))
+        case ["distributions"]:
+            print(*(one.distribution for one in clients() if not one.own_environment), sep="\n")
+        case _:
+            raise SystemExit("usage: python tools/clients.py extras | distributions")
 
 
 if __name__ == "__main__":

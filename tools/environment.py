@@ -14,101 +14,119 @@ import argparse
 import fcntl
 import hashlib
 import importlib.util
+import itertools
 import json
 import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterable
+import tomllib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
-from tools.clients import clients  # found by the line above
-
 CHECKOUT = Path(__file__).resolve().parent.parent
+
+# As a command, this module is found by its path alone.
+sys.path.insert(0, str(CHECKOUT))
+
+from tools.clients import clients  # noqa: E402  # found by the line above
+
 RECORD = "lazyentity.json"
 WHEELS = CHECKOUT / "build" / "wheels"
-
-
-def digest(parts: Iterable[bytes]) -> str:
-    """Return one digest over all ``parts``."""
-    return hashlib.sha256(b"\0".join(parts)).hexdigest()
+_BUILD = "import sys; from setuptools import build_meta; build_meta.build_editable(sys.argv[1])"
 
 
 def configuration() -> str:
     """Return a digest of everything that determines the environment's content."""
-    parts = [
-        (CHECKOUT / name).read_bytes()
-        for name in (
-            "setup.py",
-            "pyproject.toml",
-            "tools/building.py",
-            "tools/clients.py",
-            "lazyentity/_version.py",
-        )
-    ]
-    parts += [repr(client).encode() for client in clients()]
-    return digest(parts)
+    names = "setup.py", "pyproject.toml", "tools/building.py", "tools/clients.py"
+    files = [*map(CHECKOUT.joinpath, names), CHECKOUT / "lazyentity" / "_version.py"]
+    return _digest([*(file.read_bytes() for file in files), repr(clients()).encode()])
+
+
+def native_sources() -> list[Path]:
+    """Return the native backend's sources, and the modules that compile them."""
+    package = CHECKOUT / "lazyentity"
+    sources = sorted([*package.rglob("*.pxd"), *package.rglob("*.pyx")])
+    return [*sources, CHECKOUT / "setup.py", CHECKOUT / "tools" / "building.py"]
 
 
 def native() -> str:
-    """Return a digest of the native backend's sources, and of the module that compiles them."""
-    package = CHECKOUT / "lazyentity"
-    sources = sorted([*package.rglob("*.pxd"), *package.rglob("*.pyx")])
-    sources.append(CHECKOUT / "tools" / "building.py")
-    return digest(source.read_bytes() for source in sources)
+    """Return a digest of the native backend's sources."""
+    return _digest(source.read_bytes() for source in native_sources())
 
 
-class Installer:
-    """Installs into an environment, with pip or with uv.
+def _digest(parts: Iterable[bytes]) -> str:
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()
+
+
+@contextmanager
+def alone(name: str = "building") -> Iterator[None]:
+    """Wait for the other processes that are in this context, by default those that build.
+
+    Building writes into the checkout, beside its sources.
 
     Args:
-        environment: the folder of the environment.
+        name: of the context; other names do not wait for each other.
+    """
+    WHEELS.mkdir(parents=True, exist_ok=True)
+    with (WHEELS / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def pyproject() -> dict[str, Any]:
+    """Return the content of pyproject.toml."""
+    return tomllib.loads((CHECKOUT / "pyproject.toml").read_text("utf-8"))
+
+
+def install_command(environment: Path, uv: str | None) -> list[str]:
+    """Return the command that installs into an environment, without the requirements.
+
+    Args:
+        environment: its folder; without uv, it has pip, or this interpreter does.
         uv: an executable of uv; without one, pip installs.
     """
+    python = str(environment / "bin" / "python")
+    if uv:
+        return [uv, "pip", "install", "--quiet", "--python", python]
+    command = [python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+    # The first import of a module compiles and keeps it. Few modules are ever imported.
+    return command if sys.dont_write_bytecode else [*command, "--no-compile"]
 
-    def __init__(self, environment: Path, uv: str | None) -> None:
-        self._python = str(environment / "bin" / "python")
-        pip = [self._python, "-m", "pip", "--disable-pip-version-check", "install"]
-        if not sys.dont_write_bytecode:
-            # The first import of a module compiles and keeps it. Few modules are ever imported.
-            pip.append("--no-compile")
-        self._install = [uv, "pip", "install", "--python", self._python] if uv else pip
-        self._uv = uv
 
-    def wheel(self) -> Path:
-        """Return the wheel of this Python; build it first if it is missing or its sources changed.
+def built_wheel(uv: str | None) -> Path:
+    """Return the wheel of this Python; build it first if it is missing or its sources changed.
 
-        Raises:
-            subprocess.CalledProcessError: building failed, and has said why on the terminal.
-        """
-        folder = WHEELS / str(sysconfig.get_config_var("SOABI"))
-        folder.mkdir(parents=True, exist_ok=True)
-        wanted = json.dumps([str(CHECKOUT), configuration(), native()])
-        # Environments may be made at the same time, and building writes into the checkout.
-        with (WHEELS / "lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            record = folder / RECORD
-            if not record.exists() or record.read_text() != wanted:
-                record.unlink(missing_ok=True)
-                print("building the native backend", flush=True)
-                self.install("build")
-                script = [self._python, str(CHECKOUT / "tools" / "editable_wheel.py")]
-                options = ["--uv", self._uv] if self._uv else []
-                subprocess.run([*script, *options, str(folder)], check=True)
-                record.write_text(wanted)
-        (built,) = folder.glob("*.whl")
-        return built
-
-    def install(self, *arguments: str) -> None:
-        """Install requirements, which may be among options of both pip and uv.
-
-        Raises:
-            subprocess.CalledProcessError: installing failed, and has said why on the terminal.
-        """
-        subprocess.run([*self._install, "--quiet", *arguments], check=True)
+    Raises:
+        SystemExit: building failed; the message is its output.
+        subprocess.CalledProcessError: installing failed, and has said why on the terminal.
+    """
+    folder = WHEELS / str(sysconfig.get_config_var("SOABI"))
+    wanted = json.dumps([str(CHECKOUT), configuration(), native()])
+    with alone():
+        record = folder / RECORD
+        if not record.exists() or record.read_text() != wanted:
+            shutil.rmtree(folder, ignore_errors=True)
+            print("building the native backend", flush=True)
+            builder = folder / "builder"
+            subprocess.run([sys.executable, "-m", "venv", str(builder)], check=True)
+            requirements = pyproject()["build-system"]["requires"]
+            subprocess.run([*install_command(builder, uv), *requirements], check=True)
+            build = subprocess.run(
+                [builder / "bin" / "python", "-c", _BUILD, folder],
+                cwd=CHECKOUT,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                check=False,
+            )
+            if build.returncode:
+                raise SystemExit(build.stdout.decode())
+            shutil.rmtree(builder)
+            record.write_text(wanted)
+    (built,) = folder.glob("*.whl")
+    return built
 
 
 def make(environment: Path) -> None:
@@ -157,8 +175,9 @@ def main() -> None:
     """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("environment", type=Path)
-    parser.add_argument("extras", help="of the project, separated by commas")
     parser.add_argument("requirements", nargs="*", help="to be installed beside the project")
+    parser.add_argument("--extras", default="", help="of the project, separated by commas")
+    parser.add_argument("--groups", default="", help="of pyproject.toml, separated by commas")
     parser.add_argument("--uv", help="an executable of uv, to install with it in place of pip")
     arguments = parser.parse_args()
     environment: Path = arguments.environment.absolute()
@@ -167,24 +186,33 @@ def main() -> None:
         "interpreter": [sys.version, sys.base_prefix],
         "configuration": configuration(),
         "extras": arguments.extras,
+        "groups": arguments.groups,
         "requirements": arguments.requirements,
         "native": native(),
     }
-    before = recorded(environment)
-    if before == wanted:
-        return
-    installer = Installer(environment, arguments.uv)
+    install = install_command(environment, arguments.uv)
     try:
-        if before | {"native": wanted["native"]} == wanted:
-            installer.install("--no-deps", "--force-reinstall", str(installer.wheel()))
-        else:
-            make(environment)
-            wheel = installer.wheel()
-            print("installing lazyentity with what its tests and benchmarks need", flush=True)
-            installer.install(f"{wheel}[{arguments.extras}]", *arguments.requirements)
+        with alone(environment.name):
+            before = recorded(environment)
+            if before == wanted:
+                return
+            if before | {"native": wanted["native"]} == wanted:
+                new = ["--no-deps", "--force-reinstall", str(built_wheel(arguments.uv))]
+            else:
+                make(environment)
+                wheel = built_wheel(arguments.uv)
+                print("installing lazyentity with what its tests and benchmarks need", flush=True)
+                groups = filter(None, arguments.groups.split(","))
+                new = [
+                    f"{wheel}[{arguments.extras}]" if arguments.extras else str(wheel),
+                    # Read here: the pip that comes with older Pythons has no option for groups.
+                    *itertools.chain(*map(pyproject()["dependency-groups"].__getitem__, groups)),
+                    *arguments.requirements,
+                ]
+            subprocess.run([*install, *new], check=True)
+            (environment / RECORD).write_text(json.dumps(wanted))
     except subprocess.CalledProcessError as failure:
         raise SystemExit(failure.returncode) from None
-    (environment / RECORD).write_text(json.dumps(wanted))
 
 
 if __name__ == "__main__":

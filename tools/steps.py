@@ -1,4 +1,8 @@
-"""Runs commands side by side on the available cores, and prints each output as a whole."""
+"""Runs commands side by side on the available cores, and prints each output as a whole.
+
+Runners made for it lack a part of this: nox runs one session after the other, and tox, make and
+ninja know no priorities and let the other commands end if one fails.
+"""
 
 from __future__ import annotations
 
@@ -51,11 +55,11 @@ class Runner:
 
     Args:
         cores: how many cores there are for the steps.
+        beside: how many steps run beside these.
     """
 
-    def __init__(self, cores: int) -> None:
-        self._cores = cores
-        self._free = cores
+    def __init__(self, cores: int, beside: int = 2) -> None:
+        self._cores, self._free, self._beside = cores, cores, beside
         self._began = time.monotonic()
         self._ended: queue.Queue[Outcome] = queue.Queue()
         self._running: dict[str, subprocess.Popen[bytes]] = {}
@@ -74,7 +78,12 @@ class Runner:
                 self._end(self._ended.get())
                 self._start(pending)
         finally:
-            self._stop()
+            for process in self._running.values():
+                os.killpg(process.pid, signal.SIGTERM)
+            while self._running:
+                ended = self._ended.get()
+                del self._running[ended.step.name]
+                ended.log.close()
         if pending:
             waiting = ", ".join(step.name for step in pending)
             raise SystemExit(f"these steps need missing steps: {waiting}")
@@ -90,22 +99,20 @@ class Runner:
         wall = time.monotonic() - self._began
         return "\n".join([*lines, f"{wall:8.0f} {processor:8.0f} {'':9}  in all"])
 
-    def _stop(self) -> None:
-        for process in self._running.values():
-            os.killpg(process.pid, signal.SIGTERM)
-        while self._running:
-            ended = self._ended.get()
-            del self._running[ended.step.name]
-            ended.log.close()
-
     def _start(self, pending: list[Step]) -> None:
         passed = {ended.step.name for ended in self._outcomes}
         for step in list(pending):
             # A step that asks for more cores than there are gets all cores.
-            if min(step.cores, self._cores) <= self._free and passed.issuperset(step.needs):
+            fits = min(step.cores, self._cores) <= self._free if step.cores else self._beside > 0
+            if fits and passed.issuperset(step.needs):
                 pending.remove(step)
-                self._free -= min(step.cores, self._cores)
+                self._take(step, 1)
                 self._launch(step)
+
+    def _take(self, step: Step, sign: int) -> None:
+        """Take the place of a step, or give it back with a negative sign."""
+        self._free -= sign * min(step.cores, self._cores)
+        self._beside -= sign * (step.cores == 0)
 
     def _launch(self, step: Step) -> None:
         started = time.monotonic()
@@ -125,22 +132,15 @@ class Runner:
             # Unlike Popen.wait(), this tells the time of this process and of its children.
             _, status, used = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
-            self._ended.put(
-                Outcome(
-                    step,
-                    status=process.returncode,
-                    started=started - self._began,
-                    wall=time.monotonic() - started,
-                    processor=used.ru_utime + used.ru_stime,
-                    log=log,
-                )
-            )
+            wall, processor = time.monotonic() - started, used.ru_utime + used.ru_stime
+            began = started - self._began
+            self._ended.put(Outcome(step, process.returncode, began, wall, processor, log))
 
         threading.Thread(target=wait, daemon=True).start()
 
     def _end(self, ended: Outcome) -> None:
         del self._running[ended.step.name]
-        self._free += min(ended.step.cores, self._cores)
+        self._take(ended.step, -1)
         self._outcomes.append(ended)
         state = "passed" if ended.status == 0 else f"FAILED with status {ended.status}"
         print(f"\n=== {ended.step.name}: {state} in {ended.wall:.0f} s", flush=True)

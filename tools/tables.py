@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
+from tabulate import tabulate
+
 CHECKOUT = Path(__file__).resolve().parent.parent
 
 # As a command, this module is found by its path alone.
@@ -121,8 +123,22 @@ def wanted() -> dict[Path, str]:
         present = files.get(path) or path.read_text(encoding="utf-8")
         files[path] = readme.put_between_markers(present, section, text)
     path = CHECKOUT / CLIENTS
-    files[path] = clients.with_table(path.read_text(encoding="utf-8"))
+    files[path] = readme.put_between_markers(path.read_text("utf-8"), "clients", table_of_clients())
     return files
+
+
+def table_of_clients() -> str:
+    """Return the table of the supported clients, in reStructuredText."""
+    rows = []
+    for client in clients.clients():
+        package = (
+            "lazyentity" if client.name == clients.REQUIRED else f"'lazyentity[{client.name}]'"
+        )
+        names = f'``patch("{client.name}")``', f"``pip install {package}``"
+        rows.append((client.distribution, client.range, *names))
+    return tabulate(
+        rows, ("Client", "Versions", "Patched by", "Installed by"), "rst", disable_numparse=True
+    )
 
 
 def _losses() -> Iterator[tuple[str, str, str]]:
@@ -151,7 +167,7 @@ def main() -> None:
     ]
     names = ", ".join(str(path.relative_to(CHECKOUT)) for path, _ in changed)
     if is_check and changed:
-        raise SystemExit(f"not up to date: {names}; write them by make tables")
+        raise SystemExit(f"not up to date: {names}; write them by make results WHAT=tables")
     for path, text in changed:
         path.write_text(text, encoding="utf-8")
         print(f"wrote {path.relative_to(CHECKOUT)}")

@@ -21,7 +21,7 @@ def committed(backend: str) -> Path:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_the_page_shows_the_committed_results(backend: str) -> None:
-    """All of them, losses included; ``make results-appengine`` does it."""
+    """All of them, losses included; ``make results WHAT=appengine`` does it."""
     options = ["--compact", "--section", f"appengine-{backend}-table"]
     page = CHECKOUT / "docs" / "appengine.rst"
     outcome = CliRunner().invoke(main, [str(committed(backend)), "--check", str(page), *options])

@@ -91,7 +91,7 @@ def test_committed_results_meet_the_goals(name: str) -> None:
 
 @pytest.mark.parametrize("name", DECLARED_OF_PAGES)
 def test_committed_results_of_many_entities_meet_the_goals(name: str) -> None:
-    """Those of bulk calls and snapshots, too; `make results-many` measures anew."""
+    """Those of bulk calls and snapshots, too; `make results WHAT=many` measures anew."""
     outcomes = DECLARED_OF_PAGES[name](page_results.load(COMMITTED / f"{name}.json"))
     assert outcomes
     assert [str(outcome) for outcome in outcomes if not outcome.met] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import metadata
 from pathlib import Path
 
 import docutils.core
@@ -43,3 +44,12 @@ def test_with_a_repository() -> None:
         assert address.startswith((f"{REPOSITORY}/blob/main/", f"{REPOSITORY}/raw/main/"))
         assert (README.parent / address.split("/main/")[1]).exists()
     assert all(url.startswith(REPOSITORY) for url in project_urls(REPOSITORY).values())
+
+
+def test_the_licence_and_the_author() -> None:
+    """The licence is an expression, which tools can read; the author is the project."""
+    declared = metadata.metadata("lazyentity")
+    assert declared["License-Expression"] == "Apache-2.0"
+    assert "License" not in declared
+    assert "License ::" not in str(declared.get_all("Classifier"))
+    assert declared["Author"] == "The lazyentity maintainers"

@@ -13,12 +13,14 @@ from build import ProjectBuilder
 
 from lazyentity._choice import BUILD_IT
 from tests.packaging.environments import Environment
+from tools import environment
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 NOT_COPIED = shutil.ignore_patterns(
-    ".git", ".hypothesis", ".venv*", ".*_cache", "__pycache__", "dist"
+    # Further steps may write to the folder of what builds leave; the fixture makes such a file.
+    *(".git", ".hypothesis", ".venv*", ".*_cache", "__pycache__", "build", "dist")
 )
 
 BACKEND = "import lazyentity; print(lazyentity.backend)"
@@ -31,7 +33,8 @@ PLATFORM = sysconfig.get_platform().replace("-", "_")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The checkout with all that builds left in it; building must not change the original."""
     target = tmp_path_factory.mktemp("checkout") / "lazyentity"
-    shutil.copytree(ROOT, target, ignore=NOT_COPIED, symlinks=True)
+    with environment.alone():
+        shutil.copytree(ROOT, target, ignore=NOT_COPIED, symlinks=True)
     generated = target / "build" / "cython" / "lazyentity" / "native" / "mapping.c"
     generated.parent.mkdir(parents=True, exist_ok=True)
     generated.touch()

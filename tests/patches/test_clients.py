@@ -276,10 +276,3 @@ class TestTheList:
     def test_extras(self) -> None:
         """Each client has one but the client that lazyentity itself needs."""
         assert [*clients.extras()] == [name for name in CLIENTS if name != clients.REQUIRED]
-
-    def test_a_table_that_is_out_of_date_is_noticed(self) -> None:
-        text = f"before\n.. clients-start\n\n{clients.table()}\n\n.. clients-end\nafter\n"
-        assert clients.with_table(text) == text
-        assert clients.with_table(text.replace("ndb", "nbd")) == text
-        with pytest.raises(ValueError, match="no table of clients"):
-            clients.with_table("text")

@@ -24,7 +24,7 @@ def running_emulator() -> Iterator[int]:
     if not binary:
         raise RuntimeError(
             f"the tests marked 'emulator' were asked for, but {BINARY} does not name the "
-            "executable of an emulator; `make test-emulator` installs one and sets it"
+            "executable of an emulator; `make test WHAT=emulator` installs one and sets it"
         )
 
     def command(port: int) -> list[str]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from lazyentity.patches.client import is_supported
 from tools import clients
@@ -34,6 +37,18 @@ def test_requirements() -> None:
     assert with_extra.requirement == "toy-client[more]>=2.1,<3"
 
 
+def test_the_lowest_requirements() -> None:
+    """They are those that the distribution declares, each at its bound."""
+    declared: dict[str, set[str]] = {}
+    for requirement in map(Requirement, metadata.requires("lazyentity") or ()):
+        extra = str(requirement.marker).split('"')[1] if requirement.marker else ""
+        bounds = [each.version for each in requirement.specifier if each.operator == ">="]
+        declared.setdefault(extra, set()).update(f"{requirement.name}=={each}" for each in bounds)
+    for extra in ("", *clients.extras()):
+        exact = [re.sub(r"\[\w+\]", "", requirement) for requirement in clients.lowest(extra)]
+        assert set(exact) == declared[extra]
+
+
 def test_a_client_with_an_environment_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -50,6 +65,9 @@ def test_a_client_with_an_environment_of_its_own(
     monkeypatch.setattr("sys.argv", ["clients.py", "distributions"])
     clients.main()
     assert capsys.readouterr().out == "toy-shared\ntoy-both\n"
+    monkeypatch.setattr("sys.argv", ["clients.py", "extra"])
+    with pytest.raises(SystemExit, match="usage"):
+        clients.main()
 
 
 def test_a_version_between(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import signal
 import stat
 import subprocess
@@ -14,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from lazyentity._version import PYTHONS
-from tools import ci, ci_environments
-from tools.ci_environments import NEWEST, OLDEST, Interpreter, interpreter, interpreters
+from tools import ci
+from tools.ci import NEWEST, OLDEST, Interpreter, interpreter, interpreters
 
 pytestmark = pytest.mark.any_backend
 
@@ -36,7 +37,7 @@ def test_the_list() -> None:
     """It is in order, without a gap."""
     minors = [int(version.removeprefix("3.")) for version in PYTHONS]
     assert minors == list(range(minors[0], minors[-1] + 1))
-    assert ci_environments.PYTHONS == PYTHONS
+    assert ci.PYTHONS == PYTHONS
 
 
 def test_the_metadata() -> None:
@@ -86,7 +87,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine without any Python, and without the tool for newer ones."""
     monkeypatch.setenv("PYENV_ROOT", str(tmp_path / "pyenv"))
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    monkeypatch.setattr(ci_environments, "NEWER_PYTHON", tmp_path / "newer-python")
+    monkeypatch.setattr(ci, "NEWER_PYTHON", tmp_path / "newer-python")
     monkeypatch.setattr("os.geteuid", lambda: 0)
     return tmp_path
 
@@ -98,13 +99,13 @@ def test_interpreters(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = interpreter(NEWEST)
     assert found is not None
     assert found.executable == f"python{NEWEST}"
-    assert found.inside[:2] == (newer, str(ci_environments.ROOT))
+    assert found.inside[:2] == (newer, str(ci.ROOT))
     assert interpreter(OLDEST) is None
     with monkeypatch.context() as patched:
         patched.setattr("os.geteuid", lambda: 1000)
         assert interpreter(NEWEST) is None
     on_the_path = _executable(machine / f"bin/python{NEWEST}")
-    assert interpreter(NEWEST) == Interpreter(on_the_path)
+    assert interpreter(NEWEST) == Interpreter(on_the_path, NEWEST)
     for patch in ("9", "10", "11-dev"):
         _executable(machine / f"pyenv/versions/{NEWEST}.{patch}/bin/python")
     found = interpreter(NEWEST)
@@ -114,12 +115,12 @@ def test_interpreters(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_newest_python_is_missing(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The others may be missing: the current one stands for them."""
-    monkeypatch.setattr(ci_environments, "CURRENT", OLDEST)
+    monkeypatch.setattr(ci, "CURRENT", OLDEST)
     with pytest.raises(SystemExit, match=f"Python {NEWEST} is missing: .*{machine}/newer-python"):
         interpreters()
-    on_the_path = Interpreter(_executable(machine / f"bin/python{NEWEST}"))
+    on_the_path = Interpreter(_executable(machine / f"bin/python{NEWEST}"), NEWEST)
     assert interpreters() == {NEWEST: on_the_path}
-    monkeypatch.setattr(ci_environments, "CURRENT", NEWEST)
+    monkeypatch.setattr(ci, "CURRENT", NEWEST)
     assert interpreters() == {}
 
 
@@ -127,22 +128,45 @@ def test_the_newest_python_is_missing(machine: Path, monkeypatch: pytest.MonkeyP
 def test_the_newest_python(inside: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     """Its environment, its tests and its wheel are made where the interpreter is."""
     monkeypatch.chdir(ROOT)
-    pythons = {NEWEST: Interpreter("the-newest", inside)}
-    steps = [
-        *ci_environments.environment_steps(pythons),
-        *ci.first_steps(pythons),
-        *ci.other_steps(pythons),
-    ]
+    steps = ci.steps({NEWEST: Interpreter("the-newest", NEWEST, inside)})
     names = [step.name for step in steps]
     assert len(set(names)) == len(names)
     assert {needed for step in steps for needed in step.needs} <= set(names)
-    (tests,) = (step for step in steps if step.name == f"Python {NEWEST}")
-    assert tests.command[: len(inside) + 1] == [*inside, f".venv-{NEWEST}/bin/python"]
-    assert "--in-turn" in tests.command
-    lines = [line for step in steps for line in step.command[-1].splitlines()]
-    made = [line for line in lines if "PYTHON=the-newest" in line]
-    assert [line.startswith(" ".join([*inside, "make"])) for line in made] == [True, True]
-    assert [line.split(" PYTHON=")[0].split()[-1] for line in made] == ["venv", "dist"]
+    made = [step for step in steps if "PYTHON=the-newest" in step.command]
+    assert {tuple(step.command[: len(inside) + 1]) for step in made} == {(*inside, "make")}
+    assert {f"VENV=.venv-{NEWEST}" in step.command for step in made} == {True}
+    dist, tests = (step.command[len(inside) + 2 :] for step in made)
+    assert (dist[0], tests[0]) == ("dist", "test")
+    (selected,) = (argument for argument in tests if argument.startswith("TESTS="))
+    assert "--in-turn native" in selected
+
+
+def test_the_list_of_steps(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every target of a step is in the Makefile, and every file that a step tests is there."""
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr("sys.argv", ["ci", "--list"])
+    ci.main()
+    printed = capsys.readouterr().out
+    steps = ci.steps(interpreters())
+    assert [line.removesuffix(":") for line in printed.splitlines()[::2]] == [
+        step.name for step in steps
+    ]
+    commands = [shlex.split(line) for line in printed.splitlines()[1::2]]
+    assert commands == [list(step.command) for step in steps]
+    targets = {command[command.index("make") + 2] for command in commands if "make" in command}
+    makefile = _read("Makefile")
+    assert targets == {"bench", "test", "dist", "docs", "fuzz"}
+    assert targets <= set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))
+    parts = {argument for command in commands for argument in command if argument[:5] == "WHAT="}
+    words = set(re.findall(r"^#: +([a-z ]+)$|^#:   ([a-z]+) ", makefile, re.MULTILINE))
+    known = {word for group in words for text in group for word in text.split()}
+    assert {part.removeprefix("WHAT=") for part in parts} <= known
+    selected = [each[6:] for command in commands for each in command if each[:6] == "TESTS="]
+    paths = {each for each in shlex.split(" ".join(selected)) if each.startswith("tests/")}
+    assert len(paths) > 20
+    assert [path for path in paths if not (ROOT / path).exists()] == []
 
 
 def test_the_tool_for_newer_pythons(machine: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -15,7 +15,7 @@ from apache_beam.runners.worker.worker_pool_main import BeamFnExternalWorkerPool
 from tests.support import child_server
 
 _LIBRARIES = "LAZYENTITY_TEST_FLINK"
-"""The environment variable with the folder that tools/install-flink has filled."""
+"""The environment variable with the folder that ``tools/install flink`` has filled."""
 
 _HOST = "127.0.0.1"
 _CONFIGURATION = {

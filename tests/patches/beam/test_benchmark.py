@@ -57,7 +57,7 @@ def test_the_pipeline_counts() -> None:
 
 
 def test_the_committed_results_meet_the_goals() -> None:
-    """`make results-beam` measures anew."""
+    """`make results WHAT=beam` measures anew."""
     outcomes = beam.goals(page_results.load(COMMITTED))
     assert [str(outcome) for outcome in outcomes if not outcome.met] == []
     assert len(outcomes) == 2

@@ -69,7 +69,7 @@ def test_memory_is_measured() -> None:
 def test_the_committed_results_meet_the_goals(
     path: Path, backend: str, cases: tuple[object, ...], count: int
 ) -> None:
-    """`make results-many` measures anew."""
+    """`make results WHAT=many` measures anew."""
     made = page_results.load(path)
     measured = made.documents
     assert measured is not None

@@ -17,7 +17,7 @@ def _required(executable: str) -> str:
     if found is None:
         raise RuntimeError(
             f"the tests of a cache were asked for, but there is no {executable}: install it "
-            f"(Debian, Ubuntu: apt-get install {executable}), or run `make test-caches`, which does"
+            f"(Debian, Ubuntu: apt-get install {executable}), or run `make test WHAT=caches`"
         )
     return found
 
