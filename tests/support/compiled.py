@@ -16,14 +16,21 @@ def problem() -> str | None:
     The pure backend is tested beside native implementations, and so refused as well.
 
     A checkout in which nothing was compiled for this Python has no problem: another distribution is
-    tested, or the pure backend.
+    tested, or the pure backend. Modules that were compiled without ``make`` have no record of their
+    sources, which then must not be newer.
     """
     record = environment.WHEELS / str(sysconfig.get_config_var("SOABI")) / environment.RECORD
-    if not record.exists():
-        return None
-    if json.loads(record.read_text("utf-8"))[-1] == environment.native():
-        return None
-    return "the sources of the native backend have changed since it was compiled: run make venv"
+    if record.exists():
+        is_stale = json.loads(record.read_text("utf-8"))[-1] != environment.native()
+    else:
+        suffix = sysconfig.get_config_var("EXT_SUFFIX")
+        modules = (environment.CHECKOUT / "lazyentity").rglob(f"*{suffix}")
+        compiled = [module.stat().st_mtime for module in modules]
+        changed = [source.stat().st_mtime for source in environment.native_sources()]
+        is_stale = bool(compiled) and max(changed) > min(compiled)
+    if is_stale:
+        return "the sources of the native backend have changed since it was compiled: run make venv"
+    return None
 
 
 def pytest_configure() -> None:
