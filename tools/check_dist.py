@@ -11,12 +11,13 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tarfile
 import tempfile
 import venv
 import zipfile
 from collections.abc import Iterable
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 
@@ -28,44 +29,52 @@ from tools.environment import alone  # noqa: E402  # found by the line above
 # Links in the first show the others, which are installed inside of it.
 INSTALLED, INSIDE = "lazyentity", ("patches", "bench")
 # Tests run from a checkout: no wheel holds them.
-NOT_INSTALLED = "lazyentity/bench/tests/"
+NOT_INSTALLED = ("lazyentity/bench/tests/",)
 LOOSE = {"CHANGELOG.rst", "LICENSE", "Makefile", "README.rst", "pyproject.toml", "setup.py"}
+SOURCES = ".py", ".pyi", ".pyx", ".pxd"
+EXTENSION = str(sysconfig.get_config_var("EXT_SUFFIX"))
 
 
-def sources(folder: str, *suffixes: str) -> set[str]:
-    """Return the files below a folder of the checkout, links followed, relative to the checkout."""
-    return {
+def sources(folder: str, *suffixes: str, without: tuple[str, ...] = ()) -> set[str]:
+    """Return the files below a folder, links followed, by their paths in the checkout.
+
+    Args:
+        folder: of the checkout.
+        suffixes: of the files.
+        without: beginnings of the paths of others.
+    """
+    paths = (
         str((Path(parent) / name).relative_to(CHECKOUT))
         for parent, _, names in os.walk(CHECKOUT / folder, followlinks=True)
         for name in names
         if name.endswith(suffixes)
-    }
+    )
+    return {path for path in paths if not path.startswith(without)}
 
 
 def in_sdist() -> set[str]:
     """Return the files that a source distribution needs."""
-    suffixes = ".py", ".pyi", ".pyx", ".pxd"
-    folders = INSTALLED, *INSIDE, "tests", "tools"
-    found = LOOSE.union(*(sources(folder, *suffixes) for folder in folders))
     linked = tuple(f"{INSTALLED}/{folder}/" for folder in INSIDE)
-    return {name for name in found if not name.startswith(linked)}
+    found = sources(INSTALLED, *SOURCES, without=linked)
+    return found.union(LOOSE, *(sources(each, *SOURCES) for each in (*INSIDE, "tests", "tools")))
 
 
 def in_wheel() -> set[str]:
-    """Return the files of a wheel but its metadata; an extension is without its suffix.
+    """Return the files of a wheel but its metadata, an extension without its suffix.
 
-    Neither the sources of the native backend nor what compiling leaves, nor tests: users need none.
+    The extensions are those that were compiled into the checkout for this Python. Users need no
+    sources of them, and no tests.
     """
-    modules = sources(INSTALLED, ".py", ".pyi", "py.typed", ".pyx")
-    return {name.removesuffix(".pyx") for name in modules if not name.startswith(NOT_INSTALLED)}
+    modules = sources(INSTALLED, ".py", ".pyi", "py.typed", EXTENSION, without=NOT_INSTALLED)
+    return {name.removesuffix(EXTENSION) for name in modules}
 
 
 def held(names: Iterable[str]) -> set[str]:
     """Return the files in a wheel as :func:`in_wheel` does."""
     return {
-        str(path.with_name(path.name.partition(".")[0])) if path.suffix in (".so", ".pyd") else name
+        name.removesuffix(EXTENSION)
         for name in names
-        if not (path := PurePosixPath(name)).parts[0].endswith((".dist-info", ".libs"))
+        if not name.partition("/")[0].endswith((".dist-info", ".libs")) and name[-1] != "/"
     }
 
 
