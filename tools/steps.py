@@ -1,7 +1,7 @@
 """Runs commands side by side on the available cores, and prints each output as a whole.
 
-Runners made for it lack a part of this: nox runs one session after the other, and tox, make and
-ninja know no priorities and let the other commands end if one fails.
+nox, tox, doit, make and ninja do so, too. If a command fails, they let the others end, which takes
+up to ten minutes here, and none gives commands of less urgency the time that others leave.
 """
 
 from __future__ import annotations
