@@ -223,7 +223,7 @@ def first_steps(pythons: Mapping[str, Interpreter]) -> list[Step]:
             if version == NEWEST
         ),
         part("the documentation", "docs", BESIDE),
-        part("the adapters on the lowest of it", "test", BESIDE, WHAT="lowest"),
+        part("the adapters, the lowest versions", "test", BESIDE, WHAT="lowest"),
         *(
             part(f"make fuzz WHAT={what}", "fuzz", BESIDE, WHAT=what, SECONDS=seconds)
             for what, seconds in (
@@ -252,7 +252,7 @@ def python_steps(pythons: Mapping[str, Interpreter]) -> list[Step]:
         for path in sorted(Path("tests/patches").glob("*/test_own_tests.py"))
         if "mark.upstream" in path.read_text("utf-8")
     ]
-    own, own_pure = "the client's own tests", "the client's own tests, pure"
+    own, own_pure = "the clients' tests", "the clients' tests, pure"
     return [
         pure(for_pure.tests("the pure backend", "--after-native", "--in-turn", "none", *once)),
         *(
@@ -263,13 +263,13 @@ def python_steps(pythons: Mapping[str, Interpreter]) -> list[Step]:
             )
             for version, python in [*pythons.items()][::-1]
         ),
-        oldest.tests("the lowest of everything required", *once, **least),
+        oldest.tests("the lowest requirements", *once, **least),
         HERE.tests("the slow tests", "-m", "slow", *SLOW),
         HERE.tests("the packaging tests", "-m", "slow", "tests/packaging"),
         HERE.tests(own, *own_tests, *others),
         # The first records the outcomes of the stock client.
         pure(HERE.tests(own_pure, *own_tests, *others), own),
-        oldest.tests(f"{own}, on the lowest of everything required", *own_tests, **least),
+        oldest.tests(f"{own}, the lowest requirements", *own_tests, **least),
     ]
 
 
@@ -289,7 +289,7 @@ def client_steps(pythons: Mapping[str, Interpreter]) -> Iterator[Step]:
         if name != REQUIRED:
             least = {"venv": f"lowest-{name}", "REQUIRE": " ".join(lowest(name))}
             least |= alone if client.own_environment else together
-            yield oldest.tests(f"{name} on the lowest of it", *tests, LOOPBACK_ONCE, **least)
+            yield oldest.tests(f"{name}, the lowest version", *tests, LOOPBACK_ONCE, **least)
         if client.between:
             between = {"venv": f"between-{name}", **alone}
             between["REQUIRE"] = f"{client.distribution}=={client.between}"
@@ -310,7 +310,7 @@ def other_steps() -> list[Step]:
     return [
         # Tests that take more than a minute are run weekly.
         part(
-            "the own tests of the adapted libraries",
+            "the adapted libraries' tests",
             WHAT="libraries",
             PYTEST_ARGS="-m 'upstream and not slow'",
         ),
