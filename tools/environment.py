@@ -104,29 +104,45 @@ def built_wheel(uv: str | None) -> Path:
         subprocess.CalledProcessError: installing failed, and has said why on the terminal.
     """
     folder = WHEELS / str(sysconfig.get_config_var("SOABI"))
+    record = folder / RECORD
     wanted = json.dumps([str(CHECKOUT), configuration(), native()])
-    with alone():
-        record = folder / RECORD
-        if not record.exists() or record.read_text() != wanted:
-            shutil.rmtree(folder, ignore_errors=True)
-            print("building the native backend", flush=True)
-            builder = folder / "builder"
-            subprocess.run([sys.executable, "-m", "venv", str(builder)], check=True)
-            requirements = pyproject()["build-system"]["requires"]
-            subprocess.run([*install_command(builder, uv), *requirements], check=True)
-            build = subprocess.run(
-                [builder / "bin" / "python", "-c", _BUILD, folder],
-                cwd=CHECKOUT,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                check=False,
-            )
-            if build.returncode:
-                raise SystemExit(build.stdout.decode())
-            shutil.rmtree(builder)
-            record.write_text(wanted)
+
+    def is_built() -> bool:
+        return record.exists() and record.read_text() == wanted
+
+    if not is_built():
+        with alone():
+            # Another process may have built it meanwhile.
+            if not is_built():
+                print("building the native backend", flush=True)
+                build(folder, uv)
+                record.write_text(wanted)
     (built,) = folder.glob("*.whl")
     return built
+
+
+def build(folder: Path, uv: str | None) -> None:
+    """Build an editable wheel into a folder, which is made anew, with the build requirements alone.
+
+    Raises:
+        SystemExit: building failed; the message is its output.
+        subprocess.CalledProcessError: installing failed, and has said why on the terminal.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    builder = folder / "builder"
+    subprocess.run([sys.executable, "-m", "venv", str(builder)], check=True)
+    requirements = pyproject()["build-system"]["requires"]
+    subprocess.run([*install_command(builder, uv), *requirements], check=True)
+    done = subprocess.run(
+        [str(builder / "bin" / "python"), "-c", _BUILD, str(folder)],
+        cwd=CHECKOUT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+    )
+    if done.returncode:
+        raise SystemExit(done.stdout.decode())
+    shutil.rmtree(builder)
 
 
 def make(environment: Path) -> None:
