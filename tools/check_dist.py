@@ -28,8 +28,8 @@ from tools.environment import alone  # noqa: E402  # found by the line above
 
 # Links in the first show the others, which are installed inside of it.
 INSTALLED, INSIDE = "lazyentity", ("patches", "bench")
-# Tests run from a checkout: no wheel holds them.
-NOT_INSTALLED = ("lazyentity/bench/tests/",)
+# Tests, and benchmarks that only the documentation shows, run from a checkout: no wheel holds them.
+NOT_INSTALLED = ("lazyentity/bench/tests/", "lazyentity/bench/measure/")
 LOOSE = {"CHANGELOG.rst", "LICENSE", "Makefile", "README.rst", "pyproject.toml", "setup.py"}
 SOURCES = ".py", ".pyi", ".pyx", ".pxd"
 EXTENSION = str(sysconfig.get_config_var("EXT_SUFFIX"))
