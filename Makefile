@@ -64,7 +64,7 @@ ifneq ($(CLIENT),)
 VENV := .venv-$(CLIENT)
 EXTRAS := bench,$(CLIENT)
 GROUPS := test
-TESTS = tests/patches/$(subst -,_,$(CLIENT))
+TESTS = tests/patches/$(subst -,_,$(CLIENT)) tests/patches/clients
 else ifeq ($(WHAT),pytest)
 #:   pytest      those of `make test`, without ruff and mypy
 TESTS = -n $(WORKERS) --dist loadfile

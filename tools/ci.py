@@ -71,12 +71,14 @@ ON_ANOTHER_PYTHON = (
     *ON_OTHER_REQUIREMENTS,
     *(f"--ignore=tests/{path}" for path in ("integration", "versions")),
 )
+OF_EVERY_CLIENT = "tests/patches/clients"
 # The lowest requirements are without the groups that these need.
 OF_THE_LIBRARIES = (
     "tests/adapters",
     *map(str, sorted(Path("tests/entity").glob("test_consumers*.py"))),
     *map(str, sorted(Path("tests/patches").glob("test_*.py"))),
     "tests/patches/datastore/test_eager_mode.py",
+    OF_EVERY_CLIENT,
 )
 NATIVE_IN_TURN = ("--in-turn", "native")
 # The first tests of each client take the loopback servers in all ways.
@@ -283,7 +285,7 @@ def client_steps(pythons: Mapping[str, Interpreter]) -> Iterator[Step]:
     }
     for client in clients():
         name = client.name
-        tests = f"tests/patches/{package_of(name)}", WITHOUT_BENCHMARKS
+        tests = f"tests/patches/{package_of(name)}", OF_EVERY_CLIENT, WITHOUT_BENCHMARKS
         without_own_tests = *tests, f"--ignore={tests[0]}/test_own_tests.py", *NATIVE_IN_TURN
         alone = {"EXTRAS": "bench" if name == REQUIRED else f"bench,{name}", "GROUPS": "test"}
         if name != REQUIRED:
