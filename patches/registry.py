@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FunctionType, ModuleType
 from typing import Any
 
+from lazyentity._mode import is_eager
 from lazyentity.codec.describing import safe_repr
 from lazyentity.patches.upstream import function_of, is_upstream
 from lazyentity.patches.wrapping import wrapt
@@ -202,6 +203,10 @@ class Patch:
 
     def _is_active(self) -> bool:
         return self.active
+
+    def gives_stock(self) -> bool:
+        """Whether a read that is made now gives stock objects, inside ``eager()`` too."""
+        return self.eager or is_eager()
 
     def check(self) -> None:
         """Look up everything that is replaced or used. Nothing is touched.

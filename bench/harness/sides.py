@@ -19,9 +19,11 @@ from google.cloud.datastore_v1.types import datastore as datastore_types
 import lazyentity
 from lazyentity.bench.harness.timing import Context
 from lazyentity.patches.api import responses
-from lazyentity.patches.datastore.delivery import convert
+from lazyentity.patches.datastore.reading import read_message
 from lazyentity.patches.datastore.seams import CLIENT
 from lazyentity.patches.registry import Patch
+from lazyentity.readers import LAZY as LAZY_READER
+from lazyentity.readers import STOCK as STOCK_READER
 
 
 @dataclass(frozen=True)
@@ -38,12 +40,12 @@ class Side:
 
 
 def _deserialize_eager(response: bytes) -> Any:
-    return responses.LookupResponse.deserialize(response).for_eager_rpc()
+    return responses.LookupResponse.deserialize(response, STOCK_READER)
 
 
 def _convert(entity_pb: Any) -> Entity:
-    # One call around convert(), as in a wrapped client and in the patched helper.
-    entity: Entity = convert(entity_pb, helpers.entity_from_protobuf)
+    # One call around it, as in a wrapped client and in the patched helper.
+    entity: Entity = read_message(entity_pb, LAZY_READER)
     return entity
 
 

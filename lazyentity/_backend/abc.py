@@ -78,10 +78,27 @@ class _Walk(Protocol):
     def decode(self, value: Any, validating: bool = False, levels: int = 3) -> bool: ...
 
 
-class _Conversion(Protocol):
-    """As :class:`lazyentity.pure.responses.Conversion`."""
+class _EntityReader(Protocol):
+    """As :class:`lazyentity.pure.responses.EntityReader`."""
 
-    eager: bool
+    def __init__(
+        self,
+        lazy_type: Any,
+        stock_entity: Callable[[bytes], Any],
+        *,
+        is_stock: bool = False,
+        prepare: Callable[[Any], Any] | None = None,
+    ) -> None: ...
+    @property
+    def is_stock(self) -> bool: ...
+    @property
+    def prepare(self) -> Callable[[Any], Any] | None: ...
+
+
+class _ReadRpc(Protocol):
+    """As :class:`lazyentity.pure.responses.ReadRpc`."""
+
+    reader: Any
     is_of_query: bool
 
 
@@ -93,13 +110,12 @@ class _EntityBytes(Protocol):
     @property
     def serialised_key(self) -> bytes | None: ...
     @property
-    def conversion(self) -> _Conversion | None: ...
+    def rpc(self) -> Any: ...
     @property
     def _origin(self) -> Any: ...
-    def _receive(self, raw: bytes, conversion: Any, /) -> None: ...
-    def to_entity(self) -> Any: ...
-    def to_row(self) -> Any: ...
-    def to_stock_entity(self) -> Any: ...
+    def _receive(self, raw: bytes, rpc: Any, /) -> None: ...
+    def read(self, reader: Any, /) -> Any: ...
+    def to_row(self, reader: Any, /) -> Any: ...
 
 
 class _Retyped(Protocol):
@@ -115,21 +131,20 @@ class _ResultBytes(Protocol):
     entity_type: ClassVar[Any]
 
     @property
-    def conversion(self) -> _Conversion: ...
+    def rpc(self) -> Any: ...
     @property
     def entity(self) -> Any: ...
+    def read(self, reader: Any, /) -> Any: ...
     def entity_key(self) -> Key | None: ...
     def serialised(self) -> bytes: ...
 
 
 class Backend(Protocol):
-    """The names of a backend. ``result_type`` and ``conversion`` are its own classes."""
+    """The names of a backend. ``result_type``, ``reader`` and ``rpc`` are of its own classes."""
 
     # As properties, which a class of either backend fits.
     @property
     def LazyMapping(self) -> type[_Mapping]: ...  # noqa: N802
-    @property
-    def Conversion(self) -> type[_Conversion]: ...  # noqa: N802
     @property
     def DocumentBytes(self) -> type[_DocumentBytes]: ...  # noqa: N802
     @property
@@ -138,6 +153,10 @@ class Backend(Protocol):
     def DocumentWriter(self) -> type[_DocumentWriter]: ...  # noqa: N802
     @property
     def EntityBytes(self) -> type[_EntityBytes]: ...  # noqa: N802
+    @property
+    def EntityReader(self) -> type[_EntityReader]: ...  # noqa: N802
+    @property
+    def ReadRpc(self) -> type[_ReadRpc]: ...  # noqa: N802
     @property
     def ResultBytes(self) -> type[_ResultBytes]: ...  # noqa: N802
     @property
@@ -191,7 +210,7 @@ class Backend(Protocol):
 
     def convert_found(
         self,
-        is_stock: bool,
+        reader: Any,
         entities: dict[bytes, Any],
         results: tuple[Any, ...],
         pending: dict[bytes, Any],
@@ -260,10 +279,10 @@ class Backend(Protocol):
         """
 
     def split_lookup(
-        self, raw: bytes, conversion: Any, result_type: Any
+        self, raw: bytes, rpc: Any, result_type: Any
     ) -> tuple[bytes, tuple[Any, ...], tuple[Any, ...]]: ...
     def split_query(
-        self, raw: bytes, conversion: Any, result_type: Any
+        self, raw: bytes, rpc: Any, result_type: Any
     ) -> tuple[bytes, tuple[Any, ...]]: ...
     def stock_from_raw(self, raw: bytes) -> Entity: ...
     def type_version(self, kind: type, /) -> int:

@@ -22,7 +22,7 @@ from lazyentity.bulk.transactions import refuse_in_transaction
 from lazyentity.bulk.windows import Window
 from lazyentity.codec.describing import safe_repr
 from lazyentity.codec.interruptions import raise_if_of_handler
-from lazyentity.patches.datastore.wrapping import conversion_of, reading, stock_of
+from lazyentity.patches.datastore.wrapping import conversion_of, reader_of, reading
 
 
 @overload
@@ -112,7 +112,7 @@ class Lookups:
         self._rpcs = Rpcs(client, retry, timeout)
         self._eventual = eventual
         self._convert: Callable[[Any], Entity] = conversion_of(client)
-        self._is_stock = stock_of(client)
+        self._reader = reader_of(client)
 
     def serialised(self, keys: Iterable[Key]) -> list[bytes]:
         """Return the serialised form of each key.
@@ -162,8 +162,8 @@ class Lookups:
         """
         errors: dict[bytes, Exception] = {}
         take = None
-        if self._is_stock is not None:
-            take = functools.partial(convert_found, self._is_stock, entities)
+        if self._reader is not None:
+            take = functools.partial(convert_found, self._reader, entities)
         try:
             # Each message is converted at once: the garbage collector has fewer messages to visit.
             for serialised, message in self._rpcs.look_up(

@@ -12,9 +12,10 @@ from lazyentity.native.encoder import (
     write_entity,
 )
 from lazyentity.native.entities import (
-    Conversion,
     EntityBytes,
+    EntityReader,
     LazyMapping,
+    ReadRpc,
     ResultBytes,
     Retyped,
     append_columns,
@@ -29,13 +30,14 @@ from lazyentity.native.entities import (
 from lazyentity.native.entityproto import PropertyIndex
 
 __all__ = [
-    "Conversion",
     "DocumentBytes",
     "DocumentReader",
     "DocumentWriter",
     "EntityBytes",
+    "EntityReader",
     "LazyMapping",
     "PropertyIndex",
+    "ReadRpc",
     "ResultBytes",
     "Retyped",
     "Walk",

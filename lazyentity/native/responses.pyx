@@ -1,7 +1,7 @@
 """The native backend's half of a read response: its results, split off without parsing the entities.
 
 :mod:`lazyentity.pure.responses` documents the interface. A result is a span of the response's bytes. Its
-entity's bytes are copied when the entity is converted, so that a kept entity does not keep the others.
+entity's bytes are copied when the entity is read, so that a kept entity does not keep the others.
 Protobuf first encodes anew an entity that is not in the encoding that servers send.
 """
 
@@ -10,38 +10,41 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes
 from libc.stdint cimport uint8_t, uint64_t
 
 from lazyentity.native.cpython cimport new
-from lazyentity.native.tags cimport (
-    BATCH_ENTITY_RESULTS,
-    ENTITY_KEY,
-    ENTITY_PROPERTIES,
-    LOOKUP_FOUND,
-    LOOKUP_MISSING,
-    QUERY_BATCH,
-    RESULT_ENTITY,
-)
+from lazyentity.native.tags cimport ENTITY_KEY, ENTITY_PROPERTIES, RESULT_ENTITY
+from lazyentity.native.tags cimport BATCH_ENTITY_RESULTS, LOOKUP_FOUND, LOOKUP_MISSING, QUERY_BATCH
 from lazyentity.native.wire cimport Bytes, read_length, read_tag, skip_field
 
 from lazyentity.codec import fallback, interruptions, shadow
 
 
-cdef class Conversion:
-    """As :class:`lazyentity.pure.responses.Conversion`."""
+cdef class EntityReader:
+    """As :class:`lazyentity.pure.responses.EntityReader`."""
 
     cdef type lazy_type
     cdef object stock_entity
-    cdef object counter  # of a profile
-    cdef public bint eager, is_of_query
+    cdef readonly bint is_stock
+    cdef readonly object prepare
 
-    def __init__(self, type lazy_type not None, stock_entity):
+    def __init__(self, type lazy_type not None, stock_entity, *, bint is_stock=False, prepare=None):
         self.lazy_type = lazy_type
         self.stock_entity = stock_entity
+        self.is_stock = is_stock
+        self.prepare = prepare
+
+
+cdef class ReadRpc:
+    """As :class:`lazyentity.pure.responses.ReadRpc`."""
+
+    cdef public EntityReader reader
+    cdef public bint is_of_query
+    cdef object counter  # of a profile
 
 
 @cython.no_gc  # No instance is part of a cycle: what it refers to never refers back.
 cdef class EntityBytes:
     """As :class:`lazyentity.pure.responses.EntityBytes`."""
 
-    cdef readonly Conversion conversion
+    cdef readonly ReadRpc rpc
     cdef readonly EntityBytes _origin
     cdef bytes _response
     cdef Py_ssize_t _start
@@ -53,8 +56,7 @@ cdef class EntityBytes:
     @property
     def raw(self):
         """As :attr:`lazyentity.pure.responses.EntityBytes.raw`."""
-        # Copied when asked for: a page that is read entity by entity has one copy at a time, which is
-        # still in the processor's cache when it is scanned.
+        # Copied when asked for: the one copy is still in the processor's cache when it is scanned.
         return _span(self._response, self._start, self._end)
 
     @property
@@ -62,46 +64,55 @@ cdef class EntityBytes:
         """As :attr:`lazyentity.pure.responses.EntityBytes.serialised_key`."""
         return _only_key(self._response, self._start, self._end)
 
-    def _receive(self, bytes raw not None, Conversion conversion not None):
+    def _receive(self, bytes raw not None, ReadRpc rpc not None):
         """As :meth:`lazyentity.pure.responses.EntityBytes._receive`."""
         self._response = raw
         self._start = 0
         self._end = PyBytes_GET_SIZE(raw)
-        self.conversion = conversion
+        self.rpc = rpc
 
-    def to_entity(self):
-        """As :meth:`lazyentity.pure.responses.EntityBytes.to_entity`."""
-        return _make_entity(self.conversion, _span(self._response, self._start, self._end), 0)
+    def read(self, EntityReader reader not None):
+        """As :meth:`lazyentity.pure.responses.EntityBytes.read`."""
+        return _read(self.rpc, reader, _span(self._response, self._start, self._end))
 
-    def to_row(self):
+    def to_row(self, EntityReader reader not None):
         """As :meth:`lazyentity.pure.responses.EntityBytes.to_row`."""
+        cdef EntityReader chosen = _chosen(self.rpc, reader)
         row = None
         # A profile counts entities; stock ones are decoded as a whole.
-        if DATA is None and self.conversion is not None and not self.conversion.eager:
-            row = row_of(self.conversion.lazy_type, self._response, self._start, self._end)
-        return self.to_entity() if row is None else row
-
-    def to_stock_entity(self):
-        """As :meth:`lazyentity.pure.responses.EntityBytes.to_stock_entity`."""
-        return _make_entity(self.conversion, _span(self._response, self._start, self._end), 1)
+        if DATA is None and not chosen.is_stock and chosen.prepare is None:
+            row = row_of(chosen.lazy_type, self._response, self._start, self._end)
+        return self.read(reader) if row is None else row
 
 
 cdef inline bytes _span(bytes owner, Py_ssize_t start, Py_ssize_t end):
     return PyBytes_FromStringAndSize(PyBytes_AS_STRING(owner) + start, end - start)
 
 
-cdef object _make_entity(Conversion conversion, bytes raw, bint is_stock):
-    if conversion is None:
+cdef inline EntityBytes _handle(type kind, ReadRpc rpc, bytes response, Py_ssize_t start, Py_ssize_t end):
+    cdef EntityBytes handle = new(EntityBytes, kind, ())
+    handle.rpc = rpc
+    handle._response = response
+    handle._start = start
+    handle._end = end
+    return handle
+
+
+cdef inline EntityReader _chosen(ReadRpc rpc, EntityReader reader):
+    if rpc is None:
         raise TypeError("these bytes came with no response")
-    if is_stock or conversion.eager:
-        entity = conversion.stock_entity(raw)
-        if DATA is not None:
-            conversion.counter = count_eager_entity(raw, conversion.counter, conversion.is_of_query)
-        return entity
-    entity = received_from_raw(conversion.lazy_type, raw)
+    return reader if rpc.reader is None else rpc.reader
+
+
+cdef object _read(ReadRpc rpc, EntityReader reader, bytes raw):
+    cdef EntityReader chosen = _chosen(rpc, reader)
+    entity = chosen.stock_entity(raw) if chosen.is_stock else received_from_raw(chosen.lazy_type, raw)
     if DATA is not None:
-        conversion.counter = count_lazy_entity(<Received>entity, conversion.counter, conversion.is_of_query)
-    return entity
+        if chosen.is_stock:
+            rpc.counter = count_eager_entity(raw, rpc.counter, rpc.is_of_query)
+        else:
+            rpc.counter = count_lazy_entity(<Received>entity, rpc.counter, rpc.is_of_query)
+    return entity if chosen.prepare is None else chosen.prepare(entity)
 
 
 cdef class Retyped:
@@ -118,11 +129,7 @@ cdef class Retyped:
         if instance is None:
             return self
         origin = instance
-        other = new(EntityBytes, self._kind, ())
-        other._response = origin._response
-        other._start = origin._start
-        other._end = origin._end
-        other.conversion = origin.conversion
+        other = _handle(self._kind, origin.rpc, origin._response, origin._start, origin._end)
         other._origin = origin
         return other
 
@@ -131,7 +138,7 @@ cdef class Retyped:
 cdef class ResultBytes:
     """As :class:`lazyentity.pure.responses.ResultBytes`."""
 
-    cdef readonly Conversion conversion
+    cdef readonly ReadRpc rpc
     cdef type _entity_type
     cdef bytes _response
     cdef Py_ssize_t _start
@@ -147,12 +154,11 @@ cdef class ResultBytes:
     @property
     def entity(self):
         """As :attr:`lazyentity.pure.responses.ResultBytes.entity`."""
-        cdef EntityBytes entity = new(EntityBytes, self._entity_type, ())
-        entity.conversion = self.conversion
-        entity._response = self._response
-        entity._start = self._entity_start
-        entity._end = self._entity_end
-        return entity
+        return _handle(self._entity_type, self.rpc, self._response, self._entity_start, self._entity_end)
+
+    def read(self, EntityReader reader not None):
+        """As :meth:`lazyentity.pure.responses.ResultBytes.read`."""
+        return _read(self.rpc, reader, _span(self._response, self._entity_start, self._entity_end))
 
     def entity_key(self):
         """As :meth:`lazyentity.pure.responses.ResultBytes.entity_key`."""
@@ -199,7 +205,7 @@ cdef bytes _only_key(bytes response, Py_ssize_t start, Py_ssize_t end):
     return PyBytes_FromStringAndSize(<const char*>key, key_end - key)
 
 
-def convert_found(bint is_stock, dict entities not None, tuple results not None, dict pending not None):
+def convert_found(EntityReader reader not None, dict entities not None, tuple results not None, dict pending not None):
     """As :func:`lazyentity.pure.responses.convert_found`."""
     cdef ResultBytes result
     cdef list left = []
@@ -211,7 +217,7 @@ def convert_found(bint is_stock, dict entities not None, tuple results not None,
             continue
         raw = _span(result._response, result._entity_start, result._entity_end)
         try:
-            entities[key] = _make_entity(result.conversion, raw, is_stock)
+            entities[key] = _read(result.rpc, reader, raw)
         except Exception as error:
             interruptions.raise_if_of_handler(error)
             left.append(result)
@@ -224,13 +230,13 @@ cdef class _Splitter:
     # Splits one response, and leaves the parts in attributes.
 
     cdef bytes _response
-    cdef Conversion _conversion
+    cdef ReadRpc _rpc
     cdef type _result_type
     cdef type _entity_type
 
-    def __init__(self, bytes response, Conversion conversion, result_type):
+    def __init__(self, bytes response, ReadRpc rpc, result_type):
         self._response = response
-        self._conversion = conversion
+        self._rpc = rpc
         self._result_type = result_type
         self._entity_type = result_type.entity_type
 
@@ -250,12 +256,12 @@ cdef class _Splitter:
                 result._entity_start = at - base
                 result._entity_end = entity_end - base
                 at = entity_end
-            elif not _skip_other(&at, end, RESULT_ENTITY):
+            elif not _skip_other(&at, end, RESULT_ENTITY, RESULT_ENTITY):
                 return None
         if result._entity_start < 0:
             # No entity is an empty entity.
             result._entity_start = result._entity_end = start - base
-        result.conversion = self._conversion
+        result.rpc = self._rpc
         result._entity_type = self._entity_type
         result._response = self._response
         result._start = start - base
@@ -277,7 +283,7 @@ cdef class _Splitter:
             elif at[0] == second_tag:
                 results = second
             else:
-                if not _skip_other(&at, end, first_tag) or _number(start, end) == second_tag >> 3:
+                if not _skip_other(&at, end, first_tag, second_tag):
                     return 0
                 rest.append(PyBytes_FromStringAndSize(<const char*>start, at - start))
                 continue
@@ -314,7 +320,7 @@ cdef class _Splitter:
         while at < end:
             start = at
             if at[0] != QUERY_BATCH:
-                if not _skip_other(&at, end, QUERY_BATCH):
+                if not _skip_other(&at, end, QUERY_BATCH, QUERY_BATCH):
                     return None
                 rest.append(PyBytes_FromStringAndSize(<const char*>start, at - start))
                 continue
@@ -333,16 +339,10 @@ cdef class _Splitter:
         return b"".join(rest), tuple(results)
 
 
-cdef uint64_t _number(Bytes at, Bytes end) noexcept nogil:
-    cdef uint64_t tag = 0
-    read_tag(&at, end, &tag)
-    return tag >> 3
-
-
-cdef bint _skip_other(Bytes* cursor, Bytes end, int tag_handled) noexcept nogil:
-    # Skips a field other than the one that is handled under this tag.
+cdef bint _skip_other(Bytes* cursor, Bytes end, uint64_t handled, uint64_t also_handled) noexcept nogil:
+    # Skips a field other than those that are handled under these tags.
     cdef uint64_t tag
-    if not read_tag(cursor, end, &tag) or tag >> 3 == <uint64_t>(tag_handled >> 3):
+    if not read_tag(cursor, end, &tag) or tag >> 3 == handled >> 3 or tag >> 3 == also_handled >> 3:
         return 0
     return skip_field(cursor, end, tag)
 
@@ -374,21 +374,21 @@ def _encodings(raw, message_type, results_of):
     yield message.SerializeToString()
 
 
-cdef tuple _split(bytes raw, Conversion conversion, result_type, tuple kind):
+cdef tuple _split(bytes raw, ReadRpc rpc, result_type, tuple kind):
     cdef _Splitter splitter
     for encoded in _encodings(raw, *kind):
-        splitter = _Splitter(encoded, conversion, result_type)
+        splitter = _Splitter(encoded, rpc, result_type)
         split = splitter.lookup() if kind is LOOKUP else splitter.query()
         if split is not None:
             return split
     raise AssertionError("protobuf's own encoding is canonical")
 
 
-def split_lookup(bytes raw not None, Conversion conversion not None, result_type):
+def split_lookup(bytes raw not None, ReadRpc rpc not None, result_type):
     """As :func:`lazyentity.pure.responses.split_lookup`."""
-    return _split(raw, conversion, result_type, LOOKUP)
+    return _split(raw, rpc, result_type, LOOKUP)
 
 
-def split_query(bytes raw not None, Conversion conversion not None, result_type):
+def split_query(bytes raw not None, ReadRpc rpc not None, result_type):
     """As :func:`lazyentity.pure.responses.split_query`."""
-    return _split(raw, conversion, result_type, QUERY)
+    return _split(raw, rpc, result_type, QUERY)

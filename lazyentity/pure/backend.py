@@ -15,8 +15,9 @@ from lazyentity.pure.keys import complete_key_bytes, key_bytes, key_message
 from lazyentity.pure.mapping import LazyMapping
 from lazyentity.pure.profiling import count_entity
 from lazyentity.pure.responses import (
-    Conversion,
     EntityBytes,
+    EntityReader,
+    ReadRpc,
     ResultBytes,
     Retyped,
     convert_found,
@@ -26,13 +27,14 @@ from lazyentity.pure.responses import (
 from lazyentity.pure.types import type_version
 
 __all__ = [
-    "Conversion",
     "DocumentBytes",
     "DocumentReader",
     "DocumentWriter",
     "EntityBytes",
+    "EntityReader",
     "LazyMapping",
     "PropertyIndex",
+    "ReadRpc",
     "ResultBytes",
     "Retyped",
     "Walk",

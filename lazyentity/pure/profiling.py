@@ -17,9 +17,8 @@ from lazyentity.codec.keys import key_message_from_raw
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.profiling import observer
 from lazyentity.profiling.observer import ENTITY_COUNTS, while_running
-from lazyentity.pure import columns
+from lazyentity.pure import columns, responses
 from lazyentity.pure.mapping import LazyMapping
-from lazyentity.pure.responses import EntityBytes
 
 if TYPE_CHECKING:
     from lazyentity.profiling.counters import CallSiteCounts, ProfileData
@@ -32,7 +31,7 @@ class ResponseCounter:
 
     Attributes:
         data: the data that they are counted in.
-        is_of_query: as of :class:`~lazyentity.pure.responses.Conversion`.
+        is_of_query: as of :class:`~lazyentity.pure.responses.ReadRpc`.
     """
 
     __slots__ = ("_call_site", "_prefix", "_site", "data", "is_of_query")
@@ -90,7 +89,7 @@ def count_entity(entity: Any, response_counter: Any, is_of_query: bool = False) 
     Args:
         entity: a lazy entity of this backend.
         response_counter: as this returned it for the response's last entity; None for its first.
-        is_of_query: as of :class:`~lazyentity.pure.responses.Conversion`.
+        is_of_query: as of :class:`~lazyentity.pure.responses.ReadRpc`.
 
     Returns:
         The counter for the next entity of the response.
@@ -107,36 +106,25 @@ def count_entity(entity: Any, response_counter: Any, is_of_query: bool = False) 
     return taking
 
 
-def _to_entity(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    def to_entity(self: Any) -> Any:
-        entity = original(self)
-        conversion = self.conversion
-        if conversion.eager:
-            _count_eager(self.raw, conversion)
+def _reading_entities(original: Any) -> Callable[[Any, Any, bytes], Any]:
+    def _read(rpc: Any, reader: Any, raw: bytes) -> Any:
+        chosen = rpc.reader or reader
+        entity = chosen._make(raw)
+        # Before it is prepared: what that decodes is counted.
+        if chosen.is_stock:
+            _count_eager(raw, rpc)
         else:
-            response_counter = conversion._counter
-            conversion._counter = count_entity(entity, response_counter, conversion.is_of_query)
-        return entity
+            rpc._counter = count_entity(entity, rpc._counter, rpc.is_of_query)
+        return entity if chosen.prepare is None else chosen.prepare(entity)
 
-    return to_entity
-
-
-def _to_stock_entity(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    def to_stock_entity(self: Any) -> Any:
-        entity = original(self)
-        _count_eager(self.raw, self.conversion)
-        return entity
-
-    return to_stock_entity
+    return _read
 
 
-def _count_eager(raw: bytes, conversion: Any) -> None:
+def _count_eager(raw: bytes, rpc: Any) -> None:
     data = observer.data
     if data is not None:
-        conversion._counter = _response_counter_of(
-            data, conversion._counter, conversion.is_of_query
-        )
-        conversion._counter.call_site(raw).count_eager(len(raw))
+        rpc._counter = _response_counter_of(data, rpc._counter, rpc.is_of_query)
+        rpc._counter.call_site(raw).count_eager(len(raw))
 
 
 def _reading(original: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
@@ -204,8 +192,7 @@ def _giving_values(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 while_running(columns, "_values", _giving_values)
-while_running(EntityBytes, "to_entity", _to_entity)
-while_running(EntityBytes, "to_stock_entity", _to_stock_entity)
+while_running(responses, "_read", _reading_entities)
 while_running(LazyMapping, "__getitem__", _reading)
 while_running(LazyMapping, "_decode", _reading)
 while_running(LazyMapping, "_convert", _converting)

@@ -16,43 +16,63 @@ from lazyentity.codec.interruptions import raise_if_of_handler
 _new: Callable[[Any], Any] = object.__new__
 
 
-class Conversion:
-    """The types and functions that convert the entities of one response.
+class EntityReader:
+    """Makes the entities of a read: lazy ones, stock ones, or lazy ones that are prepared.
 
     Args:
         lazy_type: the class of lazy entities, a subclass of the backend's ``LazyMapping``.
         stock_entity: makes a stock entity of a serialised one.
+        is_stock: whether entities become stock ones.
+        prepare: takes a lazy entity and returns it as it is handed out; None changes nothing.
+    """
+
+    __slots__ = ("_make", "is_stock", "prepare")
+
+    def __init__(
+        self,
+        lazy_type: Any,
+        stock_entity: Callable[[bytes], Any],
+        *,
+        is_stock: bool = False,
+        prepare: Callable[[Any], Any] | None = None,
+    ) -> None:
+        self._make: Callable[[bytes], Any] = stock_entity if is_stock else lazy_type._from_raw
+        self.is_stock = is_stock
+        self.prepare = prepare
+
+
+class ReadRpc:
+    """The RPC that a response answers. All handles of the response carry it.
 
     Attributes:
-        eager: whether the entities become stock entities.
-        is_of_query: whether they are whole entities that a query returned; for a profile.
+        reader: makes the entities, if that was decided when the RPC was sent; None, if it is left
+            to those who read a handle.
+        is_of_query: whether the results are whole entities that a query returned; for a profile.
         _counter: of a profile; None, until the first entity is counted.
     """
 
-    __slots__ = ("_counter", "_lazy_entity", "_stock_entity", "eager", "is_of_query")
+    __slots__ = ("_counter", "is_of_query", "reader")
 
-    def __init__(self, lazy_type: Any, stock_entity: Callable[[bytes], Any]) -> None:
-        self._lazy_entity = lazy_type._from_raw
-        self._stock_entity = stock_entity
-        self.eager = False
+    def __init__(self) -> None:
+        self.reader: EntityReader | None = None
         self.is_of_query = False
         self._counter: Any = None
 
 
 class EntityBytes:
-    """A serialised entity that waits for its conversion.
+    """A serialised entity that waits to be read.
 
     Attributes:
         raw: the serialised ``google.datastore.v1.Entity``.
-        conversion: makes the entity.
+        rpc: the RPC that returned the entity.
         _origin: the object whose :class:`Retyped` property made this one.
     """
 
-    __slots__ = ("_origin", "conversion", "raw")
+    __slots__ = ("_origin", "raw", "rpc")
 
     _origin: EntityBytes | None
-    conversion: Conversion
     raw: bytes
+    rpc: ReadRpc
 
     @property
     def serialised_key(self) -> bytes | None:
@@ -67,41 +87,42 @@ class EntityBytes:
         occurrences = shadow.EntityKey.FromString(self.raw).key
         return occurrences[0] if len(occurrences) == 1 else None
 
-    def _receive(self, raw: bytes, conversion: Conversion) -> None:
+    def _receive(self, raw: bytes, rpc: ReadRpc) -> None:
         """Take up an entity that did not come with a response."""
         self.raw = raw
-        self.conversion = conversion
+        self.rpc = rpc
         self._origin = None
 
-    def to_entity(self) -> Any:
-        """Convert in the mode of the RPC: to a lazy entity, or to a stock one.
+    def read(self, reader: EntityReader) -> Any:
+        """Make the entity.
+
+        Args:
+            reader: makes it, unless the RPC decided otherwise.
 
         Raises:
             google.protobuf.message.DecodeError: if the bytes are malformed.
-            ValueError, OverflowError: if a stock entity was asked for, as the client raises them.
+            ValueError, OverflowError: for a stock entity, as the client raises them.
+            Exception: any that :attr:`EntityReader.prepare` raises.
         """
-        conversion = self.conversion
-        make = conversion._stock_entity if conversion.eager else conversion._lazy_entity
-        return make(self.raw)
+        return _read(self.rpc, reader, self.raw)
 
-    def to_row(self) -> Any:
-        """Convert for :func:`~lazyentity.pure.columns.append_columns`: to a row, or to an entity.
+    def to_row(self, reader: EntityReader) -> Any:
+        """Make a row for :func:`~lazyentity.pure.columns.append_columns`, or the entity.
 
         The pure backend has no rows. Those of the native one give the values and errors of the
         entities that they take the place of.
 
         Raises:
-            As :meth:`to_entity`.
+            As :meth:`read`.
         """
-        return self.to_entity()
+        return self.read(reader)
 
-    def to_stock_entity(self) -> Any:
-        """Convert to a stock entity, whatever the mode of the RPC.
 
-        Raises:
-            As :meth:`to_entity`.
-        """
-        return self.conversion._stock_entity(self.raw)
+# Looked up at each call: a profile replaces it.
+def _read(rpc: ReadRpc, reader: EntityReader, raw: bytes) -> Any:
+    chosen = rpc.reader or reader
+    entity = chosen._make(raw)
+    return entity if chosen.prepare is None else chosen.prepare(entity)
 
 
 class Retyped:
@@ -122,7 +143,7 @@ class Retyped:
         # Without __init__: a read of many entities makes one of these for each.
         other = _new(self._kind)
         other.raw = instance.raw
-        other.conversion = instance.conversion
+        other.rpc = instance.rpc
         other._origin = instance
         return other
 
@@ -131,14 +152,14 @@ class ResultBytes:
     """One result of a read response.
 
     Attributes:
-        conversion: converts the entity of this result.
+        rpc: the RPC that returned this result.
         entity_type: of the class; the class of :attr:`entity`, a subclass of :class:`EntityBytes`.
     """
 
-    __slots__ = ("_result", "conversion")
+    __slots__ = ("_result", "rpc")
 
     _result: Any
-    conversion: Conversion
+    rpc: ReadRpc
     entity_type: ClassVar[Any] = EntityBytes
 
     @property
@@ -146,9 +167,13 @@ class ResultBytes:
         """The entity of this result, still serialised."""
         entity = _new(self.entity_type)
         entity.raw = _joined(self._result.entity)
-        entity.conversion = self.conversion
+        entity.rpc = self.rpc
         entity._origin = None
         return entity
+
+    def read(self, reader: EntityReader) -> Any:
+        """Make the entity, as :meth:`EntityBytes.read` of :attr:`entity`."""
+        return _read(self.rpc, reader, _joined(self._result.entity))
 
     def entity_key(self) -> Key | None:
         """Decode the key of the entity, and nothing else of it; None if there is none.
@@ -172,21 +197,21 @@ def _joined(occurrences: Any) -> bytes:
 
 
 def convert_found(
-    is_stock: bool,
+    reader: EntityReader,
     entities: dict[bytes, Any],
     results: tuple[Any, ...],
     pending: dict[bytes, Any],
 ) -> list[Any]:
-    """Convert the entities of a look-up whose serialised keys are as in the request.
+    """Read the entities of a look-up whose serialised keys are as in the request.
 
     Args:
-        is_stock: whether they become stock entities, whatever the mode of the RPC.
+        reader: as for :meth:`EntityBytes.read`.
         entities: where the entities are put, by serialised key.
         results: each a :class:`ResultBytes`.
         pending: the serialised keys that were asked for. The keys of ``entities`` are removed.
 
     Returns:
-        The other results: their keys are not pending in this encoding, or converting them fails.
+        The other results: their keys are not pending in this encoding, or reading them fails.
     """
     left = []
     for result in results:
@@ -196,8 +221,8 @@ def convert_found(
             if key not in pending:
                 left.append(result)
                 continue
-            entities[key] = entity.to_stock_entity() if is_stock else entity.to_entity()
-        except Exception as error:  # noqa: BLE001  # the caller converts it again, and reports the error
+            entities[key] = entity.read(reader)
+        except Exception as error:  # noqa: BLE001  # the caller reads it again, and reports the error
             raise_if_of_handler(error)
             left.append(result)
         else:
@@ -205,12 +230,12 @@ def convert_found(
     return left
 
 
-def _take(message: Any, field: str, conversion: Conversion, result_type: Any) -> tuple[Any, ...]:
+def _take(message: Any, field: str, rpc: ReadRpc, result_type: Any) -> tuple[Any, ...]:
     results = []
     for result_message in getattr(message, field):
         # Without __init__, as above.
         result = _new(result_type)
-        result.conversion = conversion
+        result.rpc = rpc
         result._result = result_message
         results.append(result)
     message.ClearField(field)
@@ -218,13 +243,13 @@ def _take(message: Any, field: str, conversion: Conversion, result_type: Any) ->
 
 
 def split_lookup(
-    raw: bytes, conversion: Conversion, result_type: Any
+    raw: bytes, rpc: ReadRpc, result_type: Any
 ) -> tuple[bytes, tuple[Any, ...], tuple[Any, ...]]:
     """Split a serialised ``google.datastore.v1.LookupResponse``.
 
     Args:
         raw: the response.
-        conversion: converts the entities.
+        rpc: the RPC that it answers.
         result_type: a subclass of :class:`ResultBytes`.
 
     Returns:
@@ -234,14 +259,12 @@ def split_lookup(
         google.protobuf.message.DecodeError: if ``raw`` is malformed. Entities are not looked into.
     """
     message = shadow.LookupResponse.FromString(raw)
-    found = _take(message, "found", conversion, result_type)
-    missing = _take(message, "missing", conversion, result_type)
+    found = _take(message, "found", rpc, result_type)
+    missing = _take(message, "missing", rpc, result_type)
     return message.SerializeToString(), found, missing
 
 
-def split_query(
-    raw: bytes, conversion: Conversion, result_type: Any
-) -> tuple[bytes, tuple[Any, ...]]:
+def split_query(raw: bytes, rpc: ReadRpc, result_type: Any) -> tuple[bytes, tuple[Any, ...]]:
     """Split a serialised ``google.datastore.v1.RunQueryResponse``; arguments as for a lookup.
 
     Returns:
@@ -254,5 +277,5 @@ def split_query(
     results: tuple[Any, ...] = ()
     # Clearing a field of a missing message would create the message.
     if message.HasField("batch"):
-        results = _take(message.batch, "entity_results", conversion, result_type)
+        results = _take(message.batch, "entity_results", rpc, result_type)
     return message.SerializeToString(), results

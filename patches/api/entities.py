@@ -1,4 +1,4 @@
-"""Proxies of the entities in a read response: each is the bytes of one, ready to be converted."""
+"""Proxies of the entities in a read response: each is the bytes of one, ready to be read."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _set_class = vars(object)["__class__"].__set__
 def _note_message(proxy: Any) -> None:
     """Note, if a profile runs, that code has a message, and may read any property of it."""
     if observer.data is not None:
-        # Bytes that came with no response have no conversion; a proxy asks its message instead.
+        # Bytes that came with no response have no RPC; a proxy asks its message instead.
         with contextlib.suppress(AttributeError):
-            object.__getattribute__(proxy, "conversion").is_of_query = False
+            object.__getattribute__(proxy, "rpc").is_of_query = False
 
 
 class _EntityProxy(Proxy, EntityBytes):
     """A proxy of an entity.
 
-    Code that asked for the real message may change it, so the message is converted from then on.
+    Code that asked for the real message may change it, so the message is read from then on.
     When it is made, the proxy and its handle change to their :attr:`_opened` class. (An entity
     whose message is never made pays nothing for that.)
     """
@@ -82,26 +82,27 @@ class EntityMessage(_EntityProxy):
         _set_class(handle, handle._opened)
 
 
+def _read_opened(proxy: _EntityProxy, message: Any, reader: Any) -> Any:
+    """Read an entity whose upb message was made, and may have been changed."""
+    if (proxy.rpc.reader or reader).is_stock:
+        # Serialising the message might change the order of its properties.
+        return stock_entity(message)
+    proxy._receive(message.SerializeToString(), proxy.rpc)
+    return EntityBytes.read(proxy, reader)
+
+
 class OpenedEntityMessage(EntityMessage):
     """A proxy whose message was made."""
 
     __slots__ = ()
 
-    def to_entity(self) -> Any:
-        """As :meth:`EntityBytes.to_entity`, of the message as it is now."""
-        if self.conversion.eager:
-            return self.to_stock_entity()
-        self._receive(self.SerializeToString(), self.conversion)
-        return super().to_entity()
+    def read(self, reader: Any) -> Any:
+        """As :meth:`EntityBytes.read`, of the message as it is now."""
+        return _read_opened(self, self._whole(), reader)
 
-    def to_row(self) -> Any:
+    def to_row(self, reader: Any) -> Any:
         """As :meth:`EntityBytes.to_row`: the entity, of the message as it is now."""
-        return self.to_entity()
-
-    def to_stock_entity(self) -> Any:
-        """As :meth:`EntityBytes.to_stock_entity`, of the message as it is now."""
-        # Serialising the message might change the order of its properties.
-        return stock_entity(self._whole())
+        return self.read(reader)
 
 
 EntityMessage._opened = OpenedEntityMessage
@@ -139,20 +140,13 @@ class OpenedEntityHandle(EntityHandle):
     def _pb(self) -> Any:
         return self._whole()._pb
 
-    def to_entity(self) -> Any:
-        """As :meth:`EntityBytes.to_entity`, of the message as it is now."""
-        if self.conversion.eager:
-            return self.to_stock_entity()
-        self._receive(self._pb.SerializeToString(), self.conversion)
-        return super().to_entity()
+    def read(self, reader: Any) -> Any:
+        """As :meth:`EntityBytes.read`, of the message as it is now."""
+        return _read_opened(self, self._pb, reader)
 
-    def to_row(self) -> Any:
+    def to_row(self, reader: Any) -> Any:
         """As :meth:`EntityBytes.to_row`: the entity, of the message as it is now."""
-        return self.to_entity()
-
-    def to_stock_entity(self) -> Any:
-        """As :meth:`EntityBytes.to_stock_entity`, of the message as it is now."""
-        return stock_entity(self._pb)
+        return self.read(reader)
 
 
 EntityHandle._opened = OpenedEntityHandle

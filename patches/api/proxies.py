@@ -8,7 +8,12 @@ on a reader that does not demand it.
 from __future__ import annotations
 
 import copy
+import operator
 from typing import Any, ClassVar
+
+
+def _refuse_class(proxy: object, value: object) -> None:
+    raise TypeError("__class__ assignment is not supported")
 
 
 class Proxy:
@@ -41,13 +46,8 @@ class Proxy:
             object.__setattr__(self, "_message", message)
             return message
 
-    @property
-    def __class__(self) -> Any:
-        return self._real
-
-    @__class__.setter
-    def __class__(self, value: Any) -> None:
-        raise TypeError("__class__ assignment is not supported")
+    # The getter is in C: isinstance() asks it for each response.
+    __class__: Any = property(operator.attrgetter("_real"), _refuse_class)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._whole(), name)

@@ -15,8 +15,7 @@ from google.cloud.datastore_v1.types import query as query_pb2
 from proto.enums import ProtoEnumMeta
 from proto.message import MessageMeta
 
-from lazyentity._backend import Conversion, split_lookup, split_query, stock_from_raw
-from lazyentity.entity import LazyEntity
+from lazyentity._backend import EntityReader, ReadRpc, split_lookup, split_query
 from lazyentity.patches.api.entities import EntityResult
 from lazyentity.patches.api.proxies import MessageProxy
 from lazyentity.profiling import observer
@@ -32,15 +31,16 @@ class _Received:
 
     Attributes:
         raw: the serialised response.
-        conversion: makes its entities.
+        rpc: the RPC that it answers.
         rest: the upb message of the response, parsed without the results.
     """
 
-    __slots__ = ("_real", "_whole", "conversion", "raw", "rest")
+    __slots__ = ("_real", "_whole", "raw", "rest", "rpc")
 
-    def __init__(self, raw: bytes, real: Any) -> None:
+    def __init__(self, raw: bytes, real: Any, reader: EntityReader | None) -> None:
         self.raw = raw
-        self.conversion = Conversion(LazyEntity, stock_from_raw)
+        self.rpc = ReadRpc()
+        self.rpc.reader = reader
         self.rest: Any = None
         self._real = real
         self._whole: Any = None
@@ -49,7 +49,7 @@ class _Received:
         """Return the real message, the same one each time."""
         if observer.data is not None:
             # Code that has the message may read any property.
-            self.conversion.is_of_query = False
+            self.rpc.is_of_query = False
         if self._whole is None:
             self._whole = self._real.deserialize(self.raw)
         return self._whole
@@ -120,11 +120,11 @@ class _ReadResponse(_ResultsProxy):
 
     __slots__ = ()
 
-    def _receive(self, raw: bytes) -> None:
-        self._received = _Received(raw, self._real)
+    def _receive(self, raw: bytes, reader: EntityReader | None) -> None:
+        self._received = _Received(raw, self._real, reader)
         self._received.rest = self._real.pb().FromString(self._split(raw))
         if observer.data is not None:
-            self._received.conversion.is_of_query = self._has_whole_entities()
+            self._received.rpc.is_of_query = self._has_whole_entities()
 
     def _has_whole_entities(self) -> bool:
         """Say, for a profile, whether the results are whole entities that a query returned."""
@@ -135,20 +135,26 @@ class _ReadResponse(_ResultsProxy):
         raise NotImplementedError
 
     @classmethod
-    def deserialize(cls: type[_Response], raw: bytes) -> _Response:
+    def deserialize(
+        cls: type[_Response], raw: bytes, reader: EntityReader | None = None
+    ) -> _Response:
         """Make a response of the bytes that a server sent.
+
+        Args:
+            raw: the bytes.
+            reader: as of :class:`~lazyentity.pure.responses.ReadRpc`.
 
         Raises:
             google.protobuf.message.DecodeError: if ``raw`` is malformed. Entities are not looked
                 into.
         """
         response: _Response = object.__new__(cls)
-        response._receive(raw)
+        response._receive(raw, reader)
         return response
 
-    def for_eager_rpc(self: _Response) -> _Response:
-        """Give stock entities from this response."""
-        self._received.conversion.eager = True
+    def read_by(self: _Response, reader: EntityReader | None) -> _Response:
+        """Set the reader that was chosen when the RPC was sent."""
+        self._received.rpc.reader = reader
         return self
 
     def _whole(self) -> Any:
@@ -166,9 +172,7 @@ class LookupResponse(_ReadResponse):
     _real = datastore_pb2.LookupResponse
 
     def _split(self, raw: bytes) -> bytes:
-        rest, self._found, self._missing = split_lookup(
-            raw, self._received.conversion, EntityResult
-        )
+        rest, self._found, self._missing = split_lookup(raw, self._received.rpc, EntityResult)
         return rest
 
     def _has_results(self) -> bool:
@@ -214,7 +218,7 @@ class RunQueryResponse(_ReadResponse):
     _real = datastore_pb2.RunQueryResponse
 
     def _split(self, raw: bytes) -> bytes:
-        rest, results = split_query(raw, self._received.conversion, EntityResult)
+        rest, results = split_query(raw, self._received.rpc, EntityResult)
         self._batch = object.__new__(QueryResultBatch)
         self._batch._received = self._received
         self._batch._results = results

@@ -17,8 +17,8 @@ from google.cloud.datastore_v1.services.datastore.transports.grpc_asyncio import
 )
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 
-from lazyentity._mode import is_eager
 from lazyentity.patches.api.responses import LookupResponse, RunQueryResponse
+from lazyentity.readers import reader_of_rpc
 
 _RESPONSES: dict[str, tuple[Any, Any]] = {
     "lookup": (datastore_pb2.LookupResponse, LookupResponse),
@@ -58,7 +58,7 @@ def read_lazily(transport: Any, method: str, is_lazy: Callable[[], bool]) -> Non
 
 
 async def awaited(rpc: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Send a read; a lazy response remembers whether it was sent inside ``eager()``."""
-    eager = is_eager()
+    """Send a read; a lazy response carries the reader that is chosen now."""
+    reader = reader_of_rpc()
     response = await rpc(*args, **kwargs)
-    return response.for_eager_rpc() if eager and type(response) in _LAZY_RESPONSES else response
+    return response.read_by(reader) if type(response) in _LAZY_RESPONSES else response

@@ -8,6 +8,7 @@ are those of the generated classes.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -15,20 +16,34 @@ from google.cloud.datastore_v1.services.datastore.client import DatastoreClient
 from google.cloud.datastore_v1.services.datastore.transports.grpc import DatastoreGrpcTransport
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 
-from lazyentity._mode import is_eager
+from lazyentity._backend import EntityReader
 from lazyentity.patches.api.requests import commit_request, lookup_request, serialiser
 from lazyentity.patches.api.responses import LookupResponse, RunQueryResponse
+from lazyentity.readers import reader_of_rpc
 
 # A replacement that somebody else puts in their place gets the request that the client makes.
 _grpc_lookup = DatastoreClient.lookup
 _grpc_commit = DatastoreClient.commit
 
+_serialise_lookup = serialiser(datastore_pb2.LookupRequest.serialize)
+_serialise_commit = serialiser(datastore_pb2.CommitRequest.serialize)
+
 
 class LazyDatastoreGrpcTransport(DatastoreGrpcTransport):
-    """The client's gRPC transport, with lazy responses to ``lookup`` and ``run_query``."""
+    """The client's gRPC transport, with lazy responses to ``lookup`` and ``run_query``.
 
-    _read_lookup: Callable[[bytes], Any] = staticmethod(LookupResponse.deserialize)
-    _read_query: Callable[[bytes], Any] = staticmethod(RunQueryResponse.deserialize)
+    Args:
+        reader: as of :class:`~lazyentity.pure.responses.ReadRpc`, for all responses.
+        options: of the generated class.
+    """
+
+    _read_lookup: Callable[..., Any] = staticmethod(LookupResponse.deserialize)
+    _read_query: Callable[..., Any] = staticmethod(RunQueryResponse.deserialize)
+
+    def __init__(self, *, reader: EntityReader | None = None, **options: Any) -> None:
+        # First: the constructor of the generated class asks for the methods.
+        self._reader = reader
+        super().__init__(**options)
 
     def _stub(
         self, method: str, serialize: Callable[[Any], bytes], deserialize: Callable[[bytes], Any]
@@ -39,7 +54,7 @@ class LazyDatastoreGrpcTransport(DatastoreGrpcTransport):
             channel = getattr(self, "_logged_channel", self.grpc_channel)
             self._stubs[method] = channel.unary_unary(
                 f"/google.datastore.v1.Datastore/{method}",
-                request_serializer=serialiser(serialize),
+                request_serializer=serialize,
                 response_deserializer=deserialize,
             )
         stub: Callable[[Any], Any] = self._stubs[method]
@@ -47,16 +62,17 @@ class LazyDatastoreGrpcTransport(DatastoreGrpcTransport):
 
     @property
     def lookup(self) -> Callable[[Any], Any]:
-        return self._stub("Lookup", datastore_pb2.LookupRequest.serialize, self._read_lookup)
+        read = functools.partial(self._read_lookup, reader=self._reader)
+        return self._stub("Lookup", _serialise_lookup, read)
 
     @property
     def run_query(self) -> Callable[[Any], Any]:
-        return self._stub("RunQuery", datastore_pb2.RunQueryRequest.serialize, self._read_query)
+        read = functools.partial(self._read_query, reader=self._reader)
+        return self._stub("RunQuery", datastore_pb2.RunQueryRequest.serialize, read)
 
     @property
     def commit(self) -> Callable[[Any], Any]:
-        serialize = datastore_pb2.CommitRequest.serialize
-        return self._stub("Commit", serialize, datastore_pb2.CommitResponse.deserialize)
+        return self._stub("Commit", _serialise_commit, datastore_pb2.CommitResponse.deserialize)
 
 
 class LazyDatastoreClient(DatastoreClient):
@@ -77,7 +93,7 @@ class LazyDatastoreClient(DatastoreClient):
 
 
 def sent(rpc: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Send a read; the response remembers whether it was sent inside ``eager()``."""
-    eager = is_eager()
+    """Send a read; the response carries the reader that is chosen now."""
+    reader = reader_of_rpc()
     response = rpc(*args, **kwargs)
-    return response.for_eager_rpc() if eager else response
+    return response if reader is None else response.read_by(reader)

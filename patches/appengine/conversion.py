@@ -9,7 +9,6 @@ from typing import Any
 from google.appengine.api import datastore, datastore_types
 
 from lazyentity._kinds import register
-from lazyentity._mode import is_eager
 from lazyentity.patches.appengine import operations
 from lazyentity.patches.appengine.entities import LazyEntity, stock_entity
 from lazyentity.patches.appengine.messages import EntityProto, index_of
@@ -34,7 +33,7 @@ def replace_from_pb(original: Any, is_active: Callable[[], bool]) -> Any:
     def _FromPb(pb: Any, require_valid_key: Any = True, *args: Any, **kwargs: Any) -> Any:  # noqa: N802  # its name
         entity = _lazy(pb, require_valid_key) if is_active() else None
         if entity is not None:
-            is_stock = CLIENT.patch.eager or is_eager()
+            is_stock = CLIENT.patch.gives_stock()
             if observer.data is not None:
                 count_entity(pb, entity, is_stock)
             if is_stock:

@@ -15,21 +15,21 @@ from google.cloud.datastore import helpers
 from google.cloud.datastore import key as key_module
 from google.cloud.datastore.query import Iterator
 
-from lazyentity._backend import EntityBytes
 from lazyentity._rows import register
 from lazyentity.codec import keys
 from lazyentity.patches import announcement
 from lazyentity.patches.api.entities import HANDLES
 from lazyentity.patches.datastore.apis import lazy_api
 from lazyentity.patches.datastore.batches import add_mutation, show_mutations
-from lazyentity.patches.datastore.delivery import convert, convert_eagerly
 from lazyentity.patches.datastore.encoding import assign_entity_to_pb, entity_to_protobuf
 from lazyentity.patches.datastore.keys import key_is_partial, key_to_protobuf
 from lazyentity.patches.datastore.lookups import look_up
 from lazyentity.patches.datastore.pages import lazy_page
+from lazyentity.patches.datastore.reading import read_message
 from lazyentity.patches.datastore.rows import rows_of_query
 from lazyentity.patches.datastore.seams import CLIENT, CONVERSION, ENCODING, converts_parts_upstream
 from lazyentity.patches.upstream import is_upstream
+from lazyentity.readers import LAZY, STOCK
 
 # Iterators of wrapped queries are of another class.
 register(Iterator, rows_of_query)
@@ -45,12 +45,11 @@ def replace_conversion(
     def entity_from_protobuf(pb: Any) -> Any:
         if not is_active():
             return original(pb)
-        if patch.eager:
-            return convert_eagerly(pb, original)
-        # The first step of convert(), without the call: each entity of a page comes through here.
+        reader = STOCK if patch.eager else LAZY
+        # The first step of the function below, for each entity of a page comes through here.
         if type(pb) in HANDLES:
-            return pb.to_entity()
-        return convert(pb, original) if converts_parts_upstream() else original(pb)
+            return pb.read(reader)
+        return read_message(pb, reader, original) if converts_parts_upstream() else original(pb)
 
     return entity_from_protobuf
 
@@ -84,8 +83,7 @@ def replace_get_multi(
             and is_active()
             and helpers.entity_from_protobuf is CONVERSION.replacement
         ):
-            convert = EntityBytes.to_stock_entity if patch.eager else EntityBytes.to_entity
-            found = look_up(self, keys, options, convert)
+            found = look_up(self, keys, options, STOCK if patch.eager else LAZY)
             if found is not None:
                 return found
         return original(self, keys, *args, **options)

@@ -1,20 +1,19 @@
-"""Look-ups whose keys are sent as bytes, and whose answers are converted without messages.
+"""Look-ups whose keys are sent as bytes, and whose answers are read without messages.
 
 ``Client.get_multi`` makes a message of each key, which is copied into that of the request.
 """
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Mapping
+import itertools
+from collections.abc import Mapping
 from typing import Any, Final
 
 from google.cloud.datastore import client as client_module
 from google.cloud.datastore import key as key_module
 
-from lazyentity._backend import complete_key_bytes
+from lazyentity._backend import EntityReader, ResultBytes, complete_key_bytes
 from lazyentity.codec.keys import DIRECT
-from lazyentity.patches.api.entities import EntityHandle
 from lazyentity.patches.api.requests import LookupBytes
 from lazyentity.patches.datastore.apis import looks_up_as_known
 from lazyentity.patches.datastore.seams import KEY_ENCODING
@@ -24,11 +23,9 @@ from lazyentity.patches.upstream import is_upstream
 _COLLECTIONS: Final = frozenset((list, tuple, set, frozenset))
 _CARRIED: Final = frozenset(("retry", "timeout"))
 
-_entity = operator.attrgetter("entity")
-
 
 def look_up(
-    client: Any, keys: Any, options: Mapping[str, Any], convert: Callable[[EntityHandle], Any]
+    client: Any, keys: Any, options: Mapping[str, Any], reader: EntityReader
 ) -> list[Any] | None:
     """Look up keys as ``Client.get_multi`` does, if they can be sent as bytes.
 
@@ -36,7 +33,7 @@ def look_up(
         client: a ``google.cloud.datastore.Client``.
         keys: as ``get_multi`` takes them.
         options: the other arguments of ``get_multi``, by name.
-        convert: makes an entity of its bytes.
+        reader: makes the entities.
 
     Returns:
         The entities; None, and nothing was sent, if the client has to do it: for transactions,
@@ -45,7 +42,7 @@ def look_up(
 
     Raises:
         google.api_core.exceptions.GoogleAPICallError: as the client's.
-        Exception: as ``convert`` raises it.
+        Exception: as :meth:`~lazyentity.pure.responses.ResultBytes.read` raises it.
     """
     if not keys or type(keys) not in _COLLECTIONS or not _is_known():
         return None
@@ -68,7 +65,7 @@ def look_up(
         if not response.deferred:
             break
         serialised = [key._pb.SerializeToString() for key in response.deferred]
-    return list(map(convert, map(_entity, found)))
+    return list(map(ResultBytes.read, found, itertools.repeat(reader)))
 
 
 def _is_known() -> bool:

@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import copy
 import functools
+import itertools
 import operator
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from google.api_core import page_iterator
 from google.cloud.datastore import helpers
 from google.cloud.datastore import query as query_module
 
-from lazyentity._backend import EntityBytes
+from lazyentity._backend import EntityBytes, EntityReader
 from lazyentity.patches.api.entities import HANDLES, EntityHandle
-from lazyentity.patches.datastore.delivery import UNTOUCHED
+from lazyentity.patches.datastore.reading import read_message
 from lazyentity.patches.datastore.seams import CLIENT, CONVERSION
 from lazyentity.patches.upstream import is_upstream
+from lazyentity.readers import LAZY, STOCK
 
 # Bound now: LazyPage is made for these methods, and somebody may replace them.
 _Page: Any = page_iterator.Page
@@ -32,7 +34,27 @@ _ATTRIBUTES = frozenset(
 
 _list_iterator: type = type(iter([]))
 _UNOPENED = {EntityHandle}
-_to_row = operator.methodcaller("to_row")
+
+
+def _read_item(reader: EntityReader, _iterator: Any, message: Any) -> Any:
+    return read_message(message, reader)
+
+
+def item_to_entity(reader: EntityReader) -> Callable[[Any, Any], Any]:
+    """Return a function of an iterator and a message, as the iterators of the client have it."""
+    return functools.partial(_read_item, reader)
+
+
+def _reader_of(item_to_value: Any) -> EntityReader | None:
+    """Return the reader of a function that :func:`item_to_entity` made; None for others."""
+    if type(item_to_value) is functools.partial and item_to_value.func is _read_item:
+        reader: EntityReader = item_to_value.args[0]
+        return reader
+    return None
+
+
+def _row(handle: Any, reader: EntityReader) -> Any:
+    return handle.to_row(reader)
 
 
 class LazyPage(page_iterator.Page):
@@ -44,10 +66,10 @@ class LazyPage(page_iterator.Page):
     """
 
     def __iter__(self) -> Iterator[Any]:
-        is_plain = self._item_to_value is UNTOUCHED.item_to_entity
-        if is_plain and set(map(type, copy.copy(self._item_iter))) <= _UNOPENED:
+        reader = _reader_of(self._item_to_value)
+        if reader is not None and set(map(type, copy.copy(self._item_iter))) <= _UNOPENED:
             # The method of the backend itself: finding it for each entity takes a third longer.
-            return map(EntityBytes.to_entity, self._item_iter)
+            return map(EntityBytes.read, self._item_iter, itertools.repeat(reader))
         if self._converts_by_patch():
             # Without the client's function that calls it. It minds what becomes of the patch.
             return map(helpers.entity_from_protobuf, self._item_iter)
@@ -55,14 +77,12 @@ class LazyPage(page_iterator.Page):
 
     def rows(self) -> Iterator[Any]:
         """As ``iter(page)``, with rows in place of entities that only the page's reader sees."""
-        if self._converts_as_known() and set(map(type, copy.copy(self._item_iter))) <= HANDLES:
-            return map(_to_row, self._item_iter)
+        reader = _reader_of(self._item_to_value)
+        if reader is None and self._converts_by_patch():
+            reader = STOCK if CLIENT.patch.eager else LAZY
+        if reader is not None and set(map(type, copy.copy(self._item_iter))) <= HANDLES:
+            return map(_row, self._item_iter, itertools.repeat(reader))
         return iter(self)
-
-    def _converts_as_known(self) -> bool:
-        return self._item_to_value is UNTOUCHED.item_to_entity or (
-            not CLIENT.patch.eager and self._converts_by_patch()
-        )
 
     def _converts_by_patch(self) -> bool:
         return (

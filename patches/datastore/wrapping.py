@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, Protocol, TypeVar, cast, overload
@@ -10,19 +11,22 @@ from google.cloud.datastore import client as datastore_client
 from google.cloud.datastore import helpers
 from google.cloud.datastore.query import Iterator, Query
 
+from lazyentity._backend import EntityReader
 from lazyentity._environment import EAGER as EAGER_SWITCH
 from lazyentity._environment import is_set
 from lazyentity._rows import register
 from lazyentity._types import describe_type
+from lazyentity.codec.describing import safe_repr
 from lazyentity.patches import adapters
 from lazyentity.patches.clients import wrapping_of
 from lazyentity.patches.datastore.apis import lazy_api
-from lazyentity.patches.datastore.delivery import EAGER, Delivery, delivery_of, names_of
 from lazyentity.patches.datastore.keys import key_to_protobuf
 from lazyentity.patches.datastore.lookups import look_up
-from lazyentity.patches.datastore.pages import lazy_page
+from lazyentity.patches.datastore.pages import item_to_entity, lazy_page
+from lazyentity.patches.datastore.reading import read_message
 from lazyentity.patches.datastore.rows import rows_of_query
 from lazyentity.patches.datastore.seams import CLIENT, CONVERSION
+from lazyentity.readers import LAZY, STOCK, prepared_reader
 
 _stock_to_protobuf = operator.methodcaller("to_protobuf")
 
@@ -59,13 +63,13 @@ class _LazyReads:
     """Marks the classes that :func:`wrap` makes.
 
     Attributes:
-        _lazyentity_delivery: how entities are handed out. In a slot, because the object shares its
-            instance dictionary with the wrapped one.
+        _lazyentity_reader: makes the entities. In a slot, because the object shares its instance
+            dictionary with the wrapped one.
     """
 
-    __slots__ = ("_lazyentity_delivery",)
+    __slots__ = ("_lazyentity_reader",)
 
-    _lazyentity_delivery: Delivery
+    _lazyentity_reader: EntityReader
 
 
 class _LazyClient(_LazyReads, datastore_client.Client):
@@ -74,11 +78,11 @@ class _LazyClient(_LazyReads, datastore_client.Client):
     @property
     def _datastore_api(self) -> Any:
         api = super()._datastore_api
-        if self._lazyentity_delivery is EAGER and not CLIENT.is_upstream():
+        if not self._lazyentity_reader.is_stock:
+            adapters.install()
+        elif not CLIENT.is_upstream():
             # Somebody else's conversions get real messages.
             return api
-        if self._lazyentity_delivery is not EAGER:
-            adapters.install()
         return lazy_api(api)
 
     def get_multi(
@@ -101,8 +105,8 @@ class _LazyClient(_LazyReads, datastore_client.Client):
             "timeout": timeout,
             "read_time": read_time,
         }
-        to_entity = self._lazyentity_delivery.to_entity
-        entities = look_up(self, keys, {**options, "transaction": transaction}, to_entity)
+        reader = self._lazyentity_reader
+        entities = look_up(self, keys, {**options, "transaction": transaction}, reader)
         if entities is not None:
             return entities
         # Client.get_multi converts with a function that only a global patch could replace. So this
@@ -120,16 +124,16 @@ class _LazyClient(_LazyReads, datastore_client.Client):
             **options,
         )
         if missing is not None:
-            missing[:] = [to_entity(message) for message in missing]
+            missing[:] = [read_message(message, reader) for message in missing]
         if deferred is not None:
             deferred[:] = [helpers.key_from_protobuf(message) for message in deferred]
         # As the client does: somebody else's conversion may tell the two apart.
-        return [to_entity(message._pb) for message in found]
+        return [read_message(message._pb, reader) for message in found]
 
     def query(self, **kwargs: Any) -> Any:
         """As ``Client.query``, returning a query that is wrapped as well."""
         query = super().query(**kwargs)  # type: ignore[no-untyped-call]  # upstream is untyped
-        return _wrap(query, self._lazyentity_delivery)
+        return _wrap(query, self._lazyentity_reader)
 
 
 class _LazyIterator(Iterator):
@@ -144,12 +148,13 @@ class _LazyQuery(_LazyReads, Query):
 
     def fetch(self, *args: Any, **kwargs: Any) -> Any:
         """As ``Query.fetch``; the iterator gives lazy entities."""
-        if self._lazyentity_delivery is not EAGER:
+        reader = self._lazyentity_reader
+        if not reader.is_stock:
             adapters.install()
         iterator = super().fetch(*args, **kwargs)  # type: ignore[no-untyped-call]  # upstream is untyped
         if issubclass(type(iterator.client), datastore_client.Client):
-            iterator.client = _wrap(iterator.client, self._lazyentity_delivery)
-        iterator.item_to_value = self._lazyentity_delivery.item_to_entity
+            iterator.client = _wrap(iterator.client, reader)
+        iterator.item_to_value = item_to_entity(reader)
         if type(iterator) is Iterator:
             iterator.__class__ = _wrapped_iterator
         return iterator
@@ -164,7 +169,7 @@ def reading(client: datastore_client.Client) -> datastore_client.Client:
     if isinstance(client, _LazyReads) or CLIENT.patch.active:
         return client
     try:
-        return _wrap(client, EAGER)  # type: ignore[no-any-return]  # as its argument
+        return _wrap(client, STOCK)  # type: ignore[no-any-return]  # as its argument
     except TypeError:
         # Its class is not a Client, or cannot be wrapped.
         return client
@@ -177,7 +182,7 @@ def conversion_of(client: datastore_client.Client) -> Callable[[Any], Any]:
         client: patched, wrapped or stock.
     """
     if isinstance(client, _LazyReads):
-        return client._lazyentity_delivery.to_entity
+        return functools.partial(read_message, reader=client._lazyentity_reader)
 
     def convert(message: Any) -> Any:
         # Looked up at each call: patching the client replaces it.
@@ -186,13 +191,13 @@ def conversion_of(client: datastore_client.Client) -> Callable[[Any], Any]:
     return convert
 
 
-def stock_of(client: datastore_client.Client) -> bool | None:
-    """Return the :attr:`Delivery.is_stock` of a client: patched, wrapped or stock."""
+def reader_of(client: datastore_client.Client) -> EntityReader | None:
+    """Return the reader of a client, patched or wrapped; None if the client makes the entities."""
     if isinstance(client, _LazyReads):
-        return client._lazyentity_delivery.is_stock
+        return client._lazyentity_reader
     # Somebody else may have replaced the conversion after us.
     if CLIENT.patch.active and helpers.entity_from_protobuf is CONVERSION.replacement:
-        return CLIENT.patch.eager
+        return STOCK if CLIENT.patch.eager else LAZY
     return None
 
 
@@ -225,7 +230,7 @@ def _lazy_subclass(kind: type) -> type | None:
     return None
 
 
-def _wrap(query_or_client: Any, delivery: Delivery) -> Any:
+def _wrap(query_or_client: Any, reader: EntityReader) -> Any:
     subclass = _lazy_subclass(type(query_or_client))
     if subclass is None:
         raise TypeError(
@@ -234,8 +239,27 @@ def _wrap(query_or_client: Any, delivery: Delivery) -> Any:
         )
     wrapped: Any = object.__new__(subclass)
     wrapped.__dict__ = query_or_client.__dict__
-    wrapped._lazyentity_delivery = delivery
+    wrapped._lazyentity_reader = reader
     return wrapped
+
+
+def _names_of(prefetch: Any) -> tuple[str, ...]:
+    """Return the names in ``prefetch`` of :func:`wrap`.
+
+    Raises:
+        TypeError: if it is no iterable of names.
+    """
+    if isinstance(prefetch, str):
+        raise TypeError(
+            f"wrap() takes prefetch= as a list of names, not one: [{safe_repr(prefetch)}]"
+        )
+    if not isinstance(prefetch, Iterable):
+        raise TypeError(f"wrap() takes prefetch= as a list of names, not {describe_type(prefetch)}")
+    names = tuple(prefetch)
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"wrap() takes names of type str in prefetch=, not {safe_repr(name)}")
+    return names
 
 
 # Other than eager=True, which takes no other option.
@@ -295,7 +319,7 @@ def wrap(
             is one ``str`` or holds anything but ``str``.
         ValueError: if ``eager`` is given together with ``prefetch`` or ``strict``.
     """
-    names = names_of(prefetch)
+    names = _names_of(prefetch)
     of_other = wrapping_of(query_or_client)
     if of_other is not None:
         return cast(_Wrapped, of_other(query_or_client, names, strict, eager))
@@ -309,5 +333,5 @@ def wrap(
         adapters.install()
     given: Any = query_or_client
     is_wrapped = isinstance(given, _LazyReads) and eager is None and not names and not strict
-    made = given if is_wrapped else _wrap(given, delivery_of(names, strict, is_eager))
-    return cast(_Wrapped, made)
+    reader = STOCK if is_eager else prepared_reader(names, strict)
+    return cast(_Wrapped, given if is_wrapped else _wrap(given, reader))

@@ -32,6 +32,7 @@ from lazyentity.patches.ndb.structured import Dotted
 from lazyentity.patches.ndb.upstream import upstream_function
 from lazyentity.patches.upstream import is_upstream
 from lazyentity.profiling import observer
+from lazyentity.readers import LAZY, STOCK
 from lazyentity.storage.madedict import MadeDict
 
 _Original = Callable[..., Any]
@@ -46,7 +47,6 @@ _writers = frozenset(
     if isinstance(kind, type) and issubclass(kind, model.Property)
 )
 """ndb's own ``_to_datastore`` of its classes of properties."""
-
 
 _new = object.__new__
 _new_values: Any = dict.__new__
@@ -276,9 +276,9 @@ def entity_from_protobuf(original: _Original, is_active: Callable[[], bool]) -> 
         if not issubclass(type(protobuf), EntityHandle):
             with eager():
                 return original(protobuf)
-        if CLIENT.patch.eager or protobuf.conversion.eager:
+        if CLIENT.patch.eager or protobuf.rpc.reader is STOCK:
             return _eager_model(protobuf)
-        entity = protobuf.to_entity()
+        entity = protobuf.read(LAZY)
         if type(entity) is LazyEntity and model._entity_from_ds_entity is CONVERSION.replacement:
             made = _model(entity, entity._wire_key(), entity, None, CONVERSION.original)
             if observer.data is not None:
@@ -292,7 +292,7 @@ def entity_from_protobuf(original: _Original, is_active: Callable[[], bool]) -> 
 
 def _eager_model(protobuf: Any) -> Any:
     """Make the model that ndb makes, of an entity that is decoded faster."""
-    stock = protobuf.to_stock_entity()
+    stock = protobuf.read(STOCK)
     chosen = _Model._kind_map.get(stock.kind)
     if (
         chosen is None

@@ -14,47 +14,30 @@ from google.cloud.ndb import _datastore_query
 from google.cloud.ndb.key import Key
 from google.cloud.ndb.tasklets import Future, tasklet
 
-from lazyentity._backend import Conversion, EntityBytes, stock_from_raw
-from lazyentity._mode import is_eager
-from lazyentity.entity import LazyEntity
+from lazyentity._backend import EntityBytes, EntityReader, ReadRpc
 from lazyentity.patches import announcement
 from lazyentity.patches.api.entities import EntityHandle, EntityResult
-from lazyentity.patches.api.responses import LookupResponse, RunQueryResponse
+from lazyentity.patches.api.responses import RunQueryResponse
 from lazyentity.patches.api.transports import LazyDatastoreGrpcTransport
 from lazyentity.patches.ndb.seams import CLIENT
 from lazyentity.patches.wrapt_parts import ObjectProxy
+from lazyentity.readers import reader_of_rpc
 
 _FULL = query_pb2.EntityResult.ResultType.FULL
 
 
-def _eager_lookup_response(raw: bytes) -> Any:
-    return LookupResponse.deserialize(raw).for_eager_rpc()
-
-
-def _query_response(raw: bytes) -> Any:
-    response = RunQueryResponse.deserialize(raw)
+def _query_response(raw: bytes, reader: EntityReader | None = None) -> Any:
+    response = RunQueryResponse.deserialize(raw, reader)
     if response.batch.entity_result_type == _FULL:
         return response
     # ndb takes properties out of the results of projections before it makes models of them.
     return response.message()
 
 
-def _eager_query_response(raw: bytes) -> Any:
-    response = _query_response(raw)
-    return response.for_eager_rpc() if type(response) is RunQueryResponse else response
-
-
 class LazyTransport(LazyDatastoreGrpcTransport):
     """The transport that ndb calls, with lazy responses to ``lookup`` and ``run_query``."""
 
     _read_query = staticmethod(_query_response)
-
-
-class EagerTransport(LazyDatastoreGrpcTransport):
-    """The same for calls inside ``eager()``."""
-
-    _read_lookup = staticmethod(_eager_lookup_response)
-    _read_query = staticmethod(_eager_query_response)
 
 
 def stub(original: Callable[[], Any]) -> Any:
@@ -72,12 +55,16 @@ def stub(original: Callable[[], Any]) -> Any:
     transport = original()
     if type(transport) is not DatastoreGrpcTransport or not CLIENT.is_upstream():
         return transport
-    kind = EagerTransport if is_eager() else LazyTransport
-    # Kept on the transport itself: the two live and die together.
+    # ndb takes up the response elsewhere: the deserialiser has to know the reader.
+    reader = reader_of_rpc()
+    # Kept on the transport itself: they live and die together.
     kept = vars(transport)
-    name = f"_lazyentity_{kind.__name__}"
+    name = "_lazyentity_transport" if reader is None else "_lazyentity_stock_transport"
     lazy = kept.get(name)
-    return kept.setdefault(name, kind(channel=transport.grpc_channel)) if lazy is None else lazy
+    if lazy is None:
+        made = LazyTransport(channel=transport.grpc_channel, reader=reader)
+        lazy = kept.setdefault(name, made)
+    return lazy
 
 
 def replace_kind(original: property, is_active: Callable[[], bool]) -> property:
@@ -163,7 +150,7 @@ class _Empty:
         self._entity = entity
 
     def MergeFromString(self, raw: bytes) -> None:  # noqa: N802  # the name that messages have
-        self._entity._receive(raw, self._entity.conversion)
+        self._entity._receive(raw, self._entity.rpc)
 
 
 class EntityTypes(ObjectProxy[Any]):
@@ -190,7 +177,7 @@ def replace_entity_types(module: Any, is_active: Callable[[], bool]) -> Any:
 def _new_cached_entity() -> CachedEntity:
     # Calling the class of a proxy makes the real message.
     entity: CachedEntity = EntityBytes.__new__(CachedEntity)
-    conversion = Conversion(LazyEntity, stock_from_raw)
-    conversion.eager = is_eager()
-    entity._receive(b"", conversion)
+    rpc = ReadRpc()
+    rpc.reader = reader_of_rpc()
+    entity._receive(b"", rpc)
     return entity

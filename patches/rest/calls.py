@@ -13,7 +13,6 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from lazyentity._mode import is_eager
 from lazyentity.patches import announcement
 from lazyentity.patches.client import Client
 from lazyentity.patches.rest.profiling import count_entity
@@ -31,9 +30,7 @@ def _is_lazy_read(url: Any, described: Client) -> bool:
     patch = described.patch
     if announcement.waiting and patch.active:
         announcement.log()
-    return (
-        patch.active and not patch.eager and str(url).endswith((_LOOKUP, _QUERY)) and not is_eager()
-    )
+    return patch.active and str(url).endswith((_LOOKUP, _QUERY)) and not patch.gives_stock()
 
 
 def replacing_async_post(described: Client, *, of_session: bool = False) -> _Replace:

@@ -36,11 +36,10 @@ def columns_of(
 def row(backend: str, raw: bytes, eager: bool = False) -> Any:
     """Return what a response gives for columns in place of an entity."""
     module = COLUMNS[backend]
-    conversion = module.Conversion(IMPLEMENTATIONS[backend], stock_entity)
-    conversion.eager = eager
+    reader = module.EntityReader(IMPLEMENTATIONS[backend], stock_entity, is_stock=eager)
     entity = module.EntityBytes()
-    entity._receive(raw, conversion)
-    return entity.to_row()
+    entity._receive(raw, module.ReadRpc())
+    return entity.to_row(reader)
 
 
 def assert_same_column(backend: str, raw: bytes, names: tuple[str, ...]) -> None:

@@ -33,12 +33,13 @@ MODULES = (
     "lazyentity.native.entityproto",
 )
 CLASSES = (
-    "lazyentity.native.entities.Conversion",
     "lazyentity.native.entities.EntityBytes",
     "lazyentity.native.entities.EntityCounter",
     "lazyentity.native.entities.EntityCounts",
+    "lazyentity.native.entities.EntityReader",
     "lazyentity.native.entities.LazyMapping",
     "lazyentity.native.entities.Originals",
+    "lazyentity.native.entities.ReadRpc",
     "lazyentity.native.entities.Received",
     "lazyentity.native.entities.ResponseCounter",
     "lazyentity.native.entities.ResultBytes",
@@ -81,13 +82,16 @@ def _instances(kind: Any) -> Iterator[Any]:
     entity = NATIVE.from_bytes(RICH)
     index = importlib.import_module("lazyentity.native.entityproto").PropertyIndex
     results = importlib.import_module("lazyentity.native.entities")
-    conversion = results.Conversion(NATIVE, stock_from_raw)
-    found = results.split_lookup(_lookup(), conversion, results.ResultBytes)[1][0]
+    reader = results.EntityReader(NATIVE, stock_from_raw)
+    rpc = results.ReadRpc()
+    rpc.reader = reader
+    found = results.split_lookup(_lookup(), rpc, results.ResultBytes)[1][0]
     whole = {
         "PropertyIndex": index.of(b"z\x08\x1a\x04text\x20\x00"),
         "LazyMapping": entity,
         "Shape": entity._shape,
-        "Conversion": conversion,
+        "EntityReader": reader,
+        "ReadRpc": rpc,
         "ResultBytes": found,
         "EntityBytes": found.entity,
         "Retyped": results.Retyped(results.EntityBytes),

@@ -36,26 +36,31 @@ def _result_type(module: Any) -> Any:
     return type("Result", (module.ResultBytes,), namespace)
 
 
-def _conversion(module: Any) -> Any:
+def _reader(module: Any) -> Any:
     # A backend makes entities of its own class alone, whichever the default is.
-    return module.Conversion(NATIVE if module is native_results else PURE, materialize)
+    return module.EntityReader(NATIVE if module is native_results else PURE, materialize)
 
 
 def _split(module: Any, name: str, message_type: Any, raw: bytes) -> Split:
-    rest, *found = getattr(module, name)(raw, _conversion(module), _result_type(module))
+    rest, *found = getattr(module, name)(raw, module.ReadRpc(), _result_type(module))
     return Split(
-        _parsed(message_type, rest), [[_result(result) for result in part] for part in found]
+        _parsed(message_type, rest),
+        [[_result(module, result) for result in part] for part in found],
     )
 
 
-def _result(result: Any) -> tuple[bytes, bytes]:
+def _result(module: Any, result: Any) -> tuple[bytes, bytes]:
     message = _RESULT.FromString(result.serialised())
     if message.entity:
         # In one piece or several: that is the same entity.
         message.entity[:] = [b"".join(message.entity)]
     entity = result.entity
     assert type(entity) is result.entity_type
-    assert entity.conversion is result.conversion
+    assert entity.rpc is result.rpc
+    reader = _reader(module)
+    assert outcome(lambda: lazyentity.raw(result.read(reader))) == outcome(
+        lambda: lazyentity.raw(entity.read(reader))
+    )
     key = outcome(lambda: entity.serialised_key)
     if isinstance(key, bytes):
         assert [key] == list(shadow.EntityKey.FromString(entity.raw).key)
@@ -100,12 +105,12 @@ def converted(module: Any, raw: bytes, asked: Iterable[bytes] | None = None) -> 
         raw: the serialised response.
         asked: the keys; all that it has by default.
     """
-    _, found, _ = module.split_lookup(raw, _conversion(module), _result_type(module))
+    _, found, _ = module.split_lookup(raw, module.ReadRpc(), _result_type(module))
     if asked is None:
         asked = [key for result in found if (key := result.entity.serialised_key) is not None]
     entities: dict[bytes, Any] = {}
     pending = dict.fromkeys(asked)
-    left = module.convert_found(False, entities, found, pending)
+    left = module.convert_found(_reader(module), entities, found, pending)
     return Converted(
         {key: lazyentity.raw(entity) for key, entity in entities.items()},
         [bytes(result.entity.raw) for result in left],

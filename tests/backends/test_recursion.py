@@ -97,10 +97,9 @@ def test_deeper_than_a_response_can_be(lazy_type: type[LazyEntity]) -> None:
     assert snapshot(lazy_type.from_bytes(raw)) == snapshot(stock)
     for backend in _BACKENDS:
         module = importlib.import_module(f"lazyentity.{backend}.backend")
-        conversion = module.Conversion(IMPLEMENTATIONS[backend], module.stock_from_raw)
-        conversion.eager = True
-        _, (found,), _ = module.split_lookup(response, conversion, module.ResultBytes)
-        assert whole(found.entity.to_entity()) == whole(stock)
+        reader = module.EntityReader(IMPLEMENTATIONS[backend], module.stock_from_raw, is_stock=True)
+        _, (found,), _ = module.split_lookup(response, module.ReadRpc(), module.ResultBytes)
+        assert whole(found.entity.read(reader)) == whole(stock)
 
 
 @pytest.mark.parametrize("backend", _BACKENDS)

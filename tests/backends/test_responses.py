@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from lazyentity import LazyEntity, materialize
 from lazyentity.pure import responses
+from tests.backends.backends import NATIVE
 from tests.backends.responses import SPLITTERS, assert_same_split, converted, native_results
 from tests.fuzz.seeds import RESPONSES, nested_groups
 from tests.support.snapshots import Raised, outcome
@@ -23,6 +24,7 @@ from tests.support.strategies.samples import RICH
 
 pytestmark = pytest.mark.any_backend
 
+LAZY = native_results.EntityReader(NATIVE, materialize)
 mapping: Any = importlib.import_module("lazyentity.native.entities")
 
 
@@ -84,7 +86,7 @@ def test_groups_in_groups(around: str, depth: int) -> None:
 def test_other_types_than_bytes(split: Any, given: Any) -> None:
     """Other types than bytes are refused with a TypeError."""
     with pytest.raises(TypeError):
-        split(given, native_results.Conversion(LazyEntity, materialize), native_results.ResultBytes)
+        split(given, native_results.ReadRpc(), native_results.ResultBytes)
 
 
 def test_the_responses_are_what_they_are_taken_for() -> None:
@@ -98,7 +100,7 @@ def test_keys_of_servers() -> None:
     key = entity_pb2.Entity.deserialize(RICH).key._pb.SerializeToString()
     for module in (native_results, responses):
         entity = module.EntityBytes.__new__(module.EntityBytes)
-        entity._receive(RICH, module.Conversion(LazyEntity, materialize))
+        entity._receive(RICH, module.ReadRpc())
         assert entity.serialised_key == key
 
 
@@ -140,23 +142,25 @@ def test_entities_that_fail_are_left() -> None:
         raise ValueError("refused")
 
     for module in (native_results, responses):
-        conversion = module.Conversion(LazyEntity, refuse)
-        _, found, _ = module.split_lookup(RESPONSES[0], conversion, module.ResultBytes)
+        lazy = module.EntityReader(LazyEntity, refuse)
+        stock = module.EntityReader(LazyEntity, refuse, is_stock=True)
+        rpc = module.ReadRpc()
+        _, found, _ = module.split_lookup(RESPONSES[0], rpc, module.ResultBytes)
         pending = {result.entity.serialised_key: None for result in found}
         asked, entities = list(pending), dict[bytes, Any]()
-        assert module.convert_found(True, entities, found, pending) == list(found)
+        assert module.convert_found(stock, entities, found, pending) == list(found)
         assert (entities, list(pending)) == ({}, asked)
-        conversion.eager = True
-        assert module.convert_found(False, entities, found, pending) == list(found)
+        rpc.reader = stock
+        assert module.convert_found(lazy, entities, found, pending) == list(found)
 
 
 @pytest.mark.parametrize("wrong", [None, b"", responses.ResultBytes()])
 def test_other_types_than_results(wrong: Any) -> None:
     """Other types than results are refused with a TypeError."""
     with pytest.raises(TypeError):
-        native_results.convert_found(False, {}, (wrong,), {})
+        native_results.convert_found(LAZY, {}, (wrong,), {})
     empty = native_results.ResultBytes.__new__(native_results.ResultBytes)
-    assert native_results.convert_found(False, {}, (empty,), {b"": None}) == [empty]
+    assert native_results.convert_found(LAZY, {}, (empty,), {b"": None}) == [empty]
 
 
 def test_bytes_that_came_with_no_response() -> None:
@@ -165,7 +169,7 @@ def test_bytes_that_came_with_no_response() -> None:
     assert empty.raw == b""
     assert empty.serialised_key is None
     with pytest.raises(TypeError):
-        empty.to_entity()
+        empty.read(LAZY)
     with pytest.raises(TypeError):
         native_results.Retyped(None)
     with pytest.raises(TypeError):

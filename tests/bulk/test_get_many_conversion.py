@@ -11,6 +11,7 @@ from google.cloud.datastore import helpers
 import lazyentity
 from lazyentity import _backend
 from lazyentity.bulk import get_many, reading
+from lazyentity.strict import STRICT
 from tests.bulk.services import stored
 
 Client = datastore.Client
@@ -22,7 +23,7 @@ _KIND = "Item"
 def test_proxies_are_converted_together(
     client: Client, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only an option of a wrapped client needs each entity by itself."""
+    """Those of one response, also if a wrapped client has options."""
     keys = stored(client, _KIND, 3)
     left = []
 
@@ -42,7 +43,8 @@ def test_proxies_are_converted_together(
     assert [entity and entity.key for entity in entities] == [*keys, None]
     for entity in entities[:3]:
         assert isinstance(entity, lazyentity.LazyEntity) is (kind != "stock")
-    assert left == ([] if kind == "strict" else [[]])
+        assert (getattr(entity, "_policy", None) is STRICT) is (kind == "strict")
+    assert left == [[]]
 
 
 def test_somebody_elses_conversion(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,6 +28,7 @@ from lazyentity import native
 from lazyentity.detached import DetachedEntity
 from lazyentity.entity import LazyEntity, derived_type
 from lazyentity.patches.api import responses
+from lazyentity.readers import LAZY, STOCK
 from lazyentity.strict import make_strict
 from tests.fuzz import hostile, material, running
 from tests.fuzz.hostile import Evil
@@ -121,11 +122,17 @@ def _subclassed(chance: random.Random) -> Any:
     return chance.choice((kind, base.__new__(kind)))
 
 
-def _conversion(chance: random.Random) -> Any:
-    (module,) = (module for module in MODULES if hasattr(module, "Conversion"))
+def _reader(chance: random.Random) -> Any:
+    (module,) = (module for module in MODULES if hasattr(module, "EntityReader"))
     kind = chance.choice((LazyEntity, dict, int, hostile.HostileDict, chance.choice(KINDS)))
-    made = module.Conversion(kind, hostile.value(chance))
-    made.eager = chance.random() < 0.5
+    is_stock, prepare = chance.random() < 0.5, chance.choice((None, None, hostile.value(chance)))
+    return module.EntityReader(kind, hostile.value(chance), is_stock=is_stock, prepare=prepare)
+
+
+def _rpc(chance: random.Random) -> Any:
+    (module,) = (module for module in MODULES if hasattr(module, "ReadRpc"))
+    made = module.ReadRpc()
+    made.reader = chance.choice((None, LAZY, STOCK, _reader(chance)))
     return made
 
 
@@ -149,7 +156,8 @@ MAKERS: tuple[Callable[[random.Random], Any], ...] = (
     _half_made,
     _half_made,
     _subclassed,
-    _conversion,
+    _reader,
+    _rpc,
     lambda chance: datastore_pb2.LookupResponse.pb()(),
     lambda chance: chance.choice(KINDS),
 )
@@ -277,7 +285,7 @@ def _exercise(value: Any) -> None:
         lambda value: value._wire_excluded(),
         lambda value: value._wire_key(),
         lambda value: value.key,
-        lambda value: value.to_entity(),
+        lambda value: value.read(LAZY),
         lambda value: value.entity,
         lambda value: value.raw,
         lambda value: value == value,

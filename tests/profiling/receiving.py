@@ -27,17 +27,19 @@ class Response:
 
     def __init__(self, backend: str, raws: Iterable[bytes], *, eager: bool = False) -> None:
         module = importlib.import_module(f"lazyentity.{backend}.backend")
-        conversion = module.Conversion(IMPLEMENTATIONS[backend], module.stock_from_raw)
-        conversion.eager = eager
+        self._reader = module.EntityReader(
+            IMPLEMENTATIONS[backend], module.stock_from_raw, is_stock=eager
+        )
+        rpc = module.ReadRpc()
         self._handles = []
         for raw in raws:
             handle = module.EntityBytes.__new__(module.EntityBytes)
-            handle._receive(raw, conversion)
+            handle._receive(raw, rpc)
             self._handles.append(handle)
 
     def entities(self) -> list[Any]:
-        """Convert them."""
-        return [handle.to_entity() for handle in self._handles]
+        """Read them."""
+        return [handle.read(self._reader) for handle in self._handles]
 
 
 def learn(backend: str, *raws: bytes) -> None:

@@ -8,7 +8,6 @@ import functools
 import importlib
 import inspect
 import json
-import operator
 import sysconfig
 import threading
 from pathlib import Path
@@ -203,8 +202,8 @@ def serve(make):
 """
     names = {"get": client["get"], "encode": framework["encode"]}
     application = _define(source, "some_application.main", INSTALLED, **names)
-    (handle,) = Response(backend, [FIVE])._handles
-    make = functools.partial(operator.methodcaller("to_entity"), handle)
+    response = Response(backend, [FIVE])
+    make = functools.partial(response._handles[0].read, response._reader)
     with lazyentity.profile() as profile:
         # Of the tests' own code, nothing is on the stack.
         thread = threading.Thread(target=application["serve"], args=(make,))

@@ -16,16 +16,17 @@ import sys
 import lazyentity
 assert "google.cloud.datastore" not in sys.modules
 from google.cloud import datastore
-from lazyentity._backend import Conversion, EntityBytes, stock_from_raw
+from lazyentity._backend import EntityBytes, ReadRpc
+from lazyentity.readers import LAZY
 entity = datastore.Entity(datastore.Key("Kind", 1, project="p"))
 entity.update(dict.fromkeys("abcde", 1))
 raw = lazyentity.raw(entity)
 def read(count):
-    conversion = Conversion(lazyentity.LazyEntity, stock_from_raw)
+    rpc = ReadRpc()
     for _ in range(count):
         handle = EntityBytes.__new__(EntityBytes)
-        handle._receive(raw, conversion)
-        handle.to_entity()["a"]
+        handle._receive(raw, rpc)
+        handle.read(LAZY)["a"]
 read(3)
 if "fork" in sys.argv:
     child = os.fork()

@@ -9,9 +9,9 @@ import pytest
 from tests.support.subprocesses import run
 
 MOST_FILES = {
-    'a query, entity["amount"]': 14,
-    "get and put of a changed entity": 28,
-    "a fetch of ndb, order.amount": 23,
+    'a query, entity["amount"]': 12,
+    "get and put of a changed entity": 27,
+    "a fetch of ndb, order.amount": 21,
 }
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import os
 import sys
 from collections.abc import Callable
@@ -71,6 +72,9 @@ def main() -> None:
         order = datastore.Entity(client.key(_KIND, 1))
         order.update(amount=1, note="text")
         client.put(order)
+        # As where logging is configured: the line about the patches does not wait for the RPCs.
+        logging.getLogger("lazyentity").addHandler(logging.NullHandler())
+        logging.getLogger("lazyentity").setLevel(logging.INFO)
         lazyentity.patch()
         models = ndb.Client(project=synthetic.PROJECT)
 

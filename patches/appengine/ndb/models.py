@@ -15,7 +15,6 @@ from typing import Any
 from google.appengine.datastore.entity_bytes_pb2 import Property
 from google.appengine.ext.ndb import model, polymodel
 
-from lazyentity._mode import is_eager
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.patches.appengine.messages import (
     INDEX_VALUE,
@@ -184,7 +183,7 @@ def _class_key(index: Any, name: str) -> tuple[bytes, ...]:
 
 def _lazily(pb: Any) -> Any:
     """Return the index of an entity of which a lazy model can be made; None: let ndb make it."""
-    if type(pb) is not EntityProto or PART.patch.eager or is_eager():
+    if type(pb) is not EntityProto or PART.patch.gives_stock():
         return None
     index = index_of(pb)
     if index is None or index.has_meaning(INDEX_VALUE):

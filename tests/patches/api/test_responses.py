@@ -16,6 +16,7 @@ from google.protobuf.message import DecodeError
 
 import lazyentity
 from lazyentity.patches.api import entities, responses
+from lazyentity.readers import LAZY
 from tests.patches.api.probes import (
     LOOKUP,
     QUERY,
@@ -210,7 +211,7 @@ def test_a_dropped_response_is_gone_at_once(kind: Any, message: Any) -> None:
         response = kind.deserialize(raw)
         is_lookup = kind is responses.LookupResponse
         results = response.found if is_lookup else response.batch.entity_results
-        assert results[0].entity.to_entity()["text"] == "a"
+        assert results[0].entity.read(LAZY)["text"] == "a"
         assert sys.getrefcount(raw) > before
         del response, results
         assert sys.getrefcount(raw) == before

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from lazyentity._backend import stock_from_raw
 from lazyentity.patches.api import responses
+from lazyentity.readers import LAZY
 from tests.conftest import IMPLEMENTATIONS
 from tests.support.snapshots import outcome, snapshot
 from tests.support.strategies import wire
@@ -75,13 +76,14 @@ _QUERIES = _messages(*[_fields(1, _BATCHES)] * 2, _fields(5, _CURSORS), _UNKNOWN
 
 def _split(backend: str, raw: bytes, what: str) -> Any:
     module = importlib.import_module(_MODULES[backend])
-    conversion = module.Conversion(IMPLEMENTATIONS[backend], stock_from_raw)
-    return getattr(module, f"split_{what}")(raw, conversion, module.ResultBytes)
+    rpc = module.ReadRpc()
+    rpc.reader = module.EntityReader(IMPLEMENTATIONS[backend], stock_from_raw)
+    return getattr(module, f"split_{what}")(raw, rpc, module.ResultBytes)
 
 
 def _assert_same_entity(message: Any, stock: Any) -> None:
     expected = outcome(lambda: snapshot(helpers.entity_from_protobuf(stock)))
-    assert outcome(lambda: snapshot(message.to_entity())) == expected
+    assert outcome(lambda: snapshot(message.read(message.rpc.reader or LAZY))) == expected
 
 
 def _assert_same(results: Any, stock: Any) -> None:

@@ -193,7 +193,7 @@ def test_a_malformed_entity(lazily: datastore.Client, messages: list[Any]) -> No
     iterator = _fetch(lazily)
     batches = lazyentity.column_batches(iterator, ["number"], 1)
     next(batches)
-    messages[1]._receive(messages[1].raw[:-1], messages[1].conversion)
+    messages[1]._receive(messages[1].raw[:-1], messages[1].rpc)
     with pytest.raises(DecodeError):
         next(batches)
     assert iterator.num_results == 1

@@ -15,6 +15,7 @@ from google.cloud.datastore_v1.types import entity as entity_pb2
 import lazyentity
 from lazyentity.codec import messages
 from lazyentity.patches.api.responses import LookupResponse
+from lazyentity.readers import STOCK as STOCK_READER
 from tests.conftest import HAS_NDB
 from tests.patches.conftest import Make, Ports
 from tests.patches.datastore.test_wrap_options import READS, Reads
@@ -124,8 +125,7 @@ def test_what_somebody_looked_into(take: Callable[[Any], Any], for_rpc: bool) ->
     for eager in (False, True):
         if eager:
             lazyentity.patch(eager=not for_rpc)
-            split = LookupResponse.deserialize(raw)
-            found = (split.for_eager_rpc() if for_rpc else split).found
+            found = LookupResponse.deserialize(raw, STOCK_READER if for_rpc else None).found
         else:
             found = datastore_pb2.LookupResponse.deserialize(raw).found
         entity = take(found[0].entity)

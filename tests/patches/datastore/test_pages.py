@@ -14,6 +14,7 @@ from google.cloud.datastore import query
 
 import lazyentity
 from lazyentity.patches.datastore.pages import LazyPage, lazy_page
+from lazyentity.readers import LAZY
 from tests.patches.order_program import KIND
 
 ITEMS = ["1", "2", "x", "4"]
@@ -178,4 +179,4 @@ def test_an_entity_that_was_changed_is_converted_as_it_is(client: datastore.Clie
     assert first["added"] == "x"
     assert isinstance(first, lazyentity.LazyEntity)
     assert "added" not in second
-    assert untouched.to_entity() == second
+    assert untouched.read(LAZY) == second

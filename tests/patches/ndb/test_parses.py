@@ -111,7 +111,7 @@ def _key_of(result_pb: Any) -> Any:
 
 
 def _no_conversion() -> Any:
-    return mock.patch.object(EntityHandle, "to_entity", side_effect=AssertionError)
+    return mock.patch.object(EntityHandle, "read", side_effect=AssertionError)
 
 
 def test_keys_of_results() -> None:

@@ -1,0 +1,47 @@
+"""The readers of entities, and the decision about an RPC that is sent.
+
+``patch()`` and ``wrap()`` choose the reader of a client or query. An RPC that is sent inside
+``eager()`` has a reader of its own, which the handles of its response carry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from lazyentity._backend import EntityReader, stock_from_raw
+from lazyentity._mode import EAGER, NOTES, is_eager
+from lazyentity.entity import LazyEntity
+from lazyentity.strict import make_strict
+
+LAZY: Final = EntityReader(LazyEntity, stock_from_raw)
+"""Makes lazy entities, with nothing decoded."""
+
+STOCK: Final = EntityReader(LazyEntity, stock_from_raw, is_stock=True)
+"""Makes stock entities."""
+
+
+def prepared_reader(names: Sequence[str], strict: bool) -> EntityReader:
+    """Return a reader of lazy entities that are prepared as the options of ``wrap()`` say.
+
+    Args:
+        names: the properties to decode.
+        strict: whether to refuse to decode others.
+    """
+    if not names and not strict:
+        return LAZY
+
+    def prepare(entity: Any) -> Any:
+        for name in names:
+            entity.get(name)
+        if strict:
+            make_strict(entity)
+        return entity
+
+    return EntityReader(LazyEntity, stock_from_raw, prepare=prepare)
+
+
+def reader_of_rpc() -> EntityReader | None:
+    """Return the reader of an RPC that is sent now; None, if the client or query decides."""
+    # Notes are rare, and finding out whose they are takes time.
+    return STOCK if EAGER.get() or (NOTES and is_eager()) else None
