@@ -22,7 +22,7 @@ from lazyentity.entity import LazyEntityBase
 from tests.fuzz.steps import LAZY_STEPS, Side, Step, taint
 from tests.fuzz.steps import STEPS as ON_ENTITIES
 from tests.support.snapshots import Raised, geo_points_without_address, outcome, snapshot
-from tests.support.stock import EntityMessage, comparable, content
+from tests.support.stock import EntityMessage, comparable, content, lazy_entities_in
 from tests.support.writing import assert_written, stock_encoding
 
 Write = Callable[[Any], Any]
@@ -181,6 +181,27 @@ def _surface(value: Any) -> Any:
     return snapshot(value)
 
 
+def prefetch(side: Side, chance: random.Random) -> None:
+    """Decode some properties, and no others."""
+    names = {side.name(chance) for _ in range(chance.randrange(4))} & side.entity.keys()
+    if isinstance(side.entity, LazyEntityBase):
+        before = set(lazyentity.decoded(side.entity))
+        lazyentity.prefetch(side.entity, *names)
+        assert set(lazyentity.decoded(side.entity)) == before | names
+
+
+def materialize(side: Side, chance: random.Random) -> Any:
+    """Make a stock entity of it all."""
+    # A stock entity is returned as it is, and attributes as assigned are not taken over.
+    if not side.is_lazy or side.has_new_attributes:
+        return None
+    if not side.lazy:
+        return side.entity
+    plain = lazyentity.materialize(side.entity)
+    assert lazy_entities_in(plain) == []
+    return plain
+
+
 def write(side: Side, chance: random.Random) -> None:
     """Write the entity, and go on with it.
 
@@ -207,7 +228,7 @@ def write(side: Side, chance: random.Random) -> None:
         _assert_same_writing(written, unread, expected, side)
 
 
-STEPS: tuple[Step, ...] = (*ON_ENTITIES, write)
+STEPS: tuple[Step, ...] = (*ON_ENTITIES, prefetch, materialize, write)
 
 
 def _assert_refused(side: Side) -> None:

@@ -17,13 +17,12 @@ from typing import Any
 from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 
-import lazyentity
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.entity import LazyEntityBase
 from tests.entity.consumption import COPIES
 from tests.fuzz import material, values
 from tests.fuzz.values import NAMES
-from tests.support.stock import lazy_entities_in, stock_entity
+from tests.support.stock import stock_entity
 
 
 class Refused(Exception):
@@ -119,27 +118,6 @@ def get(side: Side, chance: random.Random) -> Any:
     """Read a property, if it is there."""
     name = side.name(chance)
     return side.entity.get(name), side.entity.get(name, 5)
-
-
-def prefetch(side: Side, chance: random.Random) -> None:
-    """Decode some properties, and no others."""
-    names = {side.name(chance) for _ in range(chance.randrange(4))} & side.entity.keys()
-    if isinstance(side.entity, LazyEntityBase):
-        before = set(lazyentity.decoded(side.entity))
-        lazyentity.prefetch(side.entity, *names)
-        assert set(lazyentity.decoded(side.entity)) == before | names
-
-
-def materialize(side: Side, chance: random.Random) -> Any:
-    """Make a stock entity of it all."""
-    # A stock entity is returned as it is, and attributes as assigned are not taken over.
-    if not side.is_lazy or side.has_new_attributes:
-        return None
-    if not side.lazy:
-        return side.entity
-    plain = lazyentity.materialize(side.entity)
-    assert lazy_entities_in(plain) == []
-    return plain
 
 
 def start_over(side: Side, chance: random.Random) -> None:
@@ -401,7 +379,7 @@ def change_inside(side: Side, chance: random.Random) -> Any:
 
 
 STEPS: tuple[Step, ...] = (
-    *(look, read, read, get, read_all, compare, duplicate, pickled, prefetch, materialize),
+    *(look, read, read, get, read_all, compare, duplicate, pickled),
     *(assign, assign, assign, assign_again, take_over, remove, remove, take_storage, start_over),
     *(key, flags, flags, meanings, meanings, attributes, change_inside, change_inside),
 )
