@@ -14,7 +14,7 @@ from google.cloud.datastore.key import Key
 from lazyentity._backend import LazyMapping, stock_from_raw
 from lazyentity._mode import EAGER, NOTES, gives_stock, is_switched_off
 from lazyentity._types import describe_type
-from lazyentity.profiling import observer
+from lazyentity.profiling.uses import CountedEntity
 
 _Self = TypeVar("_Self", bound="LazyEntityBase")
 
@@ -159,6 +159,11 @@ class LazyEntityBase(_MappingAndEntity):
     def _require_writable(self) -> None:
         """Raise RuntimeError if this entity must not be written."""
 
+    @classmethod
+    def _counted_type(cls) -> type[LazyEntity]:
+        """Return the class of the entities that a profile counts."""
+        return derived_type(CountedEntity, cls)
+
     def _empty_plain(self) -> Entity:
         """Make the empty entity that ``materialize()`` fills."""
         return Entity()
@@ -266,7 +271,7 @@ def lazy_entity_type(mapping: type) -> type[LazyEntity]:
 
 
 @functools.cache
-def derived_type(behaviour: type[LazyEntityBase], kind: type[LazyEntityBase]) -> type[LazyEntity]:
+def derived_type(behaviour: type, kind: type[LazyEntityBase]) -> type[LazyEntity]:
     """Return the subclass of ``kind`` that differs in ``behaviour``; the same one each time.
 
     An entity of ``kind`` can be made one of the subclass, and back, by assigning its ``__class__``.
@@ -284,13 +289,15 @@ def derived_type(behaviour: type[LazyEntityBase], kind: type[LazyEntityBase]) ->
     return cast(type[LazyEntity], type(behaviour.__name__, (behaviour, kind), namespace))
 
 
+RECEIVED_TYPES: Final = frozenset((LazyEntity, LazyEntity._counted_type()))
+"""The classes of the entities that clients return."""
+
+
 def plain_type(entity: LazyEntityBase) -> type[LazyEntity]:
     """Return the class of ``entity`` before :func:`derived_type`."""
     kind = type(entity)
     return cast(type[LazyEntity], getattr(kind, "_plain_type", kind))
 
-
-observer.entities_exist()
 
 # Without the adapters, C code sees the sentinels of a lazy object. If the environment asks for
 # stock entities, only patched and wrapped clients make lazy ones: patch() and wrap() install them.

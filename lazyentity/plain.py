@@ -127,7 +127,7 @@ def _stock(entity: Any) -> Entity:
     if touched or deleted or attributes:
         _take_over(plain, entity, attributes)
     if undecoded:
-        counts.copied_whole(undecoded, "materialize()")
+        counts.copied(undecoded, "materialize()")
     return plain  # type: ignore[no-any-return]  # of the backend's
 
 

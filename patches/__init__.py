@@ -22,10 +22,7 @@ from lazyentity.patches.imports import WhenImported
 from lazyentity.patches.locks import ForkableLock
 from lazyentity.patches.notices import warn
 from lazyentity.patches.registry import Seam, modules_holding_any
-from lazyentity.profiling import observer
-
-if TYPE_CHECKING:
-    from lazyentity.profiling.counters import ProfileData
+from lazyentity.profiling.counts import CLIENT_PACKAGES
 
 __all__ = ["patch", "patched", "unpatch"]
 
@@ -186,8 +183,7 @@ def _patch_imported(client: Client, strict: bool) -> list[Seam]:
                 problem = replaced[0]
             else:
                 client.patch.apply()
-                if observer.data is not None:
-                    _count_in(client)
+                CLIENT_PACKAGES.add(client.waits_for_import.partition(".")[0])
         except Exception as error:  # noqa: BLE001  # a later version may differ in any way
             problem = client.failure(error)
     if problem is not None:
@@ -198,23 +194,6 @@ def _patch_imported(client: Client, strict: bool) -> list[Seam]:
     # A conversion that is not the client's own was left to somebody else.
     conversion = client.conversion
     return [conversion] if conversion is not None and conversion.is_upstream() else []
-
-
-def _count_in(client: Client) -> None:
-    """Have a profile count reads for the callers of a client, not for the client."""
-    from lazyentity.profiling.callsites import CLIENT_PACKAGES
-
-    CLIENT_PACKAGES.add(client.waits_for_import.partition(".")[0])
-
-
-def _count_in_clients(data: ProfileData | None) -> None:
-    if data is not None:
-        for client in _selected(()):
-            if client.patch.active:
-                _count_in(client)
-
-
-observer.listen(_count_in_clients)
 
 
 def _refuse(client: Client, problem: str, strict: bool) -> None:

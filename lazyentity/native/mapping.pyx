@@ -150,7 +150,7 @@ cdef class LazyMapping(Received):
                 value = copy(value)
             PyDict_SetItem(plain, name, value)
         if decoded:
-            note_plain(self, "to_dict()" if is_whole else None, decoded)
+            note_plain(self, "to_dict()" if is_whole else "", decoded)
         return plain
 
     def _wire_meanings(self, names=None):

@@ -32,6 +32,8 @@ cdef enum:
     LOOP = 3
     NEAR = 16
 
+cdef object set_class = vars(object)["__class__"].__set__
+
 DATA = None
 cdef double EPOCH = clock()
 
@@ -172,34 +174,22 @@ cdef class EntityCounts(Originals):
     def read_whole(self, list names not None, operation):
         """As :meth:`lazyentity.profiling.counters.EntityCounts.read_whole`."""
         self.left = 0
-        self.copied_whole(names, operation)
+        self.copied(names, operation)
 
-    def copied(self, list names not None):
+    def copied(self, list names not None, operation=""):
         """As :meth:`lazyentity.profiling.counters.EntityCounts.copied`."""
         cdef dict ordinals
+        cdef uint64_t* counts
         if self.counter is None:
-            self.apart.copied(names)
+            self.apart.copied(names, operation)
             return
         ordinals = self.counter.shape._ordinals
+        counts = self.counter.wholes if operation else self.counter.reads
         for name in names:
-            self.counter.reads[<Py_ssize_t>ordinals[name]] += 1
-
-    def copied_to_columns(self, list names not None):
-        """As :meth:`lazyentity.profiling.counters.EntityCounts.copied_to_columns`."""
-        self.copied(names)
-        self.call_site.uses.add(counting.COLUMNS)
-
-    def copied_whole(self, list names not None, operation):
-        """As :meth:`lazyentity.profiling.counters.EntityCounts.copied_whole`."""
-        cdef dict ordinals
-        if self.counter is None:
-            self.apart.copied_whole(names, operation)
-            return
-        ordinals = self.counter.shape._ordinals
-        for name in names:
-            self.counter.wholes[<Py_ssize_t>ordinals[name]] += 1
-        count_whole(self.counter, operation, len(names))
-        self.line = self.counter.whole_line
+            counts[<Py_ssize_t>ordinals[name]] += 1
+        if operation:
+            count_whole(self.counter, operation, len(names))
+            self.line = self.counter.whole_line
 
     def validated(self, model, names):
         """As :meth:`lazyentity.profiling.counters.EntityCounts.validated`."""
@@ -241,6 +231,8 @@ cdef class ResponseCounter:
     cdef readonly object data
     cdef object site
     cdef bint is_of_query
+    cdef object lazy_type
+    cdef object counted_type
     cdef EntityCounter last
 
     cdef EntityCounter counter_of(self, Shape shape, Bytes kind, Py_ssize_t size):
@@ -327,6 +319,10 @@ cdef object count_lazy_entity(Received entity, object given, bint is_of_query):
         counter.alive_size += entity_counts.size
         counter.born += entity_counts.size * entity_counts.born
     entity._originals = entity_counts
+    if response_counter.lazy_type is not type(entity):
+        response_counter.lazy_type = type(entity)
+        response_counter.counted_type = response_counter.lazy_type._counted_type()
+    set_class(entity, response_counter.counted_type)
     return response_counter
 
 
@@ -358,17 +354,15 @@ cdef int note_whole(Received entity, object operation, list values) except -1:
 
 cdef int note_plain(Received entity, object operation, list names) except -1:
     # Counts the decoding of properties for a result; the entity stays as it is.
-    cdef EntityCounts entity_counts = <EntityCounts>entity._originals
-    if operation is not None:
-        entity_counts.copied_whole(names, operation)
-        return 0
-    entity_counts.copied(names)
+    (<EntityCounts>entity._originals).copied(names, operation)
     return 0
 
 
 cdef int note_columns(Received entity, object name) except -1:
     # Counts the decoding of a property for a column; the entity stays as it is.
-    (<EntityCounts>entity._originals).copied_to_columns([name])
+    cdef EntityCounts entity_counts = <EntityCounts>entity._originals
+    entity_counts.copied([name])
+    entity_counts.call_site.uses.add(counting.COLUMNS)
     return 0
 
 

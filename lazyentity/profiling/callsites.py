@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from lazyentity._mode import is_marked
 from lazyentity.codec.describing import module_of
+from lazyentity.profiling.counts import CLIENT_PACKAGES
 
 OWN: Final = 0
 LIBRARY: Final = 1
@@ -25,9 +26,6 @@ ROLES: Final[dict[str, int]] = {}
 
 APPLICATIONS: Final[set[str]] = set()
 """The packages in ``lazyentity`` that are applications themselves; each adds its name."""
-
-CLIENT_PACKAGES: Final[set[str]] = {"google"}
-"""The top-level packages of the clients. They receive entities for an application."""
 
 _MAX_FILES = 10_000
 _MAX_SITES = 10_000

@@ -21,19 +21,6 @@ _Self = TypeVar("_Self", bound="Profile")
 _CLIENT: Final = "google.cloud.datastore"
 
 
-def _measure() -> None:
-    importlib.import_module("lazyentity.profiling.costs").measure()
-
-
-def _prepare() -> None:
-    """Before any entity arrives, measure the costs for estimates, and begin to note uses."""
-    _measure()
-    importlib.import_module("lazyentity.profiling.uses")
-
-
-observer.prepare = _prepare
-
-
 class _Collection:
     """The data of the profiles that are running in this process.
 
@@ -115,7 +102,7 @@ class Profile:
             raise RuntimeError("this profile was started before; make another one")
         if _CLIENT in sys.modules:
             # First: the measuring must not be counted, nor timed together with the program.
-            _measure()
+            importlib.import_module("lazyentity.profiling.costs").measure()
         metrics.register(_collection.totals)
         self._process = os.getpid()
         self._start = _collection.enter()

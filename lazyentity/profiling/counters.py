@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 from lazyentity.codec.describing import plain_name
 from lazyentity.profiling import callsites
 from lazyentity.profiling.callsites import APPLICATION, OTHERS, ROLES, CallSite, Reception
-from lazyentity.profiling.counts import COLUMNS, Counts, Line, Model, add, add_names
+from lazyentity.profiling.counts import Counts, Line, Model, add, add_names
 
 MAX_NAMES: Final = 1000
 """How many names one counter counts one by one; all others share one count."""
@@ -218,25 +218,19 @@ class EntityCounts:
     def read_whole(self, names: list[str], operation: str) -> None:
         """Count an operation that decoded all undecoded properties."""
         self._left = 0
-        self.copied_whole(names, operation)
+        self.copied(names, operation)
 
-    def copied(self, names: list[str]) -> None:
-        """Count the decoding of single properties for a result; the entity stays as it is."""
-        for name in names:
-            _count(self._reads, name)
-
-    def copied_to_columns(self, names: list[str]) -> None:
-        """Count the decoding of single properties for columns; the entity stays as it is."""
-        self.copied(names)
-        self._counter.call_site.uses.add(COLUMNS)
-
-    def copied_whole(self, names: list[str], operation: str) -> None:
-        """Count an operation that decoded properties for its result and left the entity as it is.
+    def copied(self, names: list[str], operation: str = "") -> None:
+        """Count properties that were decoded for a result; the entity stays as it is.
 
         Args:
             names: of these properties.
-            operation: as users know it.
+            operation: as users know it, if it decoded all properties.
         """
+        if not operation:
+            for name in names:
+                _count(self._reads, name)
+            return
         self._counter.read_whole(names)
         self._line = self._counter.call_site.count_whole(operation, len(names))
 

@@ -6,6 +6,9 @@ from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
+CLIENT_PACKAGES: Final[set[str]] = {"google"}
+"""The top-level packages of the clients. They receive entities for an application."""
+
 WRITTEN: Final = "written"
 CHANGED: Final = "changed"
 COPIED: Final = "copied or detached"

@@ -1,8 +1,6 @@
 """Uses of received entities beside decoding a property, which show that a program needs them whole.
 
-A keys-only query serves a program that uses nothing but the keys of its entities. While a profile
-runs, :class:`~lazyentity.entity.LazyEntityBase`, which precedes the mapping of either backend, has
-methods that note every other use, and then do the same as before.
+A keys-only query serves a program that uses nothing but the keys of its entities.
 """
 
 from __future__ import annotations
@@ -10,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, NoReturn
 
-from lazyentity.entity import LazyEntityBase
 from lazyentity.profiling.counts import CHANGED, COMPARED, COPIED, FLAGS, NAMES, WRITTEN
-from lazyentity.profiling.observer import while_running
 
 _METHODS: Final = {
     NAMES: ("__contains__", "__iter__", "__len__", "__reversed__", "keys", "_storage"),
@@ -34,56 +30,51 @@ _OF_DICT: Final = frozenset((*_METHODS[NAMES], "__delitem__", "clear")) - {"_sto
 _MISSING: Final = object()
 
 
-def _note(entity: Any, use: str) -> None:
-    entity_counts = entity._entity_counts
-    if entity_counts is not None:
-        entity_counts.call_site.uses.add(use)
+class CountedEntity:
+    """The part of a lazy entity that arrived while a profile runs: its methods note its uses.
 
+    Entities inside of it have the same class, and are not counted.
+    """
 
-def _noting(name: str, use: str) -> Callable[[Any], Any]:
-    def make(original: Any) -> Any:
-        known = getattr(dict, name) if name in _OF_DICT else original
-        if known is not None:
+    __slots__ = ()
 
-            def noting(self: Any, /, *args: Any) -> Any:
-                entity_counts = self._entity_counts
-                if entity_counts is not None:
-                    entity_counts.call_site.uses.add(use)
-                return known(self, *args)
+    _entity_counts: Any
 
-            return noting
+    @classmethod
+    def _counted_type(cls) -> type:
+        return cls
 
-        def inherited(self: Any, /, *args: Any, **kwargs: Any) -> Any:
-            _note(self, use)
-            return getattr(super(LazyEntityBase, self), name)(*args, **kwargs)
+    def _note(self, use: str) -> None:
+        entity_counts = self._entity_counts
+        if entity_counts is not None:
+            entity_counts.call_site.uses.add(use)
 
-        return inherited
-
-    return make
-
-
-def _get(_: Any) -> Any:
-    def get(self: Any, name: Any, default: Any = None, /) -> Any:
-        value = super(LazyEntityBase, self).get(name, _MISSING)
+    def get(self, name: Any, default: Any = None, /) -> Any:
+        """As of the entity."""
+        value = super().get(name, _MISSING)  # type: ignore[misc]  # of the mapping
         if value is not _MISSING:
             return value
         # Other entities of the kind may have the property.
-        _note(self, NAMES)
+        self._note(NAMES)
         return default
 
-    return get
-
-
-def _missing(_: Any) -> Any:
-    def __missing__(self: Any, name: Any, /) -> NoReturn:  # noqa: N807  # its name
-        _note(self, NAMES)
+    def __missing__(self, name: Any, /) -> NoReturn:
+        self._note(NAMES)
         raise KeyError(name)
 
-    return __missing__
+
+def _noting(name: str, use: str) -> Callable[..., Any]:
+    of_dict = getattr(dict, name, None) if name in _OF_DICT else None
+
+    def noting(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+        self._note(use)
+        if of_dict is not None:
+            return of_dict(self, *args, **kwargs)
+        return getattr(super(CountedEntity, self), name)(*args, **kwargs)
+
+    return noting
 
 
 for _use, _names in _METHODS.items():
     for _name in _names:
-        while_running(LazyEntityBase, _name, _noting(_name, _use))
-while_running(LazyEntityBase, "get", _get)
-while_running(LazyEntityBase, "__missing__", _missing)
+        setattr(CountedEntity, _name, _noting(_name, _use))

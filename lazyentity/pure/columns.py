@@ -12,6 +12,7 @@ from proto.datetime_helpers import DatetimeWithNanoseconds
 from lazyentity.codec import fallback
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.codec.values import plain_value
+from lazyentity.profiling.counts import COLUMNS
 from lazyentity.pure.index import split_again
 from lazyentity.pure.mapping import LazyMapping
 
@@ -70,6 +71,9 @@ def _values(entity: Any, names: tuple[str, ...], copy: Callable[[Any], Any]) -> 
         value = fallback.convert(raw, name, parsed[name], type(entity)._from_raw)
         values[index] = plain_value(value)
     entity._give_back(parsed)
+    if entity._entity_counts is not None:
+        entity._entity_counts.copied([names[index] for index in undecoded])
+        entity._entity_counts.call_site.uses.add(COLUMNS)
     return values
 
 

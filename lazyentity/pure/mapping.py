@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import operator
+import sys
 from collections.abc import Callable, ItemsView, Iterable
 from typing import Any, TypeVar
 
@@ -16,6 +17,7 @@ from google.protobuf.message import DecodeError
 from lazyentity.codec import errors, fallback, messages
 from lazyentity.codec.undecoded import UNDECODED, undecoded_template
 from lazyentity.codec.values import SCALARS, meaning_of, plain_value
+from lazyentity.profiling.observer import ENTITY_COUNTS
 from lazyentity.pure.index import ParsedOneByOne, empty_split, index_entity, split_again
 from lazyentity.pure.received import POLICY, Received, instance_dict, set_state
 from lazyentity.pure.shapes import EMPTY
@@ -116,6 +118,8 @@ class LazyMapping(Received):
         stored = map(_found, itertools.repeat(self), decoded)
         is_undecoded = map(operator.is_, stored, itertools.repeat(UNDECODED))
         _fill(self, itertools.compress(kept, is_undecoded))
+        if self._entity_counts is not None:
+            self._entity_counts.read_whole(undecoded, operation)
 
     def _decode_ahead(self, parsed: Any) -> None:
         """Decode every undecoded property, but leave each UNDECODED until it is read.
@@ -173,6 +177,8 @@ class LazyMapping(Received):
         parsed = self._take_all_parsed()
         value = fallback.convert(self._raw, name, parsed[name], type(self)._from_raw)
         self._give_back(parsed)
+        if self._entity_counts is not None:
+            self._entity_counts.read(name)
         return self._originals.setdefault(name, value)
 
     def _plain_values(self, names: Iterable[str], copy: Callable[[Any], Any]) -> dict[str, Any]:
@@ -196,10 +202,13 @@ class LazyMapping(Received):
                 self._policy.refuse_all(self, "to_dict()")
             self._policy.refuse(self, undecoded[0])
         apart = LazyMapping._from_raw(self._raw)
-        return {
+        plain = {
             name: plain_value(apart[name]) if value is UNDECODED else copy(value)
             for name, value in stored.items()
         }
+        if undecoded and self._entity_counts is not None:
+            self._entity_counts.copied(undecoded, "" if names else "to_dict()")
+        return plain
 
     # The entity as it was received, whatever the caller changed since.
 
@@ -260,6 +269,8 @@ def _decode_undecoded(mapping: LazyMapping, name: str) -> Any:
         value = originals.get(name, UNDECODED)
         if value is not UNDECODED:
             keep(mapping, name, value)
+            if ENTITY_COUNTS in originals:
+                originals[ENTITY_COUNTS].read(name, sys._getframe(2))
             return value
         parsed = split_again(split, raw, shape.ordinals)
         if split.parsed_again == _PATIENCE:
@@ -289,6 +300,9 @@ def _decode_undecoded(mapping: LazyMapping, name: str) -> Any:
     del message
     if split.kept:
         split.append(parsed)
+    if ENTITY_COUNTS in originals:
+        # With the caller of __getitem__().
+        originals[ENTITY_COUNTS].read(name, sys._getframe(2))
     # Of two threads that decoded the same property, both get the object of the first.
     value = originals.setdefault(name, value)
     # An assignment or deletion meanwhile stays. Not keep(), which takes too long here.

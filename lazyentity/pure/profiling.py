@@ -1,29 +1,20 @@
-"""The pure backend's counts of a profile: its functions, replaced by ones that count.
-
-:mod:`lazyentity.profiling.counters` keeps the counts. While no profile runs, nothing of this
-is in place.
-"""
+"""The entities of a response, counted for a profile; the mapping counts reads itself."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from google.protobuf.message import DecodeError
 
 from lazyentity.codec import messages
 from lazyentity.codec.keys import key_message_from_raw
-from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.profiling import observer
-from lazyentity.profiling.observer import ENTITY_COUNTS, while_running
-from lazyentity.pure import columns, responses
-from lazyentity.pure.mapping import LazyMapping
+from lazyentity.profiling.observer import ENTITY_COUNTS
 
 if TYPE_CHECKING:
     from lazyentity.profiling.counters import CallSiteCounts, ProfileData
 
-_stored = dict.__getitem__
+_set_class = vars(object)["__class__"].__set__
 
 
 class ResponseCounter:
@@ -77,8 +68,12 @@ def _kind_of(raw: bytes) -> tuple[str | None, bytes | None]:
     return element.kind, raw[: end - len(tail) + len(named)]
 
 
-def _response_counter_of(data: ProfileData, given: Any, is_of_query: bool) -> ResponseCounter:
-    if given is not None and given.data is data and given.is_of_query == is_of_query:
+def _response_counter_of(given: Any, is_of_query: bool) -> ResponseCounter | None:
+    # The given one, if another thread ended the profile.
+    data = observer.data
+    if data is None or (
+        given is not None and given.data is data and given.is_of_query == is_of_query
+    ):
         return given  # type: ignore[no-any-return]  # a counter
     return ResponseCounter(data, is_of_query)
 
@@ -94,107 +89,19 @@ def count_entity(entity: Any, response_counter: Any, is_of_query: bool = False) 
     Returns:
         The counter for the next entity of the response.
     """
-    data = observer.data
-    if data is None:
-        return response_counter
-    taking = _response_counter_of(data, response_counter, is_of_query)
+    taking = _response_counter_of(response_counter, is_of_query)
     raw, shape, _, originals = entity._state
-    if ENTITY_COUNTS not in originals:
+    if taking is not None and ENTITY_COUNTS not in originals:
         counter = taking.call_site(raw).counter
         known_shape = None if shape.template is None else shape
         originals[ENTITY_COUNTS] = counter.add(shape.ordinals, known_shape, len(raw))
+        _set_class(entity, type(entity)._counted_type())
     return taking
 
 
-def _reading_entities(original: Any) -> Callable[[Any, Any, bytes], Any]:
-    def _read(rpc: Any, reader: Any, raw: bytes) -> Any:
-        chosen = rpc.reader or reader
-        entity = chosen._make(raw)
-        # Before it is prepared: what that decodes is counted.
-        if chosen.is_stock:
-            _count_eager(raw, rpc)
-        else:
-            rpc._counter = count_entity(entity, rpc._counter, rpc.is_of_query)
-        return entity if chosen.prepare is None else chosen.prepare(entity)
-
-    return _read
-
-
-def _count_eager(raw: bytes, rpc: Any) -> None:
-    data = observer.data
-    if data is not None:
-        rpc._counter = _response_counter_of(data, rpc._counter, rpc.is_of_query)
-        rpc._counter.call_site(raw).count_eager(len(raw))
-
-
-def _reading(original: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    def __getitem__(self: Any, name: Any, /) -> Any:  # noqa: N807  # its name
-        value = _stored(self, name)
-        if value is not UNDECODED:
-            return value
-        value = original(self, name)
-        entity_counts = self._state[3].get(ENTITY_COUNTS)
-        if entity_counts is not None:
-            entity_counts.read(name, sys._getframe(1))
-        return value
-
-    return __getitem__
-
-
-def _converting(original: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
-    def _convert(self: Any, name: str) -> Any:
-        value = original(self, name)
-        if self._entity_counts is not None:
-            self._entity_counts.read(name)
-        return value
-
-    return _convert
-
-
-def _decoding_all(original: Callable[[Any, str], None]) -> Callable[[Any, str], None]:
-    def _decode_all(self: Any, operation: str) -> None:
-        entity_counts = self._entity_counts
-        undecoded = [] if entity_counts is None else self._undecoded()
-        original(self, operation)
-        if undecoded:
-            entity_counts.read_whole(undecoded, operation)
-
-    return _decode_all
-
-
-def _giving_plain_values(original: Callable[..., Any]) -> Callable[..., Any]:
-    def _plain_values(self: Any, names: Iterable[str], copy: Callable[[Any], Any]) -> Any:
-        entity_counts = self._entity_counts
-        if entity_counts is None:
-            return original(self, names, copy)
-        undecoded = self._undecoded()
-        decoded = [name for name in undecoded if not names or name in names]
-        plain = original(self, names, copy)
-        if decoded and not names:
-            entity_counts.copied_whole(decoded, "to_dict()")
-        elif decoded:
-            entity_counts.copied(decoded)
-        return plain
-
-    return _plain_values
-
-
-def _giving_values(original: Callable[..., Any]) -> Callable[..., Any]:
-    def _values(entity: Any, names: tuple[str, ...], copy: Callable[[Any], Any]) -> Any:
-        entity_counts = entity._entity_counts
-        undecoded = () if entity_counts is None else set(entity._undecoded())
-        values = original(entity, names, copy)
-        if entity_counts is not None:
-            entity_counts.copied_to_columns([name for name in names if name in undecoded])
-        return values
-
-    return _values
-
-
-while_running(columns, "_values", _giving_values)
-while_running(responses, "_read", _reading_entities)
-while_running(LazyMapping, "__getitem__", _reading)
-while_running(LazyMapping, "_decode", _reading)
-while_running(LazyMapping, "_convert", _converting)
-while_running(LazyMapping, "_decode_all", _decoding_all)
-while_running(LazyMapping, "_plain_values", _giving_plain_values)
+def count_eager_entity(raw: bytes, response_counter: Any, is_of_query: bool) -> Any:
+    """As :func:`count_entity`, for a serialised entity that became a stock one."""
+    taking = _response_counter_of(response_counter, is_of_query)
+    if taking is not None:
+        taking.call_site(raw).count_eager(len(raw))
+    return taking

@@ -12,6 +12,8 @@ from google.cloud.datastore.key import Key
 
 from lazyentity.codec import fallback, shadow
 from lazyentity.codec.interruptions import raise_if_of_handler
+from lazyentity.profiling import observer
+from lazyentity.pure.profiling import count_eager_entity, count_entity
 
 _new: Callable[[Any], Any] = object.__new__
 
@@ -118,10 +120,15 @@ class EntityBytes:
         return self.read(reader)
 
 
-# Looked up at each call: a profile replaces it.
 def _read(rpc: ReadRpc, reader: EntityReader, raw: bytes) -> Any:
     chosen = rpc.reader or reader
     entity = chosen._make(raw)
+    if observer.data is not None:
+        # Before it is prepared: what that decodes is counted.
+        if chosen.is_stock:
+            rpc._counter = count_eager_entity(raw, rpc._counter, rpc.is_of_query)
+        else:
+            rpc._counter = count_entity(entity, rpc._counter, rpc.is_of_query)
     return entity if chosen.prepare is None else chosen.prepare(entity)
 
 

@@ -51,7 +51,7 @@ def _names(response: DocumentResponse) -> list[str]:
 def count_fields(entity_counts: EntityCounts | None, fields: Any) -> None:
     """Count the fields of a document, which were decoded all together."""
     if entity_counts is not None and type(fields) is dict:
-        entity_counts.copied_whole(list(fields), "to_dict()")
+        entity_counts.copied(list(fields), "to_dict()")
 
 
 def count_value(entity_counts: EntityCounts | None, field_path: str) -> None:
