@@ -6,9 +6,8 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import sys
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from lazyentity._choice import expected_backend, obstacle, requested_backend
 from lazyentity._environment import EAGER, is_disabled, is_set

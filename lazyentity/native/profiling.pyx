@@ -93,7 +93,7 @@ cdef int find_place(Place* place) except -1:
 
 @cython.no_gc_clear  # An entity is counted out after its cycle was collected.
 cdef class EntityCounter:
-    """As :class:`lazyentity.profiling.counters.EntityCounter`, of the entities of one shape."""
+    """Counts entities of one kind and shape that one site received."""
 
     def __cinit__(self, call_site, Shape shape not None, kind):
         self.call_site = call_site
@@ -119,16 +119,17 @@ cdef class EntityCounter:
         return 0
 
     def add_to(self, counts):
-        """As :meth:`lazyentity.profiling.counters.EntityCounter.add_to`."""
+        """Add the counts of this counter to those of the site and the kind."""
         cdef double held = now() * self.alive_size - self.born
-        counting.add(counts, self.entities, self.size, self.alive, self.alive_size,
-                     self.byte_seconds, held, self.longest)
+        counts.entities += self.entities
+        counts.size += self.size
+        counts.byte_seconds += self.byte_seconds
+        counts.add_alive(self.alive, self.alive_size, held, self.longest)
         ordinals = self.shape._ordinals
-        counting.add_names(
-            counts,
-            dict.fromkeys(ordinals, self.entities),
-            {name: self.reads[<Py_ssize_t>ordinal] for name, ordinal in ordinals.items()},
-            {name: self.wholes[<Py_ssize_t>ordinal] for name, ordinal in ordinals.items()},
+        counts.add_names(
+            received=dict.fromkeys(ordinals, self.entities),
+            read={name: self.reads[<Py_ssize_t>ordinal] for name, ordinal in ordinals.items()},
+            whole={name: self.wholes[<Py_ssize_t>ordinal] for name, ordinal in ordinals.items()},
         )
 
 
@@ -308,7 +309,7 @@ cdef object count_lazy_entity(Received entity, object given, bint is_of_query):
     entity_counts.size = entity._offsets.end - entity._offsets.start
     if counter is None:
         call_site = response_counter.call_site_of(kind, kind_size)
-        entity_counts.apart = call_site.counter.add(entity._shape._ordinals, None, entity_counts.size)
+        entity_counts.apart = call_site.add(entity._shape._ordinals, None, entity_counts.size)
     else:
         entity_counts.born = now()
         entity_counts.left = entity_counts.total = <uint32_t>counter.count

@@ -31,7 +31,7 @@ class _Collection:
         self._lock = threading.RLock()
         self._data = ProfileData()
         self._running = 0
-        self._closed: metrics.Totals = {}
+        self._closed: metrics.Totals = metrics.Totals()
 
     def enter(self) -> Snapshot:
         """Count from now on; return the counts so far."""
@@ -66,7 +66,7 @@ class _Collection:
         # The thread that held the lock does not exist in the child.
         self._lock = threading.RLock()
         self._data = ProfileData()
-        self._closed = {}
+        self._closed = metrics.Totals()
         if self._running:
             observer.switch(self._data)
 

@@ -77,24 +77,22 @@ def measure() -> Costs:
 
 def _serialised(messages: Any, count: int) -> bytes:
     entity = messages.Entity()
-    element = entity.key.path.add(kind="Kind")
     entity.key.partition_id.project_id = "project"
-    element.id = 1
+    entity.key.path.add(kind="Kind", id=1)
     for number in range(count):
         value = entity.properties[f"property_{number:03d}"]
-        kind = number % 6
-        if kind == 0:
-            value.string_value = f"a text of usual length, {number}"
-        elif kind == 1:
-            value.integer_value = number * 1_000_003
-        elif kind == 2:
-            value.double_value = number / 3
-        elif kind == 3:
-            value.boolean_value = bool(number % 4)
-        elif kind == 4:
+        field, content = (
+            ("string_value", f"a text of usual length, {number}"),
+            ("integer_value", number * 1_000_003),
+            ("double_value", number / 3),
+            ("boolean_value", bool(number % 4)),
+            ("blob_value", bytes(16)),
+            ("timestamp_value", None),
+        )[number % 6]
+        if content is None:
             value.timestamp_value.seconds = 1_700_000_000 + number
         else:
-            value.blob_value = bytes(16)
+            setattr(value, field, content)
     serialised: bytes = entity.SerializeToString(deterministic=True)
     return serialised
 

@@ -1,24 +1,25 @@
-"""The counts of a profile: entities by site and kind, properties by name.
+"""The counters of a profile: entities by site and kind, properties by name.
 
-No count is lost between threads under the GIL: reading a number of a slot or of a dict of strings
-and storing the next one calls no Python code, and CPython switches threads only at calls and jumps.
+No count is lost between threads under the GIL: reading a number of an instance or of a dict of
+strings and storing the next one calls no Python code, and CPython switches threads only at calls
+and jumps.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from time import monotonic
 from types import CodeType, FrameType
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from lazyentity.codec.describing import plain_name
 from lazyentity.profiling import callsites
 from lazyentity.profiling.callsites import APPLICATION, OTHERS, ROLES, CallSite, Reception
-from lazyentity.profiling.counts import Counts, Line, Model, add, add_names
+from lazyentity.profiling.counts import Counts, Line, Model
 
 MAX_NAMES: Final = 1000
-"""How many names one counter counts one by one; all others share one count."""
+"""How many names of one call site and kind are counted one by one; all others share one count."""
 MAX_SHAPES: Final = 64
 _MAX_CALL_SITES = 2000
 _MAX_LINES = 5000
@@ -27,113 +28,8 @@ OTHER_NAMES: Final = "(other names)"
 EVERY_PROPERTY: Final = "every property by name"
 """The operation of one instruction that reads property after property, as ``dict(entity)`` does."""
 
-
-class AnyEntityCounter(Protocol):
-    """A counter of either backend."""
-
-    def add_to(self, counts: Counts) -> None:
-        """Add the counts of this counter to others."""
-
-
-class EntityCounter:
-    """Counts entities of one kind that one site received.
-
-    Args:
-        call_site: the counts of the call site and the kind.
-
-    Attributes:
-        reads: how many times each property was decoded by itself.
-    """
-
-    __slots__ = (
-        "_born",
-        "_byte_seconds",
-        "_entities",
-        "_gone",
-        "_gone_born",
-        "_gone_size",
-        "_longest",
-        "_received",
-        "_shapes",
-        "_size",
-        "_wholes",
-        "call_site",
-        "reads",
-    )
-
-    def __init__(self, call_site: CallSiteCounts) -> None:
-        self.call_site = call_site
-        self.reads: dict[str, int] = {}
-        self._entities = self._size = self._gone = self._gone_size = 0
-        # Bytes times the moment of receipt, summed over all entities, and over those that are gone.
-        self._born = self._gone_born = 0.0
-        self._byte_seconds = self._longest = 0.0
-        self._shapes: dict[Any, int] = {}
-        self._received: dict[str, int] = {}
-        self._wholes: dict[str, int] = {}
-
-    def add(self, names: Collection[str], shape: Any, size: int) -> EntityCounts:
-        """Count an entity.
-
-        Args:
-            names: of its properties.
-            shape: of the backend; None, if no other entity has the shape.
-            size: the bytes of the entity.
-        """
-        shapes = self._shapes
-        if shape in shapes:
-            shapes[shape] += 1
-        elif shape is None or len(shapes) >= MAX_SHAPES:
-            for name in names:
-                _count(self._received, name)
-        else:
-            shapes.setdefault(shape, 0)
-            shapes[shape] += 1
-        # Small numbers: they are multiplied by bytes and added up.
-        born = monotonic() - _EPOCH
-        self._entities += 1
-        self._size += size
-        self._born += size * born
-        return EntityCounts(self, born, size, len(names))
-
-    def read_whole(self, names: Iterable[str]) -> None:
-        """Count the decoding of all properties that were still undecoded."""
-        for name in names:
-            _count(self._wholes, name)
-
-    def leave(self, born: float, size: int) -> None:
-        """Count an entity that is no longer in memory."""
-        seconds = monotonic() - _EPOCH - born
-        self._gone += 1
-        self._gone_size += size
-        self._gone_born += size * born
-        self._byte_seconds += size * seconds
-        if seconds > self._longest:
-            # One thread may overwrite the maximum of another: this maximum need not be exact.
-            self._longest = seconds
-
-    def add_to(self, counts: Counts) -> None:
-        """Add the counts of this counter to others."""
-        received = dict(self._received)
-        for shape, entities in self._shapes.copy().items():
-            for name in shape.ordinals:
-                received[name] = received.get(name, 0) + entities
-        alive_size = self._size - self._gone_size
-        since_born = (monotonic() - _EPOCH) * alive_size - (self._born - self._gone_born)
-        add(
-            counts,
-            self._entities,
-            self._size,
-            self._entities - self._gone,
-            alive_size,
-            self._byte_seconds,
-            since_born,
-            self._longest,
-        )
-        add_names(counts, received, dict(self.reads), dict(self._wholes))
-
-
 _EPOCH = monotonic()
+"""Moments are small numbers: they are multiplied by bytes and added up."""
 
 
 def _count(counts: dict[str, int], name: str) -> None:
@@ -149,12 +45,15 @@ def _count(counts: dict[str, int], name: str) -> None:
 
 
 class EntityCounts:
-    """The count of one received entity; the entity keeps it, and it goes with the entity."""
+    """The count of one received entity; the entity keeps it, and it goes with the entity.
+
+    Attributes:
+        call_site: the entities of the same kind that came to the same site.
+    """
 
     __slots__ = (
         "_born",
         "_code",
-        "_counter",
         "_instruction",
         "_is_validated",
         "_left",
@@ -163,26 +62,22 @@ class EntityCounts:
         "_run",
         "_size",
         "_total",
+        "call_site",
     )
 
     # Of the last read; the first read sets both, together with the code.
     _instruction: int
     _run: int
 
-    def __init__(self, counter: EntityCounter, born: float, size: int, total: int) -> None:
-        self._counter = counter
-        self._reads = counter.reads
+    def __init__(self, call_site: CallSiteCounts, born: float, size: int, total: int) -> None:
+        self.call_site = call_site
+        self._reads = call_site.reads
         self._born = born
         self._size = size
         self._left = self._total = total
         self._code: CodeType | None = None
         self._line: Line | None = None
         self._is_validated = False
-
-    @property
-    def call_site(self) -> CallSiteCounts:
-        """The entities of the same kind that came to the same site."""
-        return self._counter.call_site
 
     def expect(self, total: int) -> None:
         """Set how many properties can be read: a model has no others."""
@@ -209,7 +104,7 @@ class EntityCounts:
         if code is self._code and near.f_lasti == self._instruction:
             self._run = run = self._run + 1
             if left == 0 and 2 * run >= self._total:
-                self._counter.call_site.count_whole(EVERY_PROPERTY, run)
+                self.call_site.count_whole(EVERY_PROPERTY, run)
         else:
             self._code = code
             self._instruction = near.f_lasti
@@ -227,12 +122,11 @@ class EntityCounts:
             names: of these properties.
             operation: as users know it, if it decoded all properties.
         """
-        if not operation:
-            for name in names:
-                _count(self._reads, name)
-            return
-        self._counter.read_whole(names)
-        self._line = self._counter.call_site.count_whole(operation, len(names))
+        counts = self.call_site.wholes if operation else self._reads
+        for name in names:
+            _count(counts, name)
+        if operation:
+            self._line = self.call_site.count_whole(operation, len(names))
 
     def validated(self, model: Model, names: Collection[str]) -> None:
         """Note a pydantic model whose fields are taken from the entity.
@@ -246,31 +140,75 @@ class EntityCounts:
             self._is_validated = True
 
     def __del__(self) -> None:
-        self._counter.leave(self._born, self._size)
+        self.call_site.leave(self._born, self._size)
 
 
 class CallSiteCounts:
-    """The entities of one kind that one site received.
+    """The running counts of the entities of one kind that one site received.
 
     Attributes:
+        reads: how many times each property was decoded by itself.
+        wholes: how many times it was decoded together with all others.
         by_shape: counters of the native backend, by the shape of their entities.
-        has_no_options: whether they are in models, or of a client that ``wrap()`` does not take.
-        obstacle: the reason why a client decodes them as a whole; empty, if it does not.
-        are_of_queries: whether all of them are whole entities that queries returned.
-        uses: those of :data:`~lazyentity.profiling.counts.USES` that an entity was put to.
+        has_no_options, obstacle, are_of_queries, uses, eager, eager_size: as of
+            :class:`~lazyentity.profiling.counts.Counts`.
     """
 
     def __init__(self, data: ProfileData, site: CallSite, kind: str | None) -> None:
         self.site = site
         self.kind = kind
-        self.counter = EntityCounter(self)
-        self.by_shape: dict[Any, AnyEntityCounter] = {}
+        self.reads: dict[str, int] = {}
+        self.wholes: dict[str, int] = {}
+        self.by_shape: dict[Any, Any] = {}
         self.has_no_options = False
         self.obstacle = ""
         self.are_of_queries = True
         self.uses: set[str] = set()
         self.eager = self.eager_size = 0
         self._data = data
+        self._entities = self._size = self._alive = self._alive_size = 0
+        # Bytes times the moment of receipt, summed over the entities that are in memory.
+        self._born = 0.0
+        # Of the entities that are gone.
+        self._byte_seconds = self._longest = 0.0
+        self._shapes: dict[Any, int] = {}
+        self._received: dict[str, int] = {}
+
+    def add(self, names: Collection[str], shape: Any, size: int) -> EntityCounts:
+        """Count an entity.
+
+        Args:
+            names: of its properties.
+            shape: of the backend; None, if no other entity has the shape.
+            size: the bytes of the entity.
+        """
+        shapes = self._shapes
+        if shape in shapes:
+            shapes[shape] += 1
+        elif shape is None or len(shapes) >= MAX_SHAPES:
+            for name in names:
+                _count(self._received, name)
+        else:
+            shapes.setdefault(shape, 0)
+            shapes[shape] += 1
+        born = monotonic() - _EPOCH
+        self._entities += 1
+        self._size += size
+        self._alive += 1
+        self._alive_size += size
+        self._born += size * born
+        return EntityCounts(self, born, size, len(names))
+
+    def leave(self, born: float, size: int) -> None:
+        """Count an entity that is no longer in memory."""
+        seconds = monotonic() - _EPOCH - born
+        self._alive -= 1
+        self._alive_size -= size
+        self._born -= size * born
+        self._byte_seconds += size * seconds
+        if seconds > self._longest:
+            # One thread may overwrite the maximum of another: this maximum need not be exact.
+            self._longest = seconds
 
     def count_eager(self, size: int) -> None:
         """Count an entity that became a stock entity."""
@@ -288,22 +226,30 @@ class CallSiteCounts:
     def counts(self) -> Counts:
         """Return the counts so far."""
         counts = Counts(
+            entities=self._entities,
+            size=self._size,
             eager=self.eager,
             eager_size=self.eager_size,
+            byte_seconds=self._byte_seconds,
             has_no_options=self.has_no_options,
             obstacle=self.obstacle,
             are_of_queries=self.are_of_queries,
             uses=frozenset(self.uses),
         )
-        for counter in (self.counter, *list(self.by_shape.values())):
+        held = (monotonic() - _EPOCH) * self._alive_size - self._born
+        counts.add_alive(self._alive, self._alive_size, held, self._longest)
+        received = dict(self._received)
+        for shape, entities in self._shapes.copy().items():
+            for name in shape.ordinals:
+                received[name] = received.get(name, 0) + entities
+        counts.add_names(received=received, read=dict(self.reads), whole=dict(self.wholes))
+        for counter in list(self.by_shape.values()):
             counter.add_to(counts)
         return counts
 
 
-WholeKey = tuple[CallSite, str, str | None]
-"""The site, the operation, the kind."""
-SentinelKey = tuple[CallSite, str, str | None]
-"""The site, the use that was refused, None."""
+LineKey = tuple[CallSite, str, str | None]
+"""The site, the operation or the use that was refused, and the kind; None for the latter."""
 
 
 class ProfileData:
@@ -318,8 +264,8 @@ class ProfileData:
 
     def __init__(self) -> None:
         self.call_sites: dict[tuple[CallSite, str | None], CallSiteCounts] = {}
-        self.wholes: dict[WholeKey, Line] = {}
-        self.sentinels: dict[SentinelKey, Line] = {}
+        self.wholes: dict[LineKey, Line] = {}
+        self.sentinels: dict[LineKey, Line] = {}
         self.receptions: dict[CallSite, Reception] = {}
 
     def site(self) -> CallSite:
@@ -337,7 +283,7 @@ class ProfileData:
             kind = "(other kinds)"
         return self.call_sites.setdefault((site, kind), CallSiteCounts(self, site, kind))
 
-    def line(self, lines: dict[WholeKey, Line], key: WholeKey) -> Line:
+    def line(self, lines: dict[LineKey, Line], key: LineKey) -> Line:
         """Return the line of a key; if there are too many lines, that of all other sites."""
         known = lines.get(key)
         if known is not None:

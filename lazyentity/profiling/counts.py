@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 CLIENT_PACKAGES: Final[set[str]] = {"google"}
 """The top-level packages of the clients. They receive entities for an application."""
@@ -22,7 +22,7 @@ USES: Final = (WRITTEN, CHANGED, COPIED, COLUMNS, COMPARED, FLAGS, NAMES)
 
 @dataclass
 class Named:
-    """One property of entities.
+    """One property: how many entities had it, and how often it was decoded.
 
     Attributes:
         received: how many entities had it.
@@ -38,6 +38,13 @@ class Named:
     def decoded(self) -> int:
         """How many times it was decoded."""
         return self.read + self.whole
+
+    def add(self, other: Named, factor: int = 1) -> Named:
+        """Add the counts of another one, times a factor."""
+        self.received += factor * other.received
+        self.read += factor * other.read
+        self.whole += factor * other.whole
+        return self
 
 
 class Model(NamedTuple):
@@ -98,6 +105,10 @@ class Line:
         models, taken, lacking = set(self.models), set(self.taken), set(self.lacking)
         return replace(self, models=models, taken=taken, lacking=lacking)
 
+    def since(self, earlier: Line) -> Line:
+        """Return what was counted after an earlier moment."""
+        return replace(self, **_differences(self, earlier, ("calls", "properties", "validated")))
+
 
 @dataclass
 class Counts:
@@ -134,37 +145,62 @@ class Counts:
     uses: frozenset[str] = frozenset()
     names: dict[str, Named] = field(default_factory=dict)
 
+    @property
+    def received(self) -> int:
+        """How many properties the lazy entities have."""
+        return sum(named.received for named in self.names.values())
 
-def add(
-    counts: Counts,
-    entities: int,
-    size: int,
-    alive: int,
-    alive_size: int,
-    byte_seconds: float,
-    alive_byte_seconds: float,
-    longest: float,
-) -> None:
-    """Add the counts of a counter to others.
+    @property
+    def decoded(self) -> int:
+        """How many times properties were decoded."""
+        return sum(named.decoded for named in self.names.values())
 
-    Times in seconds are separate for entities that are gone and entities that are still alive.
-    """
-    counts.entities += entities
-    counts.size += size
-    counts.alive += alive
-    counts.alive_size += alive_size
-    counts.byte_seconds += byte_seconds + alive_byte_seconds
-    # The age of each single entity that is alive is not known.
-    mean_age = alive_byte_seconds / alive_size if alive_size else 0.0
-    counts.longest = max(counts.longest, longest, mean_age)
+    @property
+    def decoded_once(self) -> int:
+        """How many properties were decoded: none counts more often than it was received."""
+        return sum(min(named.decoded, named.received) for named in self.names.values())
+
+    def add_alive(self, number: int, size: int, byte_seconds: float, longest: float) -> None:
+        """Add the entities of a counter that are still in memory.
+
+        Args:
+            number: of these entities.
+            size: their bytes.
+            byte_seconds: the bytes of each times the seconds that it has been in memory.
+            longest: the seconds that an entity now gone was in memory.
+        """
+        self.alive += number
+        self.alive_size += size
+        self.byte_seconds += byte_seconds
+        # The age of each single entity that is alive is not known.
+        mean_age = byte_seconds / size if size else 0.0
+        self.longest = max(self.longest, longest, mean_age)
+
+    def add_names(self, **numbers: dict[str, int]) -> None:
+        """Add numbers by the name of the property to the attribute of each property."""
+        for attribute, by_name in numbers.items():
+            for name, number in by_name.items():
+                if number:
+                    named = self.names.setdefault(name, Named())
+                    setattr(named, attribute, getattr(named, attribute) + number)
+
+    def since(self, earlier: Counts) -> Counts:
+        """Return what was counted after an earlier moment.
+
+        All entities that are still in memory count, whenever they arrived.
+        """
+        names = {
+            name: replace(named).add(earlier.names.get(name, Named()), -1)
+            for name, named in self.names.items()
+        }
+        return replace(
+            self,
+            names={name: named for name, named in names.items() if named != Named()},
+            **_differences(
+                self, earlier, ("entities", "size", "eager", "eager_size", "byte_seconds")
+            ),
+        )
 
 
-def add_names(
-    counts: Counts, received: dict[str, int], reads: dict[str, int], wholes: dict[str, int]
-) -> None:
-    """Add the counts of properties to others."""
-    for numbers, attribute in ((received, "received"), (reads, "read"), (wholes, "whole")):
-        for name, number in numbers.items():
-            if number:
-                named = counts.names.setdefault(name, Named())
-                setattr(named, attribute, getattr(named, attribute) + number)
+def _differences(later: object, earlier: object, names: Iterable[str]) -> dict[str, Any]:
+    return {name: getattr(later, name) - getattr(earlier, name) for name in names}

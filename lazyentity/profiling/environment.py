@@ -78,7 +78,7 @@ class _Ending:
         """Report, unless this process has reported."""
         if self._reported_by == os.getpid():
             return
-        self._reported_by = os.getpid()
+        self.cancel()
         self._is_reporting = True
         try:
             _report(self._profile, self._path)
@@ -134,25 +134,20 @@ def _warn(message: str) -> None:
 
 def _report(profile: Profile, path: Path | None) -> None:
     is_first = os.environ.get(PROFILE_PROCESS) == str(os.getpid())
-    report = profile.report()
-    if not is_first and not report.kinds:
+    if not is_first and not profile.report().kinds:
         # Children that have nothing to do with Datastore are many.
         return
-    if path is None:
-        sys.stderr.write(_text(profile))
-        return
-    if not is_first:
-        path = path.with_name(f"{path.stem}.{os.getpid()}{path.suffix}")
-    contents = profile.html() if path.suffix == ".html" else profile.json()
+    if path is not None:
+        if not is_first:
+            path = path.with_name(f"{path.stem}.{os.getpid()}{path.suffix}")
+        contents = profile.html() if path.suffix == ".html" else profile.json()
+        try:
+            # Names of sources need not be text.
+            path.write_text(contents, encoding="utf-8", errors="backslashreplace")
+            return
+        except OSError as error:
+            sys.stderr.write(f"lazyentity: the profile cannot be written: {error}\n")
     try:
-        # Names of sources need not be text.
-        path.write_text(contents, encoding="utf-8", errors="backslashreplace")
-    except OSError as error:
-        sys.stderr.write(f"lazyentity: the profile cannot be written: {error}\n{_text(profile)}")
-
-
-def _text(profile: Profile) -> str:
-    try:
-        return profile.table()
+        sys.stderr.write(profile.table())
     except ImportError:
-        return profile.json()
+        sys.stderr.write(profile.json())

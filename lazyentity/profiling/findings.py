@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,6 +10,7 @@ from lazyentity.profiling.callsites import CallSite
 from lazyentity.profiling.counters import OTHER_NAMES
 from lazyentity.profiling.counts import COLUMNS, USES, Counts, Line, Model
 from lazyentity.profiling.observer import VALIDATION
+from lazyentity.profiling.snapshot import Snapshot
 
 _USUAL = 0.5
 """A property is suggested for prefetch if this share of the entities had it decoded by itself.
@@ -91,7 +92,7 @@ def suggest(counts: Counts, is_leaked: bool = False) -> Suggestion:
         counts: of the entities.
         is_leaked: whether an undecoded property got to code that bypasses the methods of entities.
     """
-    received, decoded = _numbers(counts)
+    received, decoded = counts.received, counts.decoded_once
     if counts.obstacle:
         return _none(f"Decoded as a whole: {counts.obstacle}.")
     if counts.has_no_options:
@@ -122,8 +123,8 @@ def suggest(counts: Counts, is_leaked: bool = False) -> Suggestion:
         reason = "No other property was read."
         options.append("strict=True")
     elif whole:
-        share = _percent(whole, counts.entities)
-        reason = f"Not strict: {share} of the entities were decoded as a whole."
+        share = min(1.0, whole / counts.entities)
+        reason = f"Not strict: {share:.0%} of the entities were decoded as a whole."
     else:
         reason = f"Not strict: {_listed(rest)} {'were' if len(rest) > 1 else 'was'} read, too."
     return Suggestion(", ".join(options), usual, is_strict, reason)
@@ -168,7 +169,6 @@ def advice_for_reads(
 ) -> Iterable[Advice]:
     """Yield the advice for the line that received entities."""
     suggestion = suggest(counts, is_leaked)
-    received, decoded = _numbers(counts)
     if suggestion.options:
         changes = _OF_PREFETCH + (_OF_STRICT if suggestion.strict else "")
         reader = "query" if counts.are_of_queries else "client"
@@ -176,8 +176,8 @@ def advice_for_reads(
         yield Advice(site, kind, call, f"in place of the {reader}", changes)
     elif (
         not counts.has_no_options
-        and received
-        and not decoded
+        and counts.received
+        and not counts.decoded_once
         and not need_of_properties(counts, is_leaked)
     ):
         yield Advice(site, kind, KEYS_ONLY, "before fetch()", _OF_KEYS_ONLY)
@@ -185,9 +185,8 @@ def advice_for_reads(
 
 def advice_for_held(site: CallSite, kind: str | None, counts: Counts) -> Iterable[Advice]:
     """Yield the advice for entities that stayed in memory, unless they were used as a whole."""
-    received, decoded = _numbers(counts)
     is_whole = counts.uses or any(named.whole for named in counts.names.values())
-    if counts.alive and 0 < decoded < received and not is_whole:
+    if counts.alive and 0 < counts.decoded_once < counts.received and not is_whole:
         place = "in place of the entity that is kept"
         yield Advice(site, kind, "lazyentity.detach([entity])[0]", place, _OF_DETACH)
 
@@ -216,10 +215,16 @@ def advice_for_whole(
     )
 
 
-def advice_for_sentinel(site: CallSite) -> Advice:
-    """Return the advice for code that took an undecoded property past the methods of an entity."""
-    place = "in place of the entity, for the code that takes it"
-    return Advice(site, None, "lazyentity.materialize(entity)", place, _OF_MATERIALIZE)
+def advise(counted: Snapshot) -> Iterator[Advice]:
+    """Yield the advice for all that was counted between two moments."""
+    for site, *_ in counted.sentinels:
+        place = "in place of the entity, for the code that takes it"
+        yield Advice(site, None, "lazyentity.materialize(entity)", place, _OF_MATERIALIZE)
+    for (site, operation, kind), line in counted.wholes.items():
+        yield from advice_for_whole(site, operation, kind, line)
+    for (site, kind), counts in counted.call_sites.items():
+        yield from advice_for_reads(site, kind, counts, bool(counted.sentinels))
+        yield from advice_for_held(site, kind, counts)
 
 
 def _names_of(models: Iterable[Model]) -> tuple[str, ...]:
@@ -241,14 +246,6 @@ def _call_of_to_dict(models: list[Model], names: tuple[str, ...], are_common: bo
     return f"lazyentity.to_dict(entity, *{fields})"
 
 
-def _numbers(counts: Counts) -> tuple[int, int]:
-    """Return how many properties were received, and how many of them were decoded."""
-    return (
-        sum(named.received for named in counts.names.values()),
-        sum(min(named.decoded, named.received) for named in counts.names.values()),
-    )
-
-
 def _none(reason: str) -> Suggestion:
     return Suggestion("", (), False, reason)
 
@@ -257,7 +254,3 @@ def _listed(names: Iterable[str], limit: int = 3) -> str:
     first = [repr(name) for name in names]
     more = len(first) - limit
     return ", ".join(first[:limit]) + (f" and {more} more" if more > 0 else "")
-
-
-def _percent(part: float, whole: float) -> str:
-    return f"{min(1.0, part / whole):.0%}"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import importlib
 import importlib.util
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable
 from typing import Any, Final
 
 from lazyentity.profiling.snapshot import Snapshot
@@ -24,25 +25,20 @@ _COUNTERS: Final = {
 }
 """The units and descriptions, by name. All but the last have the attribute ``kind``."""
 
-Totals = Mapping[tuple[str, str | None], int]
+Totals = Counter[tuple[str, str | None]]
 """By the name of a counter and the kind; None for no such attribute."""
 
 
 def totals(counted: Snapshot, before: Totals) -> Totals:
     """Return the totals of a snapshot, added to those of before."""
-    sums = dict(before)
-
-    def add(name: str, kind: str | None, number: int) -> None:
-        sums[name, kind] = sums.get((name, kind), 0) + number
-
+    sums = before.copy()
     for (_, key_kind), counts in counted.call_sites.items():
         kind = key_kind or ""
-        names = counts.names.values()
-        add("lazyentity.entities", kind, counts.entities + counts.eager)
-        add("lazyentity.entities.size", kind, counts.size + counts.eager_size)
-        add("lazyentity.properties", kind, sum(named.received for named in names))
-        add("lazyentity.properties.decoded", kind, sum(named.decoded for named in names))
-    add("lazyentity.sentinels", None, sum(line.calls for line in counted.sentinels.values()))
+        sums["lazyentity.entities", kind] += counts.entities + counts.eager
+        sums["lazyentity.entities.size", kind] += counts.size + counts.eager_size
+        sums["lazyentity.properties", kind] += counts.received
+        sums["lazyentity.properties.decoded", kind] += counts.decoded
+    sums["lazyentity.sentinels", None] += sum(line.calls for line in counted.sentinels.values())
     return sums
 
 
@@ -62,23 +58,16 @@ def register(read: Callable[[], Totals]) -> bool:
     except ModuleNotFoundError:
         return False
     api = importlib.import_module(_API)
-    meter = api.get_meter("lazyentity")
-    for name, (unit, description) in _COUNTERS.items():
-        meter.create_observable_counter(
-            name,
-            callbacks=[_observing(name, read, api.Observation)],
-            unit=unit,
-            description=description,
-        )
-    return True
 
-
-def _observing(name: str, read: Callable[[], Totals], observation: Any) -> Any:
-    def observe(_options: Any) -> Iterable[Any]:
+    def observe(observed: str, _options: Any) -> list[Any]:
         return [
-            observation(number, {} if kind is None else {"kind": kind})
-            for (counter, kind), number in read().items()
-            if counter == name
+            api.Observation(number, {} if kind is None else {"kind": kind})
+            for (name, kind), number in read().items()
+            if name == observed
         ]
 
-    return observe
+    meter = api.get_meter("lazyentity")
+    for name, (unit, description) in _COUNTERS.items():
+        callbacks = [functools.partial(observe, name)]
+        meter.create_observable_counter(name, callbacks, unit=unit, description=description)
+    return True

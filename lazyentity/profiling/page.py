@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from html import escape
-from typing import NamedTuple
 
-from lazyentity.profiling.report import Kind, Report
+from lazyentity.profiling.report import Report
 from lazyentity.profiling.tables import (
     LINES,
+    Row,
     duration,
     headline,
     name_of,
@@ -39,14 +39,8 @@ p.note { color: #555 } code { font-size: .9em }
 """
 
 
-class _Bar(NamedTuple):
-    """One bar of a chart: a part of a whole, both in the same unit."""
-
-    label: str
-    part: float
-    whole: float
-    figure: str
-    colour: str = _PART
+_Bar = tuple[str, float, float, str, str]
+"""A bar of a chart: a label, a part and a whole in the same unit, a figure, the part's colour."""
 
 
 def html(report: Report) -> str:
@@ -60,7 +54,7 @@ def html(report: Report) -> str:
             f"<style>{_STYLE}</style></head><body>",
             "<h1>lazyentity profile</h1>",
             f"<p>{escape(headline(report))}</p>",
-            *_charts(report),
+            *(_charts(report) if report.kinds else ()),
             *(_table(*section) for section in sections(report)),
             "</body></html>\n",
         )
@@ -68,107 +62,81 @@ def html(report: Report) -> str:
 
 
 def _charts(report: Report) -> Iterator[str]:
-    if not report.kinds:
-        return
     yield _chart(
         "Properties decoded of those received, by kind",
         [
-            _Bar(
-                name_of(kind.kind),
-                min(kind.properties_decoded, kind.properties_received),
-                kind.properties_received,
-                f"{share(kind.properties_decoded, kind.properties_received)} of "
-                f"{kind.properties_received:,}",
-            )
+            _bar_of(name_of(kind.kind), kind.properties_decoded, kind.properties_received)
             for kind in report.kinds[:LINES]
         ],
     )
     for kind in report.kinds[:LINES]:
         if any(each.decoded for each in kind.properties):
-            yield _chart(f"{name_of(kind.kind)}: entities that had a property decoded", _bars(kind))
-    estimate = report.estimate
-    most = max(estimate.stock_seconds, estimate.lazy_seconds)
+            yield _chart(
+                f"{name_of(kind.kind)}: entities that had a property decoded",
+                [
+                    _bar_of(each.name, each.decoded, each.received)
+                    for each in kind.properties[:LINES]
+                ],
+            )
+    stock, lazy = report.estimate.stock_seconds, report.estimate.lazy_seconds
     yield _chart(
         "CPU time of conversion (estimate)",
         [
-            _Bar("stock", estimate.stock_seconds, most, duration(estimate.stock_seconds), _STOCK),
-            _Bar("lazy", estimate.lazy_seconds, most, duration(estimate.lazy_seconds)),
+            ("stock", stock, max(stock, lazy), duration(stock), _STOCK),
+            ("lazy", lazy, max(stock, lazy), duration(lazy), _PART),
         ],
     )
-    yield f'<p class="note">{escape(estimate.note)}</p>'
+    yield f'<p class="note">{escape(report.estimate.note)}</p>'
     if report.wholes:
         most = report.wholes[0].properties
         yield _chart(
             "Properties decoded by code that decodes everything",
             [
-                _Bar(place(whole.site), whole.properties, most, f"{whole.properties:,}")
+                (place(whole.site), whole.properties, most, f"{whole.properties:,}", _PART)
                 for whole in report.wholes[:LINES]
             ],
         )
 
 
-def _bars(kind: Kind) -> list[_Bar]:
-    return [
-        _Bar(
-            each.name,
-            min(each.decoded, each.received),
-            each.received,
-            f"{share(each.decoded, each.received)} of {each.received:,}",
-        )
-        for each in kind.properties[:LINES]
-    ]
+def _bar_of(label: str, decoded: int, received: int) -> _Bar:
+    figure = f"{share(decoded, received)} of {received:,}"
+    return label, min(decoded, received), received, figure, _PART
 
 
-def _chart(title: str, bars: Sequence[_Bar]) -> str:
-    height = _ROW * len(bars)
-    longest = max((bar.whole for bar in bars), default=0)
-    return "\n".join(
-        (
-            f"<h2>{escape(title)}</h2>",
-            f'<svg viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}" role="img" '
-            f'aria-label="{escape(title)}">',
-            *(line for row, bar in enumerate(bars) for line in _bar(bar, row * _ROW, longest)),
-            "</svg>",
-        )
-    )
-
-
-def _bar(bar: _Bar, top: int, longest: float) -> Iterable[str]:
+def _chart(title: str, bars: list[_Bar]) -> str:
+    height, longest = _ROW * len(bars), max((whole for _, _, whole, *_ in bars), default=0)
     scale = (_WIDTH - _LABEL - _FIGURE) / longest if longest else 0
-    y, baseline = top + (_ROW - _BAR) / 2, top + _ROW / 2 + 5
-    yield (
-        f'<text x="{_LABEL - 8}" y="{baseline}" text-anchor="end">{escape(_short(bar.label))}'
-        f"<title>{escape(bar.label)}</title></text>"
-    )
-    for length, colour in ((bar.whole, _WHOLE), (bar.part, bar.colour)):
-        yield (
-            f'<rect x="{_LABEL}" y="{y}" width="{length * scale:.1f}" height="{_BAR}" '
-            f'fill="{colour}"/>'
-        )
-    end = _LABEL + bar.whole * scale + 8
-    yield f'<text x="{end:.1f}" y="{baseline}">{escape(bar.figure)}</text>'
-
-
-def _short(label: str) -> str:
-    return label if len(label) <= _LONGEST else "…" + label[1 - _LONGEST :]
-
-
-def _table(title: str, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    numbers = [
-        all(row[column][:1].isdigit() or row[column] == "-" for row in rows)
-        for column in range(len(headers))
+    lines = [
+        f"<h2>{escape(title)}</h2>",
+        f'<svg viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}" role="img" '
+        f'aria-label="{escape(title)}">',
     ]
+    for row, (label, part, whole, figure, colour) in enumerate(bars):
+        y, baseline = (row + 0.5) * _ROW - _BAR / 2, (row + 0.5) * _ROW + 5
+        short = label if len(label) <= _LONGEST else "…" + label[1 - _LONGEST :]
+        lines += (
+            f'<text x="{_LABEL - 8}" y="{baseline}" text-anchor="end">{escape(short)}'
+            f"<title>{escape(label)}</title></text>",
+            *(
+                f'<rect x="{_LABEL}" y="{y}" width="{length * scale:.1f}" height="{_BAR}" '
+                f'fill="{fill}"/>'
+                for length, fill in ((whole, _WHOLE), (part, colour))
+            ),
+            f'<text x="{_LABEL + whole * scale + 8:.1f}" y="{baseline}">{escape(figure)}</text>',
+        )
+    return "\n".join((*lines, "</svg>"))
 
-    def cells(tag: str, row: Sequence[str]) -> str:
+
+def _table(title: str, columns: dict[str, bool], rows: list[Row]) -> str:
+    def cells(tag: str, texts: Iterable[str]) -> str:
+        classes = (' class="number"' if is_number else "" for is_number in columns.values())
         return "".join(
-            f'<{tag} class="number">{escape(text)}</{tag}>'
-            if is_number
-            else f"<{tag}>{escape(text)}</{tag}>"
-            for text, is_number in zip(row, numbers, strict=True)
+            f"<{tag}{each}>{escape(text)}</{tag}>"
+            for text, each in zip(texts, classes, strict=True)
         )
 
-    lines = "\n".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
+    lines = "\n".join(f"<tr>{cells('td', row.values())}</tr>" for row in rows)
     return (
         f'<h2>{escape(title)}</h2>\n<div class="scroll"><table>\n'
-        f"<thead><tr>{cells('th', headers)}</tr></thead>\n<tbody>\n{lines}\n</tbody></table></div>"
+        f"<thead><tr>{cells('th', columns)}</tr></thead>\n<tbody>\n{lines}\n</tbody></table></div>"
     )

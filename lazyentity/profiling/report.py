@@ -11,22 +11,14 @@ from typing import Any
 import lazyentity
 from lazyentity.profiling.callsites import CallSite
 from lazyentity.profiling.costs import Costs, measure
-from lazyentity.profiling.counts import Counts, Line, Named
-from lazyentity.profiling.findings import (
-    Advice,
-    Suggestion,
-    advice_for_held,
-    advice_for_reads,
-    advice_for_sentinel,
-    advice_for_whole,
-    suggest,
-)
+from lazyentity.profiling.counts import Counts, Named
+from lazyentity.profiling.findings import Advice, Suggestion, advise, suggest
 from lazyentity.profiling.snapshot import Snapshot
 
 ESTIMATE = (
     "An estimate, not a measurement: the counts above, times costs that were measured on this "
-    "machine with made-up entities when the profile began. It covers the conversion of entities; "
-    "models, writing and the network are left out."
+    "machine with made-up entities. It covers the conversion of entities; models, writing and the "
+    "network are left out."
 )
 
 
@@ -147,33 +139,40 @@ class Report:
         # The public name imports the client first, and so lets a pending patch act.
         backend = lazyentity.backend
         costs = measure()
-        kinds = _kinds(counted, costs)
-        entities = sum(kind.entities for kind in kinds)
-        received = sum(kind.properties_received for kind in kinds)
-        decoded = sum(kind.properties_decoded for kind in kinds)
-        stock = costs.stock_seconds(entities, received)
-        lazy = costs.lazy_seconds(entities, received, decoded)
+        is_leaked = bool(counted.sentinels)
+        every, by_kind = Counts(), _by_kind(counted)
+        for counts in by_kind.values():
+            _add(every, counts)
+        stock, lazy = _seconds(every, costs)
+        sites = counted.call_sites.items()
         return cls(
             seconds=counted.seconds,
             backend=backend,
-            kinds=kinds,
+            kinds=_heaviest(
+                (_kind(kind, counts, costs) for kind, counts in by_kind.items()),
+                lambda kind: kind.bytes + kind.eager_bytes,
+            ),
             sites=_heaviest(
-                (
-                    _reads(site, kind, each, bool(counted.sentinels))
-                    for (site, kind), each in counted.call_sites.items()
-                ),
+                (_reads(*key, counts, is_leaked) for key, counts in sites),
                 lambda reads: reads.bytes,
             ),
             wholes=_heaviest(
-                (Whole(*key, *_numbers(line)) for key, line in counted.wholes.items()),
+                (Whole(*key, line.calls, line.properties) for key, line in counted.wholes.items()),
                 lambda whole: whole.properties,
             ),
-            held=_heaviest(_held(counted), lambda held: held.mean_bytes),
+            held=_heaviest(
+                (
+                    _held(*key, counts, counted.seconds)
+                    for key, counts in sites
+                    if counts.entities or counts.alive
+                ),
+                lambda held: held.mean_bytes,
+            ),
             sentinels=_heaviest(
-                (Sentinel(site, use, line.calls) for (site, use, _), line in _met(counted)),
+                (Sentinel(*key[:2], line.calls) for key, line in counted.sentinels.items()),
                 lambda sentinel: sentinel.count,
             ),
-            advice=tuple(dict.fromkeys(_advice(counted))),
+            advice=tuple(dict.fromkeys(advise(counted))),
             estimate=Estimate(ESTIMATE, stock, lazy, stock - lazy, costs),
         )
 
@@ -194,61 +193,46 @@ def _heaviest(lines: Iterable[Any], weight: Callable[[Any], float]) -> tuple[Any
     return tuple(sorted(lines, key=weight, reverse=True))
 
 
-def _numbers(line: Line) -> tuple[int, int]:
-    return line.calls, line.properties
-
-
-def _met(counted: Snapshot) -> Iterable[Any]:
-    return counted.sentinels.items()
-
-
-def _advice(counted: Snapshot) -> Iterable[Advice]:
-    for (site, _, _), _ in _met(counted):
-        yield advice_for_sentinel(site)
-    for key, line in counted.wholes.items():
-        yield from advice_for_whole(*key, line)
-    for (site, kind), counts in counted.call_sites.items():
-        yield from advice_for_reads(site, kind, counts, bool(counted.sentinels))
-        yield from advice_for_held(site, kind, counts)
-
-
-def _kinds(counted: Snapshot, costs: Costs) -> tuple[Kind, ...]:
-    together: dict[str | None, list[Counts]] = {}
+def _by_kind(counted: Snapshot) -> dict[str | None, Counts]:
+    by_kind: dict[str | None, Counts] = {}
     for (_, kind), counts in counted.call_sites.items():
-        together.setdefault(kind, []).append(counts)
-    return _heaviest(
-        (_kind(kind, counts, costs) for kind, counts in together.items()),
-        lambda kind: kind.bytes + kind.eager_bytes,
+        _add(by_kind.setdefault(kind, Counts()), counts)
+    return by_kind
+
+
+def _add(total: Counts, counts: Counts) -> None:
+    total.entities += counts.entities
+    total.size += counts.size
+    total.eager += counts.eager
+    total.eager_size += counts.eager_size
+    for name, named in counts.names.items():
+        total.names.setdefault(name, Named()).add(named)
+
+
+def _seconds(counts: Counts, costs: Costs) -> tuple[float, float]:
+    """Return the seconds of the stock client, and those of lazy entities."""
+    entities, received = counts.entities, counts.received
+    return (
+        costs.stock_seconds(entities, received),
+        costs.lazy_seconds(entities, received, counts.decoded),
     )
 
 
-def _kind(kind: str | None, several: list[Counts], costs: Costs) -> Kind:
-    names: dict[str, Named] = {}
-    for counts in several:
-        for name, named in counts.names.items():
-            total = names.setdefault(name, Named())
-            total.received += named.received
-            total.read += named.read
-            total.whole += named.whole
-    entities = sum(counts.entities for counts in several)
-    received = sum(named.received for named in names.values())
-    decoded = sum(named.decoded for named in names.values())
-    stock = costs.stock_seconds(entities, received)
+def _kind(kind: str | None, counts: Counts, costs: Costs) -> Kind:
+    stock, lazy = _seconds(counts, costs)
+    # Properties of the same weight are sorted by name.
+    names = sorted(counts.names.items())
     return Kind(
         kind=kind,
-        entities=entities,
-        bytes=sum(counts.size for counts in several),
-        eager=sum(counts.eager for counts in several),
-        eager_bytes=sum(counts.eager_size for counts in several),
-        properties_received=received,
-        properties_decoded=decoded,
-        estimated_seconds_saved=stock - costs.lazy_seconds(entities, received, decoded),
+        entities=counts.entities,
+        bytes=counts.size,
+        eager=counts.eager,
+        eager_bytes=counts.eager_size,
+        properties_received=counts.received,
+        properties_decoded=counts.decoded,
+        estimated_seconds_saved=stock - lazy,
         properties=_heaviest(
-            # Properties of the same weight are sorted by name.
-            (
-                Property(name, named.received, named.decoded)
-                for name, named in sorted(names.items())
-            ),
+            (Property(name, named.received, named.decoded) for name, named in names),
             lambda each: each.decoded,
         ),
     )
@@ -262,26 +246,22 @@ def _reads(site: CallSite, kind: str | None, counts: Counts, is_leaked: bool) ->
         kind=kind,
         entities=counts.entities + counts.eager,
         bytes=counts.size + counts.eager_size,
-        properties_received=sum(named.received for named in counts.names.values()),
-        properties_decoded=sum(named.decoded for named in counts.names.values()),
+        properties_received=counts.received,
+        properties_decoded=counts.decoded,
         one_by_one=one_by_one,
         reads=sum(counts.names[name].read for name in one_by_one),
         suggestion=suggestion,
     )
 
 
-def _held(counted: Snapshot) -> Iterable[Held]:
-    for (site, kind), counts in counted.call_sites.items():
-        if counts.entities or counts.alive:
-            received = sum(named.received for named in counts.names.values())
-            decoded = sum(min(named.received, named.decoded) for named in counts.names.values())
-            unread = 1 - decoded / received if received else 0.0
-            yield Held(
-                site=site,
-                kind=kind,
-                alive=counts.alive,
-                bytes=counts.alive_size,
-                unread_bytes=round(unread * counts.alive_size),
-                mean_bytes=round(counts.byte_seconds / (counted.seconds or 1.0)),
-                longest_seconds=counts.longest,
-            )
+def _held(site: CallSite, kind: str | None, counts: Counts, seconds: float) -> Held:
+    unread = 1 - counts.decoded_once / counts.received if counts.received else 0.0
+    return Held(
+        site=site,
+        kind=kind,
+        alive=counts.alive,
+        bytes=counts.alive_size,
+        unread_bytes=round(unread * counts.alive_size),
+        mean_bytes=round(counts.byte_seconds / (seconds or 1.0)),
+        longest_seconds=counts.longest,
+    )

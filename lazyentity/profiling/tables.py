@@ -1,16 +1,16 @@
-"""The report of a profile in the terminal."""
+"""The report of a profile in the terminal, and the tables that the page has, too."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Final
 
 from lazyentity.profiling.callsites import CallSite
 from lazyentity.profiling.report import Report
 
-LINES = 15
+LINES: Final = 15
 """How many lines a table has at most."""
 _WIDTH = 110
 _LONG = 1.0
@@ -57,125 +57,111 @@ def name_of(kind: str | None) -> str:
     return "(no key)" if kind is None else kind
 
 
-Rows = list[tuple[str, ...]]
-Section = tuple[str, tuple[str, ...], Rows]
-"""A title, the headers of columns, and rows."""
+Row = dict[str, str]
+"""The texts of a row's cells by the headers of their columns."""
+
+_TABLES: Final[dict[str, Callable[[Report], Iterable[Row]]]] = {
+    "Received, by kind": lambda report: (
+        {
+            "kind": name_of(kind.kind),
+            "entities": f"{kind.entities:,}" + (f" + {kind.eager:,} eager" if kind.eager else ""),
+            "bytes": size(kind.bytes + kind.eager_bytes),
+            "properties": f"{kind.properties_received:,}",
+            "decoded": share(kind.properties_decoded, kind.properties_received),
+            "CPU saved (estimate)": duration(kind.estimated_seconds_saved),
+        }
+        for kind in report.kinds
+    ),
+    "Decoded, by property": lambda report: (
+        {
+            "kind": name_of(kind.kind),
+            "property": each.name,
+            "received": f"{each.received:,}",
+            "decoded": f"{each.decoded:,}",
+            "share": share(each.decoded, each.received),
+        }
+        for kind in report.kinds
+        for each in kind.properties[:LINES]
+        if each.decoded
+    ),
+    "Code that decodes everything": lambda report: (
+        {
+            "site": place(whole.site),
+            "operation": whole.operation + (f" by {whole.site.via}" if whole.site.via else ""),
+            "kind": name_of(whole.kind),
+            "calls": f"{whole.calls:,}",
+            "properties": f"{whole.properties:,}",
+        }
+        for whole in report.wholes
+    ),
+    "Reads of one property after another": lambda report: (
+        {
+            "received at": place(reads.site),
+            "kind": name_of(reads.kind),
+            "entities": f"{reads.entities:,}",
+            "reads": f"{reads.reads:,}",
+            "properties": ", ".join(reads.one_by_one),
+        }
+        for reads in report.sites
+        if reads.one_by_one
+    ),
+    "Options of wrap()": lambda report: (
+        {
+            "received at": place(reads.site),
+            "kind": name_of(reads.kind),
+            "options": reads.suggestion.options or "-",
+            "reason": reads.suggestion.reason,
+        }
+        for reads in report.sites
+    ),
+    "Held in memory (unread: the bytes that detach() frees)": lambda report: (
+        {
+            "received at": place(held.site),
+            "kind": name_of(held.kind),
+            "alive": f"{held.alive:,}",
+            "bytes": size(held.bytes),
+            "unread (about)": size(held.unread_bytes),
+            "mean bytes": size(held.mean_bytes),
+            "longest": duration(held.longest_seconds),
+        }
+        for held in report.held
+        if held.alive or held.longest_seconds >= _LONG
+    ),
+    "Undecoded properties that reached other code and were used": lambda report: (
+        {
+            "site": place(met.site),
+            "by": met.site.via or "-",
+            "use": met.use,
+            "count": f"{met.count:,}",
+        }
+        for met in report.sentinels
+    ),
+    "Advice, and what your program may notice of it": lambda report: (
+        {
+            "at": place(one.site),
+            "kind": one.kind or "-",
+            "do": f"{one.call} {one.place}.",
+            "what changes": one.changes,
+        }
+        for one in report.advice
+    ),
+}
 
 
-def sections(report: Report) -> Iterable[Section]:
-    """Return the tables of a report, without empty ones."""
-    for title, headers, rows in _all_sections(report):
+def sections(report: Report) -> Iterator[tuple[str, dict[str, bool], list[Row]]]:
+    """Yield the tables of a report that have rows.
+
+    Yields:
+        The title; by header, whether the column has numbers; the rows.
+    """
+    for title, rows_of in _TABLES.items():
+        rows = list(rows_of(report))
         if rows:
-            yield title, headers, rows
+            yield title, {header: _are_numbers(header, rows) for header in rows[0]}, rows
 
 
-def _all_sections(report: Report) -> Iterable[Section]:
-    yield (
-        "Received, by kind",
-        ("kind", "entities", "bytes", "properties", "decoded", "CPU saved (estimate)"),
-        [
-            (
-                name_of(kind.kind),
-                f"{kind.entities:,}" + (f" + {kind.eager:,} eager" if kind.eager else ""),
-                size(kind.bytes + kind.eager_bytes),
-                f"{kind.properties_received:,}",
-                share(kind.properties_decoded, kind.properties_received),
-                duration(kind.estimated_seconds_saved),
-            )
-            for kind in report.kinds
-        ],
-    )
-    yield (
-        "Decoded, by property",
-        ("kind", "property", "received", "decoded", "share"),
-        [
-            (
-                name_of(kind.kind),
-                each.name,
-                f"{each.received:,}",
-                f"{each.decoded:,}",
-                share(each.decoded, each.received),
-            )
-            for kind in report.kinds
-            for each in kind.properties[:LINES]
-            if each.decoded
-        ],
-    )
-    yield (
-        "Code that decodes everything",
-        ("site", "operation", "kind", "calls", "properties"),
-        [
-            (
-                place(whole.site),
-                whole.operation + (f" by {whole.site.via}" if whole.site.via else ""),
-                name_of(whole.kind),
-                f"{whole.calls:,}",
-                f"{whole.properties:,}",
-            )
-            for whole in report.wholes
-        ],
-    )
-    yield (
-        "Reads of one property after another",
-        ("received at", "kind", "entities", "reads", "properties"),
-        [
-            (
-                place(reads.site),
-                name_of(reads.kind),
-                f"{reads.entities:,}",
-                f"{reads.reads:,}",
-                ", ".join(reads.one_by_one),
-            )
-            for reads in report.sites
-            if reads.one_by_one
-        ],
-    )
-    yield (
-        "Options of wrap()",
-        ("received at", "kind", "options", "reason"),
-        [
-            (
-                place(reads.site),
-                name_of(reads.kind),
-                reads.suggestion.options or "-",
-                reads.suggestion.reason,
-            )
-            for reads in report.sites
-        ],
-    )
-    yield (
-        "Held in memory (unread: the bytes that detach() frees)",
-        ("received at", "kind", "alive", "bytes", "unread (about)", "mean bytes", "longest"),
-        [
-            (
-                place(held.site),
-                name_of(held.kind),
-                f"{held.alive:,}",
-                size(held.bytes),
-                size(held.unread_bytes),
-                size(held.mean_bytes),
-                duration(held.longest_seconds),
-            )
-            for held in report.held
-            if held.alive or held.longest_seconds >= _LONG
-        ],
-    )
-    yield (
-        "Undecoded properties that reached other code and were used",
-        ("site", "by", "use", "count"),
-        [
-            (place(met.site), met.site.via or "-", met.use, f"{met.count:,}")
-            for met in report.sentinels
-        ],
-    )
-    yield (
-        "Advice, and what your program may notice of it",
-        ("at", "kind", "do", "what changes"),
-        [
-            (place(one.site), one.kind or "-", f"{one.call} {one.place}.", one.changes)
-            for one in report.advice
-        ],
-    )
+def _are_numbers(header: str, rows: list[Row]) -> bool:
+    return all(row[header][:1].isdigit() or row[header] == "-" for row in rows)
 
 
 def headline(report: Report) -> str:
@@ -193,34 +179,6 @@ def headline(report: Report) -> str:
     )
 
 
-def show(report: Report, console: Any) -> None:
-    """Print a report to a console of rich."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    console.print(Text(headline(report), style="bold"))
-    for title, headers, rows in sections(report):
-        # Not as the table's own title, which is no wider than the table.
-        console.print(Text(title, style="bold"))
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        for number, header in enumerate(headers):
-            table.add_column(header, justify=_justify(rows, number), overflow="fold")
-        for row in rows[:LINES]:
-            # A Text: in a string, brackets would be markup.
-            table.add_row(*map(Text, row))
-        console.print(table)
-        if len(rows) > LINES:
-            console.print(Text(f"and {len(rows) - LINES} more, in JSON and HTML"))
-    if report.kinds:
-        console.print(Text(report.estimate.note, style="italic"))
-
-
-def _justify(rows: Sequence[tuple[str, ...]], number: int) -> Any:
-    are_numbers = all(row[number][:1].isdigit() or row[number] == "-" for row in rows)
-    return "right" if are_numbers else "left"
-
-
 def text(report: Report) -> str:
     """Return a report as text.
 
@@ -228,11 +186,29 @@ def text(report: Report) -> str:
         ImportError: if rich is not installed.
     """
     try:
+        from rich import box
         from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
     except ModuleNotFoundError as error:
         raise ImportError(
             "the tables of a profile need rich; install lazyentity[profile], or take html()"
         ) from error
     output = io.StringIO()
-    show(report, Console(file=output, width=_WIDTH))
+    console = Console(file=output, width=_WIDTH)
+    console.print(Text(headline(report), style="bold"))
+    for title, columns, rows in sections(report):
+        # Not as the table's own title, which is no wider than the table.
+        console.print(Text(title, style="bold"))
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        for header, is_number in columns.items():
+            table.add_column(header, justify="right" if is_number else "left", overflow="fold")
+        for row in rows[:LINES]:
+            # A Text: in a string, brackets would be markup.
+            table.add_row(*map(Text, row.values()))
+        console.print(table)
+        if len(rows) > LINES:
+            console.print(Text(f"and {len(rows) - LINES} more, in JSON and HTML"))
+    if report.kinds:
+        console.print(Text(report.estimate.note, style="italic"))
     return output.getvalue()

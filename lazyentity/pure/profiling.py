@@ -92,9 +92,9 @@ def count_entity(entity: Any, response_counter: Any, is_of_query: bool = False) 
     taking = _response_counter_of(response_counter, is_of_query)
     raw, shape, _, originals = entity._state
     if taking is not None and ENTITY_COUNTS not in originals:
-        counter = taking.call_site(raw).counter
+        call_site = taking.call_site(raw)
         known_shape = None if shape.template is None else shape
-        originals[ENTITY_COUNTS] = counter.add(shape.ordinals, known_shape, len(raw))
+        originals[ENTITY_COUNTS] = call_site.add(shape.ordinals, known_shape, len(raw))
         _set_class(entity, type(entity)._counted_type())
     return taking
 

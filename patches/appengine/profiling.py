@@ -64,7 +64,7 @@ def counted_index(pb: Any, index: Any) -> CountedIndex | None:
     call_site = call_site_of(pb)
     if call_site is None:
         return None
-    entity_counts = call_site.counter.add(index.names, _shape_of(index), len(index.raw))
+    entity_counts = call_site.add(index.names, _shape_of(index), len(index.raw))
     return CountedIndex(index, entity_counts)
 
 

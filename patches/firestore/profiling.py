@@ -37,7 +37,7 @@ def count_document(response: DocumentResponse, is_stock: bool) -> EntityCounts |
     if is_stock:
         call_site.count_eager(len(response.raw))
         return None
-    return call_site.counter.add(_names(response), None, len(response.raw))
+    return call_site.add(_names(response), None, len(response.raw))
 
 
 def _names(response: DocumentResponse) -> list[str]:

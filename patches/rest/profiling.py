@@ -43,4 +43,4 @@ def count_entity(entity: Any, data: ProfileData) -> None:
     kind = path[-1].kind if path else None
     call_site = data.call_site(data.site(), kind)
     call_site.has_no_options = True
-    properties._received = _Counted(received, call_site.counter.add(received, None, size))
+    properties._received = _Counted(received, call_site.add(received, None, size))

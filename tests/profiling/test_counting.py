@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import lazyentity
 from lazyentity.profiling.collection import Profile
 from lazyentity.profiling.counters import EVERY_PROPERTY
-from lazyentity.profiling.counts import Counts, Named, add
+from lazyentity.profiling.counts import Counts, Named
 from lazyentity.profiling.snapshot import Snapshot
 from tests.profiling.receiving import BACKENDS, FIVE, OTHER, Response, learn
 from tests.support.strategies.samples import serialise
@@ -166,8 +166,8 @@ def test_in_memory(backend: str) -> None:
 def test_longest_in_memory() -> None:
     """Of entities that are gone, or the mean age of those that are alive."""
     for gone, mean_age in ((4.0, 2.0), (1.0, 3.0)):
-        counts = Counts()
-        add(counts, 3, 30, 2, 20, 10 * gone, 20 * mean_age, gone)
+        counts = Counts(byte_seconds=10 * gone)
+        counts.add_alive(2, 20, 20 * mean_age, gone)
         assert counts.longest == max(gone, mean_age)
         assert counts.byte_seconds == 10 * gone + 20 * mean_age
 

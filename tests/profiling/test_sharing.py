@@ -129,8 +129,8 @@ def test_a_report_while_entities_arrive(backend: str) -> None:
     def arrive(line: int) -> None:
         assert observer.data is not None
         site = CallSite("file", line, "function", "")
-        observer.data.call_site(site, "Kind").counter.add(["a"], Shape(["a"]), 1)
-        observer.data.call_site(callsites.OTHERS, "Kind").counter.add(["a"], Shape(["a"]), 1)
+        observer.data.call_site(site, "Kind").add(["a"], Shape(["a"]), 1)
+        observer.data.call_site(callsites.OTHERS, "Kind").add(["a"], Shape(["a"]), 1)
         observer.data.line(observer.data.wholes, (site, "items()", None)).calls += 1
 
     with lazyentity.profile() as profile:
