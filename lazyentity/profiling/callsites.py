@@ -118,13 +118,12 @@ class Reception:
         callers: the places of the application's functions that were waiting for the line.
     """
 
-    __slots__ = ("_later", "callers", "package", "site")
+    __slots__ = ("callers", "package", "site")
 
     def __init__(self, site: CallSite, package: str) -> None:
         self.site = site
         self.package = package
         self.callers: set[_Place] = set()
-        self._later: dict[str, CallSite] = {}
 
     def add_callers(self, frame: FrameType) -> None:
         """Add the places of the application's functions that wait for a frame."""
@@ -144,13 +143,6 @@ class Reception:
             and not _serves(called)
             and _place(frame, called) not in self.callers
         )
-
-    def later(self, via: str) -> CallSite:
-        """Return the site of a use by a library that the application did not call."""
-        found = self._later.get(via)
-        if found is None:
-            found = self._later[via] = self.site._replace(via=via, is_earlier=True)
-        return found
 
     def _is_part(self, frame: FrameType) -> bool:
         role = _known_role(frame)
@@ -300,7 +292,10 @@ def find_user(reception: Reception | None) -> CallSite:
     if reception is None:
         return find()
     frame, called = _user_frame(sys._getframe(1), reception)
-    return reception.later(_module(called)) if frame is None else _site(frame, called)
+    if frame is None:
+        # A library uses them that the application did not call.
+        return reception.site._replace(via=_module(called), is_earlier=True)
+    return _site(frame, called)
 
 
 def _site(frame: FrameType, called: FrameType | None) -> CallSite:

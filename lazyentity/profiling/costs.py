@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from lazyentity.profiling.counts import Counts
+
 _FEW, _MANY = 5, 45
 _ROUNDS = 7
 _ENTITIES = 10
@@ -31,14 +33,12 @@ class Costs:
     lazy_property: float
     lazy_read: float
 
-    def stock_seconds(self, entities: int, properties: int) -> float:
-        """Return the seconds that the stock client takes."""
-        return (entities * self.stock_entity + properties * self.stock_property) / 1e6
-
-    def lazy_seconds(self, entities: int, properties: int, decoded: int) -> float:
-        """Return the seconds that lazy entities take."""
-        microseconds = entities * self.lazy_entity + properties * self.lazy_property
-        return (microseconds + decoded * self.lazy_read) / 1e6
+    def seconds(self, counts: Counts) -> tuple[float, float]:
+        """Return the seconds that the stock client takes for lazy entities, and that these take."""
+        entities, properties = counts.entities, counts.received
+        stock = entities * self.stock_entity + properties * self.stock_property
+        lazy = entities * self.lazy_entity + properties * self.lazy_property
+        return stock / 1e6, (lazy + counts.decoded * self.lazy_read) / 1e6
 
 
 @functools.cache

@@ -160,6 +160,15 @@ class Counts:
         """How many properties were decoded: none counts more often than it was received."""
         return sum(min(named.decoded, named.received) for named in self.names.values())
 
+    def add(self, other: Counts) -> None:
+        """Add the entities of another site or kind, and their properties."""
+        self.entities += other.entities
+        self.size += other.size
+        self.eager += other.eager
+        self.eager_size += other.eager_size
+        for name, named in other.names.items():
+            self.names.setdefault(name, Named()).add(named)
+
     def add_alive(self, number: int, size: int, byte_seconds: float, longest: float) -> None:
         """Add the entities of a counter that are still in memory.
 

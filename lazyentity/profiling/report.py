@@ -11,7 +11,7 @@ from typing import Any
 import lazyentity
 from lazyentity.profiling.callsites import CallSite
 from lazyentity.profiling.costs import Costs, measure
-from lazyentity.profiling.counts import Counts, Named
+from lazyentity.profiling.counts import Counts
 from lazyentity.profiling.findings import Advice, Suggestion, advise, suggest
 from lazyentity.profiling.snapshot import Snapshot
 
@@ -140,10 +140,11 @@ class Report:
         backend = lazyentity.backend
         costs = measure()
         is_leaked = bool(counted.sentinels)
-        every, by_kind = Counts(), _by_kind(counted)
-        for counts in by_kind.values():
-            _add(every, counts)
-        stock, lazy = _seconds(every, costs)
+        every, by_kind = Counts(), dict[str | None, Counts]()
+        for (_, kind), counts in counted.call_sites.items():
+            by_kind.setdefault(kind, Counts()).add(counts)
+            every.add(counts)
+        stock, lazy = costs.seconds(every)
         sites = counted.call_sites.items()
         return cls(
             seconds=counted.seconds,
@@ -193,33 +194,8 @@ def _heaviest(lines: Iterable[Any], weight: Callable[[Any], float]) -> tuple[Any
     return tuple(sorted(lines, key=weight, reverse=True))
 
 
-def _by_kind(counted: Snapshot) -> dict[str | None, Counts]:
-    by_kind: dict[str | None, Counts] = {}
-    for (_, kind), counts in counted.call_sites.items():
-        _add(by_kind.setdefault(kind, Counts()), counts)
-    return by_kind
-
-
-def _add(total: Counts, counts: Counts) -> None:
-    total.entities += counts.entities
-    total.size += counts.size
-    total.eager += counts.eager
-    total.eager_size += counts.eager_size
-    for name, named in counts.names.items():
-        total.names.setdefault(name, Named()).add(named)
-
-
-def _seconds(counts: Counts, costs: Costs) -> tuple[float, float]:
-    """Return the seconds of the stock client, and those of lazy entities."""
-    entities, received = counts.entities, counts.received
-    return (
-        costs.stock_seconds(entities, received),
-        costs.lazy_seconds(entities, received, counts.decoded),
-    )
-
-
 def _kind(kind: str | None, counts: Counts, costs: Costs) -> Kind:
-    stock, lazy = _seconds(counts, costs)
+    stock, lazy = costs.seconds(counts)
     # Properties of the same weight are sorted by name.
     names = sorted(counts.names.items())
     return Kind(
