@@ -8,7 +8,7 @@ cdef object DATA  # None, while no profile runs
 
 cdef class EntityCounter:
     cdef readonly object call_site
-    cdef Shape shape
+    cdef Shape shape  # None for entities whose properties are counted by name
     cdef bytes kind  # as received; None, if there is no key
     cdef Py_ssize_t count
     # By ordinal: how often each property was decoded by itself, and together with all others.
@@ -27,14 +27,14 @@ cdef class EntityCounter:
     cdef object whole_operation
     cdef object whole_line
 
+    cdef int add(self, names, bint is_whole) except -1
     cdef int leave(self, double born, Py_ssize_t size) except -1
 
 
 cdef class EntityCounts(Originals):
     # Takes the place of an entity's originals, instead of another attribute: while no profile runs, an
     # entity is as small as before.
-    cdef EntityCounter counter  # None, if the shape is of this entity alone
-    cdef object apart  # then its counts in the counter by name; else None
+    cdef EntityCounter counter
     cdef object line  # of the last operation that decoded all properties; None without one
     cdef bint is_validated
     cdef double born

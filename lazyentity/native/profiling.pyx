@@ -95,11 +95,11 @@ cdef int find_place(Place* place) except -1:
 cdef class EntityCounter:
     """Counts entities of one kind and shape that one site received."""
 
-    def __cinit__(self, call_site, Shape shape not None, kind):
+    def __cinit__(self, call_site, Shape shape, kind):
         self.call_site = call_site
         self.shape = shape
         self.kind = kind
-        self.count = shape.count
+        self.count = 0 if shape is None else shape.count
         # One piece of memory for both arrays.
         self.reads = <uint64_t*>PyMem_Calloc(2 * max(1, self.count), sizeof(uint64_t))
         if self.reads == NULL:
@@ -108,6 +108,16 @@ cdef class EntityCounter:
 
     def __dealloc__(self):
         PyMem_Free(self.reads)
+
+    cdef int add(self, names, bint is_whole) except -1:
+        # Counts properties that were decoded.
+        cdef uint64_t* counts = self.wholes if is_whole else self.reads
+        for name in names:
+            if self.shape is None:
+                counters.count_name(self.call_site.wholes if is_whole else self.call_site.reads, name)
+            else:
+                counts[<Py_ssize_t>self.shape._ordinals[name]] += 1
+        return 0
 
     cdef int leave(self, double born, Py_ssize_t size) except -1:
         cdef double seconds = now() - born
@@ -125,6 +135,8 @@ cdef class EntityCounter:
         counts.size += self.size
         counts.byte_seconds += self.byte_seconds
         counts.add_alive(self.alive, self.alive_size, held, self.longest)
+        if self.shape is None:
+            return
         ordinals = self.shape._ordinals
         counts.add_names(
             received=dict.fromkeys(ordinals, self.entities),
@@ -139,19 +151,20 @@ cdef class EntityCounts(Originals):
 
     def __dealloc__(self):
         if self.counter is not None:
+            # Not, if there was no memory for it.
             self.counter.leave(self.born, self.size)
 
     @property
     def call_site(self):
         """As :attr:`lazyentity.profiling.counters.EntityCounts.call_site`."""
-        return self.apart.call_site if self.counter is None else self.counter.call_site
+        return self.counter.call_site
 
     cdef int read(self, object name, Py_ssize_t ordinal) except -1:
         cdef Place place
-        if self.counter is None:
-            self.apart.read(name)
-            return 0
-        self.counter.reads[ordinal] += 1
+        if self.counter.shape is None:
+            self.counter.add((name,), 0)
+        else:
+            self.counter.reads[ordinal] += 1
         if self.left == 0:
             return 0
         self.left -= 1
@@ -168,8 +181,6 @@ cdef class EntityCounts(Originals):
 
     def expect(self, uint32_t total):
         """As :meth:`lazyentity.profiling.counters.EntityCounts.expect`."""
-        if self.counter is None:
-            self.apart.expect(total)
         self.left = self.total = total
 
     def read_whole(self, list names not None, operation):
@@ -179,24 +190,14 @@ cdef class EntityCounts(Originals):
 
     def copied(self, list names not None, operation=""):
         """As :meth:`lazyentity.profiling.counters.EntityCounts.copied`."""
-        cdef dict ordinals
-        cdef uint64_t* counts
-        if self.counter is None:
-            self.apart.copied(names, operation)
-            return
-        ordinals = self.counter.shape._ordinals
-        counts = self.counter.wholes if operation else self.counter.reads
-        for name in names:
-            counts[<Py_ssize_t>ordinals[name]] += 1
+        self.counter.add(names, bool(operation))
         if operation:
             count_whole(self.counter, operation, len(names))
             self.line = self.counter.whole_line
 
     def validated(self, model, names):
         """As :meth:`lazyentity.profiling.counters.EntityCounts.validated`."""
-        if self.counter is None:
-            self.apart.validated(model, names)
-        elif self.line is not None:
+        if self.line is not None:
             self.line.add_model(model, names, not self.is_validated)
             self.is_validated = True
 
@@ -237,7 +238,6 @@ cdef class ResponseCounter:
     cdef EntityCounter last
 
     cdef EntityCounter counter_of(self, Shape shape, Bytes kind, Py_ssize_t size):
-        # None, if the entities have to be counted by name.
         cdef EntityCounter counter = self.last
         if (
             counter is not None
@@ -252,13 +252,15 @@ cdef class ResponseCounter:
             )
         ):
             return counter
-        if shape._template is None:
-            return None
         call_site = self.call_site_of(kind, size)
         counter = call_site.by_shape.get(shape)
+        if counter is None and (
+            shape._template is None or len(call_site.by_shape) >= counters.MAX_SHAPES
+        ):
+            # The entities are counted by name.
+            shape = None
+            counter = call_site.by_shape.get(shape)
         if counter is None:
-            if len(call_site.by_shape) >= counters.MAX_SHAPES:
-                return None
             raw = None if kind == NULL else PyBytes_FromStringAndSize(<const char*>kind, size)
             counter = call_site.by_shape.setdefault(shape, EntityCounter(call_site, shape, raw))
         self.last = counter
@@ -307,18 +309,16 @@ cdef object count_lazy_entity(Received entity, object given, bint is_of_query):
     counter = response_counter.counter_of(entity._shape, kind, kind_size)
     entity_counts = EntityCounts.__new__(EntityCounts)
     entity_counts.size = entity._offsets.end - entity._offsets.start
-    if counter is None:
-        call_site = response_counter.call_site_of(kind, kind_size)
-        entity_counts.apart = call_site.add(entity._shape._ordinals, None, entity_counts.size)
-    else:
-        entity_counts.born = now()
-        entity_counts.left = entity_counts.total = <uint32_t>counter.count
-        entity_counts.counter = counter
-        counter.entities += 1
-        counter.size += entity_counts.size
-        counter.alive += 1
-        counter.alive_size += entity_counts.size
-        counter.born += entity_counts.size * entity_counts.born
+    if counter.shape is None:
+        counter.call_site.count_received(entity._shape._ordinals)
+    entity_counts.born = now()
+    entity_counts.left = entity_counts.total = <uint32_t>entity._shape.count
+    entity_counts.counter = counter
+    counter.entities += 1
+    counter.size += entity_counts.size
+    counter.alive += 1
+    counter.alive_size += entity_counts.size
+    counter.born += entity_counts.size * entity_counts.born
     entity._originals = entity_counts
     if response_counter.lazy_type is not type(entity):
         response_counter.lazy_type = type(entity)

@@ -8,7 +8,7 @@ and jumps.
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from time import monotonic
 from types import CodeType, FrameType
 from typing import Any, Final
@@ -32,7 +32,8 @@ _EPOCH = monotonic()
 """Moments are small numbers: they are multiplied by bytes and added up."""
 
 
-def _count(counts: dict[str, int], name: str) -> None:
+def count_name(counts: dict[str, int], name: str) -> None:
+    """Count a property by its name; there are :data:`MAX_NAMES` of these at most."""
     if type(name) is not str:
         # It would be kept, and be shown by its own methods.
         name = plain_name(name)
@@ -94,7 +95,7 @@ class EntityCounts:
         try:
             self._reads[name] += 1
         except KeyError:
-            _count(self._reads, name)
+            count_name(self._reads, name)
         self._left = left = self._left - 1
         near = sys._getframe(1) if frame is None else frame
         code = near.f_code
@@ -124,7 +125,7 @@ class EntityCounts:
         """
         counts = self.call_site.wholes if operation else self._reads
         for name in names:
-            _count(counts, name)
+            count_name(counts, name)
         if operation:
             self._line = self.call_site.count_whole(operation, len(names))
 
@@ -186,8 +187,7 @@ class CallSiteCounts:
         if shape in shapes:
             shapes[shape] += 1
         elif shape is None or len(shapes) >= MAX_SHAPES:
-            for name in names:
-                _count(self._received, name)
+            self.count_received(names)
         else:
             shapes.setdefault(shape, 0)
             shapes[shape] += 1
@@ -198,6 +198,11 @@ class CallSiteCounts:
         self._alive_size += size
         self._born += size * born
         return EntityCounts(self, born, size, len(names))
+
+    def count_received(self, names: Iterable[str]) -> None:
+        """Count the properties of an entity by their names."""
+        for name in names:
+            count_name(self._received, name)
 
     def leave(self, born: float, size: int) -> None:
         """Count an entity that is no longer in memory."""

@@ -21,6 +21,7 @@ _EVERYTHING = 0.9
 """Options are of no use if this share of all properties is decoded."""
 
 KEYS_ONLY: Final = "query.keys_only()"
+_KEYS_SERVE = "No property was decoded: a keys-only query serves."
 _OF_KEYS_ONLY = (
     "The entities have no properties: tests of an entity's truth, length or names find none, and "
     "put() of such an entity deletes its properties. Code that did not run here may need them."
@@ -107,7 +108,7 @@ def suggest(counts: Counts, is_leaked: bool = False) -> Suggestion:
         need = need_of_properties(counts, is_leaked)
         if need:
             return _none(f"No property was decoded, but {need}.")
-        return _none("No property was decoded: a keys-only query serves.")
+        return _none(_KEYS_SERVE)
     whole = max(named.whole for named in counts.names.values())
     if decoded >= _EVERYTHING * received:
         if whole >= _USUAL * counts.entities:
@@ -174,12 +175,7 @@ def advice_for_reads(
         reader = "query" if counts.are_of_queries else "client"
         call = f"lazyentity.wrap({reader}, {suggestion.options})"
         yield Advice(site, kind, call, f"in place of the {reader}", changes)
-    elif (
-        not counts.has_no_options
-        and counts.received
-        and not counts.decoded_once
-        and not need_of_properties(counts, is_leaked)
-    ):
+    elif suggestion.reason == _KEYS_SERVE:
         yield Advice(site, kind, KEYS_ONLY, "before fetch()", _OF_KEYS_ONLY)
 
 
