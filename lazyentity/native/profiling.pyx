@@ -8,7 +8,7 @@ ordinal, in an array for each shape. No Python code runs between reading a count
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
-from cpython.object cimport PyObject
+from cpython.object cimport PyObject, PyObject_GenericSetAttr
 from libc.string cimport memcmp
 
 from lazyentity.native.frames cimport decref, incref, item_at, xdecref
@@ -31,8 +31,6 @@ cdef enum:
     APPLICATION = 2
     LOOP = 3
     NEAR = 16
-
-cdef object set_class = vars(object)["__class__"].__set__
 
 DATA = None
 cdef double EPOCH = clock()
@@ -323,7 +321,8 @@ cdef object count_lazy_entity(Received entity, object given, bint is_of_query):
     if response_counter.lazy_type is not type(entity):
         response_counter.lazy_type = type(entity)
         response_counter.counted_type = response_counter.lazy_type._counted_type()
-    set_class(entity, response_counter.counted_type)
+    # Past the __setattr__() of entities, which reads an instance dictionary first.
+    PyObject_GenericSetAttr(entity, "__class__", response_counter.counted_type)
     return response_counter
 
 
