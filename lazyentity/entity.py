@@ -289,7 +289,7 @@ def derived_type(behaviour: type, kind: type[LazyEntityBase]) -> type[LazyEntity
     return cast(type[LazyEntity], type(behaviour.__name__, (behaviour, kind), namespace))
 
 
-RECEIVED_TYPES: Final = frozenset((LazyEntity, LazyEntity._counted_type()))
+RECEIVED: Final = frozenset((LazyEntity, LazyEntity._counted_type()))
 """The classes of the entities that clients return."""
 
 
