@@ -20,6 +20,7 @@ GLOSSARY = {
     "CallSiteCounts": r"[Ii]nflow|INFLOW",
     "EntityCounts": r"\b_?[Aa]rrival\b|ARRIVAL|_arrivals?\b",
     "ResponseCounter": r"[Ii]ntake",
+    "property_layout": r"\b(codec|native|ndb)[./]forms\b|\bform_of\b|\bwrite_form\b",
 }
 """The patterns of the old words, by the words in place of them."""
 

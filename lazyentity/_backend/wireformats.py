@@ -114,8 +114,8 @@ class PropertyIndex(Protocol):
             names: of the properties; the result has their order.
         """
 
-    def forms(self) -> bytes:
-        """Return the form of each property, in wire order: see :mod:`lazyentity.codec.forms`."""
+    def layouts(self) -> bytes:
+        """The layouts, in wire order: see :mod:`lazyentity.codec.property_layout`."""
 
     def entry_names(self) -> list[str]:
         """Return the name of each property, in wire order."""

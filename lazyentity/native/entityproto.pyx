@@ -18,7 +18,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy, memset
 
 from lazyentity.native.entries cimport match_entries, scan_entries, slot_of_first
-from lazyentity.native.forms cimport FORM_SIZE, write_form
+from lazyentity.native.property_layout cimport LAYOUT_SIZE, write_layout
 from lazyentity.native.property cimport (
     ENTITY_KEY,
     ENTITY_RAW_PROPERTY,
@@ -230,18 +230,18 @@ cdef class PropertyIndex:
             found.append(PyBytes_FromStringAndSize(<const char*>start, end - start))
         return found[0] if len(found) == 1 else b"".join(found)
 
-    def forms(self):
-        """As :meth:`lazyentity._backend.wireformats.PropertyIndex.forms`."""
+    def layouts(self):
+        """As :meth:`lazyentity._backend.wireformats.PropertyIndex.layouts`."""
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(self.raw)
         cdef Bytes at
         cdef Bytes end
         cdef Py_ssize_t index
-        cdef uint8_t* form
-        found = PyBytes_FromStringAndSize(NULL, self.shape.count * FORM_SIZE)
-        form = <uint8_t*>PyBytes_AS_STRING(found)
+        cdef uint8_t* layout
+        found = PyBytes_FromStringAndSize(NULL, self.shape.count * LAYOUT_SIZE)
+        layout = <uint8_t*>PyBytes_AS_STRING(found)
         for index in range(self.shape.count):
             _span(self, index, &at, &end)
-            write_form(at, end, base[self._entries[index] - 1], form + index * FORM_SIZE)
+            write_layout(at, end, base[self._entries[index] - 1], layout + index * LAYOUT_SIZE)
         return found
 
     def entry_names(self):

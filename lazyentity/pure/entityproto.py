@@ -23,7 +23,7 @@ from lazyentity.codec.entityproto import (
     Parts,
     Values,
 )
-from lazyentity.codec.forms import PROPERTY_TAG, RAW_PROPERTY_TAG, form_of
+from lazyentity.codec.property_layout import PROPERTY_TAG, RAW_PROPERTY_TAG, layout_of
 from lazyentity.codec.undecoded import UNDECODED, undecoded_template
 from lazyentity.pure.index import Split, empty_split, keeper
 from lazyentity.pure.shapes import EMPTY, Shape, known_shape, new_shape
@@ -198,11 +198,11 @@ class PropertyIndex:
         serialised: bytes = parts.SerializeToString()
         return serialised
 
-    def forms(self) -> bytes:
-        """As :meth:`lazyentity._backend.wireformats.PropertyIndex.forms`."""
+    def layouts(self) -> bytes:
+        """As :meth:`lazyentity._backend.wireformats.PropertyIndex.layouts`."""
         properties, indexed = self._parts()
         return b"".join(
-            form_of(each, PROPERTY_TAG if ordinal < indexed else RAW_PROPERTY_TAG)
+            layout_of(each, PROPERTY_TAG if ordinal < indexed else RAW_PROPERTY_TAG)
             for ordinal, each in enumerate(properties)
         )
 

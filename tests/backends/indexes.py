@@ -130,7 +130,7 @@ def described(index: Any) -> Any:
         [index.has_meaning(number) for number in (15, 18)],
         [(index.properties(name), _merged(index.fields([name]))) for name in index.names],
         _merged(index.fields(index.names)),
-        index.forms(),
+        index.layouts(),
         index.entry_names(),
     )
 

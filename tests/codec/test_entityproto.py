@@ -184,7 +184,7 @@ FORMS = {
 @pytest.mark.parametrize(("value", "form"), FORMS.items())
 def test_forms(index_type: Any, value: bytes, form: bytes) -> None:
     raw = field(PROPERTY, field(3, b"a") + b"\x20\x00" + field(5, value))
-    assert index_type.of(raw).forms() == form
+    assert index_type.of(raw).layouts() == form
     assert index_type.of(raw).entry_names() == ["a"]
 
 

@@ -1,7 +1,7 @@
 """Entities of models: properties that were never read are sent as they came.
 
 That needs a form that ndb would write as it reads it; see
-:mod:`lazyentity.patches.appengine.ndb.forms`.
+:mod:`lazyentity.patches.appengine.ndb.property_layout`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from google.appengine.ext.ndb import model
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.patches import registry
 from lazyentity.patches.appengine.messages import EntityProto
-from lazyentity.patches.appengine.ndb.forms import Kept, Writing, writing_of
+from lazyentity.patches.appengine.ndb.property_layout import Kept, Writing, writing_of
 from lazyentity.patches.appengine.ndb.values import LazyValues
 from lazyentity.patches.upstream import is_upstream
 

@@ -1,7 +1,7 @@
-"""The forms in which ndb writes the properties of a model.
+"""The layouts in which ndb writes the properties of a model.
 
-A form is all of a serialised property but its name and the contents of its value. A property whose
-form is one that ndb would write for it need not be read to be written.
+A layout is all of a serialised property but its name and the contents of its value. A property
+whose layout is one that ndb would write for it need not be read to be written.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from google.appengine.datastore.entity_bytes_pb2 import Property
 from google.appengine.ext.ndb import model
 
 from lazyentity.codec.cache import BoundedCache
-from lazyentity.codec.forms import (
+from lazyentity.codec.limits import MAX_BYTES
+from lazyentity.codec.property_layout import (
     BOOLEAN,
     COMPRESSED,
     DOUBLE,
@@ -28,9 +29,8 @@ from lazyentity.codec.forms import (
     REFERENCE,
     SIZE,
     STRING,
-    form,
+    layout,
 )
-from lazyentity.codec.limits import MAX_BYTES
 from lazyentity.patches.appengine.ndb.upstream import methods, upstream_function, upstream_functions
 from lazyentity.patches.upstream import is_upstream
 
@@ -39,7 +39,7 @@ _NO_MEANING = Property.NO_MEANING
 
 # (meaning, whether it is compressed, contents)
 _Written = tuple[int, bool, int]
-_Forms = Callable[[Any], list[_Written]]
+_Layouts = Callable[[Any], list[_Written]]
 
 # The methods that write the value of a property, and those that give it the value of an entity.
 _WRITING = methods(
@@ -59,7 +59,7 @@ _is_initialized = upstream_function(model.Property, "_is_initialized")
 _nothing_to_prepare = upstream_function(model.Property, "_prepare_for_put")
 
 
-def _always(meaning: int, contents: int) -> _Forms:
+def _always(meaning: int, contents: int) -> _Layouts:
     return lambda prop: [(meaning, False, contents)]
 
 
@@ -98,9 +98,9 @@ def _of_generic(prop: Any) -> list[_Written]:
     return written
 
 
-_FORMS: dict[tuple[Any, ...], _Forms] = {
-    (upstream_function(kind, "_db_get_value"), upstream_function(kind, "_db_set_value")): forms
-    for kind, forms in {
+_LAYOUTS: dict[tuple[Any, ...], _Layouts] = {
+    (upstream_function(kind, "_db_get_value"), upstream_function(kind, "_db_set_value")): layouts
+    for kind, layouts in {
         model.BlobKeyProperty: _always(Property.BLOBKEY, STRING),
         model.BlobProperty: _of_blob,
         model.BooleanProperty: _always(_NO_MEANING, BOOLEAN),
@@ -114,8 +114,8 @@ _FORMS: dict[tuple[Any, ...], _Forms] = {
 }
 
 
-def forms_of(prop: Any) -> frozenset[bytes]:
-    """Return the forms that ndb reads and writes back unchanged.
+def layouts_of(prop: Any) -> frozenset[bytes]:
+    """Return the layouts that ndb reads and writes back unchanged.
 
     Args:
         prop: a property, of a model class or not.
@@ -123,9 +123,9 @@ def forms_of(prop: Any) -> frozenset[bytes]:
     kind = type(prop)
     # Structured properties have none.
     functions = getattr(kind, "_db_get_value", None), getattr(kind, "_db_set_value", None)
-    forms = _FORMS.get(functions)
+    layouts = _LAYOUTS.get(functions)
     if (
-        forms is None
+        layouts is None
         or not _WRITING.are_upstream(prop)
         or any(name.startswith("_db_") for name in vars(prop))
     ):
@@ -133,22 +133,22 @@ def forms_of(prop: Any) -> frozenset[bytes]:
     field = PROPERTY_TAG if prop._indexed else RAW_PROPERTY_TAG
     flags = MULTIPLE if prop._repeated else 0
     found = {
-        form(field, meaning, flags | (COMPRESSED if compressed else 0), contents)
-        for meaning, compressed, contents in forms(prop)
+        layout(field, meaning, flags | (COMPRESSED if compressed else 0), contents)
+        for meaning, compressed, contents in layouts(prop)
     }
     if not prop._repeated:
-        found.add(form(field, _NO_MEANING, flags, NULL))
+        found.add(layout(field, _NO_MEANING, flags, NULL))
     return frozenset(found)
 
 
-def _forms_of_orphans() -> dict[bytes, frozenset[bytes]]:
-    """Return the forms of properties that no class defines, by field and flag of the first one."""
+def _layouts_of_orphans() -> dict[bytes, frozenset[bytes]]:
+    """Return the layouts of undeclared properties, by field and flag of the first one."""
     found = {}
     for is_indexed in (True, False):
         for is_repeated in (True, False):
             prop = model.GenericProperty("any", indexed=is_indexed, repeated=is_repeated)
             field = PROPERTY_TAG if is_indexed else RAW_PROPERTY_TAG
-            found[bytes((field, MULTIPLE if is_repeated else 0))] = forms_of(prop)
+            found[bytes((field, MULTIPLE if is_repeated else 0))] = layouts_of(prop)
     return found
 
 
@@ -199,9 +199,9 @@ class Writing:
     __slots__ = (
         "_all",
         "_defined",
-        "_forms",
         "_is_own",
         "_kept",
+        "_layouts",
         "_orphans",
         "has_required",
         "plain",
@@ -222,16 +222,16 @@ class Writing:
         )
         self.preparing = sorted(name for name, prop in defined.items() if _prepares(prop))
         self.plain = {name: name.encode() for name, prop in defined.items() if _is_plain(prop)}
-        self._forms = {
+        self._layouts = {
             stored.decode(): (
-                forms_of(mapping.declared[stored]),
+                layouts_of(mapping.declared[stored]),
                 mapping.declared[stored]._repeated,
             )
             for stored, names in mapping.names.items()
             if stored in mapping.declared and names == (stored.decode(),)
         }
-        self._orphans = _forms_of_orphans() if mapping.properties is not None else {}
-        # By the forms of an entity.
+        self._orphans = _layouts_of_orphans() if mapping.properties is not None else {}
+        # By the layouts of an entity.
         self._kept: BoundedCache[bytes, Kept] = BoundedCache(MAX_BYTES // 64)
 
     def may_run_code(self, name: str, values: Any) -> bool:
@@ -249,21 +249,21 @@ class Writing:
 
     def kept(self, index: Any) -> Kept:
         """Return the properties that ndb would write as they came."""
-        forms = index.forms() if self._is_own else b""
-        kept = self._kept.get(forms)
+        layouts = index.layouts() if self._is_own else b""
+        kept = self._kept.get(layouts)
         if kept is None:
-            names = sorted(self._find_kept(index, forms)) if self._is_own else []
+            names = sorted(self._find_kept(index, layouts)) if self._is_own else []
             by_stored = {name.encode(): name for name in names}
             kept = Kept(names, by_stored, sorted(self._all.difference(names)))
-            self._kept.keep(forms, kept, len(forms) + 200 * len(self._all))
+            self._kept.keep(layouts, kept, len(layouts) + 200 * len(self._all))
         return kept
 
-    def _find_kept(self, index: Any, forms: bytes) -> Iterator[str]:
+    def _find_kept(self, index: Any, layouts: bytes) -> Iterator[str]:
         by_name: dict[str, list[bytes]] = {}
         for position, name in enumerate(index.entry_names()):
-            by_name.setdefault(name, []).append(forms[SIZE * position : SIZE * (position + 1)])
+            by_name.setdefault(name, []).append(layouts[SIZE * position : SIZE * (position + 1)])
         for name, found in by_name.items():
-            allowed, is_repeated = self._forms.get(name, _NONE)
+            allowed, is_repeated = self._layouts.get(name, _NONE)
             if name in self._all and name not in self._defined:
                 field, _, flags, _ = found[0]
                 is_repeated = bool(flags & MULTIPLE)
@@ -297,7 +297,7 @@ _PLAIN_TYPES = frozenset(
 def _is_plain(prop: Any) -> bool:
     return (
         type(prop) in _PLAIN_TYPES
-        and bool(forms_of(prop))
+        and bool(layouts_of(prop))
         and not prop._repeated
         and all(is_upstream(each, model) for each in prop._find_methods("_to_base_type"))
     )

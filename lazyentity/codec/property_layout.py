@@ -1,6 +1,6 @@
-"""Forms of the properties of a serialised ``EntityProto``: four bytes for each.
+"""Layouts of the properties of a serialised ``EntityProto``: four bytes for each.
 
-A form is all of a property but its name and the contents of its value:
+A layout is all of a property but its name and the contents of its value:
 
 - the tag of its field;
 - its meaning;
@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Final
 
 SIZE: Final = 4
-"""The bytes of a form."""
+"""The bytes of a layout."""
 
 PROPERTY_TAG: Final = 0x72
 RAW_PROPERTY_TAG: Final = 0x7A
@@ -42,19 +42,19 @@ COMPRESSED_URI: Final = b"ZLIB"
 _MOST_BYTES_OF_LENGTH: Final = 5
 
 
-def form(field: int, meaning: int, flags: int, contents: int) -> bytes:
-    """Return the form of a property."""
+def layout(field: int, meaning: int, flags: int, contents: int) -> bytes:
+    """Return the layout of a property."""
     return bytes((field, meaning, flags, contents))
 
 
-def form_of(serialised: bytes, field: int) -> bytes:
-    """Return the form of a property.
+def layout_of(serialised: bytes, field: int) -> bytes:
+    """Return the layout of a property.
 
     Args:
         serialised: the property, in the encoding of which there are indexes.
         field: the tag of its field.
     """
-    return form(field, *_parts(serialised))
+    return layout(field, *_parts(serialised))
 
 
 def _parts(raw: bytes) -> tuple[int, int, int]:

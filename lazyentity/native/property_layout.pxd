@@ -1,4 +1,4 @@
-# The forms of properties of an EntityProto: as lazyentity.codec.forms finds them.
+# The layouts of properties of an EntityProto: as lazyentity.codec.property_layout finds them.
 
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcmp
@@ -12,7 +12,7 @@ from lazyentity.native.property cimport (
 from lazyentity.native.wire cimport Bytes, read_length, read_varint
 
 cdef enum:
-    FORM_SIZE = 4
+    LAYOUT_SIZE = 4
     OTHER_MEANING = 0xFF
     COMPRESSED = 2
     OTHER_URI = 4
@@ -97,30 +97,30 @@ cdef inline uint8_t _contents(Bytes at, Bytes end) noexcept nogil:
     return kind if is_whole else OTHER
 
 
-cdef inline void write_form(Bytes at, Bytes end, uint8_t field, uint8_t* form) noexcept nogil:
-    # Writes the form of a property that was indexed.
+cdef inline void write_layout(Bytes at, Bytes end, uint8_t field, uint8_t* layout) noexcept nogil:
+    # Writes the layout of a property that was indexed.
     cdef Bytes span_end
     cdef uint64_t meaning
-    form[0] = field
-    form[1] = form[2] = 0
-    form[3] = OTHER
+    layout[0] = field
+    layout[1] = layout[2] = 0
+    layout[3] = OTHER
     if at[0] == PROPERTY_MEANING:
         at += 1
         read_varint(&at, end, &meaning)
-        form[1] = <uint8_t>meaning if 0 < meaning < OTHER_MEANING else OTHER_MEANING
+        layout[1] = <uint8_t>meaning if 0 < meaning < OTHER_MEANING else OTHER_MEANING
     if at[0] == PROPERTY_MEANING_URI:
         at += 1
         read_length(&at, end, &span_end)
-        form[2] = OTHER_URI
+        layout[2] = OTHER_URI
         if span_end - at == 4 and memcmp(at, b"ZLIB", 4) == 0:
-            form[2] = COMPRESSED
+            layout[2] = COMPRESSED
         at = span_end
     # The name follows: the index has checked that.
     at += 1
     _skip_span(&at, end)
     if end - at < 4 or at[0] != PROPERTY_MULTIPLE or at[1] > 1 or at[2] != PROPERTY_VALUE:
         return
-    form[2] |= at[1]
+    layout[2] |= at[1]
     at += 3
     if read_length(&at, end, &span_end) and span_end == end:
-        form[3] = _contents(at, end)
+        layout[3] = _contents(at, end)
