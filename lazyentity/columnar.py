@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 from google.cloud.datastore.entity import Entity
 
 from lazyentity._backend import append_columns
-from lazyentity._kinds import KeyForm, operations_of
+from lazyentity._dispatch import KeyForm, operations_of
 from lazyentity._rows import rows_of
 from lazyentity._types import describe_type, require_entity, require_several
 from lazyentity.codec.describing import describe_entity, safe_repr

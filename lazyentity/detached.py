@@ -7,8 +7,8 @@ from typing import Any, TypeVar, cast
 
 from google.cloud.datastore.entity import Entity
 
+from lazyentity._dispatch import operations_of
 from lazyentity._encoder import called_by_encoder
-from lazyentity._kinds import operations_of
 from lazyentity._types import describe_type, require_entity
 from lazyentity.codec import shadow
 from lazyentity.codec.describing import describe_entity

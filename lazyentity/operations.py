@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from google.cloud.datastore.entity import Entity
 
-from lazyentity._kinds import operations_of
+from lazyentity._dispatch import operations_of
 from lazyentity._types import require_entity
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.encoding import entity_bytes

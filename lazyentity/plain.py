@@ -7,7 +7,7 @@ from typing import Any
 
 from google.cloud.datastore.entity import Entity
 
-from lazyentity._kinds import operations_of
+from lazyentity._dispatch import operations_of
 from lazyentity._types import require_entity
 from lazyentity.codec import errors
 from lazyentity.codec.contents import changes_of

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from google.cloud.datastore.entity import Entity
 
 from lazyentity._backend import fixed_width
-from lazyentity._kinds import KeyForm
+from lazyentity._dispatch import KeyForm
 from lazyentity._types import describe_type
 from lazyentity.codec.describing import safe_repr, safe_str
 from lazyentity.columnar import Missing, column_batches, columns

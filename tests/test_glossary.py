@@ -21,6 +21,7 @@ GLOSSARY = {
     "EntityCounts": r"\b_?[Aa]rrival\b|ARRIVAL|_arrivals?\b",
     "ResponseCounter": r"[Ii]ntake",
     "property_layout": r"\b(codec|native|ndb)[./]forms\b|\bform_of\b|\bwrite_form\b",
+    "_dispatch": r"\b_kinds\.py|lazyentity\._kinds",
 }
 """The patterns of the old words, by the words in place of them."""
 

@@ -14,7 +14,7 @@ from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 from google.cloud.datastore.query import Query
 
-from lazyentity._kinds import operations_of
+from lazyentity._dispatch import operations_of
 from lazyentity._mode import EAGER
 from lazyentity._types import describe_type, require_entity, require_several
 from lazyentity.entity import LazyEntity

@@ -8,7 +8,7 @@ from typing import Any
 
 from google.appengine.api import datastore, datastore_types
 
-from lazyentity._kinds import register
+from lazyentity._dispatch import register
 from lazyentity.patches.appengine import operations
 from lazyentity.patches.appengine.entities import LazyEntity, stock_entity
 from lazyentity.patches.appengine.messages import EntityProto, index_of

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from google.appengine.api import datastore
 
-from lazyentity._kinds import KeyForm, Refuse
+from lazyentity._dispatch import KeyForm, Refuse
 from lazyentity.codec import errors
 from lazyentity.codec.describing import describe_entity
 from lazyentity.codec.entityproto import Parts

@@ -9,7 +9,7 @@ from google.cloud.firestore_v1 import _helpers
 from google.cloud.firestore_v1.field_path import get_nested_value
 from google.cloud.firestore_v1.types import document as document_pb2
 
-from lazyentity._kinds import KeyForm, Refuse
+from lazyentity._dispatch import KeyForm, Refuse
 from lazyentity.codec.describing import safe_repr
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.patches.firestore.snapshots import decoded_value, is_lazy, lazily_read

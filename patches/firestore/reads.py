@@ -12,7 +12,7 @@ from typing import Any
 from google.cloud.firestore_v1 import base_client, base_query
 from google.cloud.firestore_v1.base_document import DocumentSnapshot
 
-from lazyentity._kinds import register
+from lazyentity._dispatch import register
 from lazyentity._mode import is_eager
 from lazyentity.patches.firestore import operations
 from lazyentity.patches.firestore.eager import eager_api, eager_async_api
