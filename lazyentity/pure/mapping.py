@@ -21,7 +21,7 @@ from lazyentity.profiling.observer import ENTITY_COUNTS
 from lazyentity.pure.index import ParsedOneByOne, empty_split, index_entity, split_again
 from lazyentity.pure.received import POLICY, Received, instance_dict, set_state
 from lazyentity.pure.shapes import EMPTY
-from lazyentity.storage.madedict import keep
+from lazyentity.storage.lazyvaluedict import keep
 
 _Self = TypeVar("_Self", bound="LazyMapping")
 

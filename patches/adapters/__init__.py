@@ -163,7 +163,7 @@ def install() -> None:
         _warn_of_old_references()
 
 
-_OF_LAZY_CLASSES = ("lazyentity.entity", "lazyentity.storage.madedict")
+_OF_LAZY_CLASSES = ("lazyentity.entity", "lazyentity.storage.lazyvaluedict")
 """The modules that every class of lazy objects comes from."""
 
 

@@ -19,7 +19,7 @@ from lazyentity.patches.appengine.messages import (
     Reference,
     property_messages,
 )
-from lazyentity.storage.madedict import MadeDict, keep
+from lazyentity.storage.lazyvaluedict import LazyValueDict, keep
 
 Entity: Any = datastore.Entity
 
@@ -58,7 +58,7 @@ def _is_valid_name(name: str) -> bool:
     return True
 
 
-class LazyEntity(MadeDict, Entity):  # type: ignore[misc]  # upstream is untyped
+class LazyEntity(LazyValueDict, Entity):  # type: ignore[misc]  # upstream is untyped
     """A ``datastore.Entity`` that decodes a property when it is first read.
 
     Every operation gives the result of a stock entity. The key, the names of the unindexed
@@ -152,11 +152,11 @@ class LazyEntity(MadeDict, Entity):  # type: ignore[misc]  # upstream is untyped
                 if value is UNDECODED:
                     value = self._converted(name)
             else:
-                value = self._made(name)
+                value = self._compute(name)
         # Of two threads that made a value of the same property, both get that of the first.
         return keep(self, name, self._originals.setdefault(name, value))
 
-    def _made(self, name: Any) -> Any:
+    def _compute(self, name: Any) -> Any:
         if type(name) is not str:
             # A dict finds a name by equality.
             name = next((known for known in self._index.names if known == name), "")

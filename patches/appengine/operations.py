@@ -74,7 +74,7 @@ def to_dict(entity: Any, *names: str) -> dict[str, Any]:
     for name in names or taken:
         value = taken[name]
         if value is UNDECODED and isinstance(entity, LazyEntity):
-            value = entity._made(name)
+            value = entity._compute(name)
         if holds_undecoded(value):
             raise errors.undecoded_value(name, describe_entity(entity.key))
         plain[name] = value

@@ -15,7 +15,7 @@ from lazyentity._backend import stock_from_raw
 from lazyentity._mode import gives_stock
 from lazyentity.codec.undecoded import UNDECODED, Template, undecoded_template
 from lazyentity.entity import LazyEntity
-from lazyentity.storage.madedict import MadeDict
+from lazyentity.storage.lazyvaluedict import LazyValueDict
 
 _new_dict = dict.__new__
 _fill = dict.update
@@ -41,7 +41,7 @@ def _template(entity: LazyEntity) -> dict[Any, Any]:
     return template
 
 
-class LazyProperties(MadeDict):
+class LazyProperties(LazyValueDict):
     """The attribute ``properties`` of an element, converted one by one.
 
     Attributes:
@@ -60,7 +60,7 @@ class LazyProperties(MadeDict):
         _fill(made, _template(entity))
         return made
 
-    def _made(self, name: Any) -> Any:
+    def _compute(self, name: Any) -> Any:
         return _converted(self._entity[name])
 
     def changes(self) -> tuple[dict[Any, Any], tuple[str, ...]]:

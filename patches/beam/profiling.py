@@ -21,8 +21,8 @@ class _Counted(LazyProperties):
 
     _entity_counts: EntityCounts
 
-    def _made(self, name: Any) -> Any:
-        made = super()._made(name)
+    def _compute(self, name: Any) -> Any:
+        made = super()._compute(name)
         self._entity_counts.copied([name])
         return made
 

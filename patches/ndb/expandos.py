@@ -19,7 +19,7 @@ from lazyentity.codec.limits import MAX_BYTES, learned_bytes
 from lazyentity.codec.undecoded import UNDECODED, Template, undecoded_template
 from lazyentity.patches.ndb.upstream import methods
 from lazyentity.patches.upstream import is_upstream
-from lazyentity.storage.madedict import MadeDict
+from lazyentity.storage.lazyvaluedict import LazyValueDict
 
 _Expando = model.Expando
 _GenericProperty: Any = model.GenericProperty
@@ -36,7 +36,7 @@ _setattr = _Expando.__setattr__
 _clone_properties = model.Model._clone_properties
 
 
-class LazyProperties(MadeDict):
+class LazyProperties(LazyValueDict):
     """The properties of one ``Expando``: dynamic properties are made when asked for."""
 
     __slots__ = ("_dynamic", "_repeated")
@@ -45,7 +45,7 @@ class LazyProperties(MadeDict):
     _repeated: frozenset[str]
     """The names of the repeated properties."""
 
-    def _made(self, name: Any) -> Any:
+    def _compute(self, name: Any) -> Any:
         return self._dynamic.make(name, name in self._repeated)
 
     def all_made(self, names: Iterable[str]) -> dict[str, Any]:

@@ -33,7 +33,7 @@ from lazyentity.patches.ndb.upstream import upstream_function
 from lazyentity.patches.upstream import is_upstream
 from lazyentity.profiling import observer
 from lazyentity.readers import LAZY, STOCK
-from lazyentity.storage.madedict import MadeDict
+from lazyentity.storage.lazyvaluedict import LazyValueDict
 
 _Original = Callable[..., Any]
 
@@ -55,7 +55,7 @@ _store = dict.__setitem__
 _fill = dict.update
 
 
-class LazyValues(MadeDict):
+class LazyValues(LazyValueDict):
     """The values of a model: each is made of the entity's property when it is first asked for.
 
     A property that fails raises the error that making the model would have raised, at every read of
@@ -72,7 +72,7 @@ class LazyValues(MadeDict):
     _conversions: Any
     """Both as in :class:`~lazyentity.patches.ndb.mappings.ModelMapping`."""
 
-    def _made(self, name: Any) -> Any:
+    def _compute(self, name: Any) -> Any:
         # As ndb's _entity_from_ds_entity(), for one property.
         prop = self._properties.get(name)
         dotted = self._dotted

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from google.cloud.ndb import model
 
 from lazyentity.patches.ndb.mappings import obstacle_of
-from lazyentity.storage.madedict import MadeDict
+from lazyentity.storage.lazyvaluedict import LazyValueDict
 
 if TYPE_CHECKING:
     from lazyentity.profiling.counters import EntityCounts
@@ -36,7 +36,7 @@ def count_model(instance: Any, entity: Any) -> None:
     if entity_counts is None:
         return
     entity_counts.call_site.has_no_options = True
-    if isinstance(instance._values, MadeDict):
+    if isinstance(instance._values, LazyValueDict):
         entity_counts.expect(_readable(instance._values))
     else:
         entity_counts.call_site.obstacle = obstacle_of(instance, entity)

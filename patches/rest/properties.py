@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lazyentity.codec.undecoded import undecoded_template
-from lazyentity.storage.madedict import MadeDict
+from lazyentity.storage.lazyvaluedict import LazyValueDict
 
 _new = dict.__new__
 _fill = dict.update
@@ -44,7 +44,7 @@ class RawJsonProperties(JsonProperties):
         return {name: self.parsed(name) for name in self}.items()
 
 
-class LazyProperties(MadeDict):
+class LazyProperties(LazyValueDict):
     """The attribute ``properties`` of an entity, converted one by one.
 
     Attributes:
@@ -74,7 +74,7 @@ class LazyProperties(MadeDict):
         _fill(made, undecoded_template(received))
         return made
 
-    def _made(self, name: Any) -> Any:
+    def _compute(self, name: Any) -> Any:
         value = self._value_kind.from_repr(self._received.parsed(name)).value
         # Of two threads that converted the same property, both get the object of the first.
         return self._converted.setdefault(name, value)

@@ -13,7 +13,7 @@ from lazyentity.codec.errors import note_value
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.patches.appengine.db.mappings import NOTHING, ModelMapping
 from lazyentity.patches.appengine.entities import TAKES
-from lazyentity.storage.madedict import MadeDict
+from lazyentity.storage.lazyvaluedict import LazyValueDict
 
 _found = dict.get
 _has = dict.__contains__
@@ -33,7 +33,7 @@ def original_value(entity: Any, name: str) -> Any:
         return entity._originals[name]
     except KeyError:
         # It cannot change, or it was assigned before anybody read it.
-        return entity._made(name)
+        return entity._compute(name)
 
 
 ABSENT = object()
@@ -219,7 +219,7 @@ for _name in ("__contains__", "__getitem__", "get"):
     setattr(LazyAttributes, _name, _looking_up(_name))
 
 
-class DynamicProperties(MadeDict):
+class DynamicProperties(LazyValueDict):
     """The dynamic properties of an ``Expando``, by name."""
 
     __slots__ = ("_source",)
@@ -227,7 +227,7 @@ class DynamicProperties(MadeDict):
     _source: Any
     """The lazy entity."""
 
-    def _made(self, name: Any) -> Any:
+    def _compute(self, name: Any) -> Any:
         value = original_value(self._source, name)
         try:
             return allowed(name, value)

@@ -13,7 +13,7 @@ from google.appengine.ext.ndb import model
 from lazyentity.codec.undecoded import UNDECODED, Template
 from lazyentity.patches.appengine.messages import property_messages
 from lazyentity.patches.appengine.ndb.upstream import methods, upstream_function
-from lazyentity.storage.madedict import MadeDict
+from lazyentity.storage.lazyvaluedict import LazyValueDict
 
 _GenericProperty: Any = model.GenericProperty
 _raw_field = b"z"[0]
@@ -29,7 +29,7 @@ def are_made_by_ndb(model_class: Any) -> bool:
     return _GenericProperty.__init__ is _init and _MAKING.are_upstream(model_class)
 
 
-class LazyProperties(MadeDict):
+class LazyProperties(LazyValueDict):
     """The properties of one model; properties that its class lacks are made when asked for."""
 
     __slots__ = ("_index",)
@@ -37,7 +37,7 @@ class LazyProperties(MadeDict):
     _index: Any
     """The index of the entity."""
 
-    def _made(self, name: Any) -> Any:
+    def _compute(self, name: Any) -> Any:
         first = property_messages(self._index, name)[0]
         is_indexed = self._index.fields((name,))[0] != _raw_field
         made = _GenericProperty(

@@ -10,7 +10,7 @@ from google.appengine.ext.ndb.key import Key
 
 from lazyentity.codec import errors
 from lazyentity.codec.describing import describe_entity
-from lazyentity.storage.madedict import MadeDict
+from lazyentity.storage.lazyvaluedict import LazyValueDict
 
 _BaseValue = model._BaseValue
 _EMPTY_LIST = Property.EMPTY_LIST
@@ -18,7 +18,7 @@ _new = object.__new__
 _parse = Property.FromString
 
 
-class LazyValues(MadeDict):
+class LazyValues(LazyValueDict):
     """The values of a model, by stored name: each is made of the entity when it is first asked for.
 
     A property that fails raises the error that making the model would have raised, at every read of
@@ -37,7 +37,7 @@ class LazyValues(MadeDict):
     _orphans: Any
     """The properties of the model that its class does not define; None, if there are none."""
 
-    def _made(self, name: Any) -> Any:
+    def _compute(self, name: Any) -> Any:
         try:
             return self._base_value(name)
         except Exception as error:
@@ -83,7 +83,7 @@ class LazyValues(MadeDict):
             raise errors.undecoded_value(name, self._described())
         prop = mapping.declared.get(name)
         if prop is None:
-            prop = self._orphans._made(name.decode())
+            prop = self._orphans._compute(name.decode())
         # ndb sees a model that has nothing but the values of this property.
         model_made = _new(self._model_class)
         values: dict[bytes, Any] = {}
@@ -115,7 +115,7 @@ def user_value(values: LazyValues, reading: Any) -> Any:
         value = values._index.contents(reading.name, _EMPTY_LIST, kind is str)
         if value is None or type(value) is kind:
             return value
-    base = values._made(reading.prop._name)
+    base = values._compute(reading.prop._name)
     if type(base) is not _BaseValue:
         return base
     value = base.b_val

@@ -103,7 +103,7 @@ def _serialise(entity: Any, writing: Writing, kept: Kept, pb: Any) -> None:
             may_change = merged < len(unread) and writing.may_run_code(name, values)
             prop = taken[name]
             if prop is UNDECODED:
-                prop = properties._made(name)
+                prop = properties._compute(name)
             prop._serialize(entity, pb, projection=projection)
             if may_change and _read(values) != read:
                 written, read = name, None

@@ -160,7 +160,7 @@ class ConversionCases:
     def test_threads_get_the_same_object(self, parse: Parse) -> None:
         """If several convert a property, before one of them stores it."""
         properties = self._one(parse, a="long enough to be made anew").properties
-        first, second = properties._made("a"), properties._made("a")
+        first, second = properties._compute("a"), properties._compute("a")
         assert first is second is properties["a"]
 
     @pytest.mark.parametrize("broken", [b"\xff", b"\xed\xa0\x80"])

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from lazyentity.codec.undecoded import UNDECODED
-from lazyentity.storage.madedict import MadeDict
+from lazyentity.storage.lazyvaluedict import LazyValueDict
 from tests.support.changing import ChangingPoints
 from tests.support.concurrency import together
 
@@ -20,20 +20,20 @@ pytestmark = pytest.mark.any_backend
 MADE, ASSIGNED = "made", "assigned"
 
 
-class _Made(MadeDict):
+class _Computed(LazyValueDict):
     """A dict that calls a function when it makes a value."""
 
     __slots__ = ("act",)
 
     act: Callable[[], object]
 
-    def _made(self, name: Any) -> Any:
+    def _compute(self, name: Any) -> Any:
         self.act()
         return MADE
 
 
-def _made(act: Callable[[], object] = lambda: None) -> _Made:
-    made = _Made()
+def _made(act: Callable[[], object] = lambda: None) -> _Computed:
+    made = _Computed()
     made.act = act
     dict.update(made, dict.fromkeys(("a", "b", "c"), UNDECODED))
     return made

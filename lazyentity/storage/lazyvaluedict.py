@@ -34,7 +34,7 @@ def keep(mapping: Any, name: Any, value: Any) -> Any:
     return value if current is None else current
 
 
-class MadeDict(LazyDict):
+class LazyValueDict(LazyDict):
     """A lazy dict whose subclass makes a value of its name.
 
     Its pickles are plain dicts, so that they can be loaded without lazyentity.
@@ -42,17 +42,17 @@ class MadeDict(LazyDict):
 
     __slots__ = ()
 
-    def _made(self, name: Any) -> Any:
+    def _compute(self, name: Any) -> Any:
         """Make the value of ``name``, and leave the dict as it is."""
         raise NotImplementedError
 
     def __getitem__(self, name: Any, /) -> Any:
         value = _stored(self, name)
         # As _decode(), by one call less.
-        return value if value is not UNDECODED else keep(self, name, self._made(name))
+        return value if value is not UNDECODED else keep(self, name, self._compute(name))
 
     def _decode(self, name: Any, /) -> Any:
-        return keep(self, name, self._made(name))
+        return keep(self, name, self._compute(name))
 
     def get(self, name: Any, default: Any = None, /) -> Any:
         """As dict: the value of ``name``, or ``default``."""
@@ -65,10 +65,10 @@ class MadeDict(LazyDict):
         return set(map(id, list(dict.values(self)))) == _ONLY_UNDECODED
 
     def _read_deleted(self, name: Any) -> Any:
-        return self._made(name)
+        return self._compute(name)
 
     def _decode_all(self, operation: str) -> None:
-        made = {name: self._made(name) for name in self._undecoded()}
+        made = {name: self._compute(name) for name in self._undecoded()}
         for name, value in made.items():
             keep(self, name, value)
 
