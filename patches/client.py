@@ -11,7 +11,7 @@ from types import FunctionType
 from typing import Any
 
 from lazyentity.codec.describing import safe_repr, safe_str
-from lazyentity.patches.registry import Patch, Place, Seam
+from lazyentity.patches.registry import AttributePath, Patch, Seam
 from lazyentity.patches.wrapping import wrapt
 
 
@@ -55,8 +55,8 @@ class Client:
     needs: Sequence[str] = ()
     over: Sequence[str] = ()
     conversion: Seam | None = None
-    reading: Sequence[Place] = ()
-    writing: Sequence[Place] = ()
+    reading: Sequence[AttributePath] = ()
+    writing: Sequence[AttributePath] = ()
     wrapping: str = ""
     parts: Sequence[Client] = ()
     patch: Patch = field(init=False)

@@ -22,7 +22,7 @@ from lazyentity.patches.upstream import function_of, is_upstream
 from lazyentity.patches.wrapping import wrapt
 
 
-class Place:
+class AttributePath:
     """One attribute of a client.
 
     Args:
@@ -61,11 +61,11 @@ class Place:
         return value
 
 
-class Seam(Place):
+class Seam(AttributePath):
     """One attribute of a client that is replaced while the client is patched.
 
     Args:
-        module, path: as for :class:`Place`.
+        module, path: as for :class:`AttributePath`.
         replace: called with the original and with a function that says whether the patch is active;
             returns the replacement. An inactive replacement must do what the original does.
         yields: whether somebody else's replacement stays, and this one is not installed.
@@ -90,11 +90,11 @@ class Seam(Place):
         self.replacement: Any = None
 
     def is_upstream(self) -> bool:
-        """As :meth:`Place.is_upstream`; the replacement counts as the client's own."""
+        """As :meth:`AttributePath.is_upstream`; the replacement counts as the client's own."""
         return is_upstream(self._found(), function_of(self.replacement)) or super().is_upstream()
 
     def is_foreign(self) -> bool:
-        """As :meth:`Place.is_foreign`, except for wrappers of the replacement."""
+        """As :meth:`AttributePath.is_foreign`, except for wrappers of the replacement."""
         return super().is_foreign() and not (
             self.replacement is not None and _wraps(self.current(), self.replacement)
         )

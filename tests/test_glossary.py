@@ -23,6 +23,7 @@ GLOSSARY = {
     "property_layout": r"\b(codec|native|ndb)[./]forms\b|\bform_of\b|\bwrite_form\b",
     "_dispatch": r"\b_kinds\.py|lazyentity\._kinds",
     "LazyValueDict": r"MadeDict|madedict",
+    "AttributePath": r"patches.*\bPlace\b|\bPlace\(",
 }
 """The patterns of the old words, by the words in place of them."""
 

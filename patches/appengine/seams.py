@@ -10,7 +10,7 @@ from typing import Final
 from lazyentity.patches.appengine.db.seams import PART as DB
 from lazyentity.patches.appengine.ndb.seams import PART as NDB
 from lazyentity.patches.client import Client
-from lazyentity.patches.registry import Place, Seam, calling, replacing
+from lazyentity.patches.registry import AttributePath, Seam, calling, replacing
 
 # These are also parsed by tools/clients.py.
 DISTRIBUTION: Final = "appengine-python-standard"
@@ -39,8 +39,8 @@ CLIENT: Final = Client(
     conversion=_CONVERSION,
     reading=(
         _CONVERSION,
-        Place(_TYPES, "FromPropertyPb"),
-        Place(_TYPES, "ValidateReadProperty"),
+        AttributePath(_TYPES, "FromPropertyPb"),
+        AttributePath(_TYPES, "ValidateReadProperty"),
     ),
     seams=[
         _CONVERSION,

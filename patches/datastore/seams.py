@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from lazyentity.patches.client import Client
-from lazyentity.patches.registry import Place, Seam, replacing
+from lazyentity.patches.registry import AttributePath, Seam, replacing
 
 # These are also parsed by tools/clients.py.
 DISTRIBUTION: Final = "google-cloud-datastore"
@@ -33,7 +33,10 @@ ENCODING = Seam(
 )
 KEY_ENCODING = Seam(_KEY, "Key.to_protobuf", replacing(_CALLS, "replace_key_to_protobuf"))
 
-_PARTS = Place(_HELPERS, "key_from_protobuf"), Place(_HELPERS, "_get_value_from_value_pb")
+_PARTS = (
+    AttributePath(_HELPERS, "key_from_protobuf"),
+    AttributePath(_HELPERS, "_get_value_from_value_pb"),
+)
 
 
 def converts_parts_upstream() -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from lazyentity.patches.client import Client
-from lazyentity.patches.registry import Place, Seam, replacing
+from lazyentity.patches.registry import AttributePath, Seam, replacing
 
 # Both are also parsed by tools/clients.py.
 DISTRIBUTION: Final = "google-cloud-firestore"
@@ -85,9 +85,9 @@ CLIENT: Final = Client(
     reading=[
         _TO_DICT,
         _GET,
-        Place(_BASE_DOCUMENT, f"{_SNAPSHOT}.__init__"),
+        AttributePath(_BASE_DOCUMENT, f"{_SNAPSHOT}.__init__"),
         *(
-            Place(_HELPERS, name)
+            AttributePath(_HELPERS, name)
             for name in (
                 "decode_dict",
                 "decode_value",
@@ -95,15 +95,15 @@ CLIENT: Final = Client(
                 "verify_path",
             )
         ),
-        Place(_BASE_DOCUMENT, "BaseDocumentReference.__init__"),
-        Place(f"{_PACKAGE}.base_collection", "BaseCollectionReference.document"),
-        Place(f"{_PACKAGE}.base_client", "BaseClient._document_path_helper"),
-        Place(f"{_PACKAGE}.base_client", "_path_helper"),
+        AttributePath(_BASE_DOCUMENT, "BaseDocumentReference.__init__"),
+        AttributePath(f"{_PACKAGE}.base_collection", "BaseCollectionReference.document"),
+        AttributePath(f"{_PACKAGE}.base_client", "BaseClient._document_path_helper"),
+        AttributePath(f"{_PACKAGE}.base_client", "_path_helper"),
     ],
     writing=[
         *_ENCODERS,
         *(
-            Place(_HELPERS, name)
+            AttributePath(_HELPERS, name)
             for name in ("encode_value", "encode_dict", "extract_fields", "set_field_value")
         ),
     ],

@@ -6,11 +6,11 @@ from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 from lazyentity.codec.describing import safe_str
-from lazyentity.patches.registry import Place
+from lazyentity.patches.registry import AttributePath
 from lazyentity.patches.wrapt_parts import FunctionWrapper
 
 
-def is_clients(place: Place, value: Any) -> bool:
+def is_clients(place: AttributePath, value: Any) -> bool:
     """Say whether the client itself defines the value that was found at a place.
 
     Args:

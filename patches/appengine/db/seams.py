@@ -9,7 +9,7 @@ from typing import Final
 
 from lazyentity.patches.appengine.lasting import LastingSeam
 from lazyentity.patches.client import Client
-from lazyentity.patches.registry import Place, Seam, calling, replacing
+from lazyentity.patches.registry import AttributePath, Seam, calling, replacing
 
 _DB = "google.appengine.ext.db"
 
@@ -23,8 +23,8 @@ PART: Final = Client(
     conversion=_CONVERSION,
     reading=(
         _CONVERSION,
-        Place(_DB, "Model._load_entity_values"),
-        Place(_DB, "Expando._load_entity_values"),
+        AttributePath(_DB, "Model._load_entity_values"),
+        AttributePath(_DB, "Expando._load_entity_values"),
     ),
     seams=[
         LastingSeam(_DB, "Model.__getattr__", replacing("appengine.db.reading", "model_getattr")),
