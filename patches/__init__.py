@@ -15,12 +15,12 @@ from lazyentity._version import __version__
 from lazyentity.codec.describing import safe_repr
 from lazyentity.codec.interruptions import raise_if_of_handler
 from lazyentity.patches import adapters, announcement, wrapping
-from lazyentity.patches.client import Client
 from lazyentity.patches.clients import CLIENTS, ClientName
 from lazyentity.patches.imports import WhenImported
 from lazyentity.patches.locks import ForkableLock
 from lazyentity.patches.notices import warn
 from lazyentity.patches.registry import Seam, modules_holding_any
+from lazyentity.patches.spec import ClientSpec
 from lazyentity.profiling.counts import CLIENT_PACKAGES
 
 __all__ = ["patch", "patched", "unpatch"]
@@ -28,10 +28,10 @@ __all__ = ["patch", "patched", "unpatch"]
 _lock = ForkableLock()
 _told: set[str] = set()
 """The warnings so far: each is given once."""
-_imports: dict[Client, WhenImported] = {}
+_imports: dict[ClientSpec, WhenImported] = {}
 
 
-def _import_of(client: Client) -> WhenImported:
+def _import_of(client: ClientSpec) -> WhenImported:
     """Return the object that waits for the import of a client, the same one each time."""
 
     def act() -> None:
@@ -45,7 +45,7 @@ def _import_of(client: Client) -> WhenImported:
     return known or _imports.setdefault(client, WhenImported(client.waits_for_import, act))
 
 
-def _selected(names: tuple[str, ...]) -> list[Client]:
+def _selected(names: tuple[str, ...]) -> list[ClientSpec]:
     for name in names:
         if name not in CLIENTS:
             raise ValueError(
@@ -145,7 +145,7 @@ def _import_lazy_class() -> None:
             raise_if_of_handler(error)
 
 
-def _import(client: Client, strict: bool) -> bool:
+def _import(client: ClientSpec, strict: bool) -> bool:
     """Import a client; return whether it is there."""
     if not _import_of(client).is_installed():
         return False
@@ -159,7 +159,7 @@ def _import(client: Client, strict: bool) -> bool:
     return True
 
 
-def _await(client: Client, *, strict: bool, is_named: bool) -> None:
+def _await(client: ClientSpec, *, strict: bool, is_named: bool) -> None:
     if not _import_of(client).is_installed():
         if is_named:
             _refuse(client, f"{client.distribution} is not installed", strict)
@@ -169,7 +169,7 @@ def _await(client: Client, *, strict: bool, is_named: bool) -> None:
         _import_of(client).wait()
 
 
-def _patch_imported(client: Client, strict: bool) -> list[Seam]:
+def _patch_imported(client: ClientSpec, strict: bool) -> list[Seam]:
     """Patch a client, or refuse to; return its conversion, if that was patched now."""
     if client.patch.active:
         return []
@@ -195,7 +195,7 @@ def _patch_imported(client: Client, strict: bool) -> list[Seam]:
     return [conversion] if conversion is not None and conversion.is_upstream() else []
 
 
-def _refuse(client: Client, problem: str, strict: bool) -> None:
+def _refuse(client: ClientSpec, problem: str, strict: bool) -> None:
     message = f"lazyentity: {problem}; it is not patched, nor is any client that is built on it"
     if strict:
         raise RuntimeError(message)
@@ -269,7 +269,7 @@ def unpatch(*names: ClientName) -> None:
             announcement.waiting.clear()
 
 
-def is_awaited(client: Client) -> bool:
+def is_awaited(client: ClientSpec) -> bool:
     """Return whether a client, or a part of one, will be patched when it is imported."""
     return _import_of(client).awaited
 
@@ -299,7 +299,7 @@ def _summary() -> str:
     return f"lazyentity {__version__}, {expected_backend()} backend{note}: {states}"
 
 
-def _state_of(client: Client) -> str:
+def _state_of(client: ClientSpec) -> str:
     if client.patch.active:
         state = "is patched"
     elif is_awaited(client):

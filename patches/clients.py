@@ -6,8 +6,8 @@ import importlib
 from collections.abc import Callable
 from typing import Any, Final, Literal, TypeAlias, get_args
 
-from lazyentity.patches.client import Client
 from lazyentity.patches.registry import ours
+from lazyentity.patches.spec import ClientSpec
 
 # Also parsed by tools/clients.py: literals only. A client comes after those that it is built on.
 ClientName: TypeAlias = Literal[
@@ -24,11 +24,11 @@ ClientName: TypeAlias = Literal[
 PACKAGES: Final = tuple(name.replace("-", "_") for name in get_args(ClientName))
 """The package of each client, beside this module."""
 
-CLIENTS: Final[dict[str, Client]] = {}
+CLIENTS: Final[dict[str, ClientSpec]] = {}
 """Every client by its name."""
 
 
-def register(client: Client) -> None:
+def register(client: ClientSpec) -> None:
     """Add a client to those that ``patch()`` knows.
 
     Raises:

@@ -24,6 +24,7 @@ GLOSSARY = {
     "_dispatch": r"\b_kinds\.py|lazyentity\._kinds",
     "LazyValueDict": r"MadeDict|madedict",
     "AttributePath": r"patches.*\bPlace\b|\bPlace\(",
+    "ClientSpec": r"lazyentity\.patches\.client\b|(?<!adapters/)\bpatches/client\.py",
 }
 """The patterns of the old words, by the words in place of them."""
 

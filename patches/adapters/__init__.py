@@ -19,11 +19,11 @@ from lazyentity._environment import ADAPTERS, is_off
 from lazyentity.codec.describing import safe_str
 from lazyentity.patches import wrapping
 from lazyentity.patches.adapters.libraries import LIBRARIES, Library
-from lazyentity.patches.client import is_supported
 from lazyentity.patches.imports import WhenImported
 from lazyentity.patches.locks import ForkableLock
 from lazyentity.patches.notices import warn
 from lazyentity.patches.registry import Patch, modules_holding_any
+from lazyentity.patches.spec import is_supported
 
 _lock = ForkableLock()
 

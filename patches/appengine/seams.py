@@ -9,8 +9,8 @@ from typing import Final
 
 from lazyentity.patches.appengine.db.seams import PART as DB
 from lazyentity.patches.appengine.ndb.seams import PART as NDB
-from lazyentity.patches.client import Client
 from lazyentity.patches.registry import AttributePath, Seam, calling, replacing
+from lazyentity.patches.spec import ClientSpec
 
 # These are also parsed by tools/clients.py.
 DISTRIBUTION: Final = "appengine-python-standard"
@@ -30,7 +30,7 @@ _CONVERSION = Seam(
     yields=True,
 )
 
-CLIENT: Final = Client(
+CLIENT: Final = ClientSpec(
     name="appengine",
     distribution=DISTRIBUTION,
     supported=SUPPORTED_VERSIONS,

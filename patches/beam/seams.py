@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from lazyentity.patches.client import Client
 from lazyentity.patches.registry import Seam, replacing
+from lazyentity.patches.spec import ClientSpec
 
 # These are also parsed by tools/clients.py.
 DISTRIBUTION: Final = "apache-beam"
@@ -30,7 +30,7 @@ _CONVERSION = Seam(
     yields=True,
 )
 
-CLIENT: Final = Client(
+CLIENT: Final = ClientSpec(
     name="beam",
     distribution=DISTRIBUTION,
     supported=SUPPORTED_VERSIONS,

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from lazyentity.patches.client import Client
 from lazyentity.patches.registry import AttributePath, Seam, replacing
+from lazyentity.patches.spec import ClientSpec
 
 # These are also parsed by tools/clients.py.
 DISTRIBUTION: Final = "google-cloud-datastore"
@@ -44,7 +44,7 @@ def converts_parts_upstream() -> bool:
     return all(place.is_upstream() for place in _PARTS)
 
 
-CLIENT: Final = Client(
+CLIENT: Final = ClientSpec(
     name="datastore",
     distribution=DISTRIBUTION,
     supported=SUPPORTED_VERSIONS,

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from lazyentity.patches.client import Client
 from lazyentity.patches.registry import AttributePath, Seam, replacing
+from lazyentity.patches.spec import ClientSpec
 
 # Both are also parsed by tools/clients.py.
 DISTRIBUTION: Final = "google-cloud-firestore"
@@ -76,7 +76,7 @@ _HELPERS = f"{_PACKAGE}._helpers"
 CONVERSIONS: Final = (*_LOOKUPS, *_QUERIES, _TO_DICT, _GET)
 """The seams that deal with lazy responses, and with what is made of them."""
 
-CLIENT: Final = Client(
+CLIENT: Final = ClientSpec(
     name="firestore",
     distribution=DISTRIBUTION,
     supported=SUPPORTED_VERSIONS,

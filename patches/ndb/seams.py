@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from lazyentity.patches.client import Client
 from lazyentity.patches.registry import Seam, calling, replacing
+from lazyentity.patches.spec import ClientSpec
 
 # These are also parsed by tools/clients.py.
 DISTRIBUTION: Final = "google-cloud-ndb"
@@ -31,7 +31,7 @@ _ENCODING = Seam(
     _MODEL, "_entity_to_ds_entity", calling("ndb.models", "entity_to_ds_entity"), yields=True
 )
 
-CLIENT: Final = Client(
+CLIENT: Final = ClientSpec(
     name="ndb",
     distribution=DISTRIBUTION,
     supported=SUPPORTED_VERSIONS,

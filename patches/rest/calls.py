@@ -14,10 +14,10 @@ from types import FrameType
 from typing import Any
 
 from lazyentity.patches import announcement
-from lazyentity.patches.client import Client
 from lazyentity.patches.rest.profiling import count_entity
 from lazyentity.patches.rest.properties import JsonProperties, LazyProperties
 from lazyentity.patches.rest.responses import AsyncResponse, SyncResponse
+from lazyentity.patches.spec import ClientSpec
 from lazyentity.patches.upstream import is_upstream
 from lazyentity.profiling import observer
 
@@ -26,14 +26,14 @@ _Replace = Callable[[Any, Callable[[], bool]], Any]
 _LOOKUP, _QUERY = ":lookup", ":runQuery"
 
 
-def _is_lazy_read(url: Any, described: Client) -> bool:
+def _is_lazy_read(url: Any, described: ClientSpec) -> bool:
     patch = described.patch
     if announcement.waiting and patch.active:
         announcement.log()
     return patch.active and str(url).endswith((_LOOKUP, _QUERY)) and not patch.gives_stock()
 
 
-def replacing_async_post(described: Client, *, of_session: bool = False) -> _Replace:
+def replacing_async_post(described: ClientSpec, *, of_session: bool = False) -> _Replace:
     """Return the ``replace`` of a coroutine function that sends a request.
 
     Args:
@@ -57,7 +57,7 @@ def replacing_async_post(described: Client, *, of_session: bool = False) -> _Rep
     return replace
 
 
-def replacing_post(described: Client, *, of_session: bool = False) -> _Replace:
+def replacing_post(described: ClientSpec, *, of_session: bool = False) -> _Replace:
     """As :func:`replacing_async_post`, of a function that is no coroutine function."""
 
     def replace(original: Any, is_active: Callable[[], bool]) -> Any:
@@ -76,22 +76,22 @@ def replacing_post(described: Client, *, of_session: bool = False) -> _Replace:
     return replace
 
 
-def _module(described: Client, name: str) -> Any:
+def _module(described: ClientSpec, name: str) -> Any:
     return sys.modules.get(f"{described.waits_for_import}.{name}")
 
 
-def _is_of_client(caller: FrameType, described: Client) -> bool:
+def _is_of_client(caller: FrameType, described: ClientSpec) -> bool:
     """Whether a request is sent by the client's own method, which alone sees the response."""
     return caller.f_code.co_filename == getattr(_module(described, "datastore"), "__file__", None)
 
 
-def _client_in(caller: FrameType, described: Client) -> Any:
+def _client_in(caller: FrameType, described: ClientSpec) -> Any:
     """Return the client whose method a frame runs; None if it is no such method."""
     found = caller.f_locals.get("self")
     return found if isinstance(found, _module(described, "datastore").Datastore) else None
 
 
-def _converts_upstream(client: Any, url: Any, described: Client) -> bool:
+def _converts_upstream(client: Any, url: Any, described: ClientSpec) -> bool:
     """Whether the client's own functions alone convert the response to a read.
 
     An application may have its own classes of results and entities, and a library may replace a

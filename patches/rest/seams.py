@@ -5,13 +5,13 @@ Nothing of the client is imported before the application imports it.
 
 from __future__ import annotations
 
-from lazyentity.patches.client import Client
 from lazyentity.patches.registry import EitherSeam, Seam, replacing
+from lazyentity.patches.spec import ClientSpec
 
 
 def rest_client(
     name: str, distribution: str, supported: str, package: str, session: tuple[str, str]
-) -> Client:
+) -> ClientSpec:
     """Return the description of a client.
 
     Args:
@@ -23,7 +23,7 @@ def rest_client(
         session: module and path of the function that sends requests of every kind.
     """
     calls = f"{name.replace('-', '_')}.calls"
-    return Client(
+    return ClientSpec(
         name=name,
         distribution=distribution,
         supported=supported,

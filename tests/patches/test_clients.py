@@ -8,15 +8,15 @@ from typing import Any, get_args
 
 import pytest
 
-from lazyentity.patches.client import Client, is_supported
 from lazyentity.patches.clients import CLIENTS, PACKAGES, ClientName, register
+from lazyentity.patches.spec import ClientSpec, is_supported
 from tests.support.forks import answer
 from tools import clients
 
 _PROGRAM = """
 import json, logging, sys, warnings
 import lazyentity
-from lazyentity.patches.client import Client
+from lazyentity.patches.spec import ClientSpec
 from lazyentity.patches.clients import CLIENTS, register
 from lazyentity.patches.registry import Seam, replacing
 
@@ -29,7 +29,7 @@ def toy(name="toy", **options):
         name=name, distribution=f"{name}-client", supported=">=1.2,<1.4",
         waits_for_import=f"{name}client", seams=[READ], conversion=READ, reading=[READ],
     )
-    client = Client(**{**described, **options})
+    client = ClientSpec(**{**described, **options})
     register(client)
     return client
 
@@ -241,8 +241,8 @@ say(owned=[owned, tall.is_upstream()], warned=warned, refused=refusals("toy"))
 
 class TestRegistering:
     @staticmethod
-    def _client(name: str, *over: str) -> Client:
-        return Client(
+    def _client(name: str, *over: str) -> ClientSpec:
+        return ClientSpec(
             name=name,
             distribution="none",
             supported=">=1,<2",

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from lazyentity.patches.client import is_supported
+from lazyentity.patches.spec import is_supported
 from tools import clients
 from tools.clients import SupportedClient
 

@@ -13,10 +13,10 @@ from lazyentity.cli.doctor.findings import NOTE, PROBLEM, Finding
 from lazyentity.cli.doctor.origins import is_clients, who
 from lazyentity.cli.run import SCRIPT
 from lazyentity.patches import adapters
-from lazyentity.patches.client import Client
 from lazyentity.patches.clients import CLIENTS
 from lazyentity.patches.imports import WhenImported
 from lazyentity.patches.registry import Seam, modules_holding_any
+from lazyentity.patches.spec import ClientSpec
 
 _AT_THE_TOP = "make `import lazyentity.auto` the first line of the program"
 _FIRST = f"{_AT_THE_TOP}, or start it with {SCRIPT}"
@@ -27,17 +27,17 @@ def may_import() -> bool:
     return not patches.patched()
 
 
-def imported() -> frozenset[Client]:
+def imported() -> frozenset[ClientSpec]:
     """Return the clients, and parts of them, that were imported."""
     return frozenset(client for client in _all() if client.is_imported())
 
 
-def _all() -> Iterator[Client]:
+def _all() -> Iterator[ClientSpec]:
     for client in CLIENTS.values():
         yield from client.with_parts()
 
 
-def findings(may: bool, used: Collection[Client]) -> Iterator[Finding]:
+def findings(may: bool, used: Collection[ClientSpec]) -> Iterator[Finding]:
     """Find out about every client.
 
     Args:
@@ -56,7 +56,7 @@ def findings(may: bool, used: Collection[Client]) -> Iterator[Finding]:
         )
 
 
-def _client(client: Client, may: bool, is_expected: bool) -> Iterator[Finding]:
+def _client(client: ClientSpec, may: bool, is_expected: bool) -> Iterator[Finding]:
     if not WhenImported(client.waits_for_import, lambda: None).is_installed():
         if client in CLIENTS.values():
             yield Finding(
@@ -99,7 +99,7 @@ def _client(client: Client, may: bool, is_expected: bool) -> Iterator[Finding]:
             yield from _in_application(client)
 
 
-def _problem(client: Client, may: bool) -> str | None:
+def _problem(client: ClientSpec, may: bool) -> str | None:
     """Return the reason why a client cannot be patched; None if there is none."""
     problem = client.problem()
     if problem is not None or client.patch.active:
@@ -117,13 +117,13 @@ def _problem(client: Client, may: bool) -> str | None:
     return client.problem()
 
 
-def _remedy(client: Client) -> str:
+def _remedy(client: ClientSpec) -> str:
     installed = [below for below in (*client.underneath, client) if below.version() is not None]
     requirements = {f"{one.distribution}{one.supported}": None for one in installed}
     return "pip install " + " ".join(f"'{requirement}'" for requirement in requirements)
 
 
-def _replaced_conversions(client: Client) -> Iterator[Finding]:
+def _replaced_conversions(client: ClientSpec) -> Iterator[Finding]:
     below = {sentence for one in client.underneath for sentence in one.replaced_conversions()}
     for sentence in client.replaced_conversions():
         if sentence not in below:
@@ -135,7 +135,7 @@ def _replaced_conversions(client: Client) -> Iterator[Finding]:
             )
 
 
-def _others(client: Client) -> Iterator[Finding]:
+def _others(client: ClientSpec) -> Iterator[Finding]:
     """Find wrappers, such as those of tracers, and replacements, such as mocks."""
     conversions = {str(place) for place in (*client.reading, *client.writing)}
     for seam in client.patch.seams:
@@ -173,7 +173,7 @@ def _others(client: Client) -> Iterator[Finding]:
             )
 
 
-def _in_application(client: Client) -> Iterator[Finding]:
+def _in_application(client: ClientSpec) -> Iterator[Finding]:
     """Find parts of the application that are not lazy; a client's module ``doctor`` tells them."""
     package = client.name.replace("-", "_")
     if importlib.util.find_spec(f"{patches.__name__}.{package}.doctor") is None:
@@ -187,7 +187,7 @@ def _in_application(client: Client) -> Iterator[Finding]:
         )
 
 
-def _old_references(client: Client) -> Iterator[Finding]:
+def _old_references(client: ClientSpec) -> Iterator[Finding]:
     conversion = client.conversion
     if conversion is None:
         return
@@ -202,7 +202,7 @@ def _old_references(client: Client) -> Iterator[Finding]:
         )
 
 
-def _holders(client: Client, conversion: Seam) -> list[str]:
+def _holders(client: ClientSpec, conversion: Seam) -> list[str]:
     """Return the modules that imported the conversion by name."""
     if client.patch.active:
         seams = [conversion] if conversion.is_installed() else []

@@ -10,17 +10,17 @@ from lazyentity.patches.registry import AttributePath
 from lazyentity.patches.wrapt_parts import FunctionWrapper
 
 
-def is_clients(place: AttributePath, value: Any) -> bool:
-    """Say whether the client itself defines the value that was found at a place.
+def is_clients(attribute: AttributePath, value: Any) -> bool:
+    """Say whether the client itself defines the value that was found at an attribute path.
 
     Args:
-        place: an attribute of the client.
+        attribute: an attribute of the client.
         value: the value of the attribute; None if there is none.
     """
     if value is None:
         return True
     defined = definer(value)
-    package = ".".join(place.module.split(".")[:2])
+    package = ".".join(attribute.module.split(".")[:2])
     return defined == package or defined.startswith(f"{package}.")
 
 

@@ -12,8 +12,8 @@ from lazyentity._environment import ADAPTERS, is_off
 from lazyentity._version import PYTHONS, __version__
 from lazyentity.cli.doctor.findings import NOTE, PROBLEM, Finding
 from lazyentity.patches.adapters.libraries import LIBRARIES
-from lazyentity.patches.client import is_supported
 from lazyentity.patches.clients import CLIENTS
+from lazyentity.patches.spec import is_supported
 
 
 def findings() -> Iterator[Finding]:

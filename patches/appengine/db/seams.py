@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Final
 
 from lazyentity.patches.appengine.lasting import LastingSeam
-from lazyentity.patches.client import Client
 from lazyentity.patches.registry import AttributePath, Seam, calling, replacing
+from lazyentity.patches.spec import ClientSpec
 
 _DB = "google.appengine.ext.db"
 
@@ -17,7 +17,7 @@ _CONVERSION = Seam(
     _DB, "Model.from_entity", replacing("appengine.db.models", "from_entity"), yields=True
 )
 
-PART: Final = Client(
+PART: Final = ClientSpec(
     name="appengine.db",
     waits_for_import=_DB,
     conversion=_CONVERSION,

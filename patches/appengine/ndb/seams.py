@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Final
 
 from lazyentity.patches.appengine.lasting import LastingSeam
-from lazyentity.patches.client import Client
 from lazyentity.patches.registry import Seam, calling, replacing
+from lazyentity.patches.spec import ClientSpec
 
 _PACKAGE = "google.appengine.ext.ndb"
 _CONTEXT = f"{_PACKAGE}.context"
@@ -19,7 +19,7 @@ _POLYMODEL = f"{_PACKAGE}.polymodel"
 _TASKLETS = f"{_PACKAGE}.tasklets"
 _UTILS = f"{_PACKAGE}.utils"
 
-PART: Final = Client(
+PART: Final = ClientSpec(
     name="appengine.ndb",
     waits_for_import=_PACKAGE,
     seams=[

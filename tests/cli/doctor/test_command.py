@@ -15,9 +15,9 @@ import lazyentity
 from lazyentity.cli import dispatch
 from lazyentity.cli.doctor import backends, clients, command, report, variables, versions
 from lazyentity.cli.doctor.findings import Finding
-from lazyentity.patches.client import Client
 from lazyentity.patches.clients import CLIENTS
 from lazyentity.patches.imports import WhenImported
+from lazyentity.patches.spec import ClientSpec
 from tests.support.forks import answer
 
 SECTIONS = {
@@ -104,7 +104,7 @@ def test_one_screen_with_every_client(monkeypatch: pytest.MonkeyPatch) -> None:
     """More of them than one environment can have."""
     monkeypatch.setattr(WhenImported, "is_installed", lambda _: True)
     monkeypatch.setattr(clients, "_problem", lambda *_: None)
-    monkeypatch.setattr(Client, "version", lambda _: "9.2.2")
+    monkeypatch.setattr(ClientSpec, "version", lambda _: "9.2.2")
     sections = {
         "Versions": list(versions.findings()),
         "Backend": list(backends.findings(may_import=False)),

@@ -16,7 +16,7 @@ from lazyentity.patches.wrapping import wrapt
 
 
 @dataclass(eq=False, kw_only=True)
-class Client:
+class ClientSpec:
     """A client that can be patched.
 
     The module ``seams`` of its package describes a client, and imports nothing of it.
@@ -58,26 +58,26 @@ class Client:
     reading: Sequence[AttributePath] = ()
     writing: Sequence[AttributePath] = ()
     wrapping: str = ""
-    parts: Sequence[Client] = ()
+    parts: Sequence[ClientSpec] = ()
     patch: Patch = field(init=False)
-    underneath: tuple[Client, ...] = field(init=False, default=())
+    underneath: tuple[ClientSpec, ...] = field(init=False, default=())
 
     def __post_init__(self) -> None:
         self.patch = Patch(self.seams, self.uses)
         self._all_reading = tuple(self.reading)
 
-    def build_on(self, clients: Sequence[Client]) -> None:
+    def build_on(self, clients: Sequence[ClientSpec]) -> None:
         """Set :attr:`underneath` to these clients and to those that they are built on."""
         below = [each for client in clients for each in (*client.underneath, client)]
         self.underneath = tuple(dict.fromkeys(below))
         places = (client.reading for client in (*self.underneath, self))
-        self._all_reading = tuple(place for several in places for place in several)
+        self._all_reading = tuple(attribute for several in places for attribute in several)
         for part in self.parts:
             part.distribution, part.supported = self.distribution, self.supported
             part.needs = self.needs
             part.build_on([self])
 
-    def with_parts(self) -> list[Client]:
+    def with_parts(self) -> list[ClientSpec]:
         """Return this client and its parts."""
         return [self, *self.parts]
 
@@ -149,14 +149,14 @@ class Client:
 
         Conversions of somebody else get real messages.
         """
-        return all(place.is_upstream() for place in self._all_reading)
+        return all(attribute.is_upstream() for attribute in self._all_reading)
 
     def replaced_conversions(self) -> list[str]:
         """Return a sentence for each conversion that somebody else replaced."""
         return [
-            f"{place} was replaced by {_name(place.current())}"
-            for place in (*self._all_reading, *self.writing)
-            if place.is_foreign()
+            f"{attribute} was replaced by {_name(attribute.current())}"
+            for attribute in (*self._all_reading, *self.writing)
+            if attribute.is_foreign()
         ]
 
 
