@@ -23,7 +23,7 @@ from lazyentity.profiling import observer
 _Response = TypeVar("_Response", bound="_ReadResponse")
 
 
-class _Received:
+class _ResponseBytes:
     """A serialised response, shared by the proxy of the response and the proxies of its parts.
 
     The proxies refer to it and never to each other: a response that is dropped is gone at once,
@@ -86,7 +86,7 @@ class _ResultsProxy(MessageProxy):
 
     __slots__ = ("_received",)
 
-    _received: _Received
+    _received: _ResponseBytes
     _fields_read: ClassVar[dict[str, Callable[[Any], Any]]]
 
     def __init_subclass__(cls) -> None:
@@ -121,7 +121,7 @@ class _ReadResponse(_ResultsProxy):
     __slots__ = ()
 
     def _receive(self, raw: bytes, reader: EntityReader | None) -> None:
-        self._received = _Received(raw, self._real, reader)
+        self._received = _ResponseBytes(raw, self._real, reader)
         self._received.rest = self._real.pb().FromString(self._split(raw))
         if observer.data is not None:
             self._received.rpc.is_of_query = self._has_whole_entities()

@@ -151,7 +151,7 @@ def _standing() -> dict[str, Any]:
         "lazyentity.entity": ("LazyEntityBase", "LazyEntity"),
         "lazyentity.patches.adapters.fields": (),
         "lazyentity.patches.api.entities": ("EntityMessage", "EntityHandle", "EntityResult"),
-        "lazyentity.patches.api.responses": ("RunQueryResponse", "_Received"),
+        "lazyentity.patches.api.responses": ("RunQueryResponse", "_ResponseBytes"),
     }
     standing = {}
     for module_name, classes in names.items():
