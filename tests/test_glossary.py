@@ -25,6 +25,7 @@ GLOSSARY = {
     "LazyValueDict": r"MadeDict|madedict",
     "AttributePath": r"patches.*\bPlace\b|\bPlace\(",
     "ClientSpec": r"lazyentity\.patches\.client\b|(?<!adapters/)\bpatches/client\.py",
+    "WireDict": r"\bReceived\b(?!, by)|\bnative[./]received\b|\bpure[./]received\b",
 }
 """The patterns of the old words, by the words in place of them."""
 

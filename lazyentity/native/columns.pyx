@@ -14,7 +14,7 @@ import datetime
 from lazyentity.codec.values import plain_value
 
 
-cdef object _column_value(Received entity, object name, object copy):
+cdef object _column_value(WireDict entity, object name, object copy):
     cdef PyObject* stored = PyDict_GetItemWithError(entity, name)
     cdef Py_ssize_t ordinal
     if stored == NULL:
@@ -65,7 +65,7 @@ cdef object row_of(type lazy_type, bytes response, Py_ssize_t start, Py_ssize_t 
 
 cdef object _entity_of_row(Row row):
     raw = row._response[row._offsets.start : row._offsets.end]
-    return received_from_raw(row._lazy_type, raw)
+    return wire_dict_from_raw(row._lazy_type, raw)
 
 
 cdef object _value_of_row(Row row, object name, object copy):
@@ -77,7 +77,7 @@ cdef object _value_of_row(Row row, object name, object copy):
     )
     if value is UNDECODED:
         # The entity has protobuf decode it, and names itself in errors.
-        return _column_value(<Received>_entity_of_row(row), name, copy)
+        return _column_value(<WireDict>_entity_of_row(row), name, copy)
     return value
 
 
@@ -107,14 +107,14 @@ def append_columns(
     if len(columns) != len(names):
         raise ValueError(f"{len(columns)} columns for {len(names)} names")
     for entity in entities:
-        if refuse is not None and isinstance(entity, (Row, Received)):
+        if refuse is not None and isinstance(entity, (Row, WireDict)):
             _require_names(entity, names, refuse)
         if isinstance(entity, Row):
             for index, name in enumerate(names):
                 columns[index].append(_value_of_row(<Row>entity, name, copy))
-        elif isinstance(entity, Received):
+        elif isinstance(entity, WireDict):
             for index, name in enumerate(names):
-                columns[index].append(_column_value(<Received>entity, name, copy))
+                columns[index].append(_column_value(<WireDict>entity, name, copy))
         else:
             for column, value in zip(columns, other(entity), strict=True):
                 column.append(value)

@@ -17,5 +17,5 @@ cdef bint is_naive_or_in_utc(object value) noexcept
 include "shapes.pxd"
 include "values.pxd"
 include "index.pxd"
-include "received.pxd"
+include "wiredict.pxd"
 include "profiling.pxd"

@@ -21,7 +21,7 @@ def stock_from_raw(raw: bytes) -> Entity: ...
 
 class Originals: ...
 
-class Received(dict[Any, Any]):
+class WireDict(dict[Any, Any]):
     @property
     def _raw(self) -> bytes: ...
     @property
@@ -56,7 +56,7 @@ class Received(dict[Any, Any]):
 
 _Self = TypeVar("_Self", bound="LazyMapping")
 
-class LazyMapping(Received):
+class LazyMapping(WireDict):
     def __new__(cls: type[_Self], *args: Any, **kwargs: Any) -> _Self: ...
     @classmethod
     def _from_raw(cls: type[_Self], raw: bytes) -> _Self: ...

@@ -4,7 +4,7 @@ Entities of one kind mostly have the same names in the same order. So an entity 
 for byte, against the :class:`~lazyentity.native.shapes.Shape` that it most likely has. If no likely shape
 matches, the entity's entries are collected, and their shape is looked up or learned.
 
-An entity in another encoding than the canonical one has no shape. :mod:`lazyentity.native.received` has
+An entity in another encoding than the canonical one has no shape. :mod:`lazyentity.native.wiredict` has
 protobuf encode it again.
 """
 

@@ -3,7 +3,7 @@
 Theory of operation. One pass over the bytes of an entity finds where each property's value starts, and
 checks the names against those of an entity seen before (its shape), entry header by entry header:
 :mod:`lazyentity.native.index`. Nothing else is looked at; a value is decoded from its span when it is
-read: :mod:`lazyentity.native.received`, :mod:`lazyentity.native.values`.
+read: :mod:`lazyentity.native.wiredict`, :mod:`lazyentity.native.values`.
 
 The scanner knows the encoding that servers send: entries with a name and then a value, values with one
 oneof case. Protobuf's own parser handles all other bytes, legal or malformed: it encodes an entity again
@@ -48,7 +48,7 @@ cdef object dict_or = dict.__or__
 cdef object dict_ror = dict.__ror__
 
 
-cdef class LazyMapping(Received):
+cdef class LazyMapping(WireDict):
     """A dict of an entity's properties that decodes each when it is first read.
 
     See :class:`lazyentity.pure.mapping.LazyMapping` for the states of a property and for the operations
@@ -57,7 +57,7 @@ cdef class LazyMapping(Received):
 
     @classmethod
     def _from_raw(cls, bytes raw not None):
-        return received_from_raw(cls, raw)
+        return wire_dict_from_raw(cls, raw)
 
     def _read_on_request(self, name):
         """As :meth:`lazyentity.pure.mapping.LazyMapping._read_on_request`."""
@@ -74,7 +74,7 @@ cdef class LazyMapping(Received):
         cdef dict meanings = None
         cdef Py_ssize_t ordinal
         cdef Py_ssize_t index = 0
-        require_received(self)
+        require_wire_dict(self)
         for name, ordinal in ordinals.items():
             if PyDict_GetItemWithError(self, name) == <PyObject*>UNDECODED:
                 if is_restricted(self):
@@ -284,7 +284,7 @@ cdef class LazyMapping(Received):
         return dict_ror(self._storage(), other)
 
 
-cdef bint _is_untouched(Received mapping):
+cdef bint _is_untouched(WireDict mapping):
     # Whether all properties of a learned shape are there, undecoded and in wire order.
     cdef tuple names = mapping._shape.names
     cdef Py_ssize_t position = 0
@@ -300,7 +300,7 @@ cdef bint _is_untouched(Received mapping):
     return count > 0 and count == PyTuple_GET_SIZE(names)
 
 
-cdef object _keep(Received mapping, object name, object value, object meaning):
+cdef object _keep(WireDict mapping, object name, object value, object meaning):
     # Puts a value in place unless another thread was faster; returns the value in place.
     # Allocation may run the garbage collector, and other threads, and so comes first.
     cdef object read = None
@@ -322,24 +322,24 @@ cdef object _keep(Received mapping, object name, object value, object meaning):
     return value
 
 
-cdef inline object _decode(Received mapping, object name):
+cdef inline object _decode(WireDict mapping, object name):
     # Decodes an undecoded property for a reader, and keeps the value.
     if is_restricted(mapping):
         mapping._originals.policy.refuse(mapping, name)
     return _decode_anyway(mapping, name)
 
 
-cdef object _decode_anyway(Received mapping, object name):
+cdef object _decode_anyway(WireDict mapping, object name):
     return _decode_at(mapping, name, ordinal_of(mapping, name))
 
 
-cdef object _decode_at(Received mapping, object name, Py_ssize_t ordinal):
+cdef object _decode_at(WireDict mapping, object name, Py_ssize_t ordinal):
     value = _value_at(mapping, name, ordinal)
     note_read(mapping, name, ordinal)
     return value
 
 
-cdef inline object _value_at(Received mapping, object name, Py_ssize_t ordinal):
+cdef inline object _value_at(WireDict mapping, object name, Py_ssize_t ordinal):
     cdef Value parsed
     value = read_value(mapping, ordinal, &parsed)
     if value is UNDECODED:
@@ -356,7 +356,7 @@ cdef inline object _value_at(Received mapping, object name, Py_ssize_t ordinal):
     return _keep(mapping, name, value, parsed.meaning)
 
 
-cdef object _read_deleted(Received mapping, object name):
+cdef object _read_deleted(WireDict mapping, object name):
     # Decodes an undecoded property that was taken out of storage.
     cdef Value parsed
     cdef Py_ssize_t ordinal

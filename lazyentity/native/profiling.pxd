@@ -48,17 +48,17 @@ cdef class EntityCounts(Originals):
     cdef int read(self, object name, Py_ssize_t ordinal) except -1
 
 
-cdef object count_lazy_entity(Received entity, object given, bint is_of_query)
+cdef object count_lazy_entity(WireDict entity, object given, bint is_of_query)
 cdef object count_eager_entity(bytes raw, object given, bint is_of_query)
-cdef int note_whole(Received entity, object operation, list values) except -1
-cdef int note_plain(Received entity, object operation, list names) except -1
-cdef int note_columns(Received entity, object name) except -1
+cdef int note_whole(WireDict entity, object operation, list values) except -1
+cdef int note_plain(WireDict entity, object operation, list names) except -1
+cdef int note_columns(WireDict entity, object name) except -1
 
 
-cdef inline bint is_profiled(Received entity) noexcept:
+cdef inline bint is_profiled(WireDict entity) noexcept:
     return entity._originals is not None and type(entity._originals) is EntityCounts
 
 
-cdef inline int note_read(Received entity, object name, Py_ssize_t ordinal) except -1:
+cdef inline int note_read(WireDict entity, object name, Py_ssize_t ordinal) except -1:
     # Counts the decoding of a property, if the entity arrived while a profile ran.
     return (<EntityCounts>entity._originals).read(name, ordinal) if is_profiled(entity) else 0

@@ -290,7 +290,7 @@ cdef ResponseCounter response_counter_of(object given, bint is_of_query):
     return response_counter
 
 
-cdef object count_lazy_entity(Received entity, object given, bint is_of_query):
+cdef object count_lazy_entity(WireDict entity, object given, bint is_of_query):
     # Counts an entity that was just made. Takes and returns the counter of its response, at first None.
     cdef ResponseCounter response_counter = response_counter_of(given, is_of_query)
     cdef Bytes base = <Bytes>PyBytes_AS_STRING(entity._owner)
@@ -340,7 +340,7 @@ cdef object count_eager_entity(bytes raw, object given, bint is_of_query):
     return response_counter
 
 
-cdef int note_whole(Received entity, object operation, list values) except -1:
+cdef int note_whole(WireDict entity, object operation, list values) except -1:
     # Counts the decoding of all properties that have a value here, in the order of the shape's names.
     cdef list names = []
     cdef Py_ssize_t index = 0
@@ -352,13 +352,13 @@ cdef int note_whole(Received entity, object operation, list values) except -1:
     return 0
 
 
-cdef int note_plain(Received entity, object operation, list names) except -1:
+cdef int note_plain(WireDict entity, object operation, list names) except -1:
     # Counts the decoding of properties for a result; the entity stays as it is.
     (<EntityCounts>entity._originals).copied(names, operation)
     return 0
 
 
-cdef int note_columns(Received entity, object name) except -1:
+cdef int note_columns(WireDict entity, object name) except -1:
     # Counts the decoding of a property for a column; the entity stays as it is.
     cdef EntityCounts entity_counts = <EntityCounts>entity._originals
     entity_counts.copied([name])
@@ -366,7 +366,7 @@ cdef int note_columns(Received entity, object name) except -1:
     return 0
 
 
-def count_entity(Received entity not None, response_counter, bint is_of_query=False):
+def count_entity(WireDict entity not None, response_counter, bint is_of_query=False):
     """As :func:`lazyentity.pure.profiling.count_entity`."""
     return count_lazy_entity(entity, response_counter, is_of_query) if DATA is not None else response_counter
 

@@ -106,12 +106,12 @@ cdef inline EntityReader _chosen(ReadRpc rpc, EntityReader reader):
 
 cdef object _read(ReadRpc rpc, EntityReader reader, bytes raw):
     cdef EntityReader chosen = _chosen(rpc, reader)
-    entity = chosen.stock_entity(raw) if chosen.is_stock else received_from_raw(chosen.lazy_type, raw)
+    entity = chosen.stock_entity(raw) if chosen.is_stock else wire_dict_from_raw(chosen.lazy_type, raw)
     if DATA is not None:
         if chosen.is_stock:
             rpc.counter = count_eager_entity(raw, rpc.counter, rpc.is_of_query)
         else:
-            rpc.counter = count_lazy_entity(<Received>entity, rpc.counter, rpc.is_of_query)
+            rpc.counter = count_lazy_entity(<WireDict>entity, rpc.counter, rpc.is_of_query)
     return entity if chosen.prepare is None else chosen.prepare(entity)
 
 

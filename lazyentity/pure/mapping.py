@@ -19,8 +19,8 @@ from lazyentity.codec.undecoded import UNDECODED, undecoded_template
 from lazyentity.codec.values import SCALARS, meaning_of, plain_value
 from lazyentity.profiling.observer import ENTITY_COUNTS
 from lazyentity.pure.index import ParsedOneByOne, empty_split, index_entity, split_again
-from lazyentity.pure.received import POLICY, Received, instance_dict, set_state
 from lazyentity.pure.shapes import EMPTY
+from lazyentity.pure.wiredict import POLICY, WireDict, instance_dict, set_state
 from lazyentity.storage.lazyvaluedict import keep
 
 _Self = TypeVar("_Self", bound="LazyMapping")
@@ -41,7 +41,7 @@ all properties takes as long as a few parses.
 """
 
 
-class LazyMapping(Received):
+class LazyMapping(WireDict):
     """A dict of an entity's properties that decodes each when it is first read.
 
     States of a property, and all transitions between them:

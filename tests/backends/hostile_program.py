@@ -40,7 +40,7 @@ CLASSES = (
     "lazyentity.native.entities.LazyMapping",
     "lazyentity.native.entities.Originals",
     "lazyentity.native.entities.ReadRpc",
-    "lazyentity.native.entities.Received",
+    "lazyentity.native.entities.WireDict",
     "lazyentity.native.entities.ResponseCounter",
     "lazyentity.native.entities.ResultBytes",
     "lazyentity.native.entities.Retyped",

@@ -1,4 +1,4 @@
-"""The native backend's received bytes of an entity: the twin of :mod:`lazyentity.pure.received`.
+"""The native backend's received bytes of an entity: the twin of :mod:`lazyentity.pure.wiredict`.
 
 Nothing here decodes in place: :mod:`lazyentity.native.mapping` does. :mod:`lazyentity.native.index` finds
 the names and the values.
@@ -46,12 +46,12 @@ cdef extern from *:
     """
     # For attributes that are still NULL: Cython would release the value before.
     void set_first "lazyentity_set_first"(
-        Received mapping, bytes owner, Shape shape, object originals
+        WireDict mapping, bytes owner, Shape shape, object originals
     ) noexcept
 
 
-cdef class Received(dict):
-    """As :class:`lazyentity.pure.received.Received`."""
+cdef class WireDict(dict):
+    """As :class:`lazyentity.pure.wiredict.WireDict`."""
 
     def __cinit__(self):
         drop_instance_dict(self)
@@ -70,16 +70,16 @@ cdef class Received(dict):
         return self._owner[self._offsets.start : self._offsets.end]
 
     def _instance_dict(self):
-        """As :meth:`lazyentity.pure.received.Received._instance_dict`."""
+        """As :meth:`lazyentity.pure.wiredict.WireDict._instance_dict`."""
         return instance_dict(self)
 
     def _replace_instance_dict(self, dict attributes not None):
-        """As :meth:`lazyentity.pure.received.Received._replace_instance_dict`."""
+        """As :meth:`lazyentity.pure.wiredict.WireDict._replace_instance_dict`."""
         set_instance_dict(self, attributes)
 
     @property
     def _policy(self):
-        """As :attr:`lazyentity.pure.received.Received._policy`."""
+        """As :attr:`lazyentity.pure.wiredict.WireDict._policy`."""
         return None if self._originals is None else self._originals.policy
 
     @_policy.setter
@@ -88,13 +88,13 @@ cdef class Received(dict):
 
     @property
     def _entity_counts(self):
-        """As :attr:`lazyentity.pure.received.Received._entity_counts`."""
+        """As :attr:`lazyentity.pure.wiredict.WireDict._entity_counts`."""
         # The one subclass of Originals is EntityCounts; its module imports this one.
         return None if type(self._originals) is Originals else self._originals
 
     @property
     def _deleted_attributes(self):
-        """As :attr:`lazyentity.pure.received.Received._deleted_attributes`."""
+        """As :attr:`lazyentity.pure.wiredict.WireDict._deleted_attributes`."""
         if self._originals is None or self._originals.deleted_attributes is None:
             return NOTHING
         return self._originals.deleted_attributes
@@ -123,7 +123,7 @@ cdef class Received(dict):
         return names
 
     def _changes(self):
-        """As :meth:`lazyentity.pure.received.Received._changes`."""
+        """As :meth:`lazyentity.pure.wiredict.WireDict._changes`."""
         # Allocated first, for that may run the garbage collector, and so Python code.
         cdef dict decoded = {}
         cdef set rewritten = set()
@@ -131,7 +131,7 @@ cdef class Received(dict):
         cdef dict ordinals = self._shape._ordinals
         cdef Py_ssize_t size = PyDict_Size(self)
         cdef Py_ssize_t present
-        require_received(self)
+        require_wire_dict(self)
         if not copy_storage(self, decoded, 1):
             return changes_of(self._storage(), ordinals, self._raw)
         for name in decoded:
@@ -145,34 +145,34 @@ cdef class Received(dict):
         return decoded, rewritten, deleted, size
 
     def _decoded(self):
-        """As :meth:`lazyentity.pure.received.Received._decoded`."""
+        """As :meth:`lazyentity.pure.wiredict.WireDict._decoded`."""
         cdef dict decoded = {}
-        require_received(self)
+        require_wire_dict(self)
         return decoded if copy_storage(self, decoded, 1) else self._changes()[0]
 
     def _serialised_values(self, names):
-        """As :meth:`lazyentity.pure.received.Received._serialised_values`."""
+        """As :meth:`lazyentity.pure.wiredict.WireDict._serialised_values`."""
         return [serialised_value(self, self._shape._ordinals[name]) for name in names]
 
     def _untouched(self, dict changed not None, deleted not None, bint keeps_key):
-        """As :meth:`lazyentity.pure.received.Received._untouched`."""
+        """As :meth:`lazyentity.pure.wiredict.WireDict._untouched`."""
         return untouched(self, changed, deleted, keeps_key)
 
     def _merge_untouched(self, target, dict changed not None, deleted not None, bint keeps_key):
-        """As :meth:`lazyentity.pure.received.Received._merge_untouched`."""
+        """As :meth:`lazyentity.pure.wiredict.WireDict._merge_untouched`."""
         target.MergeFromString(untouched(self, changed, deleted, keeps_key))
 
     # The entity as it was received, whatever the caller changed since.
 
     def _wire_entity(self):
-        """As :meth:`lazyentity.pure.received.Received._wire_entity`."""
+        """As :meth:`lazyentity.pure.wiredict.WireDict._wire_entity`."""
         if is_restricted(self):
             return None
         entity = rest_of_entity(self._owner, self._shape, &self._offsets, <PyObject*>self)
         return None if entity is UNDECODED else entity
 
     def _wire_cases(self, names):
-        """As :meth:`lazyentity.pure.received.Received._wire_cases`."""
+        """As :meth:`lazyentity.pure.wiredict.WireDict._wire_cases`."""
         cdef Value value
         cdef Py_ssize_t ordinal
         cdef dict ordinals = self._shape._ordinals
@@ -186,7 +186,7 @@ cdef class Received(dict):
         return bytes(numbers)
 
     def _wire_key(self):
-        """As :meth:`lazyentity.pure.received.Received._wire_key`."""
+        """As :meth:`lazyentity.pure.wiredict.WireDict._wire_key`."""
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(self._owner)
         cdef Bytes start
         cdef Bytes end
@@ -204,7 +204,7 @@ cdef class Received(dict):
         return originals.key
 
     def _wire_excluded(self, names=None):
-        """As :meth:`lazyentity.pure.received.Received._wire_excluded`."""
+        """As :meth:`lazyentity.pure.wiredict.WireDict._wire_excluded`."""
         cdef int excluded
         cdef Value value
         cdef dict ordinals = self._shape._ordinals
@@ -220,14 +220,14 @@ cdef class Received(dict):
         return found
 
 
-cdef Received _empty(type mapping_type):
+cdef WireDict _empty(type mapping_type):
     # As the constructor, without a dictionary of attributes that is dropped at once.
-    cdef Received mapping = <Received>new_dict(mapping_type, ())
+    cdef WireDict mapping = <WireDict>new_dict(mapping_type, ())
     set_first(mapping, b"", EMPTY, None)
     return mapping
 
 
-cdef int _take_up(Received mapping, bytes owner, Py_ssize_t start, Py_ssize_t end) except -1:
+cdef int _take_up(WireDict mapping, bytes owner, Py_ssize_t start, Py_ssize_t end) except -1:
     # Indexes a span of the owner's bytes; answers 0 if it is not in the canonical encoding.
     cdef Shape shape = index_entity(owner, start, end, &mapping._offsets)
     if shape is None:
@@ -244,14 +244,14 @@ cdef int _take_up(Received mapping, bytes owner, Py_ssize_t start, Py_ssize_t en
     return 1
 
 
-cdef bytes untouched(Received mapping, dict changed, object deleted, bint keeps_key):
+cdef bytes untouched(WireDict mapping, dict changed, object deleted, bint keeps_key):
     rest = untouched_bytes(
         mapping._owner, mapping._shape, &mapping._offsets, changed, deleted, keeps_key
     )
     return mapping._raw if rest is None else rest
 
 
-cdef int require_received(Received mapping) except -1:
+cdef int require_wire_dict(WireDict mapping) except -1:
     # Checks that all undecoded properties were received: the twin of the pure _require_received().
     cdef tuple names = mapping._shape.names
     cdef Py_ssize_t position = 0
@@ -269,7 +269,7 @@ cdef int require_received(Received mapping) except -1:
     return 0
 
 
-cdef Py_ssize_t require_name(Received mapping, object name) except -1:
+cdef Py_ssize_t require_name(WireDict mapping, object name) except -1:
     # The ordinal of an undecoded property; raises TypeError if the property was not received.
     cdef PyObject* ordinal = PyDict_GetItemWithError(mapping._shape._ordinals, name)
     if ordinal == NULL:
@@ -277,7 +277,7 @@ cdef Py_ssize_t require_name(Received mapping, object name) except -1:
     return <object>ordinal
 
 
-cdef Originals originals_of(Received mapping):
+cdef Originals originals_of(WireDict mapping):
     cdef Originals made
     if mapping._originals is None:
         made = Originals.__new__(Originals)
@@ -287,7 +287,7 @@ cdef Originals originals_of(Received mapping):
     return mapping._originals
 
 
-cdef dict meanings_read(Received mapping):
+cdef dict meanings_read(WireDict mapping):
     cdef Originals originals = originals_of(mapping)
     cdef dict made = {}
     if originals.meanings is None:
@@ -297,13 +297,13 @@ cdef dict meanings_read(Received mapping):
 
 # Functions that answer UNDECODED leave the value to protobuf.
 
-cdef object read_parsed(Received mapping, Bytes at, Bytes end, Value* value):
+cdef object read_parsed(WireDict mapping, Bytes at, Bytes end, Value* value):
     if not parse_value(at, end, value):
         return UNDECODED
     return _convert(mapping, value, PROPERTY_DEPTH)
 
 
-cdef inline object _convert(Received mapping, Value* value, int depth):
+cdef inline object _convert(WireDict mapping, Value* value, int depth):
     if value.tag == VALUE_ENTITY:
         return _embedded(mapping, value)
     if value.tag == VALUE_ARRAY:
@@ -311,15 +311,15 @@ cdef inline object _convert(Received mapping, Value* value, int depth):
     return decode_leaf(value)
 
 
-cdef object _embedded(Received mapping, Value* entity):
+cdef object _embedded(WireDict mapping, Value* entity):
     cdef Bytes base = <Bytes>PyBytes_AS_STRING(mapping._owner)
-    cdef Received embedded = _empty(<type>type(mapping))
+    cdef WireDict embedded = _empty(<type>type(mapping))
     if _take_up(embedded, mapping._owner, entity.at - base, entity.end - base):
         return embedded
     return UNDECODED
 
 
-cdef object _lazy_array(Received mapping, Value* array, int depth):
+cdef object _lazy_array(WireDict mapping, Value* array, int depth):
     cdef Bytes at = array.at
     cdef Value value
     cdef list items = []
@@ -342,28 +342,28 @@ cdef object _lazy_array(Received mapping, Value* array, int depth):
     return items
 
 
-cdef bytes serialised_value(Received mapping, Py_ssize_t ordinal):
+cdef bytes serialised_value(WireDict mapping, Py_ssize_t ordinal):
     cdef Bytes at
     cdef Bytes end
     find(mapping, ordinal, &at, &end)
     return PyBytes_FromStringAndSize(<const char*>at, end - at)
 
 
-cdef object parsed_message(Received mapping, object name, Py_ssize_t ordinal):
+cdef object parsed_message(WireDict mapping, object name, Py_ssize_t ordinal):
     # Has protobuf parse the value of a property.
     return fallback.value_message(serialised_value(mapping, ordinal), name, mapping._raw)
 
 
-cdef tuple read_slowly(Received mapping, object name, Py_ssize_t ordinal):
+cdef tuple read_slowly(WireDict mapping, object name, Py_ssize_t ordinal):
     message = parsed_message(mapping, name, ordinal)
     value = fallback.convert(mapping._raw, name, message, type(mapping)._from_raw)
     return value, meaning_of(message)
 
 
-cdef object received_from_raw(type mapping_type, bytes raw):
+cdef object wire_dict_from_raw(type mapping_type, bytes raw):
     # Makes a mapping as LazyMapping._from_raw() of the pure backend does.
-    cdef Received mapping
-    require_subclass(Received, mapping_type)
+    cdef WireDict mapping
+    require_subclass(WireDict, mapping_type)
     mapping = _empty(mapping_type)
     if _take_up(mapping, raw, 0, PyBytes_GET_SIZE(raw)):
         return mapping

@@ -29,7 +29,7 @@ POLICY, _DELETED = object(), object()
 _NOTHING: frozenset[str] = frozenset()
 
 
-class Received(LazyDict):
+class WireDict(LazyDict):
     """A dict of properties with the serialised entity that they are decoded from."""
 
     __slots__ = ("_state",)
@@ -237,4 +237,4 @@ class Received(LazyDict):
         return excluded
 
 
-set_state = Received._state.__set__  # type: ignore[attr-defined]  # a slot
+set_state = WireDict._state.__set__  # type: ignore[attr-defined]  # a slot

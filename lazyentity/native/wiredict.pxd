@@ -1,4 +1,4 @@
-# The received bytes of an entity: see received.pyx.
+# The received bytes of an entity: see wiredict.pyx.
 
 from cpython.bytes cimport PyBytes_AS_STRING
 from cpython.dict cimport PyDict_Next, PyDict_SetItem
@@ -17,7 +17,7 @@ cdef class Originals:
     cdef object deleted_attributes
 
 
-cdef class Received(dict):
+cdef class WireDict(dict):
     # The smaller an entity is, the more of them the processor's caches hold: these attributes, with those
     # that CPython before 3.12 adds for a dict of a class, fill two lines of 64 bytes (later it puts 16
     # bytes more in front of each). A cdef method would take a pointer more.
@@ -29,33 +29,33 @@ cdef class Received(dict):
     cdef dict __dict__
 
 
-cdef int require_received(Received mapping) except -1
-cdef Py_ssize_t require_name(Received mapping, object name) except -1
-cdef Originals originals_of(Received mapping)
-cdef dict meanings_read(Received mapping)
-cdef object read_parsed(Received mapping, Bytes at, Bytes end, Value* value)
-cdef object parsed_message(Received mapping, object name, Py_ssize_t ordinal)
-cdef tuple read_slowly(Received mapping, object name, Py_ssize_t ordinal)
-cdef object received_from_raw(type mapping_type, bytes raw)
+cdef int require_wire_dict(WireDict mapping) except -1
+cdef Py_ssize_t require_name(WireDict mapping, object name) except -1
+cdef Originals originals_of(WireDict mapping)
+cdef dict meanings_read(WireDict mapping)
+cdef object read_parsed(WireDict mapping, Bytes at, Bytes end, Value* value)
+cdef object parsed_message(WireDict mapping, object name, Py_ssize_t ordinal)
+cdef tuple read_slowly(WireDict mapping, object name, Py_ssize_t ordinal)
+cdef object wire_dict_from_raw(type mapping_type, bytes raw)
 
 
-cdef inline bint find(Received mapping, Py_ssize_t ordinal, Bytes* at, Bytes* end) noexcept:
+cdef inline bint find(WireDict mapping, Py_ssize_t ordinal, Bytes* at, Bytes* end) noexcept:
     cdef Bytes base = <Bytes>PyBytes_AS_STRING(mapping._owner)
     at[0] = end[0] = value_at(&mapping._offsets, mapping._shape, base, ordinal)
     return read_length(at, base + mapping._offsets.end, end)
 
 
-cdef inline bint parse(Received mapping, Py_ssize_t ordinal, Value* value) noexcept:
+cdef inline bint parse(WireDict mapping, Py_ssize_t ordinal, Value* value) noexcept:
     cdef Bytes at
     cdef Bytes end
     return find(mapping, ordinal, &at, &end) and parse_value(at, end, value)
 
 
-cdef inline bint is_restricted(Received mapping) noexcept:
+cdef inline bint is_restricted(WireDict mapping) noexcept:
     return mapping._originals is not None and mapping._originals.policy is not None
 
 
-cdef inline bint is_likely(Received mapping, object name) noexcept:
+cdef inline bint is_likely(WireDict mapping, object name) noexcept:
     # Properties are mostly read in order, and by the very strings that the entity gave out.
     cdef PyObject* names = <PyObject*>mapping._shape.names
     cdef Py_ssize_t ordinal = mapping._offsets.next_ordinal
@@ -65,13 +65,13 @@ cdef inline bint is_likely(Received mapping, object name) noexcept:
     )
 
 
-cdef inline Py_ssize_t ordinal_of(Received mapping, object name) except -1:
+cdef inline Py_ssize_t ordinal_of(WireDict mapping, object name) except -1:
     if is_likely(mapping, name):
         return mapping._offsets.next_ordinal
     return require_name(mapping, name)
 
 
-cdef inline bint is_undecoded_at(Received mapping, object name, Py_ssize_t position) noexcept:
+cdef inline bint is_undecoded_at(WireDict mapping, object name, Py_ssize_t position) noexcept:
     # Whether a property is undecoded, without hashing; answers 0 as well if storage has it elsewhere,
     # as it may after a deletion. Storage has the order of the names at first.
     cdef PyObject* stored_name
@@ -84,7 +84,7 @@ cdef inline bint is_undecoded_at(Received mapping, object name, Py_ssize_t posit
 
 
 # read_value() answers UNDECODED if it leaves the value to protobuf.
-cdef inline object read_value(Received mapping, Py_ssize_t ordinal, Value* value):
+cdef inline object read_value(WireDict mapping, Py_ssize_t ordinal, Value* value):
     # The tag is 0 afterwards if the value is a bare one: then only the tag and the meaning may be
     # used.
     cdef Bytes at
@@ -99,7 +99,7 @@ cdef inline object read_value(Received mapping, Py_ssize_t ordinal, Value* value
     return read_parsed(mapping, at, end, value)
 
 
-cdef inline bint copy_storage(Received mapping, dict copied, bint decoded_only) except -1:
+cdef inline bint copy_storage(WireDict mapping, dict copied, bint decoded_only) except -1:
     # Copies names and values, of one moment: no Python code runs in here. Answers 0 if a name is no
     # plain str: its hash is its own, and could change the storage.
     cdef Py_ssize_t position = 0
