@@ -26,6 +26,7 @@ GLOSSARY = {
     "AttributePath": r"patches.*\bPlace\b|\bPlace\(",
     "ClientSpec": r"lazyentity\.patches\.client\b|(?<!adapters/)\bpatches/client\.py",
     "WireDict": r"\bReceived\b(?!, by)|\bnative[./]received\b|\bpure[./]received\b",
+    "ParseSlot": r"class Split\b|\bempty_split\b",
 }
 """The patterns of the old words, by the words in place of them."""
 

@@ -25,7 +25,7 @@ from lazyentity.codec.entityproto import (
 )
 from lazyentity.codec.property_layout import PROPERTY_TAG, RAW_PROPERTY_TAG, layout_of
 from lazyentity.codec.undecoded import UNDECODED, undecoded_template
-from lazyentity.pure.index import Split, empty_split, keeper
+from lazyentity.pure.index import ParseSlot, empty_parse_slot, keeper
 from lazyentity.pure.shapes import EMPTY, Shape, known_shape, new_shape
 
 _parse_names = Names.FromString
@@ -52,9 +52,9 @@ class PropertyIndex:
     def __init__(self) -> None:
         self.raw = b""
         self.shape: Shape = EMPTY
-        self._split: Split = empty_split()
+        self._split: ParseSlot = empty_parse_slot()
         # The properties as messages of Values, in wire order.
-        self._values: Split = empty_split()
+        self._values: ParseSlot = empty_parse_slot()
         # Whether the properties of each name stand together; None as long as it is unknown.
         self._is_grouped: bool | None = None
 
@@ -239,7 +239,7 @@ class PropertyIndex:
     def _messages(self) -> list[Any]:
         """Parse the values; none, if one is malformed or has several fields.
 
-        No other reader has these messages: see :class:`~lazyentity.pure.index.Split`.
+        No other reader has these messages: see :class:`~lazyentity.pure.index.ParseSlot`.
         """
         if not self._values.kept:
             self._values.kept = True

@@ -84,7 +84,7 @@ class ParsedOneByOne:
         return self._whole
 
 
-class Split(list[Any]):
+class ParseSlot(list[Any]):
     """A slot for the parsed messages of an entity's values by name; empty while they are read.
 
     A reader pops them, and appends them again afterwards if they are to be ``kept``. If the slot is
@@ -104,19 +104,19 @@ class Split(list[Any]):
     parsed_again: int
 
 
-def empty_split() -> Split:
+def empty_parse_slot() -> ParseSlot:
     """Return the split of an entity that was not parsed yet."""
-    split = Split()
+    split = ParseSlot()
     split.kept = False
     split.parsed_again = 0
     return split
 
 
-def keeper(count: int) -> Callable[[Split], None]:
+def keeper(count: int) -> Callable[[ParseSlot], None]:
     """Return a function that keeps the latest ``count`` splits, and empties the oldest for each."""
-    splits = deque(empty_split() for _ in range(count))
+    splits = deque(empty_parse_slot() for _ in range(count))
 
-    def keep(split: Split) -> None:
+    def keep(split: ParseSlot) -> None:
         # Each operation is one step, so two threads never have the same split.
         splits.append(split)
         oldest = splits.popleft()
@@ -139,7 +139,7 @@ _last_canonical: tuple[bytes, Shape] = (b"", EMPTY)
 is often of the same kind."""
 
 
-def index_entity(raw: bytes) -> tuple[bytes, Shape, Split]:
+def index_entity(raw: bytes) -> tuple[bytes, Shape, ParseSlot]:
     """Index a serialised entity.
 
     Returns:
@@ -168,7 +168,7 @@ def index_entity(raw: bytes) -> tuple[bytes, Shape, Split]:
             shape = known_shape(names) or new_shape(names, names)
             if shape.template is not None:
                 _last_shape = shape
-    split = Split((parsed,))
+    split = ParseSlot((parsed,))
     split.kept = True
     split.parsed_again = 0
     (_keep if size < _LARGE else _keep_large)(split)
@@ -239,7 +239,7 @@ def _new_shape(signature: bytes, merged: Any) -> Shape | None:
     return new_shape(signature, names)
 
 
-def split_again(split: Split, raw: bytes, ordinals: dict[str, int]) -> Any:
+def split_again(split: ParseSlot, raw: bytes, ordinals: dict[str, int]) -> Any:
     """Parse an entity whose ``split`` was empty.
 
     Args:

@@ -18,7 +18,7 @@ from lazyentity.codec import errors, fallback, messages
 from lazyentity.codec.undecoded import UNDECODED, undecoded_template
 from lazyentity.codec.values import SCALARS, meaning_of, plain_value
 from lazyentity.profiling.observer import ENTITY_COUNTS
-from lazyentity.pure.index import ParsedOneByOne, empty_split, index_entity, split_again
+from lazyentity.pure.index import ParsedOneByOne, empty_parse_slot, index_entity, split_again
 from lazyentity.pure.shapes import EMPTY
 from lazyentity.pure.wiredict import POLICY, WireDict, instance_dict, set_state
 from lazyentity.storage.lazyvaluedict import keep
@@ -67,7 +67,7 @@ class LazyMapping(WireDict):
 
     def __new__(cls: type[_Self], *args: Any, **kwargs: Any) -> _Self:
         mapping = super().__new__(cls, *args, **kwargs)
-        set_state(mapping, (b"", EMPTY, empty_split(), {}))
+        set_state(mapping, (b"", EMPTY, empty_parse_slot(), {}))
         return mapping
 
     @classmethod

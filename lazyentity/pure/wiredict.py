@@ -17,7 +17,7 @@ from lazyentity.codec import errors, fallback
 from lazyentity.codec.contents import Changes, changes_of
 from lazyentity.profiling.observer import ENTITY_COUNTS
 from lazyentity.pure.eager import rest_of_entity
-from lazyentity.pure.index import ParsedOneByOne, Split, serialised_values, split_again
+from lazyentity.pure.index import ParsedOneByOne, ParseSlot, serialised_values, split_again
 from lazyentity.pure.shapes import Shape
 from lazyentity.pure.untouched import merge_untouched, untouched_bytes
 from lazyentity.storage.lazydict import LazyDict
@@ -36,7 +36,7 @@ class WireDict(LazyDict):
 
     # In one slot, set by its descriptor: setting an attribute takes several times longer in an
     # Entity with a __delattr__ of its own.
-    _state: tuple[bytes, Shape, Split, dict[Any, Any]]
+    _state: tuple[bytes, Shape, ParseSlot, dict[Any, Any]]
 
     @property
     def _raw(self) -> bytes:
@@ -48,7 +48,7 @@ class WireDict(LazyDict):
         return self._state[1]
 
     @property
-    def _split(self) -> Split:
+    def _split(self) -> ParseSlot:
         return self._state[2]
 
     @property
@@ -98,7 +98,7 @@ class WireDict(LazyDict):
         self._originals[_DELETED] = names
 
     def _take_all_parsed(self) -> Any:
-        """Return the messages of all values, by name; to be given back, see :class:`Split`."""
+        """Return the messages of all values, by name; to be given back, see :class:`ParseSlot`."""
         try:
             parsed = self._split.pop()
         except IndexError:

@@ -45,7 +45,7 @@ def test_threads_do_not_share_messages(
     """A thread that reads while another one is reading gets messages of its own.
 
     upb gives all callers the same object for a message, as long as one of them holds it. If two
-    threads make it at once, CPython before 3.12 crashes (see ``Split``).
+    threads make it at once, CPython before 3.12 crashes (see ``ParseSlot``).
     """
     entity = PURE.from_bytes(raw)
     messages: dict[int, list[Any]] = {}
