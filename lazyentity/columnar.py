@@ -13,8 +13,8 @@ from google.cloud.datastore.entity import Entity
 
 from lazyentity._backend import append_columns
 from lazyentity._dispatch import KeyForm, operations_of
-from lazyentity._rows import rows_of
 from lazyentity._types import describe_type, require_entity, require_several
+from lazyentity._unboxed import unboxed_of
 from lazyentity.codec.describing import describe_entity, safe_repr
 from lazyentity.plain import plain_copy, to_dict
 
@@ -72,7 +72,7 @@ def columns(
         RuntimeError: if a property was not prefetched, and reading it is refused: see :func:`wrap`.
     """
     require_several("columns", entities)
-    return _columns(rows_of(entities), _wanted(names, key, key_as, missing))
+    return _columns(unboxed_of(entities), _wanted(names, key, key_as, missing))
 
 
 class _Wanted(NamedTuple):
@@ -166,7 +166,7 @@ def column_batches(
     wanted = _wanted(names, key, key_as, missing)
     if size < 1:
         raise ValueError(f"a batch must have at least one entity, not {size}; pass a positive size")
-    return _batches(rows_of(entities), wanted, size)
+    return _batches(unboxed_of(entities), wanted, size)
 
 
 def _batches(

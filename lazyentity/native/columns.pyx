@@ -35,7 +35,7 @@ cdef object _column_value(WireDict entity, object name, object copy):
 
 @cython.final
 @cython.no_gc  # No instance is part of a cycle: what it refers to never refers back.
-cdef class Row:
+cdef class UnboxedEntity:
     """An entity of a response without storage: its properties are found, and decoded for columns."""
 
     cdef type _lazy_type
@@ -51,43 +51,43 @@ cdef class Row:
         free_offsets(&self._offsets)
 
 
-cdef object row_of(type lazy_type, bytes response, Py_ssize_t start, Py_ssize_t end):
+cdef object unboxed_of(type lazy_type, bytes response, Py_ssize_t start, Py_ssize_t end):
     # None, if the entity is not in the canonical encoding.
-    cdef Row row = Row.__new__(Row)
-    cdef Shape shape = index_entity(response, start, end, &row._offsets)
+    cdef UnboxedEntity unboxed = UnboxedEntity.__new__(UnboxedEntity)
+    cdef Shape shape = index_entity(response, start, end, &unboxed._offsets)
     if shape is None:
         return None
-    row._shape = shape
-    row._lazy_type = lazy_type
-    row._response = response
-    return row
+    unboxed._shape = shape
+    unboxed._lazy_type = lazy_type
+    unboxed._response = response
+    return unboxed
 
 
-cdef object _entity_of_row(Row row):
-    raw = row._response[row._offsets.start : row._offsets.end]
-    return wire_dict_from_raw(row._lazy_type, raw)
+cdef object _entity_of(UnboxedEntity unboxed):
+    raw = unboxed._response[unboxed._offsets.start : unboxed._offsets.end]
+    return wire_dict_from_raw(unboxed._lazy_type, raw)
 
 
-cdef object _value_of_row(Row row, object name, object copy):
-    cdef PyObject* ordinal = PyDict_GetItemWithError(row._shape._ordinals, name)
+cdef object _value_of(UnboxedEntity unboxed, object name, object copy):
+    cdef PyObject* ordinal = PyDict_GetItemWithError(unboxed._shape._ordinals, name)
     if ordinal == NULL:
         return None
     value = plain_property(
-        row._response, row._shape, &row._offsets, <Py_ssize_t><object>ordinal
+        unboxed._response, unboxed._shape, &unboxed._offsets, <Py_ssize_t><object>ordinal
     )
     if value is UNDECODED:
         # The entity has protobuf decode it, and names itself in errors.
-        return _column_value(<WireDict>_entity_of_row(row), name, copy)
+        return _column_value(<WireDict>_entity_of(unboxed), name, copy)
     return value
 
 
 cdef object _require_names(object entity, tuple names, object refuse):
-    # Calls refuse() for the first of the names that an entity or a row lacks.
-    cdef bint is_row = isinstance(entity, Row)
-    cdef object known = (<Row>entity)._shape._ordinals if is_row else entity
+    # Calls refuse() for the first of the names that an entity lacks.
+    cdef bint is_unboxed = isinstance(entity, UnboxedEntity)
+    cdef object known = (<UnboxedEntity>entity)._shape._ordinals if is_unboxed else entity
     for name in names:
         if PyDict_GetItemWithError(known, name) == NULL:
-            refuse(_entity_of_row(<Row>entity) if is_row else entity, name)
+            refuse(_entity_of(<UnboxedEntity>entity) if is_unboxed else entity, name)
 
 
 # Checked: copying a value may run Python code, which may change the lists.
@@ -107,11 +107,11 @@ def append_columns(
     if len(columns) != len(names):
         raise ValueError(f"{len(columns)} columns for {len(names)} names")
     for entity in entities:
-        if refuse is not None and isinstance(entity, (Row, WireDict)):
+        if refuse is not None and isinstance(entity, (UnboxedEntity, WireDict)):
             _require_names(entity, names, refuse)
-        if isinstance(entity, Row):
+        if isinstance(entity, UnboxedEntity):
             for index, name in enumerate(names):
-                columns[index].append(_value_of_row(<Row>entity, name, copy))
+                columns[index].append(_value_of(<UnboxedEntity>entity, name, copy))
         elif isinstance(entity, WireDict):
             for index, name in enumerate(names):
                 columns[index].append(_column_value(<WireDict>entity, name, copy))
@@ -119,7 +119,9 @@ def append_columns(
             for column, value in zip(columns, other(entity), strict=True):
                 column.append(value)
         if keys is not None and key_of is not None:
-            keys.append(key_of(_entity_of_row(<Row>entity) if isinstance(entity, Row) else entity))
+            if isinstance(entity, UnboxedEntity):
+                entity = _entity_of(<UnboxedEntity>entity)
+            keys.append(key_of(entity))
 
 
 cdef bint _write(object value, object kind, char* target) except -1:

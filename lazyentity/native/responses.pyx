@@ -75,14 +75,14 @@ cdef class EntityBytes:
         """As :meth:`lazyentity.pure.responses.EntityBytes.read`."""
         return _read(self.rpc, reader, _span(self._response, self._start, self._end))
 
-    def to_row(self, EntityReader reader not None):
-        """As :meth:`lazyentity.pure.responses.EntityBytes.to_row`."""
+    def to_unboxed(self, EntityReader reader not None):
+        """As :meth:`lazyentity.pure.responses.EntityBytes.to_unboxed`."""
         cdef EntityReader chosen = _chosen(self.rpc, reader)
-        row = None
+        unboxed = None
         # A profile counts entities; stock ones are decoded as a whole.
         if DATA is None and not chosen.is_stock and chosen.prepare is None:
-            row = row_of(chosen.lazy_type, self._response, self._start, self._end)
-        return self.read(reader) if row is None else row
+            unboxed = unboxed_of(chosen.lazy_type, self._response, self._start, self._end)
+        return self.read(reader) if unboxed is None else unboxed
 
 
 cdef inline bytes _span(bytes owner, Py_ssize_t start, Py_ssize_t end):

@@ -108,7 +108,7 @@ class EntityBytes:
         """
         return _read(self.rpc, reader, self.raw)
 
-    def to_row(self, reader: EntityReader) -> Any:
+    def to_unboxed(self, reader: EntityReader) -> Any:
         """Make a row for :func:`~lazyentity.pure.columns.append_columns`, or the entity.
 
         The pure backend has no rows. Those of the native one give the values and errors of the

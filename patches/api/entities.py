@@ -100,8 +100,8 @@ class OpenedEntityMessage(EntityMessage):
         """As :meth:`EntityBytes.read`, of the message as it is now."""
         return _read_opened(self, self._whole(), reader)
 
-    def to_row(self, reader: Any) -> Any:
-        """As :meth:`EntityBytes.to_row`: the entity, of the message as it is now."""
+    def to_unboxed(self, reader: Any) -> Any:
+        """As :meth:`EntityBytes.to_unboxed`: the entity, of the message as it is now."""
         return self.read(reader)
 
 
@@ -144,8 +144,8 @@ class OpenedEntityHandle(EntityHandle):
         """As :meth:`EntityBytes.read`, of the message as it is now."""
         return _read_opened(self, self._pb, reader)
 
-    def to_row(self, reader: Any) -> Any:
-        """As :meth:`EntityBytes.to_row`: the entity, of the message as it is now."""
+    def to_unboxed(self, reader: Any) -> Any:
+        """As :meth:`EntityBytes.to_unboxed`: the entity, of the message as it is now."""
         return self.read(reader)
 
 

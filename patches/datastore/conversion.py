@@ -15,7 +15,7 @@ from google.cloud.datastore import helpers
 from google.cloud.datastore import key as key_module
 from google.cloud.datastore.query import Iterator
 
-from lazyentity._rows import register
+from lazyentity._unboxed import register
 from lazyentity.codec import keys
 from lazyentity.patches import announcement
 from lazyentity.patches.api.entities import HANDLES
@@ -26,13 +26,13 @@ from lazyentity.patches.datastore.keys import key_is_partial, key_to_protobuf
 from lazyentity.patches.datastore.lookups import look_up
 from lazyentity.patches.datastore.pages import lazy_page
 from lazyentity.patches.datastore.reading import read_message
-from lazyentity.patches.datastore.rows import rows_of_query
 from lazyentity.patches.datastore.seams import CLIENT, CONVERSION, ENCODING, converts_parts_upstream
+from lazyentity.patches.datastore.unboxed import unboxed_of_query
 from lazyentity.patches.upstream import is_upstream
 from lazyentity.readers import LAZY, STOCK
 
 # Iterators of wrapped queries are of another class.
-register(Iterator, rows_of_query)
+register(Iterator, unboxed_of_query)
 
 
 def replace_conversion(

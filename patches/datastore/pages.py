@@ -54,7 +54,7 @@ def _reader_of(item_to_value: Any) -> EntityReader | None:
 
 
 def _row(handle: Any, reader: EntityReader) -> Any:
-    return handle.to_row(reader)
+    return handle.to_unboxed(reader)
 
 
 class LazyPage(page_iterator.Page):
@@ -75,7 +75,7 @@ class LazyPage(page_iterator.Page):
             return map(helpers.entity_from_protobuf, self._item_iter)
         return map(functools.partial(self._item_to_value, self._parent), self._item_iter)
 
-    def rows(self) -> Iterator[Any]:
+    def unboxed(self) -> Iterator[Any]:
         """As ``iter(page)``, with rows in place of entities that only the page's reader sees."""
         reader = _reader_of(self._item_to_value)
         if reader is None and self._converts_by_patch():

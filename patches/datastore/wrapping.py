@@ -14,8 +14,8 @@ from google.cloud.datastore.query import Iterator, Query
 from lazyentity._backend import EntityReader
 from lazyentity._environment import EAGER as EAGER_SWITCH
 from lazyentity._environment import is_set
-from lazyentity._rows import register
 from lazyentity._types import describe_type
+from lazyentity._unboxed import register
 from lazyentity.codec.describing import safe_repr
 from lazyentity.patches import adapters
 from lazyentity.patches.clients import wrapping_of
@@ -24,8 +24,8 @@ from lazyentity.patches.datastore.keys import key_to_protobuf
 from lazyentity.patches.datastore.lookups import look_up
 from lazyentity.patches.datastore.pages import item_to_entity, lazy_page
 from lazyentity.patches.datastore.reading import read_message
-from lazyentity.patches.datastore.rows import rows_of_query
 from lazyentity.patches.datastore.seams import CLIENT, CONVERSION
+from lazyentity.patches.datastore.unboxed import unboxed_of_query
 from lazyentity.readers import LAZY, STOCK, prepared_reader
 
 _stock_to_protobuf = operator.methodcaller("to_protobuf")
@@ -214,7 +214,7 @@ def _subclass(kind: type, lazy: type, stock: type) -> type:
 
 
 _wrapped_iterator = _subclass(Iterator, _LazyIterator, Iterator)
-register(_wrapped_iterator, rows_of_query)
+register(_wrapped_iterator, unboxed_of_query)
 _subclasses: dict[type, type] = {}
 
 

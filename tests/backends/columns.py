@@ -39,7 +39,7 @@ def row(backend: str, raw: bytes, eager: bool = False) -> Any:
     reader = module.EntityReader(IMPLEMENTATIONS[backend], stock_entity, is_stock=eager)
     entity = module.EntityBytes()
     entity._receive(raw, module.ReadRpc())
-    return entity.to_row(reader)
+    return entity.to_unboxed(reader)
 
 
 def assert_same_column(backend: str, raw: bytes, names: tuple[str, ...]) -> None:

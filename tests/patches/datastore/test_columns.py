@@ -13,7 +13,7 @@ from google.cloud.datastore import query as query_module
 from google.protobuf.message import DecodeError
 
 import lazyentity
-from lazyentity._rows import rows_of
+from lazyentity._unboxed import unboxed_of
 from tests.patches.order_program import COUNT, KIND
 from tests.support.snapshots import snapshot
 
@@ -72,7 +72,7 @@ def lazily(
 
 def _gives_rows(iterator: Any) -> bool:
     """Whether the items are rows, and no entities."""
-    (are_entities,) = {isinstance(item, datastore.Entity) for item in rows_of(iterator)}
+    (are_entities,) = {isinstance(item, datastore.Entity) for item in unboxed_of(iterator)}
     return not are_entities
 
 

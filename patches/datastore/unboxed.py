@@ -1,4 +1,4 @@
-"""Queries that are read for columns: a row takes the place of an entity that nobody sees."""
+"""Queries that are read for columns: no object of an entity is made that nobody sees."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from lazyentity.patches.upstream import is_upstream
 _ITERATION = ("__iter__", "_items_iter", "_page_iter")
 
 
-def rows_of_query(iterator: Any) -> Iterator[Any]:
-    """Return an iterator over the entities of a query that gives rows in place of most of them.
+def unboxed_of_query(iterator: Any) -> Iterator[Any]:
+    """Return an iterator over the entities of a query most of which are unboxed.
 
     Args:
         iterator: of the client, or of a wrapped query.
@@ -23,7 +23,7 @@ def rows_of_query(iterator: Any) -> Iterator[Any]:
         ValueError: if it was started already, as ``iter(iterator)`` raises it.
     """
     items: Iterator[Any] = iter(iterator)
-    return _rows(iterator) if _iterates_as_known(iterator) else items
+    return _unboxed(iterator) if _iterates_as_known(iterator) else items
 
 
 def _iterates_as_known(iterator: Any) -> bool:
@@ -33,9 +33,9 @@ def _iterates_as_known(iterator: Any) -> bool:
     )
 
 
-def _rows(iterator: Any) -> Iterator[Any]:
+def _unboxed(iterator: Any) -> Iterator[Any]:
     # As Iterator._items_iter() upstream, which counts an entity once it was converted.
     for page in iterator._page_iter(increment=False):
-        for row in page.rows() if type(page) is LazyPage else page:
+        for entity in page.unboxed() if type(page) is LazyPage else page:
             iterator.num_results += 1
-            yield row
+            yield entity
