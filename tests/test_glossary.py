@@ -28,6 +28,7 @@ GLOSSARY = {
     "WireDict": r"\bReceived\b(?!, by)|\bnative[./]received\b|\bpure[./]received\b",
     "ParseSlot": r"class Split\b|\bempty_split\b",
     "UnboxedEntity": r"\bto_row\b|lazyentity\._rows\b|\b_rows\.py|cdef class Row\b",
+    "ViewAs": r"Retyped",
 }
 """The patterns of the old words, by the words in place of them."""
 

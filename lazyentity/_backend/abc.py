@@ -118,8 +118,8 @@ class _EntityBytes(Protocol):
     def to_unboxed(self, reader: Any, /) -> Any: ...
 
 
-class _Retyped(Protocol):
-    """As :class:`lazyentity.pure.responses.Retyped`."""
+class _ViewAs(Protocol):
+    """As :class:`lazyentity.pure.responses.ViewAs`."""
 
     def __init__(self, kind: Any) -> None: ...
     def __get__(self, instance: Any, owner: Any) -> Any: ...
@@ -160,7 +160,7 @@ class Backend(Protocol):
     @property
     def ResultBytes(self) -> type[_ResultBytes]: ...  # noqa: N802
     @property
-    def Retyped(self) -> type[_Retyped]: ...  # noqa: N802
+    def ViewAs(self) -> type[_ViewAs]: ...  # noqa: N802
     @property
     def PropertyIndex(self) -> type[_PropertyIndex]: ...  # noqa: N802
     @property

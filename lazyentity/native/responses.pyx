@@ -115,8 +115,8 @@ cdef object _read(ReadRpc rpc, EntityReader reader, bytes raw):
     return entity if chosen.prepare is None else chosen.prepare(entity)
 
 
-cdef class Retyped:
-    """As :class:`lazyentity.pure.responses.Retyped`."""
+cdef class ViewAs:
+    """As :class:`lazyentity.pure.responses.ViewAs`."""
 
     cdef type _kind
 

@@ -67,7 +67,7 @@ class EntityBytes:
     Attributes:
         raw: the serialised ``google.datastore.v1.Entity``.
         rpc: the RPC that returned the entity.
-        _origin: the object whose :class:`Retyped` property made this one.
+        _origin: the object whose :class:`ViewAs` property made this one.
     """
 
     __slots__ = ("_origin", "raw", "rpc")
@@ -132,7 +132,7 @@ def _read(rpc: ReadRpc, reader: EntityReader, raw: bytes) -> Any:
     return entity if chosen.prepare is None else chosen.prepare(entity)
 
 
-class Retyped:
+class ViewAs:
     """A property: the same bytes as an instance of another class.
 
     Args:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from google.cloud.datastore_v1.types import entity as entity_pb2
 from google.cloud.datastore_v1.types import query as query_pb2
 
-from lazyentity._backend import EntityBytes, ResultBytes, Retyped
+from lazyentity._backend import EntityBytes, ResultBytes, ViewAs
 from lazyentity.codec import messages, shadow
 from lazyentity.codec.keys import key_message_from_raw
 from lazyentity.codec.values import stock_entity
@@ -119,7 +119,7 @@ class EntityHandle(MessageProxy, _EntityProxy):
         _note_message(self)
         return entity_pb2.Entity.deserialize(self.raw)
 
-    _pb = Retyped(EntityMessage)
+    _pb = ViewAs(EntityMessage)
 
     @property
     def key(self) -> Any:

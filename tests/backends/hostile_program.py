@@ -43,7 +43,7 @@ CLASSES = (
     "lazyentity.native.entities.WireDict",
     "lazyentity.native.entities.ResponseCounter",
     "lazyentity.native.entities.ResultBytes",
-    "lazyentity.native.entities.Retyped",
+    "lazyentity.native.entities.ViewAs",
     "lazyentity.native.entities.Row",
     "lazyentity.native.entities.Shape",
     "lazyentity.native.entities._Splitter",
@@ -94,7 +94,7 @@ def _instances(kind: Any) -> Iterator[Any]:
         "ReadRpc": rpc,
         "ResultBytes": found,
         "EntityBytes": found.entity,
-        "Retyped": results.Retyped(results.EntityBytes),
+        "ViewAs": results.ViewAs(results.EntityBytes),
     }
     if name in whole:
         yield whole[name]

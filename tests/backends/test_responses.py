@@ -171,11 +171,11 @@ def test_bytes_that_came_with_no_response() -> None:
     with pytest.raises(TypeError):
         empty.read(LAZY)
     with pytest.raises(TypeError):
-        native_results.Retyped(None)
+        native_results.ViewAs(None)
     with pytest.raises(TypeError):
-        native_results.Retyped(dict).__get__(empty, None)
+        native_results.ViewAs(dict).__get__(empty, None)
     with pytest.raises(TypeError):
-        native_results.Retyped(native_results.EntityBytes).__get__("", None)
+        native_results.ViewAs(native_results.EntityBytes).__get__("", None)
     result = native_results.ResultBytes.__new__(native_results.ResultBytes)
     assert result.serialised() == b""
     with pytest.raises(TypeError):
