@@ -12,7 +12,7 @@ from google.protobuf.message import DecodeError
 
 from lazyentity._backend import serialise_entity, write_entity
 from lazyentity.codec import messages
-from lazyentity.codec.contents import Contents
+from lazyentity.codec.encodable import EncodableEntity
 from lazyentity.codec.errors import refuse_undecoded
 from lazyentity.entity import LazyEntityBase, touched_attributes
 
@@ -55,7 +55,7 @@ def assign_entity(target: Any, entity: Entity) -> bool:
     Raises:
         As :func:`entity_message`.
     """
-    return write_entity(target, _contents_of(entity), _contents_of)
+    return write_entity(target, _encodable_of(entity), _encodable_of)
 
 
 def sendable_entity(entity: Entity) -> Any:
@@ -68,8 +68,8 @@ def sendable_entity(entity: Entity) -> Any:
     Raises:
         As :func:`entity_message`.
     """
-    contents = _contents_of(entity)
-    serialised, is_flat = serialise_entity(contents, _contents_of)
+    contents = _encodable_of(entity)
+    serialised, is_flat = serialise_entity(contents, _encodable_of)
     if is_flat and contents[0] is None:
         return serialised
     message = messages.Entity()
@@ -78,7 +78,7 @@ def sendable_entity(entity: Entity) -> Any:
     except DecodeError:
         # Encoded again, for the error.
         message.Clear()
-        write_entity(message, contents, _contents_of)
+        write_entity(message, contents, _encodable_of)
         return message
     return serialised if is_flat else message
 
@@ -95,15 +95,15 @@ def entity_bytes(entity: Entity) -> tuple[bytes, bool]:
         TypeError: if the entity holds an undecoded property of another one.
     """
     try:
-        contents = _contents_of(entity)
-        serialised, is_flat = serialise_entity(contents, _contents_of)
+        contents = _encodable_of(entity)
+        serialised, is_flat = serialise_entity(contents, _encodable_of)
     except ValueError as error:
         refuse_undecoded(entity, error)
         raise
     return serialised, is_flat and contents[0] is None
 
 
-def _contents_of(entity: Entity) -> Contents:
+def _encodable_of(entity: Entity) -> EncodableEntity:
     """Return the contents of an entity that are to be written.
 
     Raises:
@@ -112,13 +112,13 @@ def _contents_of(entity: Entity) -> Contents:
             and cannot be.
     """
     if isinstance(entity, LazyEntityBase):
-        return _contents_of_lazy(entity)
+        return _encodable_of_lazy(entity)
     is_plain = getattr(type(entity), "items", None) is dict.items
     properties: Any = entity if is_plain else entity.items
     return None, (), False, entity.key, properties, entity, -1, (), {}
 
 
-def _contents_of_lazy(entity: LazyEntityBase) -> Contents:
+def _encodable_of_lazy(entity: LazyEntityBase) -> EncodableEntity:
     entity._require_writable()
     for name in entity._deleted_attributes:
         # Raises AttributeError, as the client does, if the attribute was not set since.

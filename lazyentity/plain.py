@@ -10,8 +10,8 @@ from google.cloud.datastore.entity import Entity
 from lazyentity._dispatch import operations_of
 from lazyentity._types import require_entity
 from lazyentity.codec import errors
-from lazyentity.codec.contents import changes_of
 from lazyentity.codec.describing import describe_entity
+from lazyentity.codec.encodable import changes_of
 from lazyentity.codec.undecoded import holds_undecoded
 from lazyentity.entity import LazyEntityBase, touched_attributes
 from lazyentity.profiling import observer

@@ -29,6 +29,7 @@ GLOSSARY = {
     "ParseSlot": r"class Split\b|\bempty_split\b",
     "UnboxedEntity": r"\bto_row\b|lazyentity\._rows\b|\b_rows\.py|cdef class Row\b",
     "ViewAs": r"Retyped",
+    "EncodableEntity": r"codec[./]contents\b|: Contents\b",
 }
 """The patterns of the old words, by the words in place of them."""
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from google.cloud.datastore.entity import Entity
     from google.cloud.datastore.key import Key
 
-    from lazyentity.codec.contents import Changes, Contents
+    from lazyentity.codec.encodable import Changes, EncodableEntity
 
 
 class _Mapping(Protocol):
@@ -263,13 +263,13 @@ class Backend(Protocol):
         """
 
     def serialise_entity(
-        self, contents: Contents, contents_of: Callable[[Entity], Contents]
+        self, contents: EncodableEntity, encodable_of: Callable[[Entity], EncodableEntity]
     ) -> tuple[bytes, bool]:
         """Serialise an entity; bytes that are to be written as they came are copied unchecked.
 
         Args:
             contents: as for :func:`write_entity`.
-            contents_of: as there.
+            encodable_of: as there.
 
         Returns:
             The serialised ``google.datastore.v1.Entity``, and the result of :func:`write_entity`.
@@ -296,14 +296,17 @@ class Backend(Protocol):
         """
 
     def write_entity(
-        self, target: Any, contents: Contents, contents_of: Callable[[Entity], Contents]
+        self,
+        target: Any,
+        contents: EncodableEntity,
+        encodable_of: Callable[[Entity], EncodableEntity],
     ) -> bool:
         """Write an entity into an empty upb ``Entity`` message.
 
         Args:
             target: a ``google.datastore.v1.Entity``; left in any state, if this raises.
             contents: the contents of the entity.
-            contents_of: returns the contents of an entity that is the value of a property.
+            encodable_of: returns the contents of an entity that is the value of a property.
 
         Returns:
             Whether the nesting of the encoded properties is known to be within protobuf's limit in

@@ -4,14 +4,14 @@ from typing import Any
 from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 
-from lazyentity.codec.contents import Contents
+from lazyentity.codec.encodable import EncodableEntity
 
 def key_bytes(key: Key) -> bytes | None: ...
 def complete_key_bytes(key: object, project: str, database: str) -> bytes | None: ...
 def key_message(key: Key) -> Any: ...
 def serialise_entity(
-    contents: Contents, contents_of: Callable[[Entity], Contents]
+    encodable: EncodableEntity, encodable_of: Callable[[Entity], EncodableEntity]
 ) -> tuple[bytes, bool]: ...
 def write_entity(
-    target: Any, contents: Contents, contents_of: Callable[[Entity], Contents]
+    target: Any, encodable: EncodableEntity, encodable_of: Callable[[Entity], EncodableEntity]
 ) -> bool: ...

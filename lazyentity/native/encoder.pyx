@@ -57,7 +57,7 @@ from google.protobuf.message import DecodeError
 from proto.datetime_helpers import DatetimeWithNanoseconds
 
 from lazyentity.codec import messages
-from lazyentity.codec.contents import OF_DICT as _OF_DICT
+from lazyentity.codec.encodable import OF_DICT as _OF_DICT
 from lazyentity.codec.keys import encodes_as_known as _encodes_as_known
 from lazyentity.pure import encoder
 
@@ -100,7 +100,7 @@ cdef bint put_timestamp(Buffer* buffer, object timestamp) except -1:
 
 
 cdef bint put_list(
-    Buffer* buffer, object items, bint excluded, int depth, object contents_of
+    Buffer* buffer, object items, bint excluded, int depth, object encodable_of
 ) except -1:
     # As the client, takes one item after the other: a list may change meanwhile. Writes nothing if an
     # iterator gives none.
@@ -109,7 +109,7 @@ cdef bint put_list(
     cdef Py_ssize_t start = 0
     for item in items:
         start = begin_short(buffer, ARRAY_VALUES)
-        if not put_value(buffer, item, 0, depth + TO_ITEM, contents_of):
+        if not put_value(buffer, item, 0, depth + TO_ITEM, encodable_of):
             return 0
         if excluded:
             put_number(buffer, VALUE_EXCLUDE, 1)
@@ -121,13 +121,13 @@ cdef bint put_list(
 
 
 cdef bint put_entity_value(
-    Buffer* buffer, tuple contents, int depth, object contents_of
+    Buffer* buffer, tuple encodable, int depth, object encodable_of
 ) except -1:
     cdef Py_ssize_t entity = begin_short(buffer, VALUE_ENTITY)
-    return put_entity(buffer, contents, depth + TO_ENTITY, contents_of) and finish_short(buffer, entity)
+    return put_entity(buffer, encodable, depth + TO_ENTITY, encodable_of) and finish_short(buffer, entity)
 
 
-cdef bint put_dict(Buffer* buffer, dict properties, int depth, object contents_of) except -1:
+cdef bint put_dict(Buffer* buffer, dict properties, int depth, object encodable_of) except -1:
     # The client makes an entity of a dict: a copy, which nobody else can change.
     cdef Py_ssize_t entity = begin_short(buffer, VALUE_ENTITY)
     cdef Survey found = QUIET
@@ -139,15 +139,15 @@ cdef bint put_dict(Buffer* buffer, dict properties, int depth, object contents_o
         else:
             properties = PyDict_Copy(properties)
     if found == ODD:
-        put_items(buffer, properties.items(), OF_DICT, contents_of)
-    elif not put_properties(buffer, properties, OF_DICT, depth + TO_ENTITY, contents_of):
+        put_items(buffer, properties.items(), OF_DICT, encodable_of)
+    elif not put_properties(buffer, properties, OF_DICT, depth + TO_ENTITY, encodable_of):
         return 0
     buffer.is_quiet = was_quiet
     return finish_short(buffer, entity)
 
 
 cdef bint put_value(
-    Buffer* buffer, object value, bint excluded, int depth, object contents_of
+    Buffer* buffer, object value, bint excluded, int depth, object encodable_of
 ) except -1:
     # Writes the fields of a Value. The flag is for the elements of a list. Answers 0 if the pure backend
     # must write the whole entity.
@@ -177,31 +177,31 @@ cdef bint put_value(
         if depth > MAX_DEPTH:
             return 0
         if kind is dict:
-            return put_dict(buffer, value, depth, contents_of)
-        return put_list(buffer, value, excluded, depth, contents_of)
+            return put_dict(buffer, value, depth, encodable_of)
+        return put_list(buffer, value, excluded, depth, encodable_of)
     buffer.runs += 1
     if isinstance(value, CONTAINERS):
         if depth > MAX_DEPTH:
             return 0
         if isinstance(value, Entity):
-            return put_entity_value(buffer, contents_of(value), depth, contents_of)
+            return put_entity_value(buffer, encodable_of(value), depth, encodable_of)
         if isinstance(value, DICT):
-            return put_dict(buffer, dict(value), depth, contents_of)
+            return put_dict(buffer, dict(value), depth, encodable_of)
         items = [] if len(value) == 0 else value
-        return put_list(buffer, items, excluded, depth, contents_of)
+        return put_list(buffer, items, excluded, depth, encodable_of)
     return put_serialised(buffer, encoder.serialised_value(value))
 
 
-cdef bint put_entity(Buffer* buffer, tuple contents, int depth, object contents_of) except -1:
+cdef bint put_entity(Buffer* buffer, tuple encodable, int depth, object encodable_of) except -1:
     # Writes the fields of an Entity at a depth.
     cdef Survey found = ODD
-    source, deleted, keeps_key, key, properties, owner, _, _, _ = contents
+    source, deleted, keeps_key, key, properties, owner, _, _, _ = encodable
     if PyDict_Check(properties):
         found = survey(properties, depth == OUTERMOST)
     if found == DEEP:
         return 0
     if found == ODD:
-        return put_slowly(buffer, contents, contents_of)
+        return put_slowly(buffer, encodable, encodable_of)
     if source is not None:
         if depth > OUTERMOST:
             buffer.is_flat = 0
@@ -218,34 +218,34 @@ cdef bint put_entity(Buffer* buffer, tuple contents, int depth, object contents_
     elif PyDict_Check(owner):
         # Of a lazy entity, properties is a copy: a stock one is its own dict.
         properties = owner
-    if not put_properties(buffer, properties, contents, depth, contents_of):
+    if not put_properties(buffer, properties, encodable, depth, encodable_of):
         return 0
     buffer.is_quiet = 0
     return 1
 
 
-cdef int put_slowly(Buffer* buffer, tuple contents, object contents_of) except -1:
+cdef int put_slowly(Buffer* buffer, tuple encodable, object encodable_of) except -1:
     # Has the pure backend write an entity of which nothing was written yet.
     message = messages.Entity()
     buffer.runs += 1
-    if not encoder.write_entity(message, contents, contents_of):
+    if not encoder.write_entity(message, encodable, encodable_of):
         buffer.is_flat = 0
     return put_serialised(buffer, message.SerializeToString())
 
 
 cdef int put_items(
-    Buffer* buffer, object items, tuple contents, object contents_of
+    Buffer* buffer, object items, tuple encodable, object encodable_of
 ) except -1:
     # Has the pure backend write properties.
     message = messages.Entity()
     buffer.runs += 1
-    if not encoder.write_properties(message, items, contents, contents_of):
+    if not encoder.write_properties(message, items, encodable, encodable_of):
         buffer.is_flat = 0
     return put_serialised(buffer, message.SerializeToString())
 
 
 cdef int put_flags(
-    Buffer* buffer, Py_ssize_t start, object name, object value, bint is_list, tuple contents
+    Buffer* buffer, Py_ssize_t start, object name, object value, bint is_list, tuple encodable
 ) except -1:
     # Has the pure backend put the flag and the meaning of a property into its value.
     message = messages.Value.FromString(
@@ -253,13 +253,13 @@ cdef int put_flags(
     )
     for item in message.array_value.values if is_list else ():
         item.ClearField("exclude_from_indexes")
-    encoder.write_flags(message, contents, name, value, is_list)
+    encoder.write_flags(message, encodable, name, value, is_list)
     buffer.size = start
     return put_serialised(buffer, message.SerializeToString())
 
 
 cdef bint put_properties(
-    Buffer* buffer, object properties, tuple contents, int depth, object contents_of
+    Buffer* buffer, object properties, tuple encodable, int depth, object encodable_of
 ) except -1:
     # Properties are those of any subclass of dict; the storage of a lazy entity has undecoded ones, too.
     cdef Py_ssize_t position = 0
@@ -278,8 +278,8 @@ cdef bint put_properties(
     is_storage = has_meanings = has_excluded = 0
     is_known = 1
     owner = excluded = meanings = copied = None
-    if contents is not OF_DICT:
-        _, _, _, _, copied, owner, size, excluded, meanings = contents
+    if encodable is not OF_DICT:
+        _, _, _, _, copied, owner, size, excluded, meanings = encodable
         if <Py_ssize_t>size < 0 and used:
             try:
                 excluded = owner.exclude_from_indexes
@@ -300,15 +300,15 @@ cdef bint put_properties(
         value = <object>value_at
         if is_storage and not (type(name) is str and name in copied):
             if name in owner._shape.ordinals:
-                if name not in contents[1]:
+                if name not in encodable[1]:
                     # It was written as it came.
                     continue
-                encoder.recall_flag(contents, name)
+                encoder.recall_flag(encodable, name)
                 has_excluded = is_known and bool(excluded)
         if not is_known or type(name) is not str or (has_meanings and name in meanings):
             # The pure encoder then asks these objects, as the client does.
-            current = None, (), False, None, {}, owner, contents[6], excluded, meanings
-            put_items(buffer, ((name, value),), current, contents_of)
+            current = None, (), False, None, {}, owner, encodable[6], excluded, meanings
+            put_items(buffer, ((name, value),), current, encodable_of)
             is_excluded = 0
             entry = start = 0
         else:
@@ -316,12 +316,12 @@ cdef bint put_properties(
             entry = begin_short(buffer, ENTITY_PROPERTIES)
             put_name(buffer, name)
             start = begin_short(buffer, ENTRY_VALUE)
-            if not put_value(buffer, value, is_excluded, depth + TO_VALUE, contents_of):
+            if not put_value(buffer, value, is_excluded, depth + TO_VALUE, encodable_of):
                 return 0
         if buffer.runs != runs and owner is not None:
             # Anything may have changed. The client asks for flag and meaning after the value.
             runs = buffer.runs
-            excluded, meanings = encoder.flags_of(contents)
+            excluded, meanings = encoder.flags_of(encodable)
             is_known = type(meanings) is dict and type(excluded) in FLAGS
             has_meanings = is_known and bool(meanings)
             has_excluded = is_known and bool(excluded)
@@ -330,7 +330,7 @@ cdef bint put_properties(
                 or (has_meanings and name in meanings)
                 or is_excluded != (has_excluded and name in excluded)
             ):
-                put_flags(buffer, start, name, value, isinstance(value, LIST), contents)
+                put_flags(buffer, start, name, value, isinstance(value, LIST), encodable)
                 is_excluded = 0
         if entry:
             if is_excluded and not isinstance(value, LIST):
@@ -340,14 +340,14 @@ cdef bint put_properties(
     return 1
 
 
-cdef object serialised(tuple contents, object contents_of, bint* is_flat):
+cdef object serialised(tuple encodable, object encodable_of, bint* is_flat):
     # None, if the pure backend must write the whole entity.
     cdef Buffer buffer
     buffer.data = NULL
     buffer.size = buffer.capacity = buffer.runs = buffer.is_quiet = 0
     buffer.is_flat = 1
     try:
-        if not put_entity(&buffer, contents, OUTERMOST, contents_of):
+        if not put_entity(&buffer, encodable, OUTERMOST, encodable_of):
             return None
         is_flat[0] = buffer.is_flat
         return PyBytes_FromStringAndSize(<const char*>buffer.data, buffer.size)
@@ -355,17 +355,17 @@ cdef object serialised(tuple contents, object contents_of, bint* is_flat):
         PyMem_Free(buffer.data)
 
 
-def serialise_entity(contents, contents_of):
+def serialise_entity(encodable, encodable_of):
     """As :meth:`lazyentity._backend.abc.Backend.serialise_entity`."""
     cdef bint is_flat = 0
-    made = serialised(contents, contents_of, &is_flat)
-    return encoder.serialise_entity(contents, contents_of) if made is None else (made, bool(is_flat))
+    made = serialised(encodable, encodable_of, &is_flat)
+    return encoder.serialise_entity(encodable, encodable_of) if made is None else (made, bool(is_flat))
 
 
-def write_entity(target, contents, contents_of):
+def write_entity(target, encodable, encodable_of):
     """As :meth:`lazyentity._backend.abc.Backend.write_entity`."""
     cdef bint is_flat = 0
-    made = serialised(contents, contents_of, &is_flat)
+    made = serialised(encodable, encodable_of, &is_flat)
     if made is not None:
         try:
             target.MergeFromString(made)
@@ -374,4 +374,4 @@ def write_entity(target, contents, contents_of):
             target.Clear()
         else:
             return bool(is_flat)
-    return encoder.write_entity(target, contents, contents_of)
+    return encoder.write_entity(target, encodable, encodable_of)

@@ -5,7 +5,7 @@ from google.cloud.datastore.entity import Entity
 from google.cloud.datastore.key import Key
 
 from lazyentity.codec.cache import BoundedCache
-from lazyentity.codec.contents import Changes
+from lazyentity.codec.encodable import Changes
 from lazyentity.profiling.counters import CallSiteCounts, ProfileData
 from lazyentity.profiling.counts import Counts, Model
 

@@ -31,7 +31,7 @@ from google.protobuf.message import DecodeError
 from lazyentity.codec import errors
 from lazyentity.codec import fallback
 from lazyentity.codec.canonical import canonical_encodings
-from lazyentity.codec.contents import changes_of
+from lazyentity.codec.encodable import changes_of
 from lazyentity.codec.values import meaning_of
 
 cdef object NOTHING = frozenset()

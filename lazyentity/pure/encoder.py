@@ -20,7 +20,7 @@ from google.protobuf.struct_pb2 import NULL_VALUE
 from proto.datetime_helpers import DatetimeWithNanoseconds
 
 from lazyentity.codec import errors, messages
-from lazyentity.codec.contents import OF_DICT, Contents
+from lazyentity.codec.encodable import OF_DICT, EncodableEntity
 
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
 _UTC = datetime.timezone.utc
@@ -36,10 +36,10 @@ _QUIET = frozenset((*_SCALARS, type(None)))
 
 
 def write_entity(
-    target: Any, contents: Contents, contents_of: Callable[[Entity], Contents]
+    target: Any, encodable: EncodableEntity, encodable_of: Callable[[Entity], EncodableEntity]
 ) -> bool:
     """As :meth:`lazyentity._backend.abc.Backend.write_entity`."""
-    source, deleted, keeps_key, key, properties, _, size, _, _ = contents
+    source, deleted, keeps_key, key, properties, _, size, _, _ = encodable
     if source is not None:
         try:
             source._merge_untouched(target, properties, deleted, keeps_key)
@@ -55,17 +55,17 @@ def write_entity(
     elif size < 0 or _are_quiet(properties.values()):
         items = dict.items(properties)
     else:
-        items = _live_items(contents)
-    return write_properties(target, items, contents, contents_of)
+        items = _live_items(encodable)
+    return write_properties(target, items, encodable, encodable_of)
 
 
 def serialise_entity(
-    contents: Contents, contents_of: Callable[[Entity], Contents]
+    encodable: EncodableEntity, encodable_of: Callable[[Entity], EncodableEntity]
 ) -> tuple[bytes, bool]:
     """As :meth:`lazyentity._backend.abc.Backend.serialise_entity`."""
-    source, deleted, keeps_key, _, properties = contents[:5]
+    source, deleted, keeps_key, _, properties = encodable[:5]
     changed = messages.Entity()
-    is_flat = write_entity(changed, (None, *contents[1:]), contents_of)
+    is_flat = write_entity(changed, (None, *encodable[1:]), encodable_of)
     serialised: bytes = changed.SerializeToString()
     if source is not None:
         # Protobuf merges concatenated encodings; these have no field in common.
@@ -76,20 +76,20 @@ def serialise_entity(
 def write_properties(
     target: Any,
     items: Iterable[tuple[Any, Any]],
-    contents: Contents,
-    contents_of: Callable[[Entity], Contents],
+    encodable: EncodableEntity,
+    encodable_of: Callable[[Entity], EncodableEntity],
 ) -> bool:
     """Write properties of an entity; result and errors are those of :func:`write_entity`.
 
     Args:
         target: as for :func:`write_entity`.
         items: the names and values, taken one after the other, as the client does.
-        contents: the contents of the entity, for its flags and meanings.
-        contents_of: as for :func:`write_entity`.
+        encodable: the contents of the entity, for its flags and meanings.
+        encodable_of: as for :func:`write_entity`.
     """
     values = target.properties
     is_flat = True
-    _, _, _, _, _, owner, size, excluded, meanings = contents
+    _, _, _, _, _, owner, size, excluded, meanings = encodable
     # The attributes of a lazy entity were just read.
     is_current = owner is None or size >= 0
     for name, value in items:
@@ -103,14 +103,14 @@ def write_properties(
             _write_timestamp(value_message.timestamp_value, value)
         else:
             is_list = isinstance(value, list)
-            _write_other(value_message, value, contents_of)
+            _write_other(value_message, value, encodable_of)
             if is_list or isinstance(value, dict):
                 is_flat = False
             # Code of the caller may have run, which may have changed anything.
             is_current = owner is None
         # The client reads both attributes for each property, and after its value.
         if not is_current:
-            excluded, meanings = flags_of(contents)
+            excluded, meanings = flags_of(encodable)
             is_current = True
         if name in excluded:
             _exclude(value_message, is_list)
@@ -119,13 +119,13 @@ def write_properties(
     return is_flat
 
 
-def flags_of(contents: Contents) -> tuple[Any, Any]:
+def flags_of(encodable: EncodableEntity) -> tuple[Any, Any]:
     """Return ``exclude_from_indexes`` and ``_meanings`` of an entity as they are now.
 
     Raises:
         AttributeError: as the client raises it, if one of them was deleted.
     """
-    owner, size, excluded, meanings = contents[5:]
+    owner, size, excluded, meanings = encodable[5:]
     if owner is None:
         return excluded, meanings
     if size < 0:
@@ -139,17 +139,19 @@ def flags_of(contents: Contents) -> tuple[Any, Any]:
     )
 
 
-def write_flags(target: Any, contents: Contents, name: Any, value: Any, is_list: bool) -> None:
+def write_flags(
+    target: Any, encodable: EncodableEntity, name: Any, value: Any, is_list: bool
+) -> None:
     """Give a ``Value`` message the index flag and the meaning that its property has now.
 
     Args:
         target: the message of ``value``, without either.
-        contents: the contents of the entity.
+        encodable: the contents of the entity.
         name: the property.
         value: its value, for which the client asks by identity.
         is_list: whether it was a list before it was encoded.
     """
-    excluded, meanings = flags_of(contents)
+    excluded, meanings = flags_of(encodable)
     if name in excluded:
         _exclude(target, is_list)
     if name in meanings:
@@ -182,7 +184,7 @@ def _are_quiet(values: Collection[Any]) -> bool:
     )
 
 
-def _live_items(contents: Contents) -> Iterator[tuple[Any, Any]]:
+def _live_items(encodable: EncodableEntity) -> Iterator[tuple[Any, Any]]:
     """Yield the properties of a lazy entity that are to be encoded, while the caller's code runs.
 
     The storage is walked as the client walks a stock entity, by an iterator that notices changes
@@ -191,7 +193,7 @@ def _live_items(contents: Contents) -> Iterator[tuple[Any, Any]]:
     Raises:
         RuntimeError: as a dict's iterator raises it.
     """
-    deleted, properties, owner, size = contents[1], *contents[4:7]
+    deleted, properties, owner, size = encodable[1], *encodable[4:7]
     items = iter(dict.items(owner))
     if len(owner) != size:
         # Between the two lines above the iterator notices it.
@@ -202,13 +204,13 @@ def _live_items(contents: Contents) -> Iterator[tuple[Any, Any]]:
             if name not in deleted:
                 # It was written as it came.
                 continue
-            recall_flag(contents, name)
+            recall_flag(encodable, name)
         yield name, value
 
 
-def recall_flag(contents: Contents, name: Any) -> None:
+def recall_flag(encodable: EncodableEntity, name: Any) -> None:
     """Note the index flag of a received property that was deleted, and came back meanwhile."""
-    owner, _, excluded, _ = contents[5:]
+    owner, _, excluded, _ = encodable[5:]
     if "exclude_from_indexes" not in owner._instance_dict():
         # The set was made for these contents.
         excluded.update(owner._wire_excluded((name,)))
@@ -241,7 +243,9 @@ def serialised_key(key: Any) -> bytes:
     return serialised
 
 
-def _write_value(target: Any, value: Any, contents_of: Callable[[Entity], Contents]) -> None:
+def _write_value(
+    target: Any, value: Any, encodable_of: Callable[[Entity], EncodableEntity]
+) -> None:
     kind = type(value)
     scalar = _SCALARS.get(kind)
     if scalar is not None:
@@ -249,10 +253,12 @@ def _write_value(target: Any, value: Any, contents_of: Callable[[Entity], Conten
     elif kind in _TIMESTAMPS and (value.tzinfo is None or value.tzinfo is _UTC):
         _write_timestamp(target.timestamp_value, value)
     else:
-        _write_other(target, value, contents_of)
+        _write_other(target, value, encodable_of)
 
 
-def _write_other(target: Any, value: Any, contents_of: Callable[[Entity], Contents]) -> None:
+def _write_other(
+    target: Any, value: Any, encodable_of: Callable[[Entity], EncodableEntity]
+) -> None:
     if value is None:
         target.null_value = NULL_VALUE
     elif isinstance(value, list):
@@ -262,16 +268,16 @@ def _write_other(target: Any, value: Any, contents_of: Callable[[Entity], Conten
         else:
             add = target.array_value.values.add
             for item in value:
-                _write_value(add(), item, contents_of)
+                _write_value(add(), item, encodable_of)
     elif isinstance(value, dict):
         entity = target.entity_value
         # Another name that is the same to protobuf may have set the property before.
         entity.Clear()
         if isinstance(value, Entity):
-            write_entity(entity, contents_of(value), contents_of)
+            write_entity(entity, encodable_of(value), encodable_of)
         else:
             # The client makes an entity of a dict: a copy, which nobody else can change.
-            write_properties(entity, dict(value).items(), OF_DICT, contents_of)
+            write_properties(entity, dict(value).items(), OF_DICT, encodable_of)
     else:
         helpers._set_protobuf_value(target, value)
 

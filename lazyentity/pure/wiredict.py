@@ -14,7 +14,7 @@ from google.cloud.datastore.key import Key
 from google.protobuf.message import DecodeError
 
 from lazyentity.codec import errors, fallback
-from lazyentity.codec.contents import Changes, changes_of
+from lazyentity.codec.encodable import Changes, changes_of
 from lazyentity.profiling.observer import ENTITY_COUNTS
 from lazyentity.pure.eager import rest_of_entity
 from lazyentity.pure.index import ParsedOneByOne, ParseSlot, serialised_values, split_again

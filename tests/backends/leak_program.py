@@ -35,7 +35,7 @@ from proto.datetime_helpers import DatetimeWithNanoseconds
 import lazyentity
 from lazyentity.bench.subjects.memory import pages
 from lazyentity.codec.undecoded import UNDECODED
-from lazyentity.encoding import _contents_of
+from lazyentity.encoding import _encodable_of
 from tests.backends.backends import NATIVE, REFUSALS
 from tests.backends.columns import columns_of, row
 from tests.backends.indexes import NATIVE as PROPERTY_INDEX
@@ -144,7 +144,7 @@ def _whole(raw: bytes) -> None:
 
 
 def _encoded(raw: bytes) -> None:
-    _write_entity(EntityMessage(), _contents_of(stock_entity(raw)), _contents_of)
+    _write_entity(EntityMessage(), _encodable_of(stock_entity(raw)), _encodable_of)
     read = _made(raw)
     _ = read["text"]
     too_deep: Any = 1
@@ -153,7 +153,7 @@ def _encoded(raw: bytes) -> None:
     for value in (2**70, "\ud800", object(), (1,), {b"odd": 1}, stock_entity(raw), read, too_deep):
         properties = {"good": "x" * 2000, "other": {"inner": [1.5, value]}}
         contents: Any = (None, (), False, None, properties, None, -1, set(), {})
-        _refusable(_write_entity, EntityMessage(), contents, _contents_of)
+        _refusable(_write_entity, EntityMessage(), contents, _encodable_of)
 
 
 _KEYS = [

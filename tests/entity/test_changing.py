@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import lazyentity
 from lazyentity import LazyEntity
-from lazyentity.encoding import _contents_of
+from lazyentity.encoding import _encodable_of
 from tests.conftest import MAPPINGS, is_built
 from tests.support import write_cases
 from tests.support.changing import acting, meanwhile
@@ -34,7 +34,7 @@ def write(request: pytest.FixtureRequest) -> Callable[[Entity], Any]:
 
     def write(entity: Entity) -> Any:
         message = EntityMessage()
-        write_entity(message, _contents_of(entity), _contents_of)
+        write_entity(message, _encodable_of(entity), _encodable_of)
         return message
 
     return write

@@ -17,7 +17,7 @@ Changes = tuple[dict[Any, Any], Collection[Any], Collection[Any], int]
 - the number of names.
 """
 
-Contents = tuple[Any, Collection[str], bool, Any, Any, Any, int, Any, Any]
+EncodableEntity = tuple[Any, Collection[str], bool, Any, Any, Any, int, Any, Any]
 """An entity as it is to be written:
 
 - the lazy mapping whose undecoded properties are written as they came, or None;
@@ -34,7 +34,7 @@ Contents = tuple[Any, Collection[str], bool, Any, Any, Any, int, Any, Any]
 """
 
 
-OF_DICT: Contents = None, (), False, None, {}, None, -1, (), {}
+OF_DICT: EncodableEntity = None, (), False, None, {}, None, -1, (), {}
 """The contents of the entity that the client makes of a dict, without its properties."""
 
 
