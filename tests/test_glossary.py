@@ -30,6 +30,7 @@ GLOSSARY = {
     "UnboxedEntity": r"\bto_row\b|lazyentity\._rows\b|\b_rows\.py|cdef class Row\b",
     "ViewAs": r"Retyped",
     "EncodableEntity": r"codec[./]contents\b|: Contents\b",
+    "EntityExtras": r"cdef class Originals|\boriginals_of\b",
 }
 """The patterns of the old words, by the words in place of them."""
 

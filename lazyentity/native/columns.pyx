@@ -24,7 +24,7 @@ cdef object _column_value(WireDict entity, object name, object copy):
         return copy(value) if isinstance(value, (list, dict)) else value
     ordinal = ordinal_of(entity, name)
     if is_restricted(entity):
-        entity._originals.policy.refuse(entity, name)
+        entity._extras.policy.refuse(entity, name)
     value = plain_property(entity._owner, entity._shape, &entity._offsets, ordinal)
     if value is UNDECODED:
         value = plain_value(read_slowly(entity, name, ordinal)[0])

@@ -78,7 +78,7 @@ cdef class LazyMapping(WireDict):
         for name, ordinal in ordinals.items():
             if PyDict_GetItemWithError(self, name) == <PyObject*>UNDECODED:
                 if is_restricted(self):
-                    self._originals.policy.refuse_all(self, operation)
+                    self._extras.policy.refuse_all(self, operation)
                 value = read_value(self, ordinal, &parsed)
                 if value is UNDECODED:
                     value, meaning = read_slowly(self, name, ordinal)
@@ -139,8 +139,8 @@ cdef class LazyMapping(WireDict):
                 ordinal = ordinal_of(self, name)
                 if is_restricted(self):
                     if is_whole:
-                        self._originals.policy.refuse_all(self, "to_dict()")
-                    self._originals.policy.refuse(self, name)
+                        self._extras.policy.refuse_all(self, "to_dict()")
+                    self._extras.policy.refuse(self, name)
                 value = plain_property(self._owner, self._shape, &self._offsets, ordinal)
                 if value is UNDECODED:
                     value = plain_value(read_slowly(self, name, ordinal)[0])
@@ -167,7 +167,7 @@ cdef class LazyMapping(WireDict):
                 continue
             if PyDict_GetItemWithError(self, name) == <PyObject*>UNDECODED:
                 _decode_anyway(self, name)
-            read = self._originals.meanings if self._originals is not None else None
+            read = self._extras.meanings if self._extras is not None else None
             if read is not None and name in read:
                 meanings[name] = read[name]
             else:
@@ -256,7 +256,7 @@ cdef class LazyMapping(WireDict):
 
     def items(self):
         if is_restricted(self):
-            return self._originals.policy.items(self)
+            return self._extras.policy.items(self)
         return self._all_items()
 
     def _all_items(self):
@@ -325,7 +325,7 @@ cdef object _keep(WireDict mapping, object name, object value, object meaning):
 cdef inline object _decode(WireDict mapping, object name):
     # Decodes an undecoded property for a reader, and keeps the value.
     if is_restricted(mapping):
-        mapping._originals.policy.refuse(mapping, name)
+        mapping._extras.policy.refuse(mapping, name)
     return _decode_anyway(mapping, name)
 
 
@@ -361,7 +361,7 @@ cdef object _read_deleted(WireDict mapping, object name):
     cdef Value parsed
     cdef Py_ssize_t ordinal
     if is_restricted(mapping):
-        mapping._originals.policy.refuse(mapping, name)
+        mapping._extras.policy.refuse(mapping, name)
     ordinal = require_name(mapping, name)
     value = read_value(mapping, ordinal, &parsed)
     if value is UNDECODED:

@@ -31,8 +31,8 @@ cdef class EntityCounter:
     cdef int leave(self, double born, Py_ssize_t size) except -1
 
 
-cdef class EntityCounts(Originals):
-    # Takes the place of an entity's originals, instead of another attribute: while no profile runs, an
+cdef class EntityCounts(EntityExtras):
+    # Takes the place of an entity's extras, instead of another attribute: while no profile runs, an
     # entity is as small as before.
     cdef EntityCounter counter
     cdef object line  # of the last operation that decoded all properties; None without one
@@ -56,9 +56,9 @@ cdef int note_columns(WireDict entity, object name) except -1
 
 
 cdef inline bint is_profiled(WireDict entity) noexcept:
-    return entity._originals is not None and type(entity._originals) is EntityCounts
+    return entity._extras is not None and type(entity._extras) is EntityCounts
 
 
 cdef inline int note_read(WireDict entity, object name, Py_ssize_t ordinal) except -1:
     # Counts the decoding of a property, if the entity arrived while a profile ran.
-    return (<EntityCounts>entity._originals).read(name, ordinal) if is_profiled(entity) else 0
+    return (<EntityCounts>entity._extras).read(name, ordinal) if is_profiled(entity) else 0

@@ -1,6 +1,6 @@
 """The native backend's counts of a profile; :mod:`lazyentity.profiling.counters` keeps all others.
 
-An entity that arrives while a profile runs gets an :class:`EntityCounts` in place of its originals, so decoding
+An entity that arrives while a profile runs gets an :class:`EntityCounts` in place of its extras, so decoding
 a property tests one pointer of the entity, whether a profile runs or not. Properties are counted by
 ordinal, in an array for each shape. No Python code runs between reading a count and storing it.
 """
@@ -144,7 +144,7 @@ cdef class EntityCounter:
 
 
 @cython.no_gc_clear  # An entity is counted out after its cycle was collected.
-cdef class EntityCounts(Originals):
+cdef class EntityCounts(EntityExtras):
     """As :class:`lazyentity.profiling.counters.EntityCounts`."""
 
     def __dealloc__(self):
@@ -299,7 +299,7 @@ cdef object count_lazy_entity(WireDict entity, object given, bint is_of_query):
     cdef Py_ssize_t kind_size = 0
     cdef EntityCounts entity_counts
     cdef EntityCounter counter
-    if response_counter is None or entity._originals is not None:
+    if response_counter is None or entity._extras is not None:
         # The entity was counted or read before.
         return response_counter
     if find_kind(base + entity._offsets.start, base + entity._offsets.end, &kind, &kind_end):
@@ -317,7 +317,7 @@ cdef object count_lazy_entity(WireDict entity, object given, bint is_of_query):
     counter.alive += 1
     counter.alive_size += entity_counts.size
     counter.born += entity_counts.size * entity_counts.born
-    entity._originals = entity_counts
+    entity._extras = entity_counts
     if response_counter.lazy_type is not type(entity):
         response_counter.lazy_type = type(entity)
         response_counter.counted_type = response_counter.lazy_type._counted_type()
@@ -348,19 +348,19 @@ cdef int note_whole(WireDict entity, object operation, list values) except -1:
         if values[index] is not UNDECODED:
             names.append(name)
         index += 1
-    (<EntityCounts>entity._originals).read_whole(names, operation)
+    (<EntityCounts>entity._extras).read_whole(names, operation)
     return 0
 
 
 cdef int note_plain(WireDict entity, object operation, list names) except -1:
     # Counts the decoding of properties for a result; the entity stays as it is.
-    (<EntityCounts>entity._originals).copied(names, operation)
+    (<EntityCounts>entity._extras).copied(names, operation)
     return 0
 
 
 cdef int note_columns(WireDict entity, object name) except -1:
     # Counts the decoding of a property for a column; the entity stays as it is.
-    cdef EntityCounts entity_counts = <EntityCounts>entity._originals
+    cdef EntityCounts entity_counts = <EntityCounts>entity._extras
     entity_counts.copied([name])
     entity_counts.call_site.uses.add(counting.COLUMNS)
     return 0

@@ -8,7 +8,7 @@ from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from lazyentity.native.wire cimport Bytes, read_length
 
 
-cdef class Originals:
+cdef class EntityExtras:
     # The values read from an entity's bytes; they stay as they were read, whatever is assigned later.
     cdef object key
     cdef dict meanings
@@ -24,14 +24,14 @@ cdef class WireDict(dict):
     cdef bytes _owner
     cdef readonly Shape _shape
     cdef Offsets _offsets
-    cdef Originals _originals
+    cdef EntityExtras _extras
     # Declared here: in a subclass written in Python, CPython before 3.13 would use one object more.
     cdef dict __dict__
 
 
 cdef int require_wire_dict(WireDict mapping) except -1
 cdef Py_ssize_t require_name(WireDict mapping, object name) except -1
-cdef Originals originals_of(WireDict mapping)
+cdef EntityExtras extras_of(WireDict mapping)
 cdef dict meanings_read(WireDict mapping)
 cdef object read_parsed(WireDict mapping, Bytes at, Bytes end, Value* value)
 cdef object parsed_message(WireDict mapping, object name, Py_ssize_t ordinal)
@@ -52,7 +52,7 @@ cdef inline bint parse(WireDict mapping, Py_ssize_t ordinal, Value* value) noexc
 
 
 cdef inline bint is_restricted(WireDict mapping) noexcept:
-    return mapping._originals is not None and mapping._originals.policy is not None
+    return mapping._extras is not None and mapping._extras.policy is not None
 
 
 cdef inline bint is_likely(WireDict mapping, object name) noexcept:

@@ -39,14 +39,14 @@ cdef object dict_items = dict.items
 
 cdef extern from *:
     """
-    #define lazyentity_set_first(mapping, owner, shape, originals) ( \\
+    #define lazyentity_set_first(mapping, owner, shape, extras) ( \\
         (mapping)->_owner = (void *)Py_NewRef((PyObject *)(owner)), \\
         (mapping)->_shape = (void *)Py_NewRef((PyObject *)(shape)), \\
-        (mapping)->_originals = (void *)Py_NewRef((PyObject *)(originals)))
+        (mapping)->_extras = (void *)Py_NewRef((PyObject *)(extras)))
     """
     # For attributes that are still NULL: Cython would release the value before.
     void set_first "lazyentity_set_first"(
-        WireDict mapping, bytes owner, Shape shape, object originals
+        WireDict mapping, bytes owner, Shape shape, object extras
     ) noexcept
 
 
@@ -80,28 +80,28 @@ cdef class WireDict(dict):
     @property
     def _policy(self):
         """As :attr:`lazyentity.pure.wiredict.WireDict._policy`."""
-        return None if self._originals is None else self._originals.policy
+        return None if self._extras is None else self._extras.policy
 
     @_policy.setter
     def _policy(self, policy):
-        originals_of(self).policy = policy
+        extras_of(self).policy = policy
 
     @property
     def _entity_counts(self):
         """As :attr:`lazyentity.pure.wiredict.WireDict._entity_counts`."""
-        # The one subclass of Originals is EntityCounts; its module imports this one.
-        return None if type(self._originals) is Originals else self._originals
+        # The one subclass of EntityExtras is EntityCounts; its module imports this one.
+        return None if type(self._extras) is EntityExtras else self._extras
 
     @property
     def _deleted_attributes(self):
         """As :attr:`lazyentity.pure.wiredict.WireDict._deleted_attributes`."""
-        if self._originals is None or self._originals.deleted_attributes is None:
+        if self._extras is None or self._extras.deleted_attributes is None:
             return NOTHING
-        return self._originals.deleted_attributes
+        return self._extras.deleted_attributes
 
     @_deleted_attributes.setter
     def _deleted_attributes(self, frozenset names not None):
-        originals_of(self).deleted_attributes = names
+        extras_of(self).deleted_attributes = names
 
     def _storage(self):
         """As :meth:`lazyentity.storage.lazydict.LazyDict._storage`."""
@@ -190,18 +190,18 @@ cdef class WireDict(dict):
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(self._owner)
         cdef Bytes start
         cdef Bytes end
-        cdef Originals originals = self._originals
-        if originals is not None and originals.key is not None:
-            return originals.key
+        cdef EntityExtras extras = self._extras
+        if extras is not None and extras.key is not None:
+            return extras.key
         if not find_key(base + self._offsets.start, base + self._offsets.end, &start, &end):
             return None
         key = decode_key(start, end)
         if key is UNDECODED:
             key = fallback.key(self._raw)
-        originals = originals_of(self)
-        if originals.key is None:
-            originals.key = key
-        return originals.key
+        extras = extras_of(self)
+        if extras.key is None:
+            extras.key = key
+        return extras.key
 
     def _wire_excluded(self, names=None):
         """As :meth:`lazyentity.pure.wiredict.WireDict._wire_excluded`."""
@@ -277,22 +277,22 @@ cdef Py_ssize_t require_name(WireDict mapping, object name) except -1:
     return <object>ordinal
 
 
-cdef Originals originals_of(WireDict mapping):
-    cdef Originals made
-    if mapping._originals is None:
-        made = Originals.__new__(Originals)
+cdef EntityExtras extras_of(WireDict mapping):
+    cdef EntityExtras made
+    if mapping._extras is None:
+        made = EntityExtras.__new__(EntityExtras)
         # Another thread may have been faster during the allocation.
-        if mapping._originals is None:
-            mapping._originals = made
-    return mapping._originals
+        if mapping._extras is None:
+            mapping._extras = made
+    return mapping._extras
 
 
 cdef dict meanings_read(WireDict mapping):
-    cdef Originals originals = originals_of(mapping)
+    cdef EntityExtras extras = extras_of(mapping)
     cdef dict made = {}
-    if originals.meanings is None:
-        originals.meanings = made
-    return originals.meanings
+    if extras.meanings is None:
+        extras.meanings = made
+    return extras.meanings
 
 
 # Functions that answer UNDECODED leave the value to protobuf.

@@ -38,7 +38,7 @@ CLASSES = (
     "lazyentity.native.entities.EntityCounts",
     "lazyentity.native.entities.EntityReader",
     "lazyentity.native.entities.LazyMapping",
-    "lazyentity.native.entities.Originals",
+    "lazyentity.native.entities.EntityExtras",
     "lazyentity.native.entities.ReadRpc",
     "lazyentity.native.entities.WireDict",
     "lazyentity.native.entities.ResponseCounter",
