@@ -31,6 +31,7 @@ GLOSSARY = {
     "ViewAs": r"Retyped",
     "EncodableEntity": r"codec[./]contents\b|: Contents\b",
     "EntityExtras": r"cdef class Originals|\boriginals_of\b",
+    "EntityFinder": r"\bheld_by\b|(lazyentity|pure|native)[./]decoding\b|\bWalk\b",
 }
 """The patterns of the old words, by the words in place of them."""
 

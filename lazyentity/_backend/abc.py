@@ -71,8 +71,8 @@ class _Mapping(Protocol):
     def _wire_meanings(self, names: Iterable[str] | None = None) -> dict[str, tuple[Any, Any]]: ...
 
 
-class _Walk(Protocol):
-    """A walk through values; see :mod:`lazyentity.pure.decoding`."""
+class _EntityFinder(Protocol):
+    """A walk through values; see :mod:`lazyentity.pure.search`."""
 
     def is_plain(self, value: Any) -> bool: ...
     def decode(self, value: Any, validating: bool = False, levels: int = 3) -> bool: ...
@@ -164,7 +164,7 @@ class Backend(Protocol):
     @property
     def PropertyIndex(self) -> type[_PropertyIndex]: ...  # noqa: N802
     @property
-    def Walk(self) -> type[_Walk]: ...  # noqa: N802
+    def EntityFinder(self) -> type[_EntityFinder]: ...  # noqa: N802
 
     def append_columns(
         self,

@@ -77,7 +77,7 @@ ITERATORS_OF_CODE: frozenset[type[Any]] = frozenset(
 _ITERATED: tuple[type[Any], ...] = (*CONTAINERS, *ITERATORS)
 
 
-def held_by_iterator(iterator: Any) -> list[Any]:
+def children_of_iterator(iterator: Any) -> list[Any]:
     """Return the containers and iterators that an iterator takes its items from; take no item."""
     held = gc.get_referents(iterator)
     for part in [part for part in held if type(part) is types.FrameType]:

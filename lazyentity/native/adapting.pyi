@@ -11,14 +11,14 @@ def makes_entities_later(kind: type) -> None: ...
 def holds_no_values(kind: type) -> None: ...
 def holds_its_fields(kind: type, slots: tuple[Any, ...]) -> None: ...
 
-class Walk:
+class EntityFinder:
     def __init__(
         self,
         leaves: set[type],
         slots_of: Callable[[type], tuple[Any, ...] | None],
         is_model: Callable[[type], bool],
         items_of: Callable[[Any], list[Any] | None],
-        held_by: Callable[[Any], Iterable[Any]],
+        children_of: Callable[[Any], Iterable[Any]],
         forgetting: Callable[[Any, dict[int, Any]], object],
     ) -> None: ...
     def is_plain(self, value: Any) -> bool: ...

@@ -5,7 +5,7 @@ They import no client, which the other extensions do: see :func:`lazyentity._cho
 """
 
 include "alive.pyx"
-include "decoding.pyx"
+include "search.pyx"
 include "inplace.pyx"
 include "items.pyx"
 include "types.pyx"

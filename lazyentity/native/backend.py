@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lazyentity.native.adapting import Walk, type_version
+from lazyentity.native.adapting import EntityFinder, type_version
 from lazyentity.native.documents import DocumentBytes, DocumentReader, DocumentWriter
 from lazyentity.native.encoder import (
     complete_key_bytes,
@@ -34,13 +34,13 @@ __all__ = [
     "DocumentReader",
     "DocumentWriter",
     "EntityBytes",
+    "EntityFinder",
     "EntityReader",
     "LazyMapping",
     "PropertyIndex",
     "ReadRpc",
     "ResultBytes",
     "ViewAs",
-    "Walk",
     "append_columns",
     "complete_key_bytes",
     "convert_found",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from lazyentity.pure.columns import append_columns, fixed_width
-from lazyentity.pure.decoding import Walk
 from lazyentity.pure.documentencoder import DocumentWriter
 from lazyentity.pure.documentreader import DocumentReader
 from lazyentity.pure.documents import DocumentBytes
@@ -24,6 +23,7 @@ from lazyentity.pure.responses import (
     split_lookup,
     split_query,
 )
+from lazyentity.pure.search import EntityFinder
 from lazyentity.pure.types import type_version
 
 __all__ = [
@@ -31,13 +31,13 @@ __all__ = [
     "DocumentReader",
     "DocumentWriter",
     "EntityBytes",
+    "EntityFinder",
     "EntityReader",
     "LazyMapping",
     "PropertyIndex",
     "ReadRpc",
     "ResultBytes",
     "ViewAs",
-    "Walk",
     "append_columns",
     "complete_key_bytes",
     "convert_found",

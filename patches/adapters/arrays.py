@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from lazyentity.decoding import held_by
+from lazyentity.search import children_of
 
 
-@held_by.register
+@children_of.register
 def _objects_of(array: np.ndarray) -> Iterable[Any]:
     return array.ravel().tolist() if array.dtype == object else ()

@@ -18,7 +18,6 @@ from weakref import WeakValueDictionary
 
 from lazyentity._alive import are_bare, are_settled
 from lazyentity._inplace import Replacement, When, replacement
-from lazyentity.decoding import decode_in_place, decoded_in_place
 from lazyentity.patches.adapters.functions import function_replacement
 from lazyentity.patches.adapters.results import Hooks, decoding_hook, with_decoding_hooks
 from lazyentity.patches.registry import Seam
@@ -27,6 +26,7 @@ from lazyentity.patches.wrapt_parts import (
     register_post_import_hook,
     resolve_path,
 )
+from lazyentity.search import decode_in_place, decoded_in_place
 
 _IsActive = Callable[[], bool]
 """A function that wrapt calls with the original, its instance and the arguments."""

@@ -11,7 +11,7 @@ from google.cloud.datastore.key import Key
 from proto.datetime_helpers import DatetimeWithNanoseconds
 
 from lazyentity._alive import makes_entities_later
-from lazyentity.decoding import LEAVES, decoded_in_place, held_by
+from lazyentity.search import LEAVES, children_of, decoded_in_place
 
 LEAVES.update((DatetimeWithNanoseconds, GeoPoint, Key))
 
@@ -26,7 +26,7 @@ class _Decoded:
         return decoded_in_place(self._item_to_value(iterator, item))
 
 
-@held_by.register
+@children_of.register
 def _nothing_yet(iterator: Iterator) -> tuple[()]:
     if type(iterator.item_to_value) is not _Decoded:
         iterator.item_to_value = _Decoded(iterator.item_to_value)

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from typing import Any
 from xml.etree import ElementTree
 
-from lazyentity.decoding import held_by
 from lazyentity.patches.adapters.calls import CallSeam, before, seams
+from lazyentity.search import children_of
 
 SEAMS = (
     # The class stays the same one: XMLPullParser asks for the exact class of its builder.
@@ -20,13 +20,13 @@ SEAMS = (
 )
 
 
-@held_by.register
+@children_of.register
 def _attributes_within(element: ElementTree.Element) -> Iterable[Any]:
     # All elements at once: another thread may change the tree.
     return [each.attrib for each in list(element.iter())]
 
 
-@held_by.register
+@children_of.register
 def _attributes_of_tree(tree: ElementTree.ElementTree) -> Iterable[Any]:
     root = tree.getroot()
     return () if root is None else _attributes_within(root)

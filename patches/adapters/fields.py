@@ -10,9 +10,9 @@ from typing import Any
 
 from lazyentity._classes import forgetting
 from lazyentity.codec.describing import module_of
-from lazyentity.decoding import are_stored, decode_in_place, is_taken_for_valid
 from lazyentity.profiling import observer
 from lazyentity.profiling.counts import Model
+from lazyentity.search import are_stored, decode_in_place, is_taken_for_valid
 
 _Schema = Mapping[str, Any]
 

@@ -33,10 +33,10 @@ def objects_holding(originals: Collection[int], skipped: Collection[str]) -> dic
         for attribute, value in list(namespace.items()):
             kind = type(value)
             if kind is FunctionType or kind is functools.partial:
-                objects = _held_by_function(value)
+                objects = _children_of_function(value)
             elif issubclass(kind, type) and _attributes_of_class(value).get("__module__") == name:
                 # A class that was imported is found where it was made.
-                objects = _held_by_class(value)
+                objects = _children_of_class(value)
             else:
                 continue
             for held in set(map(id, objects)).intersection(originals):
@@ -44,7 +44,7 @@ def objects_holding(originals: Collection[int], skipped: Collection[str]) -> dic
     return found
 
 
-def _held_by_class(value: type) -> Sequence[Any]:
+def _children_of_class(value: type) -> Sequence[Any]:
     held = list(_attributes_of_class(value).values())
     for attribute in list(held):
         kind = type(attribute)
@@ -56,11 +56,11 @@ def _held_by_class(value: type) -> Sequence[Any]:
         if kind is functools.partial or (
             kind is FunctionType and (inner.__defaults__ or inner.__kwdefaults__)
         ):
-            held += _held_by_function(inner)
+            held += _children_of_function(inner)
     return held
 
 
-def _held_by_function(value: Any) -> Sequence[Any]:
+def _children_of_function(value: Any) -> Sequence[Any]:
     if type(value) is functools.partial:
         return (value.func, *value.args, *value.keywords.values())
     return (*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values())

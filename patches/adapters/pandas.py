@@ -10,16 +10,16 @@ from typing import Any
 
 from pandas.core.generic import NDFrame
 
-from lazyentity.decoding import held_by
 from lazyentity.patches.adapters import arrays  # noqa: F401  # makes them known
 from lazyentity.patches.adapters.calls import before, seams
+from lazyentity.search import children_of
 
 _HOOKS = {"default_handler": None}
 
 SEAMS = seams("pandas.io.json._json", "ujson_dumps", look=before, about=_HOOKS)
 
 
-@held_by.register
+@children_of.register
 def _objects_of(frame: NDFrame) -> Iterable[Any]:
     return _columns_of_objects(frame)
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from pyarrow import lib
 
-from lazyentity.decoding import held_by
 from lazyentity.patches.adapters import arrays  # noqa: F401  # makes them known
 from lazyentity.patches.adapters.calls import before, seams
+from lazyentity.search import children_of
 
 _FUNCTIONS = ("array", "scalar", "chunked_array", "infer_type", "table", "record_batch")
 
@@ -18,13 +18,13 @@ SEAMS = (
     *seams("pyarrow", *_FUNCTIONS, look=before),
 )
 
-_held_by_object = held_by.registry[object]
+_children_of_object = children_of.registry[object]
 
 
 # pandas passes a data type for each column of strings, and searching its attributes takes time.
-@held_by.register(lib.DataType)
-@held_by.register(lib.Array)
-@held_by.register(lib.ChunkedArray)
+@children_of.register(lib.DataType)
+@children_of.register(lib.Array)
+@children_of.register(lib.ChunkedArray)
 def _objects_of(data: Any) -> Iterable[Any]:
     # Classes of extension types are Python code, and their instances can hold anything.
-    return () if type(data).__module__ == "pyarrow.lib" else _held_by_object(data)
+    return () if type(data).__module__ == "pyarrow.lib" else _children_of_object(data)

@@ -23,19 +23,19 @@ from pydantic_core import ArgsKwargs, SchemaSerializer, SchemaValidator, Validat
 from lazyentity._alive import any_undecoded, are_bare, holds_its_fields, is_bare
 from lazyentity._inplace import SLOTS, When, another, serve_bound
 from lazyentity._mode import enter, leave, reads_eagerly
-from lazyentity.decoding import (
-    decode_attributes,
-    decode_in_place,
-    decoded_in_place,
-    held_by,
-    is_plain,
-    is_taken_for_valid,
-)
 from lazyentity.patches.adapters import cores, fields, schemas
 from lazyentity.patches.adapters.calls import CallSeam, deeply_before, seams
 from lazyentity.patches.adapters.reading import Reading
 from lazyentity.patches.adapters.results import with_decoding_hooks
 from lazyentity.patches.registry import Seam
+from lazyentity.search import (
+    children_of,
+    decode_attributes,
+    decode_in_place,
+    decoded_in_place,
+    is_plain,
+    is_taken_for_valid,
+)
 
 _IsActive = Callable[[], bool]
 
@@ -46,7 +46,7 @@ _FLAGS = ("serialize_as_any", "polymorphic_serialization")
 valid = functools.partial(decoded_in_place, validating=True)
 
 
-@held_by.register
+@children_of.register
 def _arguments_of(arguments: ArgsKwargs) -> Any:
     return [arguments.args, arguments.kwargs]
 

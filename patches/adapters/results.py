@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from lazyentity._alive import holds_no_values, is_bare
-from lazyentity.decoding import decoded_in_place
+from lazyentity.search import decoded_in_place
 
 Hooks = Mapping[str, int | None]
 """Parameters that take a function for values unknown to the library, with their positions."""

@@ -20,12 +20,12 @@ from pydantic_core import core_schema
 
 from lazyentity._alive import are_bare, is_bare
 from lazyentity._inplace import SLOTS, When
-from lazyentity.decoding import decode_in_place, decoded_in_place, is_plain
 from lazyentity.patches.adapters.calls import CallSeam
 from lazyentity.patches.adapters.cores import forget, forget_all
 from lazyentity.patches.adapters.fields import SCALARS
 from lazyentity.patches.adapters.results import DecodingFunction
 from lazyentity.patches.registry import Seam
+from lazyentity.search import decode_in_place, decoded_in_place, is_plain
 
 _IsActive = Callable[[], bool]
 

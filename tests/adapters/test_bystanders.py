@@ -15,10 +15,10 @@ import pytest
 import wrapt
 
 import lazyentity
-from lazyentity import LazyEntity, decoding
+from lazyentity import LazyEntity, search
 from lazyentity._mode import is_eager
-from lazyentity.decoding import decode_in_place, decoded_in_place
 from lazyentity.patches import adapters
+from lazyentity.search import decode_in_place, decoded_in_place
 from tests.support.concurrency import switching_often, together
 from tests.support.strategies.samples import PLAIN, RICH, serialise
 from tests.support.subprocesses import answer
@@ -60,7 +60,7 @@ def test_data_of_arrow_is_not_searched() -> None:
             return b""
 
     numbers = pyarrow.array([1, 2])
-    with mock.patch.object(decoding, "instance_dict") as searched:
+    with mock.patch.object(search, "instance_dict") as searched:
         for data in (pyarrow.large_string(), numbers, pyarrow.chunked_array([numbers])):
             assert not decode_in_place(data)
     searched.assert_not_called()
@@ -186,7 +186,7 @@ def test_models_in_models_are_not_looked_into() -> None:
     """Pydantic takes models for valid: what is built of models costs what it costs in stock."""
     Chain = pydantic.create_model("Chain", held=(Any, None))  # noqa: N806  # a class
     looked: list[int] = []
-    decode = decoding.decode_in_place
+    decode = search.decode_in_place
     # Without any, nothing is looked into.
     undecoded = LazyEntity.from_bytes(PLAIN)
 
@@ -197,7 +197,7 @@ def test_models_in_models_are_not_looked_into() -> None:
         looked.append(1)
         return ()
 
-    decoding.held_by.register(Marked, count)
+    search.children_of.register(Marked, count)
     chain: Any = Chain(held=Marked())
     for _ in range(50):
         chain = Chain(held=chain)
@@ -223,8 +223,8 @@ def test_fields_of_a_model_are_looked_into() -> None:
 
 def test_children_of_xml_do_not_look_at_their_parents() -> None:
     parent = ElementTree.Element("parent")
-    held = mock.Mock(side_effect=decoding.held_by.dispatch(ElementTree.Element))
-    with mock.patch.object(decoding, "_held_by", held):
+    held = mock.Mock(side_effect=search.children_of.dispatch(ElementTree.Element))
+    with mock.patch.object(search, "_children_of", held):
         for _ in range(100):
             ElementTree.SubElement(parent, "child", {"a": "b"})
     assert not held.called

@@ -17,17 +17,17 @@ from xml.etree import ElementTree
 
 import pytest
 
-from lazyentity import LazyEntity, decoding
+from lazyentity import LazyEntity, search
 from lazyentity.patches.adapters.calls import call_decoded
 from lazyentity.patches.adapters.schemas import _Adapting
-from lazyentity.pure.decoding import Walk
+from lazyentity.pure.search import EntityFinder
 from tests.adapters.uses import installed
 from tests.support.concurrency import switching_often, together
 from tests.support.strategies.samples import PLAIN
 
 WALKS = {
-    "chosen": decoding._chosen,
-    "pure": decoding._walk_of(Walk),
+    "chosen": search._chosen,
+    "pure": search._finder_of(EntityFinder),
 }
 
 
@@ -309,7 +309,7 @@ def test_a_tree_that_changes() -> None:
             ElementTree.SubElement(root, "child").attrib = attributes
         removed = list(root)[:1]
         trigger.change = lambda: root.remove(removed[0])
-        decoding.decode_in_place(root)
+        search.decode_in_place(root)
     assert _are_decoded(entities)
 
 

@@ -80,7 +80,7 @@ def test_nothing_is_looked_into_without_an_entity() -> None:
 _WITHOUT = """
 import json
 import polars
-from lazyentity import LazyEntity, decoding
+from lazyentity import LazyEntity, search
 from lazyentity.patches import adapters
 from tests.support.strategies.samples import PLAIN
 
@@ -88,7 +88,7 @@ class Marked:
     pass
 
 looked = []
-decoding.held_by.register(Marked, lambda _: looked.append(1) or ())
+search.children_of.register(Marked, lambda _: looked.append(1) or ())
 adapters.install()
 polars.Series([Marked()])
 counts = [len(looked)]

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 from google.cloud.datastore import Entity
 
-from lazyentity import LazyEntity, decoding
-from lazyentity.decoding import decode_in_place, decoded_in_place
-from lazyentity.pure.decoding import Walk
+from lazyentity import LazyEntity, search
+from lazyentity.pure.search import EntityFinder
+from lazyentity.search import decode_in_place, decoded_in_place
 from tests.support.strategies.samples import RICH, serialise
 
 WALKS: dict[str, Callable[[Any], bool]] = {
     "chosen": decode_in_place,
-    "pure": decoding._walk_of(Walk).decode,
+    "pure": search._finder_of(EntityFinder).decode,
 }
 DEEP = serialise({"inner": {"inner": {"deep": [{"x": 1}, 2]}}, "list": [{"y": 2}], "n": 1})
 
@@ -195,6 +195,6 @@ def test_iterators_inside_are_not_consumed(
 )
 def test_the_native_walk_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LAZYENTITY_BACKEND", raising=False)
-    assert type(decoding._walk()).__module__ == "lazyentity.native.adapting"
+    assert type(search._finder()).__module__ == "lazyentity.native.adapting"
     monkeypatch.setenv("LAZYENTITY_BACKEND", "pure")
-    assert type(decoding._walk()) is Walk
+    assert type(search._finder()) is EntityFinder

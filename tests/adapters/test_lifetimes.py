@@ -14,7 +14,7 @@ import pytest
 
 from lazyentity import LazyEntity
 from lazyentity._inplace import SLOTS
-from lazyentity.decoding import decode_in_place, decoded_in_place
+from lazyentity.search import decode_in_place, decoded_in_place
 from tests.adapters.uses import installed
 from tests.support.strategies.samples import PLAIN
 
@@ -73,10 +73,10 @@ def test_classes_that_were_looked_into(lazy_walk: Any, make: Callable[[], type])
 
 @pytest.fixture(params=["chosen", "pure"])
 def lazy_walk(request: pytest.FixtureRequest) -> Any:
-    from lazyentity import decoding
-    from lazyentity.pure.decoding import Walk
+    from lazyentity import search
+    from lazyentity.pure.search import EntityFinder
 
-    return decode_in_place if request.param == "chosen" else decoding._walk_of(Walk).decode
+    return decode_in_place if request.param == "chosen" else search._finder_of(EntityFinder).decode
 
 
 def test_another_class_at_the_same_address(lazy_walk: Any) -> None:

@@ -13,9 +13,9 @@ import pydantic
 import pytest
 
 import lazyentity
-from lazyentity import LazyEntity, decoding
+from lazyentity import LazyEntity, search
 from lazyentity.patches import adapters
-from lazyentity.pure.decoding import Walk
+from lazyentity.pure.search import EntityFinder
 from tests.support.snapshots import outcome
 from tests.support.stock import in_order_of, stock_entity
 from tests.support.strategies.samples import PLAIN
@@ -312,7 +312,7 @@ def test_iterators_with_entities(hold: Callable[[Any], Any]) -> None:
 def test_iterators_of_an_entity() -> None:
     """Its storage may hold sentinels, which are no values."""
     entity = LazyEntity.from_bytes(PLAIN)
-    values = list(decoding.decoded_in_place(iter(entity.values())))
+    values = list(search.decoded_in_place(iter(entity.values())))
     assert _raw(values) == _raw(list(_stock().values()))
 
 
@@ -332,7 +332,7 @@ class UnhashableDict(dict[str, Any], metaclass=Comparing):
     pass
 
 
-WALKS = {"chosen": decoding._chosen, "pure": decoding._walk_of(Walk)}
+WALKS = {"chosen": search._chosen, "pure": search._finder_of(EntityFinder)}
 
 
 @pytest.mark.parametrize("walk", WALKS.values(), ids=WALKS)

@@ -15,7 +15,7 @@ _STATE = """
 import json, sys, warnings
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
-    import lazyentity, lazyentity.decoding
+    import lazyentity, lazyentity.search
     from lazyentity import _backend, _choice
     backend = lazyentity.backend
     number = lazyentity.LazyEntity.from_bytes(bytes.fromhex("1a070a01611202102a"))["a"]

@@ -15,8 +15,8 @@ import lazyentity
 from lazyentity import LazyEntity
 from lazyentity.codec import fallback
 from lazyentity.codec.undecoded import UNDECODED
-from lazyentity.decoding import decode_in_place
 from lazyentity.pure.mapping import LazyMapping as PureMapping
+from lazyentity.search import decode_in_place
 from lazyentity.strict import make_strict
 from tests.entity.test_changing import account
 from tests.support import write_cases

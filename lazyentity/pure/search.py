@@ -1,4 +1,4 @@
-"""A walk through values to the entities in them; :mod:`lazyentity.decoding` documents it."""
+"""A walk through values to the entities in them; :mod:`lazyentity.search` documents it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lazyentity.profiling.observer import STORAGE, VALIDATION
 _stored_values = dict.values
 
 
-class Walk:
+class EntityFinder:
     """Walks through values.
 
     Args:
@@ -18,7 +18,7 @@ class Walk:
         slots_of: takes a type; returns readers of its slots, None if it is no record.
         is_model: takes a type; says whether pydantic takes its instances for valid models.
         items_of: takes an object; returns a list of its items, None if it is no container.
-        held_by: takes an object that is neither a container nor a record; returns the values in it.
+        children_of: takes an object, neither a container nor a record; returns the values in it.
         forgetting: for caches of classes, which the pure backend leaves to ``slots_of``.
     """
 
@@ -28,23 +28,23 @@ class Walk:
         slots_of: Callable[[type], tuple[Any, ...] | None],
         is_model: Callable[[type], bool],
         items_of: Callable[[Any], list[Any] | None],
-        held_by: Callable[[Any], Iterable[Any]],
+        children_of: Callable[[Any], Iterable[Any]],
         forgetting: Callable[[Any, dict[int, Any]], object],
     ) -> None:
         self._leaves = leaves
         self._slots_of = slots_of
         self._is_model = is_model
         self._items_of = items_of
-        self._held_by = held_by
+        self._children_of = children_of
 
     def is_plain(self, value: Any) -> bool:
-        """As :func:`lazyentity.decoding.is_plain`."""
+        """As :func:`lazyentity.search.is_plain`."""
         if type(value) is dict:
             return not self._held_in(list(value.values()))
         return self._is_leaf(type(value))
 
     def decode(self, value: Any, validating: bool = False, levels: int = 3) -> bool:
-        """As :func:`lazyentity.decoding.decode_in_place`."""
+        """As :func:`lazyentity.search.decode_in_place`."""
         if self._is_leaf(type(value)):
             return False
         found = False
@@ -61,7 +61,7 @@ class Walk:
                 found |= self._containers(stack, objects, seen, [])
             if not objects or level == levels:
                 break
-            stack = [held for each in objects for held in self._held_by(each)]
+            stack = [held for each in objects for held in self._children_of(each)]
         return found
 
     def _containers(
@@ -127,7 +127,7 @@ class Walk:
 
     def _fields(self, record: Any) -> list[Any]:
         slots = self._slots_of(type(record)) or ()
-        return [*instance_dict(record).values(), *held_in(slots, record)]
+        return [*instance_dict(record).values(), *children_in(slots, record)]
 
 
 def _decode_entity(value: Any, operation: str) -> bool:
@@ -146,7 +146,7 @@ def instance_dict(value: Any) -> dict[str, Any]:
         return {}
 
 
-def held_in(slots: Iterable[Any], value: Any) -> list[Any]:
+def children_in(slots: Iterable[Any], value: Any) -> list[Any]:
     """Return the values in the slots of ``value`` that are assigned."""
     held = []
     for slot in slots:

@@ -26,10 +26,10 @@ from lazyentity.codec.iterators import (
     ITERATORS,
     ITERATORS_OF_CODE,
     ITERATORS_OF_CONTAINERS,
-    held_by_iterator,
+    children_of_iterator,
 )
 from lazyentity.codec.undecoded import UndecodedType
-from lazyentity.pure.decoding import held_in, instance_dict
+from lazyentity.pure.search import children_in, instance_dict
 
 type_version: Callable[[type], int] = without_client("types").type_version
 
@@ -86,7 +86,7 @@ def decode_in_place(value: Any, *, validating: bool = False) -> bool:
       name begins with an underscore counts only if its value is a list, tuple, set or dict. A class
       attribute counts only if its value is an entity;
     - the containers that generators and other iterators of Python's take their items from;
-    - the contents that a function registered with :func:`held_by` returns.
+    - the contents that a function registered with :func:`children_of` returns.
 
     Cycles are allowed.
 
@@ -117,7 +117,7 @@ def decode_attributes(value: Any, names: Collection[str] | None = None) -> None:
     Raises:
         As :func:`decode_in_place`.
     """
-    _decode(list(_held_by(value) if names is None else _stored(value, names)), True, 0)
+    _decode(list(_children_of(value) if names is None else _stored(value, names)), True, 0)
 
 
 def are_stored(kind: Any, names: Iterable[str]) -> bool:
@@ -125,7 +125,7 @@ def are_stored(kind: Any, names: Iterable[str]) -> bool:
     if kind.__getattribute__ is not object.__getattribute__ or hasattr(kind, "__getattr__"):
         return False
     try:
-        if held_by.dispatch(kind) is not held_by.registry[object]:
+        if children_of.dispatch(kind) is not children_of.registry[object]:
             return False
     except TypeError:
         # Its metaclass makes classes that have no hash.
@@ -145,7 +145,7 @@ def _stored(value: Any, names: Iterable[str]) -> Iterator[Any]:
     for name in names:
         of_class = _of_class(type(value), name)
         if type(of_class) is types.MemberDescriptorType:
-            yield from held_in((of_class,), value)
+            yield from children_in((of_class,), value)
         else:
             yield own.get(name, of_class)
 
@@ -164,7 +164,7 @@ def decoded_in_place(value: Any, *, validating: bool = False) -> Any:
     if kind is types.GeneratorType:
         # Still a generator: some consumers tell generators from other iterators.
         return _relayed(value, validating)
-    if kind in ITERATORS_OF_CONTAINERS and all(map(_holds_leaves, held_by_iterator(value))):
+    if kind in ITERATORS_OF_CONTAINERS and all(map(_holds_leaves, children_of_iterator(value))):
         return value
     return map(functools.partial(decoded_in_place, validating=validating), value)
 
@@ -282,7 +282,7 @@ def _slots(kind: Any) -> tuple[Slot, ...]:
 
 
 @functools.singledispatch
-def held_by(value: Any) -> Iterable[Any]:
+def children_of(value: Any) -> Iterable[Any]:
     """Return the contents of ``value``, which is neither a container of Python's nor a record.
 
     Register a function for each class of such objects.
@@ -292,7 +292,7 @@ def held_by(value: Any) -> Iterable[Any]:
         return ()
     attributes = list(instance_dict(value).items())
     for slot in _slots(kind):
-        attributes += [(slot.name, held) for held in held_in((slot,), value)]
+        attributes += [(slot.name, held) for held in children_in((slot,), value)]
     return [
         held
         for name, held in attributes
@@ -323,31 +323,33 @@ def _entities_of_class(kind: Any) -> Iterable[tuple[str, Any]]:
     return found
 
 
-def _held_by(value: Any) -> Iterable[Any]:
+def _children_of(value: Any) -> Iterable[Any]:
     # Dispatched by the type: an object may pass for one of another class.
     try:
         try:
-            held = held_by.dispatch(type(value))
+            held = children_of.dispatch(type(value))
         except TypeError:
             # Its class has no hash.
-            held = held_by.registry[object]
+            held = children_of.registry[object]
         return list(held(value))
     except Exception:  # noqa: BLE001  # an object that cannot be searched has nothing to decode
         return ()
 
 
-@held_by.register
-def _held_by_proxy(proxy: types.MappingProxyType) -> Iterable[Any]:  # type: ignore[type-arg]  # singledispatch takes a class
+@children_of.register
+def _children_of_proxy(proxy: types.MappingProxyType) -> Iterable[Any]:  # type: ignore[type-arg]  # singledispatch takes a class
     return list(proxy.values())
 
 
 def _decoding_later(iterator: Any) -> Iterable[Any]:
     decode_items(iterator, decode_in_place)
-    return held_by_iterator(iterator)
+    return children_of_iterator(iterator)
 
 
 for _kind in ITERATORS:
-    held_by.register(_kind, _decoding_later if _kind in ITERATORS_OF_CODE else held_by_iterator)
+    children_of.register(
+        _kind, _decoding_later if _kind in ITERATORS_OF_CODE else children_of_iterator
+    )
 
 _OPAQUE = (
     *(kind for kind in LEAVES if kind is not type(None)),
@@ -357,17 +359,17 @@ _OPAQUE = (
 )
 
 
-def _walk() -> Any:
+def _finder() -> Any:
     # Not that of lazyentity._backend, which imports the client: the values searched here need not
     # come from it.
-    return _walk_of(without_client("decoding").Walk)
+    return _finder_of(without_client("search").EntityFinder)
 
 
-def _walk_of(kind: Any) -> Any:
-    return kind(LEAVES, _record_slots, is_taken_for_valid, _items_of, _held_by, forgetting)
+def _finder_of(kind: Any) -> Any:
+    return kind(LEAVES, _record_slots, is_taken_for_valid, _items_of, _children_of, forgetting)
 
 
-_chosen = _walk()
+_chosen = _finder()
 _decode: Callable[..., bool] = _chosen.decode
 
 is_plain: Callable[[Any], bool] = _chosen.is_plain

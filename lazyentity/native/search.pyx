@@ -1,6 +1,6 @@
 """The native backend's walk through values to the entities in them.
 
-:mod:`lazyentity.decoding` documents it.
+:mod:`lazyentity.search` documents it.
 """
 
 from cpython.dict cimport PyDict_Check, PyDict_Next
@@ -46,7 +46,7 @@ cdef extern from *:
     bint is_of_type "lazyentity_is_of_type"(object kind)
 
 
-cdef class Walk:
+cdef class EntityFinder:
     """Walks through values.
 
     Args:
@@ -54,7 +54,7 @@ cdef class Walk:
         slots_of: takes a type; returns readers of its slots, None if it is no record.
         is_model: takes a type; says whether pydantic takes its instances for valid models.
         items_of: takes an object; returns a list of its items, None if it is no container.
-        held_by: takes an object that is neither a container nor a record; returns the values in it.
+        children_of: takes an object that is neither a container nor a record; returns the values in it.
         forgetting: takes a type and a dict; returns a reference for the dict's entry of the type, which
             goes with the type.
     """
@@ -63,16 +63,16 @@ cdef class Walk:
     cdef object slots_of
     cdef object is_model
     cdef object items_of
-    cdef object held_by
+    cdef object children_of
     cdef object forgetting
     cdef dict records  # by the id of a type: a reference, and offsets of slots or readers
 
-    def __init__(self, set leaves, slots_of, is_model, items_of, held_by, forgetting):
+    def __init__(self, set leaves, slots_of, is_model, items_of, children_of, forgetting):
         self.leaves = leaves
         self.slots_of = slots_of
         self.is_model = is_model
         self.items_of = items_of
-        self.held_by = held_by
+        self.children_of = children_of
         self.forgetting = forgetting
         self.records = {}
 
@@ -137,7 +137,7 @@ cdef class Walk:
         return slots
 
     def is_plain(self, value):
-        """As :func:`lazyentity.decoding.is_plain`."""
+        """As :func:`lazyentity.search.is_plain`."""
         cdef PyObject *held
         cdef Py_ssize_t position = 0
         if type(value) is dict:
@@ -148,7 +148,7 @@ cdef class Walk:
         return self._is_leaf(<PyObject *>value)
 
     def decode(self, value, bint validating=False, int levels=3):
-        """As :func:`lazyentity.decoding.decode_in_place`."""
+        """As :func:`lazyentity.search.decode_in_place`."""
         cdef list stack
         cdef list objects
         cdef list models = [] if validating else None
@@ -172,7 +172,7 @@ cdef class Walk:
                     found = True
             if not objects or level == levels:
                 break
-            stack = [held for each in objects for held in self.held_by(each)]
+            stack = [held for each in objects for held in self.children_of(each)]
             objects = []
         return found
 
