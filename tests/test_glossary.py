@@ -32,6 +32,7 @@ GLOSSARY = {
     "EncodableEntity": r"codec[./]contents\b|: Contents\b",
     "EntityExtras": r"cdef class Originals|\boriginals_of\b",
     "EntityFinder": r"\bheld_by\b|(lazyentity|pure|native)[./]decoding\b|\bWalk\b",
+    "ParsedEntityMessage": r"Opened(Entity|Message|Handle)",
 }
 """The patterns of the old words, by the words in place of them."""
 

@@ -30,18 +30,18 @@ class _EntityProxy(Proxy, EntityBytes):
     """A proxy of an entity.
 
     Code that asked for the real message may change it, so the message is read from then on.
-    When it is made, the proxy and its handle change to their :attr:`_opened` class. (An entity
+    When it is made, the proxy and its handle change to :attr:`_parsed_class`. (An entity
     whose message is never made pays nothing for that.)
     """
 
     __slots__ = ()
 
-    _opened: ClassVar[Any]
+    _parsed_class: ClassVar[Any]
 
     def _whole(self) -> Any:
         message = super()._whole()
-        if type(self) is not self._opened:
-            _set_class(self, self._opened)
+        if type(self) is not self._parsed_class:
+            _set_class(self, self._parsed_class)
             self._share(message)
         return message
 
@@ -79,7 +79,7 @@ class EntityMessage(_EntityProxy):
         if handle is None:
             return
         object.__setattr__(handle, "_message", entity_pb2.Entity.wrap(message))
-        _set_class(handle, handle._opened)
+        _set_class(handle, handle._parsed_class)
 
 
 def _read_opened(proxy: _EntityProxy, message: Any, reader: Any) -> Any:
@@ -91,7 +91,7 @@ def _read_opened(proxy: _EntityProxy, message: Any, reader: Any) -> Any:
     return EntityBytes.read(proxy, reader)
 
 
-class OpenedEntityMessage(EntityMessage):
+class ParsedEntityMessage(EntityMessage):
     """A proxy whose message was made."""
 
     __slots__ = ()
@@ -105,7 +105,7 @@ class OpenedEntityMessage(EntityMessage):
         return self.read(reader)
 
 
-EntityMessage._opened = OpenedEntityMessage
+EntityMessage._parsed_class = ParsedEntityMessage
 
 
 class EntityHandle(MessageProxy, _EntityProxy):
@@ -131,7 +131,7 @@ class EntityHandle(MessageProxy, _EntityProxy):
         return entity_pb2.Key() if message is None else entity_pb2.Key.wrap(message)
 
 
-class OpenedEntityHandle(EntityHandle):
+class ParsedEntityHandle(EntityHandle):
     """A proxy whose message was made."""
 
     __slots__ = ()
@@ -149,9 +149,9 @@ class OpenedEntityHandle(EntityHandle):
         return self.read(reader)
 
 
-EntityHandle._opened = OpenedEntityHandle
+EntityHandle._parsed_class = ParsedEntityHandle
 
-HANDLES = frozenset((EntityMessage, OpenedEntityMessage, EntityHandle, OpenedEntityHandle))
+HANDLES = frozenset((EntityMessage, ParsedEntityMessage, EntityHandle, ParsedEntityHandle))
 """The classes of the proxies that the client gets in place of messages of entities."""
 
 

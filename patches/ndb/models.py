@@ -23,7 +23,7 @@ from lazyentity._mode import eager
 from lazyentity.codec import errors
 from lazyentity.codec.undecoded import UNDECODED
 from lazyentity.entity import RECEIVED, LazyEntity
-from lazyentity.patches.api.entities import EntityHandle, OpenedEntityHandle
+from lazyentity.patches.api.entities import EntityHandle, ParsedEntityHandle
 from lazyentity.patches.ndb.expandos import live_properties
 from lazyentity.patches.ndb.mappings import is_written_plainly, mapping_for, named_kind
 from lazyentity.patches.ndb.profiling import count_model
@@ -297,7 +297,7 @@ def _eager_model(protobuf: Any) -> Any:
     if (
         chosen is None
         or not issubclass(chosen, model.Expando)
-        or issubclass(type(protobuf), OpenedEntityHandle)
+        or issubclass(type(protobuf), ParsedEntityHandle)
         or model._entity_from_ds_entity is not CONVERSION.replacement
     ):
         return model._entity_from_ds_entity(stock)
