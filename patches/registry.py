@@ -68,7 +68,7 @@ class Seam(AttributePath):
         module, path: as for :class:`AttributePath`.
         replace: called with the original and with a function that says whether the patch is active;
             returns the replacement. An inactive replacement must do what the original does.
-        yields: whether somebody else's replacement stays, and this one is not installed.
+        defers_to_foreign: whether somebody else's replacement stays, and this one is not installed.
 
     Attributes:
         original: the attribute before it was replaced.
@@ -81,12 +81,12 @@ class Seam(AttributePath):
         path: str,
         replace: Callable[[Any, Callable[[], bool]], Any],
         *,
-        yields: bool = False,
+        defers_to_foreign: bool = False,
     ) -> None:
         super().__init__(module, path)
         self.original: Any = None
         self._replace = replace
-        self._yields = yields
+        self._defers_to_foreign = defers_to_foreign
         self.replacement: Any = None
 
     def is_upstream(self) -> bool:
@@ -123,7 +123,7 @@ class Seam(AttributePath):
         parent, attribute, current = wrapt().resolve_path(self.module, self.path)
         if self.replacement is not None and _wraps(current, self.replacement):
             return
-        if self._yields and self.is_foreign():
+        if self._defers_to_foreign and self.is_foreign():
             return
         replacement = self._replace(current, is_active)
         wrapt().apply_patch(parent, attribute, replacement)
@@ -149,7 +149,9 @@ class EitherSeam(Seam):
     """
 
     def __init__(self, newer: Seam, older: Seam) -> None:
-        super().__init__(newer.module, newer.path, newer._replace, yields=newer._yields)
+        super().__init__(
+            newer.module, newer.path, newer._replace, defers_to_foreign=newer._defers_to_foreign
+        )
         self._newer, self._older = newer, older
 
     def resolve(self) -> Any:
@@ -161,7 +163,7 @@ class EitherSeam(Seam):
             except (AttributeError, ImportError):
                 chosen = self._older
             self.module, self.path = chosen.module, chosen.path
-            self._replace, self._yields = chosen._replace, chosen._yields
+            self._replace, self._defers_to_foreign = chosen._replace, chosen._defers_to_foreign
         return super().resolve()
 
 

@@ -33,6 +33,7 @@ GLOSSARY = {
     "EntityExtras": r"cdef class Originals|\boriginals_of\b",
     "EntityFinder": r"\bheld_by\b|(lazyentity|pure|native)[./]decoding\b|\bWalk\b",
     "ParsedEntityMessage": r"Opened(Entity|Message|Handle)",
+    "defers_to_foreign": r"\byields=|\b_yields\b",
 }
 """The patterns of the old words, by the words in place of them."""
 

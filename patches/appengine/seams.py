@@ -27,7 +27,7 @@ _CONVERSION = Seam(
     _DATASTORE,
     "Entity._FromPb",
     replacing("appengine.conversion", "replace_from_pb"),
-    yields=True,
+    defers_to_foreign=True,
 )
 
 CLIENT: Final = ClientSpec(

@@ -27,7 +27,7 @@ _CONVERSION = Seam(
     _TYPES,
     "Entity.from_client_entity",
     replacing("beam.conversion", "replace_from_client_entity"),
-    yields=True,
+    defers_to_foreign=True,
 )
 
 CLIENT: Final = ClientSpec(

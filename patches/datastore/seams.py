@@ -26,10 +26,16 @@ _KEY = "google.cloud.datastore.key"
 _QUERY = "google.cloud.datastore.query"
 
 CONVERSION = Seam(
-    _HELPERS, "entity_from_protobuf", replacing(_CALLS, "replace_conversion"), yields=True
+    _HELPERS,
+    "entity_from_protobuf",
+    replacing(_CALLS, "replace_conversion"),
+    defers_to_foreign=True,
 )
 ENCODING = Seam(
-    _HELPERS, "entity_to_protobuf", replacing(_CALLS, "replace_entity_to_protobuf"), yields=True
+    _HELPERS,
+    "entity_to_protobuf",
+    replacing(_CALLS, "replace_entity_to_protobuf"),
+    defers_to_foreign=True,
 )
 KEY_ENCODING = Seam(_KEY, "Key.to_protobuf", replacing(_CALLS, "replace_key_to_protobuf"))
 

@@ -35,7 +35,12 @@ _QUERIES = tuple(
 )
 
 _ENCODERS = tuple(
-    Seam(f"{_PACKAGE}._helpers", name, replacing("firestore.writes", replacement), yields=True)
+    Seam(
+        f"{_PACKAGE}._helpers",
+        name,
+        replacing("firestore.writes", replacement),
+        defers_to_foreign=True,
+    )
     for name, replacement in (
         ("pbs_for_create", "replace_create"),
         ("pbs_for_set_no_merge", "replace_set"),
@@ -48,7 +53,7 @@ _RPCS = tuple(
         f"{_PACKAGE}.services.firestore.{module}",
         f"{kind}.{method}",
         replacing("firestore.writes", replacement),
-        yields=True,
+        defers_to_foreign=True,
     )
     for module, kind, replacement in (
         ("client", "FirestoreClient", "replace_rpc"),
@@ -63,13 +68,13 @@ _TO_DICT = Seam(
     _BASE_DOCUMENT,
     f"{_SNAPSHOT}.to_dict",
     replacing("firestore.snapshots", "replace_to_dict"),
-    yields=True,
+    defers_to_foreign=True,
 )
 _GET = Seam(
     _BASE_DOCUMENT,
     f"{_SNAPSHOT}.get",
     replacing("firestore.snapshots", "replace_get"),
-    yields=True,
+    defers_to_foreign=True,
 )
 _HELPERS = f"{_PACKAGE}._helpers"
 

@@ -22,13 +22,22 @@ _MODEL = f"{_PACKAGE}.model"
 _QUERY = f"{_PACKAGE}._datastore_query"
 
 CONVERSION: Final = Seam(
-    _MODEL, "_entity_from_ds_entity", calling("ndb.models", "entity_from_ds_entity"), yields=True
+    _MODEL,
+    "_entity_from_ds_entity",
+    calling("ndb.models", "entity_from_ds_entity"),
+    defers_to_foreign=True,
 )
 _MESSAGE_CONVERSION = Seam(
-    _MODEL, "_entity_from_protobuf", replacing("ndb.models", "entity_from_protobuf"), yields=True
+    _MODEL,
+    "_entity_from_protobuf",
+    replacing("ndb.models", "entity_from_protobuf"),
+    defers_to_foreign=True,
 )
 _ENCODING = Seam(
-    _MODEL, "_entity_to_ds_entity", calling("ndb.models", "entity_to_ds_entity"), yields=True
+    _MODEL,
+    "_entity_to_ds_entity",
+    calling("ndb.models", "entity_to_ds_entity"),
+    defers_to_foreign=True,
 )
 
 CLIENT: Final = ClientSpec(

@@ -24,7 +24,7 @@ def replace(original, is_active):
     return lambda: f"lazy {original()}" if is_active() else original()
 
 def toy(name="toy", **options):
-    READ = Seam(f"{name}client", "read", replace, yields=True)
+    READ = Seam(f"{name}client", "read", replace, defers_to_foreign=True)
     described = dict(
         name=name, distribution=f"{name}-client", supported=">=1.2,<1.4",
         waits_for_import=f"{name}client", seams=[READ], conversion=READ, reading=[READ],

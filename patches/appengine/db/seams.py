@@ -14,7 +14,10 @@ from lazyentity.patches.spec import ClientSpec
 _DB = "google.appengine.ext.db"
 
 _CONVERSION = Seam(
-    _DB, "Model.from_entity", replacing("appengine.db.models", "from_entity"), yields=True
+    _DB,
+    "Model.from_entity",
+    replacing("appengine.db.models", "from_entity"),
+    defers_to_foreign=True,
 )
 
 PART: Final = ClientSpec(
