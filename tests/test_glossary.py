@@ -34,6 +34,7 @@ GLOSSARY = {
     "EntityFinder": r"\bheld_by\b|(lazyentity|pure|native)[./]decoding\b|\bWalk\b",
     "ParsedEntityMessage": r"Opened(Entity|Message|Handle)",
     "defers_to_foreign": r"\byields=|\b_yields\b",
+    "EntityReader": r"\b(Delivery|to_stock_entity|for_eager_rpc|EagerTransport)\b",
 }
 """The patterns of the old words, by the words in place of them."""
 
