@@ -35,6 +35,7 @@ GLOSSARY = {
     "ParsedEntityMessage": r"Opened(Entity|Message|Handle)",
     "defers_to_foreign": r"\byields=|\b_yields\b",
     "EntityReader": r"\b(Delivery|to_stock_entity|for_eager_rpc|EagerTransport)\b",
+    "is_upstream": r"\b(reads_by_own|is_method_of|are_those_of)\b|\.stands\(",
 }
 """The patterns of the old words, by the words in place of them."""
 
