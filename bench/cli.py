@@ -115,7 +115,7 @@ def _adapter_goals() -> tuple[goals.Goal, ...]:
 
 
 def _of_call(steps: Sequence[run.Step], call: str) -> list[run.Step]:
-    """The measurements of one call.
+    """The measurements of a call.
 
     Raises:
         click.UsageError: there is no such call.

@@ -41,7 +41,7 @@ def _order(number: int) -> datastore.Entity:
 
 
 def run_worker(grpc_port: int, *, lazy: bool) -> demo_worker.Report:
-    """Run the user code in a process of its own.
+    """Run the user code in its own process.
 
     Raises:
         subprocess.CalledProcessError: the process failed; its error is on stderr.

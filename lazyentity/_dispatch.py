@@ -1,4 +1,4 @@
-"""Entities of other classes than ``google.cloud.datastore.Entity``, with operations of their own.
+"""Entities of other classes than ``google.cloud.datastore.Entity``, with their own operations.
 
 The functions of :mod:`lazyentity.operations`, :mod:`lazyentity.detached` and
 :mod:`lazyentity.plain` are called with entities of any client that is patched.
@@ -17,7 +17,7 @@ Refuse: TypeAlias = Callable[[Any, str], None]
 
 
 class Operations(Protocol):
-    """The operations on entities of one class; a module will do.
+    """The operations on entities of a class; a module will do.
 
     Each is as the public function of its name, for one entity.
     """

@@ -27,6 +27,6 @@ def called_by_encoder() -> bool:
     """Say whether the encoder called the caller of this function, or the ``items()`` around it."""
     caller = sys._getframe(1).f_back
     if caller is not None and caller.f_code is _ITEMS:
-        # The pure backend's items() has a frame of its own.
+        # The pure backend's items() has its own frame.
         caller = caller.f_back
     return caller is not None and caller.f_code is _CODE

@@ -1,7 +1,7 @@
 """The readers of entities, and the decision about an RPC that is sent.
 
 ``patch()`` and ``wrap()`` choose the reader of a client or query. An RPC that is sent inside
-``eager()`` has a reader of its own, which the handles of its response carry.
+``eager()`` has its own reader, which the handles of its response carry.
 """
 
 from __future__ import annotations

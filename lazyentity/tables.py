@@ -54,7 +54,7 @@ def to_pandas(
         missing: see above.
 
     Returns:
-        Booleans, integers, floats, strings and timestamps have dtypes of their own: nullable ones
+        Booleans, integers, floats, strings and timestamps have their own dtypes: nullable ones
         (``Int64``) where a value is missing. All other values are objects.
 
     Raises:

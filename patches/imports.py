@@ -53,7 +53,7 @@ class WhenImported:
         """
         self.awaited = True
         if self.is_imported() and not (self._is_registered and self._is_being_imported()):
-            # Not through wrapt, which holds a lock of its own during the call.
+            # Not through wrapt, which holds its own lock during the call.
             self._imported(None)
         elif not self._is_registered:
             self._is_registered = True

@@ -183,7 +183,7 @@ def _wraps(outer: Any, inner: Any) -> bool:
 
 
 class Patch:
-    """The seams of one client.
+    """The seams of a client.
 
     Args:
         seams: the attributes to replace.

@@ -55,7 +55,7 @@ def _module_of_application() -> str | None:
     if spec is None:
         return None
     inside = spec.submodule_search_locations
-    # Bundlers have finders of their own, which say nothing of folders.
+    # Bundlers have their own finders, which say nothing of folders.
     if spec.has_location and (
         inside is None or PathFinder.find_spec("wrapt.importer", inside) is None
     ):

@@ -89,7 +89,7 @@ SLOW = tuple(
         str(path)
         for path in Path("tests").rglob("test_*.py")
         if "mark.slow" in path.read_text("utf-8")
-        # The first has a step of its own, and the second is run weekly.
+        # The first has its own step, and the second is run weekly.
         and not {"packaging", "libraries"} & set(path.parts)
     )
 )
@@ -140,7 +140,7 @@ def interpreter(version: str) -> Interpreter | None:
     """Return the interpreter of a Python version; None if there is none.
 
     It is the newest patch release that pyenv has, or the one on the path. The newest version can
-    also be in a root folder of its own.
+    also be in its own root folder.
     """
     versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions")
     found = [
@@ -276,7 +276,7 @@ def python_steps(pythons: Mapping[str, Interpreter]) -> list[Step]:
 
 
 def client_steps(pythons: Mapping[str, Interpreter]) -> Iterator[Step]:
-    """Yield the tests of each client with other versions, and in an environment of its own."""
+    """Yield the tests of each client with other versions, and in its own environment."""
     oldest, for_pure = pythons.get(OLDEST, HERE), pythons.get(PURE_PYTHON, HERE)
     # Without the consumers: one of them needs the newest google-cloud-datastore.
     together = {

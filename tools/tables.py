@@ -37,7 +37,7 @@ _example = partial(
 
 
 def _clients_with(suffix: str) -> tuple[str, ...]:
-    """Return the names of the clients that have results of their own with this suffix."""
+    """Return the names of the clients that have their own results with this suffix."""
     names = (client.name for client in clients.clients())
     return tuple(name for name in names if (RESULTS / f"{name}{suffix}.json").exists())
 

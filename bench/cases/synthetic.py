@@ -1,7 +1,7 @@
 """Synthetic entities: their property types, their values, and the properties that are read.
 
 Counters make everything, so that every run, on any machine, decodes the same bytes. The entities of
-a response share their property names, as entities of one kind do, and differ in their values.
+a response share their property names, as entities of a kind do, and differ in their values.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ _NESTED: tuple[tuple[str, Make], ...] = (
 class Mix:
     """A kind of entity: its property types, in rotation, and which of them the small reads take.
 
-    ``four`` names the types of the four properties read; a read of one property takes the first
+    ``four`` names the types of the four properties read; a read of a property takes the first
     type. Where ``deep`` is true, reading a property means reading everything inside it too.
     """
 
@@ -142,7 +142,7 @@ def names_read(mix: Mix, count: int, read: str) -> tuple[str, ...]:
 
 
 def applies(count: int, read: str) -> bool:
-    """Whether ``read`` is a case of its own at ``count`` properties (and not "all" once more)."""
+    """Whether ``read`` is its own case at ``count`` properties (and not "all" once more)."""
     return read == "0" or read in WHOLE or {"1": 1, "4": 4, "half": 1}[read] < count
 
 

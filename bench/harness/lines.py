@@ -121,14 +121,14 @@ class ReadModifyWrite(_Compared):
 
 @dataclass(frozen=True)
 class Put(_Compared):
-    """Fresh entities in, messages out: microseconds per entity, bytes of one message."""
+    """Fresh entities in, messages out: microseconds per entity, bytes of a message."""
 
     mix: str
 
 
 @dataclass(frozen=True)
 class ScalingPoint:
-    """Bytes of one response in, entities out, then reads: microseconds per property, or per entity.
+    """Bytes of a response in, entities out, then reads: microseconds per property, or per entity.
 
     ``properties`` is of each entity, ``wire_bytes`` is the size of the response. ``stock`` is
     ``None`` where it was not timed. ``growth`` is the lazy cost per unit over that of the point

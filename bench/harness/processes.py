@@ -1,4 +1,4 @@
-"""Figures that need a process of their own: its memory, or its first read.
+"""Figures that need their own process: its memory, or its first read.
 
 ``python -m lazyentity.bench.harness.processes MODULE FUNCTION ARGUMENTS`` is such a process: it
 calls the function with the arguments, a list in JSON, and prints the number that it returns.

@@ -28,7 +28,7 @@ from lazyentity.readers import STOCK as STOCK_READER
 
 @dataclass(frozen=True)
 class Side:
-    """The conversion of one side: a serialised ``LookupResponse`` becomes entities."""
+    """The conversion of a side: a serialised ``LookupResponse`` becomes entities."""
 
     deserialize: Callable[[bytes], Any]
     from_protobuf: Callable[[Any], Entity]

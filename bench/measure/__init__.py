@@ -1,4 +1,4 @@
-"""The benchmarks that only the documentation shows, each a command of its own.
+"""The benchmarks that only the documentation shows, each its own command.
 
 They run from a checkout: no distribution installs them.
 """

@@ -119,7 +119,7 @@ def _of_datastore(
 def _timed(
     library: str, tasks: Mapping[str, Task], contexts: Mapping[str, Context], budget: Budget
 ) -> list[Alternative]:
-    """Time the ways of one library, the last of which the others are compared with.
+    """Time the ways of a library, the last of which the others are compared with.
 
     Raises:
         verify.OutputMismatch: a way reads other values than the first one.

@@ -1,7 +1,7 @@
 """The example of ``bench --kind`` in the documentation: a service that reads two properties.
 
 Run as ``python -m lazyentity.bench.measure.example --output FILE``. It stores orders on a loopback
-server, and runs the command on them as a user does, in a process of its own.
+server, and runs the command on them as a user does, in its own process.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ def bytes_per_snapshot(side: str, mix: str, fields: int, count: int = DOCUMENTS)
         for raw in raws[:50]:
             convert(raw)
         before = resident()
-        # Each in a bytes object of its own, as if off the network.
+        # Each in its own bytes object, as if off the network.
         held = [convert(bytes(memoryview(raw))) for raw in raws]
         return (resident() - before) / len(held)
 

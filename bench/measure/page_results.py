@@ -157,7 +157,7 @@ class DocumentMemory(Sides):
 
 @dataclass(frozen=True)
 class Documents:
-    """The measurements of documents: of one query, of one look-up, and written one by one.
+    """The measurements of documents: of a query, of a look-up, and written one by one.
 
     ``written`` is 0 in results of reads, and ``memory`` is empty in those of writes.
     """

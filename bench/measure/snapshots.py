@@ -1,6 +1,6 @@
 """A cold start from a snapshot, against the same entities as pickles, JSON lines and from a server.
 
-Run as ``python -m lazyentity.bench.measure.snapshots``. Each side reads in a process of its own,
+Run as ``python -m lazyentity.bench.measure.snapshots``. Each side reads in its own process,
 whose imports are not timed. With ``--check`` it fails if a goal is missed.
 """
 

@@ -133,7 +133,7 @@ def rows(lines: Iterable[tuple[str, Any]], top: float, unit: str) -> tuple[list[
 def svg(results: Results) -> str:
     """The chart of a run as the text of an SVG file, the same for the same results.
 
-    It has the times of one entity, and below them the query of the headline, if that was measured.
+    It has the times of an entity, and below them the query of the headline, if that was measured.
 
     Raises:
         NothingToPlot: no mix was measured at two attribute counts or more.

@@ -57,7 +57,7 @@ class Staged(NamedTuple):
 
 
 class Staging:
-    """The writes of one commit; hold the store's lock while using this object."""
+    """The writes of a commit; hold the store's lock while using this object."""
 
     def __init__(self, store: Store, ids: IdAllocator, scope: Scope) -> None:
         self.writes: dict[EntityKey, PendingWrite | None] = {}

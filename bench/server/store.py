@@ -92,7 +92,7 @@ class Reader(Protocol):
         """The records of ``keys``, in their order; None for an entity that does not exist."""
 
     def scan(self, partition: Partition, kind: str | None) -> list[Record]:
-        """All records of a partition, of one kind or (None) of all, in no particular order."""
+        """All records of a partition, of a kind or (None) of all, in no particular order."""
 
 
 class Store:

@@ -34,7 +34,7 @@ class Call:
     """A read of the client, and a counter of the entities in its serialised response.
 
     ``eager`` is whether the lazy client gives stock entities, decoded as a whole; ``one_by_one``,
-    whether each entity has a response of its own.
+    whether each entity has its own response.
     """
 
     entities: Callable[[datastore.Client, list[Any]], Any]

@@ -1,7 +1,7 @@
 """Memory that an entity holds, measured from outside: the growth of a fresh process.
 
 ``tracemalloc`` does not see upb's allocations, so each side decodes thousands of distinct entities
-in a process of its own, keeps them, drops the responses, and compares the resident set before and
+in its own process, keeps them, drops the responses, and compares the resident set before and
 after.
 """
 
@@ -58,7 +58,7 @@ def resident() -> int:
 
 
 def _responses(path: Path) -> Iterator[bytes]:
-    """The responses of the file, each in a bytes object of its own, as if off the network."""
+    """The responses of the file, each in its own bytes object, as if off the network."""
     with path.open("rb") as file:
         while head := file.read(4):
             yield file.read(int.from_bytes(head, "big"))

@@ -26,7 +26,7 @@ def _case(growing: Growing, size: int) -> decoding.Case:
 
 
 def measure(growing: Growing, sizes: Sequence[int], with_stock: bool, budget: Budget) -> Scaling:
-    """Time the conversion of one response of each of ``sizes``, ascending, four properties read.
+    """Time the conversion of a response of each of ``sizes``, ascending, four properties read.
 
     All sizes take turns within ``budget``, so that `ScalingPoint.growth` compares neighbours in
     time. Outputs are always compared with stock's. Stock is timed only ``with_stock``, because a

@@ -1,4 +1,4 @@
-"""Counts the entities of a kind by the value of one property, with Apache Beam.
+"""Counts the entities of a kind by the value of a property, with Apache Beam.
 
 On this machine, with a server and entities of its own (``pip install 'lazyentity[beam,bench]'``):
 

@@ -122,7 +122,7 @@ class Coalesced:
         timeout: float | None = None,
         read_time: datetime | None = None,
     ) -> Entity | None:
-        """Read one entity, as ``client.get()``; each caller gets an entity object of its own.
+        """Read one entity, as ``client.get()``; each caller gets its own entity object.
 
         The client itself serves a get with options, inside a transaction, or with a key that cannot
         be looked up. Look-ups of several gets are retried as in

@@ -11,10 +11,10 @@ MAX_MUTATIONS: Final = 500
 """Mutations in one commit."""
 
 MAX_REQUEST_BYTES: Final = 10 * 1024 * 1024
-"""Bytes of one request."""
+"""Bytes of a request."""
 
 MAX_ENTITY_BYTES: Final = 1024 * 1024 - 4
-"""Bytes of one serialised entity."""
+"""Bytes of a serialised entity."""
 
 CONCURRENCY: Final = 10
 """Requests at a time, unless the caller asks for another number."""

@@ -71,7 +71,7 @@ def get_many(
         eventual: whether to read with eventual consistency.
         retry: the policy of each look-up. By default, contention and unavailability are retried
             with the times by which the client retries look-ups, up to 60 seconds.
-        timeout: of one attempt, in seconds; the client's own by default.
+        timeout: of an attempt, in seconds; the client's own by default.
 
     Returns:
         The entities in the order of the keys, None where there is none: a list for a collection,
@@ -96,7 +96,7 @@ def get_many(
 
 
 class Lookups:
-    """Makes the look-ups of one call."""
+    """Makes the look-ups of a call."""
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ class Lookups:
         return [complete_key_bytes(key, project, database) or other(key) for key in keys]
 
     def serialised_key(self, key: Key) -> bytes:
-        """As :meth:`serialised`, of one key."""
+        """As :meth:`serialised`, of a key."""
         return complete_key_bytes(key, self._project, self._database) or self._serialised(key)
 
     def _serialised(self, key: Key) -> bytes:

@@ -131,12 +131,12 @@ class _Interrupted(BaseException):
 
 
 class Rpcs:
-    """Sends the requests of one bulk call, from any thread.
+    """Sends the requests of a bulk call, from any thread.
 
     Args:
         client: patched, wrapped or stock.
         retry: the policy of each request; None is :data:`RETRY`.
-        timeout: of one attempt, in seconds; None is the client's own.
+        timeout: of an attempt, in seconds; None is the client's own.
     """
 
     def __init__(

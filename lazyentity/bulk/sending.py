@@ -1,4 +1,4 @@
-"""Sending the commits of one bulk call, and gathering how that went."""
+"""Sending the commits of a bulk call, and gathering how that went."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Write(NamedTuple):
 
 
 Chunk = list[Write]
-"""The writes of one commit."""
+"""The writes of a commit."""
 
 
 class Sent(NamedTuple):
@@ -73,7 +73,7 @@ def by_key(failures: Iterable[tuple[Key, Exception]]) -> dict[Key, Exception]:
 
 
 class Sending:
-    """Sends the chunks of one call, and gathers how that went.
+    """Sends the chunks of a call, and gathers how that went.
 
     Args:
         client: as of the call.

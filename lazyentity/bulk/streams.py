@@ -82,7 +82,7 @@ class Stream:
         lookups: makes the look-ups.
         keys: as the caller gave them.
         concurrency: how many look-ups run at a time.
-        max_keys: of one look-up.
+        max_keys: of a look-up.
 
     Raises:
         ValueError: if ``concurrency`` is less than 1.

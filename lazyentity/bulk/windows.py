@@ -174,7 +174,7 @@ class Window(Generic[_Result]):
         try:
             thread.start()
         except Exception as error:
-            # Threading raises an error of its own if a signal handler raises inside of start().
+            # Threading raises its own error if a signal handler raises inside of start().
             interruption = error_of_handler(error, handled)
             if interruption is None:
                 raise

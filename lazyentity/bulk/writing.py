@@ -61,7 +61,7 @@ def put_many(
         concurrency: how many commits run at a time.
         retry: the policy of each request. By default, contention and unavailability are retried
             with the times by which the client retries look-ups, up to 60 seconds.
-        timeout: of one attempt, in seconds; the client's own by default.
+        timeout: of an attempt, in seconds; the client's own by default.
 
     Raises:
         BulkError: some entities could not be written. If entities of a collection are larger than

@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Any
 
 LONGEST = 8000
-"""The characters that a text has of one value. Every key that Datastore stores has fewer."""
+"""The characters that a text has of a value. Every key that Datastore stores has fewer."""
 
 # Not the attributes of the class, which its metaclass may replace.
 _module_of: Callable[[type], Any] = type.__dict__["__module__"].__get__

@@ -373,7 +373,7 @@ cdef Py_ssize_t _count_groups(PropertyIndex index) noexcept:
 
 
 cdef object _plain(PropertyIndex index, Py_ssize_t ordinal, bint text, bint* multiple):
-    # The value of one property, if it has a name, the flag and a plain value, and nothing else.
+    # The value of a property, if it has a name, the flag and a plain value, and nothing else.
     cdef Bytes at
     cdef Bytes end
     _span(index, ordinal, &at, &end)

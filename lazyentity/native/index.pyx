@@ -1,6 +1,6 @@
 """The native backend's scanner: the shape of an entity, and where to find its values and its key.
 
-Entities of one kind mostly have the same names in the same order. So an entity is first matched, byte
+Entities of a kind mostly have the same names in the same order. So an entity is first matched, byte
 for byte, against the :class:`~lazyentity.native.shapes.Shape` that it most likely has. If no likely shape
 matches, the entity's entries are collected, and their shape is looked up or learned.
 

@@ -222,7 +222,7 @@ cdef int count_whole(EntityCounter counter, object operation, Py_ssize_t propert
 
 
 cdef class ResponseCounter:
-    """Counts the entities of one response, which come to the same site.
+    """Counts the entities of a response, which come to the same site.
 
     Attributes:
         data: the data that they are counted in.

@@ -1,4 +1,4 @@
-# The parts of a serialised EntityProto: field tags, and readers of its fields and of one property.
+# The parts of a serialised EntityProto: field tags, and readers of its fields and of a property.
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.unicode cimport PyUnicode_DecodeUTF8

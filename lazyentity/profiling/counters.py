@@ -19,7 +19,7 @@ from lazyentity.profiling.callsites import APPLICATION, OTHERS, ROLES, CallSite,
 from lazyentity.profiling.counts import Counts, Line, Model
 
 MAX_NAMES: Final = 1000
-"""How many names of one call site and kind are counted one by one; all others share one count."""
+"""How many names of a call site and kind are counted one by one; all others share one count."""
 MAX_SHAPES: Final = 64
 _MAX_CALL_SITES = 2000
 _MAX_LINES = 5000
@@ -85,7 +85,7 @@ class EntityCounts:
         self._left = self._total = total
 
     def read(self, name: str, frame: FrameType | None = None) -> None:
-        """Count the decoding of one property.
+        """Count the decoding of a property.
 
         Args:
             name: the property.
@@ -145,7 +145,7 @@ class EntityCounts:
 
 
 class CallSiteCounts:
-    """The running counts of the entities of one kind that one site received.
+    """The running counts of the entities of a kind that one site received.
 
     Attributes:
         reads: how many times each property was decoded by itself.

@@ -112,7 +112,7 @@ class Line:
 
 @dataclass
 class Counts:
-    """The entities of one kind that one site received.
+    """The entities of a kind that one site received.
 
     Attributes:
         entities: how many became lazy entities.

@@ -27,7 +27,7 @@ def begin() -> None:
 
     The value of the variable is ``1`` for tables on the standard error output, or the path of a
     file whose name ends in ``.json`` or ``.html``. A child process, forked or started, has the
-    variable, too: it writes a file of its own with its process id in the name.
+    variable, too: it writes its own file with its process id in the name.
 
     A process also reports in two cases that skip functions registered with ``atexit``: at
     ``SIGTERM``, unless the program handles it, and at the end of a child that ``multiprocessing``

@@ -15,7 +15,7 @@ from lazyentity.profiling.snapshot import Snapshot
 _USUAL = 0.5
 """A property is suggested for prefetch if this share of the entities had it decoded by itself.
 
-A model is worth a dict of its own if it takes no larger share of the properties.
+A model is worth its own dict if it takes no larger share of the properties.
 """
 _EVERYTHING = 0.9
 """Options are of no use if this share of all properties is decoded."""
@@ -87,7 +87,7 @@ class Suggestion:
 
 
 def suggest(counts: Counts, is_leaked: bool = False) -> Suggestion:
-    """Return the options that fit the reads of the entities of one kind at one site.
+    """Return the options that fit the reads of the entities of a kind at one site.
 
     Args:
         counts: of the entities.

@@ -48,7 +48,7 @@ class Kind:
 
 @dataclass(frozen=True)
 class Reads:
-    """The entities of one kind that one site received, and the options that fit it.
+    """The entities of a kind that one site received, and the options that fit it.
 
     ``one_by_one`` are the properties that were read one after another, and that a prefetch would
     serve; ``reads`` is how many such reads there were.
@@ -78,7 +78,7 @@ class Whole:
 
 @dataclass(frozen=True)
 class Held:
-    """The entities of one kind from one site that stayed in memory.
+    """The entities of a kind from one site that stayed in memory.
 
     - ``alive`` entities are still in memory; about ``unread_bytes`` are of unread properties.
     - ``mean_bytes`` is the average number of bytes in memory, entities that are gone included.

@@ -18,7 +18,7 @@ _set_class = vars(object)["__class__"].__set__
 
 
 class ResponseCounter:
-    """The entities of one response: they come to the same site.
+    """The entities of a response: they come to the same site.
 
     Attributes:
         data: the data that they are counted in.

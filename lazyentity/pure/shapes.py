@@ -1,6 +1,6 @@
 """Shapes: the names of an entity's properties, learned once for all entities that have the same.
 
-Entities of one kind repeat the same names in the same order. Their :class:`Shape` is shared, and
+Entities of a kind repeat the same names in the same order. Their :class:`Shape` is shared, and
 with it the strings of the names and the template from which CPython clones a whole key table at
 once.
 """

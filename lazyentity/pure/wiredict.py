@@ -73,7 +73,7 @@ class WireDict(LazyDict):
     def _entity_counts(self) -> Any:
         """The :class:`~lazyentity.profiling.counters.EntityCounts` of an entity; None without one.
 
-        The native backend has a class of its own for them.
+        The native backend has its own class for them.
         """
         return self._originals.get(ENTITY_COUNTS)
 

@@ -12,7 +12,7 @@ class SnapshotError(Exception):
 
 
 class CorruptEntity(SnapshotError):
-    """The stored bytes of one entity are damaged. The other entities can be read.
+    """The stored bytes of an entity are damaged. The other entities can be read.
 
     Args:
         key: see below.

@@ -34,7 +34,7 @@ class Stored(NamedTuple):
     Attributes:
         key: the field of the key of a serialised ``Entity``, with its tag and length.
         content: the other fields as they were received. Key and content together are the entity.
-        hash: of the other fields, in an order of their own.
+        hash: of the other fields, in their own order.
     """
 
     key: bytes

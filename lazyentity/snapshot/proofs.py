@@ -3,7 +3,7 @@
 From version 2 on:
 
 - Each entity has a checksum of its key and its compressed content together. A content under the
-  key of another entity does not match it. The frame of zstd has a checksum of its own, of what it
+  key of another entity does not match it. The frame of zstd has its own checksum, of what it
   decompresses to; so a damaged dictionary is found.
 - Each entity has a link: a checksum of its key and the next one. So keys cannot be lost, and an
   absent key is known to lie between two others.

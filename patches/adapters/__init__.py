@@ -1,7 +1,7 @@
 """Adapters: libraries of C code get decoded entities.
 
 C code that bypasses dict methods sees a sentinel for unread properties. An adapter replaces the
-entry points of one library by functions that decode the entities among their arguments in place,
+entry points of a library by functions that decode the entities among their arguments in place,
 and then call the original.
 """
 
@@ -29,7 +29,7 @@ _lock = ForkableLock()
 
 
 class _Adapter:
-    """The adapter of one library. Each module is adapted after its import."""
+    """The adapter of a library. Each module is adapted after its import."""
 
     def __init__(self, library: Library) -> None:
         self._library = library

@@ -175,7 +175,7 @@ def _instancecheck(original: Any, is_active: _IsActive) -> Any:
 
     def __instancecheck__(cls: Any, instance: Any, /) -> Any:  # noqa: N807  # its name
         if type(instance) is dict:
-            # The most frequent case: instances of a model have a class of their own.
+            # The most frequent case: instances of a model have their own class.
             return False
         return _checked(is_active, original, cls, instance)
 

@@ -17,7 +17,7 @@ def _refuse_class(proxy: object, value: object) -> None:
 
 
 class Proxy:
-    """A proxy of one message.
+    """A proxy of a message.
 
     Subclasses keep their attributes in slots, with names that no field of a message has. Without an
     instance dictionary a proxy is read-only. (A ``__setattr__`` that explains would be paid for by

@@ -35,7 +35,7 @@ def _template(entity: LazyEntity) -> dict[Any, Any]:
     global _last_template  # replaced as a whole, so that threads need no lock
     shape, template = _last_template
     if entity._shape is not shape:
-        # Entities of one kind come one after the other, and mostly have the same names.
+        # Entities of a kind come one after the other, and mostly have the same names.
         template = Template(undecoded_template(entity))
         _last_template = entity._shape, template
     return template

@@ -30,7 +30,7 @@ _EXPECTED = (grpc.RpcError, StopIteration)
 
 
 class _Stream(_Rendezvous):  # type: ignore[misc]  # of Any
-    """A stream of one RPC."""
+    """A stream of an RPC."""
 
     _read: Callable[[bytes], Any]
     _abandoned: deque[Any]

@@ -97,7 +97,7 @@ class MappedProperties(NamedTuple):
 
 
 class ModelMapping:
-    """How models of one class are made of entities that have the same names.
+    """How models of a class are made of entities that have the same names.
 
     Args:
         model_class: a subclass of ``ndb.Model``.

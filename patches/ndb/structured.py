@@ -91,7 +91,7 @@ class Dotted:
             TypeError: as ndb, if the property has no class.
             google.protobuf.message.DecodeError, ValueError: if a part cannot be decoded.
         """
-        # As ndb's _entity_from_ds_entity(), for the parts of one property.
+        # As ndb's _entity_from_ds_entity(), for the parts of a property.
         parts = [(name, entity[full_name]) for full_name, name in self.parts[prop._name]]
         if value is None or value == []:
             value = [] if prop._repeated else self._new(prop)

@@ -1,6 +1,6 @@
 """The replacements of methods of the clients of the REST API.
 
-Each client is a package of its own with the same classes. The functions here make a ``replace`` of
+Each client is its own package with the same classes. The functions here make a ``replace`` of
 a :class:`~lazyentity.patches.registry.Seam` for one of them.
 """
 

@@ -141,7 +141,7 @@ def _others(client: ClientSpec) -> Iterator[Finding]:
     for seam in client.patch.seams:
         current = seam.resolve()
         if not (client.patch.active and seam.is_installed()):
-            # The conversions have a finding of their own.
+            # The conversions have their own finding.
             if str(seam) not in conversions and not is_clients(seam, current):
                 yield Finding(
                     client.name,
@@ -208,7 +208,7 @@ def _holders(client: ClientSpec, conversion: Seam) -> list[str]:
         seams = [conversion] if conversion.is_installed() else []
         return [name for _, names in patches.old_references(seams) for name in names]
     if not conversion.is_upstream():
-        # The conversion is somebody else's, and has a finding of its own.
+        # The conversion is somebody else's, and has its own finding.
         return []
     found = modules_holding_any({id(conversion.resolve())})
     return [name for names in found.values() for name in names if name != conversion.module]

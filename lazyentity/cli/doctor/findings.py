@@ -26,7 +26,7 @@ class Finding:
         details: the attributes that it is about, each as a module, a colon and a path in it.
         brief: the text on one line of the screen, if nothing is to be done; the empty string if
             that is the text itself.
-        group: the subject of a line with all such findings; the empty string for a line of its own.
+        group: the subject of a line with all such findings; the empty string for its own line.
     """
 
     subject: str

@@ -57,7 +57,7 @@ _own_methods = tuple(
 
 @dataclass(eq=False, frozen=True)
 class ModelMapping:
-    """How the models of one class are made.
+    """How the models of a class are made.
 
     Attributes:
         attributes: the properties that are made when they are read, by the names of the attributes

@@ -1,6 +1,6 @@
 """Models of ext.db whose attributes are made of the entity when they are read.
 
-A model keeps the value of each property in an attribute of its own. A model that is made of a lazy
+A model keeps the value of each property in its own attribute. A model that is made of a lazy
 entity gets a :class:`LazyAttributes` as its ``__dict__``. All that the model and its properties do
 with the values is db's own.
 """

@@ -30,7 +30,7 @@ def are_made_by_ndb(model_class: Any) -> bool:
 
 
 class LazyProperties(LazyValueDict):
-    """The properties of one model; properties that its class lacks are made when asked for."""
+    """The properties of a model; properties that its class lacks are made when asked for."""
 
     __slots__ = ("_index",)
 

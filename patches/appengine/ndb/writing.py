@@ -144,7 +144,7 @@ def _as_it_came(entity: Any) -> bytes | None:
     if (
         writing is None
         or writing.has_required
-        # A class with a conversion of its own may have deleted values.
+        # A class with its own conversion may have deleted values.
         or len(values) != len(values._mapping.template)
         or not values._is_untouched()
     ):
