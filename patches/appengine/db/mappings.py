@@ -50,6 +50,8 @@ _METHODS = (
     "properties",
 )
 _methods_of = operator.attrgetter("__getattr__", *_METHODS)
+# Their methods call those of Model.
+_CALLING_MODEL = (db.Expando, polymodel.PolyModel)
 _own_methods = tuple(
     upstream_functions(name, db.Model, db.Expando, polymodel.PolyModel) for name in _METHODS
 )
@@ -102,6 +104,7 @@ def _state(model_class: Any) -> tuple[Any, ...]:
     """Return the state that a mapping depends on; if the class changes, the states are unequal."""
     return (
         _methods_of(model_class),
+        _methods_of(db.Model) if issubclass(model_class, _CALLING_MODEL) else None,
         tuple(model_class._properties.values()),
         # An added attribute may have the name of a property's attribute.
         sum([len(vars(base)) for base in model_class.__mro__]),
@@ -166,7 +169,8 @@ def _is_made_by_db(model_class: Any) -> bool:
         and model_class.__getattr__ in (db.Model.__getattr__, db.Expando.__getattr__)
         and not any(hasattr(model_class, name) for name in (*SET_BY_DB, "_entity"))
         and all(
-            is_upstream(inspect.getattr_static(model_class, name), *functions)
+            is_upstream(inspect.getattr_static(made_by, name), *functions)
+            for made_by in (model_class, db.Model)
             for name, functions in zip(_METHODS, _own_methods, strict=True)
         )
     )

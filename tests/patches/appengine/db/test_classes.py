@@ -39,6 +39,22 @@ def test_made_by_db(make: Callable[[], Any]) -> None:
         assert not is_lazy(lazy_model(raw))
 
 
+@pytest.mark.parametrize("kind", ["Loose", "Animal"])
+def test_a_method_of_model_that_somebody_replaced(kind: str) -> None:
+    """The methods of Expando and PolyModel call it."""
+    raw = raw_entity(kind, name="n", **{"class": ["Animal"]})
+    load = db.Model._load_entity_values.__func__
+
+    def load_another(cls: Any, entity: Any) -> Any:
+        return {**load(cls, entity), "name": "another"}
+
+    assert is_lazy(lazy_model(raw))
+    with mock.patch.object(db.Model, "_load_entity_values", classmethod(load_another)):
+        assert seen(lambda: lazy_model(raw)) == seen(lambda: stock_model(raw))
+        assert not is_lazy(lazy_model(raw))
+    assert is_lazy(lazy_model(raw))
+
+
 @pytest.mark.parametrize("make", AT_ONCE.values(), ids=AT_ONCE.keys())
 def test_loaded_at_once(make: Callable[[], Any]) -> None:
     """The value hides what the class has under the name of the attribute."""
