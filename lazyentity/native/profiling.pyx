@@ -152,7 +152,9 @@ cdef class EntityCounts(EntityExtras):
             # Not, if there was no memory for it.
             self.counter.leave(self.born, self.size)
 
+    # Anybody can make an instance, which has no counter.
     @property
+    @cython.nonecheck(True)
     def call_site(self):
         """As :attr:`lazyentity.profiling.counters.EntityCounts.call_site`."""
         return self.counter.call_site
@@ -186,6 +188,7 @@ cdef class EntityCounts(EntityExtras):
         self.left = 0
         self.copied(names, operation)
 
+    @cython.nonecheck(True)
     def copied(self, list names not None, operation=""):
         """As :meth:`lazyentity.profiling.counters.EntityCounts.copied`."""
         self.counter.add(names, bool(operation))
