@@ -41,7 +41,8 @@ class Side:
         entity: the entity or value that the steps change.
         is_lazy: whether ``entity`` is a lazy one of ``raw``; on the stock side, its counterpart.
         tainted: whether dict's own methods put the sentinel into ``entity``.
-        has_new_attributes: whether flags or meanings were assigned, here or in an embedded entity.
+        has_new_attributes: whether flags or meanings were assigned, here or in an embedded entity,
+            or the key was deleted.
         named: the names that the current step has chosen.
     """
 
@@ -288,6 +289,7 @@ def key(side: Side, chance: random.Random) -> Any:
             entity.key = copy.deepcopy(entity.key)
         case 3 if chance.random() < 0.2:
             del entity.key
+            side.has_new_attributes = True
         case 4 if chance.random() < 0.2:
             entity.key = "no key"
         case _:
