@@ -44,7 +44,7 @@ CLASSES = (
     "lazyentity.native.entities.ResponseCounter",
     "lazyentity.native.entities.ResultBytes",
     "lazyentity.native.entities.ViewAs",
-    "lazyentity.native.entities.Row",
+    "lazyentity.native.entities.UnboxedEntity",
     "lazyentity.native.entities.Shape",
     "lazyentity.native.entities._Splitter",
     "lazyentity.native.entityproto.PropertyIndex",
