@@ -8,7 +8,7 @@ the real message.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.cloud.datastore_v1.types import query as query_pb2
@@ -246,3 +246,18 @@ class RunQueryResponse(_ReadResponse):
     @property
     def batch(self) -> QueryResultBatch:
         return self._batch
+
+
+_LAZY_RESPONSES: Final = frozenset((LookupResponse, RunQueryResponse))
+
+
+def read_by(response: Any, reader: EntityReader | None) -> Any:
+    """Have a response carry the reader that was chosen for its RPC.
+
+    Args:
+        response: lazy, or the client's own, with which an interceptor or a mock answered.
+        reader: None outside of ``eager()``.
+    """
+    if reader is None or type(response) not in _LAZY_RESPONSES:
+        return response
+    return response.read_by(reader)

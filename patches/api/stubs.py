@@ -17,14 +17,13 @@ from google.cloud.datastore_v1.services.datastore.transports.grpc_asyncio import
 )
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 
-from lazyentity.patches.api.responses import LookupResponse, RunQueryResponse
+from lazyentity.patches.api.responses import LookupResponse, RunQueryResponse, read_by
 from lazyentity.readers import reader_of_rpc
 
 _RESPONSES: dict[str, tuple[Any, Any]] = {
     "lookup": (datastore_pb2.LookupResponse, LookupResponse),
     "run_query": (datastore_pb2.RunQueryResponse, RunQueryResponse),
 }
-_LAZY_RESPONSES = frozenset(lazy for _, lazy in _RESPONSES.values())
 
 _DESERIALIZER = "_response_deserializer"
 
@@ -60,5 +59,4 @@ def read_lazily(transport: Any, method: str, is_lazy: Callable[[], bool]) -> Non
 async def awaited(rpc: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Send a read; a lazy response carries the reader that is chosen now."""
     reader = reader_of_rpc()
-    response = await rpc(*args, **kwargs)
-    return response.read_by(reader) if type(response) in _LAZY_RESPONSES else response
+    return read_by(await rpc(*args, **kwargs), reader)

@@ -18,7 +18,7 @@ from google.cloud.datastore_v1.types import datastore as datastore_pb2
 
 from lazyentity._backend import EntityReader
 from lazyentity.patches.api.requests import commit_request, lookup_request, serialiser
-from lazyentity.patches.api.responses import LookupResponse, RunQueryResponse
+from lazyentity.patches.api.responses import LookupResponse, RunQueryResponse, read_by
 from lazyentity.readers import reader_of_rpc
 
 # A replacement that somebody else puts in their place gets the request that the client makes.
@@ -93,7 +93,6 @@ class LazyDatastoreClient(DatastoreClient):
 
 
 def sent(rpc: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Send a read; the response carries the reader that is chosen now."""
+    """Send a read; a lazy response carries the reader that is chosen now."""
     reader = reader_of_rpc()
-    response = rpc(*args, **kwargs)
-    return response if reader is None else response.read_by(reader)
+    return read_by(rpc(*args, **kwargs), reader)

@@ -14,14 +14,17 @@ from google.cloud.datastore import key as key_module
 
 from lazyentity._backend import EntityReader, ResultBytes, complete_key_bytes
 from lazyentity.codec.keys import DIRECT
+from lazyentity.patches.api.entities import EntityResult
 from lazyentity.patches.api.requests import LookupBytes
 from lazyentity.patches.datastore.apis import looks_up_as_known
+from lazyentity.patches.datastore.reading import read_message
 from lazyentity.patches.datastore.seams import KEY_ENCODING
 from lazyentity.patches.upstream import is_upstream
 
 # Upstream iterates the keys twice, which matters for those of an iterator.
 _COLLECTIONS: Final = frozenset((list, tuple, set, frozenset))
 _CARRIED: Final = frozenset(("retry", "timeout"))
+_RESULTS: Final = frozenset((EntityResult,))
 
 
 def look_up(
@@ -65,6 +68,9 @@ def look_up(
         if not response.deferred:
             break
         serialised = [key._pb.SerializeToString() for key in response.deferred]
+    if not _RESULTS.issuperset(map(type, found)):
+        # An interceptor answered with a response of the client's.
+        return [read_message(result.entity._pb, reader) for result in found]
     return list(map(ResultBytes.read, found, itertools.repeat(reader)))
 
 
