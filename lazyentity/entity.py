@@ -14,7 +14,8 @@ from google.cloud.datastore.key import Key
 from lazyentity._backend import LazyMapping, stock_from_raw
 from lazyentity._mode import EAGER, NOTES, gives_stock, is_switched_off
 from lazyentity._types import describe_type
-from lazyentity.profiling.uses import CountedEntity
+from lazyentity.profiling import observer
+from lazyentity.profiling.uses import noting_uses
 
 _Self = TypeVar("_Self", bound="LazyEntityBase")
 
@@ -159,11 +160,6 @@ class LazyEntityBase(_MappingAndEntity):
     def _require_writable(self) -> None:
         """Raise RuntimeError if this entity must not be written."""
 
-    @classmethod
-    def _counted_type(cls) -> type[LazyEntity]:
-        """Return the class of the entities that a profile counts."""
-        return derived_type(CountedEntity, cls)
-
     def _empty_plain(self) -> Entity:
         """Make the empty entity that ``materialize()`` fills."""
         return Entity()
@@ -289,15 +285,13 @@ def derived_type(behaviour: type, kind: type[LazyEntityBase]) -> type[LazyEntity
     return cast(type[LazyEntity], type(behaviour.__name__, (behaviour, kind), namespace))
 
 
-RECEIVED: Final = frozenset((LazyEntity, LazyEntity._counted_type()))
-"""The classes of the entities that clients return."""
-
-
 def plain_type(entity: LazyEntityBase) -> type[LazyEntity]:
     """Return the class of ``entity`` before :func:`derived_type`."""
     kind = type(entity)
     return cast(type[LazyEntity], getattr(kind, "_plain_type", kind))
 
+
+observer.listen(noting_uses(LazyEntityBase))
 
 # Without the adapters, C code sees the sentinels of a lazy object. If the environment asks for
 # stock entities, only patched and wrapped clients make lazy ones: patch() and wrap() install them.

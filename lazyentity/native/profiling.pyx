@@ -8,7 +8,7 @@ ordinal, in an array for each shape. No Python code runs between reading a count
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
-from cpython.object cimport PyObject, PyObject_GenericSetAttr
+from cpython.object cimport PyObject
 from libc.string cimport memcmp
 
 from lazyentity.native.frames cimport decref, incref, item_at, xdecref
@@ -234,8 +234,6 @@ cdef class ResponseCounter:
     cdef readonly object data
     cdef object site
     cdef bint is_of_query
-    cdef object lazy_type
-    cdef object counted_type
     cdef EntityCounter last
 
     cdef EntityCounter counter_of(self, Shape shape, Bytes kind, Py_ssize_t size):
@@ -321,11 +319,6 @@ cdef object count_lazy_entity(WireDict entity, object given, bint is_of_query):
     counter.alive_size += entity_counts.size
     counter.born += entity_counts.size * entity_counts.born
     entity._extras = entity_counts
-    if response_counter.lazy_type is not type(entity):
-        response_counter.lazy_type = type(entity)
-        response_counter.counted_type = response_counter.lazy_type._counted_type()
-    # Past the __setattr__() of entities, which reads an instance dictionary first.
-    PyObject_GenericSetAttr(entity, "__class__", response_counter.counted_type)
     return response_counter
 
 

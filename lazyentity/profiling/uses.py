@@ -6,9 +6,12 @@ A keys-only query serves a program that uses nothing but the keys of its entitie
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final
 
 from lazyentity.profiling.counts import CHANGED, COMPARED, COPIED, FLAGS, NAMES, WRITTEN
+
+if TYPE_CHECKING:
+    from lazyentity.profiling.counters import ProfileData
 
 _METHODS: Final = {
     NAMES: ("__contains__", "__iter__", "__len__", "__reversed__", "keys", "_storage"),
@@ -24,57 +27,62 @@ _METHODS: Final = {
     COMPARED: ("__eq__",),
 }
 
-_OF_DICT: Final = frozenset((*_METHODS[NAMES], "__delitem__", "clear")) - {"_storage"}
-"""The methods that are dict's own, see :class:`~lazyentity.storage.lazydict.LazyDict`."""
-
 _MISSING: Final = object()
 
 
-class CountedEntity:
-    """The part of a lazy entity that arrived while a profile runs: its methods note its uses.
+def noting_uses(entity_type: Any) -> Callable[[ProfileData | None], None]:
+    """Return a listener of the profile's switch, by which the uses of counted entities are noted.
 
-    Entities inside of it have the same class, and are not counted.
+    While a profile runs, the class has methods that note a use, and then do the same as before. The
+    entities keep their class: code may ask for it.
+
+    Args:
+        entity_type: the class of lazy entities that precedes the mapping of either backend.
     """
+    uses = {name: use for use, names in _METHODS.items() for name in names}
+    originals = {name: method for name, method in vars(entity_type).items() if name in uses}
+    noting = {name: _noting(entity_type, name, originals.get(name), uses[name]) for name in uses}
 
-    __slots__ = ()
-
-    _entity_counts: Any
-
-    @classmethod
-    def _counted_type(cls) -> type:
-        return cls
-
-    def _note(self, use: str) -> None:
-        entity_counts = self._entity_counts
-        if entity_counts is not None:
-            entity_counts.call_site.uses.add(use)
-
-    def get(self, name: Any, default: Any = None, /) -> Any:
-        """As of the entity."""
-        value = super().get(name, _MISSING)  # type: ignore[misc]  # of the mapping
+    def get(self: Any, name: Any, default: Any = None, /) -> Any:
+        value = super(entity_type, self).get(name, _MISSING)
         if value is not _MISSING:
             return value
         # Other entities of the kind may have the property.
-        self._note(NAMES)
+        _note(self, NAMES)
         return default
 
-    def __missing__(self, name: Any, /) -> NoReturn:
-        self._note(NAMES)
-        raise KeyError(name)
+    def __missing__(self: Any, name: Any, /) -> Any:  # noqa: N807  # its name
+        _note(self, NAMES)
+        missing = getattr(super(entity_type, self), "__missing__", None)
+        if missing is None:
+            raise KeyError(name)
+        return missing(name)
+
+    noting |= {"get": get, "__missing__": __missing__}
+
+    def switch(data: ProfileData | None) -> None:
+        for name, method in noting.items():
+            if data is not None:
+                setattr(entity_type, name, method)
+            elif name in originals:
+                setattr(entity_type, name, originals[name])
+            elif name in vars(entity_type):
+                delattr(entity_type, name)
+
+    return switch
 
 
-def _noting(name: str, use: str) -> Callable[..., Any]:
-    of_dict = getattr(dict, name, None) if name in _OF_DICT else None
-
+def _noting(entity_type: Any, name: str, original: Any, use: str) -> Callable[..., Any]:
     def noting(self: Any, /, *args: Any, **kwargs: Any) -> Any:
-        self._note(use)
-        if of_dict is not None:
-            return of_dict(self, *args, **kwargs)
-        return getattr(super(CountedEntity, self), name)(*args, **kwargs)
+        _note(self, use)
+        if original is not None:
+            return original(self, *args, **kwargs)
+        return getattr(super(entity_type, self), name)(*args, **kwargs)
 
     return noting
 
 
-for _use, _names in _METHODS.items():
-    for _name in _names:
-        setattr(CountedEntity, _name, _noting(_name, _use))
+def _note(entity: Any, use: str) -> None:
+    entity_counts = entity._entity_counts
+    if entity_counts is not None:
+        entity_counts.call_site.uses.add(use)

@@ -14,8 +14,6 @@ from lazyentity.profiling.observer import ENTITY_COUNTS
 if TYPE_CHECKING:
     from lazyentity.profiling.counters import CallSiteCounts, ProfileData
 
-_set_class = vars(object)["__class__"].__set__
-
 
 class ResponseCounter:
     """The entities of a response: they come to the same site.
@@ -95,7 +93,6 @@ def count_entity(entity: Any, response_counter: Any, is_of_query: bool = False) 
         call_site = taking.call_site(raw)
         known_shape = None if shape.template is None else shape
         originals[ENTITY_COUNTS] = call_site.add(shape.ordinals, known_shape, len(raw))
-        _set_class(entity, type(entity)._counted_type())
     return taking
 
 

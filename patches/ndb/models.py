@@ -22,7 +22,7 @@ from google.cloud.ndb.exceptions import BadValueError
 from lazyentity._mode import eager
 from lazyentity.codec import errors
 from lazyentity.codec.undecoded import UNDECODED
-from lazyentity.entity import RECEIVED, LazyEntity
+from lazyentity.entity import LazyEntity
 from lazyentity.patches.api.entities import EntityHandle, ParsedEntityHandle
 from lazyentity.patches.ndb.expandos import live_properties
 from lazyentity.patches.ndb.mappings import is_written_plainly, mapping_for, named_kind
@@ -242,7 +242,7 @@ def entity_from_ds_entity(original: _Original, ds_entity: Any, model_class: Any 
         google.protobuf.message.DecodeError, ValueError: if the key cannot be decoded.
     """
     if (
-        type(ds_entity) in RECEIVED
+        type(ds_entity) is LazyEntity
         and ds_entity.keys() == ds_entity._shape.ordinals.keys()
         and len(ds_entity._undecoded()) == len(ds_entity)
         and "_meanings" not in ds_entity._instance_dict()
@@ -279,7 +279,7 @@ def entity_from_protobuf(original: _Original, is_active: Callable[[], bool]) -> 
         if CLIENT.patch.eager or protobuf.rpc.reader is STOCK:
             return _eager_model(protobuf)
         entity = protobuf.read(LAZY)
-        if type(entity) in RECEIVED and model._entity_from_ds_entity is CONVERSION.replacement:
+        if type(entity) is LazyEntity and model._entity_from_ds_entity is CONVERSION.replacement:
             made = _model(entity, entity._wire_key(), entity, None, CONVERSION.original)
             if observer.data is not None:
                 count_model(made, entity)

@@ -20,6 +20,7 @@ from lazyentity.profiling.counts import (
     NAMES,
     WRITTEN,
 )
+from tests.conftest import IMPLEMENTATIONS
 from tests.profiling.receiving import BACKENDS, FIVE, Response
 from tests.profiling.test_counting import only
 
@@ -116,3 +117,20 @@ def test_columns_are_reads(backend: str) -> None:
     counts = only(profile)
     assert {name: each.read for name, each in counts.names.items() if each.read} == {"a": 3, "c": 3}
     assert counts.uses == {COLUMNS}
+
+
+def test_the_class_of_an_entity(backend: str) -> None:
+    """Code that asks for the very class, as ``copyreg`` does, sees no profile."""
+    with lazyentity.profile():
+        (entity,) = Response(backend, [FIVE]).entities()
+        assert type(entity) is IMPLEMENTATIONS[backend]
+        with pytest.raises(TypeError, match="unhashable type: 'LazyEntity'"):
+            hash(entity)
+
+
+def test_methods_that_an_application_sets(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Entity, "__len__", lambda _: 42, raising=False)
+    monkeypatch.setattr(Entity, "__missing__", lambda _, name: f"no {name}", raising=False)
+    with lazyentity.profile():
+        (entity,) = Response(backend, [FIVE]).entities()
+        assert (len(entity), entity["other"]) == (42, "no other")
