@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import inspect
 import operator
+from collections.abc import Mapping
 from types import FunctionType, MethodType, ModuleType
-from typing import Any
+from typing import Any, TypeVar
+
+_Entry = TypeVar("_Entry")
 
 # By the exact types of methods and properties: where each has its function.
 _FUNCTION = {
@@ -36,6 +39,14 @@ def is_upstream(found: Any, *own: Any) -> bool:
         elif type(function) is FunctionType and function.__code__.co_filename == each.__file__:
             return True
     return False
+
+
+def entry_of(found: Any, entries: Mapping[Any, _Entry]) -> _Entry | None:
+    """Return the entry of one of the client's own functions; None for anything else.
+
+    A wrapper may have the hash of the function, and equal it.
+    """
+    return next((entry for function, entry in entries.items() if function is found), None)
 
 
 def function_of(found: Any) -> Any:

@@ -23,7 +23,7 @@ from lazyentity.patches.ndb.expandos import (
 )
 from lazyentity.patches.ndb.structured import Parts, in_parts, obstacle, part_of, storing_obstacle
 from lazyentity.patches.ndb.upstream import methods, upstream_function, upstream_functions
-from lazyentity.patches.upstream import is_upstream
+from lazyentity.patches.upstream import entry_of, is_upstream
 
 _Model = model.Model
 _Property = model.Property
@@ -76,8 +76,7 @@ _KEPT = {
 
 def _conversion(prop: Any) -> tuple[Any, tuple[Any, ...], type | None]:
     methods = tuple(prop._find_methods("_from_base_type", reverse=True))
-    is_kept = len(methods) == 1 and is_upstream(methods[0], *_KEPT)
-    return prop, methods, _KEPT[methods[0]] if is_kept else None
+    return prop, methods, entry_of(methods[0], _KEPT) if len(methods) == 1 else None
 
 
 class MappedProperties(NamedTuple):

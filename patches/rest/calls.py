@@ -10,7 +10,7 @@ import functools
 import sys
 import weakref
 from collections.abc import Callable
-from types import FrameType
+from types import FrameType, FunctionType
 from typing import Any
 
 from lazyentity.patches import announcement
@@ -112,8 +112,12 @@ def _converts_upstream(client: Any, url: Any, described: ClientSpec) -> bool:
         functions += [("query", _from_repr(each)) for each in kinds]
     entity_kind = getattr(result_kind, "entity_kind", None)
     functions += [("entity", _from_repr(result_kind)), ("entity", _from_repr(entity_kind))]
-    return getattr(entity_kind, "__init__", None) in _constructors and all(
-        is_upstream(function, _module(described, name)) for name, function in functions
+    constructor = getattr(entity_kind, "__init__", None)
+    # A wrapper of wrapt equals the wrapped function.
+    return (
+        type(constructor) is FunctionType
+        and constructor in _constructors
+        and all(is_upstream(function, _module(described, name)) for name, function in functions)
     )
 
 
@@ -127,7 +131,8 @@ _constructors: weakref.WeakSet[Any] = weakref.WeakSet()
 
 def replace_init(original: Any, is_active: Callable[[], bool]) -> Any:
     """Replace the constructor of an entity, which converts its properties."""
-    is_clients = is_upstream(original, sys.modules.get(original.__module__))
+    module = original.__module__
+    is_clients = module.startswith("gcloud.") and is_upstream(original, sys.modules.get(module))
     # Classes of values that have registered their classes of keys, as converting a value does.
     known: set[Any] = set()
 

@@ -102,9 +102,13 @@ def mapping_for(model_class: Any) -> ModelMapping | None:
 
 def _state(model_class: Any) -> tuple[Any, ...]:
     """Return the state that a mapping depends on; if the class changes, the states are unequal."""
+    methods = _methods_of(model_class)
+    if issubclass(model_class, _CALLING_MODEL):
+        methods += _methods_of(db.Model)
     return (
-        _methods_of(model_class),
-        _methods_of(db.Model) if issubclass(model_class, _CALLING_MODEL) else None,
+        methods,
+        # A wrapper of wrapt equals the wrapped method.
+        tuple(map(type, methods)),
         tuple(model_class._properties.values()),
         # An added attribute may have the name of a property's attribute.
         sum([len(vars(base)) for base in model_class.__mro__]),

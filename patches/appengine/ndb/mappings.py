@@ -25,7 +25,7 @@ from lazyentity.patches.appengine.ndb.upstream import (
     upstream_function,
     upstream_functions,
 )
-from lazyentity.patches.upstream import is_upstream
+from lazyentity.patches.upstream import entry_of, is_upstream
 
 _Model: Any = model.Model
 _Property: Any = model.Property
@@ -80,6 +80,15 @@ _TEXT_CONVERSIONS = (
     upstream_function(model.BlobProperty, "_from_base_type"),
     upstream_function(model.TextProperty, "_from_base_type"),
 )
+
+
+def _are_of_text(conversions: tuple[Any, ...]) -> bool:
+    # A wrapper of wrapt equals the wrapped function.
+    return len(conversions) == len(_TEXT_CONVERSIONS) and all(
+        map(operator.is_, conversions, _TEXT_CONVERSIONS)
+    )
+
+
 _PLAIN: dict[Any, tuple[type, Callable[[Any], Any] | None]] = {
     upstream_function(model.BooleanProperty, "_db_get_value"): (bool, None),
     upstream_function(model.IntegerProperty, "_db_get_value"): (int, None),
@@ -120,10 +129,10 @@ class Reading:
     def of(cls, prop: Any, stored: bytes, name: str) -> Reading:
         conversions = tuple(prop._find_methods("_from_base_type", reverse=True))
         getter = type(prop)._db_get_value
-        is_plain = is_upstream(getter, *_PLAIN) and "_db_get_value" not in vars(prop)
-        kind, make = _PLAIN[getter] if is_plain else (None, None)
+        plain = None if "_db_get_value" in vars(prop) else entry_of(getter, _PLAIN)
+        kind, make = (None, None) if plain is None else plain
         user_kind = kind if make is None and not conversions else None
-        if kind is bytes and conversions == _TEXT_CONVERSIONS:
+        if kind is bytes and _are_of_text(conversions):
             user_kind = str
         return cls(prop, stored, name, kind, make, user_kind, conversions)
 

@@ -32,7 +32,7 @@ from lazyentity.codec.property_layout import (
     layout,
 )
 from lazyentity.patches.appengine.ndb.upstream import methods, upstream_function, upstream_functions
-from lazyentity.patches.upstream import is_upstream
+from lazyentity.patches.upstream import entry_of, is_upstream
 
 _Model: Any = model.Model
 _NO_MEANING = Property.NO_MEANING
@@ -80,8 +80,9 @@ _set_compressed_meaning = upstream_function(model.BlobProperty, "_db_set_compres
 def _of_blob(prop: Any) -> list[_Written]:
     written = []
     meaning_of = type(prop)._db_set_uncompressed_meaning
-    if is_upstream(meaning_of, *_UNCOMPRESSED_MEANINGS):
-        written.append((_UNCOMPRESSED_MEANINGS[meaning_of](prop), False, STRING))
+    meaning = entry_of(meaning_of, _UNCOMPRESSED_MEANINGS)
+    if meaning is not None:
+        written.append((meaning(prop), False, STRING))
     if type(prop)._db_set_compressed_meaning is _set_compressed_meaning:
         written.append((Property.BLOB, True, STRING))
     return written

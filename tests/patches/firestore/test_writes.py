@@ -13,6 +13,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
+import wrapt
 from google.cloud import firestore
 from google.cloud.firestore_v1 import _helpers, field_path, vector
 from google.cloud.firestore_v1.services.firestore.client import FirestoreClient
@@ -216,6 +217,14 @@ def test_a_replaced_function_stays_in_charge(
     monkeypatch.undo()
     for each in WRITES:
         assert raw_of(_write(each)) is not None
+
+
+def test_a_function_that_wrapt_wraps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its wrapper equals the function."""
+    wrapped = wrapt.FunctionWrapper(_helpers.encode_value, lambda call, _, args, named: call(*args))
+    monkeypatch.setattr(_helpers, "encode_value", wrapped)
+    for each in WRITES:
+        assert raw_of(_write(each)) is None
 
 
 def test_functions_replaced_before_the_import() -> None:

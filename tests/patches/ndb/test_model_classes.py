@@ -55,6 +55,12 @@ class Storing(ndb.IntegerProperty):
         entity._stored = [*getattr(entity, "_stored", []), self._name]
 
 
+class Borrowing(ndb.Property):
+    """One whose conversion is a function of another class."""
+
+    _from_base_type = staticmethod(ndb.TextProperty._from_base_type)
+
+
 class Custom(ndb.Model):
     loud = Loud()
     louds = Loud("ls", repeated=True)
@@ -71,11 +77,12 @@ class Custom(ndb.Model):
 class Keeping(ndb.Model):
     storing = Storing()
     other = ndb.IntegerProperty()
+    borrowing = Borrowing()
 
 
 @pytest.mark.parametrize("kind", ["Custom", "Keeping"])
 @pytest.mark.parametrize("value", [1, 2, None, "text", [1, 2], 2.5])
-@pytest.mark.parametrize("name", ["loud", "ls", "st", "c", "storing", "other"])
+@pytest.mark.parametrize("name", ["loud", "ls", "st", "c", "storing", "other", "borrowing"])
 def test_properties_of_an_application(kind: str, name: str, value: Any) -> None:
     """Its overrides are called."""
     raw = entity_of(kind, {name: value})
@@ -83,7 +90,7 @@ def test_properties_of_an_application(kind: str, name: str, value: Any) -> None:
     if isinstance(stock, Raised):
         assert outcome(lazy_model, raw) == stock or is_lazy(lazy_model(raw))
         return
-    for read in ("loud", "louds", "stacked", "counting", "storing", "other"):
+    for read in ("loud", "louds", "stacked", "counting", "storing", "other", "borrowing"):
         pair = Pair.of(raw)
         pair.both(reading(read))
         pair.both(reading(read))

@@ -8,6 +8,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
+import wrapt
 from google.appengine.ext import db
 
 from tests.patches.appengine.db.handmade import (
@@ -52,6 +53,26 @@ def test_a_method_of_model_that_somebody_replaced(kind: str) -> None:
     with mock.patch.object(db.Model, "_load_entity_values", classmethod(load_another)):
         assert seen(lambda: lazy_model(raw)) == seen(lambda: stock_model(raw))
         assert not is_lazy(lazy_model(raw))
+    assert is_lazy(lazy_model(raw))
+
+
+@pytest.mark.parametrize("name", ["__init__", "_load_entity_values"])
+def test_a_method_that_wrapt_wraps(name: str) -> None:
+    """Its wrapper equals the method."""
+    called = []
+
+    def note(wrapped: Any, _: Any, args: Any, named: Any) -> Any:
+        called.append(name)
+        return wrapped(*args, **named)
+
+    raw = raw_entity("Strict", required="r")
+    assert is_lazy(lazy_model(raw))
+    wrapped = wrapt.FunctionWrapper(vars(db.Model)[name], note)
+    with mock.patch.object(db.Model, name, wrapped):
+        assert seen(lambda: lazy_model(raw)) == seen(lambda: stock_model(raw))
+        of_stock = len(called)
+        lazy_model(raw)
+        assert len(called) > of_stock
     assert is_lazy(lazy_model(raw))
 
 
