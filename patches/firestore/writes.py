@@ -180,7 +180,9 @@ def _encoded(
         # Copied: another thread can change it.
         copied = list(fields.items())
         transformed = {key: value for key, value in copied if _is_transform(value)}
-        if 0 < len(transformed) < len(copied):
+        # The client sorts all names, which fails for names of several types.
+        names = {type(key) for key in transformed}
+        if names == {str} and len(transformed) < len(copied):
             plain = {key: value for key, value in copied if key not in transformed}
             raw = WRITER.update(name, plain)
             if raw is not None:

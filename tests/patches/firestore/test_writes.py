@@ -19,7 +19,7 @@ from google.cloud.firestore_v1 import _helpers, field_path, vector
 from google.cloud.firestore_v1.services.firestore.client import FirestoreClient
 from google.cloud.firestore_v1.types import firestore as types
 from google.cloud.firestore_v1.types import write as write_pb2
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 
 import lazyentity
 from lazyentity.patches.firestore import messages, writes
@@ -51,6 +51,7 @@ def _write(name: str) -> Any:
 
 @settings(max_examples=400)
 @given(call=written.CALLS, document=written.DOCUMENTS)
+@example(call=("create",), document={"a": None, 1: firestore.SERVER_TIMESTAMP})
 def test_any_document(call: tuple[Any, ...], document: Any) -> None:
     """The message parses to the client's, or the error is the client's."""
     name, *rest = call
