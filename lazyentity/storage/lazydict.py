@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 import operator
-from collections.abc import ItemsView, ValuesView
+from collections.abc import Callable, ItemsView, ValuesView
 from typing import Any, TypeVar
 
 from lazyentity.codec.undecoded import UNDECODED, require_decoded
 
+_Read = TypeVar("_Read")
 _Self = TypeVar("_Self", bound="LazyDict")
 
 _store = dict.__setitem__
@@ -57,17 +58,12 @@ class LazyDict(dict[Any, Any]):
 
     def _storage(self) -> dict[Any, Any]:
         """Return a copy of the storage, the sentinel included, of one moment."""
-        # In one call, which no other thread interrupts. dict.copy() would call __getitem__, as the
-        # class has an __iter__.
-        return dict(dict.items(self))
+        # dict.copy() would call __getitem__, as the class has an __iter__.
+        return _undisturbed(lambda: dict(dict.items(self)))
 
     def _undecoded(self) -> list[Any]:
         """Return the names whose values are still to be decoded, of one moment."""
-        # In one call, as above. A dict's iterator raises if the size is not that of the moment when
-        # the iterator was made: chain() makes it inside of the call.
-        values = itertools.chain(dict.values(self))
-        is_undecoded = map(operator.is_, values, itertools.repeat(UNDECODED))
-        return list(itertools.compress(itertools.chain(dict.keys(self)), is_undecoded))
+        return _undisturbed(lambda: _undecoded_names(self))
 
     def __iter__(self) -> Any:
         # Overridden without a change, so that dict(e), {**e}, f(**e) and d.update(e) use keys() and
@@ -169,3 +165,22 @@ class LazyDict(dict[Any, Any]):
 
 # Python sets it to None in a class that defines __eq__: so it would hide that of another base.
 del LazyDict.__hash__
+
+
+def _undecoded_names(mapping: LazyDict) -> list[Any]:
+    # A dict's iterator raises if the size is not that of the moment when the iterator was made:
+    # chain() makes it inside of the call.
+    values = itertools.chain(dict.values(mapping))
+    is_undecoded = map(operator.is_, values, itertools.repeat(UNDECODED))
+    return list(itertools.compress(itertools.chain(dict.keys(mapping)), is_undecoded))
+
+
+def _undisturbed(read: Callable[[], _Read]) -> _Read:
+    # Other threads do not interrupt a call of C code, but before CPython 3.12 the garbage collector
+    # can run inside of it, and code that it calls lets other threads change the dict.
+    while True:
+        try:
+            return read()
+        except RuntimeError as error:
+            if "changed size during iteration" not in str(error):
+                raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import gc
 import itertools
 from collections.abc import Callable
 from typing import Any
@@ -112,3 +113,24 @@ def test_another_thread_changes_the_dict_at_any_point(
         if not points.is_raised:
             break
     assert at > 10  # there were points
+
+
+@pytest.mark.parametrize("read", [LazyValueDict._storage, LazyValueDict._undecoded])
+def test_a_garbage_collection_inside_of_a_call(read: Callable[[Any], Any]) -> None:
+    """Code that it runs, or another thread meanwhile, changes the dict: before CPython 3.12."""
+    kept = gc.get_threshold()
+    for allocations in range(1, 30):
+        made = _made()
+
+        def change(*_: Any, made: Any = made) -> None:
+            dict.update(made, new=ASSIGNED)
+
+        gc.collect()
+        gc.callbacks.append(change)
+        gc.set_threshold(allocations)
+        try:
+            names = list(read(made))
+        finally:
+            gc.set_threshold(*kept)
+            gc.callbacks.remove(change)
+        assert names[:3] == ["a", "b", "c"]
