@@ -131,7 +131,7 @@ _constructors: weakref.WeakSet[Any] = weakref.WeakSet()
 
 def replace_init(original: Any, is_active: Callable[[], bool]) -> Any:
     """Replace the constructor of an entity, which converts its properties."""
-    module = original.__module__
+    module = str(original.__module__)
     is_clients = module.startswith("gcloud.") and is_upstream(original, sys.modules.get(module))
     # Classes of values that have registered their classes of keys, as converting a value does.
     known: set[Any] = set()
