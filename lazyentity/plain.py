@@ -178,9 +178,14 @@ def _copy(entity: Any, to_stock: Callable[[Any], Entity]) -> Entity:
     for name, value in values.items():
         if isinstance(value, _CONTAINERS):
             plain[name] = _stock_value(value, to_stock)
-    plain.__dict__.update(vars(entity))
-    plain.exclude_from_indexes = set(entity.exclude_from_indexes)
-    plain._meanings = _meanings_of_copies(entity._meanings, values, plain, to_stock)
+    attributes = dict(vars(entity))
+    plain.__dict__.update(attributes)
+    if "exclude_from_indexes" in attributes:
+        plain.exclude_from_indexes = set(attributes["exclude_from_indexes"])
+    if "_meanings" in attributes:
+        plain._meanings = _meanings_of_copies(attributes["_meanings"], values, plain, to_stock)
+    for name in vars(plain).keys() - attributes.keys():
+        delattr(plain, name)
     return plain  # type: ignore[no-any-return]  # upstream is untyped
 
 

@@ -206,10 +206,20 @@ def test_strict(lazy_type: type[LazyEntity]) -> None:
         lazyentity.to_dict(lazy, "missing")
 
 
-def test_a_deleted_key_stays_away(lazy_type: type[LazyEntity]) -> None:
+@pytest.mark.parametrize("name", ["key", "exclude_from_indexes", "_meanings"])
+def test_a_deleted_attribute_stays_away(lazy_type: type[LazyEntity], name: str) -> None:
+    lazy = lazy_type.from_bytes(RICH)
+    delattr(lazy, name)
+    stock = stock_entity(RICH)
+    delattr(stock, name)
+    plain_entity = lazyentity.materialize(lazy)
+    assert plain_entity.__dict__.keys() == stock.__dict__.keys()
+    assert dict(plain_entity) == dict(stock)
+
+
+def test_a_deleted_key_is_set_again(lazy_type: type[LazyEntity]) -> None:
     lazy = lazy_type.from_bytes(RICH)
     del lazy.key
-    assert lazyentity.materialize(lazy).key is None
     lazy.key = lazy_type.from_bytes(RICH).key
     assert snapshot(lazyentity.materialize(lazy)) == snapshot(stock_entity(RICH))
 
