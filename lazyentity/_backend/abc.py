@@ -1,74 +1,26 @@
-"""The interface of a backend, which both implement; the documentation of what they have in common.
-
-:mod:`lazyentity.pure` documents the members without a text here.
-"""
+"""The interface of a backend, which both implement, with its documentation."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from lazyentity._backend.entities import EntityBytes as _EntityBytes
+from lazyentity._backend.entities import EntityReader as _EntityReader
+from lazyentity._backend.entities import LazyMapping as _LazyMapping
+from lazyentity._backend.entities import ReadRpc as _ReadRpc
+from lazyentity._backend.entities import ResultBytes as _ResultBytes
+from lazyentity._backend.entities import ViewAs as _ViewAs
 from lazyentity._backend.wireformats import DocumentBytes as _DocumentBytes
 from lazyentity._backend.wireformats import DocumentReader as _DocumentReader
 from lazyentity._backend.wireformats import DocumentWriter as _DocumentWriter
 from lazyentity._backend.wireformats import PropertyIndex as _PropertyIndex
-from lazyentity._backend.wireformats import Shape
 
 if TYPE_CHECKING:
     from google.cloud.datastore.entity import Entity
     from google.cloud.datastore.key import Key
 
-    from lazyentity.codec.encodable import Changes, EncodableEntity
-
-
-class _Mapping(Protocol):
-    """A lazy mapping, beside the operations of dict; see :mod:`lazyentity.pure.mapping`.
-
-    It never touches ``key``, ``exclude_from_indexes`` and ``_meanings``: these are attributes of
-    :class:`~lazyentity.entity.LazyEntity`.
-    """
-
-    @classmethod
-    def _from_raw(cls, raw: bytes) -> Any: ...
-    @property
-    def _raw(self) -> bytes: ...
-    @property
-    def _shape(self) -> Shape: ...
-    @property
-    def _policy(self) -> Any: ...
-    @_policy.setter
-    def _policy(self, policy: Any) -> None: ...
-    @property
-    def _entity_counts(self) -> Any: ...
-    @property
-    def _deleted_attributes(self) -> frozenset[str]: ...
-    @_deleted_attributes.setter
-    def _deleted_attributes(self, names: frozenset[str]) -> None: ...
-    def _instance_dict(self) -> dict[str, Any]: ...
-    def _replace_instance_dict(self, attributes: dict[str, Any]) -> None: ...
-
-    def _all_items(self) -> Iterable[tuple[str, Any]]: ...
-    def _decode_all(self, operation: str) -> None: ...
-    def _storage(self) -> dict[Any, Any]: ...
-    def _changes(self) -> Changes: ...
-    def _decoded(self) -> dict[str, Any]: ...
-    def _plain_values(self, names: Iterable[str], copy: Callable[[Any], Any]) -> dict[str, Any]: ...
-    def _read_on_request(self, name: str) -> Any: ...
-    def _undecoded(self) -> list[Any]: ...
-
-    def _serialised_values(self, names: Iterable[str]) -> list[bytes]: ...
-    def _untouched(
-        self, changed: dict[Any, Any], deleted: Collection[str], keeps_key: bool
-    ) -> bytes: ...
-    def _merge_untouched(
-        self, target: Any, changed: dict[Any, Any], deleted: Collection[str], keeps_key: bool
-    ) -> None: ...
-
-    def _wire_cases(self, names: Iterable[str]) -> bytes: ...
-    def _wire_entity(self) -> Entity | None: ...
-    def _wire_excluded(self, names: Iterable[str] | None = None) -> set[str]: ...
-    def _wire_key(self) -> Key | None: ...
-    def _wire_meanings(self, names: Iterable[str] | None = None) -> dict[str, tuple[Any, Any]]: ...
+    from lazyentity.codec.encodable import EncodableEntity
 
 
 class _EntityFinder(Protocol):
@@ -78,73 +30,12 @@ class _EntityFinder(Protocol):
     def decode(self, value: Any, validating: bool = False, levels: int = 3) -> bool: ...
 
 
-class _EntityReader(Protocol):
-    """As :class:`lazyentity.pure.responses.EntityReader`."""
-
-    def __init__(
-        self,
-        lazy_type: Any,
-        stock_entity: Callable[[bytes], Any],
-        *,
-        is_stock: bool = False,
-        prepare: Callable[[Any], Any] | None = None,
-    ) -> None: ...
-    @property
-    def is_stock(self) -> bool: ...
-    @property
-    def prepare(self) -> Callable[[Any], Any] | None: ...
-
-
-class _ReadRpc(Protocol):
-    """As :class:`lazyentity.pure.responses.ReadRpc`."""
-
-    reader: Any
-    is_of_query: bool
-
-
-class _EntityBytes(Protocol):
-    """As :class:`lazyentity.pure.responses.EntityBytes`."""
-
-    @property
-    def raw(self) -> bytes: ...
-    @property
-    def serialised_key(self) -> bytes | None: ...
-    @property
-    def rpc(self) -> Any: ...
-    @property
-    def _origin(self) -> Any: ...
-    def _receive(self, raw: bytes, rpc: Any, /) -> None: ...
-    def read(self, reader: Any, /) -> Any: ...
-    def to_unboxed(self, reader: Any, /) -> Any: ...
-
-
-class _ViewAs(Protocol):
-    """As :class:`lazyentity.pure.responses.ViewAs`."""
-
-    def __init__(self, kind: Any) -> None: ...
-    def __get__(self, instance: Any, owner: Any) -> Any: ...
-
-
-class _ResultBytes(Protocol):
-    """As :class:`lazyentity.pure.responses.ResultBytes`."""
-
-    entity_type: ClassVar[Any]
-
-    @property
-    def rpc(self) -> Any: ...
-    @property
-    def entity(self) -> Any: ...
-    def read(self, reader: Any, /) -> Any: ...
-    def entity_key(self) -> Key | None: ...
-    def serialised(self) -> bytes: ...
-
-
 class Backend(Protocol):
     """The names of a backend. ``result_type``, ``reader`` and ``rpc`` are of its own classes."""
 
     # As properties, which a class of either backend fits.
     @property
-    def LazyMapping(self) -> type[_Mapping]: ...  # noqa: N802
+    def LazyMapping(self) -> type[_LazyMapping]: ...  # noqa: N802
     @property
     def DocumentBytes(self) -> type[_DocumentBytes]: ...  # noqa: N802
     @property
@@ -214,7 +105,19 @@ class Backend(Protocol):
         entities: dict[bytes, Any],
         results: tuple[Any, ...],
         pending: dict[bytes, Any],
-    ) -> list[Any]: ...
+    ) -> list[Any]:
+        """Read the entities of a look-up whose serialised keys are as in the request.
+
+        Args:
+            reader: as for :meth:`~lazyentity._backend.entities.EntityBytes.read`.
+            entities: where the entities are put, by serialised key.
+            results: each a :attr:`ResultBytes`.
+            pending: the serialised keys that were asked for. The keys of ``entities`` are removed.
+
+        Returns:
+            The other results: their keys are not pending in this encoding, or reading them fails.
+        """
+
     def is_json(self, value: Any) -> bool:
         """Say whether JSON gives a value back as it is.
 
@@ -230,9 +133,19 @@ class Backend(Protocol):
             - a dict or a list more than ``MAX_CONTAINERS`` deep, as in a cycle.
         """
 
-    def count_entity(
-        self, entity: Any, response_counter: Any, is_of_query: bool = False
-    ) -> Any: ...
+    def count_entity(self, entity: Any, response_counter: Any, is_of_query: bool = False) -> Any:
+        """Count an entity that was just made, if a profile runs.
+
+        Args:
+            entity: a lazy entity of this backend.
+            response_counter: as this returned it for the response's last entity; None for its
+                first.
+            is_of_query: as of :class:`~lazyentity._backend.entities.ReadRpc`.
+
+        Returns:
+            The counter for the next entity of the response.
+        """
+
     def fixed_width(self, values: list[Any]) -> tuple[type, bytearray] | None:
         """Return the values as a buffer in the machine's byte order, if they have one type.
 
@@ -280,11 +193,38 @@ class Backend(Protocol):
 
     def split_lookup(
         self, raw: bytes, rpc: Any, result_type: Any
-    ) -> tuple[bytes, tuple[Any, ...], tuple[Any, ...]]: ...
-    def split_query(
-        self, raw: bytes, rpc: Any, result_type: Any
-    ) -> tuple[bytes, tuple[Any, ...]]: ...
-    def stock_from_raw(self, raw: bytes) -> Entity: ...
+    ) -> tuple[bytes, tuple[Any, ...], tuple[Any, ...]]:
+        """Split a serialised ``google.datastore.v1.LookupResponse``.
+
+        Args:
+            raw: the response.
+            rpc: the RPC that it answers.
+            result_type: a subclass of :attr:`ResultBytes`.
+
+        Returns:
+            The response without its results; the results in ``found``; those in ``missing``.
+
+        Raises:
+            google.protobuf.message.DecodeError: if ``raw`` is malformed. Entities are not looked
+                into.
+        """
+
+    def split_query(self, raw: bytes, rpc: Any, result_type: Any) -> tuple[bytes, tuple[Any, ...]]:
+        """Split a serialised ``google.datastore.v1.RunQueryResponse``, as :meth:`split_lookup`.
+
+        Returns:
+            The response without its results; the results in ``batch.entity_results``.
+        """
+
+    def stock_from_raw(self, raw: bytes) -> Entity:
+        """Make the stock entity that the client makes of a serialised one.
+
+        Raises:
+            google.protobuf.message.DecodeError: if the bytes are malformed.
+            ValueError, OverflowError: as the client raises them.
+            TypeError: if ``raw`` is not bytes.
+        """
+
     def type_version(self, kind: type, /) -> int:
         """Return the version of a class.
 

@@ -363,7 +363,7 @@ cdef int note_columns(WireDict entity, object name) except -1:
 
 
 def count_entity(WireDict entity not None, response_counter, bint is_of_query=False):
-    """As :func:`lazyentity.pure.profiling.count_entity`."""
+    """As :meth:`lazyentity._backend.abc.Backend.count_entity`."""
     return count_lazy_entity(entity, response_counter, is_of_query) if DATA is not None else response_counter
 
 

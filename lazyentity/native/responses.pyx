@@ -1,6 +1,6 @@
 """The native backend's half of a read response: its results, split off without parsing the entities.
 
-:mod:`lazyentity.pure.responses` documents the interface. A result is a span of the response's bytes. Its
+:mod:`lazyentity._backend.entities` documents the interface. A result is a span of the response's bytes. Its
 entity's bytes are copied when the entity is read, so that a kept entity does not keep the others.
 Protobuf first encodes anew an entity that is not in the encoding that servers send.
 """
@@ -18,7 +18,7 @@ from lazyentity.codec import fallback, interruptions, shadow
 
 
 cdef class EntityReader:
-    """As :class:`lazyentity.pure.responses.EntityReader`."""
+    """As :class:`lazyentity._backend.entities.EntityReader`."""
 
     cdef type lazy_type
     cdef object stock_entity
@@ -33,7 +33,7 @@ cdef class EntityReader:
 
 
 cdef class ReadRpc:
-    """As :class:`lazyentity.pure.responses.ReadRpc`."""
+    """As :class:`lazyentity._backend.entities.ReadRpc`."""
 
     cdef public EntityReader reader
     cdef public bint is_of_query
@@ -42,7 +42,7 @@ cdef class ReadRpc:
 
 @cython.no_gc  # No instance is part of a cycle: what it refers to never refers back.
 cdef class EntityBytes:
-    """As :class:`lazyentity.pure.responses.EntityBytes`."""
+    """As :class:`lazyentity._backend.entities.EntityBytes`."""
 
     cdef readonly ReadRpc rpc
     cdef readonly EntityBytes _origin
@@ -55,28 +55,28 @@ cdef class EntityBytes:
 
     @property
     def raw(self):
-        """As :attr:`lazyentity.pure.responses.EntityBytes.raw`."""
+        """As :attr:`lazyentity._backend.entities.EntityBytes.raw`."""
         # Copied when asked for: the one copy is still in the processor's cache when it is scanned.
         return _span(self._response, self._start, self._end)
 
     @property
     def serialised_key(self):
-        """As :attr:`lazyentity.pure.responses.EntityBytes.serialised_key`."""
+        """As :attr:`lazyentity._backend.entities.EntityBytes.serialised_key`."""
         return _only_key(self._response, self._start, self._end)
 
     def _receive(self, bytes raw not None, ReadRpc rpc not None):
-        """As :meth:`lazyentity.pure.responses.EntityBytes._receive`."""
+        """As :meth:`lazyentity._backend.entities.EntityBytes._receive`."""
         self._response = raw
         self._start = 0
         self._end = PyBytes_GET_SIZE(raw)
         self.rpc = rpc
 
     def read(self, EntityReader reader not None):
-        """As :meth:`lazyentity.pure.responses.EntityBytes.read`."""
+        """As :meth:`lazyentity._backend.entities.EntityBytes.read`."""
         return _read(self.rpc, reader, _span(self._response, self._start, self._end))
 
     def to_unboxed(self, EntityReader reader not None):
-        """As :meth:`lazyentity.pure.responses.EntityBytes.to_unboxed`."""
+        """As :meth:`lazyentity._backend.entities.EntityBytes.to_unboxed`."""
         cdef EntityReader chosen = _chosen(self.rpc, reader)
         unboxed = None
         # A profile counts entities; stock ones are decoded as a whole.
@@ -116,7 +116,7 @@ cdef object _read(ReadRpc rpc, EntityReader reader, bytes raw):
 
 
 cdef class ViewAs:
-    """As :class:`lazyentity.pure.responses.ViewAs`."""
+    """As :class:`lazyentity._backend.entities.ViewAs`."""
 
     cdef type _kind
 
@@ -136,7 +136,7 @@ cdef class ViewAs:
 
 @cython.no_gc  # As for EntityBytes.
 cdef class ResultBytes:
-    """As :class:`lazyentity.pure.responses.ResultBytes`."""
+    """As :class:`lazyentity._backend.entities.ResultBytes`."""
 
     cdef readonly ReadRpc rpc
     cdef type _entity_type
@@ -153,15 +153,15 @@ cdef class ResultBytes:
 
     @property
     def entity(self):
-        """As :attr:`lazyentity.pure.responses.ResultBytes.entity`."""
+        """As :attr:`lazyentity._backend.entities.ResultBytes.entity`."""
         return _handle(self._entity_type, self.rpc, self._response, self._entity_start, self._entity_end)
 
     def read(self, EntityReader reader not None):
-        """As :meth:`lazyentity.pure.responses.ResultBytes.read`."""
+        """As :meth:`lazyentity._backend.entities.ResultBytes.read`."""
         return _read(self.rpc, reader, _span(self._response, self._entity_start, self._entity_end))
 
     def entity_key(self):
-        """As :meth:`lazyentity.pure.responses.ResultBytes.entity_key`."""
+        """As :meth:`lazyentity._backend.entities.ResultBytes.entity_key`."""
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(self._response)
         cdef Bytes start
         cdef Bytes end
@@ -172,7 +172,7 @@ cdef class ResultBytes:
         return fallback.key(self._response[self._entity_start : self._entity_end])
 
     def serialised(self):
-        """As :meth:`lazyentity.pure.responses.ResultBytes.serialised`."""
+        """As :meth:`lazyentity._backend.entities.ResultBytes.serialised`."""
         return self._response[self._start : self._end]
 
 
@@ -206,7 +206,7 @@ cdef bytes _only_key(bytes response, Py_ssize_t start, Py_ssize_t end):
 
 
 def convert_found(EntityReader reader not None, dict entities not None, tuple results not None, dict pending not None):
-    """As :func:`lazyentity.pure.responses.convert_found`."""
+    """As :meth:`lazyentity._backend.abc.Backend.convert_found`."""
     cdef ResultBytes result
     cdef list left = []
     for each in results:
@@ -385,10 +385,10 @@ cdef tuple _split(bytes raw, ReadRpc rpc, result_type, tuple kind):
 
 
 def split_lookup(bytes raw not None, ReadRpc rpc not None, result_type):
-    """As :func:`lazyentity.pure.responses.split_lookup`."""
+    """As :meth:`lazyentity._backend.abc.Backend.split_lookup`."""
     return _split(raw, rpc, result_type, LOOKUP)
 
 
 def split_query(bytes raw not None, ReadRpc rpc not None, result_type):
-    """As :func:`lazyentity.pure.responses.split_query`."""
+    """As :meth:`lazyentity._backend.abc.Backend.split_query`."""
     return _split(raw, rpc, result_type, QUERY)

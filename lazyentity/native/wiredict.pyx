@@ -70,16 +70,16 @@ cdef class WireDict(dict):
         return self._owner[self._offsets.start : self._offsets.end]
 
     def _instance_dict(self):
-        """As :meth:`lazyentity.pure.wiredict.WireDict._instance_dict`."""
+        """As :meth:`lazyentity._backend.entities.LazyMapping._instance_dict`."""
         return instance_dict(self)
 
     def _replace_instance_dict(self, dict attributes not None):
-        """As :meth:`lazyentity.pure.wiredict.WireDict._replace_instance_dict`."""
+        """As :meth:`lazyentity._backend.entities.LazyMapping._replace_instance_dict`."""
         set_instance_dict(self, attributes)
 
     @property
     def _policy(self):
-        """As :attr:`lazyentity.pure.wiredict.WireDict._policy`."""
+        """As :attr:`lazyentity._backend.entities.LazyMapping._policy`."""
         return None if self._extras is None else self._extras.policy
 
     @_policy.setter
@@ -88,13 +88,13 @@ cdef class WireDict(dict):
 
     @property
     def _entity_counts(self):
-        """As :attr:`lazyentity.pure.wiredict.WireDict._entity_counts`."""
+        """As :attr:`lazyentity._backend.entities.LazyMapping._entity_counts`."""
         # The one subclass of EntityExtras is EntityCounts; its module imports this one.
         return None if type(self._extras) is EntityExtras else self._extras
 
     @property
     def _deleted_attributes(self):
-        """As :attr:`lazyentity.pure.wiredict.WireDict._deleted_attributes`."""
+        """As :attr:`lazyentity._backend.entities.LazyMapping._deleted_attributes`."""
         if self._extras is None or self._extras.deleted_attributes is None:
             return NOTHING
         return self._extras.deleted_attributes
@@ -123,7 +123,7 @@ cdef class WireDict(dict):
         return names
 
     def _changes(self):
-        """As :meth:`lazyentity.pure.wiredict.WireDict._changes`."""
+        """As :meth:`lazyentity._backend.entities.LazyMapping._changes`."""
         # Allocated first, for that may run the garbage collector, and so Python code.
         cdef dict decoded = {}
         cdef set rewritten = set()
@@ -145,34 +145,34 @@ cdef class WireDict(dict):
         return decoded, rewritten, deleted, size
 
     def _decoded(self):
-        """As :meth:`lazyentity.pure.wiredict.WireDict._decoded`."""
+        """As :meth:`lazyentity._backend.entities.LazyMapping._decoded`."""
         cdef dict decoded = {}
         require_wire_dict(self)
         return decoded if copy_storage(self, decoded, 1) else self._changes()[0]
 
     def _serialised_values(self, names):
-        """As :meth:`lazyentity.pure.wiredict.WireDict._serialised_values`."""
+        """As :meth:`lazyentity._backend.entities.LazyMapping._serialised_values`."""
         return [serialised_value(self, self._shape._ordinals[name]) for name in names]
 
     def _untouched(self, dict changed not None, deleted not None, bint keeps_key):
-        """As :meth:`lazyentity.pure.wiredict.WireDict._untouched`."""
+        """As :meth:`lazyentity._backend.entities.LazyMapping._untouched`."""
         return untouched(self, changed, deleted, keeps_key)
 
     def _merge_untouched(self, target, dict changed not None, deleted not None, bint keeps_key):
-        """As :meth:`lazyentity.pure.wiredict.WireDict._merge_untouched`."""
+        """As :meth:`lazyentity._backend.entities.LazyMapping._merge_untouched`."""
         target.MergeFromString(untouched(self, changed, deleted, keeps_key))
 
     # The entity as it was received, whatever the caller changed since.
 
     def _wire_entity(self):
-        """As :meth:`lazyentity.pure.wiredict.WireDict._wire_entity`."""
+        """As :meth:`lazyentity._backend.entities.LazyMapping._wire_entity`."""
         if is_restricted(self):
             return None
         entity = rest_of_entity(self._owner, self._shape, &self._offsets, <PyObject*>self)
         return None if entity is UNDECODED else entity
 
     def _wire_cases(self, names):
-        """As :meth:`lazyentity.pure.wiredict.WireDict._wire_cases`."""
+        """As :meth:`lazyentity._backend.entities.LazyMapping._wire_cases`."""
         cdef Value value
         cdef Py_ssize_t ordinal
         cdef dict ordinals = self._shape._ordinals
@@ -186,7 +186,7 @@ cdef class WireDict(dict):
         return bytes(numbers)
 
     def _wire_key(self):
-        """As :meth:`lazyentity.pure.wiredict.WireDict._wire_key`."""
+        """As :meth:`lazyentity._backend.entities.LazyMapping._wire_key`."""
         cdef Bytes base = <Bytes>PyBytes_AS_STRING(self._owner)
         cdef Bytes start
         cdef Bytes end
@@ -204,7 +204,7 @@ cdef class WireDict(dict):
         return extras.key
 
     def _wire_excluded(self, names=None):
-        """As :meth:`lazyentity.pure.wiredict.WireDict._wire_excluded`."""
+        """As :meth:`lazyentity._backend.entities.LazyMapping._wire_excluded`."""
         cdef int excluded
         cdef Value value
         cdef dict ordinals = self._shape._ordinals

@@ -17,13 +17,7 @@ _which = messages.Value.WhichOneof
 
 
 def stock_from_raw(raw: bytes) -> Entity:
-    """Make the stock entity that the client makes of a serialised one.
-
-    Raises:
-        google.protobuf.message.DecodeError: if the bytes are malformed.
-        ValueError, OverflowError: as the client raises them.
-        TypeError: if ``raw`` is not bytes.
-    """
+    """As :meth:`lazyentity._backend.abc.Backend.stock_from_raw`."""
     if not isinstance(raw, bytes):
         # As the native backend, whose argument is declared.
         raise TypeError(f"raw must be bytes, not {type(raw).__name__}")

@@ -42,26 +42,7 @@ all properties takes as long as a few parses.
 
 
 class LazyMapping(WireDict):
-    """A dict of an entity's properties that decodes each when it is first read.
-
-    States of a property, and all transitions between them:
-
-    ========== ============================================ =======================================
-    state      storage                                      leaves it by
-    ========== ============================================ =======================================
-    UNDECODED  the sentinel; its bytes are in ``_raw``      read: DECODED; else as DECODED
-    DECODED    the value, the same object ever after        set: ASSIGNED; del: DELETED
-    ASSIGNED   the caller's object                          set: ASSIGNED; del: DELETED
-    DELETED    no such key                                  set: ASSIGNED
-    ========== ============================================ =======================================
-
-    A decode that fails changes nothing and raises again at the next read.
-
-    These never decode: ``len``, ``in``, iteration, ``reversed``, ``keys()``, ``e[name] = value``,
-    ``del``, ``update``, ``|=``, ``clear``. These decode one property: ``e[name]``, ``get``,
-    ``pop``, ``popitem``, ``setdefault``. Every other operation decodes all undecoded properties in
-    one pass, and then does the same as dict.
-    """
+    """As :class:`lazyentity._backend.entities.LazyMapping`."""
 
     __slots__ = ()
 
@@ -72,7 +53,7 @@ class LazyMapping(WireDict):
 
     @classmethod
     def _from_raw(cls: type[_Self], raw: bytes) -> _Self:
-        """Make a mapping of the serialised entity ``raw``, without running ``__init__``."""
+        """As :meth:`lazyentity._backend.entities.LazyMapping._from_raw`."""
         if not isinstance(raw, bytes):
             # As the native backend, whose argument is declared.
             raise TypeError(f"raw must be bytes, not {type(raw).__name__}")
@@ -93,16 +74,7 @@ class LazyMapping(WireDict):
         return mapping
 
     def _decode_all(self, operation: str) -> None:
-        """Decode every undecoded property; none, if one of them fails.
-
-        Args:
-            operation: the caller's operation, for the text of an error.
-
-        Raises:
-            RuntimeError: if there is a policy.
-            google.protobuf.message.DecodeError: if the bytes of a property are malformed.
-            ValueError: as the client raises it, if it could not have converted a property.
-        """
+        """As :meth:`lazyentity._backend.entities.LazyMapping._decode_all`."""
         undecoded = self._undecoded()
         if not undecoded:
             return
@@ -156,11 +128,11 @@ class LazyMapping(WireDict):
         return self._all_items() if self._policy is None else self._policy.items(self)
 
     def _all_items(self) -> ItemsView[str, Any]:
-        """As :meth:`items`, without asking the policy."""
+        """As :meth:`lazyentity._backend.entities.LazyMapping._all_items`."""
         return super().items()
 
     def _read_on_request(self, name: str) -> Any:
-        """Read a property that the caller asks to decode, whatever the policy is."""
+        """As :meth:`lazyentity._backend.entities.LazyMapping._read_on_request`."""
         value = _stored(self, name)
         if value is UNDECODED:
             value = self._convert(name)
@@ -182,18 +154,7 @@ class LazyMapping(WireDict):
         return self._originals.setdefault(name, value)
 
     def _plain_values(self, names: Iterable[str], copy: Callable[[Any], Any]) -> dict[str, Any]:
-        """Return properties as plain values, and leave them as they are.
-
-        Args:
-            names: of the properties; if it is empty, all properties are returned.
-            copy: makes a plain value of one that was decoded or assigned.
-
-        Raises:
-            KeyError: if there is no property of one of the names.
-            RuntimeError: if a property is undecoded and there is a policy.
-            TypeError: if code that bypasses the methods put the sentinel in place of a value.
-            google.protobuf.message.DecodeError, ValueError: if a property cannot be decoded.
-        """
+        """As :meth:`lazyentity._backend.entities.LazyMapping._plain_values`."""
         stored = {name: _stored(self, name) for name in names} if names else self._storage()
         undecoded = [name for name, value in stored.items() if value is UNDECODED]
         self._require_received(undecoded)
@@ -213,17 +174,7 @@ class LazyMapping(WireDict):
     # The entity as it was received, whatever the caller changed since.
 
     def _wire_meanings(self, names: Iterable[str] | None = None) -> dict[str, tuple[Any, Any]]:
-        """Return ``(meaning, value)`` by name for the properties that have a meaning.
-
-        These are decoded, because the client compares the value by identity when it writes.
-
-        Args:
-            names: properties of the serialised entity, the only ones to look at; None for all.
-
-        Raises:
-            google.protobuf.message.DecodeError: if the bytes of a property are malformed.
-            ValueError: as the client raises it, if it could not have converted one of the values.
-        """
+        """As :meth:`lazyentity._backend.entities.LazyMapping._wire_meanings`."""
         meanings = {}
         raw = self._raw
         parsed = self._take_all_parsed()

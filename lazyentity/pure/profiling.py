@@ -20,7 +20,7 @@ class ResponseCounter:
 
     Attributes:
         data: the data that they are counted in.
-        is_of_query: as of :class:`~lazyentity.pure.responses.ReadRpc`.
+        is_of_query: as of :class:`~lazyentity._backend.entities.ReadRpc`.
     """
 
     __slots__ = ("_call_site", "_prefix", "_site", "data", "is_of_query")
@@ -77,16 +77,7 @@ def _response_counter_of(given: Any, is_of_query: bool) -> ResponseCounter | Non
 
 
 def count_entity(entity: Any, response_counter: Any, is_of_query: bool = False) -> Any:
-    """Count an entity that was just made, if a profile runs.
-
-    Args:
-        entity: a lazy entity of this backend.
-        response_counter: as this returned it for the response's last entity; None for its first.
-        is_of_query: as of :class:`~lazyentity.pure.responses.ReadRpc`.
-
-    Returns:
-        The counter for the next entity of the response.
-    """
+    """As :meth:`lazyentity._backend.abc.Backend.count_entity`."""
     taking = _response_counter_of(response_counter, is_of_query)
     raw, shape, _, originals = entity._state
     if taking is not None and ENTITY_COUNTS not in originals:

@@ -19,14 +19,7 @@ _new: Callable[[Any], Any] = object.__new__
 
 
 class EntityReader:
-    """Makes the entities of a read: lazy ones, stock ones, or lazy ones that are prepared.
-
-    Args:
-        lazy_type: the class of lazy entities, a subclass of the backend's ``LazyMapping``.
-        stock_entity: makes a stock entity of a serialised one.
-        is_stock: whether entities become stock ones.
-        prepare: takes a lazy entity and returns it as it is handed out; None changes nothing.
-    """
+    """As :class:`lazyentity._backend.entities.EntityReader`."""
 
     __slots__ = ("_make", "is_stock", "prepare")
 
@@ -44,31 +37,19 @@ class EntityReader:
 
 
 class ReadRpc:
-    """The RPC that a response answers. All handles of the response carry it.
-
-    Attributes:
-        reader: makes the entities, if that was decided when the RPC was sent; None, if it is left
-            to those who read a handle.
-        is_of_query: whether the results are whole entities that a query returned; for a profile.
-        _counter: of a profile; None, until the first entity is counted.
-    """
+    """As :class:`lazyentity._backend.entities.ReadRpc`."""
 
     __slots__ = ("_counter", "is_of_query", "reader")
 
     def __init__(self) -> None:
         self.reader: EntityReader | None = None
         self.is_of_query = False
+        # Of a profile; None, until the first entity is counted.
         self._counter: Any = None
 
 
 class EntityBytes:
-    """A serialised entity that waits to be read.
-
-    Attributes:
-        raw: the serialised ``google.datastore.v1.Entity``.
-        rpc: the RPC that returned the entity.
-        _origin: the object whose :class:`ViewAs` property made this one.
-    """
+    """As :class:`lazyentity._backend.entities.EntityBytes`."""
 
     __slots__ = ("_origin", "raw", "rpc")
 
@@ -78,45 +59,22 @@ class EntityBytes:
 
     @property
     def serialised_key(self) -> bytes | None:
-        """The key as it came; None, if there is none, or if it is not in one piece.
-
-        The native backend also gives None for an encoding that servers do not send, malformed ones
-        included.
-
-        Raises:
-            google.protobuf.message.DecodeError: if the bytes are malformed; pure backend only.
-        """
+        """As :attr:`lazyentity._backend.entities.EntityBytes.serialised_key`."""
         occurrences = shadow.EntityKey.FromString(self.raw).key
         return occurrences[0] if len(occurrences) == 1 else None
 
     def _receive(self, raw: bytes, rpc: ReadRpc) -> None:
-        """Take up an entity that did not come with a response."""
+        """As :meth:`lazyentity._backend.entities.EntityBytes._receive`."""
         self.raw = raw
         self.rpc = rpc
         self._origin = None
 
     def read(self, reader: EntityReader) -> Any:
-        """Make the entity.
-
-        Args:
-            reader: makes it, unless the RPC decided otherwise.
-
-        Raises:
-            google.protobuf.message.DecodeError: if the bytes are malformed.
-            ValueError, OverflowError: for a stock entity, as the client raises them.
-            Exception: any that :attr:`EntityReader.prepare` raises.
-        """
+        """As :meth:`lazyentity._backend.entities.EntityBytes.read`."""
         return _read(self.rpc, reader, self.raw)
 
     def to_unboxed(self, reader: EntityReader) -> Any:
-        """Make a row for :func:`~lazyentity.pure.columns.append_columns`, or the entity.
-
-        The pure backend has no rows. Those of the native one give the values and errors of the
-        entities that they take the place of.
-
-        Raises:
-            As :meth:`read`.
-        """
+        """As :meth:`lazyentity._backend.entities.EntityBytes.to_unboxed`."""
         return self.read(reader)
 
 
@@ -133,11 +91,7 @@ def _read(rpc: ReadRpc, reader: EntityReader, raw: bytes) -> Any:
 
 
 class ViewAs:
-    """A property: the same bytes as an instance of another class.
-
-    Args:
-        kind: the other class; both are subclasses of :class:`EntityBytes`.
-    """
+    """As :class:`lazyentity._backend.entities.ViewAs`."""
 
     __slots__ = ("_kind",)
 
@@ -156,12 +110,7 @@ class ViewAs:
 
 
 class ResultBytes:
-    """One result of a read response.
-
-    Attributes:
-        rpc: the RPC that returned this result.
-        entity_type: of the class; the class of :attr:`entity`, a subclass of :class:`EntityBytes`.
-    """
+    """As :class:`lazyentity._backend.entities.ResultBytes`."""
 
     __slots__ = ("_result", "rpc")
 
@@ -171,7 +120,7 @@ class ResultBytes:
 
     @property
     def entity(self) -> Any:
-        """The entity of this result, still serialised."""
+        """As :attr:`lazyentity._backend.entities.ResultBytes.entity`."""
         entity = _new(self.entity_type)
         entity.raw = _joined(self._result.entity)
         entity.rpc = self.rpc
@@ -179,20 +128,15 @@ class ResultBytes:
         return entity
 
     def read(self, reader: EntityReader) -> Any:
-        """Make the entity, as :meth:`EntityBytes.read` of :attr:`entity`."""
+        """As :meth:`lazyentity._backend.entities.ResultBytes.read`."""
         return _read(self.rpc, reader, _joined(self._result.entity))
 
     def entity_key(self) -> Key | None:
-        """Decode the key of the entity, and nothing else of it; None if there is none.
-
-        Raises:
-            google.protobuf.message.DecodeError: if the bytes of the key are malformed.
-            ValueError: as the client raises it, if it could not have converted the key.
-        """
+        """As :meth:`lazyentity._backend.entities.ResultBytes.entity_key`."""
         return fallback.key(_joined(self._result.entity))
 
     def serialised(self) -> bytes:
-        """Return the serialised ``google.datastore.v1.EntityResult``."""
+        """As :meth:`lazyentity._backend.entities.ResultBytes.serialised`."""
         serialised: bytes = self._result.SerializeToString()
         return serialised
 
@@ -209,17 +153,7 @@ def convert_found(
     results: tuple[Any, ...],
     pending: dict[bytes, Any],
 ) -> list[Any]:
-    """Read the entities of a look-up whose serialised keys are as in the request.
-
-    Args:
-        reader: as for :meth:`EntityBytes.read`.
-        entities: where the entities are put, by serialised key.
-        results: each a :class:`ResultBytes`.
-        pending: the serialised keys that were asked for. The keys of ``entities`` are removed.
-
-    Returns:
-        The other results: their keys are not pending in this encoding, or reading them fails.
-    """
+    """As :meth:`lazyentity._backend.abc.Backend.convert_found`."""
     left = []
     for result in results:
         entity = result.entity
@@ -252,19 +186,7 @@ def _take(message: Any, field: str, rpc: ReadRpc, result_type: Any) -> tuple[Any
 def split_lookup(
     raw: bytes, rpc: ReadRpc, result_type: Any
 ) -> tuple[bytes, tuple[Any, ...], tuple[Any, ...]]:
-    """Split a serialised ``google.datastore.v1.LookupResponse``.
-
-    Args:
-        raw: the response.
-        rpc: the RPC that it answers.
-        result_type: a subclass of :class:`ResultBytes`.
-
-    Returns:
-        The response without its results; the results in ``found``; those in ``missing``.
-
-    Raises:
-        google.protobuf.message.DecodeError: if ``raw`` is malformed. Entities are not looked into.
-    """
+    """As :meth:`lazyentity._backend.abc.Backend.split_lookup`."""
     message = shadow.LookupResponse.FromString(raw)
     found = _take(message, "found", rpc, result_type)
     missing = _take(message, "missing", rpc, result_type)
@@ -272,14 +194,7 @@ def split_lookup(
 
 
 def split_query(raw: bytes, rpc: ReadRpc, result_type: Any) -> tuple[bytes, tuple[Any, ...]]:
-    """Split a serialised ``google.datastore.v1.RunQueryResponse``; arguments as for a lookup.
-
-    Returns:
-        The response without its results; the results in ``batch.entity_results``.
-
-    Raises:
-        google.protobuf.message.DecodeError: if ``raw`` is malformed. Entities are not looked into.
-    """
+    """As :meth:`lazyentity._backend.abc.Backend.split_query`."""
     message = shadow.RunQueryResponse.FromString(raw)
     results: tuple[Any, ...] = ()
     # Clearing a field of a missing message would create the message.

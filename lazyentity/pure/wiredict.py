@@ -40,7 +40,7 @@ class WireDict(LazyDict):
 
     @property
     def _raw(self) -> bytes:
-        """The serialised entity, perhaps in another encoding than it came in."""
+        """As :attr:`lazyentity._backend.entities.LazyMapping._raw`."""
         return self._state[0]
 
     @property
@@ -62,7 +62,7 @@ class WireDict(LazyDict):
 
     @property
     def _policy(self) -> Any:
-        """Refuses to decode, see :mod:`lazyentity.strict`; None, if decoding is free."""
+        """As :attr:`lazyentity._backend.entities.LazyMapping._policy`."""
         return self._originals.get(POLICY)
 
     @_policy.setter
@@ -71,26 +71,20 @@ class WireDict(LazyDict):
 
     @property
     def _entity_counts(self) -> Any:
-        """The :class:`~lazyentity.profiling.counters.EntityCounts` of an entity; None without one.
-
-        The native backend has its own class for them.
-        """
+        """As :attr:`lazyentity._backend.entities.LazyMapping._entity_counts`."""
         return self._originals.get(ENTITY_COUNTS)
 
     def _instance_dict(self) -> dict[str, Any]:
-        """Return the instance dictionary as it is; for subclasses that are ``Entity``, too.
-
-        It lacks the attributes that were never read from the bytes.
-        """
+        """As :meth:`lazyentity._backend.entities.LazyMapping._instance_dict`."""
         return instance_dict(self)  # type: ignore[no-any-return]  # a descriptor of Entity's
 
     def _replace_instance_dict(self, attributes: dict[str, Any]) -> None:
-        """Make ``attributes`` the instance dictionary; for subclasses that are ``Entity``, too."""
+        """As :meth:`lazyentity._backend.entities.LazyMapping._replace_instance_dict`."""
         _set_instance_dict(self, attributes)
 
     @property
     def _deleted_attributes(self) -> frozenset[str]:
-        """The attributes of an ``Entity`` that are not to be read from the bytes again."""
+        """As :attr:`lazyentity._backend.entities.LazyMapping._deleted_attributes`."""
         return self._originals.get(_DELETED, _NOTHING)  # type: ignore[no-any-return]  # as set below
 
     @_deleted_attributes.setter
@@ -122,50 +116,29 @@ class WireDict(LazyDict):
                 raise errors.undecoded_property(name, self._raw)
 
     def _changes(self) -> Changes:
-        """Return the changes made since the entity was received.
-
-        Raises:
-            TypeError: if code that bypasses the methods put the sentinel in place of a value.
-        """
+        """As :meth:`lazyentity._backend.entities.LazyMapping._changes`."""
         raw, shape, _, _ = self._state
         return changes_of(self._storage(), shape.ordinals, raw)
 
     def _decoded(self) -> dict[str, Any]:
-        """Return the properties that are DECODED or ASSIGNED, with their values, of one moment.
-
-        Raises:
-            TypeError: if code that bypasses the methods put the sentinel in place of a value.
-        """
+        """As :meth:`lazyentity._backend.entities.LazyMapping._decoded`."""
         return self._changes()[0]
 
     def _serialised_values(self, names: Iterable[str]) -> list[bytes]:
-        """Return the ``google.datastore.v1.Value`` of each of ``names``, as it came."""
+        """As :meth:`lazyentity._backend.entities.LazyMapping._serialised_values`."""
         return serialised_values(self._raw, self._shape.ordinals, names)
 
     def _untouched(
         self, changed: dict[Any, Any], deleted: Collection[str], keeps_key: bool
     ) -> bytes:
-        """Serialise, as it came, the part of the entity that is not encoded again.
-
-        Fields unknown to the client are part of it.
-
-        Args:
-            changed: the properties that are encoded again, with their values.
-            deleted: names of other properties to leave out, all of them on the wire.
-            keeps_key: whether to serialise the key, too.
-        """
+        """As :meth:`lazyentity._backend.entities.LazyMapping._untouched`."""
         touched, is_deep = self._touched(changed, deleted)
         return untouched_bytes(self._raw, touched, keeps_key, is_deep)
 
     def _merge_untouched(
         self, target: Any, changed: dict[Any, Any], deleted: Collection[str], keeps_key: bool
     ) -> None:
-        """Merge the result of :meth:`_untouched` into the empty upb ``Entity`` message ``target``.
-
-        Raises:
-            google.protobuf.message.DecodeError: if something in that result is malformed.
-                ``target`` is left in any state.
-        """
+        """As :meth:`lazyentity._backend.entities.LazyMapping._merge_untouched`."""
         touched, is_deep = self._touched(changed, deleted)
         merge_untouched(target, self._raw, touched, keeps_key, is_deep)
 
@@ -179,14 +152,7 @@ class WireDict(LazyDict):
     # The entity as it was received, whatever the caller changed since.
 
     def _wire_entity(self) -> Entity | None:
-        """Make a stock entity of the bytes, in wire order, without decoding anything in place.
-
-        Properties that are not UNDECODED in storage have any value, and neither flag nor meaning.
-
-        Returns:
-            None, if the properties have to be read: a policy may refuse to decode, or the bytes of
-            a property are malformed or, to the native backend, unusual.
-        """
+        """As :meth:`lazyentity._backend.entities.LazyMapping._wire_entity`."""
         if self._policy is not None:
             return None
         parsed = self._take_all_parsed()
@@ -199,19 +165,11 @@ class WireDict(LazyDict):
         return entity
 
     def _wire_cases(self, names: Iterable[str]) -> bytes:
-        """Return the oneof case of each of ``names``: a byte for each, the number of the field.
-
-        The number is 0 if a value has no case or malformed bytes.
-        """
+        """As :meth:`lazyentity._backend.entities.LazyMapping._wire_cases`."""
         return bytes(map(fallback.case_number, self._serialised_values(names)))
 
     def _wire_key(self) -> Key | None:
-        """Decode the key, the first time; None if there is none.
-
-        Raises:
-            google.protobuf.message.DecodeError: if its bytes are malformed.
-            ValueError: as the client raises it, if it could not have converted the key.
-        """
+        """As :meth:`lazyentity._backend.entities.LazyMapping._wire_key`."""
         try:
             key: Key | None = self._originals[Key]
         except KeyError:
@@ -219,15 +177,7 @@ class WireDict(LazyDict):
         return key
 
     def _wire_excluded(self, names: Iterable[str] | None = None) -> set[str]:
-        """Return the names that the client would list in ``exclude_from_indexes``.
-
-        Args:
-            names: properties of the serialised entity, the only ones to look at; None for all.
-
-        Raises:
-            google.protobuf.message.DecodeError: if the bytes of a property are malformed.
-            ValueError: as the client raises it, if the elements of an array disagree.
-        """
+        """As :meth:`lazyentity._backend.entities.LazyMapping._wire_excluded`."""
         raw = self._raw
         parsed = self._take_all_parsed()
         if names is None:

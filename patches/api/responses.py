@@ -142,7 +142,7 @@ class _ReadResponse(_ResultsProxy):
 
         Args:
             raw: the bytes.
-            reader: as of :class:`~lazyentity.pure.responses.ReadRpc`.
+            reader: as of :class:`~lazyentity._backend.entities.ReadRpc`.
 
         Raises:
             google.protobuf.message.DecodeError: if ``raw`` is malformed. Entities are not looked

@@ -14,7 +14,7 @@ from typing import Any, get_type_hints
 import pytest
 
 from lazyentity import _backend, _choice
-from lazyentity._backend import abc, wireformats
+from lazyentity._backend import abc, entities, wireformats
 
 PACKAGE = Path(_choice.__file__).parent
 BACKENDS = ["pure", "native"]
@@ -77,7 +77,7 @@ def _names(body: list[ast.stmt]) -> Iterator[tuple[str, list[ast.stmt]]]:
 
 DECLARED = {
     name: [member for member, _ in _names(body)]
-    for module in (abc, wireformats)
+    for module in (abc, entities, wireformats)
     for name, body in _names(ast.parse(inspect.getsource(module)).body)
 }
 # The classes of a backend, and the protocol of each.
@@ -132,7 +132,7 @@ def test_members_are_declared(name: str) -> None:
         assert members - {*inherited} <= {*DECLARED[CLASSES[name]]}
 
 
-@pytest.mark.parametrize("member", DECLARED["_Mapping"])
+@pytest.mark.parametrize("member", DECLARED["LazyMapping"])
 def test_members_of_a_mapping_are_in_twin_files(member: str) -> None:
     """A file and the file of the same name do the same, but for what pure has from the codec."""
     pure, native = (
@@ -142,6 +142,24 @@ def test_members_of_a_mapping_are_in_twin_files(member: str) -> None:
     if pure.__module__ != "lazyentity.storage.lazydict":
         source = PACKAGE / "native" / f"{pure.__module__.rpartition('.')[2]}.pyx"
         assert f"\ncdef class {native.__name__}(" in source.read_text("utf-8")
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_docstrings_refer_to_documented_members(backend: str) -> None:
+    """A backend documents what both have in common by naming the member of a protocol."""
+    texts = [path.read_text("utf-8") for path in (PACKAGE / backend).glob("*.py*")]
+    found = {
+        name
+        for text in texts
+        for name in re.findall(r"`(lazyentity\._backend\.\w+\.[.\w]+)`", text)
+    }
+    assert len(found) > 60
+    for name in found:
+        module, owner, *member = name.removeprefix("lazyentity._backend.").split(".")
+        documented: Any = vars(importlib.import_module(f"lazyentity._backend.{module}"))[owner]
+        for each in member:
+            documented = vars(documented)[each]
+        assert documented.__doc__, name
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
