@@ -8,7 +8,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from lazyentity.bench.subjects import appengine, appengine_db
 
 _CALLS = (*appengine.CALLS, *appengine_db.CALLS)
-_CASES = [make() for make in appengine.select(_CALLS, appengine.READS)]
+_CASES = [make() for make in appengine.select(dict.fromkeys(_CALLS, appengine.READS))]
 
 
 @pytest.mark.benchmark(disable_gc=True)
