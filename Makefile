@@ -129,32 +129,22 @@ define measure_all
 endef
 #:   many        calls on many entities, snapshots, documents, adapters, Firestore
 define measure_many
-	LAZYENTITY_BACKEND=native $(BIN)/python -m lazyentity.bench.measure.bulk --output bench/results/bulk.json
-	LAZYENTITY_BACKEND=native $(BIN)/python -m lazyentity.bench.measure.snapshots \
-		--rounds 1 --output bench/results/snapshot.json
-	LAZYENTITY_BACKEND=native $(BIN)/python -m lazyentity.bench.measure.cached --output bench/results/cache.json
+	for each in bulk snapshot cache alternatives calls firestore-documents firestore-writes; do \
+		LAZYENTITY_BACKEND=native $(BIN)/python -m lazyentity.bench.measure $$each \
+		--output bench/results/$$each.json || exit 1; done
+	for each in firestore-documents firestore-writes; do LAZYENTITY_BACKEND=pure \
+		$(BIN)/python -m lazyentity.bench.measure $$each --output bench/results/$$each-pure.json || exit 1; done
 	for backend in native pure; do for room in packed columns; do LAZYENTITY_BACKEND=$$backend \
 		$(BIN)/python -m lazyentity.bench --$$room --quick \
 		--output bench/results/$$room-$$backend.json || exit 1; done; done
-	LAZYENTITY_BACKEND=native $(BIN)/python -m lazyentity.bench.measure.alternatives \
-		--output bench/results/alternatives.json
-	LAZYENTITY_BACKEND=native $(BIN)/python -m lazyentity.bench.measure.calls --output bench/results/calls.json
 	LAZYENTITY_BACKEND=native $(BIN)/python -m lazyentity.bench.measure.example \
 		--output bench/results/own.json
 	LAZYENTITY_BACKEND=native $(BIN)/python -m lazyentity.bench --adapters --quick \
 		--output bench/results/adapters.json
-	LAZYENTITY_BACKEND=native $(BIN)/python -m lazyentity.bench.measure.firestore \
-		--output bench/results/firestore-documents.json
-	LAZYENTITY_BACKEND=native $(BIN)/python -m lazyentity.bench.measure.firestore \
-		--writes --output bench/results/firestore-writes.json
-	LAZYENTITY_BACKEND=pure $(BIN)/python -m lazyentity.bench.measure.firestore \
-		--output bench/results/firestore-documents-pure.json
-	LAZYENTITY_BACKEND=pure $(BIN)/python -m lazyentity.bench.measure.firestore \
-		--writes --output bench/results/firestore-writes-pure.json
 endef
 #:   beam        Apache Beam's connector
 define measure_beam
-	LAZYENTITY_BACKEND=native $(BIN)/python -m lazyentity.bench.measure.beam \
+	LAZYENTITY_BACKEND=native $(BIN)/python -m lazyentity.bench.measure beam-connector \
 		--output bench/results/beam-connector.json
 endef
 #:   appengine   App Engine's client

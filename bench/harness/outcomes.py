@@ -47,15 +47,3 @@ def require_met(outcomes: Sequence[Outcome]) -> None:
     """
     if missed := [str(outcome) for outcome in outcomes if not outcome.met]:
         raise click.ClickException("\n  ".join([f"{len(missed)} goals missed:", *missed]))
-
-
-def report(outcomes: Sequence[Outcome], *, check: bool) -> None:
-    """Print each goal, and require all of them with ``check``.
-
-    Raises:
-        click.ClickException: as of `require_met`.
-    """
-    for outcome in outcomes:
-        click.echo(str(outcome))
-    if check:
-        require_met(outcomes)

@@ -36,14 +36,18 @@ def measure(
     Raises:
         subprocess.CalledProcessError: a process failed; its own error is on stderr.
     """
-    module = function.__module__
-    if module == "__main__":
-        module = sys.modules[module].__spec__.name  # type: ignore[union-attr]  # of python -m
     numbers: dict[Any, list[float]] = {first: [] for first in firsts}
     for _ in range(rounds):
         for first, printed in numbers.items():
             given = msgspec.json.encode([first, *arguments]).decode()
-            command = [sys.executable, "-m", __name__, module, function.__name__, given]
+            command = [
+                sys.executable,
+                "-m",
+                __name__,
+                function.__module__,
+                function.__name__,
+                given,
+            ]
             # A session of its own: Ctrl-C in the terminal would make the child print a
             # traceback. This process kills it.
             child = subprocess.run(

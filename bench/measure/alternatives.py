@@ -1,8 +1,7 @@
 """Other ways to pay less for the properties that nobody reads, next to a lazy client.
 
-Run as ``python -m lazyentity.bench.measure.alternatives``. It prints the CPU time of each way, and
-how many times as long as the lazy one it takes. The ways of gcloud-aio-datastore and of pymongo are
-measured where these libraries are installed.
+Each has its CPU time, and how many times as long as the lazy one it takes. The ways of
+gcloud-aio-datastore and of pymongo are measured where these libraries are installed.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import json
 import pickle
 import time
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import click
@@ -25,7 +23,7 @@ from lazyentity.bench.cases import synthetic
 from lazyentity.bench.harness import loopback, verify
 from lazyentity.bench.harness.stats import paired_ratio, scaled, summarize
 from lazyentity.bench.harness.timing import Budget, Context, Task, interleave
-from lazyentity.bench.measure import command
+from lazyentity.bench.measure.command import Benchmark, Run
 from lazyentity.bench.measure.page_results import Alternative, Alternatives
 
 ENTITIES, PROPERTIES, READ = 300, 60, "4"
@@ -225,25 +223,17 @@ MEASURED = {DATASTORE: of_datastore, AIO: of_aio, BSON: of_bson}
 """The libraries, and the function that times the ways of each."""
 
 
-def _measured(budget: Budget) -> Iterator[Alternatives]:
+def _measured(run: Run) -> Iterator[Alternatives]:
     lines: dict[str, list[Alternative]] = {library: [] for library in MEASURED}
     for library, measure in MEASURED.items():
         try:
-            lines[library] = measure(ENTITIES, PROPERTIES, budget)
+            lines[library] = measure(ENTITIES, PROPERTIES, run.budget)
         except ImportError as error:
             click.echo(f"not measured: {library}, {error}")
     entities = [*lines[DATASTORE], *lines[AIO]]
     yield Alternatives(ENTITIES, PROPERTIES, READ, entities, lines[BSON])
 
 
-@click.command()
-@command.seconds(20.0)
-@command.output
-def main(*, seconds: float, output: Path | None) -> None:
-    """Measure the ways with 300 entities of 60 properties, 4 of them read."""
-    budget = Budget(seconds=seconds, min_rounds=9, max_rounds=200, sample_seconds=0.05)
-    command.finish(_measured(budget), output)
-
-
-if __name__ == "__main__":
-    main()
+BENCHMARK = Benchmark(
+    _measured, Budget(seconds=20, min_rounds=9, max_rounds=200, sample_seconds=0.05)
+)

@@ -1,8 +1,7 @@
 """Apache Beam's connector: its DoFn that reads, the coder of its elements, and a whole pipeline.
 
-Run as ``python -m lazyentity.bench.measure.beam``, where Beam is installed. It prints how many
-times as long stock takes, the CPU time of an entity as there are more of them, and the peak memory
-of a process that runs the pipeline. With ``--check`` it fails if a goal is missed.
+Beside how many times as long stock takes, it has the CPU time of an entity as there are more of
+them, and the peak memory of a process that runs the pipeline.
 """
 
 from __future__ import annotations
@@ -15,11 +14,9 @@ import os
 import time
 import unittest.mock
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import apache_beam
-import click
 from apache_beam import coders
 from apache_beam.io.gcp.datastore.v1new import datastoreio, helper, types
 from google.cloud.environment_vars import GCD_HOST
@@ -35,7 +32,8 @@ from lazyentity.bench.harness.timing import (
     figures,
     interleave,
 )
-from lazyentity.bench.measure import beam_memory, command
+from lazyentity.bench.measure import beam_memory
+from lazyentity.bench.measure.command import Benchmark, Run, announced
 from lazyentity.bench.measure.page_results import Beam, BeamCase, BeamCost, PageResults
 from lazyentity.bench.server.process import LoopbackServer
 from lazyentity.patches.beam.coders import ElementCoder
@@ -231,23 +229,16 @@ def goals(results: PageResults) -> list[Outcome]:
     ]
 
 
-@click.command()
-@command.seconds(10.0)
-@click.option("--most", default=SIZES[-1], show_default=True, help="Entities at most.")
-@command.output
-@command.check
-def main(*, seconds: float, most: int, output: Path | None, check: bool) -> None:
-    """Measure Apache Beam's connector with 300 entities of 100 properties, and with more."""
-    budget = Budget(seconds=seconds, min_rounds=9, max_rounds=200, sample_seconds=0.02)
-    made = (measure(case, ENTITIES, PROPERTIES, budget) for case in CASES)
-    cases = list(command.announced(made))
-    read = (cpu_per_entity(entities, SMALL) for entities in SIZES if entities <= most)
-    costs = list(command.announced(read))
-    entities = min(most, SIZES[1])
+def _measured(run: Run) -> Iterator[Beam]:
+    made = (measure(case, ENTITIES, PROPERTIES, run.budget) for case in CASES)
+    cases = list(announced(made))
+    sizes = SIZES[: 1 if run.is_quick else None]
+    costs = list(announced(cpu_per_entity(entities, SMALL) for entities in sizes))
+    entities = min(sizes[-1], SIZES[1])
     peaks = peak_megabytes(entities, PROPERTIES)
-    measured = Beam(ENTITIES, PROPERTIES, cases, SMALL, costs, entities, peaks)
-    command.finish([measured], output, goals, check=check)
+    yield Beam(ENTITIES, PROPERTIES, cases, SMALL, costs, entities, peaks)
 
 
-if __name__ == "__main__":
-    main()
+BENCHMARK = Benchmark(
+    _measured, Budget(seconds=10, min_rounds=9, max_rounds=200, sample_seconds=0.02), goals
+)

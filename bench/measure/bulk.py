@@ -1,7 +1,4 @@
-"""Many keys in few calls: requests and wall time, over gRPC to the loopback server.
-
-Run as ``python -m lazyentity.bench.measure.bulk``. With ``--check`` it fails if a goal is missed.
-"""
+"""Many keys in few calls: requests and wall time, over gRPC to the loopback server."""
 
 from __future__ import annotations
 
@@ -12,10 +9,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
-import click
 import grpc
 from google.cloud import datastore
 from google.cloud.datastore_v1.services.datastore.client import DatastoreClient
@@ -27,7 +22,7 @@ from lazyentity.bench.harness import loopback, verify
 from lazyentity.bench.harness.outcomes import Outcome
 from lazyentity.bench.harness.stats import Summary, paired_ratio, summarize
 from lazyentity.bench.harness.timing import Budget, Task, interleave
-from lazyentity.bench.measure import command
+from lazyentity.bench.measure.command import Benchmark, Run
 from lazyentity.bench.measure.page_results import Gets, Keys, PageResults
 from lazyentity.bench.server.process import LoopbackServer
 from lazyentity.bulk import coalesce, get_many, put_many
@@ -218,37 +213,22 @@ def goals(measured: PageResults) -> list[Outcome]:
     return [*requests, *gains, *gets]
 
 
-def _measured(latency: float, counts: Sequence[int], *, quick: bool) -> Iterator[Keys | Gets]:
+def _of_latency(latency: float, run: Run) -> Iterator[Keys | Gets]:
     """Measure every way with a server of that latency."""
-    budget = Budget(seconds=2 if quick else 3, min_rounds=9, max_rounds=99, sample_seconds=0.05)
+    counts = [count for count in KEYS if not run.is_quick or count <= _AT_ONCE]
     with loaded(latency, counts[-1]) as (client, keys):
         for count in counts:
             yield from measure(client, keys[:count], latency)
         lazy = lazyentity.wrap(client, eager=False)
         for side, one in (("stock", client), ("lazy", lazy)):
-            gets = measure_threads(one, keys, 3 if quick else 9)
-            yield Gets(THREADS, latency, side, *gets, measure_lone(one, keys[0], budget))
+            gets = measure_threads(one, keys, 3 if run.is_quick else 9)
+            lone = measure_lone(one, keys[0], run.budget)
+            yield Gets(THREADS, latency, side, *gets, lone)
 
 
-@click.command()
-@click.option("--quick", is_flag=True, help="At most 1,000 keys, and fewer rounds.")
-@click.option(
-    "--latency",
-    "latencies",
-    type=float,
-    multiple=True,
-    default=LATENCIES,
-    show_default=True,
-    help="Seconds before every answer of the server (repeatable).",
+BENCHMARK = Benchmark(
+    lambda run: (line for latency in LATENCIES for line in _of_latency(latency, run)),
+    # Of a lone get; the others have budgets of their own.
+    Budget(seconds=3, min_rounds=9, max_rounds=99, sample_seconds=0.05),
+    goals,
 )
-@command.check
-@command.output
-def main(*, quick: bool, latencies: tuple[float, ...], check: bool, output: Path | None) -> None:
-    """Measure bulk calls with entities of 20 properties."""
-    counts = [count for count in KEYS if not quick or count <= _AT_ONCE]
-    lines = (line for latency in latencies for line in _measured(latency, counts, quick=quick))
-    command.finish(lines, output, goals, check=check)
-
-
-if __name__ == "__main__":
-    main()

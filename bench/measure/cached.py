@@ -1,21 +1,16 @@
-"""A cache of entities: pickled stock entities, next to the bytes of lazy ones.
-
-Run as ``python -m lazyentity.bench.measure.cached``. It prints how many times as long pickles take.
-"""
+"""A cache of entities: pickled stock entities, next to the bytes of lazy ones."""
 
 from __future__ import annotations
 
 import pickle
-from pathlib import Path
 
-import click
 from google.cloud.datastore import Entity
 
 import lazyentity
 from lazyentity.bench.cases import decoding, wire
 from lazyentity.bench.harness import sides, verify
 from lazyentity.bench.harness.timing import MICROSECONDS, Budget, Task, figures, interleave
-from lazyentity.bench.measure import command
+from lazyentity.bench.measure.command import Benchmark
 from lazyentity.bench.measure.page_results import Cached
 
 PROPERTIES, READ = 100, "4"
@@ -74,14 +69,7 @@ def measure(step: str, properties: int, budget: Budget) -> Cached:
     return Cached(step, **figures(timed, MICROSECONDS / case.entities, ratio=("pickle", "raw")))
 
 
-@click.command()
-@command.seconds(5.0)
-@command.output
-def main(*, seconds: float, output: Path | None) -> None:
-    """Measure a cache of entities of 100 properties."""
-    budget = Budget(seconds=seconds, min_rounds=9, max_rounds=200, sample_seconds=0.005)
-    command.finish((measure(step, PROPERTIES, budget) for step in (FETCH, STORE)), output)
-
-
-if __name__ == "__main__":
-    main()
+BENCHMARK = Benchmark(
+    lambda run: (measure(step, PROPERTIES, run.budget) for step in (FETCH, STORE)),
+    Budget(seconds=5, min_rounds=9, max_rounds=200, sample_seconds=0.005),
+)

@@ -1,8 +1,4 @@
-"""Whole calls with the garbage collector on, as applications have it: wall and CPU time.
-
-Run as ``python -m lazyentity.bench.measure.calls``. It prints each ratio with its goal. The server
-is a process of its own, whose CPU time does not count.
-"""
+"""Whole calls with the garbage collector on, as applications have it: wall and CPU time."""
 
 from __future__ import annotations
 
@@ -14,9 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
-import click
 import msgspec
 from google.cloud.datastore_v1.types import datastore as datastore_types
 
@@ -25,7 +19,7 @@ from lazyentity.bench.cases import decoding, document, reading, synthetic
 from lazyentity.bench.harness import loopback, sides, verify
 from lazyentity.bench.harness.stats import paired_ratio, scaled, summarize
 from lazyentity.bench.harness.timing import Budget, Context, interleave
-from lazyentity.bench.measure import command
+from lazyentity.bench.measure.command import Benchmark
 from lazyentity.bench.measure.page_results import WholeCall
 from lazyentity.bench.subjects import (
     conversion,
@@ -226,15 +220,7 @@ def measure(case: Case, budget: Budget) -> WholeCall:
     )
 
 
-@click.command()
-@command.seconds(5.0)
-@click.option("--only", default="", help="A part of the names of the calls to measure.")
-@command.output
-def main(*, seconds: float, only: str, output: Path | None) -> None:
-    """Measure whole calls against the stock client, gRPC's stub or msgspec."""
-    budget = Budget(seconds=seconds, min_rounds=5, max_rounds=200, sample_seconds=0.02)
-    command.finish((measure(case, budget) for case in CASES if only in case.call), output)
-
-
-if __name__ == "__main__":
-    main()
+BENCHMARK = Benchmark(
+    lambda run: (measure(case, run.budget) for case in CASES if run.only in case.call),
+    Budget(seconds=5, min_rounds=5, max_rounds=200, sample_seconds=0.02),
+)

@@ -1,33 +1,48 @@
-"""The command line that the benchmarks of the documentation share."""
+"""The declaration of a benchmark that only the documentation shows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
-from pathlib import Path
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import TypeVar
 
 import click
-from rich.console import Console
 
-from lazyentity.bench.harness import files, outcomes
-from lazyentity.bench.measure import page_tables
+from lazyentity.bench.harness.outcomes import Outcome
+from lazyentity.bench.harness.timing import Budget
 from lazyentity.bench.measure.page_results import PageResults
-from lazyentity.bench.report import terminal
 
 _Line = TypeVar("_Line")
 
-output = click.option(
-    "--output", type=click.Path(path_type=Path, dir_okay=False), help="A results file."
-)
-check = click.option("--check", is_flag=True, help="Fail, naming them, when goals are missed.")
+
+@dataclass(frozen=True)
+class Run:
+    """The wishes of the command line.
+
+    Attributes:
+        budget: for each line.
+        is_quick: whether the largest sizes are left out.
+        only: a part of the names of the calls to measure.
+    """
+
+    budget: Budget
+    is_quick: bool = False
+    only: str = ""
 
 
-def seconds(default: float) -> Callable[[Any], Any]:
-    """Return the option that says how long each line is measured."""
-    return click.option(
-        "--seconds", default=default, show_default=True, help="Of measuring, for each line."
-    )
+@dataclass(frozen=True)
+class Benchmark:
+    """A benchmark.
+
+    Attributes:
+        lines: yields the lines of results; each is measured when it is asked for.
+        budget: for each line, unless the command line gives other seconds.
+        goals: compares the results with goals.
+    """
+
+    lines: Callable[[Run], Iterable[object]]
+    budget: Budget
+    goals: Callable[[PageResults], list[Outcome]] = lambda _: []
 
 
 def announced(parts: Iterable[_Line]) -> Iterator[_Line]:
@@ -37,30 +52,3 @@ def announced(parts: Iterable[_Line]) -> Iterator[_Line]:
         named = ", ".join(str(value) for value in held if isinstance(value, (str, int)))
         click.echo(f"measured: {named}", err=True)
         yield part
-
-
-def finish(
-    parts: Iterable[object],
-    output: Path | None = None,
-    goals: Callable[[PageResults], list[outcomes.Outcome]] = lambda _: [],
-    *,
-    check: bool = False,
-) -> None:
-    """Make measurements, show their tables, write a results file, and hold them to their goals.
-
-    Args:
-        parts: the lines; each is measured when it is asked for.
-        output: the results file, if one is to be written.
-        goals: compares the results with goals.
-        check: whether a missed goal is an error.
-
-    Raises:
-        files.ResultsError: the file cannot be written.
-        click.ClickException: with ``check``, goals are missed; the text names each.
-    """
-    # Their pages say how they were measured.
-    made = replace(PageResults.of(announced(parts)), bias="")
-    terminal.show(made, Console(), page_tables.tables)
-    if output is not None:
-        files.write(output, files.dump(made))
-    outcomes.report(goals(made), check=check)

@@ -1,23 +1,16 @@
-"""google-cloud-firestore in native mode: queries, look-ups, writes, and the conversions alone.
-
-Run as ``python -m lazyentity.bench.measure.firestore``, where the client is installed. It prints
-how many times as much CPU time stock takes. With ``--check`` it fails if a goal is missed.
-"""
+"""google-cloud-firestore in native mode: queries, look-ups, writes, and the conversions alone."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib
 import os
 import time
 import unittest.mock
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-import click
 import grpc
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import firestore
@@ -25,8 +18,9 @@ from google.cloud.firestore_v1 import query as query_module
 from google.cloud.firestore_v1.types import firestore as types
 
 from lazyentity.bench.cases import synthetic
-from lazyentity.bench.harness import sides, verify
+from lazyentity.bench.harness import processes, sides, verify
 from lazyentity.bench.harness.outcomes import Outcome
+from lazyentity.bench.harness.stats import paired_ratio, summarize
 from lazyentity.bench.harness.timing import (
     MICROSECONDS,
     SIDES,
@@ -35,9 +29,16 @@ from lazyentity.bench.harness.timing import (
     figures,
     interleave,
 )
-from lazyentity.bench.measure import command, documents
 from lazyentity.bench.measure import document_server as server
-from lazyentity.bench.measure.page_results import DocumentCase, Documents, PageResults
+from lazyentity.bench.measure import documents
+from lazyentity.bench.measure.command import Benchmark, Run, announced
+from lazyentity.bench.measure.page_results import (
+    DocumentCase,
+    DocumentMemory,
+    Documents,
+    PageResults,
+)
+from lazyentity.bench.subjects.memory import resident
 from lazyentity.patches.firestore.messages import lazy_request, serialised
 from lazyentity.patches.firestore.responses import QueryResponse
 from lazyentity.patches.firestore.seams import CLIENT
@@ -99,6 +100,8 @@ _LEAST_PURE = {case: 2 if case[0] == CONVERSION else 1 for case in (*CASES, *WRI
 
 MEMORY = ("mixed", 5), ("mixed", 100), ("nested", 20)
 """The mix and the number of fields of documents whose snapshots are held."""
+HELD = 2000
+"""Snapshots that a process holds."""
 
 _MOST_HELD = {("mixed", 100): 0.2}
 """The memory of a lazy snapshot over that of a stock one, at most, with the native backend."""
@@ -325,26 +328,60 @@ def goals(results: PageResults) -> list[Outcome]:
     ]
 
 
-def _measured(budget: Budget, *, writes: bool) -> Iterator[Documents]:
-    # It measures with this module.
-    firestore_memory = importlib.import_module("lazyentity.bench.measure.firestore_memory")
+def bytes_per_snapshot(side: str, mix: str, fields: int, count: int = HELD) -> float:
+    """The growth of this process for each snapshot that it holds, of which nothing was read."""
+    collection_id = documents.collection(mix, fields)
+    # A process has only one side: the snapshots of the other one would change its classes.
+    with CONTEXTS[side]():
+        convert = converter(side, collection_id)
+        raws = [documents.query_response(collection_id, number) for number in range(count)]
+        # The first ones pay for everything that a process makes once.
+        for raw in raws[:50]:
+            convert(raw)
+        before = resident()
+        # Each in its own bytes object, as if off the network.
+        held = [convert(bytes(memoryview(raw))) for raw in raws]
+        return (resident() - before) / len(held)
+
+
+def measure_memory(mix: str, fields: int, rounds: int) -> DocumentMemory:
+    """Bytes held by a snapshot, by side, each measured from outside in a process of its own.
+
+    Raises:
+        subprocess.CalledProcessError: a measuring process failed; its own error is on stderr.
+    """
+    held = processes.measure(bytes_per_snapshot, CONTEXTS, rounds, mix, fields)
+    raw = documents.query_response(documents.collection(mix, fields), 0)
+    return DocumentMemory(
+        mix=mix,
+        fields=fields,
+        wire_bytes=len(raw),
+        stock=summarize(held["stock"]),
+        lazy=summarize(held["lazy"]),
+        ratio=paired_ratio(held["lazy"], held["stock"]),
+    )
+
+
+def _cases(run: Run, cases: Sequence[tuple[str, str, int]]) -> list[DocumentCase]:
     with server.running() as port:
-        made = (measure(*case, port, budget) for case in (WRITES if writes else CASES))
-        cases = list(command.announced(made))
-    memory = [] if writes else [firestore_memory.measure(*shape, rounds=3) for shape in MEMORY]
-    yield Documents(QUERIED, LOOKED_UP, cases, WRITTEN if writes else 0, memory)
+        made = (measure(*case, port, run.budget) for case in cases if run.only in case[0])
+        return list(announced(made))
 
 
-@click.command()
-@command.seconds(5.0)
-@command.output
-@click.option("--writes", is_flag=True, help="Measure writes, and not reads.")
-@command.check
-def main(*, seconds: float, output: Path | None, writes: bool, check: bool) -> None:
-    """Measure google-cloud-firestore: 300 documents of a query, 100 of get_all(); or 20 writes."""
-    budget = Budget(seconds=seconds, min_rounds=5, max_rounds=200, sample_seconds=0.02)
-    command.finish(_measured(budget, writes=writes), output, goals, check=check)
+def _reads(run: Run) -> Iterator[Documents]:
+    cases = _cases(run, CASES)
+    # Of whole runs.
+    memory = (
+        [] if run.only else [measure_memory(*shape, 1 if run.is_quick else 3) for shape in MEMORY]
+    )
+    yield Documents(QUERIED, LOOKED_UP, cases, memory=memory)
 
 
-if __name__ == "__main__":
-    main()
+def _writes(run: Run) -> Iterator[Documents]:
+    yield Documents(QUERIED, LOOKED_UP, _cases(run, WRITES), WRITTEN)
+
+
+BENCHMARK = Benchmark(
+    _reads, Budget(seconds=5, min_rounds=5, max_rounds=200, sample_seconds=0.02), goals
+)
+WRITING = replace(BENCHMARK, lines=_writes)

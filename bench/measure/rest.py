@@ -1,8 +1,4 @@
-"""gcloud-aio-datastore: a query over HTTP to the loopback server, and the conversion alone.
-
-Run as ``python -m lazyentity.bench.measure.rest``, where the client is installed. It prints how
-many times as long stock takes.
-"""
+"""gcloud-aio-datastore: a query over HTTP to the loopback server, and the conversion alone."""
 
 from __future__ import annotations
 
@@ -13,14 +9,13 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import click
 from gcloud.aio import datastore
 
 from lazyentity.bench.cases import synthetic
 from lazyentity.bench.harness import loopback, verify
 from lazyentity.bench.harness.lines import EndToEnd
 from lazyentity.bench.harness.timing import Budget, Context, Task
-from lazyentity.bench.measure import command
+from lazyentity.bench.measure.command import Benchmark
 from lazyentity.bench.subjects.end_to_end import Loaded, timed_reads
 from lazyentity.patches.gcloud_aio.seams import CLIENT
 from lazyentity.patches.rest.properties import mark_response
@@ -138,13 +133,9 @@ def measure(case: str, entities: int, properties: int, budget: Budget) -> EndToE
         return timed_reads(tasks, budget, case, entities, properties, CASES[case])
 
 
-@click.command()
-@command.seconds(10.0)
-def main(*, seconds: float) -> None:
-    """Measure gcloud-aio-datastore with 300 entities of 100 properties."""
-    budget = Budget(seconds=seconds, min_rounds=9, max_rounds=200, sample_seconds=0.02)
-    command.finish(measure(case, ENTITIES, PROPERTIES, budget) for case in CASES)
-
-
-if __name__ == "__main__":
-    main()
+BENCHMARK = Benchmark(
+    lambda run: (
+        measure(case, ENTITIES, PROPERTIES, run.budget) for case in CASES if run.only in case
+    ),
+    Budget(seconds=10, min_rounds=9, max_rounds=200, sample_seconds=0.02),
+)

@@ -1,7 +1,6 @@
 """A cold start from a snapshot, against the same entities as pickles, JSON lines and from a server.
 
-Run as ``python -m lazyentity.bench.measure.snapshots``. Each side reads in its own process,
-whose imports are not timed. With ``--check`` it fails if a goal is missed.
+Each side reads in its own process, whose imports are not timed.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import click
 import orjson
 from google.cloud.datastore import Entity, Key
 
@@ -23,13 +21,16 @@ from lazyentity.bench.cases import synthetic
 from lazyentity.bench.harness import loopback, processes
 from lazyentity.bench.harness.outcomes import Outcome
 from lazyentity.bench.harness.stats import paired_ratio, summarize
-from lazyentity.bench.measure import command
+from lazyentity.bench.harness.timing import Budget
+from lazyentity.bench.measure.command import Benchmark, Run
 from lazyentity.bench.measure.page_results import Form, Forms, PageResults
 from lazyentity.bench.server.process import LoopbackServer
 from lazyentity.bulk import get_many, put_many
 from lazyentity.snapshot import Snapshot
 
 ENTITIES, PROPERTIES = 100_000, 100
+FEW = 1_000
+"""Entities of a quick run."""
 IDENTICAL = 0.3
 """The share of the entities that have the content of another entity."""
 
@@ -178,16 +179,10 @@ def goals(results: PageResults) -> list[Outcome]:
     ]
 
 
-@click.command()
-@click.option("--entities", "count", default=ENTITIES, show_default=True)
-@click.option("--properties", default=PROPERTIES, show_default=True)
-@click.option("--rounds", default=3, show_default=True)
-@command.check
-@command.output
-def main(*, count: int, properties: int, rounds: int, check: bool, output: Path | None) -> None:
-    """Measure a cold start from a snapshot."""
-    command.finish([measure(count, properties, rounds)], output, goals, check=check)
+def _measured(run: Run) -> Iterator[Forms]:
+    count = FEW if run.is_quick else ENTITIES
+    yield measure(count, PROPERTIES, run.budget.min_rounds)
 
 
-if __name__ == "__main__":
-    main()
+# A round takes minutes.
+BENCHMARK = Benchmark(_measured, Budget(0, min_rounds=1, max_rounds=1, sample_seconds=0), goals)

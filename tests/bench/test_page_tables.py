@@ -9,6 +9,7 @@ import pytest
 from lazyentity.bench.harness import files
 from lazyentity.bench.harness.files import ResultsError
 from lazyentity.bench.harness.stats import Summary
+from lazyentity.bench.measure import __main__ as command
 from lazyentity.bench.measure import bulk, page_results, page_tables, snapshots
 from lazyentity.bench.measure.page_results import (
     Beam,
@@ -25,6 +26,7 @@ from lazyentity.bench.measure.page_results import (
     PageResults,
 )
 from lazyentity.bench.report import readme
+from tools.tables import RESULTS
 
 pytestmark = pytest.mark.any_backend
 
@@ -155,3 +157,12 @@ def test_a_run_of_something_else(path: Path) -> None:
     files.write(path, files.dump(PageResults.of([])))
     with pytest.raises(ValueError, match="measured nothing that this section shows"):
         section(page_results.load(path))
+
+
+def test_every_benchmark_is_declared() -> None:
+    """Its name is that of its results, which two of them have for each backend."""
+    results = {path.stem.removesuffix("-pure") for path in RESULTS.glob("*.json")}
+    assert command.NAMES.keys() - results == {"rest"}
+    # It needs Beam, whose environment is its own.
+    for name in command.NAMES.keys() - {"beam-connector"}:
+        assert command.benchmark(name).budget.min_rounds > 0

@@ -11,7 +11,7 @@ import lazyentity
 from lazyentity.bench.harness import verify
 from lazyentity.bench.harness.timing import Budget
 from lazyentity.bench.measure import document_server as documents
-from lazyentity.bench.measure import firestore, firestore_memory, page_results
+from lazyentity.bench.measure import firestore, page_results
 
 COMMITTED = Path(__file__).parents[3] / "bench" / "results" / "firestore-documents.json"
 COMMITTED_WRITES = COMMITTED.with_name("firestore-writes.json")
@@ -48,7 +48,7 @@ def test_values_that_differ_are_found(port: int, monkeypatch: pytest.MonkeyPatch
 
 def test_memory_is_measured() -> None:
     """A round of both sides, each in a process of its own."""
-    measured = firestore_memory.measure("mixed", 6, 1)
+    measured = firestore.measure_memory("mixed", 6, 1)
     assert (measured.mix, measured.fields) == ("mixed", 6)
     # The bytes are kept, at least.
     assert measured.wire_bytes < measured.lazy.median
