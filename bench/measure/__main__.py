@@ -20,6 +20,10 @@ from lazyentity.bench.measure.page_results import PageResults
 from lazyentity.bench.report import terminal
 
 NAMES = {
+    "ablation-ndb": "ablation.NDB",
+    "ablation-appengine": "ablation.APPENGINE",
+    "ablation-beam": "ablation.BEAM",
+    "ablation-gcloud-aio": "ablation.GCLOUD_AIO",
     "alternatives": "alternatives.BENCHMARK",
     "beam-connector": "beam.BENCHMARK",
     "bulk": "bulk.BENCHMARK",
@@ -27,7 +31,6 @@ NAMES = {
     "calls": "calls.BENCHMARK",
     "firestore-documents": "firestore.BENCHMARK",
     "firestore-writes": "firestore.WRITING",
-    "rest": "rest.BENCHMARK",
     "snapshot": "snapshots.BENCHMARK",
 }
 """By the names of their results files: a module, and the benchmark that it declares."""

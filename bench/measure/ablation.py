@@ -1,8 +1,7 @@
 """The gain of each seam of a client: calls with all seams, and with all but one.
 
-``python -m lazyentity.bench.measure.ablation --client ndb RESULTS.json`` measures and writes the
-results; ``--table FILE.rst`` writes them as a table as well. ``--cpu`` measures the CPU time of the
-client's process: on a machine that others use, wall time spreads too far.
+CPU time of the client's process is measured: on a machine that others use, wall time spreads too
+far.
 """
 
 from __future__ import annotations
@@ -13,16 +12,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import click
-import msgspec
-from tabulate import tabulate
-
-from lazyentity.bench.harness import environment, sides, verify
-from lazyentity.bench.harness.stats import Summary, paired_ratio, scaled, summarize
-from lazyentity.bench.harness.timing import Budget, Clock, Context, Task, interleave
+from lazyentity.bench.harness import sides, verify
+from lazyentity.bench.harness.stats import paired_ratio, scaled, summarize
+from lazyentity.bench.harness.timing import MILLISECONDS, Budget, Context, Task, interleave
+from lazyentity.bench.measure.command import Benchmark, Run
+from lazyentity.bench.measure.page_results import SeamGains
 from lazyentity.patches.registry import Patch, Seam
 
 COUNTS = (10, 100)
@@ -60,25 +56,6 @@ class Subject:
             alone[f"{module}.{seam.path}"] = (seam,)
             modules[f"{module}, all"] = (*modules.get(f"{module}, all", ()), seam)
         return {**alone, **{name: found for name, found in modules.items() if len(found) > 1}}
-
-
-@dataclass(frozen=True)
-class Line:
-    """One call. ``gains`` is by row: the time without its seams over the time with all of them."""
-
-    call: str
-    properties: int
-    milliseconds: Summary
-    stock: Summary
-    gains: dict[str, Summary]
-
-
-@dataclass(frozen=True)
-class Ablation:
-    """All lines of a run, and the environment that it ran in."""
-
-    machine: environment.Environment
-    lines: list[Line]
 
 
 def _checking(call: str) -> Check:
@@ -144,7 +121,7 @@ def _rest() -> Subject:
 
     @contextlib.contextmanager
     def loaded(call: str, properties: int) -> Iterator[tuple[Task, Check]]:
-        with rest.loaded(call, rest.ENTITIES, properties) as found:
+        with rest.loaded(rest.ENTITIES, properties) as found:
             yield found.tasks["lazy"], found.check
 
     return Subject((CLIENT.patch,), CLIENT.patch.seams, rest.ENTITIES, (rest.QUERY,), loaded)
@@ -167,9 +144,7 @@ def patched_without(patches: Sequence[Patch], removed: Sequence[Seam]) -> Iterat
         yield
 
 
-def measure(
-    subject: Subject, call: str, properties: int, budget: Budget, clock: Clock | None = None
-) -> Line:
+def measure(subject: Subject, call: str, properties: int, budget: Budget) -> SeamGains:
     """Time one call with all seams, with none, and without those of each row in turn.
 
     Args:
@@ -177,7 +152,6 @@ def measure(
         call: one of the calls of the subject.
         properties: of each entity.
         budget: for all rounds together.
-        clock: measures the calls, `time.perf_counter` by default.
     """
     rows = subject.without()
     contexts: dict[str, Context] = {
@@ -189,57 +163,28 @@ def measure(
         },
     }
     with subject.loaded(call, properties) as (task, check):
-        timed = interleave(dict.fromkeys(contexts, task), budget, contexts, clock)
+        timed = interleave(dict.fromkeys(contexts, task), budget, contexts, time.process_time)
         check(timed["stock"].last, timed[ALL].last)
     whole = timed[ALL].seconds
-    return Line(
+    return SeamGains(
         call=f"{call}, {subject.entities} x {properties}",
-        properties=properties,
-        milliseconds=summarize(scaled(whole, 1e3)),
+        milliseconds=summarize(scaled(whole, MILLISECONDS)),
         stock=paired_ratio(timed["stock"].seconds, whole),
         gains={name: paired_ratio(timed[name].seconds, whole) for name in rows},
     )
 
 
-def _percent(ratio: Summary) -> str:
-    median, low, high = ((value - 1) * 100 for value in (ratio.median, ratio.q1, ratio.q3))
-    return f"{median:+.0f}% ({low:+.0f} to {high:+.0f})"
-
-
-def table(lines: Sequence[Line]) -> str:
-    """The results as a table of reStructuredText: a row for each seam, a column for each line."""
-    rows: list[list[Any]] = [
-        ["all of them", *(_percent(line.stock) for line in lines)],
-        *(
-            [f"``{name}``", *(_percent(line.gains[name]) for line in lines)]
-            for name in lines[0].gains
-        ),
-        ["ms with all seams", *(f"{line.milliseconds.median:.1f}" for line in lines)],
-        ["rounds", *(line.stock.rounds for line in lines)],
-    ]
-    return tabulate(rows, ["without", *(line.call for line in lines)], tablefmt="rst")
-
-
-@click.command()
-@click.argument("output", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--client", type=click.Choice(sorted(SUBJECTS)), default="ndb", show_default=True)
-@click.option("--table", "rst", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--seconds", default=60.0, show_default=True, help="Of measuring, for each line.")
-@click.option("--cpu", is_flag=True, help="Measure CPU time of this process, not wall time.")
-def main(*, output: Path, client: str, rst: Path | None, seconds: float, cpu: bool) -> None:
-    """Measure the gain of each seam of a client, and write it to OUTPUT as JSON."""
-    budget = Budget(seconds=seconds, min_rounds=9, max_rounds=400, sample_seconds=0.02)
-    clock = time.process_time if cpu else None
+def _lines(client: str, run: Run) -> Iterator[SeamGains]:
     subject = SUBJECTS[client]()
-    lines = [
-        measure(subject, call, count, budget, clock) for call in subject.calls for count in COUNTS
-    ]
-    ablation = Ablation(environment.describe("native"), lines)
-    output.write_bytes(msgspec.json.encode(ablation))
-    if rst:
-        rst.write_text(table(lines) + "\n", encoding="utf-8")
-    click.echo(table(lines))
+    for call in subject.calls:
+        if run.only in call:
+            yield from (measure(subject, call, count, run.budget) for count in COUNTS)
 
 
-if __name__ == "__main__":
-    main()
+NDB, APPENGINE, BEAM, GCLOUD_AIO = (
+    Benchmark(
+        functools.partial(_lines, client),
+        Budget(seconds=60, min_rounds=9, max_rounds=400, sample_seconds=0.02),
+    )
+    for client in SUBJECTS
+)

@@ -216,6 +216,20 @@ class WholeCall:
 
 
 @dataclass(frozen=True)
+class SeamGains:
+    """A call of a client whose seams are removed in turn: milliseconds of CPU time with all seams.
+
+    ``gains`` is the time without some of the seams over the time with all, by the names of these.
+    ``stock`` is the same of a client without any.
+    """
+
+    call: str
+    milliseconds: Summary
+    stock: Summary
+    gains: dict[str, Summary]
+
+
+@dataclass(frozen=True)
 class PageResults(Results):
     """A run of any benchmark: the sections of the users' and those of the documentation."""
 
@@ -227,6 +241,7 @@ class PageResults(Results):
     documents: Documents | None = None
     alternatives: Alternatives | None = None
     calls: list[WholeCall] = field(default_factory=list)
+    seams: list[SeamGains] = field(default_factory=list)
 
 
 def load(path: Path) -> PageResults:

@@ -16,6 +16,7 @@ from lazyentity.bench.measure.page_results import (
     Gets,
     Keys,
     PageResults,
+    SeamGains,
     WholeCall,
 )
 from lazyentity.bench.report.table import Figure, Label, Table
@@ -251,6 +252,24 @@ def _calls(lines: Sequence[WholeCall]) -> Iterator[Table]:
             yield Table(f"{title}, ms", introduction, chosen, labels, figures)
 
 
+def _seams(lines: Sequence[SeamGains]) -> Iterator[Table]:
+    """Yield the calls, and a row for each seam with a column for each call."""
+    yield Table(
+        "calls with all seams, CPU ms",
+        "Calls with all seams, in milliseconds of CPU time:",
+        lines,
+        (Label("call", "call"),),
+        (Figure("time", "milliseconds", "ms"), Figure("without seams / with all", "stock")),
+    )
+    yield Table(
+        "CPU time without a seam / with all seams",
+        "CPU time without a seam, over that with all seams:",
+        list(lines[0].gains),
+        (Label("without", lambda name: f"``{name}``"),),
+        [Figure(line.call, line.gains.__getitem__, digits=2) for line in lines],
+    )
+
+
 def tables(results: Results) -> Iterator[Table]:
     """The tables of everything that the run measured, of any benchmark."""
     yield from core_tables(results)
@@ -282,3 +301,5 @@ def _page_tables(results: PageResults) -> Iterator[Table]:
     if results.alternatives is not None:
         yield from _alternatives(results.alternatives)
     yield from _calls(results.calls)
+    if results.seams:
+        yield from _seams(results.seams)

@@ -1,4 +1,4 @@
-"""gcloud-aio-datastore: a query over HTTP to the loopback server, and the conversion alone."""
+"""gcloud-aio-datastore: a query over HTTP to the loopback server, and the JSON of its answer."""
 
 from __future__ import annotations
 
@@ -13,22 +13,13 @@ from gcloud.aio import datastore
 
 from lazyentity.bench.cases import synthetic
 from lazyentity.bench.harness import loopback, verify
-from lazyentity.bench.harness.lines import EndToEnd
-from lazyentity.bench.harness.timing import Budget, Context, Task
-from lazyentity.bench.measure.command import Benchmark
-from lazyentity.bench.subjects.end_to_end import Loaded, timed_reads
+from lazyentity.bench.harness.timing import Context
+from lazyentity.bench.subjects.end_to_end import Loaded
 from lazyentity.patches.gcloud_aio.seams import CLIENT
-from lazyentity.patches.rest.properties import mark_response
-from lazyentity.patches.rest.raw import parsed_but_properties
 
 ENTITIES, PROPERTIES = 300, 100
-QUERY, CONVERSION, JSON_CONVERSION = (
-    "a query",
-    "conversion of parsed JSON",
-    "parsing and conversion of JSON",
-)
-CASES = {QUERY: "1", CONVERSION: "4", JSON_CONVERSION: "4"}
-"""The timed steps, and the properties read of each entity: see `synthetic.names_read`."""
+QUERY, READ = "a query", "1"
+"""The name of the call, and the properties read of each entity: see `synthetic.names_read`."""
 
 _TIMEOUT = 60
 
@@ -80,62 +71,19 @@ def _querying(port: int, entities: int) -> Iterator[Callable[[], Any]]:
     loop.close()
 
 
-def _results(case: str, port: int, stack: contextlib.ExitStack, entities: int) -> dict[str, Task]:
-    """The functions of both sides that give the result of a query."""
-    if case == QUERY:
-        return dict.fromkeys(_CONTEXTS, stack.enter_context(_querying(port, entities)))
-    body = received(port)
-    convert = datastore.QueryResult.from_repr
-    if case == JSON_CONVERSION:
-        return {
-            "stock": lambda: convert(json.loads(body)),
-            "lazy": lambda: convert(parsed_but_properties(body)),
-        }
-    data, marked = json.loads(body), mark_response(json.loads(body))
-    return {"stock": lambda: convert(data), "lazy": lambda: convert(marked)}
-
-
 @contextlib.contextmanager
-def loaded(case: str, entities: int, properties: int) -> Iterator[Loaded]:
-    """Give the tasks of one of `CASES`; a server answers while inside.
-
-    Raises:
-        KeyError: there is no such case.
-    """
-    names = synthetic.names_read(synthetic.MIXES["mixed"], properties, CASES[case])
-
-    def reading(result: Callable[[], Any]) -> Task:
-        def read() -> list[list[Any]]:
-            found = [one.entity.properties for one in result().result_batch.entity_results]
-            return [[values[name] for name in names] for values in found]
-
-        return read
+def loaded(entities: int, properties: int) -> Iterator[Loaded]:
+    """Give the tasks of a query; a server answers while inside."""
+    names = synthetic.names_read(synthetic.MIXES["mixed"], properties, READ)
 
     def check(stock_values: list[Any], lazy_values: list[Any]) -> None:
-        verify.check_same(entities, len(stock_values), f"{case}: entities")
-        verify.check_same(stock_values, lazy_values, case)
+        verify.check_same(entities, len(stock_values), f"{QUERY}: entities")
+        verify.check_same(stock_values, lazy_values, QUERY)
 
-    with contextlib.ExitStack() as stack:
-        port = stack.enter_context(loaded_server(entities, properties))
-        results = _results(case, port, stack, entities)
-        tasks = {side: reading(result) for side, result in results.items()}
-        yield Loaded(tasks, check, _CONTEXTS)
+    with loaded_server(entities, properties) as port, _querying(port, entities) as query:
 
+        def read() -> list[list[Any]]:
+            found = [one.entity.properties for one in query().result_batch.entity_results]
+            return [[values[name] for name in names] for values in found]
 
-def measure(case: str, entities: int, properties: int, budget: Budget) -> EndToEnd:
-    """Time one of `CASES`.
-
-    Raises:
-        verify.OutputMismatch: the sides differ.
-        KeyError: there is no such case.
-    """
-    with loaded(case, entities, properties) as tasks:
-        return timed_reads(tasks, budget, case, entities, properties, CASES[case])
-
-
-BENCHMARK = Benchmark(
-    lambda run: (
-        measure(case, ENTITIES, PROPERTIES, run.budget) for case in CASES if run.only in case
-    ),
-    Budget(seconds=10, min_rounds=9, max_rounds=200, sample_seconds=0.02),
-)
+        yield Loaded(dict.fromkeys(_CONTEXTS, read), check, _CONTEXTS)

@@ -162,7 +162,8 @@ def test_a_run_of_something_else(path: Path) -> None:
 def test_every_benchmark_is_declared() -> None:
     """Its name is that of its results, which two of them have for each backend."""
     results = {path.stem.removesuffix("-pure") for path in RESULTS.glob("*.json")}
-    assert command.NAMES.keys() - results == {"rest"}
+    committed = [name for name in command.NAMES if not name.startswith("ablation-")]
+    assert {*committed} <= results
     # It needs Beam, whose environment is its own.
     for name in command.NAMES.keys() - {"beam-connector"}:
         assert command.benchmark(name).budget.min_rounds > 0

@@ -6,99 +6,62 @@ import re
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 from docutils.core import publish_doctree
 from docutils.nodes import entry, paragraph, row, table
 from rich.console import Console
 
 from lazyentity.bench.cases import decoding
 from lazyentity.bench.harness import files
-from lazyentity.bench.harness.results import collect
+from lazyentity.bench.harness.results import collect, load
 from lazyentity.bench.harness.stats import Summary
 from lazyentity.bench.report import terminal
-from lazyentity.bench.report.__main__ import main
-from lazyentity.bench.report.readme import SECTION, markers, render
+from lazyentity.bench.report.readme import (
+    MarkersMissing,
+    NothingToShow,
+    markers,
+    put_between_markers,
+    render,
+)
 from lazyentity.bench.report.tables import tables
 
 from .made import make_results
 
 pytestmark = pytest.mark.any_backend
 
-OTHER = "other-benchmark-table"
 CHECKOUT = Path(__file__).parents[2]
+SECTION, OTHER = "benchmark-table", "other-benchmark-table"
 
 
 def both_markers(section: str) -> str:
     return "\n\n".join(markers(section)) + "\n"
 
 
-@pytest.fixture
-def results_file(tmp_path: Path) -> Path:
-    path = tmp_path / "results.json"
-    path.write_text(files.dump(make_results()), encoding="utf-8")
-    return path
+PAGE = f"Title\n=====\n\n{both_markers(SECTION)}\nMiddle.\n\n{both_markers(OTHER)}\nEnd.\n"
 
 
-@pytest.fixture
-def readme(tmp_path: Path) -> Path:
-    path = tmp_path / "README.rst"
-    text = f"Title\n=====\n\n{both_markers(SECTION)}\nMiddle.\n\n{both_markers(OTHER)}\nEnd.\n"
-    path.write_text(text, encoding="utf-8")
-    return path
+def test_a_section_is_put_between_its_markers() -> None:
+    """The rest of the page stays; once more changes nothing, and another figure changes it."""
+    section = render(make_results())
+    page = put_between_markers(PAGE, SECTION, section)
+    assert page == PAGE.replace(
+        both_markers(SECTION), f"\n\n{section}\n\n".join(markers(SECTION)) + "\n"
+    )
+    assert put_between_markers(page, SECTION, section) == page
+    edited = page.replace("10.0x", "11.0x", 1)
+    assert edited != page
+    assert put_between_markers(edited, SECTION, section) == page
 
 
-def run(*arguments: object) -> tuple[int, str]:
-    outcome = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    return outcome.exit_code, outcome.output
-
-
-def test_update_then_check(results_file: Path, readme: Path) -> None:
-    """After an update the check passes, and a second update changes nothing."""
-    assert run(results_file, "--update", readme) == (0, "")
-    updated = readme.read_text(encoding="utf-8")
-    assert run(results_file, "--check", readme) == (0, "")
-    assert run(results_file, "--update", readme) == (0, "")
-    assert readme.read_text(encoding="utf-8") == updated
-    assert updated.startswith("Title\n=====\n")
-    assert updated.endswith("End.\n")
-
-
-@pytest.mark.parametrize(
-    ("committed", "options"),
-    [
-        ("native", []),
-        ("ndb", ["--section", "ndb-benchmark-table", "--compact"]),
-        ("pure", ["--section", "pure-benchmark-table", "--compact"]),
-    ],
-)
-def test_pages_show_the_committed_results(committed: str, options: list[str]) -> None:
-    """The pages have the figures of the committed results, all of them; `make results` does it."""
-    path = CHECKOUT / "bench" / "results" / f"{committed}.json"
-    page = CHECKOUT / "docs" / "benchmarks" / f"{committed}.rst"
-    assert run(path, "--check", page, *options) == (0, "")
-
-
-def test_check_finds_a_changed_figure(results_file: Path, readme: Path) -> None:
-    """One digit that differs from the results file fails the check, which changes nothing."""
-    run(results_file, "--update", readme)
-    edited = readme.read_text(encoding="utf-8").replace("10.0x", "11.0x", 1)
-    readme.write_text(edited, encoding="utf-8")
-    code, output = run(results_file, "--check", readme)
-    assert code == 1
-    assert "--update" in output
-    assert readme.read_text(encoding="utf-8") == edited
-
-
-def test_two_sections_in_one_file(results_file: Path, readme: Path, tmp_path: Path) -> None:
-    """Sections of other names come from other results files and leave each other alone."""
-    other_file = tmp_path / "other.json"
-    other_file.write_text(files.dump(make_results(ratio=77)), encoding="utf-8")
-    other = (other_file, "--section", OTHER, "--compact")
-    for arguments in ((results_file,), other):
-        assert run(*arguments, "--update", readme) == (0, "")
-    for arguments in ((results_file,), other):
-        assert run(*arguments, "--check", readme) == (0, "")
-    first, middle, second = readme.read_text(encoding="utf-8").partition("Middle.")
+def test_two_sections_in_one_page() -> None:
+    """Sections of other names come from other results and leave each other alone."""
+    sections = {
+        SECTION: render(make_results()),
+        OTHER: render(make_results(ratio=77), compact=True),
+    }
+    page = PAGE
+    for name, section in (*sections.items(), *sections.items()):
+        page = put_between_markers(page, name, section)
+    first, middle, second = page.partition("Middle.")
     assert middle
     assert "10.0x" in first
     assert "77.0x" not in first
@@ -106,40 +69,22 @@ def test_two_sections_in_one_file(results_file: Path, readme: Path, tmp_path: Pa
     assert "10.0x" not in second
 
 
-def test_the_command_that_puts_it_right(results_file: Path, readme: Path) -> None:
-    """The command that a failed check suggests makes the check pass."""
-    arguments = (results_file, "--section", OTHER, "--compact")
-    code, output = run(*arguments, "--check", readme)
-    assert code == 1
-    command = output.partition("lazyentity.bench.report ")[2].partition(" puts it right")[0]
-    assert run(*command.split()) == (0, "")
-    assert run(*arguments, "--check", readme) == (0, "")
+@pytest.mark.parametrize("page", ["nothing here\n", "\n".join(reversed(markers(SECTION)))])
+def test_markers_are_needed(page: str) -> None:
+    with pytest.raises(MarkersMissing, match=r"\.\. benchmark-table-start"):
+        put_between_markers(page, SECTION, "text")
 
 
-def test_markers_are_needed(results_file: Path, tmp_path: Path) -> None:
-    """A file without the markers is an error, and stays as it was."""
-    path = tmp_path / "other.rst"
-    path.write_text("nothing here\n", encoding="utf-8")
-    code, output = run(results_file, "--update", path)
-    assert code == 1
-    assert ".. benchmark-table-start" in output
-    assert path.read_text(encoding="utf-8") == "nothing here\n"
-
-
-def test_no_results_file(readme: Path, tmp_path: Path) -> None:
+def test_no_results_file(tmp_path: Path) -> None:
     """A results file that cannot be read is one clear error."""
-    code, output = run(tmp_path / "none.json", "--check", readme)
-    assert code == 1
-    assert "cannot read" in output
+    with pytest.raises(files.ResultsError, match="cannot read"):
+        load(tmp_path / "none.json")
 
 
-def test_a_run_of_something_else(tmp_path: Path) -> None:
+def test_a_run_of_something_else() -> None:
     """Results without a table for the section are one clear error."""
-    path = tmp_path / "nothing.json"
-    path.write_text(files.dump(collect([])), encoding="utf-8")
-    code, output = run(path)
-    assert code == 1
-    assert "measured nothing that this section shows" in output
+    with pytest.raises(NothingToShow, match="measured nothing that this section shows"):
+        render(collect([]))
 
 
 def test_section_is_valid_and_says_its_bias_first() -> None:
@@ -262,6 +207,4 @@ def test_each_library_of_tables_has_one_renderer() -> None:
     assert drawing == {
         "report/readme.py": "tabulate",
         "report/terminal.py": "rich",
-        # Its results are not committed: a matrix with a column for each call.
-        "measure/ablation.py": "tabulate",
     }

@@ -15,8 +15,9 @@ import lazyentity
 from lazyentity.bench import cli, run
 from lazyentity.bench.harness import verify
 from lazyentity.bench.harness.timing import Budget
-from lazyentity.bench.measure import ablation
-from lazyentity.bench.report import goals
+from lazyentity.bench.measure import ablation, page_tables
+from lazyentity.bench.measure.page_results import PageResults
+from lazyentity.bench.report import goals, readme
 from lazyentity.bench.subjects import appengine, appengine_ndb
 from lazyentity.patches.appengine.seams import CLIENT
 
@@ -95,6 +96,6 @@ def test_each_seam_is_removed_in_turn() -> None:
             assert {seam for seam in installed if not seam.is_installed()} == {*removed}
     line = ablation.measure(subject, appengine_ndb.OF_POLYMODELS.name, 10, ONCE)
     assert line.gains.keys() == rows.keys()
-    table = ablation.table([line])
-    assert all(f"``{name}``" in table for name in rows)
+    *_, table = page_tables.tables(PageResults.of([line]))
+    assert all(f"``{name}``" in readme.rendered(table) for name in rows)
     assert not lazyentity.patched()
