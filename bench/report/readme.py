@@ -12,8 +12,6 @@ from lazyentity.bench.harness.stats import Summary
 from lazyentity.bench.report.table import Figure, Pivot, Table
 from lazyentity.bench.report.tables import environment_line, tables
 
-SECTION = "benchmark-table"
-
 _WIDTH = 100
 _WORD = re.compile("[a-z]{2}")
 
