@@ -7,6 +7,7 @@ files; ``--check`` changes nothing and fails if a part is not up to date.
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -27,7 +28,6 @@ from tools import clients  # noqa: E402  # as above
 
 RESULTS = CHECKOUT / "bench" / "results"
 
-_BACKENDS = "native", "pure"
 _tables = readme.render
 _compact_tables = partial(readme.render, compact=True, tables_of=page_tables.tables)
 _asyncio = partial(headline.render, call=end_to_end_asyncio.CALL)
@@ -35,73 +35,43 @@ _example = partial(
     terminal.example, command=" ".join(("python -m lazyentity bench", *example.ARGUMENTS))
 )
 
+Section = tuple[str, str, str, Callable[[PageResults], str]]
+"""A document, the name of its markers, the results, and the function that renders them."""
 
-def _clients_with(suffix: str) -> tuple[str, ...]:
-    """Return the names of the clients that have their own results with this suffix."""
-    names = (client.name for client in clients.clients())
-    return tuple(name for name in names if (RESULTS / f"{name}{suffix}.json").exists())
-
-
-_CLIENTS = _clients_with("")
-_CLIENTS_BY_BACKEND = _clients_with(f"-{_BACKENDS[0]}")
-
-CHARTS = (*_BACKENDS, *_CLIENTS)
-"""The results of which there is a chart, which has their name."""
-
-SECTIONS: tuple[tuple[str, str, str, Callable[[PageResults], str]], ...] = (
+SECTIONS: tuple[Section, ...] = (
     ("README.rst", "headline", "native", headline.render),
     ("docs/index.rst", "headline", "native", headline.render),
     ("docs/guide/asyncio.rst", "asyncio", "native", _asyncio),
     ("docs/guide/processes.rst", "import", "native", headline.of_import),
-    *(
-        (document, "own", "own", _example)
-        for document in ("README.rst", "docs/start/quickstart.rst")
-    ),
-    ("docs/benchmarks/native.rst", "benchmark-table", "native", _tables),
-    ("docs/benchmarks/pure.rst", "pure-benchmark-table", "pure", _compact_tables),
-    *(
-        (f"docs/benchmarks/{name}.rst", f"{name}-benchmark-table", name, _compact_tables)
-        for name in _CLIENTS
-    ),
-    *(
-        (f"docs/{name}.rst", f"{name}-{backend}-table", f"{name}-{backend}", _compact_tables)
-        for name in _CLIENTS_BY_BACKEND
-        for backend in _BACKENDS
-    ),
-    *(
-        (
-            f"docs/{room}.rst",
-            f"{room}-{backend}-table",
-            f"{room}-{backend}",
-            _compact_tables,
-        )
-        for room in ("packed", "columns")
-        for backend in _BACKENDS
-    ),
-    ("docs/adapters.rst", "adapters-table", "adapters", _compact_tables),
-    ("docs/bulk.rst", "bulk-table", "bulk", _compact_tables),
-    ("docs/snapshot.rst", "snapshot-table", "snapshot", _compact_tables),
-    ("docs/guide/raw-cache.rst", "cache-table", "cache", _compact_tables),
-    ("docs/start/alternatives.rst", "alternatives-table", "alternatives", _compact_tables),
-    ("docs/benchmarks/calls.rst", "calls-table", "calls", _compact_tables),
-    *(
-        (f"docs/{client}.rst", f"{client}{section}-table", f"{client}-{results}", _compact_tables)
-        for section, results in (
-            ("", "connector"),
-            ("", "documents"),
-            ("-writes", "writes"),
-            ("-pure", "documents-pure"),
-            ("-writes-pure", "writes-pure"),
-        )
-        for client in _clients_with(f"-{results}")
-    ),
+    ("README.rst", "own", "own", _example),
+    ("docs/start/quickstart.rst", "own", "own", _example),
 )
-"""Each: the document, the name of its markers, the results, and the function that renders them."""
+"""The sections that are no tables."""
+
+TABLES = re.compile(r"^\.\. (\S+)-table-start$", re.MULTILINE)
+"""The begin of the tables of a results file, which has the name in the markers."""
 
 LOSSES = "docs/benchmarks/losses.rst"
 """It has a section of every results file: the markers have the name of the file."""
 
 CLIENTS = "docs/clients/versions.rst"
+
+
+def sections() -> Iterator[Section]:
+    """Yield every section of every page.
+
+    Raises:
+        ValueError: no page shows a results file.
+    """
+    shown = {name for _, _, name, _ in SECTIONS}
+    yield from SECTIONS
+    for path in sorted((CHECKOUT / "docs").rglob("*.rst")):
+        for name in TABLES.findall(path.read_text("utf-8")):
+            render = _tables if name == "native" else _compact_tables
+            yield str(path.relative_to(CHECKOUT)), f"{name}-table", name, render
+            shown.add(name)
+    if hidden := {path.stem for path in RESULTS.glob("*.json")} - shown:
+        raise ValueError(f"no page has the markers of {', '.join(sorted(hidden))}")
 
 
 def wanted() -> dict[Path, str]:
@@ -110,13 +80,16 @@ def wanted() -> dict[Path, str]:
     Raises:
         lazyentity.bench.harness.files.ResultsError: a results file cannot be read.
         lazyentity.bench.report.readme.MarkersMissing, ValueError: a document lacks its markers, or
-            results what it shows.
+            results what it shows; no page shows a results file.
     """
-    measured = {name: page_results.load(RESULTS / f"{name}.json") for _, _, name, _ in SECTIONS}
-    files = {RESULTS / f"{name}.svg": chart.svg(measured[name]) for name in CHARTS}
+    every = list(sections())
+    measured = {name: page_results.load(RESULTS / f"{name}.json") for _, _, name, _ in every}
+    # A chart of calls has no results of its own.
+    charts = [path for path in RESULTS.glob("*.svg") if path.stem in measured]
+    files = {path: chart.svg(measured[path.stem]) for path in charts}
     files[RESULTS / "native-calls.svg"] = bars.svg(measured["native"])
     texts = [
-        (document, section, render(measured[name])) for document, section, name, render in SECTIONS
+        (document, section, render(measured[name])) for document, section, name, render in every
     ]
     for document, section, text in (*texts, *_losses()):
         path = CHECKOUT / document

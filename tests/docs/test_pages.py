@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from importlib import metadata
 from pathlib import Path
 
@@ -47,6 +48,17 @@ def test_chart(page: str) -> None:
     shown = (path.parent / image["uri"]).resolve()
     assert shown.read_text("utf-8") == chart.svg(measured)
     assert image["alt"]
+
+
+def test_results_that_no_page_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The name of their markers is looked for in every page."""
+    shutil.copytree(tables.RESULTS, tmp_path, dirs_exist_ok=True)
+    monkeypatch.setattr(tables, "RESULTS", tmp_path)
+    before = {path.name for path in tables.wanted()}
+    assert {"native.svg", "native-calls.svg", "pure.svg", "losses.rst", "bulk.rst"} <= before
+    shutil.copy(tmp_path / "cache.json", tmp_path / "other.json")
+    with pytest.raises(ValueError, match="no page has the markers of other"):
+        tables.wanted()
 
 
 def test_clients() -> None:
