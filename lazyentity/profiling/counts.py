@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
@@ -18,33 +19,6 @@ FLAGS: Final = "asked for index flags or meanings"
 NAMES: Final = "asked for names"
 USES: Final = (WRITTEN, CHANGED, COPIED, COLUMNS, COMPARED, FLAGS, NAMES)
 """Uses of entities beside reading a property; one may imply those after it."""
-
-
-@dataclass
-class Named:
-    """One property: how many entities had it, and how often it was decoded.
-
-    Attributes:
-        received: how many entities had it.
-        read: how many times it was decoded by itself.
-        whole: how many times it was decoded together with all others.
-    """
-
-    received: int = 0
-    read: int = 0
-    whole: int = 0
-
-    @property
-    def decoded(self) -> int:
-        """How many times it was decoded."""
-        return self.read + self.whole
-
-    def add(self, other: Named, factor: int = 1) -> Named:
-        """Add the counts of another one, times a factor."""
-        self.received += factor * other.received
-        self.read += factor * other.read
-        self.whole += factor * other.whole
-        return self
 
 
 class Model(NamedTuple):
@@ -128,7 +102,9 @@ class Counts:
         obstacle: the reason why a client decodes them as a whole; empty, if it does not.
         are_of_queries: whether all of them are whole entities that queries returned.
         uses: those of :data:`USES` that one of the entities was put to.
-        names: the properties.
+        had: how many of the lazy entities had each property.
+        read: how many times each property was decoded by itself.
+        whole: how many times it was decoded together with all others.
     """
 
     entities: int = 0
@@ -143,22 +119,29 @@ class Counts:
     obstacle: str = ""
     are_of_queries: bool = False
     uses: frozenset[str] = frozenset()
-    names: dict[str, Named] = field(default_factory=dict)
+    had: Counter[str] = field(default_factory=Counter)
+    read: Counter[str] = field(default_factory=Counter)
+    whole: Counter[str] = field(default_factory=Counter)
 
     @property
     def received(self) -> int:
         """How many properties the lazy entities have."""
-        return sum(named.received for named in self.names.values())
+        return self.had.total()
+
+    @property
+    def decoded_by_name(self) -> Counter[str]:
+        """How many times each property was decoded."""
+        return self.read + self.whole
 
     @property
     def decoded(self) -> int:
         """How many times properties were decoded."""
-        return sum(named.decoded for named in self.names.values())
+        return self.decoded_by_name.total()
 
     @property
     def decoded_once(self) -> int:
         """How many properties were decoded: none counts more often than it was received."""
-        return sum(min(named.decoded, named.received) for named in self.names.values())
+        return (self.decoded_by_name & self.had).total()
 
     def add(self, other: Counts) -> None:
         """Add the entities of another site or kind, and their properties."""
@@ -166,8 +149,7 @@ class Counts:
         self.size += other.size
         self.eager += other.eager
         self.eager_size += other.eager_size
-        for name, named in other.names.items():
-            self.names.setdefault(name, Named()).add(named)
+        self.add_names(other.had, other.read, other.whole)
 
     def add_alive(self, number: int, size: int, byte_seconds: float, longest: float) -> None:
         """Add the entities of a counter that are still in memory.
@@ -185,30 +167,21 @@ class Counts:
         mean_age = byte_seconds / size if size else 0.0
         self.longest = max(self.longest, longest, mean_age)
 
-    def add_names(self, **numbers: dict[str, int]) -> None:
-        """Add numbers by the name of the property to the attribute of each property."""
-        for attribute, by_name in numbers.items():
-            for name, number in by_name.items():
-                if number:
-                    named = self.names.setdefault(name, Named())
-                    setattr(named, attribute, getattr(named, attribute) + number)
+    def add_names(
+        self, received: Mapping[str, int], read: Mapping[str, int], whole: Mapping[str, int]
+    ) -> None:
+        """Add numbers by the name of the property."""
+        self.had.update(received)
+        self.read.update(read)
+        self.whole.update(whole)
 
     def since(self, earlier: Counts) -> Counts:
         """Return what was counted after an earlier moment.
 
         All entities that are still in memory count, whenever they arrived.
         """
-        names = {
-            name: replace(named).add(earlier.names.get(name, Named()), -1)
-            for name, named in self.names.items()
-        }
-        return replace(
-            self,
-            names={name: named for name, named in names.items() if named != Named()},
-            **_differences(
-                self, earlier, ("entities", "size", "eager", "eager_size", "byte_seconds")
-            ),
-        )
+        numbers = ("entities", "size", "eager", "eager_size", "byte_seconds")
+        return replace(self, **_differences(self, earlier, (*numbers, "had", "read", "whole")))
 
 
 def _differences(later: object, earlier: object, names: Iterable[str]) -> dict[str, Any]:

@@ -109,13 +109,13 @@ def suggest(counts: Counts, is_leaked: bool = False) -> Suggestion:
         if need:
             return _none(f"No property was decoded, but {need}.")
         return _none(_KEYS_SERVE)
-    whole = max(named.whole for named in counts.names.values())
+    whole = max(counts.whole.values(), default=0)
     if decoded >= _EVERYTHING * received:
         if whole >= _USUAL * counts.entities:
             return _none("Nearly everything is decoded: see the code that decodes everything.")
         return _none("Nearly everything is decoded: naming properties would save nothing.")
     usual = usually_read(counts)
-    rest = [name for name, named in counts.names.items() if named.read and name not in usual]
+    rest = [name for name in counts.had | counts.read if counts.read[name] and name not in usual]
     if not usual:
         return _none("No property was decoded by itself for half of the entities.")
     is_strict = not rest and not whole
@@ -135,10 +135,10 @@ def usually_read(counts: Counts) -> tuple[str, ...]:
     """Return the properties that most entities had decoded by themselves, most read first."""
     names = [
         name
-        for name, named in counts.names.items()
-        if name != OTHER_NAMES and named.read and named.read >= _USUAL * counts.entities
+        for name, number in counts.read.items()
+        if name != OTHER_NAMES and number and number >= _USUAL * counts.entities
     ]
-    return tuple(sorted(names, key=lambda name: (-counts.names[name].read, name)))
+    return tuple(sorted(names, key=lambda name: (-counts.read[name], name)))
 
 
 def need_of_properties(counts: Counts, is_leaked: bool) -> str:
@@ -181,7 +181,7 @@ def advice_for_reads(
 
 def advice_for_held(site: CallSite, kind: str | None, counts: Counts) -> Iterable[Advice]:
     """Yield the advice for entities that stayed in memory, unless they were used as a whole."""
-    is_whole = counts.uses or any(named.whole for named in counts.names.values())
+    is_whole = counts.uses or counts.whole.total()
     if counts.alive and 0 < counts.decoded_once < counts.received and not is_whole:
         place = "in place of the entity that is kept"
         yield Advice(site, kind, "lazyentity.detach([entity])[0]", place, _OF_DETACH)

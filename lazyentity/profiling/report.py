@@ -197,7 +197,7 @@ def _heaviest(lines: Iterable[Any], weight: Callable[[Any], float]) -> tuple[Any
 def _kind(kind: str | None, counts: Counts, costs: Costs) -> Kind:
     stock, lazy = costs.seconds(counts)
     # Properties of the same weight are sorted by name.
-    names = sorted(counts.names.items())
+    names, decoded = sorted(counts.had | counts.read | counts.whole), counts.decoded_by_name
     return Kind(
         kind=kind,
         entities=counts.entities,
@@ -208,7 +208,7 @@ def _kind(kind: str | None, counts: Counts, costs: Costs) -> Kind:
         properties_decoded=counts.decoded,
         estimated_seconds_saved=stock - lazy,
         properties=_heaviest(
-            (Property(name, named.received, named.decoded) for name, named in names),
+            (Property(name, counts.had[name], decoded[name]) for name in names),
             lambda each: each.decoded,
         ),
     )
@@ -225,7 +225,7 @@ def _reads(site: CallSite, kind: str | None, counts: Counts, is_leaked: bool) ->
         properties_received=counts.received,
         properties_decoded=counts.decoded,
         one_by_one=one_by_one,
-        reads=sum(counts.names[name].read for name in one_by_one),
+        reads=sum(counts.read[name] for name in one_by_one),
         suggestion=suggestion,
     )
 

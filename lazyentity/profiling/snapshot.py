@@ -50,7 +50,7 @@ class Snapshot:
             {
                 key: counts
                 for key, counts in call_sites.items()
-                if counts.entities or counts.eager or counts.alive or counts.names
+                if counts.entities or counts.eager or counts.alive or counts.decoded
             },
             _lines_since(self.wholes, earlier.wholes),
             _lines_since(self.sentinels, earlier.sentinels),

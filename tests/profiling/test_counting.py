@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import json
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 import lazyentity
 from lazyentity.profiling.collection import Profile
 from lazyentity.profiling.counters import EVERY_PROPERTY
-from lazyentity.profiling.counts import Counts, Named
+from lazyentity.profiling.counts import Counts
 from lazyentity.profiling.snapshot import Snapshot
 from tests.profiling.receiving import BACKENDS, FIVE, OTHER, Response, learn
 from tests.support.strategies.samples import serialise
@@ -57,13 +58,9 @@ def test_received_and_read(backend: str, is_learned: bool) -> None:
         assert entities[3].get("missing") is None
     counts = only(profile)
     assert (counts.entities, counts.size) == (4, 4 * len(FIVE))
-    assert counts.names == {
-        "a": Named(4, 4, 0),
-        "b": Named(4, 1, 0),
-        "c": Named(4, 3, 0),
-        "d": Named(4, 0, 0),
-        "e": Named(4, 1, 0),
-    }
+    assert counts.had == Counter(a=4, b=4, c=4, d=4, e=4)
+    assert counts.read == Counter(a=4, b=1, c=3, e=1)
+    assert not counts.whole
     assert not counted(profile).wholes
 
 
@@ -99,8 +96,7 @@ def test_decoding_everything(backend: str, operation: str, is_learned: bool) -> 
     assert kind == "Kind"
     assert site.file == __file__
     assert (line.calls, line.properties, others) == (3, 12, [])
-    decoded = [named.decoded for named in only(profile).names.values()]
-    assert decoded == [3] * 5
+    assert only(profile).decoded_by_name == Counter(a=3, b=3, c=3, d=3, e=3)
 
 
 def test_reads_at_several_lines_are_no_operation(backend: str) -> None:
@@ -117,8 +113,7 @@ def test_plain_values_of_some_names(backend: str) -> None:
     with lazyentity.profile() as profile:
         (entity,) = Response(backend, [FIVE]).entities()
         assert lazyentity.to_dict(entity, "a", "d") == {"a": 1, "d": True}
-    names = only(profile).names
-    assert {name for name in NAMES if names[name].read} == {"a", "d"}
+    assert only(profile).read == Counter(a=1, d=1)
     assert not counted(profile).wholes
 
 
@@ -183,7 +178,7 @@ def test_entities_of_before_and_after(backend: str) -> None:
     after["a"]
     counts = only(profile)
     assert counts.entities == 1
-    assert [named.read for named in counts.names.values()] == [0] * 5
+    assert (len(counts.had), len(counts.read)) == (5, 0)
     assert before._entity_counts is None
     assert after._entity_counts is None
 
@@ -207,10 +202,9 @@ def test_names_that_do_not_come_again(backend: str) -> None:
     with lazyentity.profile() as profile:
         for entity in Response(backend, raws).entities():
             dict(entity)
-    names = only(profile).names
-    assert len(names) == 1001
-    assert sum(named.received for named in names.values()) == 1500
-    assert sum(named.read for named in names.values()) == 1500
+    counts = only(profile)
+    assert len(counts.had) == len(counts.read) == 1001
+    assert counts.had.total() == counts.read.total() == 1500
 
 
 OPERATIONS: dict[str, Callable[[Any, str], object]] = {
@@ -246,8 +240,10 @@ def test_against_the_entities_themselves(steps: list[tuple[str, int, str]]) -> N
                 for each in gone - ({name} if operation == "set" else set()):
                     expected[each] += 1
         (counts,) = counted(profile).call_sites.values()
-        assert {name: named.decoded for name, named in counts.names.items()} == expected
+        assert counts.had.keys() == expected.keys()
+        assert counts.decoded_by_name == Counter(expected)
         lines = counted(profile).wholes.items()
-        results.append((counts.names, sorted((key[1], line.properties) for key, line in lines)))
+        names = counts.had, counts.read, counts.whole
+        results.append((names, sorted((key[1], line.properties) for key, line in lines)))
     # Which property is the last one, is the backend's choice.
     assert results[0] == results[-1] or "popitem" in [operation for operation, _, _ in steps]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from typing import Any
 
 import pytest
 
 from lazyentity.profiling.callsites import CallSite
 from lazyentity.profiling.counters import OTHER_NAMES
-from lazyentity.profiling.counts import COLUMNS, NAMES, WRITTEN, Counts, Line, Model, Named
+from lazyentity.profiling.counts import COLUMNS, NAMES, WRITTEN, Counts, Line, Model
 from lazyentity.profiling.findings import (
     advice_for_held,
     advice_for_reads,
@@ -24,10 +25,8 @@ ORDER = Model("Order", ("a", "b"), True)
 
 
 def _counts(entities: int = 10, **read: int) -> Counts:
-    names = {name: Named(entities, number, 0) for name, number in read.items()}
-    names["unread"] = Named(entities, 0, 0)
-    names["unread, too"] = Named(entities, 0, 0)
-    return Counts(entities=entities, names=names)
+    had = Counter(dict.fromkeys((*read, "unread", "unread, too"), entities))
+    return Counts(entities=entities, had=had, read=Counter(read))
 
 
 def _of_queries(**changed: Any) -> Counts:
@@ -35,14 +34,12 @@ def _of_queries(**changed: Any) -> Counts:
 
 
 def _counts_of_all(entities: int) -> Counts:
-    names = {name: Named(entities, entities, 0) for name in "abc"}
-    return Counts(entities=entities, names=names)
+    every = Counter(dict.fromkeys("abc", entities))
+    return Counts(entities=entities, had=every, read=every)
 
 
 def _with_wholes(counts: Counts, number: int) -> Counts:
-    for named in counts.names.values():
-        named.whole = number
-    return counts
+    return dataclasses.replace(counts, whole=Counter(dict.fromkeys(counts.had, number)))
 
 
 @pytest.mark.parametrize(
@@ -93,7 +90,7 @@ def test_options(counts: Counts, options: str, strict: bool, reason: str) -> Non
 
 def test_names_that_were_counted_together_are_no_option() -> None:
     counts = _counts(a=10)
-    counts.names[OTHER_NAMES] = Named(100, 100, 0)
+    counts.had[OTHER_NAMES] = counts.read[OTHER_NAMES] = 100
     assert usually_read(counts) == ("a",)
 
 
@@ -111,9 +108,9 @@ def test_code_that_took_undecoded_properties() -> None:
         ({"alive": 0}, False),
         ({"uses": frozenset((WRITTEN,))}, False),
         ({"uses": frozenset((NAMES,))}, False),
-        ({"names": {"a": Named(10, 10, 0)}}, False),
-        ({"names": {"a": Named(10, 0, 0)}}, False),
-        ({"names": {"a": Named(10, 5, 5), "b": Named(10, 0, 5)}}, False),
+        ({"had": Counter(a=10), "read": Counter(a=10)}, False),
+        ({"had": Counter(a=10), "read": Counter()}, False),
+        ({"read": Counter(a=5), "whole": Counter(a=5, b=5)}, False),
     ],
 )
 def test_entities_in_memory(changed: dict[str, Any], is_given: bool) -> None:

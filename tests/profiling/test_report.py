@@ -6,13 +6,14 @@ import json
 import re
 import sys
 import xml.etree.ElementTree as ET
+from collections import Counter
 from typing import Any
 
 import pytest
 
 import lazyentity
 from lazyentity.profiling.costs import Costs, measure
-from lazyentity.profiling.counts import Counts, Named
+from lazyentity.profiling.counts import Counts
 from lazyentity.profiling.page import html
 from lazyentity.profiling.report import Report
 from lazyentity.profiling.tables import duration, size
@@ -113,13 +114,13 @@ def test_nothing_received() -> None:
 def test_costs_are_measured_once() -> None:
     costs = measure()
     assert measure() is costs
-    assert costs.seconds(Counts(entities=1000, names={"a": Named(50_000)}))[0] > 0
+    assert costs.seconds(Counts(entities=1000, had=Counter(a=50_000)))[0] > 0
     assert all(value >= 0 for value in vars(costs).values())
 
 
 def test_the_estimate_is_the_difference_of_costs() -> None:
     costs = Costs(10.0, 2.0, 1.0, 0.1, 0.5)
-    counts = Counts(entities=100, names={"a": Named(1000, 30, 10)})
+    counts = Counts(100, had=Counter(a=1000), read=Counter(a=30), whole=Counter(a=10))
     assert costs.seconds(counts) == pytest.approx((0.003, 0.00022))
 
 
