@@ -266,7 +266,7 @@ def main(
                 chosen = run.own_steps(plan, cases, own.call, rate or _OWN_RATE)
                 source = f"{len(own.raw)} entities of {own.source}"
             parts, is_interrupted = _measure(chosen)
-            measured = results.collect(parts, plan.mode, source, is_interrupted)
+            measured = results.Results.of(parts, plan.mode, source, is_interrupted)
             if call is not None:
                 measured = results.with_calls(earlier, measured)
             files.write(output, files.dump(measured))

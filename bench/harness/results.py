@@ -100,16 +100,6 @@ class Results:
         )
 
 
-def collect(
-    parts: Iterable[object],
-    mode: Mode = "full",
-    source: str | None = None,
-    interrupted: bool = False,
-) -> Results:
-    """Put the lines of a run that ends here and now into results, see :meth:`Results.of`."""
-    return Results.of(parts, mode, source, interrupted)
-
-
 def load(path: Path) -> Results:
     """Read a results file of the benchmark.
 

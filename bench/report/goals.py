@@ -15,7 +15,7 @@ from lazyentity.bench.subjects import end_to_end, end_to_end_asyncio, new_names,
 Measured = Callable[[Results], "Summary | None"]
 
 
-def _figure(section: str, statistic: str = "ratio", **line: object) -> Measured:
+def figure_of(section: str, statistic: str = "ratio", **line: object) -> Measured:
     """A look-up of one figure in results.
 
     Args:
@@ -35,10 +35,6 @@ def _figure(section: str, statistic: str = "ratio", **line: object) -> Measured:
         return None
 
     return find
-
-
-figure_of = _figure
-"""For goals that other modules declare."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +59,7 @@ def _faster(backend: str, mix: str, read: str, bounds: dict[int, float]) -> list
         Goal(
             backend,
             f"{mix}, {properties} properties, {read} read: stock time / lazy time",
-            _figure("conversion", mix=mix, properties=properties, read=read),
+            figure_of("conversion", mix=mix, properties=properties, read=read),
             bound,
             at_least=True,
         )
@@ -75,7 +71,7 @@ def _put_faster(backend: str, mix: str, properties: int, bound: float) -> Goal:
     return Goal(
         backend,
         f"put, {mix}, {properties} properties: stock time / lazy time",
-        _figure("puts", mix=mix, properties=properties),
+        figure_of("puts", mix=mix, properties=properties),
         bound,
         at_least=True,
     )
@@ -87,7 +83,7 @@ def _call_faster(
     return Goal(
         backend,
         f"{call} of {entities} entities of {properties} properties, {done}: stock wall / lazy wall",
-        _figure("end_to_end", call=call, entities=entities, properties=properties, done=done),
+        figure_of("end_to_end", call=call, entities=entities, properties=properties, done=done),
         bound,
         at_least=True,
     )
@@ -98,7 +94,7 @@ def _names_that_come_once(backend: str, of: str) -> list[Goal]:
         Goal(
             backend,
             f"{of} of {names} names that come once, all read: {figure}",
-            _figure("new_names", statistic, of=of, names=names),
+            figure_of("new_names", statistic, of=of, names=names),
             bound,
             at_least,
         )
@@ -122,9 +118,9 @@ GOALS: tuple[Goal, ...] = (
     *_faster("pure", "mixed", "items", {20: 0.9, 100: 0.9, 500: 0.9}),
     _call_faster("pure", "query", 300, 100, "1 read", 6),
     _put_faster("pure", "mixed", 100, 2),
-    Goal("pure", _HELD, _figure("memory", properties=100), 0.6, at_least=False),
+    Goal("pure", _HELD, figure_of("memory", properties=100), 0.6, at_least=False),
     *_names_that_come_once("pure", new_names.ENTITIES),
-    Goal("pure", "import lazyentity.auto, ms", _figure("import_ms"), 30, at_least=False),
+    Goal("pure", "import lazyentity.auto, ms", figure_of("import_ms"), 30, at_least=False),
     *_faster("native", "mixed", "4", {5: 10, 20: 20, 100: 50, 500: 100}),
     *_faster("native", "strings", "4", {100: 35}),
     *_faster("native", "mixed", "all", {20: 5, 100: 5}),
@@ -135,14 +131,14 @@ GOALS: tuple[Goal, ...] = (
     Goal(
         "native",
         "document, all read: lazy time / msgspec's parse of it as JSON and the same loop",
-        _figure("document_floor", "over_json"),
+        figure_of("document_floor", "over_json"),
         1.25,
         at_least=False,
     ),
     Goal(
         "native",
         "mixed, 100 properties, 1 read, 1 changed, written: stock time / lazy time",
-        _figure("read_modify_write", properties=100, changed="1"),
+        figure_of("read_modify_write", properties=100, changed="1"),
         40,
         at_least=True,
     ),
@@ -151,7 +147,7 @@ GOALS: tuple[Goal, ...] = (
     Goal(
         "native",
         "mixed, 100 properties, 4 read: lazy time / upb's parse alone",
-        _figure("conversion", "over_upb_parse", mix="mixed", properties=100, read="4"),
+        figure_of("conversion", "over_upb_parse", mix="mixed", properties=100, read="4"),
         1,
         at_least=False,
     ),
@@ -159,7 +155,7 @@ GOALS: tuple[Goal, ...] = (
     Goal(
         "native",
         "query of 300 entities of 100 properties, 1 read: lazy wall / undecoded bytes",
-        _figure(
+        figure_of(
             "end_to_end",
             "over_floor",
             call="query",
@@ -179,19 +175,19 @@ GOALS: tuple[Goal, ...] = (
         Goal(
             "native",
             f"to_dict, mixed, {properties} properties: time / time of decoding in place",
-            _figure("plain_values", properties=properties),
+            figure_of("plain_values", properties=properties),
             1.3,
             at_least=False,
         )
         for properties in plain_values.COUNTS
     ),
-    Goal("native", _HELD, _figure("memory", properties=100), 0.5, at_least=False),
+    Goal("native", _HELD, figure_of("memory", properties=100), 0.5, at_least=False),
     *_names_that_come_once("native", new_names.ENTITIES),
     *(
         Goal(
             "native",
             f"time per {unit}, mixed, 4 read: 10,000 {growing} / 1,000 {growing}",
-            _figure("scaling", "growth", growing=growing, largest=10_000),
+            figure_of("scaling", "growth", growing=growing, largest=10_000),
             _GROWTH,
             at_least=False,
         )
@@ -201,7 +197,7 @@ GOALS: tuple[Goal, ...] = (
         Goal(
             "native",
             f"{use}: {figure}",
-            _figure("adapted", statistic, use=use),
+            figure_of("adapted", statistic, use=use),
             bound,
             at_least=False,
         )
@@ -212,8 +208,8 @@ GOALS: tuple[Goal, ...] = (
             (VALIDATE, "more", "us more with adapters", 0.3),
         )
     ),
-    Goal("native", "import lazyentity.auto, ms", _figure("import_ms"), 30, at_least=False),
-    Goal("native", 'decoded entity["name"] / plain dict', _figure("access"), 1.5, at_least=False),
+    Goal("native", "import lazyentity.auto, ms", figure_of("import_ms"), 30, at_least=False),
+    Goal("native", 'decoded entity["name"] / plain dict', figure_of("access"), 1.5, at_least=False),
 )
 
 NDB_GOALS: tuple[Goal, ...] = (
@@ -255,7 +251,7 @@ PACKED_GOALS: tuple[Goal, ...] = tuple(
     Goal(
         backend,
         f"a document of 500 KB, {use}: stock time / packed time",
-        _figure("packed", use=use, size="500 KB"),
+        figure_of("packed", use=use, size="500 KB"),
         bound,
         at_least=True,
     )
@@ -272,7 +268,7 @@ COLUMNS_GOALS: tuple[Goal, ...] = (
         Goal(
             "native",
             f"6 of 60 properties of 200 entities: {figure}",
-            _figure("columns", statistic, source="bytes of a response"),
+            figure_of("columns", statistic, source="bytes of a response"),
             bound,
             at_least=True,
         )
@@ -285,7 +281,7 @@ COLUMNS_GOALS: tuple[Goal, ...] = (
         Goal(
             backend,
             "1,000,000 entities in batches: peak memory / that of 10,000",
-            _figure("columns_memory", entities=1_000_000),
+            figure_of("columns_memory", entities=1_000_000),
             1.1,
             at_least=False,
         )

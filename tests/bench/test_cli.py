@@ -45,7 +45,7 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> Callable[[results.Results], Non
 
     def set_results(made: results.Results) -> None:
         monkeypatch.setattr(run, "run", lambda *_: iter(()))
-        monkeypatch.setattr(results, "collect", lambda *_: made)
+        monkeypatch.setattr(results.Results, "of", lambda *_: made)
 
     return set_results
 
@@ -211,7 +211,7 @@ class TestOneCall:
         monkeypatch.setitem(cli._SUBJECTS, "--ndb", ("ndb", steps, ()))
         monkeypatch.setattr(sides, "require_unpatched", lambda: None)
         output = tmp_path / "results.json"
-        before = results.collect([_line("ndb fetch", 3, 9), _line("other", 3, 9)], "full", None)
+        before = results.Results.of([_line("ndb fetch", 3, 9), _line("other", 3, 9)], "full", None)
         files.write(output, files.dump(before))
         return output
 

@@ -77,7 +77,7 @@ def test_the_adapters_are_an_extra_of_their_own(
     assert "access" in sections
     assert "adapters" not in sections
     monkeypatch.setattr(run, "run", lambda *_: iter(()))
-    monkeypatch.setattr(results, "collect", lambda *_: make_results())
+    monkeypatch.setattr(results.Results, "of", lambda *_: make_results())
     outcome = invoke("--output", tmp_path / "results.json")
     assert outcome.exit_code == 0
     assert "fastapi is not installed: pip install 'lazyentity[bench-all]'" in outcome.output

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from lazyentity.bench.cases import decoding
 from lazyentity.bench.harness import files
-from lazyentity.bench.harness.results import collect, load
+from lazyentity.bench.harness.results import Results, load
 from lazyentity.bench.harness.stats import Summary
 from lazyentity.bench.report import terminal
 from lazyentity.bench.report.readme import (
@@ -84,7 +84,7 @@ def test_no_results_file(tmp_path: Path) -> None:
 def test_a_run_of_something_else() -> None:
     """Results without a table for the section are one clear error."""
     with pytest.raises(NothingToShow, match="measured nothing that this section shows"):
-        render(collect([]))
+        render(Results.of([]))
 
 
 def test_section_is_valid_and_says_its_bias_first() -> None:

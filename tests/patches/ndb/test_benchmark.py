@@ -106,7 +106,7 @@ def test_table_of_calls() -> None:
         for properties in (5, 6)
         for read in ("0", "4", "all")
     ]
-    measured = results.collect(lines, "own", None)
+    measured = results.Results.of(lines, "own", None)
     tree = publish_doctree(readme.render(measured), settings_overrides={"halt_level": 2})
     (found,) = tree.findall(table)
     header, *rows = ([cell.astext() for cell in line.findall(entry)] for line in found.findall(row))
