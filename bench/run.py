@@ -119,12 +119,6 @@ Part = object
 Step = tuple[str, Callable[[], Part]]
 
 
-def _measure_made(
-    measure: Callable[[Any, Budget], Part], make: Callable[[], Any], budget: Budget
-) -> Part:
-    return measure(make(), budget)
-
-
 def _of_made(
     section: str,
     measure: Callable[[Any, Budget], Part],
@@ -132,7 +126,11 @@ def _of_made(
     budget: Budget,
 ) -> list[Step]:
     """Measure cases that are made just before."""
-    return [(section, functools.partial(_measure_made, measure, make, budget)) for make in makers]
+
+    def measuring(make: Callable[[], Any]) -> Callable[[], Part]:
+        return lambda: measure(make(), budget)
+
+    return [(section, measuring(make)) for make in makers]
 
 
 def _of_each(
@@ -229,9 +227,9 @@ def appengine_steps(plan: Plan) -> list[Step]:
     from lazyentity.bench.subjects import appengine, appengine_db, appengine_ndb
 
     makers = [
-        *appengine.select((*appengine.CALLS, *appengine_db.CALLS), appengine.READS),
-        *appengine.select_lists(),
-        *appengine_ndb.select(),
+        *appengine.select(appengine.CALLS | appengine_db.CALLS),
+        *appengine.select(appengine.OF_LISTS, appengine.lists),
+        *appengine.select(appengine_ndb.CALLS),
     ]
     return _of_made("decode", appengine.measure, makers, plan.conversion)
 

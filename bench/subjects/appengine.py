@@ -6,7 +6,7 @@ import contextlib
 import functools
 import operator
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,9 +21,8 @@ from lazyentity.bench.subjects import conversion
 from lazyentity.patches.appengine.seams import CLIENT
 
 COUNT = 100
-READS = ("0", "4", "all")
 LISTS = 25
-LIST_READS = ("4", "all")
+READS = ("0", "4", "all")
 
 CONTEXTS = sides.contexts(*(part.patch for part in CLIENT.with_parts()))
 """The contexts in which the sides run."""
@@ -60,14 +59,16 @@ def _contents(entity: Any) -> Any:
     return entity.key(), list(entity.items()), entity.unindexed_properties(), entity.ToPb()
 
 
-CALLS: tuple[Call, ...] = (
-    Call("datastore.Get", _get, operator.getitem, _contents),
-    Call("Entity._FromPb", _from_pb, operator.getitem, _contents),
-)
+CALLS: dict[Call, tuple[str, ...]] = {
+    Call("datastore.Get", _get, operator.getitem, _contents): READS,
+    Call("Entity._FromPb", _from_pb, operator.getitem, _contents): READS,
+}
+"""How much is read after each call."""
 
-
-OF_LISTS = Call("Entity._FromPb, lists", _from_pb, operator.getitem, _contents)
-"""The calls for entities whose properties are lists of eight values."""
+OF_LISTS: dict[Call, tuple[str, ...]] = {
+    Call("Entity._FromPb, lists", _from_pb, operator.getitem, _contents): ("4", "all"),
+}
+"""The same for entities whose properties are lists of eight values."""
 
 
 @dataclass(frozen=True)
@@ -135,22 +136,20 @@ def check(case: AppCase, stock: Sequence[Any], lazy: Sequence[Any]) -> None:
     verify.check_same(list(map(contents, stock)), list(map(contents, lazy)), case.call.name)
 
 
-def select(calls: Sequence[Call], reads: Sequence[str]) -> list[Callable[[], AppCase]]:
-    """Makers of the cases of some calls."""
-    return [functools.partial(_case, call, read) for call in calls for read in reads]
+mixed = functools.partial(appengine.canned, COUNT)
+lists = functools.partial(appengine.canned, LISTS, mix=appengine.LISTS)
+"""Make the entities that are read."""
 
 
-def _case(call: Call, read: str) -> AppCase:
-    return AppCase(call, appengine.canned(COUNT), read)
+def select(
+    calls: Mapping[Call, Sequence[str]], canned: Callable[[], appengine.Canned] = mixed
+) -> list[Callable[[], AppCase]]:
+    """Makers of the cases of calls, which read so much of the entities each."""
 
+    def making(call: Call, read: str) -> Callable[[], AppCase]:
+        return lambda: AppCase(call, canned(), read)
 
-def select_lists() -> list[Callable[[], AppCase]]:
-    """Makers of the cases of :data:`OF_LISTS`."""
-    return [functools.partial(_list_case, read) for read in LIST_READS]
-
-
-def _list_case(read: str) -> AppCase:
-    return AppCase(OF_LISTS, appengine.canned(LISTS, mix=appengine.LISTS), read)
+    return [making(call, read) for call, reads in calls.items() for read in reads]
 
 
 def measure(case: AppCase, budget: Budget) -> Conversion:

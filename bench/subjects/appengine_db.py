@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from google.appengine.ext import db
@@ -41,5 +41,6 @@ def _contents(model: Any) -> Any:
     return model.key(), db.to_dict(model), db.model_to_protobuf(model)
 
 
-GET = appengine.Call("db.get", _get, getattr, _contents)
-CALLS: Sequence[appengine.Call] = (GET,)
+CALLS: dict[appengine.Call, tuple[str, ...]] = {
+    appengine.Call("db.get", _get, getattr, _contents): appengine.READS
+}

@@ -12,7 +12,7 @@ from google.appengine.ext.ndb import context, model, polymodel, tasklets
 
 from lazyentity.bench.cases import appengine as cases
 from lazyentity.bench.cases import synthetic
-from lazyentity.bench.subjects.appengine import COUNT, AppCase, Call
+from lazyentity.bench.subjects.appengine import Call
 
 _PROPERTIES: dict[type, Callable[[], Any]] = {
     bool: ndb.BooleanProperty,
@@ -103,12 +103,3 @@ OF_POLYMODELS = Call(
     _contents,
 )
 """A call of the ablation alone."""
-
-
-def select() -> list[Callable[[], AppCase]]:
-    """Makers of the cases."""
-    return [functools.partial(_case, call, read) for call, reads in CALLS.items() for read in reads]
-
-
-def _case(call: Call, read: str) -> AppCase:
-    return AppCase(call, cases.canned(COUNT), read)
