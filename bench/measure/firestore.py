@@ -29,7 +29,6 @@ from lazyentity.bench.harness.timing import (
     figures,
     interleave,
 )
-from lazyentity.bench.measure import document_server as server
 from lazyentity.bench.measure import documents
 from lazyentity.bench.measure.command import Benchmark, Run, announced
 from lazyentity.bench.measure.page_results import (
@@ -229,7 +228,7 @@ def _reading(call: str, collection_id: str, port: int) -> Iterator[_Reads]:
 
             method, task = "RunQuery", stream
             request = types.RunQueryRequest(structured_query=query._to_protobuf())
-        stub: Any = channel.unary_stream(f"/{server.SERVICE}/{method}")
+        stub: Any = channel.unary_stream(f"/{documents.SERVICE}/{method}")
         raw_request = type(request).serialize(request)
         yield _Reads(count, task, lambda: len(list(stub(raw_request))))
     client._firestore_api_internal.transport.close()
@@ -242,7 +241,7 @@ def _setting(client: Any, collection_id: str, channel: grpc.Channel) -> _Reads:
         for n in range(WRITTEN)
     ]
     raw_requests = _preparation(collection_id)[_STOCK]()
-    stub: Any = channel.unary_unary(f"/{server.SERVICE}/Commit")
+    stub: Any = channel.unary_unary(f"/{documents.SERVICE}/Commit")
     return _Reads(
         WRITTEN,
         lambda: [reference.set(fields) for reference, fields in pairs],
@@ -274,7 +273,7 @@ def _asyncio_reading(collection_id: str, port: int) -> Iterator[_Reads]:
 
     run = loop.run_until_complete
     channel = run(connect())
-    stub = channel.unary_stream(f"/{server.SERVICE}/RunQuery")
+    stub = channel.unary_stream(f"/{documents.SERVICE}/RunQuery")
     yield _Reads(QUERIED, lambda: run(read()), lambda: run(receive()))
     run(close())
     loop.close()
@@ -363,7 +362,7 @@ def measure_memory(mix: str, fields: int, rounds: int) -> DocumentMemory:
 
 
 def _cases(run: Run, cases: Sequence[tuple[str, str, int]]) -> list[DocumentCase]:
-    with server.running() as port:
+    with documents.running() as port:
         made = (measure(*case, port, run.budget) for case in cases if run.only in case[0])
         return list(announced(made))
 

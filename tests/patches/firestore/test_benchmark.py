@@ -10,8 +10,7 @@ import pytest
 import lazyentity
 from lazyentity.bench.harness import verify
 from lazyentity.bench.harness.timing import Budget
-from lazyentity.bench.measure import document_server as documents
-from lazyentity.bench.measure import firestore, page_results
+from lazyentity.bench.measure import documents, firestore, page_results
 
 COMMITTED = Path(__file__).parents[3] / "bench" / "results" / "firestore-documents.json"
 COMMITTED_WRITES = COMMITTED.with_name("firestore-writes.json")
