@@ -24,10 +24,13 @@ if TYPE_CHECKING:
 
 
 class _EntityFinder(Protocol):
-    """A walk through values; see :mod:`lazyentity.pure.search`."""
+    """A walk through values; :mod:`lazyentity.pure.search` has its arguments."""
 
-    def is_plain(self, value: Any) -> bool: ...
-    def decode(self, value: Any, validating: bool = False, levels: int = 3) -> bool: ...
+    def is_plain(self, value: Any) -> bool:
+        """As :func:`lazyentity.search.is_plain`."""
+
+    def decode(self, value: Any, validating: bool = False, levels: int = 3) -> bool:
+        """As :func:`lazyentity.search.decode_in_place`."""
 
 
 class Backend(Protocol):

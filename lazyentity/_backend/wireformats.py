@@ -7,12 +7,15 @@ from typing import Any, ClassVar, Protocol
 
 
 class Shape(Protocol):
-    """As :class:`lazyentity.pure.shapes.Shape`."""
+    """The names of an entity's properties, shared by entities that have the same."""
 
     @property
-    def ordinals(self) -> Any: ...
+    def ordinals(self) -> Any:
+        """Every name, mapped to its position. A repeated name has its last one."""
+
     @property
-    def template(self) -> Any: ...
+    def template(self) -> Any:
+        """Every name, mapped to ``UNDECODED``; None, until the same names have come twice."""
 
 
 class PropertyIndex(Protocol):
