@@ -9,7 +9,7 @@ UV ?=
 # google-cloud-datastore==2.19. Some clients need newer requirements than the rest; those with an
 # environment of their own are left out.
 EXTRAS ?= bench,$(shell $(PYTHON) tools/clients.py extras 2>/dev/null)
-GROUPS ?= test,adapters,consumers
+GROUPS ?= test,adapters,consumers,alternatives
 REQUIRE ?=
 # The part of a target that is meant: see `make help`.
 WHAT =

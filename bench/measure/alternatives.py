@@ -1,7 +1,8 @@
 """Other ways to pay less for the properties that nobody reads, next to a lazy client.
 
 Each has its CPU time, and how many times as long as the lazy one it takes. The ways of
-gcloud-aio-datastore and of pymongo are measured where these libraries are installed.
+gcloud-aio-datastore, of pymongo and of google-cloud-spanner are measured where these libraries are
+installed.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import json
 import pickle
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -19,10 +21,11 @@ from google.cloud import datastore
 from google.cloud.datastore import helpers
 
 import lazyentity
-from lazyentity.bench.cases import synthetic
-from lazyentity.bench.harness import loopback, verify
+from lazyentity.bench.cases import synthetic, wire
+from lazyentity.bench.harness import loopback, sides, verify
 from lazyentity.bench.harness.stats import paired_ratio, scaled, summarize
 from lazyentity.bench.harness.timing import Budget, Context, Task, interleave
+from lazyentity.bench.measure import spanner_rows
 from lazyentity.bench.measure.command import Benchmark, Run
 from lazyentity.bench.measure.page_results import Alternative, Alternatives
 
@@ -36,8 +39,10 @@ DELETING = "deleting the others first (2014)"
 PROXIES = "proxies of messages (2016)"
 CUSTOM_VALUE = "a Value class that converts nothing"
 RAW_BSON = "RawBSONDocument"
+ROWS, LAZY_ROWS = "all columns, stock", "lazy_decode=True, decode_column()"
 
-DATASTORE, AIO, BSON = "google-cloud-datastore", "gcloud-aio-datastore", "pymongo"
+DATASTORE, AIO = "google-cloud-datastore", "gcloud-aio-datastore"
+BSON, SPANNER = "pymongo", "google-cloud-spanner"
 """The libraries."""
 
 _MILLISECONDS = 1e3
@@ -219,7 +224,33 @@ def of_bson(entities: int, properties: int, budget: Budget) -> list[Alternative]
     return _timed(BSON, {STOCK: reading(bson.decode), RAW_BSON: reading(raw_document)}, {}, budget)
 
 
-MEASURED = {DATASTORE: of_datastore, AIO: of_aio, BSON: of_bson}
+def of_spanner(entities: int, properties: int, budget: Budget) -> list[Alternative]:
+    """Time the decoding of Spanner's rows, and that of a response with the entities.
+
+    Raises:
+        ImportError: google-cloud-spanner is not installed.
+        verify.OutputMismatch: the ways read different values.
+    """
+    names = synthetic.names_read(MIX, properties, READ)
+    raw = spanner_rows.result_set([MIX.entity(properties, number) for number in range(entities)])
+    messages = (synthetic.entity_pb(MIX, properties, number) for number in range(entities))
+    (response,) = wire.lookup_responses(messages, entities)
+
+    def reading(side: sides.Side) -> Task:
+        return lambda: [[entity[name] for name in names] for entity in side.entities(response)]
+
+    of_entities = {STOCK: reading(sides.STOCK), LAZY: reading(sides.LAZY)}
+    of_rows = {
+        ROWS: spanner_rows.reading(raw, names, is_lazy=False),
+        LAZY_ROWS: spanner_rows.reading(raw, names, is_lazy=True),
+    }
+    return [
+        replace(line, library=DATASTORE) if line.way in of_entities else line
+        for line in _timed(SPANNER, of_rows | of_entities, {}, budget)
+    ]
+
+
+MEASURED = {DATASTORE: of_datastore, AIO: of_aio, BSON: of_bson, SPANNER: of_spanner}
 """The libraries, and the function that times the ways of each."""
 
 
@@ -231,7 +262,7 @@ def _measured(run: Run) -> Iterator[Alternatives]:
         except ImportError as error:
             click.echo(f"not measured: {library}, {error}")
     entities = [*lines[DATASTORE], *lines[AIO]]
-    yield Alternatives(ENTITIES, PROPERTIES, READ, entities, lines[BSON])
+    yield Alternatives(ENTITIES, PROPERTIES, READ, entities, lines[BSON], lines[SPANNER])
 
 
 BENCHMARK = Benchmark(

@@ -186,7 +186,8 @@ class Alternative:
 class Alternatives:
     """The comparison of the ways, ``read`` being one of ``synthetic.READS``.
 
-    The ratios of ``documents``, which are pymongo's, are over raw ones.
+    The ratios of ``documents``, which are pymongo's, are over raw ones. ``rows`` are Spanner's, and
+    last the entities of a response.
     """
 
     entities: int
@@ -194,6 +195,7 @@ class Alternatives:
     read: str
     lines: list[Alternative]
     documents: list[Alternative]
+    rows: list[Alternative]
 
 
 @dataclass(frozen=True)

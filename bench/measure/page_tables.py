@@ -216,6 +216,15 @@ def _alternatives(made: Alternatives) -> Iterator[Table]:
             labels,
             (cpu, Figure("way / raw document", "ratio")),
         )
+    if made.rows:
+        yield Table(
+            "rows of Spanner, ms",
+            "The same properties as columns of Spanner's rows, from the bytes of a result set. The "
+            "lines of google-cloud-datastore are the same properties from the bytes of a response:",
+            made.rows,
+            labels,
+            (cpu, Figure("way / lazyentity", "ratio")),
+        )
 
 
 def _goal(line: WholeCall) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import re
 from typing import Any
@@ -14,7 +15,14 @@ from google.cloud.datastore import helpers
 import lazyentity
 from lazyentity.bench.harness import results, verify
 from lazyentity.bench.harness.timing import Budget
-from lazyentity.bench.measure import alternatives, example, losses, page_results, page_tables
+from lazyentity.bench.measure import (
+    alternatives,
+    example,
+    losses,
+    page_results,
+    page_tables,
+    spanner_rows,
+)
 from lazyentity.bench.measure.page_results import PageResults
 from lazyentity.bench.report import terminal
 from lazyentity.bench.report.readme import render
@@ -34,8 +42,20 @@ WAYS = {
     ],
     alternatives.AIO: [alternatives.STOCK, alternatives.CUSTOM_VALUE, alternatives.LAZY],
     alternatives.BSON: [alternatives.STOCK, alternatives.RAW_BSON],
+    alternatives.SPANNER: [
+        alternatives.ROWS,
+        alternatives.LAZY_ROWS,
+        alternatives.STOCK,
+        alternatives.LAZY,
+    ],
 }
-LIBRARIES = {alternatives.AIO: "gcloud.aio.datastore", alternatives.BSON: "bson"}
+LIBRARIES = {
+    alternatives.AIO: "gcloud.aio.datastore",
+    alternatives.BSON: "bson",
+    alternatives.SPANNER: "google.cloud.spanner_v1",
+}
+BESIDE = {alternatives.SPANNER: [alternatives.SPANNER] * 2 + [alternatives.DATASTORE] * 2}
+"""The libraries whose lines have others beside them, and the libraries of these lines."""
 
 
 def measured() -> PageResults:
@@ -50,7 +70,8 @@ def test_every_way_is_timed(library: str) -> None:
     conversion = helpers.entity_from_protobuf
     *others, last = alternatives.MEASURED[library](3, 8, ONCE)
     assert [line.way for line in (*others, last)] == WAYS[library]
-    assert {line.library for line in (*others, last)} == {library}
+    expected = BESIDE.get(library, [library] * len(WAYS[library]))
+    assert [line.library for line in (*others, last)] == expected
     assert last.ratio is None
     for line in others:
         assert line.ratio is not None
@@ -76,21 +97,44 @@ def test_committed_results_have_every_way() -> None:
     found: dict[str, list[str]] = {}
     for line in (*made.lines, *made.documents):
         found.setdefault(line.library, []).append(line.way)
+    found[alternatives.SPANNER] = [line.way for line in made.rows]
     assert found == WAYS
+    assert [line.library for line in made.rows] == BESIDE[alternatives.SPANNER]
     assert (made.entities, made.properties, made.read) == (
         alternatives.ENTITIES,
         alternatives.PROPERTIES,
         alternatives.READ,
     )
     tree = publish_doctree(render(measured(), compact=True, tables_of=page_tables.tables))
-    assert len(list(tree.findall(row))) == 2 + sum(map(len, WAYS.values()))
+    assert len(list(tree.findall(row))) == 3 + sum(map(len, WAYS.values()))
 
 
-def test_documents_of_others_are_no_losses() -> None:
-    """A raw document that is slower than a dict is no loss of lazyentity."""
+def test_documents_and_rows_of_others_are_no_losses() -> None:
+    """A raw document that is slower than a dict is no loss of lazyentity, nor is a row."""
     cases = [gain.case for gain in losses.gains(measured())]
     assert len(cases) == len(WAYS[alternatives.DATASTORE]) + len(WAYS[alternatives.AIO]) - 2
-    assert not [case for case in cases if alternatives.BSON in case]
+    of_others = alternatives.BSON, alternatives.SPANNER
+    assert not [case for case in cases if case.startswith(of_others)]
+
+
+def test_rows_have_the_values_of_the_entities() -> None:
+    """All columns are decoded as the client decodes them, bytes in their encoding."""
+    spanner = pytest.importorskip("google.cloud.spanner_v1")
+    entities = [alternatives.MIX.entity(12, number) for number in range(3)]
+    raw = spanner_rows.result_set(entities)
+    names = list(entities[0])
+    for is_lazy in (False, True):
+        rows = spanner_rows.reading(raw, names, is_lazy=is_lazy)()
+        assert rows == [
+            [
+                base64.b64encode(value) if type(value) is bytes else value
+                for value in entity.values()
+            ]
+            for entity in entities
+        ]
+    fields = spanner.types.PartialResultSet.deserialize(raw).metadata.row_type.fields
+    codes = [spanner.types.TypeCode(field.type_.code).name for field in fields[:6]]
+    assert codes == ["STRING", "INT64", "FLOAT64", "BOOL", "TIMESTAMP", "BYTES"]
 
 
 def test_the_page_names_its_sources() -> None:

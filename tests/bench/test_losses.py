@@ -26,6 +26,7 @@ OTHER_RATIOS = {
     "10,000 alive": "the same",
     "it / JSON": "a bound, not another way to read an entity",
     "way / raw document": "both are pymongo's",
+    "way / lazyentity": "of rows of another service",
     "lazy / other": "a bound, gRPC's stub or a parser of JSON",
     "lazy / other, CPU": "the same",
     "stock / gRPC": "a bound, not another way to read a document",
