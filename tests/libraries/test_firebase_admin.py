@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import json
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import lazyentity
+from tests.docs.pages import DOCS, python_blocks
 
 pytestmark = pytest.mark.upstream
 
@@ -68,3 +72,66 @@ def test_firestore_async(application: Any) -> None:
         assert await read() == ({True}, stock)
 
     asyncio.run(asyncio.wait_for(both(), 60))
+
+
+@pytest.fixture
+def credentials(tmp_path: Path) -> Path:
+    """A file with credentials of a service account that nobody has."""
+    rsa: Any = importlib.import_module("cryptography.hazmat.primitives.asymmetric.rsa")
+    serialization: Any = importlib.import_module("cryptography.hazmat.primitives.serialization")
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    pem = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    content = {
+        "type": "service_account",
+        "project_id": "p",
+        "client_email": "nobody@p.test",
+        "private_key": pem.decode(),
+        "token_uri": "https://oauth2.test/token",
+    }
+    path = tmp_path / "credentials.json"
+    path.write_text(json.dumps(content))
+    return path
+
+
+@pytest.fixture
+def recipes(credentials: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The page's programs with firebase-admin, and a server of three documents for each."""
+    firebase_admin = pytest.importorskip("firebase_admin")
+    page = (DOCS / "firestore.rst").read_text("utf-8")
+    server: Any = importlib.import_module("tests.patches.firestore.server")
+    with server.DocumentServer() as running:
+        for number in range(3):
+            running.put(f"users/{number}", {"name": f"user {number}"})
+            running.put(f"orders/{number}", {"amount": 2.5 * number})
+        monkeypatch.setenv("FIRESTORE_EMULATOR_HOST", f"127.0.0.1:{running.port}")
+        monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(credentials))
+        monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", "p")
+        monkeypatch.delitem(sys.modules, "lazyentity.auto", raising=False)
+        yield python_blocks(page.partition("\nWith firebase-admin\n")[2])
+        lazyentity.unpatch()
+        firebase_admin.delete_app(firebase_admin.get_app())
+
+
+def _shown(block: str) -> dict[str, Any]:
+    """Run the code of a page, and return its names."""
+    shown: dict[str, Any] = {}
+    exec(compile(block, "docs/firestore.rst", "exec"), shown)  # noqa: S102  # of a page
+    return shown
+
+
+def test_the_recipe_of_firebase_admin(recipes: list[str]) -> None:
+    block, _ = recipes
+    assert _shown(block)["names"] == ["user 0", "user 1", "user 2"]
+    assert "firestore" in lazyentity.patched()
+
+
+def test_the_recipe_of_fastapi(recipes: list[str]) -> None:
+    testclient: Any = pytest.importorskip("fastapi.testclient")
+    _, block = recipes
+    answer = testclient.TestClient(_shown(block)["app"]).get("/orders")
+    assert answer.json() == [{"amount": 0.0}, {"amount": 2.5}, {"amount": 5.0}]
+    assert "firestore" in lazyentity.patched()
