@@ -20,6 +20,7 @@ from lazyentity.patches.api.transports import (
 
 # A replacement that somebody else puts in their place gets the request that the client makes.
 _grpc_lookup = DatastoreClient.lookup
+_grpc_run_query = DatastoreClient.run_query
 _http_lookup = _http.HTTPDatastoreAPI.lookup
 _http_run_query = _http.HTTPDatastoreAPI.run_query
 _http_commit = _http.HTTPDatastoreAPI.commit
@@ -94,6 +95,17 @@ def looks_up_as_known(api: Any) -> bool:
     return "lookup" not in vars(api) and (
         (kind is LazyDatastoreClient and DatastoreClient.lookup is _grpc_lookup)
         or (kind is LazyHTTPDatastoreAPI and _http.HTTPDatastoreAPI.lookup is _http_lookup)
+    )
+
+
+def queries_as_known(api: Any) -> bool:
+    """Whether an API object is a lazy one, and nobody replaced the method that it queries with."""
+    kind = type(api)
+    return "run_query" not in vars(api) and (
+        (kind is LazyDatastoreClient and DatastoreClient.run_query is _grpc_run_query)
+        or (
+            kind is LazyHTTPDatastoreAPI and _http.HTTPDatastoreAPI.run_query is _http_run_query
+        )
     )
 
 

@@ -24,7 +24,7 @@ from lazyentity.patches.datastore.batches import add_mutation, show_mutations
 from lazyentity.patches.datastore.encoding import assign_entity_to_pb, entity_to_protobuf
 from lazyentity.patches.datastore.keys import key_is_partial, key_to_protobuf
 from lazyentity.patches.datastore.lookups import look_up
-from lazyentity.patches.datastore.pages import lazy_page
+from lazyentity.patches.datastore.queries import next_page
 from lazyentity.patches.datastore.reading import read_message
 from lazyentity.patches.datastore.seams import CLIENT, CONVERSION, ENCODING, converts_parts_upstream
 from lazyentity.patches.datastore.unboxed import unboxed_of_query
@@ -191,8 +191,9 @@ def replace_next_page(
 
     @functools.wraps(original)
     def _next_page(iterator: Any) -> Any:
-        page = original(iterator)
         # A subclass may handle its pages differently.
-        return lazy_page(page) if type(iterator) is Iterator and is_active() else page
+        if type(iterator) is Iterator and is_active():
+            return next_page(iterator, original)
+        return original(iterator)
 
     return _next_page

@@ -22,7 +22,8 @@ from lazyentity.patches.clients import wrapping_of
 from lazyentity.patches.datastore.apis import lazy_api
 from lazyentity.patches.datastore.keys import key_to_protobuf
 from lazyentity.patches.datastore.lookups import look_up
-from lazyentity.patches.datastore.pages import item_to_entity, lazy_page
+from lazyentity.patches.datastore.pages import item_to_entity
+from lazyentity.patches.datastore.queries import next_page
 from lazyentity.patches.datastore.reading import read_message
 from lazyentity.patches.datastore.seams import CLIENT, CONVERSION
 from lazyentity.patches.datastore.unboxed import unboxed_of_query
@@ -140,7 +141,7 @@ class _LazyIterator(Iterator):
     """The differences of the iterator of a wrapped query."""
 
     def _next_page(self) -> Any:
-        return lazy_page(super()._next_page())  # type: ignore[no-untyped-call]  # upstream is untyped
+        return next_page(self, Iterator._next_page)
 
 
 class _LazyQuery(_LazyReads, Query):
