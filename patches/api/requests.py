@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Mapping
 from itertools import groupby
 from typing import Any
@@ -16,6 +17,11 @@ from lazyentity.patches.api.proxies import MessageProxy
 _LookupRequest: Any = datastore_pb2.LookupRequest.pb()
 _CommitRequest: Any = datastore_pb2.CommitRequest.pb()
 _Mutation: Any = datastore_pb2.Mutation.pb()
+_RunQueryRequest: Any = datastore_pb2.RunQueryRequest.pb()
+
+_new = object.__new__
+# That of the requests is in Python.
+_set = object.__setattr__
 
 # The fields of the requests that clients make, with their types.
 _LOOKUP_FIELDS: dict[str, tuple[type, ...]] = {
@@ -57,11 +63,19 @@ class _RequestBytes(Changeable):
     The generated client asks it for the project and the database, and sends the bytes.
     """
 
-    __slots__ = ("_database", "_message", "_project", "_raw")
+    __slots__ = ("_message", "_parts")
 
-    _project: str
-    _database: str
-    _raw: bytes
+    _message: Any
+    """None, until the message is made."""
+    _parts: tuple[str, str, bytes]
+    """The project, the database and the serialised request, while there is no message."""
+
+    @classmethod
+    def _of(cls, project: str, database: str, raw: bytes) -> Any:
+        request = _new(cls)
+        _set(request, "_message", None)
+        _set(request, "_parts", (project, database, raw))
+        return request
 
     @classmethod
     def joined(cls, head: Any, *parts: bytes) -> Any:
@@ -71,37 +85,28 @@ class _RequestBytes(Changeable):
             head: an upb message of the request without a repeated field.
             parts: serialised requests with elements of that field, and nothing else.
         """
-        request = object.__new__(cls)
-        request._project = head.project_id
-        request._database = head.database_id
-        request._raw = b"".join((head.SerializeToString(), *parts))
-        return request
-
-    def _made(self) -> Any:
-        """Return the message; None, if it was not made."""
-        try:
-            return object.__getattribute__(self, "_message")
-        except AttributeError:
-            return None
+        raw = b"".join((head.SerializeToString(), *parts))
+        return cls._of(head.project_id, head.database_id, raw)
 
     @property
     def project_id(self) -> str:
-        made = self._made()
-        return self._project if made is None else made.project_id
+        made = self._message
+        return self._parts[0] if made is None else made.project_id
 
     @property
     def database_id(self) -> str:
-        made = self._made()
-        return self._database if made is None else made.database_id
+        made = self._message
+        return self._parts[1] if made is None else made.database_id
 
     def serialised(self) -> bytes:
         """Return the serialised request, of the message if it was made."""
-        made = self._made()
-        serialised: bytes = self._raw if made is None else self._real.serialize(made)
-        return serialised
+        made = self._message
+        return self._parts[2] if made is None else bytes(self._real.serialize(made))
 
-    def _make(self) -> Any:
-        return self._real.deserialize(self._raw)
+    def _whole(self) -> Any:
+        if self._message is None:
+            self._message = self._real.deserialize(self._parts[2])
+        return self._message
 
 
 class LookupBytes(_RequestBytes):
@@ -120,10 +125,50 @@ class LookupBytes(_RequestBytes):
             database: the empty string for the default one.
             keys: serialised.
         """
-        head = _LookupRequest(project_id=project, database_id=database)
-        # The client sends options that are empty.
-        head.read_options.SetInParent()
-        return cls.joined(head, shadow.LookupKeys(keys=keys).SerializeToString())
+        serialised = shadow.LookupKeys(keys=keys).SerializeToString()
+        return cls._of(project, database, _lookup_head(project, database) + serialised)
+
+
+@functools.lru_cache
+def _lookup_head(project: str, database: str) -> bytes:
+    head = _LookupRequest(project_id=project, database_id=database)
+    # The client sends options that are empty.
+    head.read_options.SetInParent()
+    return bytes(head.SerializeToString())
+
+
+class QueryBytes(_RequestBytes):
+    """A proxy of a ``google.datastore.v1.RunQueryRequest``, made of a serialised query."""
+
+    __slots__ = ()
+
+    _real = datastore_pb2.RunQueryRequest
+
+    @classmethod
+    def of(cls, project: str, database: str | None, namespace: str | None, query: Any) -> Any:
+        """Make the request that the client makes of a query when it is given no options.
+
+        Args:
+            project: of the query.
+            database: of the client.
+            namespace: of the query.
+            query: an upb request that has the query, and nothing else.
+
+        Raises:
+            TypeError, ValueError: if no request can have one of them.
+        """
+        raw = _query_head(project, database, namespace) + query.SerializeToString()
+        return cls._of(project, database or "", raw)
+
+
+@functools.lru_cache
+def _query_head(project: str, database: str | None, namespace: str | None) -> bytes:
+    partition = {"project_id": project, "database_id": database, "namespace_id": namespace}
+    head = _RunQueryRequest(project_id=project, database_id=database, partition_id=partition)
+    # As above. So is a partition.
+    head.partition_id.SetInParent()
+    head.read_options.SetInParent()
+    return bytes(head.SerializeToString())
 
 
 class CommitBytes(_RequestBytes):
@@ -198,7 +243,7 @@ class MutationBytes(Changeable):
             target.CopyFrom(type(target).FromString(serialised))
 
 
-REQUESTS = frozenset((LookupBytes, CommitBytes))
+REQUESTS = frozenset((LookupBytes, QueryBytes, CommitBytes))
 """The requests that are made of bytes."""
 _MUTATIONS = frozenset((datastore_pb2.Mutation, MutationBytes))
 

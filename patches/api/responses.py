@@ -7,13 +7,11 @@ the real message.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, ClassVar, Final, TypeVar
+import operator
+from typing import Any, Final, TypeVar
 
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.cloud.datastore_v1.types import query as query_pb2
-from proto.enums import ProtoEnumMeta
-from proto.message import MessageMeta
 
 from lazyentity._backend import EntityReader, ReadRpc, split_lookup, split_query
 from lazyentity.patches.api.entities import EntityResult
@@ -55,55 +53,21 @@ class _ResponseBytes:
         return self._whole
 
 
-def _readers(real: Any) -> dict[str, Callable[[Any], Any]]:
-    """Return, by field, a function that converts upb's value to proto-plus's.
-
-    Only fields that need a single step have one. It raises KeyError for a value that needs more.
-    """
-    readers: dict[str, Callable[[Any], Any]] = {}
-    for name, field in real.meta.fields.items():
-        if field.repeated:
-            continue
-        if isinstance(field.enum, ProtoEnumMeta):
-            readers[name] = {int(member): member for member in field.enum}.__getitem__
-        elif isinstance(field.message, MessageMeta):
-            readers[name] = field.message.wrap
-        elif field.enum is None and field.message is None:
-            readers[name] = _same
-    return readers
-
-
-def _same(value: Any) -> Any:
-    return value
-
-
 class _ResultsProxy(MessageProxy):
     """A proxy of a message with results in it.
 
-    Its other fields are read from the message as parsed without its results, mostly without
-    proto-plus: the client asks for half a dozen with each page.
+    Its other fields are read from the message as parsed without its results.
     """
 
     __slots__ = ("_received",)
 
     _received: _ResponseBytes
-    _fields_read: ClassVar[dict[str, Callable[[Any], Any]]]
-
-    def __init_subclass__(cls) -> None:
-        if "_real" in vars(cls):
-            cls._fields_read = _readers(cls._real)
 
     def _rest(self) -> Any:
         """Return the upb message, without results."""
         raise NotImplementedError
 
     def __getattr__(self, name: str) -> Any:
-        read = self._fields_read.get(name)
-        if read is not None:
-            try:
-                return read(getattr(self._rest(), name))
-            except KeyError:
-                pass
         if name in self._real.meta.fields:
             return getattr(self._real.wrap(self._rest()), name)
         return getattr(self._whole(), name)
@@ -183,8 +147,17 @@ class LookupResponse(_ReadResponse):
         return self._found
 
     @property
+    def deferred(self) -> Any:
+        rest = self._received.rest
+        # An empty list is that of most responses, and is had without proto-plus.
+        return self._real.wrap(rest).deferred if rest.deferred else []
+
+    @property
     def missing(self) -> tuple[EntityResult, ...]:
         return self._missing
+
+
+_MORE_RESULTS = {int(each): each for each in query_pb2.QueryResultBatch.MoreResultsType}
 
 
 class QueryResultBatch(_ResultsProxy):
@@ -195,6 +168,15 @@ class QueryResultBatch(_ResultsProxy):
     _real = query_pb2.QueryResultBatch
 
     _results: tuple[EntityResult, ...]
+
+    # The client asks for these with each page. The getters are in C.
+    skipped_results = property(operator.attrgetter("_received.rest.batch.skipped_results"))
+    end_cursor = property(operator.attrgetter("_received.rest.batch.end_cursor"))
+
+    @property
+    def more_results(self) -> Any:
+        number = self._received.rest.batch.more_results
+        return _MORE_RESULTS.get(number, number)
 
     def _whole(self) -> Any:
         return self._received.whole().batch
@@ -246,6 +228,23 @@ class RunQueryResponse(_ReadResponse):
     @property
     def batch(self) -> QueryResultBatch:
         return self._batch
+
+
+_EXPLAINS = "explain_metrics" in datastore_pb2.RunQueryResponse.meta.fields
+
+
+def explain_metrics_of(response: Any) -> Any:
+    """Return the metrics that a response to a query has; None, if there are none.
+
+    Args:
+        response: lazy, or the client's own.
+    """
+    if not _EXPLAINS or (
+        type(response) is RunQueryResponse
+        and not response._received.rest.HasField("explain_metrics")
+    ):
+        return None
+    return response.explain_metrics
 
 
 _LAZY_RESPONSES: Final = frozenset((LookupResponse, RunQueryResponse))

@@ -26,6 +26,7 @@ _grpc_lookup = DatastoreClient.lookup
 _grpc_commit = DatastoreClient.commit
 
 _serialise_lookup = serialiser(datastore_pb2.LookupRequest.serialize)
+_serialise_query = serialiser(datastore_pb2.RunQueryRequest.serialize)
 _serialise_commit = serialiser(datastore_pb2.CommitRequest.serialize)
 
 
@@ -68,7 +69,7 @@ class LazyDatastoreGrpcTransport(DatastoreGrpcTransport):
     @property
     def run_query(self) -> Callable[[Any], Any]:
         read = functools.partial(self._read_query, reader=self._reader)
-        return self._stub("RunQuery", datastore_pb2.RunQueryRequest.serialize, read)
+        return self._stub("RunQuery", _serialise_query, read)
 
     @property
     def commit(self) -> Callable[[Any], Any]:

@@ -103,9 +103,7 @@ def queries_as_known(api: Any) -> bool:
     kind = type(api)
     return "run_query" not in vars(api) and (
         (kind is LazyDatastoreClient and DatastoreClient.run_query is _grpc_run_query)
-        or (
-            kind is LazyHTTPDatastoreAPI and _http.HTTPDatastoreAPI.run_query is _http_run_query
-        )
+        or (kind is LazyHTTPDatastoreAPI and _http.HTTPDatastoreAPI.run_query is _http_run_query)
     )
 
 

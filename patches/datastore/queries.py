@@ -11,7 +11,8 @@ from google.cloud.datastore import query as query_module
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 
 from lazyentity.codec.interruptions import raise_if_of_handler
-from lazyentity.patches.api.protoplus import wrapped
+from lazyentity.patches.api.requests import QueryBytes
+from lazyentity.patches.api.responses import explain_metrics_of
 from lazyentity.patches.datastore.apis import queries_as_known
 from lazyentity.patches.datastore.pages import lazy_page
 from lazyentity.patches.upstream import UpstreamModules
@@ -58,34 +59,29 @@ def _requested(iterator: Any) -> Any:
     if not queries_as_known(api):
         return None
     try:
-        message = _message(iterator, query, client.database)
+        request = QueryBytes.of(
+            query.project, client.database, query.namespace, _message(iterator, query)
+        )
     except Exception as error:  # noqa: BLE001  # the client builds it again, and raises its error
         raise_if_of_handler(error)
         return None
     given = {"retry": iterator._retry, "timeout": iterator._timeout}
     response = api.run_query(
-        request=wrapped(datastore_pb2.RunQueryRequest, message),
+        request=request,
         **{name: value for name, value in given.items() if value is not None},
     )
+    metrics = explain_metrics_of(response)
+    if metrics:
+        iterator._explain_metrics = query_module.ExplainMetrics._from_pb(metrics)
     entities = iterator._process_query_results(response)
     return page_iterator.Page(iterator, entities, iterator.item_to_value)  # type: ignore[no-untyped-call]  # upstream is untyped
 
 
-def _message(iterator: Any, query: Any, database: Any) -> Any:
-    """Return the upb request of the next page of a query."""
-    project = query.project
-    message = _RunQueryRequest(
-        project_id=project,
-        database_id=database,
-        partition_id={
-            "project_id": project,
-            "database_id": database,
-            "namespace_id": query.namespace,
-        },
-    )
-    # The client sends options that are empty.
-    message.read_options.SetInParent()
+def _message(iterator: Any, query: Any) -> Any:
+    """Return an upb request with the query of the next page, and nothing else."""
+    message = _RunQueryRequest()
     sent = message.query
+    # The client sends a query that is empty.
     sent.SetInParent()
     for name in query.projection:
         sent.projection.add().property.name = name
