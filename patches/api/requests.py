@@ -165,8 +165,7 @@ class QueryBytes(_RequestBytes):
 def _query_head(project: str, database: str | None, namespace: str | None) -> bytes:
     partition = {"project_id": project, "database_id": database, "namespace_id": namespace}
     head = _RunQueryRequest(project_id=project, database_id=database, partition_id=partition)
-    # As above. So is a partition.
-    head.partition_id.SetInParent()
+    # As above.
     head.read_options.SetInParent()
     return bytes(head.SerializeToString())
 

@@ -157,7 +157,8 @@ class LookupResponse(_ReadResponse):
         return self._missing
 
 
-_MORE_RESULTS = {int(each): each for each in query_pb2.QueryResultBatch.MoreResultsType}
+_MoreResults: Any = query_pb2.QueryResultBatch.MoreResultsType
+_MORE_RESULTS = {int(each): each for each in _MoreResults}
 
 
 class QueryResultBatch(_ResultsProxy):
@@ -175,8 +176,9 @@ class QueryResultBatch(_ResultsProxy):
 
     @property
     def more_results(self) -> Any:
-        number = self._received.rest.batch.more_results
-        return _MORE_RESULTS.get(number, number)
+        # proto-plus warns of an unknown number.
+        member = _MORE_RESULTS.get(self._received.rest.batch.more_results)
+        return member or self.__getattr__("more_results")
 
     def _whole(self) -> Any:
         return self._received.whole().batch

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from google.cloud.datastore import _http
 from google.cloud.datastore_v1.services.datastore.client import DatastoreClient
@@ -19,10 +19,10 @@ from lazyentity.patches.api.transports import (
 )
 
 # A replacement that somebody else puts in their place gets the request that the client makes.
-_grpc_lookup = DatastoreClient.lookup
-_grpc_run_query = DatastoreClient.run_query
-_http_lookup = _http.HTTPDatastoreAPI.lookup
-_http_run_query = _http.HTTPDatastoreAPI.run_query
+_READS: Final[dict[type, dict[str, Any]]] = {
+    kind: {"lookup": kind.lookup, "run_query": kind.run_query}
+    for kind in (DatastoreClient, _http.HTTPDatastoreAPI)
+}
 _http_commit = _http.HTTPDatastoreAPI.commit
 
 
@@ -67,6 +67,10 @@ class LazyHTTPDatastoreAPI(_http.HTTPDatastoreAPI):
         return super().commit(request=request, retry=retry, timeout=timeout)  # type: ignore[no-untyped-call]  # upstream is untyped
 
 
+_STOCK: Final[dict[type, type]] = {
+    LazyDatastoreClient: DatastoreClient,
+    LazyHTTPDatastoreAPI: _http.HTTPDatastoreAPI,
+}
 _LAZY_API = "_lazyentity_api"
 _OVERRIDDEN = frozenset(("commit", "lookup", "run_query"))
 
@@ -89,29 +93,26 @@ def lazy_api(api: Any) -> Any:
     return attributes.setdefault(_LAZY_API, make(api)) if lazy is None else lazy
 
 
-def looks_up_as_known(api: Any) -> bool:
-    """Whether an API object is a lazy one, and nobody replaced the method that it looks up with."""
-    kind = type(api)
-    return "lookup" not in vars(api) and (
-        (kind is LazyDatastoreClient and DatastoreClient.lookup is _grpc_lookup)
-        or (kind is LazyHTTPDatastoreAPI and _http.HTTPDatastoreAPI.lookup is _http_lookup)
-    )
+def reads_as_known(api: Any, method: str) -> bool:
+    """Whether an API object is a lazy one, and nobody replaced a method that it reads with.
 
-
-def queries_as_known(api: Any) -> bool:
-    """Whether an API object is a lazy one, and nobody replaced the method that it queries with."""
-    kind = type(api)
-    return "run_query" not in vars(api) and (
-        (kind is LazyDatastoreClient and DatastoreClient.run_query is _grpc_run_query)
-        or (kind is LazyHTTPDatastoreAPI and _http.HTTPDatastoreAPI.run_query is _http_run_query)
+    Args:
+        api: of a client.
+        method: ``"lookup"`` or ``"run_query"``.
+    """
+    stock = _STOCK.get(type(api))
+    return (
+        stock is not None
+        and method not in vars(api)
+        and getattr(stock, method) is _READS[stock][method]
     )
 
 
 def _http_reads_replaced(api: Any) -> bool:
     # The lazy counterpart sends reads by itself, and would bypass a replacement in the class.
     stock = _http.HTTPDatastoreAPI
-    return type(api) is stock and (
-        stock.lookup is not _http_lookup or stock.run_query is not _http_run_query
+    return type(api) is stock and any(
+        getattr(stock, name) is not read for name, read in _READS[stock].items()
     )
 
 

@@ -16,7 +16,7 @@ from lazyentity._backend import EntityReader, ResultBytes, complete_key_bytes
 from lazyentity.codec.keys import DIRECT
 from lazyentity.patches.api.entities import EntityResult
 from lazyentity.patches.api.requests import LookupBytes
-from lazyentity.patches.datastore.apis import looks_up_as_known
+from lazyentity.patches.datastore.apis import reads_as_known
 from lazyentity.patches.datastore.reading import read_message
 from lazyentity.patches.datastore.seams import KEY_ENCODING
 from lazyentity.patches.upstream import is_upstream
@@ -59,7 +59,7 @@ def look_up(
     if None in serialised:
         return None
     api = client._datastore_api
-    if not looks_up_as_known(api):
+    if not reads_as_known(api, "lookup"):
         return None
     found: list[Any] = []
     for _ in range(client_module._MAX_LOOPS):

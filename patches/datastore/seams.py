@@ -38,6 +38,7 @@ ENCODING = Seam(
     defers_to_foreign=True,
 )
 KEY_ENCODING = Seam(_KEY, "Key.to_protobuf", replacing(_CALLS, "replace_key_to_protobuf"))
+NEXT_PAGE = Seam(_QUERY, "Iterator._next_page", replacing(_CALLS, "replace_next_page"))
 
 _PARTS = (
     AttributePath(_HELPERS, "key_from_protobuf"),
@@ -69,7 +70,7 @@ CLIENT: Final = ClientSpec(
         ),
         Seam(_ASYNC_API, "DatastoreAsyncClient.commit", replacing(_ASYNC_CALLS, "replace_commit")),
         CONVERSION,
-        Seam(_QUERY, "Iterator._next_page", replacing(_CALLS, "replace_next_page")),
+        NEXT_PAGE,
         ENCODING,
         Seam(_BATCH, "_assign_entity_to_pb", replacing(_CALLS, "replace_assign_entity_to_pb")),
         Seam(
@@ -105,6 +106,19 @@ CLIENT: Final = ClientSpec(
         ),
         "google.cloud.datastore._http": ("_make_request_pb", "_rpc"),
         _KEY: ("Key._path",),
+        _QUERY: (
+            "Iterator._build_protobuf",
+            "Iterator._end_cursor",
+            "Iterator._eventual",
+            "Iterator._more_results",
+            "Iterator._offset",
+            "Iterator._process_query_results",
+            "Iterator._query",
+            "Iterator._read_time",
+            "Iterator._retry",
+            "Iterator._timeout",
+            "_pb_from_query",
+        ),
         "google.cloud.datastore_v1.services.datastore.client": ("DatastoreClient._transport",),
         "google.cloud.datastore_v1.services.datastore.transports.grpc": (
             "DatastoreGrpcTransport._credentials",

@@ -25,7 +25,7 @@ from lazyentity.patches.datastore.lookups import look_up
 from lazyentity.patches.datastore.pages import item_to_entity
 from lazyentity.patches.datastore.queries import next_page
 from lazyentity.patches.datastore.reading import read_message
-from lazyentity.patches.datastore.seams import CLIENT, CONVERSION
+from lazyentity.patches.datastore.seams import CLIENT, CONVERSION, NEXT_PAGE
 from lazyentity.patches.datastore.unboxed import unboxed_of_query
 from lazyentity.readers import LAZY, STOCK, prepared_reader
 
@@ -141,7 +141,8 @@ class _LazyIterator(Iterator):
     """The differences of the iterator of a wrapped query."""
 
     def _next_page(self) -> Any:
-        return next_page(self, Iterator._next_page)
+        beneath = Iterator._next_page
+        return next_page(self, NEXT_PAGE.original if beneath is NEXT_PAGE.replacement else beneath)
 
 
 class _LazyQuery(_LazyReads, Query):

@@ -19,8 +19,8 @@ from google.cloud.datastore_v1.types import datastore as datastore_pb2
 import lazyentity
 from lazyentity.patches.api.requests import LookupBytes
 from tests.bulk.services import RecordingService, Served, connected, refusal, served
+from tests.patches.datastore.activations import ACTIVATIONS, Activate, snapshot_of
 from tests.support.entities import fill
-from tests.support.snapshots import snapshot
 
 Client = datastore.Client
 
@@ -144,13 +144,6 @@ def _outcome(service: RecordingService, client: Client, read: Read) -> tuple[Any
     return found, requests
 
 
-def snapshot_of(found: Any) -> Any:
-    """Return the form of an entity, of None, or of a list or tuple of these."""
-    if isinstance(found, (list, tuple)):
-        return [snapshot_of(each) for each in found]
-    return snapshot(found)
-
-
 @pytest.fixture
 def made() -> Iterator[list[Any]]:
     """The requests that are made of bytes."""
@@ -163,25 +156,6 @@ def made() -> Iterator[list[Any]]:
 
     with mock.patch.object(LookupBytes, "of", of):
         yield requests
-
-
-def _patched(client: Client) -> Client:
-    lazyentity.patch("datastore")
-    return client
-
-
-def _patched_eagerly(client: Client) -> Client:
-    lazyentity.patch("datastore", eager=True)
-    return client
-
-
-def _wrapped_eagerly(client: Client) -> Client:
-    return lazyentity.wrap(client, eager=True)
-
-
-ACTIVATIONS = [_patched, _patched_eagerly, lazyentity.wrap, _wrapped_eagerly]
-
-Activate = Callable[[Client], Client]
 
 
 @pytest.mark.parametrize("activate", ACTIVATIONS)

@@ -1,0 +1,211 @@
+"""What a server receives of queries that are sent as bytes: requests, headers, log records."""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import grpc
+import pytest
+from google.cloud import datastore
+from google.cloud.datastore.query import And, Or, PropertyFilter, Query
+from google.cloud.datastore_v1.services.datastore.client import DatastoreClient
+from google.cloud.datastore_v1.services.datastore.transports import grpc as grpc_transport
+from google.cloud.datastore_v1.types import datastore as datastore_pb2
+from hypothesis import given
+from hypothesis import strategies as st
+
+import lazyentity
+from lazyentity.patches.api.requests import QueryBytes
+from tests.bulk.services import Served, connected, served, stored
+
+Client = datastore.Client
+
+pytestmark = pytest.mark.any_backend
+
+# The client announces types, but annotates no constructors.
+_make_transport: Any = grpc_transport.DatastoreGrpcTransport
+_make_query: Any = Query
+
+_KIND = "Sent"
+_TEXT = st.text(max_size=4)
+_NAMES = st.sampled_from(["a", "b.c", "ä", "-", ""]) | _TEXT
+_VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False)
+    | st.datetimes()
+    | st.binary(max_size=3)
+    | _TEXT,
+    lambda inner: st.lists(inner, max_size=2),
+    max_leaves=3,
+)
+_FORMS = st.sampled_from(["=", "<", "<=", ">", ">=", "!=", "IN", "NOT_IN"])
+_PROPERTY = st.builds(
+    PropertyFilter, _NAMES.filter(lambda name: name != "__key__"), _FORMS, _VALUES
+)
+_FILTERS = st.recursive(
+    _PROPERTY | st.tuples(_NAMES.filter(lambda name: name != "__key__"), _FORMS, _VALUES),
+    lambda inner: (
+        st.builds(And, st.lists(inner, max_size=2)) | st.builds(Or, st.lists(inner, max_size=2))
+    ),
+    max_leaves=4,
+)
+_CURSORS = st.none() | st.binary(max_size=4).map(base64.urlsafe_b64encode)
+_IDS = st.integers(1, 2**62) | st.text(min_size=1, max_size=3)
+_KEYS = st.builds(lambda kind, name: datastore.Key(kind, name, project="p"), _TEXT, _IDS)
+_QUERIES = st.fixed_dictionaries(
+    {},
+    optional={
+        "kind": st.none() | _TEXT,
+        "namespace": st.none() | _TEXT,
+        "project": st.none() | _TEXT,
+        "ancestor": st.none() | _KEYS,
+        "filters": st.lists(_FILTERS, max_size=3),
+        "projection": st.lists(_NAMES, max_size=2),
+        "order": st.lists(_NAMES | _NAMES.map("-{}".format), max_size=2),
+        "distinct_on": st.lists(_NAMES, max_size=2),
+    },
+)
+_FETCHES = st.fixed_dictionaries(
+    {},
+    optional={
+        "limit": st.none() | st.integers(0, 3) | st.sampled_from([2**31 - 1, -1]),
+        "offset": st.sampled_from([None, 0]),
+        "start_cursor": _CURSORS,
+        "end_cursor": _CURSORS,
+        "retry": st.none(),
+        "timeout": st.none() | st.just(30),
+    },
+)
+
+
+class _Recording(grpc.UnaryUnaryClientInterceptor):
+    """Keeps what is sent: the method, the headers, and the request as it is parsed."""
+
+    def __init__(self) -> None:
+        self.sent: list[Any] = []
+        self.kinds: list[type] = []
+
+    def intercept_unary_unary(self, continuation: Any, details: Any, request: Any) -> Any:
+        """Keep a call, and send it."""
+        kind = datastore_pb2.RunQueryRequest
+        parsed = kind.pb().FromString(kind.serialize(request))
+        self.sent.append((details.method, list(details.metadata), details.timeout is None, parsed))
+        self.kinds.append(type(request))
+        return continuation(details, request)
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Served]:
+    """A server with a few entities."""
+    with served() as made, connected(made) as client:
+        stored(client, _KIND, 3)
+        yield made
+
+
+def _recorded(running: Served, client: Client) -> _Recording:
+    """Have the requests of a client recorded."""
+    recording = _Recording()
+    channel = grpc.insecure_channel(f"127.0.0.1:{running.ports['grpc']}")
+    transport = _make_transport(channel=grpc.intercept_channel(channel, recording))
+    client._datastore_api_internal = DatastoreClient(transport=transport)
+    return recording
+
+
+def _same(query: Any) -> Any:
+    return query
+
+
+def _outcome(
+    client: Client, wrap: Callable[[Any], Any], query: dict[str, Any], options: dict[str, Any]
+) -> Any:
+    try:
+        with warnings.catch_warnings():
+            # Filters in an older form.
+            warnings.simplefilter("ignore", UserWarning)
+            return len(list(wrap(_make_query(client, **query)).fetch(**options)))
+    except Exception as error:  # noqa: BLE001  # compared with the stock client's
+        return type(error), str(error)
+
+
+@pytest.mark.parametrize("database", [None, "", "named"])
+def test_requests_and_headers(running: Served, database: str | None) -> None:
+    """Each query is sent as stock sends it."""
+    with connected(running, database=database) as client:
+        recording = _recorded(running, client)
+
+        @given(_QUERIES, _FETCHES)
+        def check(query: dict[str, Any], options: dict[str, Any]) -> None:
+            recording.sent.clear()
+            expected, stock = _outcome(client, _same, query, options), recording.sent.copy()
+            recording.sent.clear()
+            recording.kinds.clear()
+            assert _outcome(client, lazyentity.wrap, query, options) == expected
+            assert recording.sent == stock
+            assert {*recording.kinds} <= {QueryBytes}
+
+        check()
+
+
+def test_a_change_is_sent(running: Served) -> None:
+    """An interceptor may change the request."""
+
+    class _Limiting(grpc.UnaryUnaryClientInterceptor):
+        def intercept_unary_unary(self, continuation: Any, details: Any, request: Any) -> Any:
+            request.query.limit = 1
+            return continuation(details, request)
+
+    with connected(running) as client:
+        channel = grpc.insecure_channel(f"127.0.0.1:{running.ports['grpc']}")
+        transport = _make_transport(channel=grpc.intercept_channel(channel, _Limiting()))
+        client._datastore_api_internal = DatastoreClient(transport=transport)
+        page = next(lazyentity.wrap(client).query(kind=_KIND).fetch().pages)
+        assert page.num_items == 1
+
+
+@pytest.mark.skipif(
+    not hasattr(grpc_transport, "_LoggingClientInterceptor"),
+    reason="google-cloud-datastore logs RPCs since 2.21",
+)
+def test_log_records(running: Served, caplog: pytest.LogCaptureFixture) -> None:
+    """The payload of the request and its headers are logged as the stock client's are."""
+
+    def logged(client: Client) -> list[Any]:
+        caplog.clear()
+        list(client.query(kind=_KIND, filters=[PropertyFilter("number", ">", 1)]).fetch())
+        sent = [vars(each) for each in caplog.records if hasattr(each, "request")]
+        return [
+            (each["msg"], json.loads(each["request"]["payload"]), each["metadata"]) for each in sent
+        ]
+
+    with connected(running) as client, caplog.at_level(logging.DEBUG, "google"):
+        stock = logged(client)
+        assert stock
+        assert logged(lazyentity.wrap(client)) == stock
+
+
+def test_as_a_message() -> None:
+    """A request made of bytes is a ``RunQueryRequest`` to whoever looks at it."""
+    kind = datastore_pb2.RunQueryRequest
+    query = kind.pb()(query={"kind": [{"name": "K"}]})
+    request = QueryBytes.of("p", "d", "n", query)
+    real = kind(
+        project_id="p",
+        database_id="d",
+        partition_id={"project_id": "p", "database_id": "d", "namespace_id": "n"},
+        read_options={},
+        query={"kind": [{"name": "K"}]},
+    )
+    assert isinstance(request, kind)
+    assert (request.project_id, request.database_id) == ("p", "d")
+    assert request == real
+    assert type(request).to_json(request) == kind.to_json(real)
+    request.project_id = "other"
+    assert request.project_id == "other"
+    assert kind.deserialize(request.serialised()).project_id == "other"
