@@ -53,6 +53,13 @@ def _reader_of(item_to_value: Any) -> EntityReader | None:
     return None
 
 
+def _readers_of_patch() -> Iterator[EntityReader]:
+    """Give the reader of each entity: the patch may be gone before the page is."""
+    patch = CLIENT.patch
+    while True:
+        yield LAZY if patch.active and not patch.eager else STOCK
+
+
 def _row(handle: Any, reader: EntityReader) -> Any:
     return handle.to_unboxed(reader)
 
@@ -67,12 +74,14 @@ class LazyPage(page_iterator.Page):
 
     def __iter__(self) -> Iterator[Any]:
         reader = _reader_of(self._item_to_value)
-        if reader is not None and set(map(type, copy.copy(self._item_iter))) <= _UNOPENED:
-            # The method of the backend itself: finding it for each entity takes a third longer.
-            return map(EntityBytes.read, self._item_iter, itertools.repeat(reader))
-        if self._converts_by_patch():
-            # Without the client's function that calls it. It minds what becomes of the patch.
-            return map(helpers.entity_from_protobuf, self._item_iter)
+        if reader is not None or self._converts_by_patch():
+            if set(map(type, copy.copy(self._item_iter))) <= _UNOPENED:
+                # The method of the backend itself: finding it for each entity takes a third longer.
+                readers = _readers_of_patch() if reader is None else itertools.repeat(reader)
+                return map(EntityBytes.read, self._item_iter, readers)
+            if reader is None:
+                # Without the client's function that calls it. It minds what becomes of the patch.
+                return map(helpers.entity_from_protobuf, self._item_iter)
         return map(functools.partial(self._item_to_value, self._parent), self._item_iter)
 
     def unboxed(self) -> Iterator[Any]:
