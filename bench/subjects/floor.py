@@ -15,6 +15,7 @@ from google.cloud.datastore_v1.services.datastore.transports.grpc import Datasto
 from google.cloud.datastore_v1.types import datastore as datastore_types
 from google.cloud.datastore_v1.types import query as query_types
 
+from lazyentity.patches.api.requests import serialiser
 from lazyentity.patches.api.transports import LazyDatastoreClient
 
 # The parts of a response that the client reads, as in a complete response that found nothing.
@@ -49,7 +50,7 @@ class BytesTransport(DatastoreGrpcTransport):
             channel = getattr(self, "_logged_channel", self.grpc_channel)
             self._stubs[method] = channel.unary_unary(
                 f"/google.datastore.v1.Datastore/{method}",
-                request_serializer=serialize,
+                request_serializer=serialiser(serialize),
                 response_deserializer=self._keep,
             )
         return self._stubs[method]
