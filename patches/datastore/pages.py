@@ -73,25 +73,25 @@ class LazyPage(page_iterator.Page):
     """
 
     def __iter__(self) -> Iterator[Any]:
-        reader = _reader_of(self._item_to_value)
-        if reader is not None or self._converts_by_patch():
-            if set(map(type, copy.copy(self._item_iter))) <= _UNOPENED:
-                # The method of the backend itself: finding it for each entity takes a third longer.
-                readers = _readers_of_patch() if reader is None else itertools.repeat(reader)
-                return map(EntityBytes.read, self._item_iter, readers)
-            if reader is None:
-                # Without the client's function that calls it. It minds what becomes of the patch.
-                return map(helpers.entity_from_protobuf, self._item_iter)
+        readers = self._readers()
+        if readers is not None and set(map(type, copy.copy(self._item_iter))) <= _UNOPENED:
+            # The method of the backend itself: finding it for each entity takes a third longer.
+            return map(EntityBytes.read, self._item_iter, readers)
         return map(functools.partial(self._item_to_value, self._parent), self._item_iter)
 
     def unboxed(self) -> Iterator[Any]:
         """As ``iter(page)``, with rows in place of entities that only the page's reader sees."""
-        reader = _reader_of(self._item_to_value)
-        if reader is None and self._converts_by_patch():
-            reader = STOCK if CLIENT.patch.eager else LAZY
-        if reader is not None and set(map(type, copy.copy(self._item_iter))) <= HANDLES:
-            return map(_row, self._item_iter, itertools.repeat(reader))
+        readers = self._readers()
+        if readers is not None and set(map(type, copy.copy(self._item_iter))) <= HANDLES:
+            return map(_row, self._item_iter, readers)
         return iter(self)
+
+    def _readers(self) -> Iterator[EntityReader] | None:
+        """Return the reader of each item; None, if other code converts them."""
+        reader = _reader_of(self._item_to_value)
+        if reader is not None:
+            return itertools.repeat(reader)
+        return _readers_of_patch() if self._converts_by_patch() else None
 
     def _converts_by_patch(self) -> bool:
         return (
