@@ -145,24 +145,25 @@ class QueryBytes(_RequestBytes):
     _real = datastore_pb2.RunQueryRequest
 
     @classmethod
-    def of(cls, project: str, database: str | None, namespace: str | None, query: Any) -> Any:
+    def of(cls, project: str, database: str | None, head: bytes, query: Any) -> Any:
         """Make the request that the client makes of a query when it is given no options.
 
         Args:
             project: of the query.
             database: of the client.
-            namespace: of the query.
+            head: of :func:`query_head`.
             query: an upb request that has the query, and nothing else.
-
-        Raises:
-            TypeError, ValueError: if no request can have one of them.
         """
-        raw = _query_head(project, database, namespace) + query.SerializeToString()
-        return cls._of(project, database or "", raw)
+        return cls._of(project, database or "", head + query.SerializeToString())
 
 
 @functools.lru_cache
-def _query_head(project: str, database: str | None, namespace: str | None) -> bytes:
+def query_head(project: str, database: str | None, namespace: str | None) -> bytes:
+    """Serialise the request of a query without the query.
+
+    Raises:
+        TypeError, ValueError: if no request can have one of them.
+    """
     partition = {"project_id": project, "database_id": database, "namespace_id": namespace}
     head = _RunQueryRequest(project_id=project, database_id=database, partition_id=partition)
     # As above.

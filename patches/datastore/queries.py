@@ -16,7 +16,7 @@ from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.cloud.datastore_v1.types import query as query_pb2
 
 from lazyentity.codec.interruptions import raise_if_of_handler
-from lazyentity.patches.api.requests import QueryBytes
+from lazyentity.patches.api.requests import QueryBytes, query_head
 from lazyentity.patches.api.responses import explain_metrics_of
 from lazyentity.patches.datastore.apis import reads_as_known
 from lazyentity.patches.datastore.pages import lazy_page
@@ -66,12 +66,17 @@ def _page(iterator: Any) -> Any:
     if not reads_as_known(api, "run_query"):
         return None
     try:
-        request = QueryBytes.of(
-            query.project, client.database, query.namespace, _message(iterator, query)
-        )
+        project, database = query.project, client.database
+        head = query_head(project, database, query.namespace)
+        message = _message(iterator, query)
     except Exception as error:  # noqa: BLE001  # the client makes it again, and raises its error
         raise_if_of_handler(error)
         return None
+    # Not above: the errors of filters are the client's, and their code runs once.
+    filters, ancestor = query.filters, query.ancestor
+    if filters or ancestor:
+        _add_filters(message.query.filter.composite_filter, filters, ancestor)
+    request = QueryBytes.of(project, database, head, message)
     given = {"retry": iterator._retry, "timeout": iterator._timeout}
     response = api.run_query(
         request=request, **{name: value for name, value in given.items() if value is not None}
@@ -84,7 +89,7 @@ def _page(iterator: Any) -> Any:
 
 
 def _message(iterator: Any, query: Any) -> Any:
-    """Return an upb request with the query of the next page, and nothing else."""
+    """Return an upb request with the query of the next page but its filters, and nothing else."""
     message = _RunQueryRequest()
     made = message.query
     # The client sends a query that is empty.
@@ -93,9 +98,6 @@ def _message(iterator: Any, query: Any) -> Any:
         made.projection.add().property.name = name
     if query.kind:
         made.kind.add().name = query.kind
-    filters, ancestor = query.filters, query.ancestor
-    if filters or ancestor:
-        _add_filters(made.filter.composite_filter, filters, ancestor)
     for name in query.order:
         order = made.order.add()
         is_descending = name.startswith("-")
@@ -119,7 +121,8 @@ def _add_filters(composite: Any, filters: Any, ancestor: Any) -> None:
             each.build_pb(container_pb=composite.filters.add().composite_filter)
             continue
         if not isinstance(each, query_module.PropertyFilter):
-            each = query_module.PropertyFilter(*each)  # an older form
+            name, operator, value = each
+            each = query_module.PropertyFilter(name, operator, value)
         each.build_pb(container_pb=composite.filters.add().property_filter)
     if ancestor:
         within = composite.filters.add().property_filter

@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lazyentity
-from lazyentity.patches.api.requests import QueryBytes
+from lazyentity.patches.api.requests import QueryBytes, query_head
 from tests.bulk.services import Served, connected, served, stored
 
 Client = datastore.Client
@@ -153,6 +153,28 @@ def test_requests_and_headers(running: Served, database: str | None) -> None:
         check()
 
 
+class _Counting(PropertyFilter):
+    """Refuses to be built, and counts how often it is asked."""
+
+    asked = 0
+
+    def build_pb(self, container_pb: Any = None) -> Any:
+        """Refuse."""
+        type(self).asked += 1
+        raise ZeroDivisionError
+
+
+@pytest.mark.parametrize("filters", [[_Counting("a", "=", 1)], [And([_Counting("a", "=", 1)])]])
+def test_filters_are_asked_once(running: Served, filters: list[Any]) -> None:
+    """Their errors are raised as they are."""
+    with connected(running) as client:
+        query = lazyentity.wrap(client).query(kind=_KIND, filters=filters)
+        _Counting.asked = 0
+        with pytest.raises(ZeroDivisionError):
+            list(query.fetch())
+        assert _Counting.asked == 1
+
+
 def test_a_change_is_sent(running: Served) -> None:
     """An interceptor may change the request."""
 
@@ -194,7 +216,7 @@ def test_as_a_message() -> None:
     """A request made of bytes is a ``RunQueryRequest`` to whoever looks at it."""
     kind = datastore_pb2.RunQueryRequest
     query = kind.pb()(query={"kind": [{"name": "K"}]})
-    request = QueryBytes.of("p", "d", "n", query)
+    request = QueryBytes.of("p", "d", query_head("p", "d", "n"), query)
     real = kind(
         project_id="p",
         database_id="d",
