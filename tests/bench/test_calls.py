@@ -34,6 +34,12 @@ SMALL = (
 )
 
 
+@pytest.fixture(autouse=True)
+def _frozen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep collections short: the objects of all tests here are more than those of a program."""
+    monkeypatch.setattr(gc, "unfreeze", lambda: None)
+
+
 @pytest.mark.parametrize("case", SMALL, ids=lambda case: case.call)
 def test_both_sides_are_timed(case: calls.Case) -> None:
     line = calls.measure(case, ONCE)
@@ -74,12 +80,11 @@ def test_sides_that_differ_are_found() -> None:
         call.check([], call.run("lazy"))
 
 
-def test_the_command_measures_what_is_named() -> None:
+def test_the_command_measures_what_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calls, "CASES", SMALL)
     ran = CliRunner().invoke(main, ["calls", "--only", "literals", "--seconds", "0"])
     assert ran.exit_code == 0, ran.output
-    named = [case for case in calls.CASES if "literals" in case.call]
-    assert ran.stdout.count("literals") == len(named) == 3
-    assert ran.stderr.count("measured: ") == 3
+    assert ran.stdout.count("literals") == ran.stderr.count("measured: ") == 1
 
 
 def test_committed_results_have_every_line() -> None:
