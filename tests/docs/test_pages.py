@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import shutil
 from importlib import metadata
@@ -130,6 +131,7 @@ def test_commands_with_extras_are_quoted(page: Path) -> None:
     assert re.findall(r"pip install [^'\n`]*\[", page.read_text("utf-8")) == []
 
 
+@functools.cache
 def _tree(page: str) -> docutils.nodes.document:
     text = (DOCS / f"{page}.rst").read_text("utf-8")
     return docutils.core.publish_doctree(text, settings_overrides={"report_level": 5})
