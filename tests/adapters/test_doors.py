@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.adapters import doors
-from tests.support import subprocesses
+from tests.support import forks
 
 STATES = ("libraries first", "libraries last", "eager patch", "unpatched", "patched")
 
@@ -15,7 +15,7 @@ STATES = ("libraries first", "libraries last", "eager patch", "unpatched", "patc
 def _come_in(state: str, folder: Path, **environment: str) -> tuple[dict[str, str], list[str]]:
     """Go through every door in a process; see :mod:`tests.adapters.doors_program`."""
     program = "tests.adapters.doors_program"
-    kinds, differences = subprocesses.answer("-m", program, state, str(folder), **environment)
+    kinds, differences = forks.answer("-m", program, state, str(folder), **environment)
     assert kinds.keys() == doors.doors(folder).keys()
     return kinds, differences
 

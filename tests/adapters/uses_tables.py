@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import json
 from typing import Any
@@ -62,9 +63,14 @@ def _unknown(_: Any) -> str:
     return "unknown"
 
 
+@functools.cache
+def _connection() -> Any:
+    """Return a database of the process; making another one takes longer than any use."""
+    return module("duckdb").connect()
+
+
 def _fetched(statement: str, parameters: Any) -> str:
-    with module("duckdb").connect() as connection:
-        return str(connection.execute(statement, parameters).fetchall())
+    return str(_connection().execute(statement, parameters).fetchall())
 
 
 def _executed(statement: str, parameters: Any) -> str:
@@ -72,9 +78,11 @@ def _executed(statement: str, parameters: Any) -> str:
 
 
 def _queried(frame: Any) -> str:
-    with module("duckdb").connect() as connection:
-        connection.register("frame", frame)
-        return str(connection.execute("select * from frame").fetchall())
+    _connection().register("frame", frame)
+    try:
+        return str(_connection().execute("select * from frame").fetchall())
+    finally:
+        _connection().unregister("frame")
 
 
 def _lru(entity: Any) -> Any:
