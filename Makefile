@@ -27,6 +27,9 @@ SEED ?= 1
 
 BIN = $(abspath $(VENV))/bin
 
+# Tests start hundreds of processes, each of which would compile the modules that it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help venv bench test lint types results fuzz docs dist clean
 
