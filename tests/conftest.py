@@ -18,6 +18,7 @@ pytest_plugins = [
     "tests.support.selection",
     "tests.support.fixtures",
     "tests.support.references",
+    "tests.support.servers",
 ]
 
 # Many assertions are in helpers, which fail without the values unless pytest rewrites them, too.

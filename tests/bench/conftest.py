@@ -9,8 +9,8 @@ from lazyentity.bench.harness import sides
 
 
 @pytest.fixture(autouse=True)
-def _only_new_objects(only_new_objects: None) -> None:
-    """Measuring begins with a collection."""
+def _for_small_lines(only_new_objects: None, kept_servers: None) -> None:
+    """Measuring begins with a collection, and mostly with a server."""
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from lazyentity.bench.measure import ablation, page_tables, rest
 from lazyentity.bench.measure.page_results import PageResults
 from lazyentity.bench.report import readme
 
-pytestmark = pytest.mark.any_backend
+pytestmark = [pytest.mark.any_backend, pytest.mark.usefixtures("kept_servers")]
 
 ONCE = Budget(seconds=0, min_rounds=1, max_rounds=1, sample_seconds=0)
 

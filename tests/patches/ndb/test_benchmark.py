@@ -22,7 +22,7 @@ from lazyentity.bench.harness.timing import Budget
 from lazyentity.bench.report import goals, readme, terminal
 from lazyentity.bench.subjects import end_to_end_models, models
 
-pytestmark = pytest.mark.usefixtures("only_new_objects")
+pytestmark = pytest.mark.usefixtures("only_new_objects", "kept_servers")
 
 ONCE = Budget(seconds=0, min_rounds=1, max_rounds=1, sample_seconds=0)
 
