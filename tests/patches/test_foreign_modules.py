@@ -13,7 +13,8 @@ import pytest
 
 from lazyentity.cli import run
 from lazyentity.patches.adapters.libraries import LIBRARIES
-from tests.support.subprocesses import clean_environment, options
+from tests.support import forks
+from tests.support.subprocesses import clean_environment, last_line, options
 
 _ADAPTED = {
     name.partition(".")[0] for each in LIBRARIES if each.distribution for name in each.modules
@@ -68,34 +69,49 @@ def _in_package(folder: Path, name: str) -> Path:
 
 
 def _started(
-    folder: Path, start: str, *names: str, how: tuple[str, ...] = (), **environment: str
+    folder: Path,
+    start: str,
+    *names: str,
+    how: tuple[str, ...] = (),
+    forked: bool = False,
+    **environment: str,
 ) -> dict[str, Any]:
     """Run a program that imports modules of its own of these names, then the client."""
     for name in names:
         if not (folder / name).exists():
             (folder / f"{name}.py").write_text(_FOREIGN)
-    (folder / "program.py").write_text(_PROGRAM.format(start=start, names=names))
-    finished = subprocess.run(
-        [sys.executable, *options("default"), *how, str(folder / "program.py")],
-        **{**clean_environment(**environment), "cwd": folder},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert finished.returncode == 0, finished.stderr
-    answer: dict[str, Any] = json.loads(finished.stdout.splitlines()[-1])
+    program = _PROGRAM.format(start=start, names=names)
+    if forked:
+        finished = forks.run("-c", program, PYTHONPATH=str(folder), **environment)
+    else:
+        (folder / "program.py").write_text(program)
+        finished = subprocess.run(
+            [sys.executable, *options("default"), *how, str(folder / "program.py")],
+            **{**clean_environment(**environment), "cwd": folder},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+    answer: dict[str, Any] = last_line(finished)
     assert answer["foreign"] == {name: ["application", True, name] for name in names}
     return answer
+
+
+@pytest.fixture(scope="module")
+def loaded_before() -> set[str]:
+    """The modules that a forked process has from its start."""
+    program = "import json, sys; print(json.dumps([*sys.modules]))"
+    return {name.partition(".")[0] for name in forks.answer("-c", program)}
 
 
 _AUTO = "import lazyentity.auto"
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_module_of_the_application(tmp_path: Path, name: str) -> None:
+def test_a_module_of_the_application(tmp_path: Path, name: str, loaded_before: set[str]) -> None:
     """At most one warning; the client is patched, unless lazyentity itself needs the library."""
-    told = _started(tmp_path, _AUTO, name)
+    told = _started(tmp_path, _AUTO, name, forked=name not in loaded_before)
     assert told["is_stock"] is (name == "wrapt")
     shadowed = name in _ADAPTED and _is_installed(name)
     assert len(told["told"]) <= (name == "wrapt" or shadowed)
@@ -140,7 +156,7 @@ def test_strictly(tmp_path: Path) -> None:
 @pytest.mark.parametrize("how", [(), ("-m", "lazyentity", "run")])
 def test_patched_before_the_program_starts(tmp_path: Path, how: tuple[str, ...]) -> None:
     """The program gets its own modules, although the libraries were imported before."""
-    environment = {} if how else {"PYTHONPATH": run.BOOTSTRAP}
+    environment: Any = {} if how else {"PYTHONPATH": run.BOOTSTRAP}
     told = _started(tmp_path, "", *NAMES, how=how, **environment)
     assert not told["is_stock"]
 
