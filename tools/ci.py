@@ -1,9 +1,10 @@
 """Everything that has to hold before a change is merged, as steps: see :mod:`tools.steps`.
 
 ``python -m tools.ci`` runs the steps, and ``--list`` prints their commands. The README's two
-commands come first, and get the cores; at a lower priority, steps with few tests run beside them.
-The other steps follow, long ones first, two more at a time than there are cores: tests wait at
-times for threads, servers and processes. Each step makes the environment that it needs.
+commands come first, and get the cores. Steps on the current Python that test no client's version
+run beside them at a lower priority: they use the cores while those wait for each other. The other
+steps follow, long ones first, two more at a time than there are cores: tests wait at times for
+threads, servers and processes. Each step makes the environment that it needs.
 
 Every test of the library runs with the newest requirements and with the lowest ones, and with each
 backend. Python, requirements and backend are not combined in all ways:
@@ -80,9 +81,11 @@ OF_THE_LIBRARIES = (
     "tests/patches/datastore/test_eager_mode.py",
     OF_EVERY_CLIENT,
 )
+OWN_TESTS = ("-m", "upstream", "tests/upstream")
 NATIVE_IN_TURN = ("--in-turn", "native")
 # The first tests of each client take the loopback servers in all ways.
 LOOPBACK_ONCE, WITHOUT_LOOPBACK = "--loopback-once", "--without-loopback"
+OF_CLIENT = "--of-client"
 # Files in which a test function, or one of its cases, is marked slow.
 SLOW = tuple(
     sorted(
@@ -193,7 +196,7 @@ def steps(pythons: Mapping[str, Interpreter]) -> list[Step]:
         *first_steps(pythons),
         *python_steps(pythons),
         *client_steps(pythons),
-        *other_steps(),
+        Step("a pipeline on Flink", HERE.make("test", WHAT="flink"), ("flink is installed",)),
     ]
 
 
@@ -233,6 +236,43 @@ def first_steps(pythons: Mapping[str, Interpreter]) -> list[Step]:
                 *(("interruptions", "30"), ("operations", "60"), ("changes", "60")),
             )
         ),
+        # They use the environment that the first command makes.
+        *(
+            replace(step, needs=step.needs or ("make bench",), cores=BESIDE)
+            for step in steps_beside()
+        ),
+    ]
+
+
+def steps_beside() -> list[Step]:
+    """Return the other tests that need no Python but the current one."""
+    # Those of the other clients that are installed by default.
+    others = [
+        str(path)
+        for path in sorted(Path("tests/patches").glob("*/test_own_tests.py"))
+        if "mark.upstream" in path.read_text("utf-8")
+    ]
+    own = HERE.tests("the clients' tests", *OWN_TESTS, *others)
+    return [
+        HERE.tests("the slow tests", "-m", "slow", *SLOW),
+        HERE.tests("the packaging tests", "-m", "slow", "tests/packaging"),
+        own,
+        # The first records the outcomes of the stock client.
+        pure(replace(own, name=f"{own.name}, pure"), own.name),
+        # Tests that take more than a minute are run weekly.
+        part(
+            "the adapted libraries' tests",
+            WHAT="libraries",
+            PYTEST_ARGS="-m 'upstream and not slow'",
+        ),
+        part("make fuzz", "fuzz", SECONDS="60"),
+        HERE.tests("the cases under pytest-benchmark", "bench", *QUICK_BENCHMARK),
+        part("the cache servers", WHAT="caches"),
+        Step(
+            "the integration tests against an emulator",
+            HERE.make("test", WHAT="emulator"),
+            needs=("emulator is installed", "make bench"),
+        ),
     ]
 
 
@@ -247,14 +287,8 @@ def python_steps(pythons: Mapping[str, Interpreter]) -> list[Step]:
     once = LOOPBACK_ONCE, *ON_OTHER_REQUIREMENTS
     selected = {PURE_PYTHON: ("--after-pure", *NATIVE_IN_TURN), NEWEST: NATIVE_IN_TURN}
     least = {"venv": "lowest", "EXTRAS": "bench", "GROUPS": "test", "REQUIRE": " ".join(lowest())}
-    own_tests = "-m", "upstream", "tests/upstream"
-    # Those of the other clients that are installed by default.
-    others = [
-        str(path)
-        for path in sorted(Path("tests/patches").glob("*/test_own_tests.py"))
-        if "mark.upstream" in path.read_text("utf-8")
-    ]
-    own, own_pure = "the clients' tests", "the clients' tests, pure"
+    on_least = oldest.tests("the lowest requirements", *once, **least)
+    own = oldest.tests("the clients' tests, the lowest requirements", *OWN_TESTS, **least)
     return [
         pure(for_pure.tests("the pure backend", "--after-native", "--in-turn", "none", *once)),
         *(
@@ -265,13 +299,9 @@ def python_steps(pythons: Mapping[str, Interpreter]) -> list[Step]:
             )
             for version, python in [*pythons.items()][::-1]
         ),
-        oldest.tests("the lowest requirements", *once, **least),
-        HERE.tests("the slow tests", "-m", "slow", *SLOW),
-        HERE.tests("the packaging tests", "-m", "slow", "tests/packaging"),
-        HERE.tests(own, *own_tests, *others),
-        # The first records the outcomes of the stock client.
-        pure(HERE.tests(own_pure, *own_tests, *others), own),
-        oldest.tests(f"{own}, the lowest requirements", *own_tests, **least),
+        on_least,
+        # Both would make the environment.
+        replace(own, needs=(on_least.name,)),
     ]
 
 
@@ -291,7 +321,10 @@ def client_steps(pythons: Mapping[str, Interpreter]) -> Iterator[Step]:
         if name != REQUIRED:
             least = {"venv": f"lowest-{name}", "REQUIRE": " ".join(lowest(name))}
             least |= alone if client.own_environment else together
-            yield oldest.tests(f"{name}, the lowest version", *tests, LOOPBACK_ONCE, **least)
+            # The others have the versions of `make test`.
+            others = () if client.own_environment else (OF_CLIENT, name)
+            title = f"{name}, the lowest version"
+            yield oldest.tests(title, *tests, LOOPBACK_ONCE, *others, **least)
         if client.between:
             between = {"venv": f"between-{name}", **alone}
             between["REQUIRE"] = f"{client.distribution}=={client.between}"
@@ -305,28 +338,6 @@ def client_steps(pythons: Mapping[str, Interpreter]) -> Iterator[Step]:
             if newest := pythons.get(NEWEST_APART):
                 title = f"{title}, on Python {NEWEST_APART}"
                 yield newest.tests(title, *without_own_tests, WITHOUT_LOOPBACK, **alone)
-
-
-def other_steps() -> list[Step]:
-    """Return the steps for which one environment is enough."""
-    return [
-        # Tests that take more than a minute are run weekly.
-        part(
-            "the adapted libraries' tests",
-            WHAT="libraries",
-            PYTEST_ARGS="-m 'upstream and not slow'",
-        ),
-        part("make fuzz", "fuzz", SECONDS="60"),
-        HERE.tests("the cases under pytest-benchmark", "bench", *QUICK_BENCHMARK),
-        part("the cache servers", WHAT="caches"),
-        *(
-            Step(name, HERE.make("test", WHAT=what), needs=(f"{what} is installed",))
-            for name, what in (
-                ("the integration tests against an emulator", "emulator"),
-                ("a pipeline on Flink", "flink"),
-            )
-        ),
-    ]
 
 
 def main() -> None:

@@ -13,6 +13,9 @@ for its process, or do the same with either:
 A test over the sockets of a loopback server takes servers, transports and ways to patch in turn.
 After the first pass, ``--loopback-once`` runs it with one of these, and the next test with the next
 ones. On further Pythons, ``--without-loopback`` leaves such tests out.
+
+Where one client has another version than before, ``--of-client`` leaves the others out of the tests
+of each client in turn.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ import lazyentity
 AFTER_NATIVE, AFTER_PURE = "--after-native", "--after-pure"
 IN_TURN = "--in-turn"
 LOOPBACK_ONCE, WITHOUT_LOOPBACK = "--loopback-once", "--without-loopback"
+OF_CLIENT = "--of-client"
 
 # Parameters whose value is the name of each backend in turn.
 _OF_EACH_BACKEND = ("lazy_type", "make", "encoder", "backend")
@@ -78,6 +82,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="leave out the tests over a loopback server, which another Python runs",
     )
+    parser.addoption(OF_CLIENT, help="run of the tests of each client in turn those of this one")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -119,6 +124,9 @@ def _reason(item: pytest.Item, config: pytest.Config) -> str | None:
         return f"of the {in_turn} implementation, of each in turn"
     if config.getoption(WITHOUT_LOOPBACK) and _is_over_loopback(item):
         return "over a loopback server"
+    client = _client_in_turn(item)
+    if client is not None and config.getoption(OF_CLIENT) not in (None, client):
+        return "of another client, of each in turn"
     either = _either(item, in_turn)
     if config.getoption(AFTER_NATIVE) and either is not None:
         return either
@@ -177,6 +185,13 @@ def _in_turn(item: pytest.Item) -> str | None:
         if parameters.get(name) in ("native", "pure"):
             return str(parameters[name])
     return None
+
+
+def _client_in_turn(item: pytest.Item) -> str | None:
+    """Return the client of a test of each in turn; None if it is none."""
+    callspec = getattr(item, "callspec", None)
+    subject = None if callspec is None else callspec.params.get("subject")
+    return None if subject is None else str(subject).partition(".")[0]
 
 
 def _either(item: pytest.Item, in_turn: str | None) -> str | None:
