@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from tests.support.selection import LOOPBACK_ONCE
+from tests.support.selection import LOOPBACK_ONCE, OF_CLIENT
 from tests.support.subprocesses import run
 
 pytestmark = pytest.mark.any_backend
@@ -18,19 +18,26 @@ _KINDS = 8
 
 
 def _collected(*options: str) -> list[str]:
-    """Return the names of the integration tests that pytest would run."""
-    command = ("-m", "pytest", "--collect-only", "-q", "tests/integration", *options)
-    finished = run(*command)
+    """Return the names of the tests that pytest would run."""
+    finished = run("-m", "pytest", "--collect-only", "-q", *options)
     assert finished.returncode == 0, finished.stdout
     return [line for line in finished.stdout.splitlines() if "::" in line]
 
 
 def test_loopback_once() -> None:
     """Each test over a loopback server is left, in one of its kinds; all kinds are left alike."""
-    every, once = _collected(), _collected(LOOPBACK_ONCE)
+    every = _collected("tests/integration")
+    once = _collected("tests/integration", LOOPBACK_ONCE)
     assert set(once) < set(every)
     left = Counter(_KIND.sub("", name) for name in once)
     assert left == dict.fromkeys({_KIND.sub("", name) for name in every}, 1)
     kinds = Counter(kind[0] for name in once if (kind := _KIND.search(name)) and kind[3])
     assert len(kinds) == _KINDS
     assert max(kinds.values()) - min(kinds.values()) <= 1
+
+
+def test_of_client() -> None:
+    """Tests of one client are left, and those of no client."""
+    left = _collected("tests/patches/clients", OF_CLIENT, "datastore")
+    clients = [name.partition("[")[2].partition("-")[0].rstrip("]") for name in left]
+    assert set(clients) == {"", "datastore"}
