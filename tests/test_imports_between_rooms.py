@@ -73,20 +73,23 @@ def _is_in(name: str, room: str) -> bool:
     return name == room or name.startswith(f"{room}.")
 
 
-ARROWS = sorted(
-    (_module(folder, path), imported)
-    for folder in FOLDERS
-    for path in (ROOT / folder).rglob("*.p*")
-    if path.suffix in (".py", ".pyi", ".pyx", ".pxd")
-    for imported in _imports(path)
-)
+@functools.cache
+def every_arrow() -> list[tuple[str, str]]:
+    """Return each module with a name that it imports."""
+    return sorted(
+        (_module(folder, path), imported)
+        for folder in FOLDERS
+        for path in (ROOT / folder).rglob("*.p*")
+        if path.suffix in (".py", ".pyi", ".pyx", ".pxd")
+        for imported in _imports(path)
+    )
 
 
 def _arrows(importer: str, *imported: str) -> set[tuple[str, str]]:
     """Return the imports that modules of the room ``importer`` make from the rooms ``imported``."""
     return {
         (module, name)
-        for module, name in ARROWS
+        for module, name in every_arrow()
         if _is_in(module, importer) and any(_is_in(name, room) for room in imported)
     }
 
@@ -100,7 +103,7 @@ def test_imports_are_found() -> None:
         ("lazyentity.pure.mapping", "lazyentity.pure.shapes.EMPTY"),
         ("lazyentity.auto", "lazyentity.patch"),
         ("lazyentity.patches.wrapping", "lazyentity.patches.wrapt_parts"),
-    } <= set(ARROWS)
+    } <= set(every_arrow())
 
 
 ROOMS_ABOVE = tuple(
@@ -193,7 +196,7 @@ def test_public_modules_of_clients_only_offer() -> None:
         module = _public_module(package)
         own = f"lazyentity.patches.{package}"
         assert _arrows(module, "lazyentity") == _arrows(module, own)
-        assert not [arrow for arrow in ARROWS if _is_in(arrow[1], module)]
+        assert not [arrow for arrow in every_arrow() if _is_in(arrow[1], module)]
 
 
 def test_the_core_has_no_circle() -> None:
@@ -203,14 +206,14 @@ def test_the_core_has_no_circle() -> None:
     """
     modules = {
         module
-        for module, _ in ARROWS
+        for module, _ in every_arrow()
         if module != "lazyentity" and not any(_is_in(module, room) for room in ROOMS_ABOVE)
     }
     # A name of a module counts as the module.
     imports: dict[str, set[str]] = {
         module: {
             known
-            for importer, name in ARROWS
+            for importer, name in every_arrow()
             if importer == module
             for known in (name, name.rpartition(".")[0])
             if known in modules - {module}
@@ -239,7 +242,9 @@ def test_the_core_has_no_circle() -> None:
 def test_the_lower_rooms_import_nothing_above_them(room: str, below: tuple[str, ...]) -> None:
     """The half of the profile that counts lies below the backends, which call it."""
     rooms = (f"lazyentity.{each}" for each in (room, *below))
-    assert [module for module, _ in ARROWS if _is_in(module, f"lazyentity.{room}")] or not below
+    assert [
+        module for module, _ in every_arrow() if _is_in(module, f"lazyentity.{room}")
+    ] or not below
     assert _arrows(f"lazyentity.{room}", "lazyentity") == _arrows(f"lazyentity.{room}", *rooms)
 
 

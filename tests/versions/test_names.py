@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import random
 import subprocess
@@ -24,9 +25,12 @@ _UNCHANGED = "_no_such_name"
 _SHARED = frozenset(
     ("_datetime_to_pb_timestamp", "_helpers", "_http", "_message", "_replace", "_value")
 )
-_NAMES = sorted(set(private_names()) - _SHARED)
 _KINDS = {"datastore": "LazyEntity", "ndb": "LazyValues", "firestore": "LazySnapshot"}
-_BELOW = names_in(API_PACKAGES)
+
+
+@functools.cache
+def _names() -> list[str]:
+    return sorted(set(private_names()) - _SHARED)
 
 
 @contextlib.contextmanager
@@ -57,8 +61,9 @@ def _outcomes(names: list[str]) -> dict[str, dict[str, Any]]:
             return finished.stdout
 
         # A process imports the packages below the clients once if none of its names is in them.
-        below = [name for name in names if name in _BELOW]
-        above = [name for name in names if name not in _BELOW]
+        in_api = names_in(API_PACKAGES)
+        below = [name for name in names if name in in_api]
+        above = [name for name in names if name not in in_api]
         shares = (below, [_UNCHANGED, *above[::2]], above[1::2])
         with ThreadPoolExecutor(2) as threads:
             said = threads.map(run, filter(None, shares))
@@ -86,15 +91,15 @@ def _check(names: list[str]) -> None:
 
 def test_some_names() -> None:
     """Others in each run; a failure tells which."""
-    _check(sorted(random.sample(_NAMES, 24)))
+    _check(sorted(random.sample(_names(), 24)))
 
 
 @pytest.mark.slow
 def test_every_name() -> None:
-    _check(_NAMES)
+    _check(_names())
 
 
 def test_the_names_are_found() -> None:
     """Names of modules, classes, functions, and instances."""
     expected = {"_datastore_api", "_set_protobuf_value", "_mutations"}
-    assert expected | ({"_LookupBatch"} if HAS_NDB else set()) <= {*_NAMES}
+    assert expected | ({"_LookupBatch"} if HAS_NDB else set()) <= {*_names()}
