@@ -55,3 +55,9 @@ def refresh_elsewhere(
 
 if __name__ == "__main__":
     Snapshot(sys.argv[1]).refresh(entities_in(sys.argv[2], int(sys.argv[3])))
+
+
+def beside(path: Path) -> list[str]:
+    """Return the names of files beside a snapshot, without those of SQLite."""
+    others = sorted(other.name for other in path.parent.iterdir() if other != path)
+    return [name for name in others if name not in (f"{path.name}-wal", f"{path.name}-shm")]

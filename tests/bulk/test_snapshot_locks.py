@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lazyentity.snapshot import Snapshot, SnapshotError
-from tests.bulk.refreshing import COUNT, entities_in, refresh_elsewhere, states
+from tests.bulk.refreshing import COUNT, beside, entities_in, refresh_elsewhere, states
 from tests.support import forks
 
 pytestmark = pytest.mark.any_backend
@@ -138,8 +138,12 @@ def test_a_process_that_is_forked_during_an_iteration(path: Path) -> None:
     )
 
 
-def test_a_process_that_is_forked_by_the_iterator_of_a_refresh(path: Path) -> None:
-    """Only the process that began the refresh writes, whether the child goes on or fails."""
+@pytest.mark.parametrize("replace", [False, True])
+def test_a_process_that_is_forked_by_the_iterator_of_a_refresh(path: Path, replace: bool) -> None:
+    """Only the process that began the refresh writes, whether the child goes on or fails.
+
+    Only that process deletes the file of a replacement.
+    """
     _run_in_a_process(
         "def forking(fails):\n"
         "    for number, entity in enumerate(entities_in('new')):\n"
@@ -150,7 +154,7 @@ def test_a_process_that_is_forked_by_the_iterator_of_a_refresh(path: Path) -> No
         "        yield entity\n"
         "parent = os.getpid()\n"
         "for fails in False, True:\n"
-        "    try: saved.refresh(forking(fails))\n"
+        f"    try: saved.refresh(forking(fails), replace={replace})\n"
         "    except SnapshotError as error:\n"
         "        assert os.getpid() != parent and 'forked during' in str(error)\n"
         "        os._exit(0)\n"
@@ -158,6 +162,7 @@ def test_a_process_that_is_forked_by_the_iterator_of_a_refresh(path: Path) -> No
         "    assert (states(saved), saved.verify()) == ({'new': COUNT}, [])\n",
         path,
     )
+    assert beside(path) == []
 
 
 def test_forks_while_another_thread_makes_snapshots(path: Path) -> None:

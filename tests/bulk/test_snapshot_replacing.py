@@ -18,7 +18,7 @@ import pytest
 from google.cloud.datastore.entity import Entity
 
 from lazyentity.snapshot import Snapshot, SnapshotError
-from tests.bulk.refreshing import COUNT, entities_in, states
+from tests.bulk.refreshing import COUNT, beside, entities_in, states
 from tests.support import forks
 
 pytestmark = pytest.mark.any_backend
@@ -39,11 +39,6 @@ def _damage_a_page(path: Path) -> None:
 
 DAMAGES: list[Callable[[Path], None]] = [lambda path: None, _damage_a_page, _cut]
 any_damage = pytest.mark.parametrize("damage", DAMAGES, ids=["sound", "page", "cut"])
-
-
-def _beside(path: Path) -> list[str]:
-    others = sorted(other.name for other in path.parent.iterdir() if other != path)
-    return [name for name in others if name not in (f"{path.name}-wal", f"{path.name}-shm")]
 
 
 def _damage(stored: bytearray, kind: int, chance: random.Random) -> bytes:
@@ -79,7 +74,7 @@ def test_damaged_files_are_cured(path: Path, count: int) -> None:
         assert (states(saved), saved.verify()) == ({"new": COUNT}, [])
         assert saved.refresh(entities).unchanged == COUNT
         saved.close()
-        assert _beside(path) == []
+        assert beside(path) == []
 
 
 @any_damage
@@ -226,7 +221,7 @@ def test_a_replacement_that_fails(path: Path, damage: Callable[[Path], None]) ->
     with pytest.raises(SnapshotError, match="the query gave no entity"):
         Snapshot(path).refresh([], replace=True)
     assert path.read_bytes() == before
-    assert _beside(path) == []
+    assert beside(path) == []
 
 
 def test_a_replacement_that_was_killed(path: Path) -> None:
@@ -242,14 +237,14 @@ def test_a_replacement_that_was_killed(path: Path) -> None:
     )
     killed = subprocess.run([sys.executable, "-W", "ignore", "-c", program, path], check=False)
     assert killed.returncode == -signal.SIGKILL
-    (left,) = _beside(path)
+    (left,) = beside(path)
     saved = Snapshot(path)
     assert (states(saved), saved.verify()) == ({"old": COUNT}, [])
     for content in (None, b"any", b"SQLite format 3\0" + b"\xff" * 50_000):
         if content is not None:
             path.with_name(left).write_bytes(content)
         saved.refresh(entities_in("newer"), replace=True)
-        assert (states(saved), _beside(path)) == ({"newer": COUNT}, [])
+        assert (states(saved), beside(path)) == ({"newer": COUNT}, [])
 
 
 def test_replacements_wait_for_each_other(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -270,35 +265,7 @@ def test_replacements_wait_for_each_other(path: Path, monkeypatch: pytest.Monkey
             Snapshot(path).refresh(entities_in("other"), replace=True)
 
     saved.refresh(waiting())
-    assert (states(saved), _beside(path)) == ({"newer": COUNT}, [])
-
-
-def test_forks_during_a_replacement(path: Path) -> None:
-    """Only the process that began it writes, and deletes; a child that fails leaves it alone."""
-    program = (
-        "import os, sys\n"
-        "from lazyentity.snapshot import Snapshot, SnapshotError\n"
-        "from tests.bulk.refreshing import COUNT, entities_in, states\n"
-        "saved = Snapshot(sys.argv[1])\n"
-        "def forking(fails):\n"
-        "    for number, entity in enumerate(entities_in('new')):\n"
-        "        if number == COUNT // 2:\n"
-        "            child = os.fork()\n"
-        "            if child: assert os.waitpid(child, 0)[1] == 0\n"
-        "            elif fails: raise ValueError\n"
-        "        yield entity\n"
-        "parent = os.getpid()\n"
-        "for fails in False, True:\n"
-        "    try: saved.refresh(forking(fails), replace=True)\n"
-        "    except SnapshotError as error:\n"
-        "        assert os.getpid() != parent and 'forked during' in str(error)\n"
-        "        os._exit(0)\n"
-        "    assert os.getpid() == parent\n"
-        "    assert (states(saved), saved.verify()) == ({'new': COUNT}, [])\n"
-        "print(1)\n"
-    )
-    assert forks.answer("-c", program, str(path)) == 1
-    assert _beside(path) == []
+    assert (states(saved), beside(path)) == ({"newer": COUNT}, [])
 
 
 def test_a_head_that_is_lost(path: Path) -> None:
