@@ -32,6 +32,9 @@ def _parse_arguments() -> argparse.Namespace:
         "--latency", type=float, default=0.0, help="seconds before every answer (default: none)"
     )
     parser.add_argument(
+        "--trusting", action="store_true", help="store entities without parsing them"
+    )
+    parser.add_argument(
         "--exit-with-parent", action="store_true", help="exit when standard input is closed"
     )
     return parser.parse_args()
@@ -50,6 +53,7 @@ def main() -> None:
         batch_size=arguments.batch_size,
         lookup_limit=arguments.lookup_limit,
         latency=arguments.latency,
+        trusting=arguments.trusting,
     )
     grpc_server, grpc_port = start_grpc(
         service, arguments.grpc_port, calls_wait=arguments.latency > 0

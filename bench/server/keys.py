@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
 
+from google.protobuf.message import DecodeError
+
 from .errors import invalid_argument
-from .schema import Message
+from .schema import Key, Message
 
 # An id sorts before a name; the middle number tells ids from names, so that they never compare.
 PathElement = tuple[str, int, int | str]
@@ -87,6 +90,39 @@ def resolve_key(key: Message, scope: Scope) -> EntityKey:
     key.partition_id.project_id = scope.project
     key.partition_id.database_id = scope.database
     return identity
+
+
+def parse_key(wire: bytes) -> Message:
+    """The Key message of some bytes.
+
+    Raises INVALID_ARGUMENT when they are none.
+    """
+    try:
+        return Key.FromString(wire)
+    except DecodeError as error:
+        raise invalid_argument(f"a key cannot be parsed: {error}") from error
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def resolve_wire(wire: bytes, scope: Scope) -> tuple[EntityKey | None, bytes]:
+    """The identity of a serialised key, and the key with its project and database, serialised.
+
+    A key that lacks an id has no identity, and is returned as it is. Clients repeat their keys, so
+    the results are kept.
+
+    Raises INVALID_ARGUMENT when the bytes are no key, or as :func:`resolve_key`.
+    """
+    key = parse_key(wire)
+    if is_incomplete(key):
+        return None, wire
+    identity = resolve_key(key, scope)
+    return identity, bytes(key.SerializeToString())
+
+
+def resolve_complete(wire: bytes, scope: Scope) -> tuple[EntityKey, bytes]:
+    """As :func:`resolve_wire`; raises INVALID_ARGUMENT also when the key is incomplete."""
+    identity, resolved = resolve_wire(wire, scope)
+    return identity or resolve_key(parse_key(wire), scope), resolved
 
 
 def is_incomplete(key: Message) -> bool:

@@ -8,10 +8,11 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import grpc
+from google.protobuf.message import DecodeError
 
 from .errors import DatastoreError, invalid_argument
-from .keys import EntityKey, Scope, is_incomplete, resolve_key
-from .schema import Message, refuse
+from .keys import EntityKey, Scope, parse_key, resolve_complete, resolve_key, resolve_wire
+from .schema import Entity, Message, refuse
 from .store import PendingWrite, Store
 
 MAX_ENTITY_BYTES = 1024 * 1024 - 4
@@ -59,11 +60,13 @@ class Staged(NamedTuple):
 class Staging:
     """The writes of a commit; hold the store's lock while using this object."""
 
-    def __init__(self, store: Store, ids: IdAllocator, scope: Scope) -> None:
+    def __init__(self, store: Store, ids: IdAllocator, scope: Scope, *, trusting: bool) -> None:
+        """``trusting`` says that entities are not parsed."""
         self.writes: dict[EntityKey, PendingWrite | None] = {}
         self._store = store
         self._ids = ids
         self._scope = scope
+        self._trusting = trusting
 
     def _exists(self, key: EntityKey) -> bool:
         if key in self.writes:
@@ -71,44 +74,56 @@ class Staging:
         return self._store.get(key) is not None
 
     def apply(self, mutation: Message) -> Staged:
-        """Stage one Mutation message on top of those before it.
+        """Stage one split Mutation message on top of those before it.
 
         Raises INVALID_ARGUMENT for a mutation that can never be right, ALREADY_EXISTS for an insert
         of an entity that exists, NOT_FOUND for an update of an entity that does not.
         """
-        refuse(
-            mutation,
-            "base_version",
-            "update_time",
-            "conflict_resolution_strategy",
-            "property_mask",
-            "property_transforms",
-        )
-        operation = mutation.WhichOneof("operation")
-        if operation is None:
+        fields = mutation.ListFields()
+        if len(fields) != 1:
+            refuse(
+                mutation,
+                "base_version",
+                "update_time",
+                "conflict_resolution_strategy",
+                "property_mask",
+                "property_transforms",
+            )
             raise invalid_argument("a mutation must have an operation")
-        if operation == "delete":
-            key = resolve_key(mutation.delete, self._scope)
+        ((field, content),) = fields
+        if field.name == "delete":
+            key, _ = resolve_complete(content, self._scope)
             self.writes[key] = None
             return Staged(key, b"", allocated=False)
-        return self._write(operation, getattr(mutation, operation))
+        return self._write(field.name, content)
 
     def _write(self, operation: str, entity: Message) -> Staged:
         if not entity.HasField("key"):
             raise invalid_argument("an entity to be stored must have a key")
-        allocated = operation != "update" and is_incomplete(entity.key)
+        received = entity.key
+        key, resolved = resolve_wire(received, self._scope)
+        allocated = key is None and operation != "update"
         if allocated:
-            key = self._ids.complete(entity.key, self._scope)
-        else:
-            key = resolve_key(entity.key, self._scope)
+            message = parse_key(received)
+            key = self._ids.complete(message, self._scope)
+            resolved = message.SerializeToString()
+        elif key is None:
+            key, _ = resolve_complete(received, self._scope)
         if operation == "insert" and self._exists(key):
             raise DatastoreError(grpc.StatusCode.ALREADY_EXISTS, f"{key} already exists")
         if operation == "update" and not self._exists(key):
             raise DatastoreError(grpc.StatusCode.NOT_FOUND, f"there is no {key} to update")
-        write = PendingWrite(entity.key.SerializeToString(), entity.SerializeToString())
+        if resolved != received:
+            entity.key = resolved
+        write = PendingWrite(resolved, entity.SerializeToString())
+        if not self._trusting:
+            try:
+                Entity.FromString(write.wire)
+            except DecodeError as error:
+                raise invalid_argument(f"{key} cannot be parsed: {error}") from error
         if len(write.wire) > MAX_ENTITY_BYTES:
             raise invalid_argument(
                 f"{key} is {len(write.wire)} bytes, more than the {MAX_ENTITY_BYTES} allowed"
             )
         self.writes[key] = write
-        return Staged(key, write.key_wire, allocated=allocated)
+        return Staged(key, resolved, allocated)

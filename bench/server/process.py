@@ -29,13 +29,14 @@ class LoopbackServer:
         batch_size: int | None = None,
         lookup_limit: int | None = None,
         latency: float = 0.0,
+        trusting: bool = False,
         start_timeout: float = 60.0,
     ) -> None:
         """Nothing runs before ``with``.
 
         ``batch_size`` caps the entities in a batch of a query, ``lookup_limit`` the keys that one
         Lookup answers. ``latency``, the time before every answer, and ``start_timeout`` are in
-        seconds.
+        seconds. If ``trusting``, entities are stored without being parsed: the server costs less.
         """
         self._options: list[str] = []
         if batch_size is not None:
@@ -44,6 +45,8 @@ class LoopbackServer:
             self._options += ["--lookup-limit", str(lookup_limit)]
         if latency:
             self._options += ["--latency", str(latency)]
+        if trusting:
+            self._options.append("--trusting")
         self._start_timeout = start_timeout
 
     def __enter__(self) -> LoopbackServer:

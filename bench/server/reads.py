@@ -10,7 +10,7 @@ from . import wire
 from .aggregation import aggregate
 from .errors import invalid_argument
 from .explain import Explanation
-from .keys import Scope, resolve_key, resolve_partition
+from .keys import Scope, resolve_complete, resolve_partition
 from .paging import make_batch
 from .query import Query, Results, parse_query
 from .schema import (
@@ -47,18 +47,18 @@ class Reads:
     def lookup(self, message: Message, scope: Scope) -> bytes:
         """The entities of some keys, in the order of the keys."""
         refuse(message, "property_mask")
-        keys = [resolve_key(key, scope) for key in message.keys]
+        resolved = [resolve_complete(key, scope) for key in message.keys]
         reader, begun = self._reader(message, scope)
         with self._store.lock:
             version = reader.version
-            records = reader.read(keys[: self._lookup_limit])
+            records = reader.read([key for key, _ in resolved[: self._lookup_limit]])
         missing = EntityResult(version=version).SerializeToString()
         parts: list[bytes] = []
         # The response names the deferred keys, so room for all keys is set aside.
         size = message.ByteSize()
-        for key, record in zip(message.keys, records, strict=False):
+        for (_, key_wire), record in zip(resolved, records, strict=False):
             if record is None:
-                key_only = wire.entity(key.SerializeToString(), {})
+                key_only = wire.entity(key_wire, {})
                 part = wire.lookup_missing(wire.entity_result(key_only, missing))
             else:
                 part = wire.lookup_found(wire.entity_result(record.wire, record.result_tail))
@@ -66,8 +66,8 @@ class Reads:
             if parts and size > wire.MAX_RESPONSE_BYTES:
                 break
             parts.append(part)
-        deferred = message.keys[len(parts) :]
-        parts.extend(wire.lookup_deferred(key.SerializeToString()) for key in deferred)
+        deferred = resolved[len(parts) :]
+        parts.extend(wire.lookup_deferred(key_wire) for _, key_wire in deferred)
         rest = LookupResponse(transaction=begun, read_time=timestamp(time.time_ns()))
         return b"".join(parts) + bytes(rest.SerializeToString())
 

@@ -10,7 +10,12 @@ from typing import Any
 from google.cloud.datastore_v1.types import datastore as datastore_types
 from google.cloud.datastore_v1.types import entity as entity_types
 from google.cloud.datastore_v1.types import query as query_types
-from google.protobuf import timestamp_pb2
+from google.protobuf import (
+    descriptor_pb2,
+    descriptor_pool,
+    message_factory,
+    timestamp_pb2,
+)
 
 from .errors import unimplemented
 
@@ -45,6 +50,50 @@ METHODS: dict[str, tuple[Message, Message]] = {
     for method in _METHODS
 }
 """Request and response class of each RPC, by its gRPC name."""
+
+
+def _split_requests() -> dict[str, Message]:
+    """Derive requests whose keys are bytes, and whose entities are a key and unknown fields.
+
+    They are the same on the wire, and nothing in an entity is parsed.
+    """
+    lookup, commit = METHODS["Lookup"][0].DESCRIPTOR, METHODS["Commit"][0].DESCRIPTOR
+    upstream = commit.file
+    file = descriptor_pb2.FileDescriptorProto(
+        name=f"{__name__}.proto",
+        package=__name__,
+        syntax="proto3",
+        dependency=[upstream.name, *(imported.name for imported in upstream.dependencies)],
+    )
+    split = file.message_type.add(name=Entity.DESCRIPTOR.name)
+    # Fields of a oneof have presence.
+    split.oneof_decl.add(name="received")
+    number = Entity.DESCRIPTOR.fields_by_name["key"].number
+    split.field.add(name="key", number=number, label=1, type=_BYTES, oneof_index=0)
+    mutation = commit.fields_by_name["mutations"].message_type
+    for copied in (mutation, lookup, commit):
+        message = file.message_type.add()
+        copied.CopyToProto(message)
+        for field in message.field:
+            if field.type_name == f".{Key.DESCRIPTOR.full_name}":
+                field.ClearField("type_name")
+                field.type = _BYTES
+            elif field.type_name in (f".{Entity.DESCRIPTOR.full_name}", f".{mutation.full_name}"):
+                field.type_name = f".{__name__}.{field.type_name.rsplit('.', 1)[1]}"
+    pool = descriptor_pool.Default()
+    pool.Add(file)
+    return {
+        method: message_factory.GetMessageClass(
+            pool.FindMessageTypeByName(f"{__name__}.{method}Request")
+        )
+        for method in ("Lookup", "Commit")
+    }
+
+
+_BYTES = descriptor_pb2.FieldDescriptorProto.TYPE_BYTES
+
+REQUESTS = {method: types[0] for method, types in METHODS.items()} | _split_requests()
+"""The class that each RPC's handler takes, by its gRPC name."""
 
 
 def present(message: Message) -> set[str]:

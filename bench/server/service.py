@@ -13,7 +13,7 @@ from .cache import ResponseCache
 from .errors import DatastoreError, invalid_argument
 from .keys import Scope
 from .reads import Reads
-from .schema import METHODS, Message, present
+from .schema import REQUESTS, Message, present
 from .store import Store
 from .transactions import Transactions
 from .writes import Writes
@@ -46,12 +46,14 @@ class DatastoreService:
         batch_size: int | None = None,
         lookup_limit: int | None = None,
         latency: float = 0.0,
+        trusting: bool = False,
     ) -> None:
         """Make an empty one.
 
         ``batch_size`` caps the entities in a batch of a query, ``lookup_limit`` those that a Lookup
         answers before it defers the rest; None leaves both to the size of the response. Every
-        answer waits for ``latency`` seconds.
+        answer waits for ``latency`` seconds. If ``trusting``, entities are stored without being
+        parsed.
 
         Raises:
             ValueError: when a limit is less than one.
@@ -64,7 +66,7 @@ class DatastoreService:
         self._cache = ResponseCache()
         transactions = Transactions(self._store)
         reads = Reads(self._store, transactions, batch_size=batch_size, lookup_limit=lookup_limit)
-        writes = Writes(self._store, transactions)
+        writes = Writes(self._store, transactions, trusting=trusting)
         self._handlers: dict[str, Callable[[Message, Scope], bytes]] = {
             "Lookup": reads.lookup,
             "RunQuery": reads.run_query,
@@ -104,7 +106,7 @@ class DatastoreService:
         if cached is not None:
             return cached
         try:
-            message = METHODS[method][0].FromString(request)
+            message = REQUESTS[method].FromString(request)
         except DecodeError as error:
             raise invalid_argument(f"the request is not a {method}Request: {error}") from error
         response = self._handlers[method](message, _scope_of(message, project))

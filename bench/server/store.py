@@ -6,8 +6,8 @@ import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Protocol
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple, Protocol
 
 from .keys import EntityKey, Partition, Path
 from .schema import Entity, EntityResult, Key, timestamp
@@ -21,7 +21,8 @@ from .values import (
 )
 
 
-@dataclass(frozen=True)
+# Frozen ones take several times as long to make.
+@dataclass(eq=False)
 class Record:
     """One committed version of an entity. Times are nanoseconds since the epoch."""
 
@@ -47,12 +48,16 @@ class Record:
     @cached_property
     def result_tail(self) -> bytes:
         """The fields of a full EntityResult that come after the entity and the cursor."""
-        result = EntityResult(
-            version=self.version,
-            create_time=timestamp(self.create_time),
-            update_time=timestamp(self.update_time),
-        )
-        return bytes(result.SerializeToString())
+        return _result_tail(self.version, self.create_time, self.update_time)
+
+
+# The entities of a commit mostly share all of them.
+@lru_cache(maxsize=1024)
+def _result_tail(version: int, create_time: int, update_time: int) -> bytes:
+    result = EntityResult(
+        version=version, create_time=timestamp(create_time), update_time=timestamp(update_time)
+    )
+    return bytes(result.SerializeToString())
 
 
 class _Index(dict[str, tuple[IndexedValue, ...]]):
@@ -144,40 +149,36 @@ class Store:
         """Apply all of ``writes`` as one version; None deletes."""
         with self.lock:
             self._version += 1
-            commit = Commit(self._version, time.time_ns())
+            now = time.time_ns()
+            commit = Commit(self._version, now, {})
             for key, write in writes.items():
-                existing = self.get(key)
+                records = self._kinds.setdefault(key.partition, {}).setdefault(key.kind, {})
+                existing = records.get(key.path)
                 for snapshot in self._snapshots:
                     snapshot.keep(key, existing)
-                records = self._kinds.setdefault(key.partition, {}).setdefault(key.kind, {})
                 if write is None:
                     records.pop(key.path, None)
                 else:
-                    records[key.path] = Record(
-                        key,
-                        write.key_wire,
-                        write.wire,
-                        commit.version,
-                        existing.create_time if existing else commit.time,
-                        commit.time,
+                    created = existing.create_time if existing else now
+                    commit.records[key] = records[key.path] = Record(
+                        key, write.key_wire, write.wire, commit.version, created, now
                     )
             return commit
 
 
-@dataclass(frozen=True)
-class PendingWrite:
+class PendingWrite(NamedTuple):
     """An entity to be stored: its Key and itself, serialised."""
 
     key_wire: bytes
     wire: bytes
 
 
-@dataclass(frozen=True)
-class Commit:
-    """A commit: its version, and its time in nanoseconds since the epoch."""
+class Commit(NamedTuple):
+    """A commit: its version, its time in nanoseconds since the epoch, and the entities stored."""
 
     version: int
     time: int
+    records: dict[EntityKey, Record]
 
 
 class Snapshot:

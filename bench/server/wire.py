@@ -7,10 +7,12 @@ serialised on the way.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .schema import (
+    METHODS,
     ArrayValue,
     Entity,
     EntityResult,
@@ -26,6 +28,8 @@ MAX_RESPONSE_BYTES = 4 * 1024 * 1024 - 64 * 1024
 for the response's other fields and the metadata beside it."""
 
 
+# Entities are mostly of a few lengths.
+@functools.lru_cache(maxsize=1 << 12)
 def _varint(number: int) -> bytes:
     out = bytearray()
     while number > 0x7F:
@@ -48,6 +52,7 @@ class Field:
 
 lookup_found = Field(LookupResponse.DESCRIPTOR, "found")
 lookup_missing = Field(LookupResponse.DESCRIPTOR, "missing")
+commit_results = Field(METHODS["Commit"][1].DESCRIPTOR, "mutation_results")
 lookup_deferred = Field(LookupResponse.DESCRIPTOR, "deferred")
 batch_results = Field(QueryResultBatch.DESCRIPTOR, "entity_results")
 query_batch = Field(RunQueryResponse.DESCRIPTOR, "batch")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 
+from . import wire
 from .errors import invalid_argument
 from .keys import Scope, is_incomplete, resolve_key
 from .mutations import IdAllocator, Staged, Staging
@@ -16,11 +19,30 @@ def _serialise(method: str, **fields: object) -> bytes:
     return bytes(METHODS[method][1](**fields).SerializeToString())
 
 
+def _mutation_results(staged: Iterable[Staged], commit: Commit) -> Iterator[bytes]:
+    """The results of mutations, as fields of the response."""
+
+    @functools.cache
+    def result(created: int | None, allocated: bytes) -> bytes:
+        message = MutationResult(version=commit.version)
+        if created is not None:
+            message.create_time.CopyFrom(timestamp(created))
+            message.update_time.CopyFrom(timestamp(commit.time))
+        if allocated:
+            message.key.MergeFromString(allocated)
+        return wire.commit_results(message.SerializeToString())
+
+    for key, key_wire, allocated in staged:
+        record = commit.records.get(key)
+        yield result(record and record.create_time, key_wire if allocated else b"")
+
+
 class Writes:
     """The RPCs that change something. Each takes its request, answers with serialised bytes."""
 
-    def __init__(self, store: Store, transactions: Transactions) -> None:
+    def __init__(self, store: Store, transactions: Transactions, *, trusting: bool) -> None:
         self._store = store
+        self._trusting = trusting
         self._transactions = transactions
         self._ids = IdAllocator(store)
 
@@ -58,30 +80,16 @@ class Writes:
                 read_only = message.single_use_transaction.WhichOneof("mode") == "read_only"
             if read_only and message.mutations:
                 raise invalid_argument("a read-only transaction cannot write")
-            staging = Staging(self._store, self._ids, scope)
+            staging = Staging(self._store, self._ids, scope, trusting=self._trusting)
             staged = [staging.apply(mutation) for mutation in message.mutations]
             if mode == "NON_TRANSACTIONAL" and len(staging.writes) < len(staged):
                 raise invalid_argument(
                     "a non-transactional commit may have one mutation of each entity at most"
                 )
             commit = self._store.commit(staging.writes)
-            results = [self._mutation_result(mutation, commit) for mutation in staged]
-        return _serialise(
-            "Commit",
-            mutation_results=results,
-            index_updates=len(staged),
-            commit_time=timestamp(commit.time),
+        return b"".join(_mutation_results(staged, commit)) + _serialise(
+            "Commit", index_updates=len(staged), commit_time=timestamp(commit.time)
         )
-
-    def _mutation_result(self, staged: Staged, commit: Commit) -> Message:
-        record = self._store.get(staged.key)
-        result = MutationResult(version=commit.version)
-        if record is not None:
-            result.create_time.CopyFrom(timestamp(record.create_time))
-            result.update_time.CopyFrom(timestamp(record.update_time))
-        if staged.allocated:
-            result.key.MergeFromString(staged.key_wire)
-        return result
 
     def allocate_ids(self, message: Message, scope: Scope) -> bytes:
         """Complete some keys with ids that nobody else is given."""

@@ -78,7 +78,7 @@ def loaded(
         return made
 
     with contextlib.ExitStack() as stack:
-        port = stack.enter_context(LoopbackServer()).grpc_port
+        port = stack.enter_context(LoopbackServer(trusting=True)).grpc_port
         stock, lazy, bare = (stack.enter_context(loopback.client(port)) for _ in range(3))
         clients = {"stock": stock, "lazy": lazy}
         keys = {side: loopback.store(stock, stored(side)) for side in clients}

@@ -15,6 +15,7 @@ import pytest
 from google.api_core import exceptions
 from google.cloud import datastore
 from google.cloud.datastore_v1.types import datastore as datastore_types
+from google.cloud.datastore_v1.types import entity as entity_types
 from google.rpc import status_pb2  # type: ignore[import-untyped]  # ships no types
 
 from lazyentity.bench.server.errors import DatastoreError
@@ -213,6 +214,50 @@ def test_defects_are_internal_errors(
         DatastoreService().call("Lookup", request)
     assert raised.value.code is grpc.StatusCode.INTERNAL
     assert "Traceback" in capsys.readouterr().err
+
+
+def _commit_of(entity: bytes) -> tuple[bytes, bytes]:
+    """A commit of an entity that has these bytes behind its key, and a lookup of it."""
+    key = entity_types.Key(path=[{"kind": "K", "id": 1}])
+    kept = entity_types.Entity.serialize(entity_types.Entity(key=key)) + entity
+    mutation = b"\x22" + bytes([len(kept)]) + kept
+    commit = datastore_types.CommitRequest(project_id="p", mode="NON_TRANSACTIONAL")
+    lookup = datastore_types.LookupRequest(project_id="p", keys=[key])
+    return (
+        datastore_types.CommitRequest.serialize(commit)
+        + b"\x32"
+        + bytes([len(mutation)])
+        + mutation,
+        datastore_types.LookupRequest.serialize(lookup),
+    )
+
+
+def test_entities_that_cannot_be_parsed_are_refused_unless_it_trusts_them() -> None:
+    """A property whose name is no UTF-8 is refused; a server that trusts clients returns it."""
+    malformed = b"\x1a\x03\x0a\x01\xff"
+    commit, lookup = _commit_of(malformed)
+    with pytest.raises(DatastoreError, match="cannot be parsed") as refused:
+        DatastoreService().call("Commit", commit)
+    assert refused.value.code is grpc.StatusCode.INVALID_ARGUMENT
+    trusting = DatastoreService(trusting=True)
+    trusting.call("Commit", commit)
+    assert malformed in trusting.call("Lookup", lookup)
+
+
+def test_a_key_that_cannot_be_parsed_is_refused() -> None:
+    """Also by a server that trusts its clients' entities."""
+    request = b"\x42\x01p\x1a\x01\xff"
+    with pytest.raises(DatastoreError, match="key cannot be parsed") as refused:
+        DatastoreService(trusting=True).call("Lookup", request)
+    assert refused.value.code is grpc.StatusCode.INVALID_ARGUMENT
+
+
+def test_a_process_trusts_its_clients_if_told_to() -> None:
+    """The option reaches the service."""
+    commit, _ = _commit_of(b"\x1a\x03\x0a\x01\xff")
+    with LoopbackServer(trusting=True) as server:
+        status, _ = _post(server, "/v1/projects/p:commit", commit)
+    assert status == http.client.OK
 
 
 def test_concurrent_transactions_lose_nothing(client: datastore.Client) -> None:
