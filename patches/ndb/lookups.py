@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import functools
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
 from google.cloud import ndb
+from google.cloud.datastore.key import Key
+from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.cloud.ndb import _batch, _datastore_api, model, utils
 from google.cloud.ndb.context import _state, get_context
 from google.cloud.ndb.tasklets import Future, Return, _get_return_value
 
+from lazyentity._backend import key_message
+from lazyentity.codec import shadow
+from lazyentity.codec.keys import encodes_as_known
 from lazyentity.patches.api.responses import LookupResponse
 from lazyentity.patches.ndb.upstream import upstream_function
 from lazyentity.patches.upstream import is_upstream
 
 _post_get_hook = upstream_function(model.Model, "_post_get_hook")
 """ndb's own, which does nothing."""
+_batch_add = upstream_function(_datastore_api._LookupBatch, "add")
 
 
 def _end_as_tasklet(future: Any, error: Exception) -> None:
@@ -49,7 +56,7 @@ def lookup(original: Callable[[Any, Any], Any], key: Any, options: Any) -> Any:
     try:
         if not context._use_datastore(key, options):
             raise TypeError("use_global_cache and use_datastore can't both be False")
-        return _open_batch(context, options).add(key)
+        return _add(_open_batch(context, options), key)
     except Exception as error:  # noqa: BLE001  # the result of the future raises it
         future = Future(info="lookup")
         _end_as_tasklet(future, error)
@@ -66,6 +73,16 @@ def _open_batch(context: Any, options: Any) -> Any:
         if batch.options is options and not batch.full():
             return batch
     return _batch.get_batch(kind, options)
+
+
+def _add(batch: Any, key: Any) -> Any:
+    """Return what the batch's ``add`` returns, but for the future's text."""
+    message = key_message(key) if type(key) is Key and encodes_as_known() else None
+    if message is None or type(batch).add is not _batch_add:
+        return batch.add(key)
+    future = Future(info="lookup")
+    batch.todo.setdefault(message.SerializeToString(), []).append(future)
+    return future
 
 
 def get_async(original: Callable[..., Any], key: Any, *args: Any, **kwargs: Any) -> Any:
@@ -127,10 +144,16 @@ class Get(Future):  # type: ignore[misc]  # ndb has no types
 
     def _looked_up(self, entity: Any) -> None:
         self._waiting_on = None
-        # The event loop goes on, as for a tasklet, so that the call stack stays shallow.
-        self._context.eventloop.call_soon(self._convert, entity)
+        # The event loop goes on, as for a tasklet, so that the call stack stays shallow. Events
+        # that follow each other are one.
+        loop = self._context.eventloop
+        events = loop.current
+        if not events or events[-1][0] is not _convert_all:
+            loop.call_soon(_convert_all, loop, deque())
+        events[-1][1][1].append((self, entity))
 
-    def _convert(self, entity: Any) -> None:
+    def convert(self, entity: Any) -> None:
+        """End with the model of the entity that the future ``entity`` has."""
         try:
             if _state.context is self._context:
                 found = self._found(entity)
@@ -156,6 +179,44 @@ class Get(Future):  # type: ignore[misc]  # ndb has no types
             self._waiting_on.cancel()
         else:
             super().cancel()
+
+
+def _convert_all(loop: Any, waiting: deque[tuple[Get, Any]]) -> None:
+    """Convert the entities of futures, as one event after the other."""
+    rest: Any = (_convert_all, (loop, waiting), {})
+    while waiting:
+        future, entity = waiting.popleft()
+        # Functions of the application may run, wait for the other futures, or end the loop.
+        loop.current.appendleft(rest)
+        future.convert(entity)
+        if not loop.current or loop.current[0] is not rest:
+            return
+        loop.current.popleft()
+
+
+def idle_callback(original: Callable[[Any], Any], batch: Any) -> None:
+    """Send the keys of a batch, without a message of proto-plus for each.
+
+    Args:
+        original: the method ``idle_callback`` of the batch.
+        batch: ndb's own ``_LookupBatch``.
+    """
+    if not is_upstream(_datastore_api._datastore_lookup, _datastore_api):
+        original(batch)
+        return
+    # As ndb's own method and its _datastore_lookup().
+    options = batch.options
+    read_options = _datastore_api.get_read_options(options)
+    client = get_context().client
+    request = datastore_pb2.LookupRequest(
+        project_id=client.project, database_id=client.database, read_options=read_options
+    )
+    request._pb.MergeFromString(shadow.LookupKeys(keys=batch.todo).SerializeToString())
+    metadata = _datastore_api._add_routing_info((), request)
+    call = _datastore_api.make_call(
+        "lookup", request, retries=options.retries, timeout=options.timeout, metadata=metadata
+    )
+    call.add_done_callback(batch.lookup_callback)
 
 
 def lookup_callback(original: Callable[[Any, Any], Any], batch: Any, call: Any) -> None:

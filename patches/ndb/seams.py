@@ -53,6 +53,7 @@ CLIENT: Final = ClientSpec(
         Seam(_API, "stub", calling("ndb.reads", "stub")),
         Seam(_API, "entity_pb2", replacing("ndb.reads", "replace_entity_types")),
         Seam(_API, "lookup", calling("ndb.lookups", "lookup")),
+        Seam(_API, "_LookupBatch.idle_callback", calling("ndb.lookups", "idle_callback")),
         Seam(_API, "_LookupBatch.lookup_callback", calling("ndb.lookups", "lookup_callback")),
         Seam(f"{_PACKAGE}.key", "Key.get_async", calling("ndb.lookups", "get_async")),
         _MESSAGE_CONVERSION,
@@ -69,7 +70,8 @@ CLIENT: Final = ClientSpec(
         CONVERSION,
     ],
     uses={
-        _API: ("_NOT_FOUND",),
+        _API: ("_NOT_FOUND", "_add_routing_info", "_datastore_lookup"),
+        f"{_PACKAGE}._eventloop": ("EventLoop.current",),
         f"{_PACKAGE}.context": ("_Context._use_cache", "_Context._use_datastore"),
         _QUERY: (
             "_QueryIteratorImpl._batch",
