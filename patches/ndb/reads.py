@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 from google.cloud.datastore.key import Key as DatastoreKey
@@ -20,6 +20,7 @@ from lazyentity.patches.api.entities import EntityHandle, EntityResult
 from lazyentity.patches.api.responses import RunQueryResponse
 from lazyentity.patches.api.transports import LazyDatastoreGrpcTransport
 from lazyentity.patches.ndb.seams import CLIENT
+from lazyentity.patches.upstream import is_upstream
 from lazyentity.patches.wrapt_parts import ObjectProxy
 from lazyentity.readers import reader_of_rpc
 
@@ -126,9 +127,23 @@ def fetch(_original: Callable[[Any], Any], query: Any) -> Generator[Any, bool, l
     while (yield results.has_next_async()):
         fetched.append(results.next())
         if type(results) is _datastore_query._QueryIteratorImpl:
-            at_hand = len(results._batch) - results._index
-            fetched += [results.next() for _ in range(at_hand)]
+            fetched += _at_hand(results)
     return fetched
+
+
+def _at_hand(results: Any) -> Iterator[Any]:
+    """Make the rest of a batch."""
+    kind = type(results)
+    if not all(is_upstream(method, _datastore_query) for method in (kind.next, kind.has_next)):
+        for _ in range(len(results._batch) - results._index):
+            yield results.next()
+        return
+    # As ndb's own next(), which first asks for each whether there is one.
+    for result in results._batch[results._index :]:
+        results._index += 1
+        results._cursor_before = results._cursor_after
+        results._cursor_after = result.cursor
+        yield result if results._raw else result.entity()
 
 
 class CachedEntity(EntityHandle):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest import mock
 
 import pytest
 from google.cloud import ndb
 from google.cloud.environment_vars import GCD_HOST
-from google.cloud.ndb import model
+from google.cloud.ndb import _datastore_query, model
 
-from tests.patches.ndb.describing import attempt
+from tests.patches.ndb.describing import attempt, describe
 from tests.patches.ndb.sides import Sides
 from tests.patches.ndb.stored import (
     COUNT,
@@ -63,6 +64,57 @@ class TestWaysToAsk:
 
     def test_fetch(self, sides: Sides) -> None:
         sides.check(lambda: Item.query().order(Item.number).fetch())
+
+    @pytest.mark.parametrize("name", ["next", "has_next"])
+    def test_fetch_where_a_method_is_replaced(
+        self, loopback_sides: Sides, monkeypatch: pytest.MonkeyPatch, name: str
+    ) -> None:
+        """A replacement of a method of the iterator is called for each result."""
+        kind = _datastore_query._QueryIteratorImpl
+        original = getattr(kind, name)
+        calls: list[Any] = []
+
+        def counting(results: Any) -> Any:
+            calls.append(results)
+            return original(results)
+
+        monkeypatch.setattr(kind, name, counting)
+
+        def scenario() -> Any:
+            calls.clear()
+            return Item.query().order(Item.number).fetch(), len(calls)
+
+        assert loopback_sides.check(scenario)[1][1] == describe(COUNT)
+
+    def test_iterator_after_a_fetch(self, loopback_sides: Sides) -> None:
+        """It is where ``next`` leaves it, also when a result fails."""
+        made: Any = None
+        seen: list[Any] = []
+        iterate = _datastore_query.iterate
+
+        def kept(query: Any) -> Any:
+            seen.append(iterate(query))
+            return seen[-1]
+
+        def failing(protobuf: Any) -> Any:
+            found = made(protobuf)
+            if found.number == 3:
+                raise LookupError("the third")
+            return found
+
+        def scenario() -> Any:
+            nonlocal made
+            made = model._entity_from_protobuf
+            seen.clear()
+            query = Item.query().order(Item.number)
+            with mock.patch.object(_datastore_query, "iterate", kept):
+                whole = query.fetch()
+                with mock.patch.object(model, "_entity_from_protobuf", failing):
+                    failed = attempt(lambda: query.fetch(use_cache=False))
+            left = [(one._index, one._cursor_before, one._cursor_after) for one in seen]
+            return whole, failed, left
+
+        loopback_sides.check(scenario)
 
     def test_limit_and_offset(self, sides: Sides) -> None:
         sides.check(
