@@ -261,8 +261,8 @@ def entity_from_ds_entity(original: _Original, ds_entity: Any, model_class: Any 
 def entity_from_protobuf(original: _Original, is_active: Callable[[], bool]) -> _Original:
     """Replace ndb's own ``_entity_from_protobuf``, which makes models.
 
-    A proxy of an entity, of a response or of the cache, becomes a lazy model. A real message, which
-    ndb gets for a projection, becomes a model as ndb makes it.
+    A proxy of an entity, of a response or of the cache, becomes a lazy model, for which its key may
+    be given. A real message, as ndb gets it for a projection, becomes a model as ndb makes it.
 
     Args:
         original: ndb's own.
@@ -270,7 +270,7 @@ def entity_from_protobuf(original: _Original, is_active: Callable[[], bool]) -> 
     """
 
     @functools.wraps(original)
-    def _entity_from_protobuf(protobuf: Any) -> Any:
+    def _entity_from_protobuf(protobuf: Any, ds_key: Any = None) -> Any:
         if not is_active():
             return original(protobuf)
         if not issubclass(type(protobuf), EntityHandle):
@@ -280,7 +280,7 @@ def entity_from_protobuf(original: _Original, is_active: Callable[[], bool]) -> 
             return _eager_model(protobuf)
         entity = protobuf.read(LAZY)
         if type(entity) is LazyEntity and model._entity_from_ds_entity is CONVERSION.replacement:
-            made = _model(entity, entity._wire_key(), entity, None, CONVERSION.original)
+            made = _model(entity, ds_key or entity._wire_key(), entity, None, CONVERSION.original)
             if observer.data is not None:
                 count_model(made, entity)
             return made

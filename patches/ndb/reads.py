@@ -10,7 +10,8 @@ from google.cloud.datastore.key import Key as DatastoreKey
 from google.cloud.datastore_v1.services.datastore.transports.grpc import DatastoreGrpcTransport
 from google.cloud.datastore_v1.types import entity as entity_pb2
 from google.cloud.datastore_v1.types import query as query_pb2
-from google.cloud.ndb import _datastore_query
+from google.cloud.ndb import _datastore_query, model
+from google.cloud.ndb.context import get_context
 from google.cloud.ndb.key import Key
 from google.cloud.ndb.tasklets import Future, tasklet
 
@@ -19,7 +20,7 @@ from lazyentity.patches import announcement
 from lazyentity.patches.api.entities import EntityHandle, EntityResult
 from lazyentity.patches.api.responses import RunQueryResponse
 from lazyentity.patches.api.transports import LazyDatastoreGrpcTransport
-from lazyentity.patches.ndb.seams import CLIENT
+from lazyentity.patches.ndb.seams import CLIENT, MESSAGE_CONVERSION
 from lazyentity.patches.upstream import is_upstream
 from lazyentity.patches.wrapt_parts import ObjectProxy
 from lazyentity.readers import reader_of_rpc
@@ -93,6 +94,29 @@ def result_key(original: Callable[[Any], Any], result: Any) -> Any:
         if ds_key is not None:
             result._key = Key._from_ds_key(ds_key)
     return original(result)
+
+
+def result_entity(original: Callable[[Any], Any], result: Any) -> Any:
+    """Return the model of a result of a query; its key, which ndb has by then, is not decoded anew.
+
+    Args:
+        original: the method ``entity`` of the result.
+        result: ndb's own ``_Result``.
+    """
+    if (
+        type(result.result_pb) is not EntityResult
+        or model._entity_from_protobuf is not MESSAGE_CONVERSION.replacement
+    ):
+        return original(result)
+    # As ndb's own method does for whole entities, the only ones that are lazy.
+    context = get_context()
+    made = result.check_cache(context)
+    if made is _datastore_query._KEY_NOT_IN_CACHE:
+        key = result._key
+        made = MESSAGE_CONVERSION.replacement(result.result_pb.entity, key and key._key)
+        if context._use_cache(made.key, result._query_options):
+            context.cache[made.key] = made
+    return made
 
 
 def has_next_async(original: Callable[[Any], Any], results: Any) -> Any:

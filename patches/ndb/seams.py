@@ -27,7 +27,7 @@ CONVERSION: Final = Seam(
     calling("ndb.models", "entity_from_ds_entity"),
     defers_to_foreign=True,
 )
-_MESSAGE_CONVERSION = Seam(
+MESSAGE_CONVERSION: Final = Seam(
     _MODEL,
     "_entity_from_protobuf",
     replacing("ndb.models", "entity_from_protobuf"),
@@ -47,7 +47,7 @@ CLIENT: Final = ClientSpec(
     waits_for_import=_PACKAGE,
     over=("datastore",),
     conversion=CONVERSION,
-    reading=(CONVERSION, _MESSAGE_CONVERSION),
+    reading=(CONVERSION, MESSAGE_CONVERSION),
     writing=(_ENCODING,),
     seams=[
         Seam(_API, "stub", calling("ndb.reads", "stub")),
@@ -56,10 +56,11 @@ CLIENT: Final = ClientSpec(
         Seam(_API, "_LookupBatch.idle_callback", calling("ndb.lookups", "idle_callback")),
         Seam(_API, "_LookupBatch.lookup_callback", calling("ndb.lookups", "lookup_callback")),
         Seam(f"{_PACKAGE}.key", "Key.get_async", calling("ndb.lookups", "get_async")),
-        _MESSAGE_CONVERSION,
+        MESSAGE_CONVERSION,
         _ENCODING,
         Seam(_MODEL, "Property.__get__", replacing("ndb.models", "property_get")),
         Seam(_QUERY, "fetch", calling("ndb.reads", "fetch")),
+        Seam(_QUERY, "_Result.entity", calling("ndb.reads", "result_entity")),
         Seam(_QUERY, "_Result.key", calling("ndb.reads", "result_key")),
         Seam(
             _QUERY,
@@ -74,6 +75,7 @@ CLIENT: Final = ClientSpec(
         f"{_PACKAGE}._eventloop": ("EventLoop.current",),
         f"{_PACKAGE}.context": ("_Context._use_cache", "_Context._use_datastore"),
         _QUERY: (
+            "_KEY_NOT_IN_CACHE",
             "_QueryIteratorImpl._batch",
             "_QueryIteratorImpl._index",
             "_Result._key",

@@ -9,6 +9,7 @@ import pytest
 from google.cloud import ndb
 from google.cloud.environment_vars import GCD_HOST
 from google.cloud.ndb import _datastore_query, model
+from google.cloud.ndb.context import get_context
 
 from tests.patches.ndb.describing import attempt, describe
 from tests.patches.ndb.sides import Sides
@@ -113,6 +114,40 @@ class TestWaysToAsk:
                     failed = attempt(lambda: query.fetch(use_cache=False))
             left = [(one._index, one._cursor_before, one._cursor_after) for one in seen]
             return whole, failed, left
+
+        loopback_sides.check(scenario)
+
+    def test_policies(self, loopback_sides: Sides) -> None:
+        """The policy of a context is asked for the same keys, and the cache has the same models."""
+
+        def scenario() -> Any:
+            asked: list[Any] = []
+
+            def policy(key: Any) -> bool:
+                asked.append(key)
+                return bool(key.id() % 2)
+
+            context = get_context()
+            context.set_cache_policy(policy)
+            query = Item.query().order(Item.number)
+            found = query.fetch()
+            context.cache[found[2].key] = None
+            again = query.fetch()
+            same = [one is other for one in found for other in again]
+            entries = sorted(context.cache.items(), key=lambda item: item[0].id())
+            keys = [(one.key, one.key.to_legacy_urlsafe("s~")) for one in again]
+            return asked, found, again, same, entries, keys
+
+        loopback_sides.check(scenario)
+
+    def test_keys_of_one_result_and_its_model(self, loopback_sides: Sides) -> None:
+        """The key of a result is that of its model, whoever replaced the method that gives it."""
+
+        def scenario() -> Any:
+            other = ndb.Key("Item", 77)
+            with mock.patch.object(_datastore_query._Result, "key", return_value=other):
+                found = Item.query().order(Item.number).fetch()
+            return [one.key for one in found], found
 
         loopback_sides.check(scenario)
 
