@@ -12,18 +12,30 @@ from lazyentity.entity import LazyEntityBase
 from lazyentity.patches.registry import Seam
 
 
-def _save(original: Callable[..., Any], is_active: Callable[[], bool]) -> Callable[..., Any]:
+def _hash(original: Callable[..., Any], is_active: Callable[[], bool]) -> Callable[..., Any]:
     @functools.wraps(original)
-    def save(self: Any, obj: Any) -> Any:
-        if isinstance(obj, LazyEntityBase) and is_active():
-            twins = vars(self).setdefault("_lazyentity_twins", {})
-            if id(obj) not in twins:
-                # The entity is kept too, so that its id is not reused.
-                twins[id(obj)] = obj, _stock_twin(obj)
-            obj = twins[id(obj)][1]
-        return original(self, obj)
+    def hash(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: A001  # the name of the original
+        if is_active():
+            # A replaced method of the pickler would be called for each object.
+            self.dispatch = {**self.dispatch, **dict.fromkeys(_classes(), _save_twin)}
+        return original(self, *args, **kwargs)
 
-    return save
+    return hash
+
+
+def _classes() -> list[Any]:
+    found: list[Any] = [LazyEntityBase]
+    for kind in found:
+        found += type.__subclasses__(kind)
+    return found
+
+
+def _save_twin(hasher: Any, entity: LazyEntityBase) -> None:
+    twins = vars(hasher).setdefault("_lazyentity_twins", {})
+    if id(entity) not in twins:
+        # The entity is kept too, so that its id is not reused.
+        twins[id(entity)] = entity, _stock_twin(entity)
+    hasher.save(twins[id(entity)][1])
 
 
 def _stock_twin(entity: LazyEntityBase) -> Entity:
@@ -34,4 +46,4 @@ def _stock_twin(entity: LazyEntityBase) -> Entity:
     return twin
 
 
-SEAMS = (Seam("joblib.hashing", "Hasher.save", _save),)
+SEAMS = (Seam("joblib.hashing", "Hasher.hash", _hash),)
