@@ -52,6 +52,20 @@ def twin(function: FunctionType) -> FunctionType:
     return made
 
 
+def _by_position(function: FunctionType) -> FunctionType:
+    """Return a function that takes its keyword-only arguments by position too, which is faster.
+
+    It is ``function`` itself, unless their number is fixed.
+    """
+    code = function.__code__
+    if not code.co_kwonlyargcount or code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
+        return function
+    made = twin(function)
+    count = code.co_argcount + code.co_kwonlyargcount
+    made.__code__ = code.replace(co_argcount=count, co_kwonlyargcount=0)
+    return made
+
+
 def _parameters(code: CodeType) -> Iterator[tuple[str, str, str]]:
     """Yield for each parameter its declaration, its argument and its keyword argument.
 
@@ -91,8 +105,10 @@ def _calling(code: CodeType, call: _Call, first: str, original: Any, skipped: in
     declared = ", ".join(declaration for declaration, _, _ in parameters)
     args = "".join(argument for _, argument, _ in parameters)
     kwargs = "".join(argument for _, _, argument in parameters)
+    direct = None if original is None else _by_position(original)
     keywords = "".join(
-        f"{name}, " if name.startswith("*") else f"{name}={name}, " for name in _keywords(code)
+        f"{name}, " if direct is not original or name.startswith("*") else f"{name}={name}, "
+        for name in _keywords(code)
     )
     counted = "".join([argument for _, argument, _ in parameters if argument][skipped:]) + "".join(
         f"*{name[2:]}.values(), " if name.startswith("*") else f"{name}, "
@@ -114,7 +130,7 @@ def _calling(code: CodeType, call: _Call, first: str, original: Any, skipped: in
     made = _within(_within(enclosing))
     if made.co_freevars != code.co_freevars:
         raise AttributeError(f"{code.co_name} cannot be replaced")
-    constants = {_HOOK: call, _ORIGINAL: original, _SETTLED: each_settled}
+    constants = {_HOOK: call, _ORIGINAL: direct, _SETTLED: each_settled}
     return made.replace(
         co_name=code.co_name,
         co_qualname=code.co_qualname,
