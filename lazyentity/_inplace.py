@@ -29,6 +29,8 @@ class When(NamedTuple):
     Attributes:
         always: for each call.
         is_deep: unless the arguments are bare.
+        is_flat: the library looks into objects of Python alone. So a dict in which the garbage
+            collector found no object that refers to others counts as a scalar.
         found: if given, only after a call failed while a property was undecoded. Takes the
             instance, the arguments and the keyword arguments, and says whether to call again. The
             hook itself is called with functions for ``hooks`` alone.
@@ -37,6 +39,8 @@ class When(NamedTuple):
         wrapped: returns the function to hand on in place of such a function, if nothing else needs
             the hook. The hook of a module's function does not get such a call.
         attribute: of the instance: holds such a function or None.
+        options: the class of an argument, and a function that takes one and says whether it holds
+            such functions.
         only: if given, the position of the one argument that counts. It counts as with ``is_deep``.
         closed: by the id of an instance, whether its methods need no look into that argument. The
             hook is called for other instances.
@@ -50,10 +54,12 @@ class When(NamedTuple):
 
     always: bool = False
     is_deep: bool = False
+    is_flat: bool = False
     found: Callable[[Any, tuple[Any, ...], dict[str, Any]], bool] | None = None
     hooks: Mapping[str, int | None] = MappingProxyType({})
     wrapped: Callable[[Any], Any] | None = None
     attribute: str | None = None
+    options: tuple[type, Callable[[Any], bool]] | None = None
     only: int | None = None
     closed: Mapping[int, bool] | None = None
     flags: tuple[str, ...] | None = None

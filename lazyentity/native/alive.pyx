@@ -82,10 +82,20 @@ cdef extern from *:
             && PyType_IsSubtype(type, lazyentity_pages);
     }
 
+    /* How many items, from the first one on, are of a type. Most lists have items of one type. */
+    static Py_ssize_t lazyentity_alike(PyObject **items, Py_ssize_t count, PyTypeObject *type)
+    {
+        Py_ssize_t i = 0;
+        while (i + 4 <= count && (Py_TYPE(items[i]) == type) & (Py_TYPE(items[i + 1]) == type)
+            & (Py_TYPE(items[i + 2]) == type) & (Py_TYPE(items[i + 3]) == type)) i += 4;
+        while (i < count && Py_TYPE(items[i]) == type) i++;
+        return i;
+    }
+
     /* Whether a value, or an item of it if it is a container of Python's, makes items. No code is run. */
     static int lazyentity_leads_to_items(PyObject *value)
     {
-        PyTypeObject *type = Py_TYPE(value), *last = &PyUnicode_Type;
+        PyTypeObject *type = Py_TYPE(value);
         PyObject *held, **items;
         Py_ssize_t i = 0;
         if (lazyentity_is_scalar(value)) return 0;
@@ -97,11 +107,11 @@ cdef extern from *:
         }
         if (type == &PyList_Type || type == &PyTuple_Type) {
             items = PySequence_Fast_ITEMS(value);
-            for (i = 0; i < Py_SIZE(value); i++) {
-                /* Most lists have items of one type. */
-                if (Py_TYPE(items[i]) == last) continue;
+            /* After a string or a number, the libraries refuse an iterator, or keep it as it is. */
+            if (Py_SIZE(value) > 0 && items[0] != Py_None && lazyentity_is_scalar(items[0])) return 0;
+            while (i < Py_SIZE(value)) {
                 if (lazyentity_makes_items(items[i])) return 1;
-                last = Py_TYPE(items[i]);
+                i += lazyentity_alike(items + i, Py_SIZE(value) - i, Py_TYPE(items[i]));
             }
             return 0;
         }
@@ -136,10 +146,14 @@ cdef extern from *:
         return 0;
     }
 
-    static int lazyentity_is_bare_within(PyObject *value, int depth, int *looks);
+    /* Whether a look into a dict would find no object that refers to others, by the garbage collector's word: it
+       tracks a dict once it holds one. From Python 3.14 on it tracks all. */
+    #define LAZYENTITY_IS_FLAT(dict) (!PyObject_GC_IsTracked(dict))
+
+    static int lazyentity_is_bare_within(PyObject *value, int depth, int is_flat, int *looks);
 
     /* Whether the fields of a model are bare, and it has neither further nor private attributes. */
-    static int lazyentity_is_bare_model(PyObject *value, int depth, int *looks)
+    static int lazyentity_is_bare_model(PyObject *value, int depth, int is_flat, int *looks)
     {
         PyObject *held[3];
         int i;
@@ -155,10 +169,10 @@ cdef extern from *:
         }
         /* The model keeps it. */
         Py_DECREF(held[0]);
-        return PyDict_CheckExact(held[0]) && lazyentity_is_bare_within(held[0], depth, looks);
+        return PyDict_CheckExact(held[0]) && lazyentity_is_bare_within(held[0], depth, is_flat, looks);
     }
 
-    static int lazyentity_is_bare_within(PyObject *value, int depth, int *looks)
+    static int lazyentity_is_bare_within(PyObject *value, int depth, int is_flat, int *looks)
     {
         PyTypeObject *type = Py_TYPE(value);
         PyObject *held;
@@ -167,22 +181,27 @@ cdef extern from *:
         if (lazyentity_is_scalar(value)) return 1;
         if (type == &PyDict_Type) {
             if (depth == 0 || --*looks < 0) return 0;
+            if (is_flat && LAZYENTITY_IS_FLAT(value)) return 1;
             while (PyDict_Next(value, &i, NULL, &held)) {
-                if (!lazyentity_is_scalar(held) && !lazyentity_is_bare_within(held, depth - 1, looks)) return 0;
+                if (!lazyentity_is_scalar(held) && !lazyentity_is_bare_within(held, depth - 1, is_flat, looks)) return 0;
             }
             return 1;
         }
         if (type == &PyList_Type || type == &PyTuple_Type) {
             if (depth == 0 || --*looks < 0) return 0;
             items = PySequence_Fast_ITEMS(value);
-            for (i = 0; i < Py_SIZE(value); i++) {
-                if (!lazyentity_is_scalar(items[i]) && !lazyentity_is_bare_within(items[i], depth - 1, looks)) return 0;
+            while (i < Py_SIZE(value)) {
+                if (lazyentity_is_scalar(items[i])) {
+                    i += lazyentity_alike(items + i, Py_SIZE(value) - i, Py_TYPE(items[i]));
+                    continue;
+                }
+                if (!lazyentity_is_bare_within(items[i++], depth - 1, is_flat, looks)) return 0;
             }
             return 1;
         }
         if (PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE)) {
             if (lazyentity_model != NULL && PyType_IsSubtype(type, lazyentity_model)) {
-                return lazyentity_is_bare_model(value, depth, looks);
+                return lazyentity_is_bare_model(value, depth, is_flat, looks);
             }
         }
         for (i = 0; i < lazyentity_leaf_count; i++) {
@@ -191,17 +210,39 @@ cdef extern from *:
         return 0;
     }
 
-    /* Whether a value is a scalar, or containers of Python's down to scalars. No code is run. */
-    static int lazyentity_is_bare(PyObject *value, int depth)
+    /* Whether a value is a scalar, or containers of Python's down to scalars. No code is run.
+       With is_flat, objects that refer to no others need not be scalars inside of dicts. */
+    static int lazyentity_is_bare(PyObject *value, int depth, int is_flat)
     {
         /* Containers can be shared, at each level anew. */
         int looks = LAZYENTITY_LOOKS;
-        return lazyentity_is_bare_within(value, depth, &looks);
+        return lazyentity_is_bare_within(value, depth, is_flat, &looks);
+    }
+
+    static int (*lazyentity_each_settled)(PyObject *const *, Py_ssize_t);
+
+    static PyObject *lazyentity_call_each_settled(PyObject *self, PyObject *const *items, Py_ssize_t count)
+    {
+        return PyBool_FromLong(lazyentity_each_settled(items, count));
+    }
+
+    /* Cython would make a tuple of the arguments. */
+    static PyMethodDef lazyentity_each_settled_definition = {
+        "each_settled", (PyCFunction)(void (*)(void))lazyentity_call_each_settled, METH_FASTCALL,
+        "As :func:`lazyentity._alive.each_settled`."
+    };
+
+    static PyObject *lazyentity_make_each_settled(int (*function)(PyObject *const *, Py_ssize_t))
+    {
+        lazyentity_each_settled = function;
+        return PyCFunction_New(&lazyentity_each_settled_definition, NULL);
     }
     """
     const int DEPTH "LAZYENTITY_DEPTH"
     int add_leaf "lazyentity_add_leaf"(object kind) except -1
-    bint lazyentity_is_bare(PyObject* value, int depth) noexcept
+    bint lazyentity_is_bare(PyObject* value, int depth, bint is_flat) noexcept
+    ctypedef bint (*EachSettled)(PyObject* const* values, Py_ssize_t count) noexcept
+    object make_each_settled "lazyentity_make_each_settled"(EachSettled function)
     int set_model "lazyentity_set_model"(object kind, tuple slots) except -1
     Py_ssize_t references "lazyentity_references"(PyObject* value) noexcept
     PyObject* namespace_of "lazyentity_namespace"(object module)
@@ -276,32 +317,36 @@ cdef bint is_any() noexcept:
     return _count() > 0
 
 
-cdef bint holds_nothing(PyObject* const* values, Py_ssize_t count, bint is_deep) noexcept:
+cdef bint holds_nothing(PyObject* const* values, Py_ssize_t count, bint is_deep, bint is_flat) noexcept:
     cdef Py_ssize_t index
     cdef bint looks_deep = is_deep or is_any()
     for index in range(count):
-        if not _holds_nothing(values[index], looks_deep):
+        # Cheaper than calling a hook: most arguments are containers of scalars.
+        if not (
+            lazyentity_is_bare(values[index], DEPTH, is_flat)
+            if looks_deep
+            else not leads_to_items(values[index])
+        ):
             return False
     return True
 
 
 cdef bint holds_scalars(PyObject* value, int depth) noexcept:
-    return lazyentity_is_bare(value, depth)
+    return lazyentity_is_bare(value, depth, False)
 
 
-cdef inline bint _holds_nothing(PyObject* value, bint looks_deep) noexcept:
-    # Cheaper than calling a hook: most arguments are containers of scalars.
-    return lazyentity_is_bare(value, DEPTH) if looks_deep else not leads_to_items(value)
+cdef bint _each_holds_nothing(PyObject* const* values, Py_ssize_t count) noexcept:
+    return holds_nothing(values, count, False, False)
 
 
-cdef bint all_hold_nothing(tuple args, kwargs, bint is_deep) noexcept:
+cdef bint all_hold_nothing(tuple args, kwargs, bint is_deep, bint is_flat) noexcept:
     cdef Py_ssize_t position = 0
     cdef PyObject* value
-    if not holds_nothing(items_of(args), PyTuple_GET_SIZE(args), is_deep):
+    if not holds_nothing(items_of(args), PyTuple_GET_SIZE(args), is_deep, is_flat):
         return False
     if kwargs is not None:
         while PyDict_Next(kwargs, &position, NULL, &value):
-            if not holds_nothing(&value, 1, is_deep):
+            if not holds_nothing(&value, 1, is_deep, is_flat):
                 return False
     return True
 
@@ -319,22 +364,20 @@ def any_undecoded():
 
 def is_bare(value):
     """As :func:`lazyentity._alive.is_bare`."""
-    return lazyentity_is_bare(<PyObject*>value, DEPTH)
+    return lazyentity_is_bare(<PyObject*>value, DEPTH, False)
 
 
 def are_bare(tuple args not None, kwargs):
     """As :func:`lazyentity._alive.are_bare`."""
-    return all_hold_nothing(args, kwargs, True)
+    return all_hold_nothing(args, kwargs, True, False)
 
 
 def are_settled(tuple args not None, kwargs):
     """As :func:`lazyentity._alive.are_settled`."""
-    return all_hold_nothing(args, kwargs, False)
+    return all_hold_nothing(args, kwargs, False, False)
 
 
-def each_settled(*args):
-    """As :func:`lazyentity._alive.each_settled`."""
-    return holds_nothing(items_of(args), PyTuple_GET_SIZE(args), False)
+each_settled = make_each_settled(_each_holds_nothing)
 
 
 def makes_entities_later(kind):

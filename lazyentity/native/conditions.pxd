@@ -4,7 +4,7 @@ from cpython.object cimport PyObject
 
 cdef extern from *:
     """
-    #define LAZYENTITY_PLACES 80
+    #define LAZYENTITY_PLACES 96
 
     /* Of a function or method: its own definition, and the one that takes its place. Of a slot: its pointer.
        The others say when the hook is called, as When of lazyentity/_inplace.py. */
@@ -12,10 +12,10 @@ cdef extern from *:
         PyMethodDef *original;
         PyMethodDef replacement;
         void *slot;
-        int always, is_deep, is_searched, is_noted, is_check;
-        PyObject *parameter, *attribute;
+        int always, is_deep, is_flat, is_searched, is_noted, is_check;
+        PyObject *parameter, *attribute, *wrap;
         Py_ssize_t position, only;
-        PyObject *closed, *flags;
+        PyObject *closed, *flags, *options, *has_functions;
     } lazyentity_place;
 
     static lazyentity_place lazyentity_places[LAZYENTITY_PLACES];
@@ -24,7 +24,7 @@ cdef extern from *:
     static int (*lazyentity_any)(void);
 
     /* Whether there is nothing for a hook to do with such arguments. */
-    static int (*lazyentity_settled)(PyObject *const *, Py_ssize_t, int);
+    static int (*lazyentity_settled)(PyObject *const *, Py_ssize_t, int, int);
 
     /* Looks into the error of a call whose argument was not looked into. */
     static void (*lazyentity_refused)(int);
@@ -84,6 +84,35 @@ cdef extern from *:
         return lazyentity_is_name(name, place->parameter);
     }
 
+    /* Whether options among the arguments hold functions for unknown values. */
+    static int lazyentity_have_functions(lazyentity_place *place, PyObject *const *items, Py_ssize_t count)
+    {
+        PyObject *answer;
+        Py_ssize_t i;
+        for (i = 0; place->options != NULL && i < count; i++) {
+            if (!PyType_IsSubtype(Py_TYPE(items[i]), (PyTypeObject *)place->options)) continue;
+            answer = PyObject_CallOneArg(place->has_functions, items[i]);
+            if (answer == NULL) PyErr_Clear();
+            Py_XDECREF(answer);
+            /* False is immortal, or has many references. */
+            if (answer != Py_False) return 1;
+        }
+        return 0;
+    }
+
+    /* Where a function for unknown values is among the arguments; -1, if there is none. */
+    static Py_ssize_t
+    lazyentity_function_at(lazyentity_place *place, PyObject *const *items, Py_ssize_t count, PyObject *names)
+    {
+        Py_ssize_t i;
+        if (place->parameter == NULL) return -1;
+        if (place->position >= 0 && place->position < count && items[place->position] != Py_None) return place->position;
+        for (i = 0; names != NULL && i < PyTuple_GET_SIZE(names); i++) {
+            if (items[count + i] != Py_None && lazyentity_is_parameter(place, PyTuple_GET_ITEM(names, i))) return count + i;
+        }
+        return -1;
+    }
+
     /* Whether an instance needs no look into the value that its method gets; -1, if that is not known. */
     static int lazyentity_is_closed(lazyentity_place *place, PyObject *self)
     {
@@ -135,7 +164,7 @@ cdef extern from *:
             }
         }
     look:
-        return lazyentity_settled(&value, 1, 1);
+        return lazyentity_settled(&value, 1, 1, place->is_flat);
     }
 
     /* Whether a call needs no hook, with a place's function for unknown values not among the arguments.
@@ -143,20 +172,16 @@ cdef extern from *:
     static int lazyentity_idle(int number, PyObject *self, PyObject *const *items, Py_ssize_t count, PyObject *names)
     {
         lazyentity_place *place = &lazyentity_places[number];
-        Py_ssize_t i, named = names == NULL ? 0 : PyTuple_GET_SIZE(names);
+        Py_ssize_t named = names == NULL ? 0 : PyTuple_GET_SIZE(names);
         if (place->always || lazyentity_has_function(place, self)) return 0;
-        if (place->parameter != NULL) {
-            if (place->position >= 0 && place->position < count && items[place->position] != Py_None) return 0;
-            for (i = 0; i < named; i++) {
-                if (items[count + i] != Py_None && lazyentity_is_parameter(place, PyTuple_GET_ITEM(names, i))) return 0;
-            }
-        }
+        if (lazyentity_have_functions(place, items, count + named)) return 0;
+        if (lazyentity_function_at(place, items, count, names) >= 0) return 0;
         if (place->only >= 0) return lazyentity_idle_value(place, self, items, count, names);
         if (place->is_check && count == 1) {
             PyTypeObject *type = Py_TYPE(items[0]);
             return type == &PyDict_Type || (!PyType_HasFeature(type, Py_TPFLAGS_DICT_SUBCLASS) && !lazyentity_any());
         }
-        return place->is_searched || lazyentity_settled(items, count + named, place->is_deep);
+        return place->is_searched || lazyentity_settled(items, count + named, place->is_deep, place->is_flat);
     }
 
     static int lazyentity_idle_call(int number, PyObject *self, PyObject *args, PyObject *kwargs)
@@ -165,28 +190,48 @@ cdef extern from *:
         Py_ssize_t i = 0;
         PyObject *name, *value;
         int found;
-        if (kwargs != NULL && (place->flags != NULL || place->closed != NULL)) return 0;
+        if (kwargs != NULL && (place->flags != NULL || place->closed != NULL || place->options != NULL)) return 0;
         found = lazyentity_idle(number, self, ((PyTupleObject *)args)->ob_item, PyTuple_GET_SIZE(args), NULL);
         if (!found || place->only >= 0) return found;
         while (kwargs != NULL && PyDict_Next(kwargs, &i, &name, &value)) {
             if (place->parameter != NULL && value != Py_None && lazyentity_is_parameter(place, name)) return 0;
-            if (!place->is_searched && !lazyentity_settled(&value, 1, place->is_deep)) return 0;
+            if (!place->is_searched && !lazyentity_settled(&value, 1, place->is_deep, place->is_flat)) return 0;
         }
         return 1;
+    }
+
+    /* Most calls have few arguments. */
+    #define LAZYENTITY_FEW 8
+
+    /* Make the arguments those of a call whose function for unknown values has decoded results, if nothing else
+       needs the hook. Returns that function, a new reference; NULL with an error, or without if there is none. */
+    static PyObject *lazyentity_wrapped_within(
+        int number, PyObject **given, PyObject *const *items, Py_ssize_t count, PyObject *names)
+    {
+        lazyentity_place *place = &lazyentity_places[number];
+        Py_ssize_t at = lazyentity_function_at(place, items, count, names);
+        Py_ssize_t all = count + (names == NULL ? 0 : PyTuple_GET_SIZE(names));
+        if (at < 0 || all > LAZYENTITY_FEW || !lazyentity_settled(items, at, place->is_deep, place->is_flat)
+            || !lazyentity_settled(items + at + 1, all - at - 1, place->is_deep, place->is_flat)) return NULL;
+        memcpy(given, items, all * sizeof(PyObject *));
+        return given[at] = PyObject_CallOneArg(place->wrap, items[at]);
     }
 
     static PyObject *lazyentity_or_null(PyObject *value) { return value == Py_None ? NULL : value; }
 
     /* The objects are kept by the caller. */
     static void lazyentity_set_when(
-        int number, int always, int is_deep, int is_searched, PyObject *parameter, Py_ssize_t position, PyObject *attribute)
+        int number, int always, int is_deep, int is_flat, int is_searched, PyObject *parameter, Py_ssize_t position,
+        PyObject *wrap, PyObject *attribute)
     {
         lazyentity_place *place = &lazyentity_places[number];
         place->always = always;
         place->is_deep = is_deep;
+        place->is_flat = is_flat;
         place->is_searched = is_searched;
         place->parameter = lazyentity_or_null(parameter);
         place->position = position;
+        place->wrap = lazyentity_or_null(wrap);
         place->attribute = lazyentity_or_null(attribute);
     }
 
@@ -201,6 +246,12 @@ cdef extern from *:
         place->is_check = is_check;
     }
 
+    static void lazyentity_set_options(int number, PyObject *kind, PyObject *has_functions)
+    {
+        lazyentity_places[number].options = lazyentity_or_null(kind);
+        lazyentity_places[number].has_functions = has_functions;
+    }
+
     static void lazyentity_set_names(PyObject *notes, PyObject *self_instance)
     {
         Py_INCREF(notes);
@@ -210,14 +261,16 @@ cdef extern from *:
     }
     """
     const int PLACES "LAZYENTITY_PLACES"
-    ctypedef bint (*Settled)(PyObject* const* values, Py_ssize_t count, bint is_deep) noexcept
+    ctypedef bint (*Settled)(PyObject* const* values, Py_ssize_t count, bint is_deep, bint is_flat) noexcept
     Settled settled "lazyentity_settled"
     ctypedef bint (*Any)() noexcept
     Any asks_any "lazyentity_any"
     void set_when "lazyentity_set_when"(
-        int place, bint always, bint is_deep, bint is_searched, object parameter, Py_ssize_t position, object attribute)
+        int place, bint always, bint is_deep, bint is_flat, bint is_searched, object parameter, Py_ssize_t position,
+        object wrap, object attribute)
     void set_value "lazyentity_set_value"(
         int place, Py_ssize_t only, object closed, object flags, bint is_noted, bint is_check)
+    void set_options "lazyentity_set_options"(int place, object kind, object has_functions)
     void set_names "lazyentity_set_names"(object notes, object self_instance)
     ctypedef void (*Refused)(int place) noexcept
     Refused refused "lazyentity_refused"

@@ -3,7 +3,7 @@
 :mod:`lazyentity._inplace` documents it. A function object of CPython's refers to a PyMethodDef,
 and reads the C function from there at each call, as the interpreter's specialised instructions do.
 It gets another PyMethodDef, with the same name, flags and documentation. The calls and the
-construction of a type are pointers in the type.
+construction of a type are pointers in the type. Functions of Cython and nanobind have a pointer each.
 
 places.pxd and conditions.pxd have the C code.
 """
@@ -18,12 +18,14 @@ from lazyentity.native.conditions cimport (
     asks_any,
     refused,
     set_names,
+    set_options,
     set_value,
     set_when,
     settled,
 )
 from lazyentity.native.places cimport (
     call_slot,
+    call_vector,
     copy,
     enter,
     has_vectorcall,
@@ -36,6 +38,8 @@ from lazyentity.native.places cimport (
     search,
     set_slot,
     slot_of,
+    vector_of,
+    vectorcall,
     wrapped_by,
 )
 
@@ -48,12 +52,14 @@ SLOTS = True
 
 cdef list _hooks = []  # by place
 cdef list _whens = []  # by place
-cdef list _wrapping = []  # by place: None, or When.wrapped, a parameter, its position, When.is_deep
+cdef list _wrapping = []  # by place: None, or When.wrapped, a parameter, its position, When.is_deep, .is_flat
 cdef list _names = []  # by place: keeps the names that it looks for
 cdef list _originals = []
 cdef dict _known = {}  # by the id of a function, or of a type with the name of a slot: the replacement
 cdef tuple _OF_SLOTS = (type(vars(str)["__str__"]), type(len))
 cdef object _BOUND = type(len)
+# Other types of callables are called past their pointers: the interpreter knows functions of Python's.
+cdef frozenset _WITH_VECTORCALL = frozenset(("cython_function_or_method", "nb_func", "nb_method"))
 cdef dict _WHICH = {"__new__": 0, "__init__": 1, "__call__": 2}
 
 
@@ -61,7 +67,7 @@ cdef object _entered(int place, PyObject *self, PyObject *args, PyObject *kwargs
     cdef tuple given = <tuple>args
     cdef dict named = {} if kwargs is NULL else <dict>kwargs
     wrapping = _wrapping[place]
-    if wrapping is not None and all_hold_nothing(given, named, (<tuple>wrapping)[3]):
+    if wrapping is not None and all_hold_nothing(given, named, (<tuple>wrapping)[3], (<tuple>wrapping)[4]):
         return _wrapped(_originals[place], given, named, <tuple>wrapping)
     instance = None if self is NULL else <object>self
     return _hooks[place](_originals[place], instance, given, named)
@@ -69,7 +75,7 @@ cdef object _entered(int place, PyObject *self, PyObject *args, PyObject *kwargs
 
 cdef object _wrapped(object original, tuple args, dict kwargs, tuple wrapping):
     """Call with another function for unknown values, when nothing else needs the hook."""
-    wrap, name, position, _ = wrapping
+    wrap, name, position, _, _ = wrapping
     if kwargs.get(name) is not None:
         # A copy: C code may have passed a dict that others have as well.
         kwargs = {**kwargs, name: wrap(kwargs[name])}
@@ -118,17 +124,21 @@ cdef int _install(int place, hook, when) except -1:
     _whens[place] = when
     _wrapping[place] = (
         None if when.wrapped is None or parameter is None
-        else (when.wrapped, parameter, position, when.is_deep)
+        else (when.wrapped, parameter, position, when.is_deep, when.is_flat)
     )
     set_when(
         place,
         when.always or len(when.hooks) > 1,
         when.is_deep,
+        when.is_flat,
         when.found is not None,
         parameter,
         -1 if position is None else position,
+        None if len(when.hooks) > 1 else when.wrapped,
         when.attribute,
     )
+    kind, has_functions = when.options or (None, None)
+    set_options(place, kind, has_functions)
     flags = None if when.flags is None else tuple(map(sys.intern, when.flags))
     _names[place] = parameter, flags
     set_value(
@@ -203,6 +213,33 @@ cdef class _Slot:
         self._swap(instead(self.place, self.which), self.original)
 
 
+@cython.final
+cdef class _Vector:
+    """The replacement of the pointer that a function of Cython or nanobind is called by."""
+
+    cdef object function
+    cdef int place
+    cdef void *original
+
+    def call(self, *args, **kwargs):
+        _require_made(self.function)
+        return call_vector(self.original, self.function, args, kwargs)
+
+    cdef int _swap(self, void *before, void *after) except -1:
+        cdef void **pointer = vector_of(self.function)
+        if pointer[0] == before:
+            pointer[0] = after
+
+    def install(self, hook, when):
+        _require_made(self.function)
+        _install(self.place, hook, when)
+        self._swap(self.original, vectorcall(self.place))
+
+    def remove(self):
+        _require_made(self.function)
+        self._swap(vectorcall(self.place), self.original)
+
+
 cdef int _next() except -1:
     if len(_hooks) >= PLACES:
         raise AttributeError("there is no room for another replacement")
@@ -215,6 +252,7 @@ def replacement(holder, str name):
     cdef int place
     cdef _Slot slot
     cdef _Function of_function
+    cdef _Vector vector
     # A class of Python's has functions there, which its subclasses call.
     cdef bint is_slot = isinstance(holder, type) and name in _WHICH and type(function) in _OF_SLOTS
     key = (id(holder), name) if is_slot else id(function)
@@ -230,6 +268,12 @@ def replacement(holder, str name):
         slot.original = slot_of(holder, slot.which)[0]
         set_slot(place, slot.original)
         made, original = slot, slot.call
+    elif type(function).__name__ in _WITH_VECTORCALL and vector_of(function) is not NULL:
+        vector = _Vector.__new__(_Vector)
+        vector.function, vector.place = function, place
+        vector.original = vector_of(function)[0]
+        set_slot(place, vector.original)
+        made, original = vector, vector.call
     else:
         if not is_function(function):
             return None

@@ -146,6 +146,16 @@ cdef extern from *:
     static Py_NO_INLINE PyObject *
     lazyentity_both(PyObject *self, PyObject *const *items, Py_ssize_t count, PyObject *names, int place)
     {
+        PyObject *wrapped, *given[LAZYENTITY_FEW], *returned;
+        if (lazyentity_places[place].wrap != NULL) {
+            wrapped = lazyentity_wrapped_within(place, given, items, count, names);
+            if (wrapped != NULL) {
+                returned = ((lazyentity_fastcall_keywords)lazyentity_original(place))(self, given, count, names);
+                Py_DECREF(wrapped);
+                return returned;
+            }
+            if (PyErr_Occurred()) return NULL;
+        }
         LAZYENTITY_VECTOR(items, count, names,
             ((lazyentity_fastcall_keywords)lazyentity_original(place))(self, items, count, names))
     }
@@ -161,6 +171,15 @@ cdef extern from *:
     static Py_NO_INLINE PyObject *lazyentity_one(PyObject *self, PyObject *arg, int place)
     {
         LAZYENTITY_VECTOR(&arg, 1, NULL, ((PyCFunction)lazyentity_original(place))(self, arg))
+    }
+
+    static Py_NO_INLINE PyObject *
+    lazyentity_called(PyObject *function, PyObject *const *items, size_t flags, PyObject *names, int place)
+    {
+        PyObject *self = NULL;
+        Py_ssize_t count = PyVectorcall_NARGS(flags);
+        LAZYENTITY_VECTOR(items, count, names,
+            ((vectorcallfunc)lazyentity_original(place))(function, items, flags, names))
     }
 
     static Py_NO_INLINE int lazyentity_init(PyObject *self, PyObject *args, PyObject *kwargs, int place)
@@ -187,6 +206,9 @@ cdef extern from *:
             PyObject *self, PyTypeObject *kind, PyObject *const *items, Py_ssize_t count, PyObject *names) { \
             return lazyentity_class(self, kind, items, count, names, i); } \
         static PyObject *lazyentity_one_##i(PyObject *self, PyObject *arg) { return lazyentity_one(self, arg, i); } \
+        static PyObject *lazyentity_called_##i( \
+            PyObject *function, PyObject *const *items, size_t flags, PyObject *names) { \
+            return lazyentity_called(function, items, flags, names, i); } \
         static int lazyentity_init_##i(PyObject *self, PyObject *args, PyObject *kwargs) { \
             return lazyentity_init(self, args, kwargs, i); }
 
@@ -195,7 +217,7 @@ cdef extern from *:
     #define LAZYENTITY_ALL(X) \
         LAZYENTITY_EIGHT(X, 0) LAZYENTITY_EIGHT(X, 01) LAZYENTITY_EIGHT(X, 02) LAZYENTITY_EIGHT(X, 03) \
         LAZYENTITY_EIGHT(X, 04) LAZYENTITY_EIGHT(X, 05) LAZYENTITY_EIGHT(X, 06) LAZYENTITY_EIGHT(X, 07) \
-        LAZYENTITY_EIGHT(X, 010) LAZYENTITY_EIGHT(X, 011)
+        LAZYENTITY_EIGHT(X, 010) LAZYENTITY_EIGHT(X, 011) LAZYENTITY_EIGHT(X, 012) LAZYENTITY_EIGHT(X, 013)
 
     LAZYENTITY_ALL(LAZYENTITY_FUNCTIONS)
 
@@ -203,9 +225,9 @@ cdef extern from *:
         (void (*)(void))lazyentity_keywords_##i, (void (*)(void))lazyentity_fast_##i, \
         (void (*)(void))lazyentity_both_##i, (void (*)(void))lazyentity_class_##i, \
         (void (*)(void))lazyentity_one_##i, (void (*)(void))lazyentity_init_##i, \
-        (void (*)(void))lazyentity_positional_##i },
+        (void (*)(void))lazyentity_positional_##i, (void (*)(void))lazyentity_called_##i },
 
-    static void (*lazyentity_functions[LAZYENTITY_PLACES][7])(void) = { LAZYENTITY_ALL(LAZYENTITY_POINTERS) };
+    static void (*lazyentity_functions[LAZYENTITY_PLACES][8])(void) = { LAZYENTITY_ALL(LAZYENTITY_POINTERS) };
 
     /* The C function of a place for a calling convention; NULL for those that are not supported. */
     static void (*lazyentity_function(int place, int flags))(void)
@@ -297,6 +319,38 @@ cdef extern from *:
         return Py_TYPE(wrapper) == &PyWrapperDescr_Type ? &((PyWrapperDescrObject *)wrapper)->d_wrapped : NULL;
     }
 
+    /* The pointer that an object is called by; NULL if it has none. */
+    static void **lazyentity_vector_of(PyObject *function)
+    {
+        PyTypeObject *type = Py_TYPE(function);
+        void **pointer;
+        if (!PyType_HasFeature(type, Py_TPFLAGS_HAVE_VECTORCALL) || type->tp_vectorcall_offset <= 0) return NULL;
+        pointer = (void **)((char *)function + type->tp_vectorcall_offset);
+        return *pointer == NULL ? NULL : pointer;
+    }
+
+    static void *lazyentity_vectorcall(int place) { return (void *)lazyentity_functions[place][7]; }
+
+    static PyObject *lazyentity_call_vector(void *pointer, PyObject *function, PyObject *args, PyObject *kwargs)
+    {
+        Py_ssize_t i = 0, count = PyTuple_GET_SIZE(args), position = 0;
+        PyObject *name, *value, *names = NULL, *returned = NULL;
+        PyObject **items = PyMem_New(PyObject *, count + PyDict_GET_SIZE(kwargs) + 1);
+        if (items == NULL) return PyErr_NoMemory();
+        memcpy(items, ((PyTupleObject *)args)->ob_item, count * sizeof(PyObject *));
+        if (PyDict_GET_SIZE(kwargs) == 0 || (names = PyTuple_New(PyDict_GET_SIZE(kwargs))) != NULL) {
+            while (names != NULL && PyDict_Next(kwargs, &position, &name, &value)) {
+                Py_INCREF(name);
+                PyTuple_SET_ITEM(names, i, name);
+                items[count + i++] = value;
+            }
+            returned = ((vectorcallfunc)pointer)(function, items, count, names);
+        }
+        Py_XDECREF(names);
+        PyMem_Free(items);
+        return returned;
+    }
+
     static void lazyentity_set_slot(int place, void *function) { lazyentity_places[place].slot = function; }
 
     static int lazyentity_has_vectorcall(PyObject *type)
@@ -329,4 +383,7 @@ cdef extern from *:
     void *instead "lazyentity_instead"(int place, int which)
     void **wrapped_by "lazyentity_wrapped"(object wrapper)
     bint has_vectorcall "lazyentity_has_vectorcall"(object kind)
+    void **vector_of "lazyentity_vector_of"(object function)
+    void *vectorcall "lazyentity_vectorcall"(int place)
+    object call_vector "lazyentity_call_vector"(void *pointer, object function, tuple args, dict kwargs)
     object call_slot "lazyentity_call_slot"(void *function, int which, object self, object args, object kwargs)

@@ -34,10 +34,10 @@ def _with_decoding_encoders(value: Any) -> Any:
     """Return codec options whose encoders have decoded results; any other value as it is."""
     if not isinstance(value, CodecOptions):
         return value
+    if not _has_encoders(value):
+        return value
     registry: Any = value.type_registry
     own, fallback = _encoders(registry)
-    if not own and fallback is None:
-        return value
     # A copy: the application can ask its registry for the encoders.
     registry = copy.copy(registry)
     registry._fallback_encoder = decoding_hook(fallback)
@@ -45,8 +45,12 @@ def _with_decoding_encoders(value: Any) -> Any:
     return value.with_options(type_registry=registry)
 
 
-# The options can have encoders.
-_WHEN = When(always=True)
+def _has_encoders(options: Any) -> bool:
+    own, fallback = _encoders(options.type_registry)
+    return bool(own) or fallback is not None
+
+
+_WHEN = When(options=(CodecOptions, _has_encoders))
 
 SEAMS = (
     *seams("bson", "_dict_to_bson", look=_before, when=_WHEN),

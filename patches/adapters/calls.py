@@ -122,6 +122,7 @@ class CallSeam(Seam):
         look: :func:`before`, :func:`on_failure`, or a function of the same signature.
         about: the first argument of ``look``.
         when: when ``look`` has to be called; by default, what a ``look`` of this module needs.
+        is_flat: as for :class:`When`.
     """
 
     def __init__(
@@ -132,11 +133,12 @@ class CallSeam(Seam):
         about: Any = None,
         *,
         when: When | None = None,
+        is_flat: bool = False,
     ) -> None:
         super().__init__(module, path, self._wrapped)
         self._look = look
         self._about = about
-        self._when = _when(look, about) if when is None else when
+        self._when = (_when(look, about) if when is None else when)._replace(is_flat=is_flat)
         self._in_place: Replacement | None = None
 
     def install(self, is_active: _IsActive) -> None:
@@ -166,11 +168,7 @@ class CallSeam(Seam):
         if when.found is not None:
             when = when._replace(found=lambda *call: is_active() and decode_in_place_of(*call))
         if when.hooks and not is_method:
-
-            def hand_on(function: Any) -> Any:
-                return decoding_hook(function) if is_active() else function
-
-            when = when._replace(wrapped=hand_on)
+            when = when._replace(wrapped=decoding_hook)
         made.install(hook, when)
         self._in_place = made
 
@@ -229,6 +227,7 @@ def seams(
     look: Callable[..., Any],
     about: Any = None,
     when: When | None = None,
+    is_flat: bool = False,
 ) -> tuple[CallSeam, ...]:
     """Return a seam for each of ``paths``; see :class:`CallSeam`."""
-    return tuple(CallSeam(module, path, look, about, when=when) for path in paths)
+    return tuple(CallSeam(module, path, look, about, when=when, is_flat=is_flat) for path in paths)

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from lazyentity.patches.adapters.calls import CallSeam, on_failure
 
-SEAMS = (CallSeam("orjson", "dumps", on_failure, {"default": 1}),)
+SEAMS = (CallSeam("orjson", "dumps", on_failure, {"default": 1}, is_flat=True),)

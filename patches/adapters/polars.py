@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from polars.datatypes import DataTypeClass
+
+from lazyentity._alive import holds_no_values
 from lazyentity.patches.adapters import arrays  # noqa: F401  # makes them known
 from lazyentity.patches.adapters.calls import before, seams
+
+# Classes of data types are data types.
+holds_no_values(DataTypeClass)
 
 SEAMS = (
     *seams("polars.dataframe.frame", "DataFrame.__init__", look=before),

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from pycrdt._pycrdt import Transaction
+
+from lazyentity._alive import holds_no_values
 from lazyentity.patches.adapters.calls import before, seams
+
+# Each call gets one.
+holds_no_values(Transaction)
 
 _OF_TEXT = ("format", "insert", "insert_embed")
 

@@ -11,6 +11,6 @@ from lazyentity.patches.adapters.calls import CallSeam, deeply_before, seams
 _HOOKS = {"default": None}
 
 SEAMS = (
-    *seams("rapidjson", "dumps", "dump", look=deeply_before, about=_HOOKS),
-    CallSeam("rapidjson", "Encoder.__call__", deeply_before),
+    *seams("rapidjson", "dumps", "dump", look=deeply_before, about=_HOOKS, is_flat=True),
+    CallSeam("rapidjson", "Encoder.__call__", deeply_before, is_flat=True),
 )

@@ -1,0 +1,180 @@
+"""Calls of libraries other than pydantic that no entity is in run no Python code of lazyentity."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from lazyentity import LazyEntity
+from lazyentity._backend import stock_from_raw
+from lazyentity.patches import adapters
+from tests.adapters.test_idle import _modules_that_run, native
+from tests.adapters.uses import TABULAR, installed
+from tests.support.snapshots import outcome
+from tests.support.stock import in_order_of
+from tests.support.strategies.samples import PLAIN
+
+ROWS = [{"id": 1, "name": "name"}, {"id": 2, "name": "other"}]
+
+
+@pytest.fixture(autouse=True)
+def _adapters() -> Iterator[None]:
+    with installed():
+        yield
+
+
+def _module(name: str) -> Any:
+    return pytest.importorskip(name)
+
+
+def _is_valid() -> Callable[[], object]:
+    validator = _module("jsonschema_rs").validator_for({"items": {"type": "object"}})
+    return lambda: validator.is_valid(ROWS)
+
+
+def _entry() -> Callable[[], object]:
+    document = _module("pycrdt").Doc()
+    entries = document.get("rows", type=_module("pycrdt").Map)
+    return lambda: entries.update({"row": ROWS[0]})
+
+
+def _execute() -> Callable[[], object]:
+    connection = _module("duckdb").connect()
+    return lambda: connection.execute("select ?, ?", [1, "name"])
+
+
+def _calling(module: str, name: str, *args: Any, **kwargs: Any) -> Callable[[], Callable[[], Any]]:
+    def make() -> Callable[[], object]:
+        function = getattr(_module(module), name)
+        return lambda: function(*args, **kwargs)
+
+    return make
+
+
+CALLS: dict[str, Callable[[], Callable[[], object]]] = {
+    "orjson": _calling("orjson", "dumps", ROWS),
+    "bson": _calling("bson", "encode", {"rows": ROWS}),
+    "pyarrow": _calling("pyarrow", "array", ["a", "b"], from_pandas=True),
+    "pyarrow, rows": lambda: lambda: _module("pyarrow").Table.from_pylist(ROWS),
+    "polars": _calling("polars", "Series", "name", ["a", "b"]),
+    "jsonschema_rs": _is_valid,
+    "pycrdt": _entry,
+    "duckdb": _execute,
+}
+
+
+@native
+@pytest.mark.parametrize("name", CALLS)
+def test_nothing_is_run(name: str) -> None:
+    """Whether or not entities are alive."""
+    call = CALLS[name]()
+    # Some libraries import others at their first call.
+    call()
+    # bson's options are asked for encoders.
+    asked = ["lazyentity.patches.adapters.bson"] if name == "bson" else []
+    assert _modules_that_run(call) == asked
+    kept = LazyEntity.from_bytes(PLAIN)
+    assert _modules_that_run(call) == asked
+    assert kept._undecoded()
+
+
+HOOKED = {"orjson": "dumps", "ormsgpack": "packb", "rapidjson": "dumps"}
+
+
+@native
+@pytest.mark.parametrize("library", HOOKED)
+def test_only_the_hook_is_wrapped(library: str) -> None:
+    """A dict of values that refer to no others needs no look into each of them."""
+    function = getattr(_module(library), HOOKED[library])
+    kept = LazyEntity.from_bytes(PLAIN)
+    # No scalar, and the garbage collector knows nothing of it. Python 3.14 tracks every dict.
+    given = [{"name": object()}] if sys.version_info < (3, 14) else ROWS
+    found = _modules_that_run(lambda: function(given, default=lambda _: "text"))
+    assert set(found) == {"lazyentity.patches.adapters.results"}
+    assert kept._undecoded()
+
+
+@native
+def test_a_hasher_saves_by_its_own_method() -> None:
+    """Once a call of Python code, and none for each object."""
+    joblib = _module("joblib")
+    ours = "lazyentity.patches.adapters.joblib"
+    few = _modules_that_run(lambda: joblib.hash(ROWS)).count(ours)
+    assert _modules_that_run(lambda: joblib.hash(ROWS * 9)).count(ours) == few > 0
+
+
+_WRONG = {
+    "a keyword": lambda function, entity: function([entity], from_pandas=True),
+    "another keyword": lambda function, entity: function([entity], nonsense=1),
+    "a keyword twice": lambda function, entity: function([entity], obj=1),
+    "none": lambda function, _: function(),
+}
+
+
+@pytest.mark.parametrize("name", _WRONG)
+def test_arguments_of_a_function_of_cython(name: str) -> None:
+    """They reach it as they are, and so do its errors."""
+    function = _module("pyarrow").array
+    lazy = LazyEntity.from_bytes(TABULAR)
+    adapted = outcome(_WRONG[name], function, lazy)
+    adapters.remove()
+    ordered = in_order_of(LazyEntity.from_bytes(TABULAR), stock_from_raw(TABULAR))
+    stock = outcome(_WRONG[name], _module("pyarrow").array, ordered)
+    assert type(adapted) is type(stock)
+    assert str(adapted) == str(stock)
+
+
+@native
+def test_the_pointer_is_put_back() -> None:
+    array = _module("pyarrow").array
+    assert len(array([LazyEntity.from_bytes(TABULAR)])) == 1
+    adapters.remove()
+    with pytest.raises(Exception, match="UndecodedType"):
+        array([LazyEntity.from_bytes(TABULAR)])
+
+
+TAKERS: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
+    "orjson": ("orjson", "dumps", list),
+    "ujson": ("ujson", "dumps", list),
+    "msgspec": ("msgspec.json", "encode", list),
+    "ormsgpack": ("ormsgpack", "packb", list),
+    "cbor2": ("cbor2", "dumps", list),
+    "bson": ("bson", "encode", lambda items: {"items": items}),
+    "polars": ("polars", "Series", list),
+    "polars, frame": ("polars", "DataFrame", list),
+    "polars, column": ("polars", "DataFrame", lambda items: {"items": items}),
+    "polars, dicts": ("polars", "from_dicts", list),
+    "pyarrow": ("pyarrow", "array", list),
+    "immutables": ("immutables", "Map", lambda items: {"items": items}),
+}
+
+
+@pytest.mark.parametrize("name", TAKERS)
+def test_no_item_is_taken_of_an_iterator_after_a_string(name: str) -> None:
+    """So such a list is settled without a look at each item."""
+    module, function, make = TAKERS[name]
+    taken = []
+
+    def items() -> Iterator[int]:
+        taken.append(1)
+        yield 1
+
+    adapters.remove()
+    call = getattr(_module(module), function)
+    with contextlib.suppress(Exception):
+        call(make(["text", items()]))
+    assert taken == []
+
+
+def test_options_with_encoders_have_decoded_results() -> None:
+    """The same options object without encoders needs no call of Python code."""
+    bson = _module("bson")
+    options = importlib.import_module("bson.codec_options")
+    registry = options.TypeRegistry(fallback_encoder=lambda _: LazyEntity.from_bytes(PLAIN))
+    encoded = bson.encode({"a": 1j}, codec_options=options.CodecOptions(type_registry=registry))
+    assert bson.decode(encoded)["a"]["text"] == "Grüße"
