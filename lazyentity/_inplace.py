@@ -115,3 +115,6 @@ serve_bound: Callable[[type, Iterable[str]], bool] = _chosen.serve_bound
 Takes the class and the names of methods with a replacement that is installed. Returns whether that
 was possible; the pure backend cannot.
 """
+
+forget_closed: Callable[[], None] = _chosen.forget_closed
+"""Called after an entry of a :attr:`When.closed` was removed: the native backend keeps answers."""

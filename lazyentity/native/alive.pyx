@@ -60,11 +60,14 @@ cdef extern from *:
         lazyentity_pages = (PyTypeObject *)type;
     }
 
+    #define LAZYENTITY_SCALARS \
+        (Py_TPFLAGS_HEAPTYPE | Py_TPFLAGS_LONG_SUBCLASS | Py_TPFLAGS_UNICODE_SUBCLASS | Py_TPFLAGS_BYTES_SUBCLASS)
+
     static inline int lazyentity_is_scalar(PyObject *value)
     {
-        PyTypeObject *type = Py_TYPE(value);
-        return type == &PyUnicode_Type || type == &PyLong_Type || type == &PyFloat_Type || value == Py_None
-            || type == &PyBool_Type || type == &PyBytes_Type;
+        /* One look for most types, bool among them. Classes of Python's can have further attributes. */
+        unsigned long flags = Py_TYPE(value)->tp_flags & LAZYENTITY_SCALARS;
+        return (flags != 0 && !(flags & Py_TPFLAGS_HEAPTYPE)) || value == Py_None || PyFloat_CheckExact(value);
     }
 
     static inline int lazyentity_makes_items(PyObject *value)
@@ -101,7 +104,7 @@ cdef extern from *:
         if (lazyentity_is_scalar(value)) return 0;
         if (type == &PyDict_Type) {
             while (PyDict_Next(value, &i, NULL, &held)) {
-                if (lazyentity_makes_items(held)) return 1;
+                if (!lazyentity_is_scalar(held) && lazyentity_makes_items(held)) return 1;
             }
             return 0;
         }

@@ -7,12 +7,13 @@ cdef extern from *:
     #define LAZYENTITY_PLACES 96
 
     /* Of a function or method: its own definition, and the one that takes its place. Of a slot: its pointer.
-       The others say when the hook is called, as When of lazyentity/_inplace.py. */
+       The others say when the hook is called, as When of lazyentity/_inplace.py; is_special, whether it depends
+       on more than whether the arguments are settled. */
     typedef struct {
         PyMethodDef *original;
         PyMethodDef replacement;
         void *slot;
-        int always, is_deep, is_flat, is_searched, is_noted, is_check;
+        int always, is_deep, is_flat, is_searched, is_noted, is_check, is_special;
         PyObject *parameter, *attribute, *wrap;
         Py_ssize_t position, only;
         PyObject *closed, *flags, *options, *has_functions;
@@ -37,7 +38,19 @@ cdef extern from *:
 
     static int lazyentity_begin(int is_noted)
     {
-        return is_noted ? PyList_Append(lazyentity_notes, Py_None) : 0;
+        if (!is_noted) return 0;
+    #ifndef Py_GIL_DISABLED
+        /* As list.append(), where there is room. */
+        PyListObject *notes = (PyListObject *)lazyentity_notes;
+        Py_ssize_t count = Py_SIZE(notes);
+        if (count < notes->allocated) {
+            Py_INCREF(Py_None);
+            notes->ob_item[count] = Py_None;
+            Py_SET_SIZE(notes, count + 1);
+            return 0;
+        }
+    #endif
+        return PyList_Append(lazyentity_notes, Py_None);
     }
 
     static PyObject *lazyentity_end(int is_noted, PyObject *result)
@@ -108,22 +121,36 @@ cdef extern from *:
         if (place->parameter == NULL) return -1;
         if (place->position >= 0 && place->position < count && items[place->position] != Py_None) return place->position;
         for (i = 0; names != NULL && i < PyTuple_GET_SIZE(names); i++) {
-            if (items[count + i] != Py_None && lazyentity_is_parameter(place, PyTuple_GET_ITEM(names, i))) return count + i;
+            /* Most options are False. No library takes it for a function. */
+            if (items[count + i] == Py_None || items[count + i] == Py_False) continue;
+            if (lazyentity_is_parameter(place, PyTuple_GET_ITEM(names, i))) return count + i;
         }
         return -1;
     }
 
+    /* Answers of the one dict of closed instances, each with the address in one word: addresses are even.
+       Looking into the dict takes a tenth of a short validation. */
+    #define LAZYENTITY_CLOSED 1024
+    static uintptr_t lazyentity_closed[LAZYENTITY_CLOSED];
+
+    static void lazyentity_forget_closed(void) { memset(lazyentity_closed, 0, sizeof(lazyentity_closed)); }
+
     /* Whether an instance needs no look into the value that its method gets; -1, if that is not known. */
     static int lazyentity_is_closed(lazyentity_place *place, PyObject *self)
     {
-        PyObject *number = PyLong_FromVoidPtr(self), *found;
+        uintptr_t address = (uintptr_t)self, *kept = &lazyentity_closed[(address >> 4) % LAZYENTITY_CLOSED];
+        PyObject *number, *found;
+        if ((*kept | 1) == (address | 1)) return *kept & 1;
+        number = PyLong_FromVoidPtr(self);
         if (number == NULL) {
             PyErr_Clear();
             return -1;
         }
         found = PyDict_GetItemWithError(place->closed, number);
         Py_DECREF(number);
-        return found == NULL ? -1 : found == Py_True;
+        if (found == NULL) return -1;
+        *kept = address | (found == Py_True);
+        return found == Py_True;
     }
 
     /* Whether pydantic-core checks a value before it makes a model of it: not for an instance that was made
@@ -167,11 +194,10 @@ cdef extern from *:
         return lazyentity_settled(&value, 1, 1, place->is_flat);
     }
 
-    /* Whether a call needs no hook, with a place's function for unknown values not among the arguments.
-       2, if an argument that may hold entities was not looked into. */
-    static int lazyentity_idle(int number, PyObject *self, PyObject *const *items, Py_ssize_t count, PyObject *names)
+    /* As lazyentity_idle, of a place that asks for more than whether its arguments are settled. */
+    static Py_NO_INLINE int lazyentity_idle_special(
+        lazyentity_place *place, PyObject *self, PyObject *const *items, Py_ssize_t count, PyObject *names)
     {
-        lazyentity_place *place = &lazyentity_places[number];
         Py_ssize_t named = names == NULL ? 0 : PyTuple_GET_SIZE(names);
         if (place->always || lazyentity_has_function(place, self)) return 0;
         if (lazyentity_have_functions(place, items, count + named)) return 0;
@@ -182,6 +208,17 @@ cdef extern from *:
             return type == &PyDict_Type || (!PyType_HasFeature(type, Py_TPFLAGS_DICT_SUBCLASS) && !lazyentity_any());
         }
         return place->is_searched || lazyentity_settled(items, count + named, place->is_deep, place->is_flat);
+    }
+
+    /* Whether a call needs no hook, with a place's function for unknown values not among the arguments.
+       2, if an argument that may hold entities was not looked into. */
+    static inline int
+    lazyentity_idle(int number, PyObject *self, PyObject *const *items, Py_ssize_t count, PyObject *names)
+    {
+        lazyentity_place *place = &lazyentity_places[number];
+        if (place->is_special) return lazyentity_idle_special(place, self, items, count, names);
+        return lazyentity_settled(
+            items, count + (names == NULL ? 0 : PyTuple_GET_SIZE(names)), place->is_deep, place->is_flat);
     }
 
     static int lazyentity_idle_call(int number, PyObject *self, PyObject *args, PyObject *kwargs)
@@ -244,12 +281,16 @@ cdef extern from *:
         place->flags = lazyentity_or_null(flags);
         place->is_noted = is_noted;
         place->is_check = is_check;
+        place->is_special = place->always || place->is_searched || place->parameter != NULL
+            || place->attribute != NULL || only >= 0 || is_check;
     }
 
     static void lazyentity_set_options(int number, PyObject *kind, PyObject *has_functions)
     {
-        lazyentity_places[number].options = lazyentity_or_null(kind);
-        lazyentity_places[number].has_functions = has_functions;
+        lazyentity_place *place = &lazyentity_places[number];
+        place->options = lazyentity_or_null(kind);
+        place->has_functions = has_functions;
+        if (place->options != NULL) place->is_special = 1;
     }
 
     static void lazyentity_set_names(PyObject *notes, PyObject *self_instance)
@@ -271,6 +312,7 @@ cdef extern from *:
     void set_value "lazyentity_set_value"(
         int place, Py_ssize_t only, object closed, object flags, bint is_noted, bint is_check)
     void set_options "lazyentity_set_options"(int place, object kind, object has_functions)
+    void forget_answers "lazyentity_forget_closed"()
     void set_names "lazyentity_set_names"(object notes, object self_instance)
     ctypedef void (*Refused)(int place) noexcept
     Refused refused "lazyentity_refused"

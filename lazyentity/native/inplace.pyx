@@ -16,6 +16,7 @@ from cpython.type cimport PyType_IsSubtype
 from lazyentity.native.conditions cimport (
     PLACES,
     asks_any,
+    forget_answers,
     refused,
     set_names,
     set_options,
@@ -324,3 +325,8 @@ def serve_bound(holder, names):
             for made in replaced:
                 replace_bound(made.place, each)
     return True
+
+
+def forget_closed():
+    """As :func:`lazyentity._inplace.forget_closed`."""
+    forget_answers()

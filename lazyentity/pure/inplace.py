@@ -35,6 +35,10 @@ def serve_bound(holder: type, names: Iterable[str]) -> bool:
     return False
 
 
+def forget_closed() -> None:
+    """As :func:`lazyentity._inplace.forget_closed`."""
+
+
 class _Method:
     def __init__(self, kind: type, name: str) -> None:
         self._kind = kind

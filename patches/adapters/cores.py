@@ -14,7 +14,7 @@ import weakref
 from typing import Any, NamedTuple
 
 from lazyentity._classes import forgetting
-from lazyentity._inplace import SLOTS
+from lazyentity._inplace import SLOTS, forget_closed
 from lazyentity.patches.adapters import fields
 
 CLOSED: dict[int, bool] = {}
@@ -46,12 +46,14 @@ def forget(core: object) -> None:
     """Forget the answers about a predecessor of a validator or serializer that was just made."""
     _known.pop(id(core), None)
     CLOSED.pop(id(core), None)
+    forget_closed()
 
 
 def forget_all() -> None:
     """Forget all answers: constructions were not told of."""
     _known.clear()
     CLOSED.clear()
+    forget_closed()
 
 
 def known_of(core: Any) -> Known:

@@ -227,7 +227,7 @@ def test_methods_that_were_bound_before() -> None:
 @native
 def test_answers_about_a_validator_end_with_it() -> None:
     """Another one in its place in memory, with another schema, has other answers."""
-    closed, opened = {"type": "int"}, {"type": "dict"}
+    closed, opened = {"type": "int"}, {"type": "any"}
     for _ in range(100):
         validator: Any = pydantic_core.SchemaValidator(closed)
         validator.validate_python(1.0)
@@ -238,7 +238,9 @@ def test_answers_about_a_validator_end_with_it() -> None:
         del validator
         other: Any = pydantic_core.SchemaValidator(opened)
         entity = LazyEntity.from_bytes(PLAIN)
-        assert other.validate_python(entity)["text"] == "Grüße"
+        assert other.validate_python(entity) is entity
+        # pydantic itself reads nothing.
+        assert entity._undecoded() == []
         if id(other) == number:
             assert not cores.CLOSED[number]
             return
