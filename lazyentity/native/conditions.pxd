@@ -179,7 +179,7 @@ cdef extern from *:
         if (is_closed < 0) return 0;
         if (is_closed) {
             if (place->flags == NULL) return lazyentity_is_checked(value, items + count, names) ? 2 : 0;
-            if (!lazyentity_any() && Py_TYPE(value)->tp_iternext == NULL) {
+            if (!lazyentity_any() && !PyIter_Check(value)) {
                 for (i = 0; names != NULL && i < PyTuple_GET_SIZE(names); i++) {
                     if (items[count + i] != Py_True) continue;
                     name = PyTuple_GET_ITEM(names, i);

@@ -134,6 +134,24 @@ def test_objects_with_attributes() -> None:
     assert NOTES == []
 
 
+_DUMP = """
+import json
+from tests.adapters.test_idle import Held, Row, _modules_that_run
+from tests.adapters.uses import installed
+
+with installed():
+    made = Row.model_construct(number=Held())
+    made.model_dump(warnings=False)
+    print(json.dumps(_modules_that_run(lambda: made.model_dump(warnings=False))))
+"""
+
+
+@native
+def test_models_are_dumped_without_a_look() -> None:
+    """A field of a scalar type leads to no entity while none is alive, whatever its value is."""
+    assert answer("-W", "ignore", "-c", _DUMP) == []
+
+
 @native
 def test_a_dataclass_of_mashumaro() -> None:
     """Its methods stay as they are: they call the function of orjson that is replaced in place."""
