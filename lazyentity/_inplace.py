@@ -49,7 +49,7 @@ class When(NamedTuple):
         refused: called with the error of such a call, while a property is undecoded.
         is_noted: whether a note is there during each call: see _mode.py.
         is_check: the method is ``__instancecheck__``. The hook is called for subclasses of dict,
-            and for other objects while a property is undecoded.
+            and for other objects while a property is undecoded: see :func:`settle_check`.
     """
 
     always: bool = False
@@ -118,3 +118,10 @@ was possible; the pure backend cannot.
 
 forget_closed: Callable[[], None] = _chosen.forget_closed
 """Called after an entry of a :attr:`When.closed` was removed: the native backend keeps answers."""
+
+settle_check: Callable[[int], None] = _chosen.settle_check
+"""Have the check of a class, while it has this version, call its hook for subclasses of dict alone.
+
+Takes the version that the class had before it was looked into; nothing is done for 0, and by the
+pure backend.
+"""

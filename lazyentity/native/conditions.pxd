@@ -153,6 +153,31 @@ cdef extern from *:
         return found == Py_True;
     }
 
+    /* The version of a class, as CPython keeps it; 0, if it has none. */
+    static unsigned int lazyentity_type_version(PyObject *kind)
+    {
+    #if PY_VERSION_HEX < 0x030D0000
+        /* Later versions set the tag itself to 0. */
+        if (!PyType_HasFeature((PyTypeObject *)kind, Py_TPFLAGS_VALID_VERSION_TAG)) return 0;
+    #endif
+        return ((PyTypeObject *)kind)->tp_version_tag;
+    }
+
+    /* Versions of classes whose check needs no hook: a class that changes gets another one. */
+    #define LAZYENTITY_SETTLED 256
+    static unsigned int lazyentity_settled_versions[LAZYENTITY_SETTLED];
+
+    static void lazyentity_settle(unsigned int version)
+    {
+        lazyentity_settled_versions[version % LAZYENTITY_SETTLED] = version;
+    }
+
+    static int lazyentity_is_settled(PyObject *kind)
+    {
+        unsigned int version = lazyentity_type_version(kind);
+        return version != 0 && lazyentity_settled_versions[version % LAZYENTITY_SETTLED] == version;
+    }
+
     /* Whether pydantic-core checks a value before it makes a model of it: not for an instance that was made
        already. A dict has values alone. */
     static int lazyentity_is_checked(PyObject *value, PyObject *const *named, PyObject *names)
@@ -199,14 +224,16 @@ cdef extern from *:
         lazyentity_place *place, PyObject *self, PyObject *const *items, Py_ssize_t count, PyObject *names)
     {
         Py_ssize_t named = names == NULL ? 0 : PyTuple_GET_SIZE(names);
+        /* First: it is called for each value that becomes a model, and has no other condition. */
+        if (place->is_check && count == 1) {
+            PyTypeObject *type = Py_TYPE(items[0]);
+            if (PyType_HasFeature(type, Py_TPFLAGS_DICT_SUBCLASS)) return type == &PyDict_Type;
+            return !lazyentity_any() || lazyentity_is_settled(self);
+        }
         if (place->always || lazyentity_has_function(place, self)) return 0;
         if (lazyentity_have_functions(place, items, count + named)) return 0;
         if (lazyentity_function_at(place, items, count, names) >= 0) return 0;
         if (place->only >= 0) return lazyentity_idle_value(place, self, items, count, names);
-        if (place->is_check && count == 1) {
-            PyTypeObject *type = Py_TYPE(items[0]);
-            return type == &PyDict_Type || (!PyType_HasFeature(type, Py_TPFLAGS_DICT_SUBCLASS) && !lazyentity_any());
-        }
         return place->is_searched || lazyentity_settled(items, count + named, place->is_deep, place->is_flat);
     }
 
@@ -282,15 +309,13 @@ cdef extern from *:
         place->is_noted = is_noted;
         place->is_check = is_check;
         place->is_special = place->always || place->is_searched || place->parameter != NULL
-            || place->attribute != NULL || only >= 0 || is_check;
+            || place->attribute != NULL || place->options != NULL || only >= 0 || is_check;
     }
 
     static void lazyentity_set_options(int number, PyObject *kind, PyObject *has_functions)
     {
-        lazyentity_place *place = &lazyentity_places[number];
-        place->options = lazyentity_or_null(kind);
-        place->has_functions = has_functions;
-        if (place->options != NULL) place->is_special = 1;
+        lazyentity_places[number].options = lazyentity_or_null(kind);
+        lazyentity_places[number].has_functions = has_functions;
     }
 
     static void lazyentity_set_names(PyObject *notes, PyObject *self_instance)
@@ -313,6 +338,8 @@ cdef extern from *:
         int place, Py_ssize_t only, object closed, object flags, bint is_noted, bint is_check)
     void set_options "lazyentity_set_options"(int place, object kind, object has_functions)
     void forget_answers "lazyentity_forget_closed"()
+    unsigned int version_of "lazyentity_type_version"(object kind)
+    void settle_version "lazyentity_settle"(unsigned int version)
     void set_names "lazyentity_set_names"(object notes, object self_instance)
     ctypedef void (*Refused)(int place) noexcept
     Refused refused "lazyentity_refused"

@@ -22,6 +22,7 @@ from lazyentity.native.conditions cimport (
     set_options,
     set_value,
     set_when,
+    settle_version,
     settled,
 )
 from lazyentity.native.places cimport (
@@ -330,3 +331,8 @@ def serve_bound(holder, names):
 def forget_closed():
     """As :func:`lazyentity._inplace.forget_closed`."""
     forget_answers()
+
+
+def settle_check(unsigned int version):
+    """As :func:`lazyentity._inplace.settle_check`."""
+    settle_version(version)

@@ -1,18 +1,6 @@
 """Versions of classes, as CPython keeps them."""
 
-cdef extern from *:
-    """
-    static unsigned int lazyentity_type_version(PyObject *kind) {
-    #if PY_VERSION_HEX < 0x030D0000
-        /* Later versions set the tag itself to 0. */
-        if (!(((PyTypeObject *)kind)->tp_flags & Py_TPFLAGS_VALID_VERSION_TAG)) {
-            return 0;
-        }
-    #endif
-        return ((PyTypeObject *)kind)->tp_version_tag;
-    }
-    """
-    unsigned int version_of "lazyentity_type_version"(object kind)
+from lazyentity.native.conditions cimport version_of
 
 
 def type_version(kind):

@@ -39,6 +39,10 @@ def forget_closed() -> None:
     """As :func:`lazyentity._inplace.forget_closed`."""
 
 
+def settle_check(version: int) -> None:
+    """As :func:`lazyentity._inplace.settle_check`."""
+
+
 class _Method:
     def __init__(self, kind: type, name: str) -> None:
         self._kind = kind

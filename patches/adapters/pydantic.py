@@ -21,7 +21,7 @@ from typing import Any
 from pydantic_core import ArgsKwargs, SchemaSerializer, SchemaValidator, ValidationError
 
 from lazyentity._alive import any_undecoded, are_bare, holds_its_fields, is_bare
-from lazyentity._inplace import SLOTS, When, another, serve_bound
+from lazyentity._inplace import SLOTS, When, another, serve_bound, settle_check
 from lazyentity._mode import enter, leave, reads_eagerly
 from lazyentity.patches.adapters import cores, fields, schemas
 from lazyentity.patches.adapters.calls import CallSeam, deeply_before, seams
@@ -35,6 +35,7 @@ from lazyentity.search import (
     decoded_in_place,
     is_plain,
     is_taken_for_valid,
+    type_version,
 )
 
 _IsActive = Callable[[], bool]
@@ -188,12 +189,15 @@ def _checked(is_active: _IsActive, original: Any, cls: Any, instance: Any) -> An
     # A profile notes the models that are made of an entity, also of a decoded one.
     if not issubclass(kind, dict) and not any_undecoded():
         return is_instance
+    # Before its schema is read: the class may change meanwhile.
+    version = type_version(cls)
     if not hasattr(kind, "_decode_all") and fields.is_closed(
         # An older version has none before the model is built.
         cls,
         getattr(cls, "__pydantic_core_schema__", None),
     ):
         # Entities in its attributes get to models, which are checked, or are refused.
+        settle_check(version)
         return is_instance
     # Applications check for BaseModel, which nothing is validated as. No flag can mark the
     # checks of pydantic-core: it validates an iterator's items when the application takes them.

@@ -92,6 +92,7 @@ def _modules_that_run(act: Callable[[], object]) -> list[str]:
 
 # An older pydantic has a check of instances in Python, as its replacement is.
 _CHECKED = ("model_validate", "rows")
+_KEEPS_FIELDS = hasattr(pydantic.BaseModel, "__pydantic_fields__")
 _HAS_CHECK = isinstance(vars(type(pydantic.BaseModel)).get("__instancecheck__"), FunctionType)
 
 
@@ -121,17 +122,40 @@ with installed():
 
 @native
 def test_objects_with_attributes() -> None:
-    """While no entity is alive; otherwise the attributes are looked into."""
+    """Whether or not entities are alive, once the class of the model is known."""
     held = Held()
     assert Row.model_validate(held).number == 1
     if not _HAS_CHECK:
         # In a process of its own: others may hold undecoded entities.
         assert answer("-W", "ignore", "-c", _ATTRIBUTES) == []
+        kept = LazyEntity.from_bytes(PLAIN)
+        Row.model_validate(held)
+        assert _modules_that_run(lambda: Row.model_validate(held)) == []
+        assert kept._undecoded()
     held.text = LazyEntity.from_bytes(PLAIN)  # type: ignore[assignment]  # it is refused
     with pytest.raises(pydantic.ValidationError) as error:
         Row.model_validate(held)
     assert error.value.errors()[0]["input"]._undecoded() == []
     assert NOTES == []
+
+
+def test_a_model_that_changes() -> None:
+    """Its fields may take any value then, also from objects of a class that it knows."""
+
+    class Changing(pydantic.BaseModel):
+        model_config = pydantic.ConfigDict(from_attributes=True)
+        text: Any = None
+
+    fields: Any = Changing.__pydantic_fields__ if _KEEPS_FIELDS else Changing.model_fields
+    held, entity = Held(), LazyEntity.from_bytes(PLAIN)
+    for kind in (str, Any):
+        fields["text"].annotation = kind
+        Changing.model_rebuild(force=True)
+        for _ in range(3):
+            Changing.model_validate(held)
+        held.text = entity  # type: ignore[assignment]  # of the other type
+    # pydantic itself reads nothing.
+    assert entity._undecoded() == []
 
 
 _DUMP = """
