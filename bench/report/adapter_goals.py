@@ -37,9 +37,6 @@ _WITH_ENTITIES = {"fastapi": 1.15, "pydantic": 1.15, "sqlmodel": 1.15}
 _WITH_ENTITIES_OF_OTHERS = 1.3
 
 MISSED: dict[tuple[str, str], tuple[float | None, float | None, float | None]] = {
-    ("pydantic", "model_dump"): (0.2, 1.3, 1.32),
-    ("pydantic", "from_attributes of an object with 14,000 rows"): (None, 1.92, 1.92),
-    ("pydantic", "validate_call of a method, 20,000 dicts in its object"): (None, 1.32, 1.32),
     ("orjson", "dumps, 200 rows, default="): (1.06, None, None),
     ("rapidjson", "dumps, 200 rows, default="): (1.08, None, None),
     ("ormsgpack", "packb, 200 rows, default="): (1.06, None, None),
@@ -50,10 +47,7 @@ MISSED: dict[tuple[str, str], tuple[float | None, float | None, float | None]] =
     ("pyarrow", "Table.from_pylist, 200 rows"): (1.06, None, None),
     ("pandas", "to_json, 200 rows"): (1.08, None, None),
     ("duckdb", "execute, six parameters"): (1.15, None, None),
-    ("mashumaro", "to_json of a dataclass, orjson"): (0.53, 2.29, 2.27),
     ("pycrdt", "an entry of a map, one row"): (0.2, None, None),
-    ("lru", "update, one row"): (None, 1.49, 1.48),
-    ("xml.etree", "TreeBuilder.start"): (None, 1.54, 1.54),
 }
 """The bounds that hold today where a goal is missed: with none, 1 and 10,000 entities alive."""
 
