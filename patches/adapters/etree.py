@@ -14,7 +14,7 @@ from lazyentity.search import children_of
 
 SEAMS = (
     # The class stays the same one: XMLPullParser asks for the exact class of its builder.
-    CallSeam("xml.etree.ElementTree", "TreeBuilder.start", before),
+    CallSeam("xml.etree.ElementTree", "TreeBuilder.start", before, is_flat=True),
     *seams("xml.etree.ElementTree", "tostring", "tostringlist", look=before),
     *seams("xml.etree.ElementTree", "ElementTree.write", look=before),
 )

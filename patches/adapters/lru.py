@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from lazyentity.patches.adapters.calls import CallSeam, before
 
-SEAMS = (CallSeam("lru", "LRU.update", before),)
+SEAMS = (CallSeam("lru", "LRU.update", before, is_flat=True),)
