@@ -118,7 +118,7 @@ def patch(*names: ClientName, strict: bool = False, eager: bool | None = None) -
         conversions: list[Seam] = []
         try:
             for client in selected:
-                client.patch.eager = is_eager
+                client.patch.set_eager(is_eager)
                 if client in imported:
                     conversions += _patch_imported(client, strict)
                 else:

@@ -193,15 +193,24 @@ class Patch:
     Attributes:
         active: whether the replacements do their work, and not that of the originals.
         eager: whether reads return stock entities, or stock models, while it is active.
+        is_lazy: whether it is active and not eager. Pages ask at each item.
     """
 
     def __init__(
         self, seams: Sequence[Seam], uses: Mapping[str, Sequence[str]] | None = None
     ) -> None:
         self.seams = tuple(seams)
-        self.active = False
-        self.eager = False
+        self._set(active=False, eager=False)
         self._uses = uses or {}
+
+    def _set(self, *, active: bool, eager: bool) -> None:
+        self.active = active
+        self.eager = eager
+        self.is_lazy = active and not eager
+
+    def set_eager(self, eager: bool) -> None:
+        """Choose what reads return while the patch is active."""
+        self._set(active=self.active, eager=eager)
 
     def _is_active(self) -> bool:
         return self.active
@@ -230,7 +239,7 @@ class Patch:
             Exception: any, if the replacements are not made for this version of the client.
         """
         self.install()
-        self.active = True
+        self._set(active=True, eager=self.eager)
 
     def install(self) -> None:
         """Install every seam, or none. Inactive replacements do what the originals do.
@@ -254,7 +263,7 @@ class Patch:
 
     def revert(self) -> None:
         """Put back every original; replacements that were wrapped meanwhile call theirs."""
-        self.active = self.eager = False
+        self._set(active=False, eager=False)
         for seam in self.seams:
             seam.remove()
 

@@ -54,10 +54,12 @@ def _reader_of(item_to_value: Any) -> EntityReader | None:
 
 
 def _readers_of_patch() -> Iterator[EntityReader]:
-    """Give the reader of each entity: the patch may be gone before the page is."""
-    patch = CLIENT.patch
-    while True:
-        yield LAZY if patch.active and not patch.eager else STOCK
+    """Give the reader of each entity: the patch may be gone before the page is.
+
+    No generator: an exception that a signal handler raises would end it, and with it the page.
+    """
+    is_lazy = map(operator.attrgetter("is_lazy"), itertools.repeat(CLIENT.patch))
+    return map((STOCK, LAZY).__getitem__, is_lazy)
 
 
 def _row(handle: Any, reader: EntityReader) -> Any:
