@@ -12,6 +12,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from google.cloud.datastore_v1.services.datastore import client as grpc_client
 from google.cloud.datastore_v1.services.datastore.client import DatastoreClient
 from google.cloud.datastore_v1.services.datastore.transports.grpc import DatastoreGrpcTransport
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
@@ -19,11 +20,13 @@ from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from lazyentity._backend import EntityReader
 from lazyentity.patches.api.requests import commit_request, lookup_request, serialiser
 from lazyentity.patches.api.responses import LookupResponse, RunQueryResponse, read_by
+from lazyentity.patches.upstream import UpstreamModules
 from lazyentity.readers import reader_of_rpc
 
 # A replacement that somebody else puts in their place gets the request that the client makes.
-_grpc_lookup = DatastoreClient.lookup
-_grpc_commit = DatastoreClient.commit
+_upstream = UpstreamModules(grpc_client)
+_grpc_lookup = _upstream.upstream_function(DatastoreClient, "lookup")
+_grpc_commit = _upstream.upstream_function(DatastoreClient, "commit")
 
 _serialise_lookup = serialiser(datastore_pb2.LookupRequest.serialize)
 _serialise_query = serialiser(datastore_pb2.RunQueryRequest.serialize)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from google.cloud.datastore import _http
+from google.cloud.datastore_v1.services.datastore import client as grpc_client
 from google.cloud.datastore_v1.services.datastore.client import DatastoreClient
 from google.cloud.datastore_v1.services.datastore.transports.grpc import DatastoreGrpcTransport
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
@@ -17,13 +18,15 @@ from lazyentity.patches.api.transports import (
     LazyDatastoreGrpcTransport,
     sent,
 )
+from lazyentity.patches.upstream import UpstreamModules
 
 # A replacement that somebody else puts in their place gets the request that the client makes.
+_upstream = UpstreamModules(grpc_client, _http)
 _READS: Final[dict[type, dict[str, Any]]] = {
-    kind: {"lookup": kind.lookup, "run_query": kind.run_query}
+    kind: {name: _upstream.upstream_function(kind, name) for name in ("lookup", "run_query")}
     for kind in (DatastoreClient, _http.HTTPDatastoreAPI)
 }
-_http_commit = _http.HTTPDatastoreAPI.commit
+_http_commit = _upstream.upstream_function(_http.HTTPDatastoreAPI, "commit")
 
 
 class LazyHTTPDatastoreAPI(_http.HTTPDatastoreAPI):

@@ -53,6 +53,9 @@ def look_up(
     if given.pop("eventual", False) is not False or not given.keys() <= _CARRIED:
         return None
     project, database = client.project, client.database or ""
+    # Others may equal what they are not sent as.
+    if type(project) is not str or type(database) is not str:
+        return None
     if client.current_transaction is not None:
         return None
     serialised: list[Any] = [complete_key_bytes(key, project, database) for key in keys]

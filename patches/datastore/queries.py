@@ -7,10 +7,13 @@ copies them into one more.
 from __future__ import annotations
 
 import base64
+import operator
 from collections.abc import Callable
+from types import NoneType
 from typing import Any, Final
 
 from google.api_core import page_iterator
+from google.cloud.datastore import helpers
 from google.cloud.datastore import query as query_module
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.cloud.datastore_v1.types import query as query_pb2
@@ -32,6 +35,19 @@ _ExplainMetrics: Any = getattr(query_module, "ExplainMetrics", None)
 _building = UpstreamModules(query_module).methods(
     query_module.Iterator, "_build_protobuf", "_process_query_results"
 )
+# A subclass may answer otherwise each time that it is asked.
+_properties_of = operator.attrgetter(
+    "ancestor", "distinct_on", "filters", "kind", "namespace", "order", "project", "projection"
+)
+_properties = _properties_of(query_module.Query)
+# Version 2.20 came with the first.
+_HELPERS: Final = tuple(
+    name
+    for name in ("get_transaction_options", "get_read_options", "set_database_id_to_request")
+    if hasattr(helpers, name)
+)
+_FILTERS: Final = frozenset((query_module.PropertyFilter, query_module.And, query_module.Or))
+_OPTIONAL_STR: Final = frozenset((str, NoneType))
 
 
 def next_page(iterator: Any, original: Callable[[Any], Any]) -> Any:
@@ -40,8 +56,8 @@ def next_page(iterator: Any, original: Callable[[Any], Any]) -> Any:
     Args:
         iterator: of the client, or of a wrapped query.
         original: the client's method, or somebody's replacement of it. It is called for
-            transactions, for options that change more of the request, and where somebody replaced a
-            function on the way.
+            transactions, for options that change more of the request, for values and filters of
+            other types than the client's, and where somebody replaced a function on the way.
     """
     page = _page(iterator) if is_upstream(original, query_module) else None
     return lazy_page(original(iterator) if page is None else page)
@@ -50,32 +66,34 @@ def next_page(iterator: Any, original: Callable[[Any], Any]) -> Any:
 def _page(iterator: Any) -> Any:
     """Return the next page; None, and nothing was sent, if the client has to make it."""
     client, query = iterator.client, iterator._query
+    offset = iterator._offset
     if (
         not iterator._more_results
         or iterator._eventual
         or iterator._read_time is not None
         # Versions differ in how they go on after a batch of skipped results.
-        or iterator._offset
-        or getattr(query, "_explain_options", None)
+        or not (offset is None or (type(offset) is int and offset == 0))
         or client.current_transaction is not None
-        or not _building.are_upstream(iterator)
-        or not is_upstream(query_module._pb_from_query, query_module)
+        or not _is_known(iterator)
+        or _properties_of(type(query)) != _properties
+        or (_ExplainMetrics is not None and vars(query).get("_explain_options", query) is not None)
     ):
         return None
-    api = client._datastore_api
-    if not reads_as_known(api, "run_query"):
+    project, database, namespace = query.project, client.database, query.namespace
+    # Others may equal what they are not sent as.
+    if type(project) is not str or not {type(database), type(namespace)} <= _OPTIONAL_STR:
         return None
     try:
-        project, database = query.project, client.database
-        head = query_head(project, database, query.namespace)
+        head = query_head(project, database, namespace)
         message = _message(iterator, query)
     except Exception as error:  # noqa: BLE001  # the client makes it again, and raises its error
         raise_if_of_handler(error)
         return None
-    # Not above: the errors of filters are the client's, and their code runs once.
-    filters, ancestor = query.filters, query.ancestor
-    if filters or ancestor:
-        _add_filters(message.query.filter.composite_filter, filters, ancestor)
+    if message is None:
+        return None
+    api = client._datastore_api
+    if not reads_as_known(api, "run_query"):
+        return None
     request = QueryBytes.of(project, database, head, message)
     given = {"retry": iterator._retry, "timeout": iterator._timeout}
     response = api.run_query(
@@ -88,8 +106,20 @@ def _page(iterator: Any) -> Any:
     return page_iterator.Page(iterator, entities, iterator.item_to_value)
 
 
+def _is_known(iterator: Any) -> bool:
+    """Whether the functions that are passed over are the client's own."""
+    return (
+        _building.are_upstream(iterator)
+        and is_upstream(query_module._pb_from_query, query_module)
+        and all(is_upstream(getattr(helpers, name), helpers) for name in _HELPERS)
+    )
+
+
 def _message(iterator: Any, query: Any) -> Any:
-    """Return an upb request with the query of the next page but its filters, and nothing else."""
+    """Return an upb request with the query of the next page, and nothing else.
+
+    None, if the client has to make it.
+    """
     message = _RunQueryRequest()
     made = message.query
     # The client sends a query that is empty.
@@ -98,6 +128,13 @@ def _message(iterator: Any, query: Any) -> Any:
         made.projection.add().property.name = name
     if query.kind:
         made.kind.add().name = query.kind
+    filters, ancestor = query.filters, query.ancestor
+    if not _are_known(filters):
+        return None
+    if filters or ancestor:
+        _add_filters(made.filter.composite_filter, filters, ancestor)
+        # As the client, which copies the query: it is refused if it is nested too deep.
+        made.FromString(made.SerializeToString())
     for name in query.order:
         order = made.order.add()
         is_descending = name.startswith("-")
@@ -110,8 +147,21 @@ def _message(iterator: Any, query: Any) -> Any:
     if iterator._end_cursor is not None:
         made.end_cursor = base64.urlsafe_b64decode(iterator._end_cursor)
     if iterator.max_results is not None:
-        made.limit.value = iterator.max_results - iterator.num_results
+        limit = iterator.max_results - iterator.num_results
+        if type(limit) is not int:
+            return None
+        made.limit.value = limit
     return message
+
+
+def _are_known(filters: Any) -> bool:
+    # The code of other classes may run only once, and may change the iterator.
+    return type(filters) is list and all(
+        type(each) in _FILTERS
+        and (type(each) is query_module.PropertyFilter or _are_known(each.filters))
+        for each in filters
+        if type(each) is not tuple
+    )
 
 
 def _add_filters(composite: Any, filters: Any, ancestor: Any) -> None:
@@ -121,8 +171,8 @@ def _add_filters(composite: Any, filters: Any, ancestor: Any) -> None:
             each.build_pb(container_pb=composite.filters.add().composite_filter)
             continue
         if not isinstance(each, query_module.PropertyFilter):
-            name, operator, value = each
-            each = query_module.PropertyFilter(name, operator, value)
+            name, operator_, value = each
+            each = query_module.PropertyFilter(name, operator_, value)
         each.build_pb(container_pb=composite.filters.add().property_filter)
     if ancestor:
         within = composite.filters.add().property_filter

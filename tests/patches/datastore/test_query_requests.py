@@ -94,7 +94,7 @@ class _Recording(grpc.UnaryUnaryClientInterceptor):
 
     def intercept_unary_unary(self, continuation: Any, details: Any, request: Any) -> Any:
         """Keep a call, and send it."""
-        kind = datastore_pb2.RunQueryRequest
+        kind = request.__class__
         parsed = kind.pb().FromString(kind.serialize(request))
         self.sent.append((details.method, list(details.metadata), details.timeout is None, parsed))
         self.kinds.append(type(request))
