@@ -61,7 +61,7 @@ class _Index:
 
 
 def _nested(depth: int) -> Any:
-    value = PropertyFilter("number", ">", 0)
+    value: Any = PropertyFilter("number", ">", 0)
     for _ in range(depth):
         value = And([value])
     return value
@@ -94,24 +94,20 @@ def _fetched(client: Client, query: dict[str, Any], options: dict[str, Any]) -> 
         return type(error), str(error)
 
 
+def _read(query: dict[str, Any], options: dict[str, Any]) -> Callable[[Client], Any]:
+    return lambda client: _fetched(client, query, options)
+
+
 READS: dict[str, Callable[[Client], Any]] = {
-    "query": lambda client: _fetched(client, {}, {}),
+    "query": _read({}, {}),
     "get": lambda client: client.get(client.key(_KIND, 1)) is None,
     "namespaces": lambda client: [
         _fetched(client, {"namespace": _Folded(name)}, {}) for name in ("Alpha", "ALPHA")
     ],
-    "limit": lambda client: _fetched(client, {}, {"limit": _Index()}),
-    **{
-        f"offset {offset!s}": lambda client, offset=offset: _fetched(client, {}, {"offset": offset})
-        for offset in ("", 0.0, False)
-    },
-    **{
-        f"depth {depth}": lambda client, depth=depth: _fetched(
-            client, {"filters": [_nested(depth)]}, {}
-        )
-        for depth in (1, 40, 60)
-    },
-    "a tuple of filters": lambda client: _fetched(client, {"filters": [And((_nested(0),))]}, {}),
+    "limit": _read({}, {"limit": _Index()}),
+    **{f"offset {offset!s}": _read({}, {"offset": offset}) for offset in ("", 0.0, False)},
+    **{f"depth {depth}": _read({"filters": [_nested(depth)]}, {}) for depth in (1, 40, 60)},
+    "a tuple of filters": _read({"filters": [And((_nested(0),))]}, {}),
 }
 
 
