@@ -122,7 +122,7 @@ def _of_call(steps: Sequence[run.Step], call: str) -> list[run.Step]:
     """
     chosen = run.of_calls(steps, call)
     if not chosen:
-        raise click.UsageError(f"--ndb has no end-to-end call {call!r}")
+        raise click.UsageError(f"there is no call {call!r} to measure")
     return chosen
 
 
@@ -156,7 +156,8 @@ def _of_call(steps: Sequence[run.Step], call: str) -> list[run.Step]:
 @click.option(
     "--call",
     callback=named,
-    help="Of --ndb, measure only this end-to-end call; the other lines of --output stay.",
+    help="Measure only this end-to-end call of --ndb, or this library of --adapters; the other "
+    "lines of --output stay.",
 )
 @click.option("--appengine", is_flag=True, help="Measure App Engine's bundled client instead.")
 @click.option("--packed", is_flag=True, help="Measure packed documents instead.")
@@ -241,8 +242,8 @@ def main(
         raise click.UsageError(
             f"--kind, --plot, --properties, --mixes and another subject do not go with {subject}"
         )
-    if call is not None and not ndb:
-        raise click.UsageError("--call goes with --ndb")
+    if call is not None and not (ndb or adapters):
+        raise click.UsageError("--call goes with --ndb or --adapters")
     plan = run.QUICK if quick else run.FULL
     declared: Sequence[goals.Goal] = goals.GOALS
     try:

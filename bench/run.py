@@ -209,11 +209,11 @@ def ndb_steps(plan: Plan) -> list[Step]:
 
 
 def of_calls(chosen: Sequence[Step], name: str) -> list[Step]:
-    """The end-to-end measurements of the call ``name`` alone.
+    """The measurements of the end-to-end call ``name``, or of the library, alone.
 
     Args:
-        chosen: measurements of :func:`ndb_steps`.
-        name: of the call.
+        chosen: measurements of :func:`ndb_steps` or :func:`adapter_steps`.
+        name: of the call or library.
     """
     return [
         (section, measure)

@@ -110,7 +110,7 @@ def load(path: Path) -> Results:
 
 
 def with_calls(earlier: Results, later: Results) -> Results:
-    """Return results with the end-to-end calls that a later run of the same mode measured anew.
+    """Return results with the lines of calls that a later run of the same mode measured anew.
 
     Raises:
         files.ResultsError: the later run is of another mode, or of another environment.
@@ -121,4 +121,9 @@ def with_calls(earlier: Results, later: Results) -> Results:
         )
     calls = {line.call for line in later.end_to_end}
     kept = [line for line in earlier.end_to_end if line.call not in calls]
-    return replace(earlier, end_to_end=[*kept, *later.end_to_end])
+    costs = {
+        (line.library, line.use): line for line in (*earlier.adapter_costs, *later.adapter_costs)
+    }
+    return replace(
+        earlier, end_to_end=[*kept, *later.end_to_end], adapter_costs=list(costs.values())
+    )

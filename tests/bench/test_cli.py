@@ -193,7 +193,7 @@ def test_a_choice_of_mixes_and_counts(tmp_path: Path) -> None:
 
 
 class TestOneCall:
-    """``--ndb --call`` measures one end-to-end call, and leaves the other lines of the file."""
+    """``--call`` measures a call or a library, and leaves the other lines of the file."""
 
     @pytest.fixture
     def output(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -230,8 +230,29 @@ class TestOneCall:
         before = output.read_bytes()
         outcome = invoke("--ndb", "--call", "ndb", "--output", output)
         assert outcome.exit_code == 2
-        assert "--ndb has no end-to-end call 'ndb'" in outcome.output
+        assert "there is no call 'ndb' to measure" in outcome.output
         assert output.read_bytes() == before
+
+    def test_replaces_the_lines_of_a_library(
+        self, output: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def measure(library: str, use: str, ratio: float = 0.5) -> lines.AdapterCost:
+            return lines.AdapterCost(library, use, *[Summary(ratio, ratio, ratio, 1)] * 5)
+
+        def steps(_plan: run.Plan) -> list[run.Step]:
+            found = [("orjson", "dumps"), ("ujson", "dumps"), ("orjson", "others")]
+            return [("adapters", functools.partial(measure, *each)) for each in found]
+
+        monkeypatch.setitem(cli._SUBJECTS, "--adapters", ("adapters", steps, ()))
+        before = [measure("orjson", "dumps", 9), measure("ujson", "dumps", 9)]
+        files.write(output, files.dump(results.Results.of(before, "full", None)))
+        outcome = invoke("--adapters", "--call", "orjson", "--output", output)
+        assert outcome.exit_code == 0, outcome.output
+        assert results.load(output).adapter_costs == [
+            measure("orjson", "dumps"),
+            before[1],
+            measure("orjson", "others"),
+        ]
 
     @pytest.mark.parametrize("difference", ["mode", "environment"])
     def test_results_from_elsewhere_are_not_completed(self, output: Path, difference: str) -> None:
