@@ -19,7 +19,13 @@ from google.cloud.datastore_v1.types import datastore as datastore_pb2
 import lazyentity
 from lazyentity.patches.api.requests import LookupBytes
 from tests.bulk.services import RecordingService, Served, connected, refusal, served
-from tests.patches.datastore.activations import ACTIVATIONS, Activate, snapshot_of
+from tests.patches.datastore.activations import (
+    ACTIVATIONS,
+    Activate,
+    outcome_of,
+    requests_made,
+    snapshot_of,
+)
 from tests.support.entities import fill
 
 Client = datastore.Client
@@ -130,31 +136,13 @@ SENT_BY_CLIENT: dict[str, Read] = {
 
 
 def _outcome(service: RecordingService, client: Client, read: Read) -> tuple[Any, list[Any]]:
-    """Return what a read gives or raises, and the look-ups that it sends."""
-    service.calls.clear()
-    try:
-        found = snapshot_of(read(client))
-    except Exception as error:  # noqa: BLE001  # compared with the stock client's
-        # The class of a wrapped client is another one.
-        found = type(error), str(error).removeprefix("_Lazy")
-    requests = [call.message for call in service.calls if call.method == "Lookup"]
-    for request in requests:
-        # Another one each time.
-        request.read_options.ClearField("transaction")
-    return found, requests
+    return outcome_of(service, client, lambda given: snapshot_of(read(given)), "Lookup")
 
 
 @pytest.fixture
 def made() -> Iterator[list[Any]]:
     """The requests that are made of bytes."""
-    requests: list[Any] = []
-    make = LookupBytes.of
-
-    def of(*args: Any) -> Any:
-        requests.append(make(*args))
-        return requests[-1]
-
-    with mock.patch.object(LookupBytes, "of", of):
+    with requests_made(LookupBytes) as requests:
         yield requests
 
 

@@ -20,7 +20,13 @@ from google.cloud.datastore_v1.types import datastore as datastore_pb2
 import lazyentity
 from lazyentity.patches.api.requests import QueryBytes
 from tests.bulk.services import RecordingService, Served, connected, served
-from tests.patches.datastore.activations import ACTIVATIONS, Activate, snapshot_of
+from tests.patches.datastore.activations import (
+    ACTIVATIONS,
+    Activate,
+    outcome_of,
+    requests_made,
+    snapshot_of,
+)
 from tests.support.clients import EXPLAINS
 from tests.support.entities import fill
 
@@ -181,30 +187,13 @@ if EXPLAINS:
 
 
 def _outcome(service: RecordingService, client: Client, read: Read) -> tuple[Any, list[Any]]:
-    """Return what a read gives or raises, and the queries that it sends."""
-    service.calls.clear()
-    try:
-        found = read(client)
-    except Exception as error:  # noqa: BLE001  # compared with the stock client's
-        found = type(error), str(error)
-    requests = [call.message for call in service.calls if call.method == "RunQuery"]
-    for request in requests:
-        # Another one each time.
-        request.read_options.ClearField("transaction")
-    return found, requests
+    return outcome_of(service, client, read, "RunQuery")
 
 
 @pytest.fixture
 def made() -> Iterator[list[Any]]:
     """The requests that are made of bytes."""
-    requests: list[Any] = []
-    make = QueryBytes.of
-
-    def of(*args: Any) -> Any:
-        requests.append(make(*args))
-        return requests[-1]
-
-    with mock.patch.object(QueryBytes, "of", of):
+    with requests_made(QueryBytes) as requests:
         yield requests
 
 
