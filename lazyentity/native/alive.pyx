@@ -150,8 +150,8 @@ cdef extern from *:
     }
 
     /* Whether a look into a dict would find no object that refers to others, by the garbage collector's word: it
-       tracks a dict once it holds one. From Python 3.14 on it tracks all. */
-    #define LAZYENTITY_IS_FLAT(dict) (!PyObject_GC_IsTracked(dict))
+       tracks a dict once it holds one. Python 3.13 does not track the dict of an instance then; 3.14 tracks all. */
+    #define LAZYENTITY_IS_FLAT(dict) (PY_VERSION_HEX < 0x030D0000 && !PyObject_GC_IsTracked(dict))
 
     static int lazyentity_is_bare_within(PyObject *value, int depth, int is_flat, int *looks);
 
