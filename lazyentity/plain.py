@@ -160,6 +160,9 @@ def _take_over(plain: Any, entity: Any, attributes: Any) -> None:
         read_meanings = entity._wire_meanings(known)
     plain.__dict__.update(attributes)
     plain.exclude_from_indexes = set(attributes.get("exclude_from_indexes", excluded))
+    if "_meanings" in attributes:
+        # All properties that have one were decoded for these.
+        meanings = {}
     plain._meanings = meanings | _meanings_of_copies(read_meanings, touched, plain, _stock)
 
 

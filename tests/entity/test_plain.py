@@ -217,6 +217,13 @@ def test_a_deleted_attribute_stays_away(lazy_type: type[LazyEntity], name: str) 
     assert dict(plain_entity) == dict(stock)
 
 
+def test_assigned_meanings(lazy_type: type[LazyEntity]) -> None:
+    lazy, stock = lazy_type.from_bytes(RICH), stock_entity(RICH)
+    assert stock._meanings
+    lazy._meanings = {}
+    assert lazyentity.materialize(lazy)._meanings == {}
+
+
 def test_a_deleted_key_is_set_again(lazy_type: type[LazyEntity]) -> None:
     lazy = lazy_type.from_bytes(RICH)
     del lazy.key
