@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -144,15 +143,10 @@ class Get(Future):  # type: ignore[misc]  # ndb has no types
 
     def _looked_up(self, entity: Any) -> None:
         self._waiting_on = None
-        # The event loop goes on, as for a tasklet, so that the call stack stays shallow. Events
-        # that follow each other are one.
-        loop = self._context.eventloop
-        events = loop.current
-        if not events or events[-1][0] is not _convert_all:
-            loop.call_soon(_convert_all, loop, deque())
-        events[-1][1][1].append((self, entity))
+        # The event loop goes on, as for a tasklet, so that the call stack stays shallow.
+        self._context.eventloop.call_soon(self._convert, entity)
 
-    def convert(self, entity: Any) -> None:
+    def _convert(self, entity: Any) -> None:
         """End with the model of the entity that the future ``entity`` has."""
         try:
             if _state.context is self._context:
@@ -181,19 +175,6 @@ class Get(Future):  # type: ignore[misc]  # ndb has no types
             super().cancel()
 
 
-def _convert_all(loop: Any, waiting: deque[tuple[Get, Any]]) -> None:
-    """Convert the entities of futures, as one event after the other."""
-    rest: Any = (_convert_all, (loop, waiting), {})
-    while waiting:
-        future, entity = waiting.popleft()
-        # Functions of the application may run, wait for the other futures, or end the loop.
-        loop.current.appendleft(rest)
-        future.convert(entity)
-        if not loop.current or loop.current[0] is not rest:
-            return
-        loop.current.popleft()
-
-
 def idle_callback(original: Callable[[Any], Any], batch: Any) -> None:
     """Send the keys of a batch, without a message of proto-plus for each.
 
@@ -201,7 +182,10 @@ def idle_callback(original: Callable[[Any], Any], batch: Any) -> None:
         original: the method ``idle_callback`` of the batch.
         batch: ndb's own ``_LookupBatch``.
     """
-    if not is_upstream(_datastore_api._datastore_lookup, _datastore_api):
+    if (
+        not is_upstream(_datastore_api._datastore_lookup, _datastore_api)
+        or _datastore_api.datastore_pb2 is not datastore_pb2
+    ):
         original(batch)
         return
     # As ndb's own method and its _datastore_lookup().

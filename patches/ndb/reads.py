@@ -20,7 +20,7 @@ from lazyentity.patches import announcement
 from lazyentity.patches.api.entities import EntityHandle, EntityResult
 from lazyentity.patches.api.responses import RunQueryResponse
 from lazyentity.patches.api.transports import LazyDatastoreGrpcTransport
-from lazyentity.patches.ndb.seams import CLIENT, MESSAGE_CONVERSION
+from lazyentity.patches.ndb.seams import CLIENT, HAS_NEXT_ASYNC, MESSAGE_CONVERSION
 from lazyentity.patches.upstream import is_upstream
 from lazyentity.patches.wrapt_parts import ObjectProxy
 from lazyentity.readers import reader_of_rpc
@@ -105,6 +105,7 @@ def result_entity(original: Callable[[Any], Any], result: Any) -> Any:
     """
     if (
         type(result.result_pb) is not EntityResult
+        or result.result_type != _datastore_query.RESULT_TYPE_FULL
         or model._entity_from_protobuf is not MESSAGE_CONVERSION.replacement
     ):
         return original(result)
@@ -158,7 +159,9 @@ def fetch(_original: Callable[[Any], Any], query: Any) -> Generator[Any, bool, l
 def _at_hand(results: Any) -> Iterator[Any]:
     """Make the rest of a batch."""
     kind = type(results)
-    if not all(is_upstream(method, _datastore_query) for method in (kind.next, kind.has_next)):
+    if kind.has_next_async is not HAS_NEXT_ASYNC.replacement or not all(
+        is_upstream(method, _datastore_query) for method in (kind.next, kind.has_next)
+    ):
         for _ in range(len(results._batch) - results._index):
             yield results.next()
         return

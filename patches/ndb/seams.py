@@ -40,6 +40,10 @@ _ENCODING = Seam(
     defers_to_foreign=True,
 )
 
+HAS_NEXT_ASYNC: Final = Seam(
+    _QUERY, "_QueryIteratorImpl.has_next_async", calling("ndb.reads", "has_next_async")
+)
+
 CLIENT: Final = ClientSpec(
     name="ndb",
     distribution=DISTRIBUTION,
@@ -62,22 +66,20 @@ CLIENT: Final = ClientSpec(
         Seam(_QUERY, "fetch", calling("ndb.reads", "fetch")),
         Seam(_QUERY, "_Result.entity", calling("ndb.reads", "result_entity")),
         Seam(_QUERY, "_Result.key", calling("ndb.reads", "result_key")),
-        Seam(
-            _QUERY,
-            "_QueryIteratorImpl.has_next_async",
-            calling("ndb.reads", "has_next_async"),
-        ),
+        HAS_NEXT_ASYNC,
         Seam("google.cloud.datastore.key", "Key.kind", replacing("ndb.reads", "replace_kind")),
         CONVERSION,
     ],
     uses={
         _API: ("_NOT_FOUND", "_add_routing_info", "_datastore_lookup"),
-        f"{_PACKAGE}._eventloop": ("EventLoop.current",),
         f"{_PACKAGE}.context": ("_Context._use_cache", "_Context._use_datastore"),
         _QUERY: (
             "_KEY_NOT_IN_CACHE",
             "_QueryIteratorImpl._batch",
+            "_QueryIteratorImpl._cursor_after",
+            "_QueryIteratorImpl._cursor_before",
             "_QueryIteratorImpl._index",
+            "_QueryIteratorImpl._raw",
             "_Result._key",
         ),
         f"{_PACKAGE}.key": ("Key._from_ds_key", "Key._key", "Key._reference"),

@@ -149,3 +149,35 @@ def test_events_between(loopback_sides: Sides) -> None:
         return [future.result() for future in futures], order
 
     loopback_sides.check(scenario)
+
+
+def test_futures_end_one_by_one(loopback_sides: Sides) -> None:
+    """The futures of a batch are not done before the application could do something."""
+
+    def scenario() -> Any:
+        futures = ndb.get_multi_async(_keys(1, 2, 3))
+        first = futures[0].result()
+        done = [future.done() for future in futures]
+        waiting = ndb.get_multi_async(_keys(3, 1, 2), use_cache=False)
+        return first, done, ndb.tasklets.wait_any(waiting[::-1]).result(), waiting[2].done()
+
+    loopback_sides.check(scenario)
+
+
+def test_an_error_of_another_future(loopback_sides: Sides, hooked: Callable[[Any], None]) -> None:
+    """An error of a hook is raised by whoever waits when the hook runs."""
+
+    def hook(_cls: Any, key: Any, _future: Any) -> None:
+        if key.id() == 2:
+            raise ZeroDivisionError
+
+    hooked(hook)
+
+    def scenario() -> Any:
+        futures = ndb.get_multi_async(_keys(1, 2))
+        found = futures[0].result()
+        with pytest.raises(ZeroDivisionError):
+            futures[1].result()
+        return found
+
+    loopback_sides.check(scenario)
