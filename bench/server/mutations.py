@@ -80,7 +80,7 @@ class Staging:
         of an entity that exists, NOT_FOUND for an update of an entity that does not.
         """
         fields = mutation.ListFields()
-        if len(fields) != 1:
+        if len(fields) != 1 or mutation.WhichOneof("operation") is None:
             refuse(
                 mutation,
                 "base_version",
