@@ -117,6 +117,20 @@ def test_an_entity_among_attributes(library: str) -> None:
     assert found == function(attributes, default=lambda _: None)
 
 
+@pytest.mark.parametrize("advice", ["python_scan_all_frames", "register"])
+def test_a_frame_in_a_local_variable(advice: str) -> None:
+    """The advice for statements of duckdb that name one."""
+    connection = _module("duckdb").connect()
+    frame = _module("pandas").DataFrame({"number": [1]})
+    if advice == "register":
+        connection.register("frame", frame)
+    else:
+        connection.execute("set python_scan_all_frames=true")
+    entity = LazyEntity.from_bytes(serialise({"a": "x"}))
+    found = connection.execute("select ?, number from frame", [entity]).fetchall()
+    assert found == [({"a": "x"}, 1)]
+
+
 @native
 def test_a_hasher_saves_by_its_own_method() -> None:
     """Once a call of Python code, and none for each object."""
