@@ -100,14 +100,6 @@ class MessageProxy(Proxy):
 
     __slots__ = ()
 
-    meta: ClassVar[Any]
-
-    def __init_subclass__(cls) -> None:
-        if "_real" in vars(cls):
-            cls.meta = cls._real.meta
-            # Interceptors log the name of a request's class.
-            cls.__name__ = cls.__qualname__ = cls._real.__name__
-
     @classmethod
     def pb(cls, instance: Any = None, *, coerce: bool = False) -> Any:
         return cls._real.pb(_unwrapped(instance), coerce=coerce)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Mapping
 from itertools import groupby
-from typing import Any
+from typing import Any, ClassVar
 
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.cloud.datastore_v1.types import entity as entity_pb2
@@ -65,10 +65,16 @@ class _RequestBytes(Changeable):
 
     __slots__ = ("_message", "_parts")
 
+    meta: ClassVar[Any]
     _message: Any
     """None, until the message is made."""
     _parts: tuple[str, str, bytes]
     """The project, the database and the serialised request, while there is no message."""
+
+    def __init_subclass__(cls) -> None:
+        # Interceptors log the name of a request's class.
+        cls.__name__ = cls.__qualname__ = cls._real.__name__
+        cls.meta = cls._real.meta
 
     @classmethod
     def _of(cls, project: str, database: str, raw: bytes) -> Any:
