@@ -81,6 +81,7 @@ CLIENT: Final = ClientSpec(
             "_QueryIteratorImpl._index",
             "_QueryIteratorImpl._raw",
             "_Result._key",
+            "_Result._query_options",
         ),
         f"{_PACKAGE}.key": ("Key._from_ds_key", "Key._key", "Key._reference"),
         _MODEL: (
