@@ -166,14 +166,11 @@ def _are_known(filters: Any) -> bool:
 
 def _add_filters(composite: Any, filters: Any, ancestor: Any) -> None:
     composite.op = _AND
-    for each in filters:
-        if isinstance(each, query_module.BaseCompositeFilter):
-            each.build_pb(container_pb=composite.filters.add().composite_filter)
-            continue
-        if not isinstance(each, query_module.PropertyFilter):
-            name, operator_, value = each
-            each = query_module.PropertyFilter(name, operator_, value)
-        each.build_pb(container_pb=composite.filters.add().property_filter)
+    for given in filters:
+        each = query_module.PropertyFilter(*given) if type(given) is tuple else given
+        is_property = type(each) is query_module.PropertyFilter
+        part = composite.filters.add()
+        each.build_pb(container_pb=part.property_filter if is_property else part.composite_filter)
     if ancestor:
         within = composite.filters.add().property_filter
         within.property.name = query_module.KEY_PROPERTY_NAME

@@ -1,4 +1,4 @@
-"""What a server receives of queries that are sent as bytes: requests, headers, log records."""
+"""Queries that are sent as bytes have the requests, headers and log records of the client."""
 
 from __future__ import annotations
 
