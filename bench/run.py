@@ -224,12 +224,12 @@ def of_calls(chosen: Sequence[Step], name: str) -> list[Step]:
 
 def appengine_steps(plan: Plan) -> list[Step]:
     """The measurements of App Engine's bundled client."""
-    from lazyentity.bench.subjects import appengine, appengine_db, appengine_ndb
+    from lazyentity.bench.subjects import appengine
 
     makers = [
-        *appengine.select(appengine.CALLS | appengine_db.CALLS),
+        *appengine.select(appengine.CALLS | appengine.DB_CALLS),
         *appengine.select(appengine.OF_LISTS, appengine.lists),
-        *appengine.select(appengine_ndb.CALLS),
+        *appengine.select(appengine.NDB_CALLS),
     ]
     return _of_made("decode", appengine.measure, makers, plan.conversion)
 

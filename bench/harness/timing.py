@@ -97,6 +97,34 @@ class Timed:
         return max(1, math.ceil(seconds / min(first, self.sample(1), self.sample(1))))
 
 
+@dataclass(frozen=True)
+class Comparison:
+    """Ways to do the same, by name, each ready to run inside its context of ``contexts``.
+
+    ``check`` takes the results of the first way, mostly stock, and of the lazy one. It raises
+    `verify.OutputMismatch` if they differ.
+    """
+
+    tasks: Mapping[str, Task]
+    check: Callable[[Any, Any], None]
+    contexts: Mapping[str, Context] = field(default_factory=dict)
+
+    def run(self, name: str) -> Any:
+        """Run the task of that name once and return its result."""
+        with self.contexts.get(name, nullcontext)():
+            return self.tasks[name]()
+
+    def timed(self, budget: Budget, clock: Clock | None = None) -> dict[str, Timed]:
+        """Time all ways as `interleave` does, and check the results of the last round.
+
+        Raises:
+            verify.OutputMismatch: the lazy way gave something else.
+        """
+        timed = interleave(self.tasks, budget, self.contexts, clock)
+        self.check(timed[next(iter(timed))].last, timed["lazy"].last)
+        return timed
+
+
 def figures(
     timed: Mapping[str, Timed], factor: float, **ratios: tuple[str, str]
 ) -> dict[str, Summary]:

@@ -12,11 +12,10 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
 
 from lazyentity.bench.harness import sides, verify
 from lazyentity.bench.harness.stats import paired_ratio, scaled, summarize
-from lazyentity.bench.harness.timing import MILLISECONDS, Budget, Context, Task, interleave
+from lazyentity.bench.harness.timing import MILLISECONDS, Budget, Comparison, Context, interleave
 from lazyentity.bench.measure.command import Benchmark, Run
 from lazyentity.bench.measure.page_results import SeamGains
 from lazyentity.patches.registry import Patch, Seam
@@ -24,9 +23,6 @@ from lazyentity.patches.registry import Patch, Seam
 COUNTS = (10, 100)
 READ = "1"
 ALL = "all seams"
-
-Check = Callable[[Any, Any], None]
-"""Compares the result of stock with that of the patched client."""
 
 
 @dataclass(frozen=True)
@@ -38,14 +34,14 @@ class Subject:
         seams: the seams of the client.
         entities: their number in each call.
         calls: the names of the calls.
-        loaded: gives, while inside, the task of a call for a number of properties, and its check.
+        loaded: gives, while inside, the comparison of a call for a number of properties.
     """
 
     patches: Sequence[Patch]
     seams: Sequence[Seam]
     entities: int
     calls: Sequence[str]
-    loaded: Callable[[str, int], AbstractContextManager[tuple[Task, Check]]]
+    loaded: Callable[[str, int], AbstractContextManager[Comparison]]
 
     def without(self) -> dict[str, tuple[Seam, ...]]:
         """The seams to remove, by the name of a row: each alone, then all of one module."""
@@ -58,10 +54,6 @@ class Subject:
         return {**alone, **{name: found for name, found in modules.items() if len(found) > 1}}
 
 
-def _checking(call: str) -> Check:
-    return functools.partial(verify.check_same, where=call)
-
-
 # A subject imports its client, which few environments have.
 
 
@@ -71,10 +63,8 @@ def _ndb() -> Subject:
 
     entities = 300
 
-    @contextlib.contextmanager
-    def loaded(call: str, properties: int) -> Iterator[tuple[Task, Check]]:
-        with end_to_end_models.loaded(call, entities, properties, READ) as found:
-            yield found.tasks["lazy"], found.check
+    def loaded(call: str, properties: int) -> AbstractContextManager[Comparison]:
+        return end_to_end_models.loaded(call, entities, properties, READ)
 
     # Reads by query, by key and from the global cache, and writing back the models read.
     calls = ("ndb fetch", "ndb get_multi", "ndb get_multi, cached", "ndb get_multi, put_multi")
@@ -83,19 +73,17 @@ def _ndb() -> Subject:
 
 def _appengine() -> Subject:
     from lazyentity.bench.cases import appengine as cases
-    from lazyentity.bench.subjects import appengine, appengine_ndb
+    from lazyentity.bench.subjects import appengine
     from lazyentity.patches.appengine.lasting import LastingSeam
     from lazyentity.patches.appengine.ndb.seams import PART
     from lazyentity.patches.appengine.seams import CLIENT
 
-    reading = [call for call, reads in appengine_ndb.CALLS.items() if READ in reads]
-    calls = {call.name: call for call in (*reading, appengine_ndb.OF_POLYMODELS)}
+    reading = [call for call, reads in appengine.NDB_CALLS.items() if READ in reads]
+    calls = {call.name: call for call in (*reading, appengine.OF_POLYMODELS)}
 
-    @contextlib.contextmanager
-    def loaded(call: str, properties: int) -> Iterator[tuple[Task, Check]]:
-        case = appengine.AppCase(calls[call], cases.canned(properties, appengine.COUNT), READ)
-        with appengine.tasks(case) as tasks:
-            yield tasks["lazy"], functools.partial(appengine.check, case)
+    def loaded(call: str, properties: int) -> AbstractContextManager[Comparison]:
+        canned = cases.canned(properties, appengine.COUNT)
+        return appengine.comparison(appengine.AppCase(calls[call], canned, READ))
 
     patches = [part.patch for part in CLIENT.with_parts()]
     removable = [seam for seam in PART.patch.seams if not isinstance(seam, LastingSeam)]
@@ -107,9 +95,10 @@ def _beam() -> Subject:
     from lazyentity.patches.beam.seams import CLIENT
 
     @contextlib.contextmanager
-    def loaded(call: str, properties: int) -> Iterator[tuple[Task, Check]]:
+    def loaded(call: str, properties: int) -> Iterator[Comparison]:
         with beam.serving(beam.ENTITIES, properties):
-            yield beam.reading_task(call, properties), _checking(call)
+            task = beam.reading_task(call, properties)
+            yield Comparison({"lazy": task}, functools.partial(verify.check_same, where=call))
 
     calls = (beam.READ, beam.CODED, beam.PIPELINE)
     return Subject((CLIENT.patch,), CLIENT.patch.seams, beam.ENTITIES, calls, loaded)
@@ -119,10 +108,8 @@ def _rest() -> Subject:
     from lazyentity.bench.measure import rest
     from lazyentity.patches.gcloud_aio.seams import CLIENT
 
-    @contextlib.contextmanager
-    def loaded(call: str, properties: int) -> Iterator[tuple[Task, Check]]:
-        with rest.loaded(rest.ENTITIES, properties) as found:
-            yield found.tasks["lazy"], found.check
+    def loaded(call: str, properties: int) -> AbstractContextManager[Comparison]:
+        return rest.loaded(rest.ENTITIES, properties)
 
     return Subject((CLIENT.patch,), CLIENT.patch.seams, rest.ENTITIES, (rest.QUERY,), loaded)
 
@@ -162,9 +149,10 @@ def measure(subject: Subject, call: str, properties: int, budget: Budget) -> Sea
             for name, removed in rows.items()
         },
     }
-    with subject.loaded(call, properties) as (task, check):
-        timed = interleave(dict.fromkeys(contexts, task), budget, contexts, time.process_time)
-        check(timed["stock"].last, timed[ALL].last)
+    with subject.loaded(call, properties) as compared:
+        tasks = dict.fromkeys(contexts, compared.tasks["lazy"])
+        timed = interleave(tasks, budget, contexts, time.process_time)
+        compared.check(timed["stock"].last, timed[ALL].last)
     whole = timed[ALL].seconds
     return SeamGains(
         call=f"{call}, {subject.entities} x {properties}",

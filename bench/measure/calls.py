@@ -18,7 +18,7 @@ import lazyentity
 from lazyentity.bench.cases import decoding, document, reading, synthetic
 from lazyentity.bench.harness import loopback, sides, verify
 from lazyentity.bench.harness.stats import paired_ratio, scaled, summarize
-from lazyentity.bench.harness.timing import Budget, Context, interleave
+from lazyentity.bench.harness.timing import MILLISECONDS, Budget, Comparison, Context, interleave
 from lazyentity.bench.measure.command import Benchmark
 from lazyentity.bench.measure.page_results import WholeCall
 from lazyentity.bench.subjects import (
@@ -28,13 +28,11 @@ from lazyentity.bench.subjects import (
     end_to_end_asyncio,
     end_to_end_writes,
 )
-from lazyentity.bench.subjects.end_to_end import Loaded
 
 TASKS = 32
 """The queries that run at once in one process."""
 
 _MIX = synthetic.MIXES["mixed"]
-_MILLISECONDS = 1e3
 
 
 @dataclass(frozen=True)
@@ -43,21 +41,20 @@ class Case:
 
     call: str
     size: str
-    load: Callable[[], contextlib.AbstractContextManager[Loaded]]
+    load: Callable[[], contextlib.AbstractContextManager[Comparison]]
     goal: float
     cpu_goal: float | None = None
     over: str = "stock"
 
 
-def _of_models(call: str, entities: int, properties: int, read: str) -> Iterator[Loaded]:
+def _of_models(call: str) -> contextlib.AbstractContextManager[Comparison]:
     from lazyentity.bench.subjects import end_to_end_models
 
-    with end_to_end_models.loaded(call, entities, properties, read) as call_of_models:
-        yield call_of_models
+    return end_to_end_models.loaded(call, 300, 10, "1")
 
 
 @contextlib.contextmanager
-def over_stub(entities: int, properties: int) -> Iterator[Loaded]:
+def over_stub(entities: int, properties: int) -> Iterator[Comparison]:
     """Load a query and, beside the lazy client, gRPC's stub that takes and returns its bytes."""
     with loopback.serving(_MIX.entities(entities, properties), 2) as served:
         bare, lazy = served.clients
@@ -79,24 +76,20 @@ def over_stub(entities: int, properties: int) -> Iterator[Loaded]:
             verify.check_same(entities, len(results), "the stub's entities")
             verify.check_same(entities, len(values), "the client's entities")
 
-        yield Loaded({"stub": send, "lazy": read}, check)
+        yield Comparison({"stub": send, "lazy": read}, check)
 
 
 @contextlib.contextmanager
-def by_literals(properties: int) -> Iterator[Loaded]:
+def by_literals(properties: int) -> Iterator[Comparison]:
     """Load 4 reads of each entity, by names that are interned as those in source code are."""
     case = decoding.case("mixed", properties, "4")
     names = tuple(map(sys.intern, synthetic.names_read(_MIX, properties, "4")))
-    case = dataclasses.replace(case, reader=reading.ByName(plan=(names,) * case.entities))
-    tasks = {
-        "stock": conversion.read_task(sides.STOCK, case),
-        "lazy": conversion.read_task(sides.LAZY, case),
-    }
-    yield Loaded(tasks, functools.partial(verify.check_read, case.reader))
+    reader = reading.ByName(plan=(names,) * case.entities)
+    yield conversion.comparison(dataclasses.replace(case, reader=reader))
 
 
 @contextlib.contextmanager
-def over_json(records: int) -> Iterator[Loaded]:
+def over_json(records: int) -> Iterator[Comparison]:
     """Load a document and, beside the lazy entity, msgspec's parse of it from JSON."""
     case = decoding.document_case(records)
     raw = msgspec.json.encode([decoding.document_entity(records)])
@@ -109,7 +102,7 @@ def over_json(records: int) -> Iterator[Loaded]:
         "msgspec": document_floor.json_task(case, raw),
         "lazy": conversion.read_task(sides.LAZY, case),
     }
-    yield Loaded(tasks, check)
+    yield Comparison(tasks, check)
 
 
 def _read(call: str, entities: int, properties: int, goal: float, cpu: float | None = None) -> Case:
@@ -123,8 +116,7 @@ def _put(properties: int, goal: float) -> Case:
 
 
 def _models(call: str, goal: float) -> Case:
-    load = functools.partial(contextlib.contextmanager(_of_models), call, 300, 10, "1")
-    return Case(call, "300 x 10", load, goal)
+    return Case(call, "300 x 10", functools.partial(_of_models, call), goal)
 
 
 def _document(records: int, goal: float) -> Case:
@@ -214,7 +206,7 @@ def measure(case: Case, budget: Budget) -> WholeCall:
         goal=case.goal,
         cpu_goal=case.cpu_goal,
         at_least=is_over_stock,
-        lazy=summarize(scaled(timed[0]["lazy"].seconds, _MILLISECONDS)),
+        lazy=summarize(scaled(timed[0]["lazy"].seconds, MILLISECONDS)),
         wall=wall,
         cpu=cpu,
     )

@@ -13,8 +13,7 @@ from gcloud.aio import datastore
 
 from lazyentity.bench.cases import synthetic
 from lazyentity.bench.harness import loopback, verify
-from lazyentity.bench.harness.timing import Context
-from lazyentity.bench.subjects.end_to_end import Loaded
+from lazyentity.bench.harness.timing import Comparison, Context
 from lazyentity.patches.gcloud_aio.seams import CLIENT
 
 ENTITIES, PROPERTIES = 300, 100
@@ -72,7 +71,7 @@ def _querying(port: int, entities: int) -> Iterator[Callable[[], Any]]:
 
 
 @contextlib.contextmanager
-def loaded(entities: int, properties: int) -> Iterator[Loaded]:
+def loaded(entities: int, properties: int) -> Iterator[Comparison]:
     """Give the tasks of a query; a server answers while inside."""
     names = synthetic.names_read(synthetic.MIXES["mixed"], properties, READ)
 
@@ -86,4 +85,4 @@ def loaded(entities: int, properties: int) -> Iterator[Loaded]:
             found = [one.entity.properties for one in query().result_batch.entity_results]
             return [[values[name] for name in names] for values in found]
 
-        yield Loaded(dict.fromkeys(_CONTEXTS, read), check, _CONTEXTS)
+        yield Comparison(dict.fromkeys(_CONTEXTS, read), check, _CONTEXTS)

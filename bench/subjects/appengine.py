@@ -1,8 +1,12 @@
-"""Reads of App Engine's bundled client: canned responses in, entities out, then reads."""
+"""Reads of App Engine's bundled client: canned responses in, entities or models out, then reads.
+
+The models are of google.appengine.ext.db and of google.appengine.ext.ndb.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import datetime
 import functools
 import operator
 import time
@@ -12,11 +16,13 @@ from typing import Any
 
 from google.appengine.api import datastore
 from google.appengine.datastore import entity_bytes_pb2
+from google.appengine.ext import db, ndb
+from google.appengine.ext.ndb import context, model, polymodel, tasklets
 
 from lazyentity.bench.cases import appengine, synthetic
 from lazyentity.bench.harness import sides, verify
 from lazyentity.bench.harness.lines import Conversion
-from lazyentity.bench.harness.timing import Budget, Task, interleave
+from lazyentity.bench.harness.timing import Budget, Comparison, Task
 from lazyentity.bench.subjects import conversion
 from lazyentity.patches.appengine.seams import CLIENT
 
@@ -70,6 +76,114 @@ OF_LISTS: dict[Call, tuple[str, ...]] = {
 }
 """The same for entities whose properties are lists of eight values."""
 
+_OF_DB: dict[type, Callable[[], Any]] = {
+    bool: db.BooleanProperty,
+    bytes: db.ByteStringProperty,
+    datetime.datetime: db.DateTimeProperty,
+    float: db.FloatProperty,
+    int: db.IntegerProperty,
+    str: db.StringProperty,
+}
+_OF_NDB: dict[type, Callable[[], Any]] = {
+    bool: ndb.BooleanProperty,
+    bytes: functools.partial(ndb.BlobProperty, indexed=True),
+    datetime.datetime: ndb.DateTimeProperty,
+    float: ndb.FloatProperty,
+    int: ndb.IntegerProperty,
+    str: ndb.StringProperty,
+}
+
+
+def _model_class(base: Any, kinds: Mapping[type, Callable[[], Any]], properties: int) -> Any:
+    """Define a model of the benchmark's kind, with the properties of its mixed entities.
+
+    Both libraries look classes up by kind, and find the class made last.
+    """
+    values = appengine.MIX.entity(properties, 0)
+    made = {name: kinds[type(value)]() for name, value in values.items()}
+    return type(base)(synthetic.KIND, (base,), {"__module__": __name__, **made})
+
+
+def _db_get(canned: appengine.Canned) -> Callable[[], list[Any]]:
+    _model_class(db.Model, _OF_DB, canned.properties)
+    return functools.partial(db.get, canned.keys())
+
+
+def _db_contents(made: Any) -> Any:
+    return made.key(), db.to_dict(made), db.model_to_protobuf(made)
+
+
+DB_CALLS: dict[Call, tuple[str, ...]] = {Call("db.get", _db_get, getattr, _db_contents): READS}
+
+
+def _enter_context() -> None:
+    """Enter a context of ndb that has nothing cached."""
+    tasklets.set_context(context.Context(model.make_connection()))
+
+
+def _ndb_query(canned: appengine.Canned, base: Any = ndb.Model) -> Callable[[], list[Any]]:
+    model_class = _model_class(base, _OF_NDB, canned.properties)
+
+    def fetch() -> list[Any]:
+        _enter_context()
+        return list(model_class.query().fetch())
+
+    return fetch
+
+
+def _ndb_get_multi(canned: appengine.Canned, **options: Any) -> Callable[[], list[Any]]:
+    _model_class(ndb.Model, _OF_NDB, canned.properties)
+    keys = [ndb.Key(reference=message.key) for message in canned.messages]
+
+    def get() -> list[Any]:
+        _enter_context()
+        return list(ndb.get_multi(keys, **options))
+
+    return get
+
+
+_ndb_get_stored = functools.partial(_ndb_get_multi, use_memcache=False)
+
+
+def _ndb_change(canned: appengine.Canned) -> Callable[[], list[Any]]:
+    get = _ndb_get_stored(canned)
+    name = next(iter(appengine.MIX.entity(canned.properties, 0)))
+
+    def change() -> list[Any]:
+        models = get()
+        for each in models:
+            setattr(each, name, getattr(each, name))
+        ndb.put_multi(models, use_memcache=False)
+        return models
+
+    return change
+
+
+def _ndb_from_pb(canned: appengine.Canned) -> Callable[[], list[Any]]:
+    model_class = _model_class(ndb.Model, _OF_NDB, canned.properties)
+    return lambda: [model_class._from_pb(message) for message in canned.messages]
+
+
+def _ndb_contents(made: Any) -> Any:
+    return made.key, made.to_dict(), made._to_pb()
+
+
+NDB_CALLS: dict[Call, tuple[str, ...]] = {
+    Call("ndb query", _ndb_query, getattr, _ndb_contents): ("1", "all"),
+    Call("ndb get_multi", _ndb_get_stored, getattr, _ndb_contents): ("1", "all"),
+    Call("ndb get_multi, memcache miss", _ndb_get_multi, getattr, _ndb_contents): ("1",),
+    Call("ndb get_multi, put_multi", _ndb_change, getattr, _ndb_contents): ("1",),
+    Call("ndb _from_pb", _ndb_from_pb, getattr, _ndb_contents): ("4", "all"),
+}
+
+OF_POLYMODELS = Call(
+    "ndb query, PolyModel",
+    functools.partial(_ndb_query, base=polymodel.PolyModel),
+    getattr,
+    _ndb_contents,
+)
+"""A call of the ablation alone."""
+
 
 @dataclass(frozen=True)
 class AppCase:
@@ -114,26 +228,22 @@ def _read_task(case: AppCase) -> Task:
 
 
 @contextlib.contextmanager
-def tasks(case: AppCase) -> Iterator[dict[str, Task]]:
-    """Give the tasks to time for ``case``, by name; the services answer while inside."""
+def comparison(case: AppCase) -> Iterator[Comparison]:
+    """Give the ways of ``case``: stock, lazy and upb_parse; the services answer while inside."""
     raw = [message.SerializeToString() for message in case.canned.messages]
     parse = entity_bytes_pb2.EntityProto.FromString
-    with appengine.serving(**case.canned.answers):
-        yield {
-            "stock": _read_task(case),
-            "lazy": _read_task(case),
-            "upb_parse": lambda: [parse(each) for each in raw],
-        }
-
-
-def check(case: AppCase, stock: Sequence[Any], lazy: Sequence[Any]) -> None:
-    """Compare the objects that the sides read.
-
-    Raises:
-        verify.OutputMismatch: the objects differ.
-    """
     contents = case.call.contents
-    verify.check_same(list(map(contents, stock)), list(map(contents, lazy)), case.call.name)
+
+    def check(stock: Sequence[Any], lazy: Sequence[Any]) -> None:
+        verify.check_same(list(map(contents, stock)), list(map(contents, lazy)), case.call.name)
+
+    tasks = {
+        "stock": _read_task(case),
+        "lazy": _read_task(case),
+        "upb_parse": lambda: [parse(each) for each in raw],
+    }
+    with appengine.serving(**case.canned.answers):
+        yield Comparison(tasks, check, CONTEXTS)
 
 
 mixed = functools.partial(appengine.canned, COUNT)
@@ -153,14 +263,7 @@ def select(
 
 
 def measure(case: AppCase, budget: Budget) -> Conversion:
-    """Time ``case`` by the CPU time of the process, which answers the RPCs itself.
-
-    The results of the last timed round are compared.
-
-    Raises:
-        verify.OutputMismatch: the sides differ.
-    """
-    with tasks(case) as to_time:
-        timed = interleave(to_time, budget, CONTEXTS, time.process_time)
-    check(case, timed["stock"].last, timed["lazy"].last)
+    """Time ``case`` by the CPU time of the process, which answers the RPCs itself."""
+    with comparison(case) as compared:
+        timed = compared.timed(budget, time.process_time)
     return conversion.result(case.call.name, case, timed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Protocol
 
@@ -17,10 +18,10 @@ from lazyentity.bench.harness.timing import (
     SIDES,
     Budget,
     Clock,
+    Comparison,
     Task,
     Timed,
     figures,
-    interleave,
 )
 
 
@@ -72,14 +73,15 @@ def _lazy_side(case: Case) -> sides.Side:
     return stock_entities.get(case.read, sides.LAZY)
 
 
-def tasks(case: Case) -> dict[str, Task]:
-    """The tasks to time for ``case``, by name: stock, lazy and upb_parse."""
+def comparison(case: Case) -> Comparison:
+    """The ways of ``case``: stock, lazy and upb_parse. Only the properties read are compared."""
     raw_entities = [raw for response in case.responses for raw in wire.entities_of(response)]
-    return {
+    tasks = {
         "stock": read_task(sides.STOCK, case),
         "lazy": read_task(_lazy_side(case), case),
         "upb_parse": upb_task(raw_entities),
     }
+    return Comparison(tasks, functools.partial(verify.check_read, case.reader))
 
 
 def check_outputs(case: Case) -> None:
@@ -101,9 +103,7 @@ def measure(case: Case, budget: Budget, clock: Clock | None = None) -> Conversio
         verify.OutputMismatch: the sides differ.
     """
     check_outputs(case)
-    timed = interleave(tasks(case), budget, clock=clock)
-    verify.check_read(case.reader, timed["stock"].last, timed["lazy"].last)
-    return result(case.mix, case, timed)
+    return result(case.mix, case, comparison(case).timed(budget, clock))
 
 
 def result(mix: str, case: Measured, timed: Mapping[str, Timed]) -> Conversion:

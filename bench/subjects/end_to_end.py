@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from google.cloud import datastore
@@ -18,10 +18,9 @@ from lazyentity.bench.harness.timing import (
     MILLISECONDS,
     SIDES,
     Budget,
-    Context,
+    Comparison,
     Task,
     figures,
-    interleave,
 )
 from lazyentity.bench.subjects import floor
 
@@ -81,29 +80,11 @@ def _task(call: Call, client: datastore.Client, keys: list[Any], name: str) -> T
     return fetch_and_read
 
 
-@dataclass(frozen=True)
-class Loaded:
-    """The sides of a call, ready to run inside ``contexts``, and the comparison of their results.
-
-    ``check`` takes the results of the stock task and of the lazy one.
-    """
-
-    tasks: dict[str, Task]
-    check: Callable[[Any, Any], None]
-    contexts: Mapping[str, Context] = field(default_factory=dict)
-
-    def run(self, side: str) -> Any:
-        """Run the task of ``side`` once and return its result."""
-        with self.contexts.get(side, contextlib.nullcontext)():
-            return self.tasks[side]()
-
-
 @contextlib.contextmanager
-def loaded(call_name: str, entities: int, properties: int) -> Iterator[Loaded]:
+def loaded(call_name: str, entities: int, properties: int) -> Iterator[Comparison]:
     """Start a server, load it, and connect three clients: a stock one, a lazy one and the floor.
 
-    ``check`` takes the results of the stock and of the lazy task, after the floor ran as well. It
-    raises `verify.OutputMismatch` if the results differ or the floor lacks a part of the answer.
+    The results are checked after the floor ran as well, which must not lack a part of the answer.
 
     Raises:
         KeyError: there is no such call.
@@ -124,7 +105,7 @@ def loaded(call_name: str, entities: int, properties: int) -> Iterator[Loaded]:
                 expected, call.count(transport.raw), f"{call_name}: the floor's entities"
             )
 
-        yield Loaded(
+        yield Comparison(
             tasks={
                 "stock": _task(call, stock, keys, name),
                 "lazy": _task(call, lazyentity.wrap(lazy, eager=call.eager), keys, name),
@@ -138,7 +119,6 @@ def measure(call_name: str, entities: int, properties: int, budget: Budget) -> E
     """Time one call of the client that reads ``entities`` entities, one property read of each.
 
     Raises:
-        verify.OutputMismatch: the sides differ, or the floor did not carry the whole answer.
         KeyError: there is no such call.
     """
     with loaded(call_name, entities, properties) as call:
@@ -146,7 +126,7 @@ def measure(call_name: str, entities: int, properties: int, budget: Budget) -> E
 
 
 def timed_reads(
-    call: Loaded,
+    call: Comparison,
     budget: Budget,
     call_name: str,
     entities: int,
@@ -157,12 +137,8 @@ def timed_reads(
     """Time the sides of a call that reads ``read`` of each entity, the floor among them or not.
 
     ``changed`` is how many properties of each it changes and writes.
-
-    Raises:
-        verify.OutputMismatch: the sides differ.
     """
-    timed = interleave(call.tasks, budget, call.contexts)
-    call.check(timed["stock"].last, timed["lazy"].last)
+    timed = call.timed(budget)
     over_floor = {"over_floor": ("lazy", "floor")} if "floor" in timed else {}
     return EndToEnd(
         call=call_name,

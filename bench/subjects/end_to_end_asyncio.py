@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import grpc
@@ -22,8 +22,8 @@ from google.cloud.datastore_v1.types import query as query_types
 from lazyentity.bench.cases import synthetic
 from lazyentity.bench.harness import loopback, sides, verify
 from lazyentity.bench.harness.lines import EndToEnd
-from lazyentity.bench.harness.timing import Budget
-from lazyentity.bench.subjects.end_to_end import READ, Loaded, timed_reads
+from lazyentity.bench.harness.timing import SIDES, Budget, Comparison
+from lazyentity.bench.subjects.end_to_end import READ, timed_reads
 
 CALL = "asyncio query"
 
@@ -52,7 +52,7 @@ async def _connect(port: int) -> Any:
 
 
 @contextlib.contextmanager
-def loaded(entities: int, properties: int, tasks: int = 1) -> Iterator[Loaded]:
+def loaded(entities: int, properties: int, tasks: int = 1) -> Iterator[Comparison]:
     """Start a server, load it, and connect a client, which both sides use.
 
     ``tasks`` is how many queries run at once.
@@ -70,21 +70,16 @@ def loaded(entities: int, properties: int, tasks: int = 1) -> Iterator[Loaded]:
             every = await asyncio.gather(*(_query(api, entities) for _ in range(tasks)))
             return [entity[name] for one in every for entity in one]
 
-        def run(work: Coroutine[Any, Any, list[Any]]) -> list[Any]:
-            return loop.run_until_complete(work)
-
         def check(stock_values: list[Any], lazy_values: list[Any]) -> None:
             verify.check_same(tasks * entities, len(stock_values), f"{CALL}: entities")
             verify.check_same(stock_values, lazy_values, f"{CALL}: [{name!r}]")
 
-        yield Loaded(dict.fromkeys(("stock", "lazy"), lambda: run(read())), check, sides.CONTEXTS)
+        yield Comparison(
+            dict.fromkeys(SIDES, lambda: loop.run_until_complete(read())), check, sides.CONTEXTS
+        )
 
 
 def measure(entities: int, properties: int, budget: Budget) -> EndToEnd:
-    """Time a query of ``entities`` entities, one property read of each.
-
-    Raises:
-        verify.OutputMismatch: the sides differ.
-    """
+    """Time a query of ``entities`` entities, one property read of each."""
     with loaded(entities, properties) as call:
         return timed_reads(call, budget, CALL, entities, properties, READ)

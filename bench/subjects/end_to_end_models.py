@@ -16,9 +16,9 @@ from google.cloud.ndb import global_cache
 from lazyentity.bench.cases import synthetic
 from lazyentity.bench.harness import loopback, verify
 from lazyentity.bench.harness.lines import EndToEnd
-from lazyentity.bench.harness.timing import Budget, Task
+from lazyentity.bench.harness.timing import Budget, Comparison, Task
 from lazyentity.bench.subjects import models
-from lazyentity.bench.subjects.end_to_end import Loaded, timed_reads
+from lazyentity.bench.subjects.end_to_end import timed_reads
 
 
 @dataclass(frozen=True)
@@ -124,11 +124,11 @@ def _client(port: int) -> Iterator[Any]:
 
 
 @contextlib.contextmanager
-def loaded(call_name: str, entities: int, properties: int, read: str) -> Iterator[Loaded]:
+def loaded(call_name: str, entities: int, properties: int, read: str) -> Iterator[Comparison]:
     """Start a server, load it, and connect a client of ndb.
 
-    The tasks take ``read`` of each entity, see `synthetic.names_read`. ``check`` takes their
-    results, makes the call once more on either side and compares the models whole.
+    The tasks take ``read`` of each entity, see `synthetic.names_read`. The check makes the call
+    once more on either side and compares the models whole.
 
     Raises:
         KeyError: there is no such call.
@@ -155,14 +155,13 @@ def loaded(call_name: str, entities: int, properties: int, read: str) -> Iterato
             verify.check_same(stock_values, lazy_values, f"{call_name}: {', '.join(names)}")
             models.check_models(all_models("stock"), all_models("lazy"))
 
-        yield Loaded({"stock": task, "lazy": task}, check, models.CONTEXTS)
+        yield Comparison({"stock": task, "lazy": task}, check, models.CONTEXTS)
 
 
 def measure(call_name: str, entities: int, properties: int, read: str, budget: Budget) -> EndToEnd:
     """Time one call of ndb that reads ``entities`` entities, and ``read`` of each.
 
     Raises:
-        verify.OutputMismatch: the sides differ.
         KeyError: there is no such call.
     """
     with loaded(call_name, entities, properties, read) as call:

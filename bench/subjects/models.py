@@ -14,7 +14,7 @@ from google.cloud.ndb import model as ndb_model
 from lazyentity.bench.cases import decoding, synthetic, wire
 from lazyentity.bench.harness import sides, verify
 from lazyentity.bench.harness.lines import Conversion
-from lazyentity.bench.harness.timing import Budget, Task, interleave
+from lazyentity.bench.harness.timing import Budget, Comparison, Task
 from lazyentity.bench.subjects import conversion
 from lazyentity.patches.ndb import seams as ndb_patch
 
@@ -130,15 +130,16 @@ def _read_task(deserialize: Callable[[bytes], Any], case: ModelCase) -> Task:
     return convert_and_read
 
 
-def tasks(case: ModelCase) -> dict[str, Task]:
-    """The tasks to time for ``case``, by name: stock, lazy and upb_parse, in `CONTEXTS`."""
+def comparison(case: ModelCase) -> Comparison:
+    """The ways of ``case``: stock, lazy and upb_parse. Whole models are compared."""
     raw_entities = [raw for response in case.source.responses for raw in wire.entities_of(response)]
     lazy = sides.EAGER if case.source.read == synthetic.EAGER else sides.LAZY
-    return {
+    tasks = {
         "stock": _read_task(sides.STOCK.deserialize, case),
         "lazy": _read_task(lazy.deserialize, case),
         "upb_parse": conversion.upb_task(raw_entities),
     }
+    return Comparison(tasks, check_models, CONTEXTS)
 
 
 def check_models(stock: Sequence[Any], lazy: Sequence[Any]) -> None:
@@ -163,11 +164,5 @@ def check_models(stock: Sequence[Any], lazy: Sequence[Any]) -> None:
 
 
 def measure(case: ModelCase, budget: Budget) -> Conversion:
-    """Time ``case``; the models of the last timed round are compared.
-
-    Raises:
-        verify.OutputMismatch: the sides differ.
-    """
-    timed = interleave(tasks(case), budget, CONTEXTS)
-    check_models(timed["stock"].last, timed["lazy"].last)
-    return conversion.result(case.kind_of_class, case.source, timed)
+    """Time ``case``."""
+    return conversion.result(case.kind_of_class, case.source, comparison(case).timed(budget))

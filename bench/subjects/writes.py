@@ -12,7 +12,7 @@ from google.cloud.datastore import Entity, helpers
 from lazyentity.bench.cases import decoding, document, synthetic
 from lazyentity.bench.harness import sides, verify
 from lazyentity.bench.harness.lines import Put, ReadModifyWrite
-from lazyentity.bench.harness.timing import MICROSECONDS, SIDES, Budget, Task, figures, interleave
+from lazyentity.bench.harness.timing import MICROSECONDS, SIDES, Budget, Comparison, Task, figures
 
 MIX = "mixed"
 CHANGES = ("0", "1", "half", "all")
@@ -100,44 +100,35 @@ def _rewrite_task(side: sides.Side, case: Rewrite) -> Task:
     return read_change_and_write
 
 
-def rewrite_tasks(case: Rewrite) -> dict[str, Task]:
-    """The tasks to time for ``case``, by name: stock and lazy, to run in `sides.CONTEXTS`.
-
-    Each returns the serialised messages.
-    """
-    return {
-        "stock": _rewrite_task(sides.STOCK, case),
-        "lazy": _rewrite_task(sides.LAZY, case),
-    }
+def rewriting(case: Rewrite) -> Comparison:
+    """The stock and the lazy way of ``case``, which return the serialised messages."""
+    tasks = {"stock": _rewrite_task(sides.STOCK, case), "lazy": _rewrite_task(sides.LAZY, case)}
+    return Comparison(tasks, verify.check_messages, sides.CONTEXTS)
 
 
-def put_tasks(case: Fresh) -> dict[str, Task]:
-    """The tasks to time for ``case``, by name: stock and lazy, to run in `sides.CONTEXTS`.
+def putting(case: Fresh) -> Comparison:
+    """The stock and the lazy way of ``case``, which return the messages.
 
-    Each returns the messages. The tasks are the same; only the client differs, by its patch.
+    The tasks are the same; only the client differs, by its patch.
     """
 
     def to_messages() -> list[Any]:
         to_protobuf = helpers.entity_to_protobuf
         return list(map(to_protobuf, case.entities))
 
-    return {"stock": to_messages, "lazy": to_messages}
+    def check(stock: Sequence[Any], lazy: Sequence[Any]) -> None:
+        verify.check_messages(_serialized(stock), _serialized(lazy))
+
+    return Comparison(dict.fromkeys(SIDES, to_messages), check, sides.CONTEXTS)
 
 
-def serialized(messages: Sequence[Any]) -> list[bytes]:
-    """The messages that a task of `put_tasks` returned, serialised."""
+def _serialized(messages: Sequence[Any]) -> list[bytes]:
     return [message._pb.SerializeToString() for message in messages]
 
 
 def measure_rewrite(case: Rewrite, budget: Budget) -> ReadModifyWrite:
-    """Time ``case``; the messages of the last timed round are compared.
-
-    Raises:
-        verify.OutputMismatch: the sides differ.
-    """
-    timed = interleave(rewrite_tasks(case), budget, sides.CONTEXTS)
-    verify.check_messages(timed["stock"].last, timed["lazy"].last)
-    source = case.source
+    """Time ``case``."""
+    timed, source = rewriting(case).timed(budget), case.source
     return ReadModifyWrite(
         mix=source.mix,
         properties=source.properties,
@@ -149,19 +140,12 @@ def measure_rewrite(case: Rewrite, budget: Budget) -> ReadModifyWrite:
 
 
 def measure_put(case: Fresh, budget: Budget) -> Put:
-    """Time ``case``; the messages of the last timed round are compared.
-
-    Raises:
-        verify.OutputMismatch: the sides differ.
-    """
-    timed = interleave(put_tasks(case), budget, sides.CONTEXTS)
-    stock, lazy = (serialized(timed[side].last) for side in ("stock", "lazy"))
-    verify.check_messages(stock, lazy)
-    entities = len(case.entities)
+    """Time ``case``."""
+    timed, entities = putting(case).timed(budget), len(case.entities)
     return Put(
         mix=case.mix,
         properties=case.properties,
         entities=entities,
-        wire_bytes=round(sum(map(len, stock)) / entities),
+        wire_bytes=round(sum(map(len, _serialized(timed["stock"].last))) / entities),
         **figures(timed, MICROSECONDS / entities, ratio=SIDES),
     )

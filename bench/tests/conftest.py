@@ -5,18 +5,6 @@ from __future__ import annotations
 import pytest
 
 from lazyentity.bench.harness import sides
-from lazyentity.patches.imports import WhenImported
-
-# These clients need not be installed.
-_MODULES = {
-    "test_models.py": "google.cloud.ndb",
-    "test_appengine.py": "google.appengine.api.datastore",
-}
-collect_ignore = [
-    name
-    for name, module in _MODULES.items()
-    if not WhenImported(module, lambda: None).is_installed()
-]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -8,19 +8,20 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from lazyentity.bench import run
+from lazyentity.bench.harness.timing import Comparison
 from lazyentity.bench.subjects import end_to_end, end_to_end_writes
 
 
 @pytest.fixture(
     scope="module", params=run.QUICK.end_to_end_reads, ids=lambda read: "-".join(map(str, read))
 )
-def loaded(request: pytest.FixtureRequest) -> Iterator[end_to_end.Loaded]:
+def loaded(request: pytest.FixtureRequest) -> Iterator[Comparison]:
     with end_to_end.loaded(*request.param) as sides:
         yield sides
 
 
 @pytest.fixture(scope="module")
-def loaded_write() -> Iterator[end_to_end.Loaded]:
+def loaded_write() -> Iterator[Comparison]:
     with end_to_end_writes.loaded(run.ENTITIES, run.PROPERTIES) as sides:
         yield sides
 
@@ -28,7 +29,7 @@ def loaded_write() -> Iterator[end_to_end.Loaded]:
 @pytest.mark.benchmark(disable_gc=True, group="end to end")
 @pytest.mark.parametrize("side", ["stock", "lazy", "floor"])
 def test_read_through_the_client(
-    benchmark: BenchmarkFixture, loaded: end_to_end.Loaded, side: str
+    benchmark: BenchmarkFixture, loaded: Comparison, side: str
 ) -> None:
     """The sides give the same values, and the floor carries the same answer."""
     benchmark(loaded.tasks[side])
@@ -39,7 +40,7 @@ def test_read_through_the_client(
 @pytest.mark.benchmark(disable_gc=True, group="end to end: read, change, write")
 @pytest.mark.parametrize("side", ["stock", "lazy"])
 def test_write_through_the_client(
-    benchmark: BenchmarkFixture, loaded_write: end_to_end.Loaded, side: str
+    benchmark: BenchmarkFixture, loaded_write: Comparison, side: str
 ) -> None:
     """The server holds what each side wrote."""
     with loaded_write.contexts[side]():

@@ -11,13 +11,12 @@ import pytest
 from click.testing import CliRunner
 
 import lazyentity
-from lazyentity.bench.harness.timing import Budget
+from lazyentity.bench.harness.timing import Budget, Comparison
 from lazyentity.bench.harness.verify import OutputMismatch
 from lazyentity.bench.measure import calls, page_results
 from lazyentity.bench.measure.__main__ import main
 from lazyentity.bench.subjects import end_to_end as reads
 from lazyentity.bench.subjects import end_to_end_asyncio, end_to_end_writes
-from lazyentity.bench.subjects.end_to_end import Loaded
 from tools import tables as generated
 
 pytestmark = pytest.mark.any_backend
@@ -55,11 +54,11 @@ def test_the_collector_is_on() -> None:
     seen: list[bool] = []
 
     @contextlib.contextmanager
-    def load() -> Iterator[Loaded]:
+    def load() -> Iterator[Comparison]:
         def task() -> None:
             seen.append(gc.isenabled())
 
-        yield Loaded({"stock": task, "lazy": task}, lambda _stock, _lazy: None)
+        yield Comparison({"stock": task, "lazy": task}, lambda _stock, _lazy: None)
 
     before = gc.isenabled()
     # CPU time that nothing takes has no ratio.

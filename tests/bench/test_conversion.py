@@ -38,7 +38,7 @@ def test_the_sides_are_what_they_claim() -> None:
 def test_the_lazy_side_decodes_what_is_read(read: str) -> None:
     """While it is timed, the lazy side decodes the properties that are read and no others."""
     case = decoding.case("mixed", 20, read)
-    entities = conversion.tasks(case)["lazy"]()
+    entities = conversion.comparison(case).tasks["lazy"]()
     wanted = set(synthetic.names_read(synthetic.MIXES["mixed"], 20, read))
     assert all(set(lazyentity.decoded(entity)) == wanted for entity in entities)
 

@@ -61,7 +61,7 @@ def test_what_is_written_holds_the_changes(changed: str, count: int) -> None:
         for response in case.source.responses
         for raw in wire.entities_of(response)
     ]
-    after = map(wire.EntityMessage.FromString, writes.rewrite_tasks(case)["stock"]())
+    after = map(wire.EntityMessage.FromString, writes.rewriting(case).tasks["stock"]())
     for old, new, changes in zip(before, after, case.changes, strict=True):
         assert old.key == new.key
         assert set(old.properties) == set(new.properties)

@@ -18,12 +18,12 @@ from lazyentity.bench.harness.timing import Budget
 from lazyentity.bench.measure import ablation, page_tables
 from lazyentity.bench.measure.page_results import PageResults
 from lazyentity.bench.report import goals, readme
-from lazyentity.bench.subjects import appengine, appengine_ndb
+from lazyentity.bench.subjects import appengine
 from lazyentity.patches.appengine.seams import CLIENT
 
 ONCE = Budget(seconds=0, min_rounds=1, max_rounds=1, sample_seconds=0)
 CASES = [make() for make in appengine.select(appengine.CALLS)]
-ALL_CASES = [*CASES, *(make() for make in appengine.select(appengine_ndb.CALLS))]
+ALL_CASES = [*CASES, *(make() for make in appengine.select(appengine.NDB_CALLS))]
 
 
 def _id(case: Any) -> str:
@@ -42,8 +42,8 @@ def test_measures(case: Any) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=_id)
 def test_reads_what_it_says(case: Any) -> None:
-    with appengine.tasks(case) as tasks, appengine.CONTEXTS["lazy"]():
-        (first, *_) = tasks["lazy"]()
+    with appengine.comparison(case) as compared, appengine.CONTEXTS["lazy"]():
+        (first, *_) = compared.tasks["lazy"]()
         assert len(lazyentity.decoded(first)) == {"0": 0, "4": 4, "all": 100}[case.read]
 
 
@@ -94,7 +94,7 @@ def test_each_seam_is_removed_in_turn() -> None:
     for removed in rows.values():
         with ablation.patched_without(subject.patches, removed):
             assert {seam for seam in installed if not seam.is_installed()} == {*removed}
-    line = ablation.measure(subject, appengine_ndb.OF_POLYMODELS.name, 10, ONCE)
+    line = ablation.measure(subject, appengine.OF_POLYMODELS.name, 10, ONCE)
     assert line.gains.keys() == rows.keys()
     *_, table = page_tables.tables(PageResults.of([line]))
     assert all(f"``{name}``" in readme.rendered(table) for name in rows)

@@ -130,7 +130,7 @@ def test_table_of_calls() -> None:
 def test_the_lazy_side_is_lazy() -> None:
     """And reads the properties of the case, no others."""
     case = models.case("Model", 10, "4")
-    tasks = models.tasks(case)
+    tasks = models.comparison(case).tasks
     with models.CONTEXTS["lazy"]():
         made = tasks["lazy"]()
     assert {len(instance._values._undecoded()) for instance in made} == {6}
@@ -138,7 +138,7 @@ def test_the_lazy_side_is_lazy() -> None:
 
 
 def test_models_that_differ_are_found() -> None:
-    tasks = models.tasks(models.case("Model", 5, "0"))
+    tasks = models.comparison(models.case("Model", 5, "0")).tasks
     some, others = tasks["stock"](), tasks["stock"]()
     models.check_models(some, others)
     name = next(iter(others[3]._properties))

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 import lazyentity
-from lazyentity.bench.subjects import appengine, appengine_db
+from lazyentity.bench.subjects import appengine
 from tests.patches.appengine.db.pairs import is_lazy
 from tests.patches.appengine.test_benchmark import ONCE
 
 CASES = {
     f"{case.call.name}-{case.read}": case
-    for case in (make() for make in appengine.select(appengine_db.CALLS))
+    for case in (make() for make in appengine.select(appengine.DB_CALLS))
 }
 
 
@@ -26,8 +26,8 @@ def test_measures(case: Any) -> None:
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 def test_reads_what_it_says(case: Any) -> None:
-    with appengine.tasks(case) as tasks, appengine.CONTEXTS["lazy"]():
-        (first, *_) = tasks["lazy"]()
+    with appengine.comparison(case) as compared, appengine.CONTEXTS["lazy"]():
+        (first, *_) = compared.tasks["lazy"]()
         assert is_lazy(first)
         properties = first.properties().values()
         made = [prop for prop in properties if dict.__contains__(vars(first), f"_{prop.name}")]
