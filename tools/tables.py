@@ -52,7 +52,7 @@ TABLES = re.compile(r"^\.\. (\S+)-table-start$", re.MULTILINE)
 """The begin of the tables of a results file, which has the name in the markers."""
 
 LOSSES = "docs/benchmarks/losses.rst"
-"""It has a section of every results file: the markers have the name of the file."""
+"""The page with the losses of every results file."""
 
 CLIENTS = "docs/clients/versions.rst"
 
@@ -91,7 +91,11 @@ def wanted() -> dict[Path, str]:
     texts = [
         (document, section, render(measured[name])) for document, section, name, render in every
     ]
-    for document, section, text in (*texts, *_losses()):
+    texts += [
+        (LOSSES, "losses", losses.render(measured)),
+        (LOSSES, "more-losses", losses.rest(measured)),
+    ]
+    for document, section, text in texts:
         path = CHECKOUT / document
         present = files.get(path) or path.read_text(encoding="utf-8")
         files[path] = readme.put_between_markers(present, section, text)
@@ -112,16 +116,6 @@ def table_of_clients() -> str:
     return tabulate(
         rows, ("Client", "Versions", "Patched by", "Installed by"), "rst", disable_numparse=True
     )
-
-
-def _losses() -> Iterator[tuple[str, str, str]]:
-    """Yield the same of each section of the page about losses."""
-    for path in sorted(RESULTS.glob("*.json")):
-        measured = page_results.load(path)
-        yield LOSSES, f"{path.stem}-losses", losses.render(measured)
-        rest = losses.rest(measured)
-        if rest is not None:
-            yield LOSSES, f"{path.stem}-more-losses", rest
 
 
 def main() -> None:

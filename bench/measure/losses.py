@@ -1,22 +1,47 @@
-"""The comparisons of a run in which lazyentity gains least, or loses, as reStructuredText."""
+"""The comparisons in which lazyentity gains least, or loses, as reStructuredText."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from lazyentity.bench.harness.results import Results
 from lazyentity.bench.harness.stats import Summary
 from lazyentity.bench.measure.page_tables import tables
-from lazyentity.bench.report.readme import rendered
+from lazyentity.bench.report.readme import prose, rendered
 from lazyentity.bench.report.table import Figure, Label, Table
 
 LIMIT = 1.5
 """Comparisons with a smaller median gain are listed."""
 
 FIRST = 10
-"""So many are listed first, the others at the end of the page."""
+"""So many of each results file are listed first, the others at the end of the page."""
+
+TITLES = {
+    "native": "Native backend",
+    "pure": "Pure backend",
+    "ndb": "google-cloud-ndb, native backend",
+    "appengine-native": "App Engine's bundled services, native backend",
+    "appengine-pure": "App Engine's bundled services, pure backend",
+    "beam-connector": "Apache Beam, native backend",
+    "firestore-documents": "google-cloud-firestore, native backend",
+    "firestore-documents-pure": "google-cloud-firestore, pure backend",
+    "firestore-writes": "google-cloud-firestore, writes, native backend",
+    "firestore-writes-pure": "google-cloud-firestore, writes, pure backend",
+    "packed-native": "Packed documents, native backend",
+    "packed-pure": "Packed documents, pure backend",
+    "columns-native": "Columns, native backend",
+    "columns-pure": "Columns, pure backend",
+    "adapters": "Adapters, native backend",
+    "bulk": "Many keys in few calls, native backend",
+    "snapshot": "Snapshots, native backend",
+    "cache": "A cache of raw entities, native backend",
+    "alternatives": "Alternatives, native backend",
+    "calls": "Whole calls, native backend",
+    "own": "The example of Start, native backend",
+}
+"""The heading of each results file, in the order of the page."""
 
 COMPARISONS = {
     "stock / lazy": False,
@@ -101,17 +126,27 @@ def _table(listed: Sequence[Gain]) -> str:
     return rendered(Table("", "", listed, labels, (Figure("gain", "gain", digits=2),)))
 
 
-def render(results: Results) -> str:
-    """The table of the first `FIRST` comparisons below `LIMIT`, the smallest gain first."""
-    listed = _listed(results)
-    if not listed:
-        return f"No comparison of this run is below {LIMIT:g}."
-    table = _table(listed[:FIRST])
-    more = len(listed) - FIRST
-    return table if more <= 0 else f"{table}\n\n{more} more are at the end of this page."
+def render(measured: Mapping[str, Results]) -> str:
+    """The first `FIRST` comparisons below `LIMIT` of each results file, the smallest gain first."""
+    blocks: list[str] = []
+    without = []
+    for name, title in TITLES.items():
+        listed = _listed(measured[name])
+        if listed:
+            blocks += [f"{title}\n{'-' * len(title)}", _table(listed[:FIRST])]
+        else:
+            without.append(title)
+        if len(listed) > FIRST:
+            blocks.append(f"{len(listed) - FIRST} more are at the end of this page.")
+    if without:
+        blocks.append(prose(f"No comparison is below {LIMIT:g} in: {'; '.join(without)}."))
+    return "\n\n".join(blocks)
 
 
-def rest(results: Results) -> str | None:
-    """The table of the other comparisons below `LIMIT`; None if there are none."""
-    listed = _listed(results)[FIRST:]
-    return _table(listed) if listed else None
+def rest(measured: Mapping[str, Results]) -> str:
+    """The other comparisons below `LIMIT`."""
+    blocks: list[str] = []
+    for name, title in TITLES.items():
+        if others := _listed(measured[name])[FIRST:]:
+            blocks += [f"{title}, from the eleventh on:", _table(others)]
+    return "\n\n".join(blocks) or "There are no others."
