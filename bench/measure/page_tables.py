@@ -19,7 +19,7 @@ from lazyentity.bench.measure.page_results import (
     SeamGains,
     WholeCall,
 )
-from lazyentity.bench.report.table import Figure, Label, Table
+from lazyentity.bench.report.table import Figure, Label, Table, count, sides
 from lazyentity.bench.report.tables import tables as core_tables
 
 _CLIENT = Label("client", "side")
@@ -31,7 +31,7 @@ def _latency(seconds: float) -> str:
 
 def _keys(lines: Sequence[Keys]) -> Iterator[Table]:
     """Yield a table for each latency, in which the ways to read the same keys are neighbours."""
-    sides = tuple(dict.fromkeys(line.side for line in lines))
+    clients = tuple(dict.fromkeys(line.side for line in lines))
     ways = tuple(dict.fromkeys(line.way for line in lines))
     for latency in dict.fromkeys(line.latency for line in lines):
         yield Table(
@@ -39,13 +39,13 @@ def _keys(lines: Sequence[Keys]) -> Iterator[Table]:
             f"Milliseconds of wall time {_latency(latency)}:",
             sorted(
                 (line for line in lines if line.latency == latency),
-                key=lambda line: (line.keys, sides.index(line.side), ways.index(line.way)),
+                key=lambda line: (line.keys, clients.index(line.side), ways.index(line.way)),
             ),
             (
-                Label("keys", lambda line: f"{line.keys:,}"),
+                count("keys", "keys"),
                 _CLIENT,
                 Label("way", "way"),
-                Label("requests", lambda line: f"{line.requests:,}"),
+                count("requests", "requests"),
             ),
             (
                 Figure("time", "seconds", "ms", divisor=1e-3),
@@ -109,33 +109,28 @@ def _forms(made: Forms) -> Table:
 
 
 def _beam(made: Beam) -> Iterator[Table]:
-    sides = Figure("stock", "stock", "µs"), Figure("lazy", "lazy", "µs")
     yield Table(
         f"Beam, {made.entities} entities of {made.properties} properties, µs per entity",
         f"Microseconds of wall time an entity, of {made.entities} with {made.properties} "
         "properties:",
         made.cases,
         (Label("case", "case"),),
-        (*sides, Figure("stock / lazy", "ratio")),
+        (*sides("µs"), Figure("stock / lazy", "ratio")),
     )
     yield Table(
         f"Beam, CPU time of reading entities of {made.small} properties, µs per entity",
         f"Microseconds of CPU time an entity of {made.small} properties, read by the DoFn in "
         "batches of 1,000:",
         made.costs,
-        (Label("entities", lambda line: f"{line.entities:,}"),),
-        (
-            Figure("stock", "stock", "µs", digits=2),
-            Figure("lazy", "lazy", "µs", digits=2),
-            Figure("stock / lazy", lambda line: line.stock / line.lazy),
-        ),
+        (count("entities", "entities"),),
+        (*sides("µs", digits=2), Figure("stock / lazy", lambda line: line.stock / line.lazy)),
     )
     yield Table(
         "Beam, peak memory of a process that runs the pipeline, MB",
         "Peak memory of a process that runs the pipeline with entities of "
         f"{made.properties} properties:",
         (made,),
-        (Label("entities", lambda line: f"{line.in_memory:,}"),),
+        (count("entities", "in_memory"),),
         (
             Figure("stock", lambda line: line.peaks["stock"], "MB", digits=0),
             Figure("lazy", lambda line: line.peaks["lazy"], "MB", digits=0),
@@ -163,14 +158,9 @@ def _documents(made: Documents) -> Iterator[Table]:
         "documents, µs per document",
         introduction,
         made.cases,
+        (Label("call", "call"), Label("values", "mix"), count("fields", "fields")),
         (
-            Label("call", "call"),
-            Label("values", "mix"),
-            Label("fields", lambda line: f"{line.fields:,}"),
-        ),
-        (
-            Figure("stock", "stock", "µs"),
-            Figure("lazy", "lazy", "µs"),
+            *sides("µs"),
             Figure("gRPC alone", "floor", "µs"),
             Figure("stock / lazy", "ratio"),
             Figure("stock / gRPC", _bound),
@@ -182,16 +172,8 @@ def _documents(made: Documents) -> Iterator[Table]:
             "Bytes of memory of a snapshot of which nothing was read, and of the response as "
             "it was sent:",
             made.memory,
-            (
-                Label("values", "mix"),
-                Label("fields", lambda line: f"{line.fields:,}"),
-                Label("response", lambda line: f"{line.wire_bytes:,}"),
-            ),
-            (
-                Figure("stock", "stock", "bytes", digits=0),
-                Figure("lazy", "lazy", "bytes", digits=0),
-                Figure("lazy / stock", "ratio", digits=2),
-            ),
+            (Label("values", "mix"), count("fields", "fields"), count("response", "wire_bytes")),
+            (*sides("bytes", digits=0), Figure("lazy / stock", "ratio", digits=2)),
         )
 
 

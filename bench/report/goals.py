@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from lazyentity.bench.cases import decoding, document, synthetic
@@ -54,59 +54,55 @@ class Goal:
         return Outcome(self.figure, median, self.bound, self.at_least)
 
 
+def _at_least(backend: str, figure: str, bound: float, measured: Measured) -> Goal:
+    return Goal(backend, figure, measured, bound, at_least=True)
+
+
+def _at_most(backend: str, figure: str, bound: float, measured: Measured) -> Goal:
+    return Goal(backend, figure, measured, bound, at_least=False)
+
+
 def _faster(backend: str, mix: str, read: str, bounds: dict[int, float]) -> list[Goal]:
     return [
-        Goal(
+        _at_least(
             backend,
             f"{mix}, {properties} properties, {read} read: stock time / lazy time",
-            figure_of("conversion", mix=mix, properties=properties, read=read),
             bound,
-            at_least=True,
+            figure_of("conversion", mix=mix, properties=properties, read=read),
         )
         for properties, bound in bounds.items()
     ]
 
 
 def _put_faster(backend: str, mix: str, properties: int, bound: float) -> Goal:
-    return Goal(
-        backend,
-        f"put, {mix}, {properties} properties: stock time / lazy time",
-        figure_of("puts", mix=mix, properties=properties),
-        bound,
-        at_least=True,
-    )
+    figure = f"put, {mix}, {properties} properties: stock time / lazy time"
+    return _at_least(backend, figure, bound, figure_of("puts", mix=mix, properties=properties))
 
 
 def _call_faster(
     backend: str, call: str, entities: int, properties: int, done: str, bound: float
 ) -> Goal:
-    return Goal(
+    return _at_least(
         backend,
         f"{call} of {entities} entities of {properties} properties, {done}: stock wall / lazy wall",
-        figure_of("end_to_end", call=call, entities=entities, properties=properties, done=done),
         bound,
-        at_least=True,
+        figure_of("end_to_end", call=call, entities=entities, properties=properties, done=done),
     )
 
 
-def _names_that_come_once(backend: str, of: str) -> list[Goal]:
-    return [
-        Goal(
-            backend,
-            f"{of} of {names} names that come once, all read: {figure}",
-            figure_of("new_names", statistic, of=of, names=names),
-            bound,
-            at_least,
-        )
-        for names in new_names.COUNTS
-        for figure, statistic, bound, at_least in (
-            ("stock time / lazy time", "ratio", 1 / 1.3, True),
-            ("memory of the process, lazy / stock", "memory_ratio", 1.2, False),
-        )
-    ]
+def _names_that_come_once(backend: str, of: str) -> Iterator[Goal]:
+    for names in new_names.COUNTS:
+        case = f"{of} of {names} names that come once, all read"
+        time = figure_of("new_names", of=of, names=names)
+        yield _at_least(backend, f"{case}: stock time / lazy time", 1 / 1.3, time)
+        memory = figure_of("new_names", "memory_ratio", of=of, names=names)
+        yield _at_most(backend, f"{case}: memory of the process, lazy / stock", 1.2, memory)
 
 
 _HELD = "memory held, 100 properties, 4 read: lazy / stock"
+_held = figure_of("memory", properties=100)
+_IMPORT = "import lazyentity.auto, ms"
+_import = figure_of("import_ms")
 
 # Linear growth is 1, quadratic growth would be 10. Caches lie between: 1,000 fit into those next to
 # the processor and 10,000 do not, so each of 10,000 may cost twice as much, and no more.
@@ -118,9 +114,9 @@ GOALS: tuple[Goal, ...] = (
     *_faster("pure", "mixed", "items", {20: 0.9, 100: 0.9, 500: 0.9}),
     _call_faster("pure", "query", 300, 100, "1 read", 6),
     _put_faster("pure", "mixed", 100, 2),
-    Goal("pure", _HELD, figure_of("memory", properties=100), 0.6, at_least=False),
+    _at_most("pure", _HELD, 0.6, _held),
     *_names_that_come_once("pure", new_names.ENTITIES),
-    Goal("pure", "import lazyentity.auto, ms", figure_of("import_ms"), 30, at_least=False),
+    _at_most("pure", _IMPORT, 30, _import),
     *_faster("native", "mixed", "4", {5: 10, 20: 20, 100: 50, 500: 100}),
     *_faster("native", "strings", "4", {100: 35}),
     *_faster("native", "mixed", "all", {20: 5, 100: 5}),
@@ -128,43 +124,34 @@ GOALS: tuple[Goal, ...] = (
     *_faster("native", "mixed", synthetic.EAGER, {5: 4, 100: 8}),
     *_faster("native", "mixed", synthetic.MATERIALIZED, {5: 4, 100: 8}),
     *_faster("native", "embedded", "leaf", {200: 50}),
-    Goal(
+    _at_most(
         "native",
         "document, all read: lazy time / msgspec's parse of it as JSON and the same loop",
-        figure_of("document_floor", "over_json"),
         1.25,
-        at_least=False,
+        figure_of("document_floor", "over_json"),
     ),
-    Goal(
+    _at_least(
         "native",
         "mixed, 100 properties, 1 read, 1 changed, written: stock time / lazy time",
-        figure_of("read_modify_write", properties=100, changed="1"),
         40,
-        at_least=True,
+        figure_of("read_modify_write", properties=100, changed="1"),
     ),
     _put_faster("native", "mixed", 100, 8),
     _put_faster("native", decoding.DOCUMENT, document.VALUES, 10),
-    Goal(
+    _at_most(
         "native",
         "mixed, 100 properties, 4 read: lazy time / upb's parse alone",
-        figure_of("conversion", "over_upb_parse", mix="mixed", properties=100, read="4"),
         1,
-        at_least=False,
+        figure_of("conversion", "over_upb_parse", mix="mixed", properties=100, read="4"),
     ),
     _call_faster("native", "query", 300, 100, "1 read", 20),
-    Goal(
+    _at_most(
         "native",
         "query of 300 entities of 100 properties, 1 read: lazy wall / undecoded bytes",
-        figure_of(
-            "end_to_end",
-            "over_floor",
-            call="query",
-            entities=300,
-            properties=100,
-            done="1 read",
-        ),
         1.6,
-        at_least=False,
+        figure_of(
+            "end_to_end", "over_floor", call="query", entities=300, properties=100, done="1 read"
+        ),
     ),
     _call_faster("native", "get_multi", 1000, 10, "1 read", 8),
     _call_faster("native", "get_multi", 1000, 100, "1 read", 20),
@@ -172,35 +159,27 @@ GOALS: tuple[Goal, ...] = (
     _call_faster("native", end_to_end.EAGER_QUERY, 300, 100, "1 read", 6),
     _call_faster("native", end_to_end_asyncio.CALL, 300, 100, "1 read", 12),
     *(
-        Goal(
+        _at_most(
             "native",
             f"to_dict, mixed, {properties} properties: time / time of decoding in place",
-            figure_of("plain_values", properties=properties),
             1.3,
-            at_least=False,
+            figure_of("plain_values", properties=properties),
         )
         for properties in plain_values.COUNTS
     ),
-    Goal("native", _HELD, figure_of("memory", properties=100), 0.5, at_least=False),
+    _at_most("native", _HELD, 0.5, _held),
     *_names_that_come_once("native", new_names.ENTITIES),
     *(
-        Goal(
+        _at_most(
             "native",
             f"time per {unit}, mixed, 4 read: 10,000 {growing} / 1,000 {growing}",
-            figure_of("scaling", "growth", growing=growing, largest=10_000),
             _GROWTH,
-            at_least=False,
+            figure_of("scaling", "growth", growing=growing, largest=10_000),
         )
         for growing, unit in UNITS.items()
     ),
     *(
-        Goal(
-            "native",
-            f"{use}: {figure}",
-            figure_of("adapted", statistic, use=use),
-            bound,
-            at_least=False,
-        )
+        _at_most("native", f"{use}: {figure}", bound, figure_of("adapted", statistic, use=use))
         for use, statistic, figure, bound in (
             (RESPONSE_MODEL, "ratio", "lazy time / stock time", 0.3),
             (DICTS, "ratio", "lazy time / stock time", 0.5),
@@ -208,8 +187,8 @@ GOALS: tuple[Goal, ...] = (
             (VALIDATE, "more", "us more with adapters", 0.3),
         )
     ),
-    Goal("native", "import lazyentity.auto, ms", figure_of("import_ms"), 30, at_least=False),
-    Goal("native", 'decoded entity["name"] / plain dict', figure_of("access"), 1.5, at_least=False),
+    _at_most("native", _IMPORT, 30, _import),
+    _at_most("native", 'decoded entity["name"] / plain dict', 1.5, figure_of("access")),
 )
 
 NDB_GOALS: tuple[Goal, ...] = (
@@ -248,12 +227,11 @@ APPENGINE_GOALS: tuple[Goal, ...] = (
 )
 
 PACKED_GOALS: tuple[Goal, ...] = tuple(
-    Goal(
+    _at_least(
         backend,
         f"a document of 500 KB, {use}: stock time / packed time",
-        figure_of("packed", use=use, size="500 KB"),
         bound,
-        at_least=True,
+        figure_of("packed", use=use, size="500 KB"),
     )
     for backend, use, bound in (
         ("native", "write", 60),
@@ -265,12 +243,11 @@ PACKED_GOALS: tuple[Goal, ...] = tuple(
 
 COLUMNS_GOALS: tuple[Goal, ...] = (
     *(
-        Goal(
+        _at_least(
             "native",
             f"6 of 60 properties of 200 entities: {figure}",
-            figure_of("columns", statistic, source="bytes of a response"),
             bound,
-            at_least=True,
+            figure_of("columns", statistic, source="bytes of a response"),
         )
         for figure, statistic, bound in (
             ("DataFrame of stock entities / to_pandas", "ratio", 15),
@@ -278,12 +255,11 @@ COLUMNS_GOALS: tuple[Goal, ...] = (
         )
     ),
     *(
-        Goal(
+        _at_most(
             backend,
             "1,000,000 entities in batches: peak memory / that of 10,000",
-            figure_of("columns_memory", entities=1_000_000),
             1.1,
-            at_least=False,
+            figure_of("columns_memory", entities=1_000_000),
         )
         for backend in ("native", "pure")
     ),

@@ -45,6 +45,19 @@ class Figure:
         return scaled_summary(summary, 1 / self.divisor)
 
 
+def sides(unit: str, digits: int = 1, divisor: float = 1) -> tuple[Figure, Figure]:
+    """The columns of the stock and of the lazy side in one unit."""
+    return (
+        Figure("stock", "stock", unit, digits, divisor),
+        Figure("lazy", "lazy", unit, digits, divisor),
+    )
+
+
+def count(header: str, attribute: str) -> Label:
+    """A column of whole numbers, with commas."""
+    return Label(header, lambda line: f"{getattr(line, attribute):,}")
+
+
 @dataclass(frozen=True)
 class Pivot:
     """The lines that differ in ``label`` alone, side by side in the documentation.

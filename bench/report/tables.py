@@ -11,7 +11,7 @@ from lazyentity.bench.harness.lines import APPENGINE_CALLS, UNITS, Conversion, D
 from lazyentity.bench.harness.results import Results
 from lazyentity.bench.harness.stats import Summary
 from lazyentity.bench.report import adapter_goals
-from lazyentity.bench.report.table import Figure, Label, Pivot, Table
+from lazyentity.bench.report.table import Figure, Label, Pivot, Table, count, sides
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,7 @@ _PROPERTIES = Label("properties", "properties")
 _BYTES = Label("bytes", "wire_bytes")
 _SIZE = Label("entities x properties", lambda line: f"{line.entities:,} x {line.properties:,}")
 _RATIO = Figure("stock / lazy", "ratio")
-_MICROSECONDS = (Figure("stock", "stock", "µs"), Figure("lazy", "lazy", "µs"))
-_MILLISECONDS = (Figure("stock", "stock", "ms"), Figure("lazy", "lazy", "ms"))
+_MICROSECONDS, _MILLISECONDS = sides("µs"), sides("ms")
 _LAZY_RATIO = "lazy / stock"
 
 _README_COUNTS = (5, 20, 100, 500, 1000)
@@ -104,8 +103,7 @@ def _document(results: Results) -> Iterator[Table]:
                 Label("kB", lambda line: f"{line.wire_bytes / 1000:.0f}"),
             ),
             (
-                Figure("stock", "stock", "ms", divisor=1000),
-                Figure("lazy", "lazy", "ms", divisor=1000),
+                *sides("ms", divisor=1000),
                 Figure("stock / lazy", "ratio", digits=2),
             ),
             heading="A nested document",
@@ -190,8 +188,7 @@ def _memory(results: Results) -> Iterator[Table]:
             results.memory,
             (_PROPERTIES, _BYTES),
             (
-                Figure("stock", "stock", "KiB", divisor=1024),
-                Figure("lazy", "lazy", "KiB", divisor=1024),
+                *sides("KiB", divisor=1024),
                 Figure("upb message", "upb_message", "KiB", divisor=1024),
                 Figure(_LAZY_RATIO, "ratio", digits=2),
             ),
@@ -303,8 +300,7 @@ def _beside_entities(results: Results) -> Iterator[Table]:
                 Label("bytes packed", "packed_bytes"),
             ),
             (
-                Figure("stock", "stock", "ms", digits=2),
-                Figure("lazy", "lazy", "ms", digits=2),
+                *sides("ms", digits=2),
                 Figure("packed", "packed", "ms", digits=2),
                 Figure("stock / packed", "ratio"),
                 Figure("lazy / packed", "over_lazy"),
@@ -317,8 +313,7 @@ def _beside_entities(results: Results) -> Iterator[Table]:
             results.columns,
             (Label("from", "source"),),
             (
-                Figure("stock", "stock", "ms", digits=2),
-                Figure("lazy", "lazy", "ms", digits=2),
+                *sides("ms", digits=2),
                 Figure("to_pandas", "columns", "ms", digits=2),
                 Figure("columns", "lists", "ms", digits=2),
                 Figure("entities alone", "entities_alone", "ms", digits=2),
@@ -331,7 +326,7 @@ def _beside_entities(results: Results) -> Iterator[Table]:
             "peak memory of a process that takes entities through column_batches(), MB",
             "Peak memory of a process that takes entities through column_batches(), MB:",
             (results.columns_memory,),
-            (Label("entities", lambda line: f"{line.entities:,}"), Label("a batch", "batch")),
+            (count("entities", "entities"), Label("a batch", "batch")),
             (
                 Figure("a hundredth of them", "few", "MB"),
                 Figure("all", "all", "MB"),
