@@ -122,11 +122,7 @@ def _of_datastore(
 def _timed(
     library: str, tasks: Mapping[str, Task], contexts: Mapping[str, Context], budget: Budget
 ) -> list[Alternative]:
-    """Time the ways of a library, the last of which the others are compared with.
-
-    Raises:
-        verify.OutputMismatch: a way reads other values than the first one.
-    """
+    """Time the ways of a library, the last of which the others are compared with."""
     timed = interleave(tasks, budget, contexts, time.process_time)
     first, *others = timed
     for way in others:
@@ -144,11 +140,7 @@ def _timed(
 
 
 def of_datastore(entities: int, properties: int, budget: Budget) -> list[Alternative]:
-    """Time the ways of google-cloud-datastore, with the loopback server.
-
-    Raises:
-        verify.OutputMismatch: the ways read different values.
-    """
+    """Time the ways of google-cloud-datastore, with the loopback server."""
     names = synthetic.names_read(MIX, properties, READ)
     with loopback.serving(MIX.entities(entities, properties), 2) as served:
         client, lazy = served.clients
@@ -161,7 +153,6 @@ def of_aio(entities: int, properties: int, budget: Budget) -> list[Alternative]:
 
     Raises:
         ImportError: the client is not installed.
-        verify.OutputMismatch: the ways read different values.
     """
     from gcloud.aio.datastore import Entity, Value
 
@@ -208,7 +199,6 @@ def of_bson(entities: int, properties: int, budget: Budget) -> list[Alternative]
 
     Raises:
         ImportError: pymongo is not installed.
-        verify.OutputMismatch: the ways read different values.
     """
     bson = importlib.import_module("bson")
     raw_document = importlib.import_module("bson.raw_bson").RawBSONDocument
@@ -229,7 +219,6 @@ def of_spanner(entities: int, properties: int, budget: Budget) -> list[Alternati
 
     Raises:
         ImportError: google-cloud-spanner is not installed.
-        verify.OutputMismatch: the ways read different values.
     """
     names = synthetic.names_read(MIX, properties, READ)
     raw = spanner_rows.result_set([MIX.entity(properties, number) for number in range(entities)])

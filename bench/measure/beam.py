@@ -169,11 +169,7 @@ def _contents(results: list[Any]) -> list[Any]:
 
 
 def measure(case: str, entities: int, properties: int, budget: Budget) -> BeamCase:
-    """Time one of `CASES`.
-
-    Raises:
-        verify.OutputMismatch: the sides differ.
-    """
+    """Time one of `CASES`."""
     with serving(entities, properties):
         timed = interleave(_tasks(case, properties), budget, CONTEXTS)
         stock, lazy = (_contents(timed[side].last) for side in ("stock", "lazy"))
@@ -191,9 +187,6 @@ def cpu_per_entity(entities: int, properties: int, rounds: int = 3) -> BeamCost:
         entities: their number.
         properties: of each.
         rounds: the number of times that each side reads them. The fastest counts.
-
-    Raises:
-        verify.OutputMismatch: the sides differ.
     """
     (name,) = synthetic.names_read(_MIX, properties, "1")
     read = _reading(name)

@@ -96,11 +96,7 @@ def loaded(latency: float, keys: int) -> Iterator[tuple[_Client, list[datastore.
 def measure(
     client: _Client, keys: Sequence[datastore.Key], latency: float, ways: Sequence[str] = WAYS
 ) -> list[Keys]:
-    """Time reading all of the keys in each way, with a stock and with a lazy client.
-
-    Raises:
-        verify.OutputMismatch: a way gives other entities, or sends too many requests.
-    """
+    """Time reading all of the keys in each way, with a stock and with a lazy client."""
     sides = {"stock": client, "lazy": lazyentity.wrap(client, eager=False)}
     requests: dict[tuple[str, str], int] = {}
     tasks: dict[str, Task] = {}

@@ -58,9 +58,6 @@ def measure(step: str, properties: int, budget: Budget) -> Cached:
 
     Returns:
         The times of both ways.
-
-    Raises:
-        verify.OutputMismatch: the entities differ.
     """
     case = decoding.case("mixed", properties, READ)
     timed = interleave(_fetching(case) if step == FETCH else _storing(case), budget)

@@ -179,11 +179,7 @@ def _collecting(inner: Context) -> Context:
 
 
 def measure(case: Case, budget: Budget) -> WholeCall:
-    """Time the two sides of a case in turns, by the wall and again by the CPU.
-
-    Raises:
-        verify.OutputMismatch: the sides differ.
-    """
+    """Time the two sides of a case in turns, by the wall and again by the CPU."""
     is_over_stock = case.over == "stock"
     with case.load() as call:
         tasks = {side: call.tasks[side] for side in (case.over, "lazy")}

@@ -280,11 +280,7 @@ def _asyncio_reading(collection_id: str, port: int) -> Iterator[_Reads]:
 
 
 def measure(call: str, mix: str, fields: int, port: int, budget: Budget) -> DocumentCase:
-    """Time one of `CASES` or of `WRITES`.
-
-    Raises:
-        verify.OutputMismatch: the sides differ.
-    """
+    """Time one of `CASES` or of `WRITES`."""
     collection_id = documents.collection(mix, fields)
     host = {"FIRESTORE_EMULATOR_HOST": f"127.0.0.1:{port}"}
     with contextlib.ExitStack() as stack:

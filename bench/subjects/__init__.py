@@ -1,1 +1,5 @@
-"""The measurements that ``python -m lazyentity.bench`` makes."""
+"""The measurements that ``python -m lazyentity.bench`` makes.
+
+Each ``measure`` compares the results of the sides, those of the last timed round among them. It
+raises `verify.OutputMismatch` if they differ, as do the functions that compare.
+"""

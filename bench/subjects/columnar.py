@@ -55,11 +55,7 @@ def _tasks(entities: dict[str, Callable[[], _Entities]]) -> dict[str, Task]:
 
 
 def measure(source: str, budget: Budget) -> Columns:
-    """Time the ways to a table of six of sixty properties of 200 entities.
-
-    Raises:
-        verify.OutputMismatch: the ways give other values.
-    """
+    """Time the ways to a table of six of sixty properties of 200 entities."""
     wanted = names()
     with _source(source) as entities:
         timed = interleave(_tasks(entities), budget)

@@ -85,11 +85,7 @@ def comparison(case: Case) -> Comparison:
 
 
 def check_outputs(case: Case) -> None:
-    """Decode ``case`` on both sides and compare all properties, read or not.
-
-    Raises:
-        verify.OutputMismatch: the sides differ.
-    """
+    """Decode ``case`` on both sides and compare all properties, read or not."""
     for response in case.responses:
         verify.check_entities(sides.STOCK.entities(response), _lazy_side(case).entities(response))
 
@@ -98,9 +94,6 @@ def measure(case: Case, budget: Budget, clock: Clock | None = None) -> Conversio
     """Time ``case``, outputs compared before and on the objects of the last timed round.
 
     ``clock`` is that of `interleave`.
-
-    Raises:
-        verify.OutputMismatch: the sides differ.
     """
     check_outputs(case)
     return result(case.mix, case, comparison(case).timed(budget, clock))

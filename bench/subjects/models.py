@@ -143,11 +143,7 @@ def comparison(case: ModelCase) -> Comparison:
 
 
 def check_models(stock: Sequence[Any], lazy: Sequence[Any]) -> None:
-    """Compare two lists of models whole.
-
-    Raises:
-        verify.OutputMismatch: the models differ.
-    """
+    """Compare two lists of models whole."""
     for side in (stock, lazy):
         if {type(instance) for instance in side} != {type(stock[0])}:
             raise verify.OutputMismatch("models of more than one class")

@@ -111,7 +111,6 @@ def measure(of: str, names: int, rounds: int, budget: Budget) -> NewNames:
     """Time reading all of ``of``, each with so many new names; measure memory in ``rounds``.
 
     Raises:
-        verify.OutputMismatch: the sides differ.
         subprocess.CalledProcessError: a measuring process failed; its own error is on stderr.
     """
     read, contexts = _prepared(of)

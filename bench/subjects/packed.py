@@ -115,7 +115,6 @@ def measure(use: str, size: str, budget: Budget) -> Packed:
     """Time one of `USES` with a document of one of `SIZES`.
 
     Raises:
-        verify.OutputMismatch: a side gives another document.
         KeyError: there is no such size.
     """
     records = SIZES[size]
