@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from typing import Any
 
@@ -25,40 +26,58 @@ def _about(value: float) -> Summary:
     return Summary(median=value, q1=value * 0.9, q3=value * 1.2, rounds=9)
 
 
-def _compared(properties: int, ratio: float) -> dict[str, Any]:
-    return {
-        "properties": properties,
-        "entities": 20,
-        "wire_bytes": 23 * properties,
-        "stock": _about(ratio * properties),
-        "lazy": _about(properties),
-        "ratio": _about(ratio),
-    }
+def line(kind: Any, **given: Any) -> Any:
+    """Make a line of results, with a summary about each number that is given for a figure."""
+    figures = {field.name for field in dataclasses.fields(kind) if "Summary" in str(field.type)}
+    return kind(
+        **{
+            name: _about(value) if name in figures and isinstance(value, (int, float)) else value
+            for name, value in given.items()
+        }
+    )
+
+
+def _compared(kind: Any, properties: int, ratio: float, **given: Any) -> Any:
+    stock = ratio * properties
+    size = {"properties": properties, "entities": 20, "wire_bytes": 23 * properties}
+    return line(kind, stock=stock, lazy=properties, ratio=ratio, **size, **given)
 
 
 def _conversion(case: decoding.Case, ratio: float) -> lines.Conversion:
-    return lines.Conversion(
-        mix=case.mix,
-        read=case.read,
-        upb_parse=_about(case.properties / 2),
-        **_compared(case.properties, ratio),
-        over_upb_parse=_about(2),
+    more = {"upb_parse": case.properties / 2, "over_upb_parse": 2}
+    made: lines.Conversion = _compared(
+        lines.Conversion, case.properties, ratio, mix=case.mix, read=case.read, **more
     )
+    return made
 
 
 def _scaling(growing: lines.Growing, ratio: float, growth: float) -> lines.Scaling:
     points = [
-        lines.ScalingPoint(
+        line(
+            lines.ScalingPoint,
             entities=size if growing == "entities" else 1,
             properties=size if growing == "properties" else 10,
             wire_bytes=25 * size,
-            lazy=_about(0.02 * growth**step),
-            stock=_about(0.02 * ratio) if size < max(scaling.SIZES) else None,
-            growth=_about(growth) if step else None,
+            lazy=0.02 * growth**step,
+            stock=0.02 * ratio if size < max(scaling.SIZES) else None,
+            growth=growth if step else None,
         )
         for step, size in enumerate(scaling.SIZES)
     ]
     return lines.Scaling(growing=growing, read="4", points=points)
+
+
+def _end_to_end(ratio: float) -> list[lines.EndToEnd]:
+    asyncio = end_to_end_asyncio.CALL, run.ENTITIES, run.PROPERTIES
+    times = {"stock": 40, "lazy": 40 / ratio, "floor": 20 / ratio, "ratio": ratio, "over_floor": 2}
+    reads = [
+        line(lines.EndToEnd, call=call, entities=entities, properties=properties, read="1", **times)
+        for call, entities, properties in (*run.QUICK.end_to_end_reads, asyncio)
+    ]
+    size = {"entities": run.ENTITIES, "properties": run.PROPERTIES}
+    times = {"stock": 200, "lazy": 200 / ratio, "ratio": ratio}
+    name = end_to_end_writes.CALL
+    return [*reads, line(lines.EndToEnd, call=name, read="0", changed=1, **size, **times)]
 
 
 @functools.cache
@@ -72,6 +91,12 @@ def make_results(ratio: float = 10.0, backend: str = "pure", growth: float = 1.0
 
     ``growth`` is the factor between the costs per unit of one size and the next.
     """
+    entity = {"read": "4", "entities": 20, "wire_bytes": 2300}
+    held = {"stock": 15000, "lazy": 15000 / ratio, "upb_message": 21000, "ratio": 1 / ratio}
+    times = {"stock": ratio, "lazy": 1, "ratio": ratio}
+    memory = {"stock_mb": 80, "lazy_mb": 80 / ratio, "memory_ratio": 1 / ratio}
+    document_times = {"stock": 60, "lazy": 60 / ratio, "ratio": ratio, "json": 5, "loop": 2}
+    puts = ((writes.MIX, count) for count in run.QUICK.put_counts)
     return results.Results(
         schema=results.SCHEMA,
         date="2024-05-06T07:08:09+00:00",
@@ -79,107 +104,34 @@ def make_results(ratio: float = 10.0, backend: str = "pure", growth: float = 1.0
         environment=environment.describe(backend),
         conversion=[_conversion(case, ratio) for case in _quick_cases()],
         memory=[
-            lines.Memory(
-                properties=count,
-                read="4",
-                entities=20,
-                wire_bytes=2300,
-                stock=_about(15000),
-                lazy=_about(15000 / ratio),
-                upb_message=_about(21000),
-                ratio=_about(1 / ratio),
-            )
+            line(lines.Memory, properties=count, **entity, **held)
             for count in run.QUICK.memory_properties
         ],
-        end_to_end=[
-            lines.EndToEnd(
-                call=call,
-                entities=entities,
-                properties=properties,
-                read="1",
-                stock=_about(40),
-                lazy=_about(40 / ratio),
-                floor=_about(20 / ratio),
-                ratio=_about(ratio),
-                over_floor=_about(2),
-            )
-            for call, entities, properties in (
-                *run.QUICK.end_to_end_reads,
-                (end_to_end_asyncio.CALL, run.ENTITIES, run.PROPERTIES),
-            )
-        ]
-        + [
-            lines.EndToEnd(
-                call=end_to_end_writes.CALL,
-                entities=run.ENTITIES,
-                properties=run.PROPERTIES,
-                read="0",
-                stock=_about(200),
-                lazy=_about(200 / ratio),
-                floor=None,
-                ratio=_about(ratio),
-                over_floor=None,
-                changed=1,
-            )
-        ],
+        end_to_end=_end_to_end(ratio),
         scaling=[_scaling(growing, ratio, growth) for growing in lines.UNITS],
         import_ms=_about(12),
         read_modify_write=[
-            lines.ReadModifyWrite(
-                mix=writes.MIX,
-                changed=changed,
-                **_compared(count, ratio),
-            )
+            _compared(lines.ReadModifyWrite, count, ratio, mix=writes.MIX, changed=changed)
             for count in run.QUICK.rewrite_counts
             for changed in writes.CHANGES
         ],
         puts=[
-            lines.Put(
-                mix=mix,
-                **_compared(count, ratio),
-            )
-            for mix, count in (
-                *((writes.MIX, count) for count in run.QUICK.put_counts),
-                (decoding.DOCUMENT, document.VALUES),
-            )
+            _compared(lines.Put, count, ratio, mix=mix)
+            for mix, count in (*puts, (decoding.DOCUMENT, document.VALUES))
         ],
         plain_values=[
-            lines.PlainValues(
-                properties=count, decode=_about(count), to_dict=_about(count), ratio=_about(1)
-            )
+            line(lines.PlainValues, properties=count, decode=count, to_dict=count, ratio=1)
             for count in plain_values.COUNTS
         ],
         adapted=[
-            lines.Adapted(
-                use=use,
-                stock=_about(1),
-                lazy=_about(1 / ratio),
-                ratio=_about(1 / ratio),
-                more=_about(1 / ratio - 1),
-            )
+            line(lines.Adapted, use=use, stock=1, lazy=each, ratio=each, more=each - 1)
             for use in adapted.NAMES
+            for each in (1 / ratio,)
         ],
-        access=lines.Access(entity=_about(30), plain_dict=_about(20), ratio=_about(1.5)),
+        access=line(lines.Access, entity=30, plain_dict=20, ratio=1.5),
         new_names=[
-            lines.NewNames(
-                of=new_names.ENTITIES,
-                names=count,
-                stock=_about(ratio),
-                lazy=_about(1),
-                ratio=_about(ratio),
-                stock_mb=_about(80),
-                lazy_mb=_about(80 / ratio),
-                memory_ratio=_about(1 / ratio),
-            )
+            line(lines.NewNames, of=new_names.ENTITIES, names=count, **times, **memory)
             for count in new_names.COUNTS
         ],
-        document_floor=lines.DocumentFloor(
-            stock=_about(60),
-            lazy=_about(60 / ratio),
-            json=_about(5),
-            loop=_about(2),
-            ratio=_about(ratio),
-            json_ratio=_about(12),
-            over_json=_about(1.2),
-        ),
+        document_floor=line(lines.DocumentFloor, json_ratio=12, over_json=1.2, **document_times),
     )

@@ -10,15 +10,14 @@ import pytest
 from lazyentity.bench.harness import results
 from lazyentity.bench.harness.lines import AdapterCost
 from lazyentity.bench.harness.stats import Summary
-from lazyentity.bench.harness.timing import Budget
 from lazyentity.bench.report import adapter_goals, goals
 from lazyentity.patches.adapters.libraries import LIBRARIES
 from tests.bench.made import make_results
+from tests.support.budgets import ONCE
 
 adapter_costs = pytest.importorskip("lazyentity.bench.subjects.adapter_costs")
 
 COMMITTED = Path(__file__).parents[2] / "bench" / "results" / "adapters.json"
-ONCE = Budget(seconds=0, min_rounds=1, max_rounds=1, sample_seconds=0)
 
 
 def test_each_library_has_a_line() -> None:

@@ -14,7 +14,6 @@ from google.cloud.datastore import helpers
 
 import lazyentity
 from lazyentity.bench.harness import results, verify
-from lazyentity.bench.harness.timing import Budget
 from lazyentity.bench.measure import (
     alternatives,
     example,
@@ -26,11 +25,11 @@ from lazyentity.bench.measure import (
 from lazyentity.bench.measure.page_results import PageResults
 from lazyentity.bench.report import terminal
 from lazyentity.bench.report.readme import render
+from tests.support.budgets import ONCE
 from tools import tables as generated
 
 pytestmark = pytest.mark.any_backend
 
-ONCE = Budget(seconds=0, min_rounds=1, max_rounds=1, sample_seconds=0)
 WAYS = {
     alternatives.DATASTORE: [
         alternatives.STOCK,

@@ -6,10 +6,8 @@ import pytest
 
 import lazyentity
 from lazyentity.bench.harness import verify
-from lazyentity.bench.harness.timing import Budget
 from lazyentity.bench.subjects import end_to_end_asyncio
-
-ONCE = Budget(seconds=0, min_rounds=1, max_rounds=1, sample_seconds=0)
+from tests.support.budgets import ONCE
 
 
 def test_end_to_end() -> None:

@@ -6,16 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from lazyentity.bench.harness.timing import Budget
 from lazyentity.bench.measure import bulk, page_tables, snapshots
 from lazyentity.bench.measure.page_results import PageResults
 from lazyentity.bench.report import readme
+from tests.support.budgets import ONCE
 
 
 def test_bulk_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     """Requests are counted, and each way is compared with get_many()."""
-    budget = Budget(seconds=0, min_rounds=1, max_rounds=1, sample_seconds=0)
-    monkeypatch.setattr(bulk, "_ROUNDS", budget)
+    monkeypatch.setattr(bulk, "_ROUNDS", ONCE)
     monkeypatch.setattr(bulk, "_AT_ONCE", 10)
     monkeypatch.setattr("lazyentity.bulk.reading.MAX_KEYS", 10)
     monkeypatch.setattr(bulk, "_MOST_ONE_BY_ONE", 5)
@@ -41,7 +40,7 @@ def test_bulk_calls(monkeypatch: pytest.MonkeyPatch) -> None:
         ]
         single, joined, more = bulk.measure_threads(client, keys, 1)
         assert min(single.median, joined.median, more.median) > 0
-        assert bulk.measure_lone(client, keys[0], budget).median > 0
+        assert bulk.measure_lone(client, keys[0], ONCE).median > 0
 
 
 def test_snapshots(tmp_path: Path) -> None:

@@ -11,17 +11,17 @@ import pytest
 from click.testing import CliRunner
 
 import lazyentity
-from lazyentity.bench.harness.timing import Budget, Comparison
+from lazyentity.bench.harness.timing import Comparison
 from lazyentity.bench.harness.verify import OutputMismatch
 from lazyentity.bench.measure import calls, page_results
 from lazyentity.bench.measure.__main__ import main
 from lazyentity.bench.subjects import end_to_end as reads
 from lazyentity.bench.subjects import end_to_end_asyncio, end_to_end_writes
+from tests.support.budgets import ONCE
 from tools import tables as generated
 
 pytestmark = pytest.mark.any_backend
 
-ONCE = Budget(seconds=0, min_rounds=1, max_rounds=1, sample_seconds=0)
 
 SMALL = (
     calls.Case("get", "", functools.partial(reads.loaded, "get", 1, 4), 1),

@@ -7,11 +7,9 @@ import lazyentity
 from lazyentity.bench import run
 from lazyentity.bench.cases import decoding, synthetic
 from lazyentity.bench.harness import sides
-from lazyentity.bench.harness.timing import Budget
 from lazyentity.bench.harness.verify import OutputMismatch
 from lazyentity.bench.subjects import conversion
-
-ONCE = Budget(seconds=0, min_rounds=1, max_rounds=1, sample_seconds=0)
+from tests.support.budgets import ONCE
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ from docutils.core import publish_doctree
 from docutils.nodes import entry, row, table
 
 from lazyentity.bench.harness.results import Results
-from lazyentity.bench.harness.timing import Budget
 from lazyentity.bench.measure import cached, losses, page_results, page_tables
 from lazyentity.bench.report import headline
 from lazyentity.bench.report.tables import tables
+from tests.support.budgets import ONCE
 from tools import tables as generated
 
 from .made import make_results
@@ -142,7 +142,6 @@ def test_headline() -> None:
 @pytest.mark.parametrize("step", [cached.FETCH, cached.STORE])
 def test_cache(step: str) -> None:
     """Both ways of a cache are timed, on entities that are the same."""
-    once = Budget(seconds=0, min_rounds=1, max_rounds=1, sample_seconds=0)
-    line = cached.measure(step, 6, once)
+    line = cached.measure(step, 6, ONCE)
     assert line.step == step
     assert min(line.pickle.median, line.raw.median, line.ratio.median) > 0

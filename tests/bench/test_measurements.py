@@ -11,7 +11,6 @@ from google.cloud import datastore
 
 import lazyentity
 from lazyentity.bench.harness import verify
-from lazyentity.bench.harness.timing import Budget
 from lazyentity.bench.subjects import (
     adapted,
     document_floor,
@@ -22,8 +21,7 @@ from lazyentity.bench.subjects import (
     overheads,
     plain_values,
 )
-
-ONCE = Budget(seconds=0, min_rounds=1, max_rounds=1, sample_seconds=0)
+from tests.support.budgets import ONCE
 
 
 @pytest.mark.parametrize("call", end_to_end.CALLS)

@@ -15,14 +15,12 @@ from lazyentity.bench.cases import columns, document
 from lazyentity.bench.harness import processes, verify
 from lazyentity.bench.harness.lines import Columns, ColumnsMemory, Packed
 from lazyentity.bench.harness.stats import Summary
-from lazyentity.bench.harness.timing import Budget
 from lazyentity.bench.report import goals
 from lazyentity.bench.subjects import columns_memory
+from tests.support.budgets import ONCE
 
 columnar = pytest.importorskip("lazyentity.bench.subjects.columnar")
 packed = pytest.importorskip("lazyentity.bench.subjects.packed")
-
-ONCE = Budget(seconds=0, min_rounds=1, max_rounds=1, sample_seconds=0)
 
 
 @pytest.mark.parametrize("use", packed.USES)

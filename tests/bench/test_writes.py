@@ -10,11 +10,9 @@ from google.cloud.datastore import Entity, helpers
 import lazyentity
 from lazyentity.bench.cases import synthetic, wire
 from lazyentity.bench.harness import sides
-from lazyentity.bench.harness.timing import Budget
 from lazyentity.bench.harness.verify import OutputMismatch
 from lazyentity.bench.subjects import writes
-
-ONCE = Budget(seconds=0, min_rounds=1, max_rounds=1, sample_seconds=0)
+from tests.support.budgets import ONCE
 
 REWRITES = writes.select_rewrites((5, 20))
 PUTS = writes.select_puts((5, 20))

@@ -14,14 +14,13 @@ from google.appengine.api import apiproxy_stub_map
 import lazyentity
 from lazyentity.bench import cli, run
 from lazyentity.bench.harness import verify
-from lazyentity.bench.harness.timing import Budget
 from lazyentity.bench.measure import ablation, page_tables
 from lazyentity.bench.measure.page_results import PageResults
 from lazyentity.bench.report import goals, readme
 from lazyentity.bench.subjects import appengine
 from lazyentity.patches.appengine.seams import CLIENT
+from tests.support.budgets import ONCE
 
-ONCE = Budget(seconds=0, min_rounds=1, max_rounds=1, sample_seconds=0)
 CASES = [make() for make in appengine.select(appengine.CALLS)]
 ALL_CASES = [*CASES, *(make() for make in appengine.select(appengine.NDB_CALLS))]
 

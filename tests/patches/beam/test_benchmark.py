@@ -8,14 +8,12 @@ import pytest
 
 import lazyentity
 from lazyentity.bench.harness import verify
-from lazyentity.bench.harness.timing import Budget
 from lazyentity.bench.measure import ablation, beam, page_results
+from tests.support.budgets import ONCE
 
 COMMITTED = Path(__file__).parents[3] / "bench" / "results" / "beam-connector.json"
 
 pytestmark = pytest.mark.any_backend
-
-ONCE = Budget(seconds=0, min_rounds=1, max_rounds=1, sample_seconds=0)
 
 
 @pytest.mark.parametrize("case", [beam.READ, beam.CODER])

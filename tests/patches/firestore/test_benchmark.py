@@ -9,8 +9,8 @@ import pytest
 
 import lazyentity
 from lazyentity.bench.harness import verify
-from lazyentity.bench.harness.timing import Budget
 from lazyentity.bench.measure import documents, firestore, page_results
+from tests.support.budgets import ONCE
 
 COMMITTED = Path(__file__).parents[3] / "bench" / "results" / "firestore-documents.json"
 COMMITTED_WRITES = COMMITTED.with_name("firestore-writes.json")
@@ -19,7 +19,6 @@ COMMITTED_WRITES_PURE = COMMITTED.with_name("firestore-writes-pure.json")
 
 pytestmark = pytest.mark.any_backend
 
-ONCE = Budget(seconds=0, min_rounds=1, max_rounds=1, sample_seconds=0)
 CALLS = dict.fromkeys(call for call, _, _ in (*firestore.CASES, *firestore.WRITES))
 
 

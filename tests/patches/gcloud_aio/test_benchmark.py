@@ -6,14 +6,12 @@ import pytest
 
 import lazyentity
 from lazyentity.bench.harness import verify
-from lazyentity.bench.harness.timing import Budget
 from lazyentity.bench.measure import ablation, page_tables, rest
 from lazyentity.bench.measure.page_results import PageResults
 from lazyentity.bench.report import readme
+from tests.support.budgets import ONCE
 
 pytestmark = [pytest.mark.any_backend, pytest.mark.usefixtures("kept_servers")]
-
-ONCE = Budget(seconds=0, min_rounds=1, max_rounds=1, sample_seconds=0)
 
 
 def test_both_sides_read_the_same() -> None:

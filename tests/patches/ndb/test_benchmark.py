@@ -18,13 +18,11 @@ from rich.console import Console
 import lazyentity
 from lazyentity.bench import cli, run
 from lazyentity.bench.harness import results, verify
-from lazyentity.bench.harness.timing import Budget
 from lazyentity.bench.report import goals, readme, terminal
 from lazyentity.bench.subjects import end_to_end_models, models
+from tests.support.budgets import ONCE
 
 pytestmark = pytest.mark.usefixtures("only_new_objects", "kept_servers")
-
-ONCE = Budget(seconds=0, min_rounds=1, max_rounds=1, sample_seconds=0)
 
 
 @pytest.mark.parametrize("read", models.READS)

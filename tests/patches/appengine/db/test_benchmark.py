@@ -9,7 +9,7 @@ import pytest
 import lazyentity
 from lazyentity.bench.subjects import appengine
 from tests.patches.appengine.db.pairs import is_lazy
-from tests.patches.appengine.test_benchmark import ONCE
+from tests.support.benchmarks import ONCE
 
 CASES = {
     f"{case.call.name}-{case.read}": case
