@@ -105,10 +105,10 @@ def test_files_and_their_names(page: Path) -> None:
         assert re.search(rf"\b{last}\b", (ROOT / path).read_text("utf-8")), f"{name} in {path}"
 
 
-def test_walks_name_functions() -> None:
-    """The walks name where they lead."""
-    text = (DOCS / "internals" / "walks.rst").read_text("utf-8")
-    assert len(NAMED.findall(text)) > 20
+def test_internals_name_functions() -> None:
+    """They name where the code of each step is."""
+    pages = (DOCS / "internals").glob("*.rst")
+    assert sum(len(NAMED.findall(page.read_text("utf-8"))) for page in pages) > 20
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
