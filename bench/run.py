@@ -12,13 +12,10 @@ from typing import Any, Literal
 
 from lazyentity.bench.cases import decoding, synthetic
 from lazyentity.bench.harness import sides
-from lazyentity.bench.harness.lines import (
-    UNITS,
-)
+from lazyentity.bench.harness.lines import UNITS
 from lazyentity.bench.harness.timing import Budget
 from lazyentity.bench.subjects import (
     conversion,
-    document_floor,
     end_to_end,
     end_to_end_asyncio,
     end_to_end_writes,
@@ -26,8 +23,6 @@ from lazyentity.bench.subjects import (
     new_names,
     overheads,
     own_calls,
-    plain_values,
-    scaling,
     writes,
 )
 
@@ -153,11 +148,11 @@ def steps(plan: Plan, mixes: Sequence[str], counts: Sequence[int]) -> list[Step]
     puts = writes.select_puts(plan.put_counts).values()
     of_memory = [(count,) for count in plan.memory_properties]
     of_goals = [(ENTITIES, PROPERTIES)]
-    growing = [(unit, scaling.SIZES, plan.scaling_with_stock) for unit in UNITS]
-    plain = [(count,) for count in plain_values.COUNTS]
+    growing = [(unit, conversion.SIZES, plan.scaling_with_stock) for unit in UNITS]
+    plain = [(count,) for count in conversion.PLAIN_COUNTS]
     return [
         *_of_made("decode", conversion.measure, decoded, plan.conversion),
-        *_of_each("the document's floor", document_floor.measure, documents, plan.conversion),
+        *_of_each("the document's floor", conversion.measure_floor, documents, plan.conversion),
         *_of_made("read, modify, write", writes.measure_rewrite, rewrites, plan.writes),
         *_of_made("put", writes.measure_put, puts, plan.writes),
         *_of_each("memory", memory.measure, of_memory, plan.memory_entities, plan.memory_rounds),
@@ -165,8 +160,8 @@ def steps(plan: Plan, mixes: Sequence[str], counts: Sequence[int]) -> list[Step]
         *_of_each("end to end", end_to_end.measure, plan.end_to_end_reads, plan.end_to_end),
         *_of_each("end to end", end_to_end_asyncio.measure, of_goals, plan.end_to_end),
         *_of_each("end to end", end_to_end_writes.measure, of_goals, plan.end_to_end),
-        *_of_each("scaling", scaling.measure, growing, plan.scaling),
-        *_of_each("plain values", plain_values.measure, plain, plan.conversion),
+        *_of_each("scaling", conversion.measure_scaling, growing, plan.scaling),
+        *_of_each("plain values", conversion.measure_plain_values, plain, plan.conversion),
         ("import", functools.partial(overheads.import_ms, plan.import_rounds)),
         ("access", functools.partial(overheads.access, plan.access)),
         *_adapted_steps(plan),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -65,3 +65,19 @@ def scaled_summary(summary: Summary, factor: float) -> Summary:
     return Summary(
         summary.median * factor, summary.q1 * factor, summary.q3 * factor, summary.rounds
     )
+
+
+def compared(
+    samples: Mapping[str, Sequence[float]], factor: float = 1, **ratios: tuple[str, str]
+) -> dict[str, Summary]:
+    """The samples of each side, times ``factor``, and ratios of two sides each.
+
+    Args:
+        samples: by side; those of two sides that are compared were taken in pairs.
+        factor: of all samples, for another unit.
+        ratios: by their names, the sides of the numerator and of the denominator.
+    """
+    summaries = {side: summarize(scaled(taken, factor)) for side, taken in samples.items()}
+    return summaries | {
+        name: paired_ratio(samples[top], samples[bottom]) for name, (top, bottom) in ratios.items()
+    }

@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
-from lazyentity.bench.harness.stats import Summary, paired_ratio, scaled, summarize
+from lazyentity.bench.harness.stats import Summary, compared
 
 SIDES = ("stock", "lazy")
 """The tasks of the two sides, whose ratio is stock over lazy."""
@@ -128,19 +128,11 @@ class Comparison:
 def figures(
     timed: Mapping[str, Timed], factor: float, **ratios: tuple[str, str]
 ) -> dict[str, Summary]:
-    """The times of each task, ``factor`` times the seconds of a call, and ratios of two tasks each.
+    """The times and ratios of tasks that `interleave` timed, as `compared` gives them.
 
-    Args:
-        timed: what `interleave` returned.
-        factor: units in a second, over the entities of a call.
-        ratios: by their names, the tasks of the numerator and of the denominator.
+    ``factor`` is the units in a second, over the entities of a call.
     """
-    times = {name: summarize(scaled(track.seconds, factor)) for name, track in timed.items()}
-    compared = {
-        name: paired_ratio(timed[top].seconds, timed[bottom].seconds)
-        for name, (top, bottom) in ratios.items()
-    }
-    return times | compared
+    return compared({name: track.seconds for name, track in timed.items()}, factor, **ratios)
 
 
 _NO_CONTEXTS: Mapping[str, Context] = {}

@@ -23,7 +23,6 @@ from lazyentity.bench.measure.command import Benchmark
 from lazyentity.bench.measure.page_results import WholeCall
 from lazyentity.bench.subjects import (
     conversion,
-    document_floor,
     end_to_end,
     end_to_end_asyncio,
     end_to_end_writes,
@@ -99,7 +98,7 @@ def over_json(records: int) -> Iterator[Comparison]:
             raise verify.OutputMismatch("the document: JSON gave other values than lazy entities")
 
     tasks = {
-        "msgspec": document_floor.json_task(case, raw),
+        "msgspec": conversion.json_task(case, raw),
         "lazy": conversion.read_task(sides.LAZY, case),
     }
     yield Comparison(tasks, check)

@@ -8,7 +8,7 @@ import os
 import time
 import unittest.mock
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import grpc
@@ -20,7 +20,7 @@ from google.cloud.firestore_v1.types import firestore as types
 from lazyentity.bench.cases import synthetic
 from lazyentity.bench.harness import processes, sides, verify
 from lazyentity.bench.harness.outcomes import Outcome
-from lazyentity.bench.harness.stats import paired_ratio, summarize
+from lazyentity.bench.harness.stats import compared
 from lazyentity.bench.harness.timing import (
     MICROSECONDS,
     SIDES,
@@ -113,26 +113,27 @@ CONTEXTS = sides.contexts(CLIENT.patch)
 """The contexts in which the sides run."""
 
 
-@dataclass(frozen=True)
-class _Reads:
-    """The functions that read the documents of a case."""
+Tasks = dict[str, Task]
+"""The functions of the sides, and that of gRPC alone where there is one."""
 
-    count: int
-    client: Task
-    bytes_alone: Task | None = None
+
+def _both(client: Task, bytes_alone: Task) -> Tasks:
+    return {_STOCK: client, _LAZY: client, _BYTES: bytes_alone}
+
+
+def _count(call: str) -> int:
+    """How many documents a call reads or writes."""
+    counts = {CONVERSION: LOOKED_UP, GET_ALL: LOOKED_UP, GET: 1, PREPARATION: WRITTEN, SET: WRITTEN}
+    return counts.get(call, QUERIED)
 
 
 def _read_all(snapshot: Any) -> Any:
     return snapshot.to_dict()
 
 
-def _read_nothing(snapshot: Any) -> Any:
-    return None
-
-
 _READS: dict[str, Callable[[Any], Any]] = {
     ONE_FIELD: lambda snapshot: snapshot.get("text_000"),
-    STREAM: _read_nothing,
+    STREAM: lambda _: None,
 }
 
 
@@ -150,7 +151,7 @@ def converter(side: str, collection_id: str) -> Callable[[bytes], Any]:
     return convert
 
 
-def _conversion(collection_id: str) -> dict[str, Task]:
+def _conversion(collection_id: str) -> Tasks:
     """The functions of both sides that convert the responses of a query."""
     raws = [documents.query_response(collection_id, number) for number in range(LOOKED_UP)]
 
@@ -161,7 +162,7 @@ def _conversion(collection_id: str) -> dict[str, Task]:
     return {side: converting(side) for side in CONTEXTS}
 
 
-def _preparation(collection_id: str) -> dict[str, Task]:
+def _preparation(collection_id: str) -> Tasks:
     """The functions of both sides that make the bytes of a commit: all but the RPC itself."""
     client = _client()
     references = [client.document(documents.path(collection_id, n)) for n in range(WRITTEN)]
@@ -191,12 +192,18 @@ def _client(kind: Any = firestore.Client) -> Any:
 
 
 @contextlib.contextmanager
-def _reading(call: str, collection_id: str, port: int) -> Iterator[_Reads]:
-    """Connect a client; gives the functions that read."""
+def _loaded(call: str, collection_id: str, port: int) -> Iterator[Tasks]:
+    """Connect a client, if the call needs one; gives the tasks."""
     read = _READS.get(call, _read_all)
+    if call == CONVERSION:
+        yield _conversion(collection_id)
+        return
+    if call == PREPARATION:
+        yield _preparation(collection_id)
+        return
     if call == ASYNCIO:
-        with _asyncio_reading(collection_id, port) as reads:
-            yield reads
+        with _asyncio_reading(collection_id, port) as tasks:
+            yield tasks
         return
     client = _client()
     collection = client.collection(collection_id)
@@ -206,8 +213,7 @@ def _reading(call: str, collection_id: str, port: int) -> Iterator[_Reads]:
             client._firestore_api_internal.transport.close()
             return
         if call in (GET_ALL, GET):
-            count = LOOKED_UP if call == GET_ALL else 1
-            paths = [documents.path(collection_id, number) for number in range(count)]
+            paths = [documents.path(collection_id, number) for number in range(_count(call))]
             references = [client.document(path) for path in paths]
 
             def get_all() -> list[Any]:
@@ -221,7 +227,7 @@ def _reading(call: str, collection_id: str, port: int) -> Iterator[_Reads]:
             )
             method, task = "BatchGetDocuments", get_all if call == GET_ALL else get
         else:
-            count, query = QUERIED, collection.limit(QUERIED)
+            query = collection.limit(QUERIED)
 
             def stream() -> list[Any]:
                 return [read(snapshot) for snapshot in query.stream()]
@@ -230,11 +236,11 @@ def _reading(call: str, collection_id: str, port: int) -> Iterator[_Reads]:
             request = types.RunQueryRequest(structured_query=query._to_protobuf())
         stub: Any = channel.unary_stream(f"/{documents.SERVICE}/{method}")
         raw_request = type(request).serialize(request)
-        yield _Reads(count, task, lambda: len(list(stub(raw_request))))
+        yield _both(task, lambda: len(list(stub(raw_request))))
     client._firestore_api_internal.transport.close()
 
 
-def _setting(client: Any, collection_id: str, channel: grpc.Channel) -> _Reads:
+def _setting(client: Any, collection_id: str, channel: grpc.Channel) -> Tasks:
     """The functions that write documents, one in an RPC."""
     pairs = [
         (client.document(documents.path(collection_id, n)), documents.fields_of(collection_id, n))
@@ -242,15 +248,14 @@ def _setting(client: Any, collection_id: str, channel: grpc.Channel) -> _Reads:
     ]
     raw_requests = _preparation(collection_id)[_STOCK]()
     stub: Any = channel.unary_unary(f"/{documents.SERVICE}/Commit")
-    return _Reads(
-        WRITTEN,
+    return _both(
         lambda: [reference.set(fields) for reference, fields in pairs],
         lambda: [stub(raw) for raw in raw_requests],
     )
 
 
 @contextlib.contextmanager
-def _asyncio_reading(collection_id: str, port: int) -> Iterator[_Reads]:
+def _asyncio_reading(collection_id: str, port: int) -> Iterator[Tasks]:
     loop = asyncio.new_event_loop()
     client = _client(firestore.AsyncClient)
     query = client.collection(collection_id).limit(QUERIED)
@@ -274,7 +279,7 @@ def _asyncio_reading(collection_id: str, port: int) -> Iterator[_Reads]:
     run = loop.run_until_complete
     channel = run(connect())
     stub = channel.unary_stream(f"/{documents.SERVICE}/RunQuery")
-    yield _Reads(QUERIED, lambda: run(read()), lambda: run(receive()))
+    yield _both(lambda: run(read()), lambda: run(receive()))
     run(close())
     loop.close()
 
@@ -283,17 +288,11 @@ def measure(call: str, mix: str, fields: int, port: int, budget: Budget) -> Docu
     """Time one of `CASES` or of `WRITES`."""
     collection_id = documents.collection(mix, fields)
     host = {"FIRESTORE_EMULATOR_HOST": f"127.0.0.1:{port}"}
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(unittest.mock.patch.dict(os.environ, host))
-        if call == CONVERSION:
-            count, tasks = LOOKED_UP, _conversion(collection_id)
-        elif call == PREPARATION:
-            count, tasks = WRITTEN, _preparation(collection_id)
-        else:
-            reads = stack.enter_context(_reading(call, collection_id, port))
-            count, tasks = reads.count, dict.fromkeys(CONTEXTS, reads.client)
-            if reads.bytes_alone is not None:
-                tasks[_BYTES] = reads.bytes_alone
+    count = _count(call)
+    with (
+        unittest.mock.patch.dict(os.environ, host),
+        _loaded(call, collection_id, port) as tasks,
+    ):
         timed = interleave(tasks, budget, CONTEXTS, time.process_time)
     verify.check_same(count, len(timed[_STOCK].last), f"{call}: documents")
     # Serialised requests differ in the order of fields.
@@ -351,9 +350,7 @@ def measure_memory(mix: str, fields: int, rounds: int) -> DocumentMemory:
         mix=mix,
         fields=fields,
         wire_bytes=len(raw),
-        stock=summarize(held["stock"]),
-        lazy=summarize(held["lazy"]),
-        ratio=paired_ratio(held["lazy"], held["stock"]),
+        **compared(held, ratio=("lazy", "stock")),
     )
 
 

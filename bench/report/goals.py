@@ -10,7 +10,7 @@ from lazyentity.bench.harness.lines import DICTS, ORJSON, RESPONSE_MODEL, UNITS,
 from lazyentity.bench.harness.outcomes import Outcome
 from lazyentity.bench.harness.results import Results
 from lazyentity.bench.harness.stats import Summary
-from lazyentity.bench.subjects import end_to_end, end_to_end_asyncio, new_names, plain_values
+from lazyentity.bench.subjects import conversion, end_to_end, end_to_end_asyncio, new_names
 
 Measured = Callable[[Results], "Summary | None"]
 
@@ -165,7 +165,7 @@ GOALS: tuple[Goal, ...] = (
             1.3,
             figure_of("plain_values", properties=properties),
         )
-        for properties in plain_values.COUNTS
+        for properties in conversion.PLAIN_COUNTS
     ),
     _at_most("native", _HELD, 0.5, _held),
     *_names_that_come_once("native", new_names.ENTITIES),

@@ -1,20 +1,35 @@
-"""The decode benchmark: bytes in, entities out, then reads; full against lazy."""
+"""The decode benchmark: bytes in, entities out, then reads; full against lazy.
+
+Beside it are the floor of the largest document, the growth of the cost with a response, and the
+cost of plain dicts.
+"""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
+import msgspec
 from google.cloud.datastore import Entity
 
-from lazyentity.bench.cases import wire
+import lazyentity
+from lazyentity.bench.cases import decoding, wire
 from lazyentity.bench.cases.decoding import Case
 from lazyentity.bench.cases.synthetic import EAGER, MATERIALIZED
 from lazyentity.bench.harness import sides, verify
-from lazyentity.bench.harness.lines import Conversion
+from lazyentity.bench.harness.lines import (
+    Conversion,
+    DocumentFloor,
+    Growing,
+    PlainValues,
+    Scaling,
+    ScalingPoint,
+)
+from lazyentity.bench.harness.stats import paired_ratio, scaled, summarize
 from lazyentity.bench.harness.timing import (
     MICROSECONDS,
+    MILLISECONDS,
     SIDES,
     Budget,
     Clock,
@@ -22,7 +37,16 @@ from lazyentity.bench.harness.timing import (
     Task,
     Timed,
     figures,
+    interleave,
 )
+
+SIZES = (100, 1_000, 10_000)
+
+_GROWING_MIX, _GROWING_READ = "mixed", "4"
+_PROPERTIES_OF_MANY = 10
+
+PLAIN_COUNTS = (5, 100)
+"""Numbers of properties of mixed entities that become plain dicts."""
 
 
 class Measured(Protocol):
@@ -111,3 +135,118 @@ def result(mix: str, case: Measured, timed: Mapping[str, Timed]) -> Conversion:
             timed, MICROSECONDS / case.entities, ratio=SIDES, over_upb_parse=("lazy", "upb_parse")
         ),
     )
+
+
+def json_task(case: Case, raw: bytes) -> Task:
+    """Parse the document ``raw`` from JSON and read it like the entities of ``case``.
+
+    msgspec, a parser in C that knows nothing of entities, makes plain dicts: objects have to be
+    made, and no decoder of entities can avoid that.
+    """
+    parse, reader = msgspec.json.Decoder().decode, case.reader
+
+    def parse_and_read() -> object:
+        objects = parse(raw)
+        reader(objects)
+        return objects
+
+    return parse_and_read
+
+
+def measure_floor(budget: Budget) -> DocumentFloor:
+    """Time reading the document in rounds of all the ways, by one and the same loop."""
+    case = decoding.document_case()
+    entities = read_task(sides.LAZY, case)()
+    timed = interleave(
+        {
+            "stock": read_task(sides.STOCK, case),
+            "lazy": read_task(sides.LAZY, case),
+            "json": json_task(case, msgspec.json.encode([decoding.document_entity()])),
+            "loop": lambda: case.reader(entities),
+        },
+        budget,
+    )
+    verify.check_read(case.reader, timed["stock"].last, timed["lazy"].last)
+    if timed["json"].last != timed["stock"].last:
+        raise verify.OutputMismatch("the document: JSON gave other values than stock entities")
+    compared = {"json_ratio": ("stock", "json"), "over_json": ("lazy", "json")}
+    return DocumentFloor(**figures(timed, MILLISECONDS, ratio=SIDES, **compared))
+
+
+def _growing_case(growing: Growing, size: int) -> Case:
+    """One response that holds an entity of ``size`` properties, or ``size`` small entities."""
+    if growing == "properties":
+        return decoding.case(_GROWING_MIX, size, _GROWING_READ, entities=1)
+    return decoding.case(
+        _GROWING_MIX, _PROPERTIES_OF_MANY, _GROWING_READ, entities=size, entities_a_response=size
+    )
+
+
+def measure_scaling(
+    growing: Growing, sizes: Sequence[int], with_stock: bool, budget: Budget
+) -> Scaling:
+    """Time the conversion of a response of each of ``sizes``, ascending, four properties read.
+
+    All sizes take turns within ``budget``, so that `ScalingPoint.growth` compares neighbours in
+    time. Outputs are always compared with stock's. Stock is timed only ``with_stock``, because a
+    stock call takes about a third of a second at 10,000 entities.
+    """
+    of_size = {size: _growing_case(growing, size) for size in sizes}
+    for case in of_size.values():
+        check_outputs(case)
+    timed_sides = {"lazy": sides.LAZY, "stock": sides.STOCK} if with_stock else {"lazy": sides.LAZY}
+    timed = interleave(
+        {
+            f"{name} {size}": read_task(side, case)
+            for size, case in of_size.items()
+            for name, side in timed_sides.items()
+        },
+        budget,
+    )
+    points: list[ScalingPoint] = []
+    smaller: list[float] | None = None
+    for size, case in of_size.items():
+        lazy = timed[f"lazy {size}"]
+        stock = timed.get(f"stock {size}")
+        verify.check_read(
+            case.reader,
+            read_task(sides.STOCK, case)() if stock is None else stock.last,
+            lazy.last,
+        )
+        per_unit = scaled(lazy.seconds, MICROSECONDS / size)
+        points.append(
+            ScalingPoint(
+                entities=case.entities,
+                properties=case.properties,
+                wire_bytes=sum(map(len, case.responses)),
+                lazy=summarize(per_unit),
+                stock=(
+                    None if stock is None else summarize(scaled(stock.seconds, MICROSECONDS / size))
+                ),
+                growth=None if smaller is None else paired_ratio(per_unit, smaller),
+            )
+        )
+        smaller = per_unit
+    return Scaling(growing=growing, read=_GROWING_READ, points=points)
+
+
+def measure_plain_values(count: int, budget: Budget) -> PlainValues:
+    """Time both ways on entities of ``count`` properties, from their bytes."""
+    (response,) = decoding.case("mixed", count, "all").responses
+    raw_entities = wire.entities_of(response)
+    make, to_dict = lazyentity.LazyEntity.from_bytes, lazyentity.to_dict
+
+    def decode() -> None:
+        for raw in raw_entities:
+            make(raw).values()
+
+    def to_dicts() -> list[dict[str, Any]]:
+        return [to_dict(make(raw)) for raw in raw_entities]
+
+    timed = interleave({"decode": decode, "to_dict": to_dicts}, budget)
+    for stock, made in zip(sides.STOCK.entities(response), timed["to_dict"].last, strict=True):
+        verify.check_same(sorted(stock), sorted(made), "names")
+        for name, value in made.items():
+            verify.check_same(stock[name], value, name)
+    per_entity = figures(timed, MICROSECONDS / len(raw_entities), ratio=("to_dict", "decode"))
+    return PlainValues(properties=count, **per_entity)

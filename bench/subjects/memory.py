@@ -21,7 +21,7 @@ from google.cloud.datastore_v1.types import datastore as datastore_types
 from lazyentity.bench.cases import decoding, reading, synthetic, wire
 from lazyentity.bench.harness import processes, sides
 from lazyentity.bench.harness.lines import Memory
-from lazyentity.bench.harness.stats import paired_ratio, summarize
+from lazyentity.bench.harness.stats import compared
 
 _MIX, _READ = "mixed", "4"
 _SIDES = ("stock", "lazy", "upb_message")
@@ -116,8 +116,5 @@ def measure(properties: int, entities: int, rounds: int) -> Memory:
         read=_READ,
         entities=entities,
         wire_bytes=wire_bytes,
-        stock=summarize(held["stock"]),
-        lazy=summarize(held["lazy"]),
-        upb_message=summarize(held["upb_message"]),
-        ratio=paired_ratio(held["lazy"], held["stock"]),
+        **compared(held, ratio=("lazy", "stock")),
     )

@@ -13,11 +13,10 @@ from lazyentity.bench.harness.results import Results
 from lazyentity.bench.harness.stats import Summary
 from lazyentity.bench.subjects import (
     adapted,
+    conversion,
     end_to_end_asyncio,
     end_to_end_writes,
     new_names,
-    plain_values,
-    scaling,
     writes,
 )
 
@@ -59,10 +58,10 @@ def _scaling(growing: lines.Growing, ratio: float, growth: float) -> lines.Scali
             properties=size if growing == "properties" else 10,
             wire_bytes=25 * size,
             lazy=0.02 * growth**step,
-            stock=0.02 * ratio if size < max(scaling.SIZES) else None,
+            stock=0.02 * ratio if size < max(conversion.SIZES) else None,
             growth=growth if step else None,
         )
-        for step, size in enumerate(scaling.SIZES)
+        for step, size in enumerate(conversion.SIZES)
     ]
     return lines.Scaling(growing=growing, read="4", points=points)
 
@@ -121,7 +120,7 @@ def make_results(ratio: float = 10.0, backend: str = "pure", growth: float = 1.0
         ],
         plain_values=[
             line(lines.PlainValues, properties=count, decode=count, to_dict=count, ratio=1)
-            for count in plain_values.COUNTS
+            for count in conversion.PLAIN_COUNTS
         ],
         adapted=[
             line(lines.Adapted, use=use, stock=1, lazy=each, ratio=each, more=each - 1)

@@ -13,13 +13,12 @@ import lazyentity
 from lazyentity.bench.harness import verify
 from lazyentity.bench.subjects import (
     adapted,
-    document_floor,
+    conversion,
     end_to_end,
     end_to_end_writes,
     memory,
     new_names,
     overheads,
-    plain_values,
 )
 from tests.support.budgets import ONCE
 
@@ -95,7 +94,7 @@ def test_memory() -> None:
 
 def test_plain_values() -> None:
     """Plain dicts have stock's values; both ways are timed."""
-    line = plain_values.measure(7, ONCE)
+    line = conversion.measure_plain_values(7, ONCE)
     assert line.properties == 7
     assert line.ratio.median == pytest.approx(line.to_dict.median / line.decode.median)
 
@@ -103,7 +102,7 @@ def test_plain_values() -> None:
 def test_plain_values_that_differ_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lazyentity, "to_dict", lambda entity: dict.fromkeys(entity, "another"))
     with pytest.raises(verify.OutputMismatch, match=r"in place of (int|'value 0')"):
-        plain_values.measure(2, ONCE)
+        conversion.measure_plain_values(2, ONCE)
 
 
 @pytest.mark.parametrize("use", adapted.NAMES)
@@ -117,7 +116,7 @@ def test_adapted(use: str) -> None:
 
 def test_document_floor() -> None:
     """The document is read in all the ways, and the values read are compared."""
-    floor = document_floor.measure(ONCE)
+    floor = conversion.measure_floor(ONCE)
     assert min(floor.lazy.median, floor.json.median, floor.loop.median) > 0
     assert floor.ratio.median == pytest.approx(floor.stock.median / floor.lazy.median)
     assert floor.json_ratio.median == pytest.approx(floor.stock.median / floor.json.median)
@@ -129,7 +128,7 @@ def test_another_document_as_json_is_found(monkeypatch: pytest.MonkeyPatch) -> N
     """JSON counts only if it is the document that the others decoded."""
     monkeypatch.setattr(msgspec.json, "encode", lambda _entities: b'[{"document": {"a": 1}}]')
     with pytest.raises(verify.OutputMismatch, match="JSON"):
-        document_floor.measure(ONCE)
+        conversion.measure_floor(ONCE)
 
 
 def test_overheads() -> None:

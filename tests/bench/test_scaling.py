@@ -7,7 +7,7 @@ import pytest
 from lazyentity.bench.harness.lines import UNITS, Growing
 from lazyentity.bench.harness.timing import Budget, Timed
 from lazyentity.bench.harness.verify import OutputMismatch
-from lazyentity.bench.subjects import scaling
+from lazyentity.bench.subjects import conversion
 
 pytestmark = pytest.mark.any_backend
 
@@ -23,7 +23,7 @@ def test_one_response_grows(
     growing: Growing, shapes: list[tuple[int, int]], with_stock: bool
 ) -> None:
     """Each size is one response of that many properties or entities, with a time for each side."""
-    line = scaling.measure(growing, (10, 30), with_stock, TWICE)
+    line = conversion.measure_scaling(growing, (10, 30), with_stock, TWICE)
     assert line.growing == growing
     assert [(point.entities, point.properties) for point in line.points] == shapes
     first, second = line.points
@@ -40,8 +40,8 @@ def test_growth_compares_the_cost_of_a_unit(monkeypatch: pytest.MonkeyPatch) -> 
         timed["lazy 30"].seconds[:] = [0.006, 0.006]
         return timed
 
-    monkeypatch.setattr(scaling, "interleave", made_up)
-    first, second = scaling.measure("entities", (10, 30), True, TWICE).points
+    monkeypatch.setattr(conversion, "interleave", made_up)
+    first, second = conversion.measure_scaling("entities", (10, 30), True, TWICE).points
     assert first.growth is None
     assert second.growth is not None
     assert second.growth.median == pytest.approx(2)
@@ -54,4 +54,4 @@ def test_growth_compares_the_cost_of_a_unit(monkeypatch: pytest.MonkeyPatch) -> 
 def test_wrong_output_is_no_result(growing: Growing) -> None:
     """A lazy side that gives something else fails instead of being timed."""
     with pytest.raises(OutputMismatch, match="text_000"):
-        scaling.measure(growing, (10,), False, TWICE)
+        conversion.measure_scaling(growing, (10,), False, TWICE)
