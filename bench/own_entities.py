@@ -1,4 +1,8 @@
-"""The decode comparison on the user's own entities, which are only read."""
+"""The decode comparison on the user's own entities, which are only read.
+
+A lazy query that reads nothing gives the time of a call without decoding. A decode case measures
+the remaining work of the query, which :mod:`lazyentity.bench.report.own` subtracts.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import difflib
 import os
 import statistics
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,9 +24,13 @@ from google.cloud.environment_vars import GCD_HOST
 import lazyentity
 from lazyentity.bench.cases import decoding, reading, synthetic
 from lazyentity.bench.cases.wire import EntityMessage, lookup_responses
+from lazyentity.bench.harness.lines import OwnCall
+from lazyentity.bench.harness.stats import summarize
+from lazyentity.bench.harness.timing import MILLISECONDS
 
 RPC_SECONDS = 5
 DEADLINE_SECONDS = 8
+CALLS = 5
 NOTHING = "0"
 """The read of a call in which nothing is decoded, see `synthetic.READS`."""
 _NO_RETRY = Retry(predicate=if_exception_type())
@@ -135,6 +144,22 @@ class Fetched:
                 pass
         except _ERRORS as error:
             raise self.source._unreachable(error) from error
+
+
+def measure_call(call: Callable[[], None], entities: int, rate: float) -> OwnCall:
+    """Time the query; one more query comes first, which finds everything cold.
+
+    Args:
+        call: sends the query and reads its answer, decoding nothing.
+        entities: how many a call reads.
+        rate: how many calls a second the savings are given for.
+    """
+    times = []
+    for _ in range(CALLS + 1):
+        start = time.perf_counter()
+        call()
+        times.append((time.perf_counter() - start) * MILLISECONDS)
+    return OwnCall(entities=entities, rate=rate, undecoded=summarize(times[1:]))
 
 
 def own_cases(

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from lazyentity.bench import own_entities
 from lazyentity.bench.cases import decoding, synthetic
 from lazyentity.bench.harness import sides
 from lazyentity.bench.harness.lines import UNITS
@@ -22,7 +23,6 @@ from lazyentity.bench.subjects import (
     memory,
     new_names,
     overheads,
-    own_calls,
     writes,
 )
 
@@ -267,7 +267,7 @@ def own_steps(
     of the user's machine do not change.
     """
     return [
-        ("calls", functools.partial(own_calls.measure, call, own[0].entities, rate)),
+        ("calls", functools.partial(own_entities.measure_call, call, own[0].entities, rate)),
         *_of_each("decode", conversion.measure, zip(own), plan.conversion, time.process_time),
     ]
 

@@ -20,7 +20,7 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 # As a command, this module is found by its path alone.
 sys.path.insert(0, str(CHECKOUT))
 
-from lazyentity.bench.measure import bars, example, losses, page_results, page_tables  # noqa: E402  # found by the line above
+from lazyentity.bench.measure import example, losses, page_results, page_tables  # noqa: E402  # found by the line above
 from lazyentity.bench.measure.page_results import PageResults  # noqa: E402  # as above
 from lazyentity.bench.report import chart, headline, readme, terminal  # noqa: E402  # as above
 from lazyentity.bench.subjects import end_to_end_asyncio  # noqa: E402  # as above
@@ -87,7 +87,7 @@ def wanted() -> dict[Path, str]:
     # A chart of calls has no results of its own.
     charts = [path for path in RESULTS.glob("*.svg") if path.stem in measured]
     files = {path: chart.svg(measured[path.stem]) for path in charts}
-    files[RESULTS / "native-calls.svg"] = bars.svg(measured["native"])
+    files[RESULTS / "native-calls.svg"] = chart.calls_svg(measured["native"])
     texts = [
         (document, section, render(measured[name])) for document, section, name, render in every
     ]

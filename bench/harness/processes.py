@@ -1,4 +1,4 @@
-"""Figures that need their own process: its memory, or its first read.
+"""Figures that need their own process, its memory for one, and servers that are processes.
 
 ``python -m lazyentity.bench.harness.processes MODULE FUNCTION ARGUMENTS`` is such a process: it
 calls the function with the arguments, a list in JSON, and prints the number that it returns.
@@ -6,12 +6,13 @@ calls the function with the arguments, a list in JSON, and prints the number tha
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import re
 import resource
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,26 @@ def measure(
             )
             printed.append(msgspec.json.decode(child.stdout, type=float))
     return numbers
+
+
+@contextlib.contextmanager
+def serving(module: str, *arguments: str) -> Iterator[int]:
+    """Run a module that prints the port on which it serves; gives the port.
+
+    Its standard input is closed when this process dies in any way.
+    """
+    child = subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-m", module, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        assert child.stdout is not None
+        yield int(child.stdout.readline())
+    finally:
+        child.kill()
+        child.communicate()
 
 
 def peak_of_process() -> int:

@@ -7,11 +7,10 @@ and ends when its standard input is closed.
 from __future__ import annotations
 
 import functools
-import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
 import grpc
@@ -20,10 +19,10 @@ from google.cloud.firestore_v1.types import document as document_types
 from google.cloud.firestore_v1.types import firestore as types
 
 from lazyentity.bench.cases import synthetic
+from lazyentity.bench.harness import processes
 
 DOCUMENTS = f"projects/{synthetic.PROJECT}/databases/(default)/documents"
 SERVICE = "google.firestore.v1.Firestore"
-_STOP_SECONDS = 10
 
 
 def collection(mix: str, fields: int) -> str:
@@ -120,22 +119,9 @@ def serve() -> None:
     server.stop(None).wait()
 
 
-@contextmanager
-def running() -> Iterator[int]:
+def running() -> AbstractContextManager[int]:
     """Run the server in a process while inside; gives its port."""
-    with subprocess.Popen(
-        [sys.executable, "-m", __spec__.name],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        try:
-            yield int(process.stdout.readline())
-        finally:
-            process.stdin.close()
-            process.wait(_STOP_SECONDS)
+    return processes.serving(__name__)
 
 
 if __name__ == "__main__":

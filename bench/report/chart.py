@@ -1,4 +1,4 @@
-"""The chart of a run: time per entity for several numbers of properties, stock above lazy.
+"""The charts of a run: time per entity, and wall time of calls, stock above lazy.
 
 A chart has the width of a phone, colours that differ for the colour-blind, a word and a figure at
 each bar, and a dark form for dark pages.
@@ -39,7 +39,7 @@ _STYLE = (
 
 
 class NothingToPlot(Exception):
-    """The run has no mix measured at several attribute counts."""
+    """The run did not measure what the chart shows."""
 
 
 def _mix(results: Results) -> list[Conversion]:
@@ -152,3 +152,24 @@ def svg(results: Results) -> str:
         drawn, end = rows([(headline.label(query), query)], end + _GAP, "ms")
         elements += drawn
     return document(end, elements)
+
+
+def calls_svg(results: Results) -> str:
+    """The chart of the calls of a run through the client: the wall time of each, on one scale.
+
+    Raises:
+        NothingToPlot: no calls were measured.
+    """
+    if not results.end_to_end:
+        raise NothingToPlot("there are no calls in this run; measure without --kind")
+    elements, top = titled(
+        "Wall time of a call, stock above lazy",
+        f"entities x properties, {results.environment.backend} backend,",
+        "over gRPC to a server on the same machine",
+    )
+    labelled = (
+        (f"{line.call}, {line.entities:,} x {line.properties:,}, {line.done}", line)
+        for line in results.end_to_end
+    )
+    drawn, end = rows(labelled, top, "ms")
+    return document(end, [*elements, *drawn])

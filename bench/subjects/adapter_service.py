@@ -9,12 +9,12 @@ from __future__ import annotations
 import contextlib
 import http.client
 import socket
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from lazyentity.bench.harness import processes
 from lazyentity.bench.harness.stats import (
     Summary,
     paired_difference,
@@ -61,11 +61,8 @@ def _serve(side: str, alive: int) -> None:
 @contextlib.contextmanager
 def _service(side: str, alive: int) -> Iterator[Callable[[], float]]:
     """Run a service; yields a function that makes requests, and returns the CPU seconds of one."""
-    command = [sys.executable, "-W", "ignore", "-m", __name__, side, str(alive)]
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True)
-    try:
-        assert child.stdout is not None
-        connection = http.client.HTTPConnection("127.0.0.1", int(child.stdout.readline()))
+    with processes.serving(__name__, side, str(alive)) as port:
+        connection = http.client.HTTPConnection("127.0.0.1", port)
 
         def answer(path: str) -> bytes:
             connection.request("GET", path)
@@ -79,9 +76,6 @@ def _service(side: str, alive: int) -> Iterator[Callable[[], float]]:
 
         yield requests
         connection.close()
-    finally:
-        child.kill()
-        child.communicate()
 
 
 def measure(alive: int, budget: Budget) -> tuple[Summary, Summary, Summary]:

@@ -11,10 +11,12 @@ from google.cloud import datastore
 
 import lazyentity
 from lazyentity.bench.cases import decoding, synthetic
-from lazyentity.bench.cases.columns import ENTITIES, PROPERTIES, names
 from lazyentity.bench.harness import loopback, sides, verify
 from lazyentity.bench.harness.lines import Columns
 from lazyentity.bench.harness.timing import MILLISECONDS, Budget, Task, figures, interleave
+from lazyentity.bench.subjects.columns_memory import PROPERTIES, names
+
+ENTITIES = 200
 
 CONVERSION, QUERY = "bytes of a response", "a query over loopback gRPC"
 SOURCES = (CONVERSION, QUERY)

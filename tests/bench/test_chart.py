@@ -171,3 +171,23 @@ def test_one_count_is_no_chart() -> None:
     single = [line for line in made.conversion if line.properties == 20]
     with pytest.raises(chart.NothingToPlot, match="two attribute counts"):
         chart.svg(dataclasses.replace(made, conversion=single))
+
+
+def test_calls_are_in_proportion() -> None:
+    """Each call has a bar for each side, as long as its median, inside of the chart."""
+    made = make_results()
+    root = ElementTree.fromstring(chart.calls_svg(made))  # noqa: S314  # ours
+    background, *drawn = root.iter(f"{SVG}rect")
+    assert background.attrib["height"] == "100%"
+    times = [side.median for line in made.end_to_end for side in (line.stock, line.lazy)]
+    scale = float(drawn[0].attrib["width"]) / times[0]
+    assert [float(bar.attrib["width"]) for bar in drawn] == pytest.approx(
+        [scale * time for time in times], abs=0.1
+    )
+    assert all(
+        float(bar.attrib["x"]) + float(bar.attrib["width"]) < float(root.attrib["width"])
+        and float(bar.attrib["y"]) + float(bar.attrib["height"]) < float(root.attrib["height"])
+        for bar in drawn
+    )
+    with pytest.raises(chart.NothingToPlot, match="no calls"):
+        chart.calls_svg(without_calls(made))

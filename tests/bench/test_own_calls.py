@@ -7,11 +7,11 @@ import dataclasses
 import pytest
 from rich.console import Console
 
+from lazyentity.bench import own_entities
 from lazyentity.bench.harness.lines import OwnCall
 from lazyentity.bench.harness.results import Results
 from lazyentity.bench.harness.stats import Summary
 from lazyentity.bench.report import own, terminal
-from lazyentity.bench.subjects import own_calls
 
 from .made import make_results
 
@@ -105,7 +105,7 @@ def test_the_table() -> None:
 def test_timing() -> None:
     """The first call, which finds everything cold, does not count."""
     calls: list[None] = []
-    measured = own_calls.measure(lambda: calls.append(None), entities=3, rate=2)
-    assert len(calls) == own_calls.CALLS + 1
-    assert measured.undecoded.rounds == own_calls.CALLS
+    measured = own_entities.measure_call(lambda: calls.append(None), entities=3, rate=2)
+    assert len(calls) == own_entities.CALLS + 1
+    assert measured.undecoded.rounds == own_entities.CALLS
     assert (measured.entities, measured.rate) == (3, 2)

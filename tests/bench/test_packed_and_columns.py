@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 import lazyentity
 from lazyentity.bench import cli, run
-from lazyentity.bench.cases import columns, document
+from lazyentity.bench.cases import document
 from lazyentity.bench.harness import processes, verify
 from lazyentity.bench.harness.lines import Columns, ColumnsMemory, Packed
 from lazyentity.bench.harness.stats import Summary
@@ -48,7 +48,7 @@ def test_columns(source: str) -> None:
 
 def test_columns_of_each_type() -> None:
     """The six properties are of the six types."""
-    assert len({name.partition("_")[0] for name in columns.names()}) == 6
+    assert len({name.partition("_")[0] for name in columnar.names()}) == 6
 
 
 def test_memory_of_columns(monkeypatch: pytest.MonkeyPatch) -> None:
