@@ -11,8 +11,7 @@ from docutils.nodes import entry, paragraph, row, table
 from rich.console import Console
 
 from lazyentity.bench.cases import decoding
-from lazyentity.bench.harness import files
-from lazyentity.bench.harness.results import Results, load
+from lazyentity.bench.harness.results import Results
 from lazyentity.bench.harness.stats import Summary
 from lazyentity.bench.report import terminal
 from lazyentity.bench.report.readme import (
@@ -73,12 +72,6 @@ def test_two_sections_in_one_page() -> None:
 def test_markers_are_needed(page: str) -> None:
     with pytest.raises(MarkersMissing, match=r"\.\. benchmark-table-start"):
         put_between_markers(page, SECTION, "text")
-
-
-def test_no_results_file(tmp_path: Path) -> None:
-    """A results file that cannot be read is one clear error."""
-    with pytest.raises(files.ResultsError, match="cannot read"):
-        load(tmp_path / "none.json")
 
 
 def test_a_run_of_something_else() -> None:

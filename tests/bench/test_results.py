@@ -1,14 +1,18 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
+import types
+from importlib import metadata
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from lazyentity.bench.harness import files, results
+from lazyentity.bench.harness import environment, files, results
 from lazyentity.bench.harness.files import ResultsError
 from lazyentity.bench.harness.results import SCHEMA
+from lazyentity.patches.clients import CLIENTS
 
 from .made import make_results
 
@@ -66,7 +70,7 @@ def test_no_results_file(text: str, tmp_path: Path) -> None:
 
 def test_missing_results_file(tmp_path: Path) -> None:
     """A missing file is an error that names it."""
-    with pytest.raises(ResultsError, match=r"none\.json"):
+    with pytest.raises(ResultsError, match=r"cannot read .*none\.json"):
         results.load(tmp_path / "none.json")
 
 
@@ -122,3 +126,18 @@ def test_a_file_that_can_no_longer_be_written(tmp_path: Path) -> None:
         path.mkdir()
         with pytest.raises(ResultsError, match=r"cannot write .*results\.json"):
             files.write(path, "text")
+
+
+@pytest.mark.parametrize("name", CLIENTS)
+def test_an_imported_client_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So is the client that is required; each other one, only if it is imported."""
+    client = CLIENTS[name]
+    for other in CLIENTS.values():
+        monkeypatch.delitem(sys.modules, other.waits_for_import, raising=False)
+    monkeypatch.setitem(sys.modules, client.waits_for_import, types.ModuleType("imported"))
+    monkeypatch.setattr(metadata, "version", "version of {}".format)
+    versions = environment.describe("pure").versions
+    known = {each.distribution for each in CLIENTS.values()}
+    required = CLIENTS["datastore"].distribution
+    assert known & versions.keys() == {required, client.distribution}
+    assert versions[client.distribution] == f"version of {client.distribution}"
