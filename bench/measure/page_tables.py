@@ -19,7 +19,7 @@ from lazyentity.bench.measure.page_results import (
     SeamGains,
     WholeCall,
 )
-from lazyentity.bench.report.table import Figure, Label, Table, count, sides
+from lazyentity.bench.report.table import Figure, Label, Table, count, medians
 from lazyentity.bench.report.tables import tables as core_tables
 
 _CLIENT = Label("client", "side")
@@ -67,8 +67,7 @@ def _gets(lines: Sequence[Gets]) -> Iterator[Table]:
             lines,
             (Label("latency", lambda line: f"{line.latency * 1e3:g} ms"), _CLIENT),
             (
-                Figure("single", "single", "a second", digits=0),
-                Figure("coalesced", "coalesced", "a second", digits=0),
+                *medians("a second", "single", "coalesced", digits=0),
                 Figure("coalesced / single", "ratio"),
                 Figure("a lone get", "lone", digits=2),
             ),
@@ -115,7 +114,7 @@ def _beam(made: Beam) -> Iterator[Table]:
         "properties:",
         made.cases,
         (Label("case", "case"),),
-        (*sides("µs"), Figure("stock / lazy", "ratio")),
+        (*medians("µs"), Figure("stock / lazy", "ratio")),
     )
     yield Table(
         f"Beam, CPU time of reading entities of {made.small} properties, µs per entity",
@@ -123,7 +122,7 @@ def _beam(made: Beam) -> Iterator[Table]:
         "batches of 1,000:",
         made.costs,
         (count("entities", "entities"),),
-        (*sides("µs", digits=2), Figure("stock / lazy", lambda line: line.stock / line.lazy)),
+        (*medians("µs", digits=2), Figure("stock / lazy", lambda line: line.stock / line.lazy)),
     )
     yield Table(
         "Beam, peak memory of a process that runs the pipeline, MB",
@@ -160,7 +159,7 @@ def _documents(made: Documents) -> Iterator[Table]:
         made.cases,
         (Label("call", "call"), Label("values", "mix"), count("fields", "fields")),
         (
-            *sides("µs"),
+            *medians("µs"),
             Figure("gRPC alone", "floor", "µs"),
             Figure("stock / lazy", "ratio"),
             Figure("stock / gRPC", _bound),
@@ -173,7 +172,7 @@ def _documents(made: Documents) -> Iterator[Table]:
             "it was sent:",
             made.memory,
             (Label("values", "mix"), count("fields", "fields"), count("response", "wire_bytes")),
-            (*sides("bytes", digits=0), Figure("lazy / stock", "ratio", digits=2)),
+            (*medians("bytes", digits=0), Figure("lazy / stock", "ratio", digits=2)),
         )
 
 
@@ -279,11 +278,7 @@ def _page_tables(results: PageResults) -> Iterator[Table]:
             "Pickled stock entities next to the raw bytes of lazy ones:",
             results.cached,
             (Label("step", "step"),),
-            (
-                Figure("pickle", "pickle", "µs", digits=2),
-                Figure("raw", "raw", "µs", digits=2),
-                Figure("pickle / raw", "ratio"),
-            ),
+            (*medians("µs", "pickle", "raw", digits=2), Figure("pickle / raw", "ratio")),
         )
     if results.beam is not None:
         yield from _beam(results.beam)

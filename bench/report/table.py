@@ -45,11 +45,11 @@ class Figure:
         return scaled_summary(summary, 1 / self.divisor)
 
 
-def sides(unit: str, digits: int = 1, divisor: float = 1) -> tuple[Figure, Figure]:
-    """The columns of the stock and of the lazy side in one unit."""
-    return (
-        Figure("stock", "stock", unit, digits, divisor),
-        Figure("lazy", "lazy", unit, digits, divisor),
+def medians(unit: str, *names: str, digits: int = 1, divisor: float = 1) -> tuple[Figure, ...]:
+    """Columns of attributes in one unit, by default those of the stock and of the lazy side."""
+    return tuple(
+        Figure(name.replace("_", " "), name, unit, digits, divisor)
+        for name in names or ("stock", "lazy")
     )
 
 

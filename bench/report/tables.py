@@ -11,7 +11,7 @@ from lazyentity.bench.harness.lines import APPENGINE_CALLS, UNITS, Conversion, D
 from lazyentity.bench.harness.results import Results
 from lazyentity.bench.harness.stats import Summary
 from lazyentity.bench.report import adapter_goals
-from lazyentity.bench.report.table import Figure, Label, Pivot, Table, count, sides
+from lazyentity.bench.report.table import Figure, Label, Pivot, Table, count, medians
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ _PROPERTIES = Label("properties", "properties")
 _BYTES = Label("bytes", "wire_bytes")
 _SIZE = Label("entities x properties", lambda line: f"{line.entities:,} x {line.properties:,}")
 _RATIO = Figure("stock / lazy", "ratio")
-_MICROSECONDS, _MILLISECONDS = sides("µs"), sides("ms")
+_MICROSECONDS, _MILLISECONDS = medians("µs"), medians("ms")
 _LAZY_RATIO = "lazy / stock"
 
 _README_COUNTS = (5, 20, 100, 500, 1000)
@@ -62,7 +62,7 @@ def _conversions(results: Results) -> Iterator[Table]:
             prose,
             of_mix[mix],
             (_PROPERTIES, _BYTES),
-            (*_MICROSECONDS, Figure("upb parse", "upb_parse", "µs"), _RATIO),
+            (*medians("µs", "stock", "lazy", "upb_parse"), _RATIO),
             pivot=Pivot(Label("read", "read"), "4", headers),
             compact=mix not in _README_MIXES or mix == "mixed",
             in_readme=lambda line: line.mix in _README_MODELS or line.properties in _README_COUNTS,
@@ -81,7 +81,7 @@ def _appengine(results: Results) -> Iterator[Table]:
             "with their quartiles in parentheses; below 1 stock is faster:",
             sorted(lines, key=lambda line: APPENGINE_CALLS.index(line.mix)),
             (Label("call", "mix"), _PROPERTIES, Label("read", lambda line: _READS[line.read])),
-            (*_MICROSECONDS, Figure("upb parse", "upb_parse", "µs"), _RATIO),
+            (*medians("µs", "stock", "lazy", "upb_parse"), _RATIO),
             heading="From the call to the last value",
         )
 
@@ -103,7 +103,7 @@ def _document(results: Results) -> Iterator[Table]:
                 Label("kB", lambda line: f"{line.wire_bytes / 1000:.0f}"),
             ),
             (
-                *sides("ms", divisor=1000),
+                *medians("ms", divisor=1000),
                 Figure("stock / lazy", "ratio", digits=2),
             ),
             heading="A nested document",
@@ -165,7 +165,7 @@ def _calls(results: Results) -> Table:
             "path with nothing decoded:",
             results.end_to_end,
             (call, _SIZE, Label("done", "done")),
-            (*_MILLISECONDS, Figure("floor", "floor", "ms"), _RATIO),
+            (*medians("ms", "stock", "lazy", "floor"), _RATIO),
             heading="Through the client",
         )
     return Table(
@@ -188,8 +188,7 @@ def _memory(results: Results) -> Iterator[Table]:
             results.memory,
             (_PROPERTIES, _BYTES),
             (
-                *sides("KiB", divisor=1024),
-                Figure("upb message", "upb_message", "KiB", divisor=1024),
+                *medians("KiB", "stock", "lazy", "upb_message", divisor=1024),
                 Figure(_LAZY_RATIO, "ratio", digits=2),
             ),
             heading="Memory held",
@@ -300,8 +299,7 @@ def _beside_entities(results: Results) -> Iterator[Table]:
                 Label("bytes packed", "packed_bytes"),
             ),
             (
-                *sides("ms", digits=2),
-                Figure("packed", "packed", "ms", digits=2),
+                *medians("ms", "stock", "lazy", "packed", digits=2),
                 Figure("stock / packed", "ratio"),
                 Figure("lazy / packed", "over_lazy"),
             ),
@@ -313,7 +311,7 @@ def _beside_entities(results: Results) -> Iterator[Table]:
             results.columns,
             (Label("from", "source"),),
             (
-                *sides("ms", digits=2),
+                *medians("ms", digits=2),
                 Figure("to_pandas", "columns", "ms", digits=2),
                 Figure("columns", "lists", "ms", digits=2),
                 Figure("entities alone", "entities_alone", "ms", digits=2),

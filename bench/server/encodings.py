@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Protocol
 
 import grpc
 from google.protobuf import json_format
@@ -13,71 +12,46 @@ from .cache import ResponseCache
 from .errors import DatastoreError, invalid_argument
 from .schema import METHODS
 
-# google.rpc.Code's own mapping, of all codes that refuse a request.
 HTTP_STATUS = {
-    grpc.StatusCode.CANCELLED: 499,
-    grpc.StatusCode.UNKNOWN: 500,
     grpc.StatusCode.INVALID_ARGUMENT: 400,
-    grpc.StatusCode.DEADLINE_EXCEEDED: 504,
     grpc.StatusCode.NOT_FOUND: 404,
     grpc.StatusCode.ALREADY_EXISTS: 409,
-    grpc.StatusCode.PERMISSION_DENIED: 403,
-    grpc.StatusCode.UNAUTHENTICATED: 401,
-    grpc.StatusCode.RESOURCE_EXHAUSTED: 429,
-    grpc.StatusCode.FAILED_PRECONDITION: 400,
     grpc.StatusCode.ABORTED: 409,
-    grpc.StatusCode.OUT_OF_RANGE: 400,
     grpc.StatusCode.UNIMPLEMENTED: 501,
     grpc.StatusCode.INTERNAL: 500,
-    grpc.StatusCode.UNAVAILABLE: 503,
-    grpc.StatusCode.DATA_LOSS: 500,
 }
+"""google.rpc.Code's own mapping, of the codes by which the service refuses a request."""
 
 
-class Encoding(Protocol):
-    """An encoding of messages in the bodies of HTTP. Any thread may use it.
+class Protobuf:
+    """Messages as they are on the wire. Any thread may use an encoding.
 
     ``content_type`` is the header of requests, ``response_type`` the header of responses.
     """
 
-    content_type: str
-    response_type: str
+    content_type = response_type = "application/x-protobuf"
 
     def request(self, method: str, body: bytes) -> bytes:
-        """The serialised request in the body.
+        """The serialised request in a body.
 
         Raises:
             DatastoreError: when the body is malformed.
         """
-
-    def response(self, method: str, serialised: bytes) -> bytes:
-        """The body of a serialised response."""
-
-    def error(self, error: DatastoreError) -> bytes:
-        """The body of a refusal."""
-
-
-class Protobuf:
-    """Messages as they are on the wire."""
-
-    content_type = response_type = "application/x-protobuf"
-
-    def request(self, method: str, body: bytes) -> bytes:
-        """The body itself, which the service parses."""
+        # The service parses it.
         return body
 
     def response(self, method: str, serialised: bytes) -> bytes:
-        """The response itself."""
+        """The body of a serialised response."""
         return serialised
 
     def error(self, error: DatastoreError) -> bytes:
-        """A google.rpc.Status."""
+        """The body of a refusal: a google.rpc.Status."""
         status = status_pb2.Status(code=error.code.value[0], message=error.message)
         serialised: bytes = status.SerializeToString()
         return serialised
 
 
-class Json:
+class Json(Protobuf):
     """Messages in the JSON mapping of protobuf, as the REST interface of Datastore has them.
 
     The service gives the same response object to a repeated request. This class then gives the same

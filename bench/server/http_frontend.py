@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import grpc
 
-from .encodings import HTTP_STATUS, Encoding, Json, Protobuf
+from .encodings import HTTP_STATUS, Json, Protobuf
 from .errors import DatastoreError, invalid_argument
 from .schema import METHODS
 from .service import DatastoreService
@@ -23,7 +23,7 @@ class _Server(ThreadingHTTPServer):
 
     def __init__(self, service: DatastoreService, port: int) -> None:
         self.service = service
-        self.encodings: dict[str, Encoding] = {
+        self.encodings: dict[str, Protobuf] = {
             encoding.content_type: encoding for encoding in (Protobuf(), Json())
         }
         super().__init__(("127.0.0.1", port), _Handler)
@@ -56,7 +56,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def _call(self, encoding: Encoding | None) -> bytes:
+    def _call(self, encoding: Protobuf | None) -> bytes:
         length = self.headers.get("Content-Length", "")
         if not length.isdecimal():
             # A body of unknown length cannot be told from the next request.
