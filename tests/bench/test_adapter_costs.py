@@ -13,7 +13,7 @@ from lazyentity.bench.harness.stats import Summary
 from lazyentity.bench.report import adapter_goals, goals
 from lazyentity.patches.adapters.libraries import LIBRARIES
 from tests.bench.made import make_results
-from tests.support.budgets import ONCE
+from tests.support.benchmarks import ONCE
 
 adapter_costs = pytest.importorskip("lazyentity.bench.subjects.adapter_costs")
 

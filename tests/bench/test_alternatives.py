@@ -25,7 +25,7 @@ from lazyentity.bench.measure import (
 from lazyentity.bench.measure.page_results import PageResults
 from lazyentity.bench.report import terminal
 from lazyentity.bench.report.readme import render
-from tests.support.budgets import ONCE
+from tests.support.benchmarks import ONCE
 from tools import tables as generated
 
 pytestmark = pytest.mark.any_backend

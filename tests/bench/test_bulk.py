@@ -9,7 +9,7 @@ import pytest
 from lazyentity.bench.measure import bulk, page_tables, snapshots
 from lazyentity.bench.measure.page_results import PageResults
 from lazyentity.bench.report import readme
-from tests.support.budgets import ONCE
+from tests.support.benchmarks import ONCE
 
 
 def test_bulk_calls(monkeypatch: pytest.MonkeyPatch) -> None:

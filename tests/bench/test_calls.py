@@ -17,7 +17,7 @@ from lazyentity.bench.measure import calls, page_results
 from lazyentity.bench.measure.__main__ import main
 from lazyentity.bench.subjects import end_to_end as reads
 from lazyentity.bench.subjects import end_to_end_asyncio, end_to_end_writes
-from tests.support.budgets import ONCE
+from tests.support.benchmarks import ONCE
 from tools import tables as generated
 
 pytestmark = pytest.mark.any_backend

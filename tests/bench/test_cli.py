@@ -6,12 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
 from lazyentity.bench import cli, run
 from lazyentity.bench.harness import files, lines, results, sides, verify
 from lazyentity.bench.harness.stats import Summary
 from tests.support import subprocesses
+from tests.support.benchmarks import bench
 
 from .made import make_results
 
@@ -27,10 +27,6 @@ def test_the_extra_bench_is_enough() -> None:
     """The commands can be imported without the requirements of the extra bench-all."""
     done = subprocesses.run("-c", _WITHOUT_FURTHER_EXTRAS)
     assert done.returncode == 0, done.stderr
-
-
-def invoke(*arguments: object) -> Result:
-    return CliRunner().invoke(cli.main, [str(argument) for argument in arguments])
 
 
 @pytest.fixture
@@ -54,10 +50,8 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> Callable[[results.Results], Non
 @pytest.mark.parametrize("option", ["--output", "--plot"])
 def test_unwritable_files_are_found_before_measuring(option: str, tmp_path: Path) -> None:
     """A file that cannot be written is a clear error and exit code 2 before the measuring."""
-    outcome = CliRunner().invoke(
-        cli.main,
-        ["--output", str(tmp_path / "results.json"), option, str(tmp_path / "missing" / "file")],
-    )
+    missing = tmp_path / "missing" / "file"
+    outcome = bench("--output", tmp_path / "results.json", option, missing)
     assert outcome.exit_code == 2
     assert outcome.output.startswith("Error: cannot write ")
     assert not list(tmp_path.iterdir())
@@ -90,7 +84,7 @@ def test_unwritable_files_are_found_before_measuring(option: str, tmp_path: Path
 )
 def test_options_that_do_not_go_together(arguments: tuple[str, ...], tmp_path: Path) -> None:
     """Arguments that make no sense are refused at once, with the usage."""
-    outcome = invoke(*arguments, "--output", tmp_path / "results.json")
+    outcome = bench(*arguments, "--output", tmp_path / "results.json")
     assert outcome.exit_code == 2
     assert "Usage:" in outcome.output
 
@@ -102,7 +96,7 @@ def test_results_are_written_shown_and_drawn(
     made = make_results()
     measured(made)
     output, chart = tmp_path / "results.json", tmp_path / "chart.svg"
-    outcome = invoke("--quick", "--output", output, "--plot", chart)
+    outcome = bench("--quick", "--output", output, "--plot", chart)
     assert outcome.exit_code == 0, outcome.output
     assert results.load(output) == made
     assert chart.read_text(encoding="utf-8").lstrip().startswith("<?xml")
@@ -126,7 +120,7 @@ def test_check_passes_when_goals_are_met(
 ) -> None:
     """A fast run passes the check."""
     measured(make_results(ratio=50))
-    assert invoke("--check", "--output", tmp_path / "results.json").exit_code == 0
+    assert bench("--check", "--output", tmp_path / "results.json").exit_code == 0
 
 
 def test_check_names_what_is_missed(
@@ -136,7 +130,7 @@ def test_check_names_what_is_missed(
     made = make_results(ratio=5)
     measured(dataclasses.replace(made, import_ms=None))
     output = tmp_path / "results.json"
-    outcome = invoke("--check", "--output", output)
+    outcome = bench("--check", "--output", output)
     assert outcome.exit_code == 1
     *_, summary = outcome.output.partition("Error: ")
     assert summary.startswith("4 goals missed:")
@@ -150,7 +144,7 @@ def test_without_check_slow_is_no_error(
 ) -> None:
     """Goals are judged only when asked for."""
     measured(make_results(ratio=1))
-    assert invoke("--output", tmp_path / "results.json").exit_code == 0
+    assert bench("--output", tmp_path / "results.json").exit_code == 0
 
 
 def test_outputs_that_differ_record_nothing(
@@ -163,7 +157,7 @@ def test_outputs_that_differ_record_nothing(
 
     monkeypatch.setattr(run, "run", mismatch)
     output = tmp_path / "results.json"
-    outcome = invoke("--output", output)
+    outcome = bench("--output", output)
     assert outcome.exit_code == 1
     assert "entities[0]['a']: 1 in place of 2" in outcome.output
     assert not output.exists()
@@ -217,7 +211,7 @@ class TestOneCall:
 
     def test_replaces_the_lines_of_the_call(self, output: Path) -> None:
         before = results.load(output)
-        outcome = invoke("--ndb", "--call", "ndb fetch", "--output", output)
+        outcome = bench("--ndb", "--call", "ndb fetch", "--output", output)
         assert outcome.exit_code == 0, outcome.output
         after = results.load(output)
         assert {line.call: line.ratio.median for line in after.end_to_end} == {
@@ -228,7 +222,7 @@ class TestOneCall:
 
     def test_a_call_that_there_is_not(self, output: Path) -> None:
         before = output.read_bytes()
-        outcome = invoke("--ndb", "--call", "ndb", "--output", output)
+        outcome = bench("--ndb", "--call", "ndb", "--output", output)
         assert outcome.exit_code == 2
         assert "there is no call 'ndb' to measure" in outcome.output
         assert output.read_bytes() == before
@@ -246,7 +240,7 @@ class TestOneCall:
         monkeypatch.setitem(cli._SUBJECTS, "--adapters", ("adapters", steps, ()))
         before = [measure("orjson", "dumps", 9), measure("ujson", "dumps", 9)]
         files.write(output, files.dump(results.Results.of(before, "full", None)))
-        outcome = invoke("--adapters", "--call", "orjson", "--output", output)
+        outcome = bench("--adapters", "--call", "orjson", "--output", output)
         assert outcome.exit_code == 0, outcome.output
         assert results.load(output).adapter_costs == [
             measure("orjson", "dumps"),
@@ -263,7 +257,7 @@ class TestOneCall:
             other = dataclasses.replace(before.environment, cpu="another")
             before = dataclasses.replace(before, environment=other)
         files.write(output, files.dump(before))
-        outcome = invoke("--ndb", "--call", "ndb fetch", "--output", output)
+        outcome = bench("--ndb", "--call", "ndb fetch", "--output", output)
         assert outcome.exit_code == 2
         assert "of another mode or environment; measure all" in outcome.output
         assert results.load(output) == before

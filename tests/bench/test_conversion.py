@@ -9,7 +9,7 @@ from lazyentity.bench.cases import decoding, synthetic
 from lazyentity.bench.harness import sides
 from lazyentity.bench.harness.verify import OutputMismatch
 from lazyentity.bench.subjects import conversion
-from tests.support.budgets import ONCE
+from tests.support.benchmarks import ONCE
 
 
 @pytest.mark.parametrize(

@@ -9,18 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from lazyentity.bench import cli, demo, run
 from lazyentity.bench.harness import results, sides
+from tests.support.benchmarks import bench
 
 from .made import make_results
 
 pytestmark = pytest.mark.any_backend
-
-
-def invoke(*arguments: object) -> Result:
-    return CliRunner().invoke(cli.main, [str(argument) for argument in arguments])
 
 
 @pytest.fixture
@@ -41,7 +38,7 @@ def test_what_was_measured_is_kept(interrupted: Callable[[int], None], tmp_path:
     """It is recorded and shown; the goals are not judged, and no chart is drawn."""
     interrupted(3)
     output, chart = tmp_path / "results.json", tmp_path / "chart.svg"
-    outcome = invoke("--quick", "--check", "--output", output, "--plot", chart)
+    outcome = bench("--quick", "--check", "--output", output, "--plot", chart)
     assert outcome.exit_code == 130
     assert "Interrupted: the measurements that were not made are missing." in outcome.output
     assert outcome.output.splitlines()[-1].startswith("Error: interrupted after 3 of ")
@@ -56,7 +53,7 @@ def test_nothing_was_measured(interrupted: Callable[[int], None], tmp_path: Path
     interrupted(0)
     output, chart = tmp_path / "results.json", tmp_path / "chart.svg"
     chart.write_text("before")
-    outcome = invoke("--output", output, "--plot", chart)
+    outcome = bench("--output", output, "--plot", chart)
     assert (outcome.exit_code, outcome.output) == (
         130,
         "Error: interrupted before anything was measured\n",
@@ -78,7 +75,7 @@ def test_the_adapters_are_an_extra_of_their_own(
     assert "adapters" not in sections
     monkeypatch.setattr(run, "run", lambda *_: iter(()))
     monkeypatch.setattr(results.Results, "of", lambda *_: make_results())
-    outcome = invoke("--output", tmp_path / "results.json")
+    outcome = bench("--output", tmp_path / "results.json")
     assert outcome.exit_code == 0
     assert "fastapi is not installed: pip install 'lazyentity[bench-all]'" in outcome.output
 
@@ -91,7 +88,7 @@ def test_a_client_that_is_not_installed(
         raise ImportError("No module named 'google.cloud.ndb'")
 
     monkeypatch.setitem(cli._SUBJECTS, f"--{extra}", (extra, missing, []))
-    outcome = invoke(f"--{extra}", "--output", tmp_path / "results.json")
+    outcome = bench(f"--{extra}", "--output", tmp_path / "results.json")
     assert outcome.exit_code == 2
     assert outcome.output == (
         "Error: its subject cannot be imported (No module named 'google.cloud.ndb'); install it "

@@ -10,7 +10,7 @@ from lazyentity.bench.harness.results import Results
 from lazyentity.bench.measure import cached, losses, page_results, page_tables
 from lazyentity.bench.report import headline
 from lazyentity.bench.report.tables import tables
-from tests.support.budgets import ONCE
+from tests.support.benchmarks import ONCE
 from tools import tables as generated
 
 from .made import make_results

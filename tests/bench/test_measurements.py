@@ -21,7 +21,7 @@ from lazyentity.bench.subjects import (
     new_names,
     overheads,
 )
-from tests.support.budgets import ONCE
+from tests.support.benchmarks import ONCE
 
 
 @pytest.mark.parametrize("call", end_to_end.CALLS)

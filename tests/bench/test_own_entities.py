@@ -9,18 +9,16 @@ from typing import Any, NoReturn
 
 import grpc
 import pytest
-from click.testing import CliRunner
 from google.cloud import datastore
 
-from lazyentity.bench import cli, own_entities, run
+from lazyentity.bench import own_entities, run
 from lazyentity.bench.cases import reading, synthetic
 from lazyentity.bench.harness import loopback, results
-from lazyentity.bench.harness.timing import Budget
 from lazyentity.bench.server.process import LoopbackServer
 from lazyentity.bench.subjects import conversion
+from tests.support.benchmarks import ONCE, bench
 
 HOST = "DATASTORE_EMULATOR_HOST"
-QUICKLY = Budget(seconds=0, min_rounds=1, max_rounds=1, sample_seconds=0)
 
 
 @pytest.fixture(scope="module")
@@ -77,19 +75,11 @@ def test_reads_of_small_entities() -> None:
 @pytest.mark.usefixtures("emulator")
 def test_command_on_own_entities(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The command measures the user's own entities and says whose they are."""
-    monkeypatch.setattr(run, "QUICK", dataclasses.replace(run.QUICK, conversion=QUICKLY))
+    monkeypatch.setattr(run, "QUICK", dataclasses.replace(run.QUICK, conversion=ONCE))
     output = tmp_path / "own.json"
-    outcome = CliRunner().invoke(
-        cli.main,
-        [
-            "--quick",
-            "--kind=Own",
-            "--limit=5",
-            f"--project={synthetic.PROJECT}",
-            f"--output={output}",
-            "--read=text_000, address_000",
-            "--rate=50",
-        ],
+    outcome = bench(
+        *("--quick", "--kind=Own", "--limit=5", f"--project={synthetic.PROJECT}"),
+        *(f"--output={output}", "--read=text_000, address_000", "--rate=50"),
     )
     assert outcome.exit_code == 0, outcome.output
     printed = " ".join(outcome.output.split())
@@ -118,9 +108,7 @@ def own_command(
     if host is not None:
         monkeypatch.setenv(HOST, host)
     monkeypatch.setattr(run, "run", lambda *_: pytest.fail("measuring started"))
-    outcome = CliRunner().invoke(
-        cli.main, ["--project", "p", "--kind", "Own", "--output", str(output), *options]
-    )
+    outcome = bench("--project", "p", "--kind", "Own", "--output", output, *options)
     assert outcome.exit_code == 2
     assert not output.exists()
     return outcome.output

@@ -7,17 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 import lazyentity
-from lazyentity.bench import cli, run
+from lazyentity.bench import run
 from lazyentity.bench.cases import document
 from lazyentity.bench.harness import processes, verify
 from lazyentity.bench.harness.lines import Columns, ColumnsMemory, Packed
 from lazyentity.bench.harness.stats import Summary
 from lazyentity.bench.report import goals
 from lazyentity.bench.subjects import columns_memory
-from tests.support.budgets import ONCE
+from tests.support.benchmarks import ONCE, bench
 
 columnar = pytest.importorskip("lazyentity.bench.subjects.columnar")
 packed = pytest.importorskip("lazyentity.bench.subjects.packed")
@@ -127,8 +126,7 @@ def test_command(
         return iter(_parts())
 
     monkeypatch.setattr(run, "run", made)
-    arguments = ["--quick", option, "--check", "--output", str(tmp_path / "results.json")]
-    outcome = CliRunner().invoke(cli.main, arguments)
+    outcome = bench("--quick", option, "--check", "--output", tmp_path / "results.json")
     assert outcome.exit_code == 0, outcome.output
     assert planned == [section for section, _ in steps]
     for title in ("embedded entities and packed", "a DataFrame of 6 of 60", "column_batches()"):
@@ -142,7 +140,6 @@ def test_command(
 
 @pytest.mark.parametrize("others", [("--columns",), ("--kind", "K"), ("--properties", "5")])
 def test_options_that_do_not_go_together(others: tuple[str, ...], tmp_path: Path) -> None:
-    output = str(tmp_path / "results.json")
-    outcome = CliRunner().invoke(cli.main, ["--packed", *others, "--output", output])
+    outcome = bench("--packed", *others, "--output", tmp_path / "results.json")
     assert outcome.exit_code == 2
     assert "do not go with --packed" in outcome.output

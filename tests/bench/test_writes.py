@@ -12,7 +12,7 @@ from lazyentity.bench.cases import synthetic, wire
 from lazyentity.bench.harness import sides
 from lazyentity.bench.harness.verify import OutputMismatch
 from lazyentity.bench.subjects import writes
-from tests.support.budgets import ONCE
+from tests.support.benchmarks import ONCE
 
 REWRITES = writes.select_rewrites((5, 20))
 PUTS = writes.select_puts((5, 20))

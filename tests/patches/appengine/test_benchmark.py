@@ -8,18 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from google.appengine.api import apiproxy_stub_map
 
 import lazyentity
-from lazyentity.bench import cli, run
+from lazyentity.bench import run
 from lazyentity.bench.harness import verify
 from lazyentity.bench.measure import ablation, page_tables
 from lazyentity.bench.measure.page_results import PageResults
 from lazyentity.bench.report import goals, readme
 from lazyentity.bench.subjects import appengine
 from lazyentity.patches.appengine.seams import CLIENT
-from tests.support.budgets import ONCE
+from tests.support.benchmarks import ONCE, bench
 
 CASES = [make() for make in appengine.select(appengine.CALLS)]
 ALL_CASES = [*CASES, *(make() for make in appengine.select(appengine.NDB_CALLS))]
@@ -68,9 +67,7 @@ def test_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It measures the figures of the goals."""
     monkeypatch.setattr(run, "QUICK", dataclasses.replace(run.QUICK, conversion=ONCE))
     output = tmp_path / "results.json"
-    finished = CliRunner().invoke(
-        cli.main, ["--quick", "--appengine", "--check", "--output", str(output)]
-    )
+    finished = bench("--quick", "--appengine", "--check", "--output", output)
     assert output.exists(), finished.output
     assert "not measured" not in finished.output
     assert [goal.figure for goal in goals.APPENGINE_GOALS if goal.backend == "native"]
@@ -78,9 +75,7 @@ def test_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_goes_with_no_other_choice(tmp_path: Path) -> None:
     for others in (["--ndb"], ["--mixes", "mixed"]):
-        finished = CliRunner().invoke(
-            cli.main, ["--appengine", *others, "--output", str(tmp_path / "results.json")]
-        )
+        finished = bench("--appengine", *others, "--output", tmp_path / "results.json")
         assert finished.exit_code == 2
         assert "do not go with" in finished.output
 

@@ -9,7 +9,7 @@ import pytest
 import lazyentity
 from lazyentity.bench.harness import verify
 from lazyentity.bench.measure import ablation, beam, page_results
-from tests.support.budgets import ONCE
+from tests.support.benchmarks import ONCE
 
 COMMITTED = Path(__file__).parents[3] / "bench" / "results" / "beam-connector.json"
 

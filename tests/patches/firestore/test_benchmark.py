@@ -10,7 +10,7 @@ import pytest
 import lazyentity
 from lazyentity.bench.harness import verify
 from lazyentity.bench.measure import documents, firestore, page_results
-from tests.support.budgets import ONCE
+from tests.support.benchmarks import ONCE
 
 COMMITTED = Path(__file__).parents[3] / "bench" / "results" / "firestore-documents.json"
 COMMITTED_WRITES = COMMITTED.with_name("firestore-writes.json")

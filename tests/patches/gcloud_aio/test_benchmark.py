@@ -9,7 +9,7 @@ from lazyentity.bench.harness import verify
 from lazyentity.bench.measure import ablation, page_tables, rest
 from lazyentity.bench.measure.page_results import PageResults
 from lazyentity.bench.report import readme
-from tests.support.budgets import ONCE
+from tests.support.benchmarks import ONCE
 
 pytestmark = [pytest.mark.any_backend, pytest.mark.usefixtures("kept_servers")]
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from docutils.core import publish_doctree
 from docutils.nodes import entry, row, table
 from google.cloud import ndb
@@ -20,7 +19,7 @@ from lazyentity.bench import cli, run
 from lazyentity.bench.harness import results, verify
 from lazyentity.bench.report import goals, readme, terminal
 from lazyentity.bench.subjects import end_to_end_models, models
-from tests.support.budgets import ONCE
+from tests.support.benchmarks import ONCE, bench
 
 pytestmark = pytest.mark.usefixtures("only_new_objects", "kept_servers")
 
@@ -155,9 +154,7 @@ def test_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setitem(cli._SUBJECTS, "--ndb", ("ndb", steps, goals.NDB_GOALS))
     output = tmp_path / "results.json"
-    finished = CliRunner().invoke(
-        cli.main, ["--ndb", "--quick", "--check", "--output", str(output)]
-    )
+    finished = bench("--ndb", "--quick", "--check", "--output", output)
     assert measured
     assert output.exists()
     figures = [goal.figure for goal in goals.NDB_GOALS if goal.backend == lazyentity.backend]
@@ -167,6 +164,6 @@ def test_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_options_that_do_not_go_together() -> None:
-    finished = CliRunner().invoke(cli.main, ["--ndb", "--mixes", "mixed"])
+    finished = bench("--ndb", "--mixes", "mixed")
     assert finished.exit_code == 2
     assert "do not go with --ndb" in finished.output
