@@ -52,11 +52,7 @@ def benchmark(name: str) -> Benchmark:
 @click.option("--seconds", type=float, help="Of measuring, for each line.")
 @click.option("--quick", is_flag=True, help="Leave out the largest sizes.")
 @click.option("--only", default="", help="A part of the names of the calls to measure.")
-@click.option(
-    "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="A results file.",
-)
+@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="A results file.")
 @click.option("--check", is_flag=True, help="Fail, naming them, when goals are missed.")
 def main(
     *, name: str, seconds: float | None, quick: bool, only: str, output: Path | None, check: bool

@@ -24,14 +24,7 @@ from google.cloud.environment_vars import GCD_HOST
 from lazyentity.bench.cases import synthetic
 from lazyentity.bench.harness import loopback, processes, sides, verify
 from lazyentity.bench.harness.outcomes import Outcome
-from lazyentity.bench.harness.timing import (
-    MICROSECONDS,
-    SIDES,
-    Budget,
-    Task,
-    figures,
-    interleave,
-)
+from lazyentity.bench.harness.timing import MICROSECONDS, SIDES, Budget, Task, figures, interleave
 from lazyentity.bench.measure import beam_memory
 from lazyentity.bench.measure.command import Benchmark, Run, announced
 from lazyentity.bench.measure.page_results import Beam, BeamCase, BeamCost, PageResults

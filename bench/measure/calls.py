@@ -21,12 +21,7 @@ from lazyentity.bench.harness.stats import paired_ratio, scaled, summarize
 from lazyentity.bench.harness.timing import MILLISECONDS, Budget, Comparison, Context, interleave
 from lazyentity.bench.measure.command import Benchmark
 from lazyentity.bench.measure.page_results import WholeCall
-from lazyentity.bench.subjects import (
-    conversion,
-    end_to_end,
-    end_to_end_asyncio,
-    end_to_end_writes,
-)
+from lazyentity.bench.subjects import conversion, end_to_end, end_to_end_asyncio, end_to_end_writes
 
 TASKS = 32
 """The queries that run at once in one process."""

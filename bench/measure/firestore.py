@@ -21,14 +21,7 @@ from lazyentity.bench.cases import synthetic
 from lazyentity.bench.harness import processes, sides, verify
 from lazyentity.bench.harness.outcomes import Outcome
 from lazyentity.bench.harness.stats import compared
-from lazyentity.bench.harness.timing import (
-    MICROSECONDS,
-    SIDES,
-    Budget,
-    Task,
-    figures,
-    interleave,
-)
+from lazyentity.bench.harness.timing import MICROSECONDS, SIDES, Budget, Task, figures, interleave
 from lazyentity.bench.measure import documents
 from lazyentity.bench.measure.command import Benchmark, Run, announced
 from lazyentity.bench.measure.page_results import (
@@ -289,10 +282,7 @@ def measure(call: str, mix: str, fields: int, port: int, budget: Budget) -> Docu
     collection_id = documents.collection(mix, fields)
     host = {"FIRESTORE_EMULATOR_HOST": f"127.0.0.1:{port}"}
     count = _count(call)
-    with (
-        unittest.mock.patch.dict(os.environ, host),
-        _loaded(call, collection_id, port) as tasks,
-    ):
+    with unittest.mock.patch.dict(os.environ, host), _loaded(call, collection_id, port) as tasks:
         timed = interleave(tasks, budget, CONTEXTS, time.process_time)
     verify.check_same(count, len(timed[_STOCK].last), f"{call}: documents")
     # Serialised requests differ in the order of fields.
@@ -347,10 +337,7 @@ def measure_memory(mix: str, fields: int, rounds: int) -> DocumentMemory:
     held = processes.measure(bytes_per_snapshot, CONTEXTS, rounds, mix, fields)
     raw = documents.query_response(documents.collection(mix, fields), 0)
     return DocumentMemory(
-        mix=mix,
-        fields=fields,
-        wire_bytes=len(raw),
-        **compared(held, ratio=("lazy", "stock")),
+        mix=mix, fields=fields, wire_bytes=len(raw), **compared(held, ratio=("lazy", "stock"))
     )
 
 

@@ -41,12 +41,7 @@ def _keys(lines: Sequence[Keys]) -> Iterator[Table]:
                 (line for line in lines if line.latency == latency),
                 key=lambda line: (line.keys, clients.index(line.side), ways.index(line.way)),
             ),
-            (
-                count("keys", "keys"),
-                _CLIENT,
-                Label("way", "way"),
-                count("requests", "requests"),
-            ),
+            (count("keys", "keys"), _CLIENT, Label("way", "way"), count("requests", "requests")),
             (
                 Figure("time", "seconds", "ms", divisor=1e-3),
                 # Of the last way itself it would be one.
@@ -93,9 +88,7 @@ def _forms(made: Forms) -> Table:
             Figure("size", "size", "MB", divisor=1e6),
             Figure("first entity", "first", "s", digits=4),
             Figure(
-                "first / snapshot",
-                lambda line: over(line.first, snapshot.first, line),
-                digits=2,
+                "first / snapshot", lambda line: over(line.first, snapshot.first, line), digits=2
             ),
             Figure("4 properties of all", "everything", "s", digits=2),
             Figure(

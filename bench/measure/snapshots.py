@@ -151,12 +151,7 @@ def measure(count: int, properties: int, rounds: int) -> Forms:
         }
         sizes = {side: path.stat().st_size for side, path in paths.items()}
     lines = [
-        Form(
-            side,
-            sizes.get(side),
-            summarize(timed[side, FIRST]),
-            summarize(timed[side, ALL]),
-        )
+        Form(side, sizes.get(side), summarize(timed[side, FIRST]), summarize(timed[side, ALL]))
         for side in where
     ]
     ratios = (paired_ratio(timed[PICKLE, until], timed[SNAPSHOT, until]) for until in (FIRST, ALL))

@@ -102,10 +102,7 @@ def _document(results: Results) -> Iterator[Table]:
                 ),
                 Label("kB", lambda line: f"{line.wire_bytes / 1000:.0f}"),
             ),
-            (
-                *medians("ms", divisor=1000),
-                Figure("stock / lazy", "ratio", digits=2),
-            ),
+            (*medians("ms", divisor=1000), Figure("stock / lazy", "ratio", digits=2)),
             heading="A nested document",
         )
 

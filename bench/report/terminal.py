@@ -81,9 +81,7 @@ def _renderings(table: Table) -> Iterator[rich_table.Table]:
 
 
 def show(
-    results: Results,
-    console: Console,
-    shown: Callable[[Results], Iterable[Table]] = tables,
+    results: Results, console: Console, shown: Callable[[Results], Iterable[Table]] = tables
 ) -> None:
     """Print a run: its bias first, then the tables that ``shown`` makes of it."""
     if results.bias:

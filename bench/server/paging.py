@@ -89,7 +89,5 @@ def make_batch(
         read_time=timestamp(read_time),
     )
     return Batch(
-        b"".join(encoded) + fields.SerializeToString(),
-        len(encoded),
-        more is not _More.NOT_FINISHED,
+        b"".join(encoded) + fields.SerializeToString(), len(encoded), more is not _More.NOT_FINISHED
     )

@@ -84,11 +84,7 @@ class Reads:
             return bytes(response.SerializeToString())
         results, scanned, version = self._run(query, reader)
         batch = make_batch(
-            query,
-            results,
-            batch_size=self._batch_size,
-            version=version,
-            read_time=time.time_ns(),
+            query, results, batch_size=self._batch_size, version=version, read_time=time.time_ns()
         )
         # Datastore sends the metrics with the last batch only.
         if explanation.asked and batch.finished:

@@ -45,8 +45,7 @@ def _key(value: Message) -> EntityKey:
     key = value.key_value
     partition = key.partition_id
     return EntityKey(
-        Partition(partition.project_id, partition.database_id, partition.namespace_id),
-        path_of(key),
+        Partition(partition.project_id, partition.database_id, partition.namespace_id), path_of(key)
     )
 
 

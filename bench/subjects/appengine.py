@@ -72,7 +72,7 @@ CALLS: dict[Call, tuple[str, ...]] = {
 """How much is read after each call."""
 
 OF_LISTS: dict[Call, tuple[str, ...]] = {
-    Call("Entity._FromPb, lists", _from_pb, operator.getitem, _contents): ("4", "all"),
+    Call("Entity._FromPb, lists", _from_pb, operator.getitem, _contents): ("4", "all")
 }
 """The same for entities whose properties are lists of eight values."""
 

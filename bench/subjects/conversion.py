@@ -209,9 +209,7 @@ def measure_scaling(
         lazy = timed[f"lazy {size}"]
         stock = timed.get(f"stock {size}")
         verify.check_read(
-            case.reader,
-            read_task(sides.STOCK, case)() if stock is None else stock.last,
-            lazy.last,
+            case.reader, read_task(sides.STOCK, case)() if stock is None else stock.last, lazy.last
         )
         per_unit = scaled(lazy.seconds, MICROSECONDS / size)
         points.append(

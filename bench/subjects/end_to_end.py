@@ -14,14 +14,7 @@ import lazyentity
 from lazyentity.bench.cases import synthetic
 from lazyentity.bench.harness import loopback, verify
 from lazyentity.bench.harness.lines import EndToEnd
-from lazyentity.bench.harness.timing import (
-    MILLISECONDS,
-    SIDES,
-    Budget,
-    Comparison,
-    Task,
-    figures,
-)
+from lazyentity.bench.harness.timing import MILLISECONDS, SIDES, Budget, Comparison, Task, figures
 from lazyentity.bench.subjects import floor
 
 READ = "1"

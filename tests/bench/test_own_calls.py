@@ -27,11 +27,7 @@ def make_own(reads: tuple[str, ...], undecoded_ms: float = 20.1) -> Results:
     line = make_results().conversion[0]
     lines = [
         dataclasses.replace(
-            line,
-            mix="own",
-            read=read,
-            stock=exactly(100),
-            lazy=exactly(1 if read == "0" else 10),
+            line, mix="own", read=read, stock=exactly(100), lazy=exactly(1 if read == "0" else 10)
         )
         for read in reads
     ]

@@ -197,7 +197,4 @@ def test_each_library_of_tables_has_one_renderer() -> None:
             re.MULTILINE,
         )
     }
-    assert drawing == {
-        "report/readme.py": "tabulate",
-        "report/terminal.py": "rich",
-    }
+    assert drawing == {"report/readme.py": "tabulate", "report/terminal.py": "rich"}

@@ -40,13 +40,7 @@ def test_committed_before_writes_were_measured(tmp_path: Path) -> None:
 def test_says_where_it_was_measured() -> None:
     """A results file carries versions, processor and backend."""
     text = files.dump(make_results())
-    for expected in (
-        "google-cloud-datastore",
-        "protobuf",
-        '"cpu"',
-        '"backend":"pure"',
-        '"rounds"',
-    ):
+    for expected in ("google-cloud-datastore", "protobuf", '"cpu"', '"backend":"pure"', '"rounds"'):
         assert expected in text
 
 

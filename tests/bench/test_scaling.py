@@ -16,8 +16,7 @@ TWICE = Budget(seconds=0, min_rounds=2, max_rounds=2, sample_seconds=0)
 
 @pytest.mark.parametrize("with_stock", [False, True])
 @pytest.mark.parametrize(
-    ("growing", "shapes"),
-    [("properties", [(1, 10), (1, 30)]), ("entities", [(10, 10), (30, 10)])],
+    ("growing", "shapes"), [("properties", [(1, 10), (1, 30)]), ("entities", [(10, 10), (30, 10)])]
 )
 def test_one_response_grows(
     growing: Growing, shapes: list[tuple[int, int]], with_stock: bool
