@@ -6,9 +6,7 @@ of them after ``import lazyentity.auto``.
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 
 import click
 import msgspec
@@ -24,7 +22,7 @@ from lazyentity._environment import DISABLE, is_set
 from lazyentity.bench import demo_worker
 from lazyentity.bench.cases import synthetic
 from lazyentity.bench.failures import Failure, Interrupted
-from lazyentity.bench.harness import loopback, sides
+from lazyentity.bench.harness import loopback, processes, sides
 
 ENTITIES = 300
 PROPERTIES = 100
@@ -46,14 +44,9 @@ def run_worker(grpc_port: int, *, lazy: bool) -> demo_worker.Report:
     Raises:
         subprocess.CalledProcessError: the process failed; its error is on stderr.
     """
-    command = [sys.executable, "-m", "lazyentity.bench.demo_worker", *(["lazy"] if lazy else [])]
-    environment = os.environ | {GCD_HOST: f"127.0.0.1:{grpc_port}"}
-    # A session of its own: Ctrl-C in the terminal would make the child print a traceback.
-    # This process kills it.
-    child = subprocess.run(
-        command, env=environment, check=True, stdout=subprocess.PIPE, start_new_session=True
-    )
-    return msgspec.json.decode(child.stdout, type=demo_worker.Report)
+    host = {GCD_HOST: f"127.0.0.1:{grpc_port}"}
+    reported = processes.call(demo_worker.run, lazy, demo_worker.ROUNDS, **host)
+    return msgspec.json.decode(reported, type=demo_worker.Report)
 
 
 def _show_code(console: Console, title: str, lazy: bool) -> None:

@@ -1,21 +1,16 @@
-"""One of the two processes of the demonstration: ``python -m lazyentity.bench.demo_worker [lazy]``.
+"""The work of the two processes of the demonstration.
 
-The process runs the user code below several times against the server that
-``DATASTORE_EMULATOR_HOST`` names, and prints the times as JSON. The two processes differ only in
-the first line, ``import lazyentity.auto``.
+Each runs the user code below several times against the server that ``DATASTORE_EMULATOR_HOST``
+names. They differ only in the first line, ``import lazyentity.auto``.
 """
 
 from __future__ import annotations
 
 import statistics
-import sys
 import time
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any
-
-import click
-import msgspec
 
 WARM_UP = 5
 ROUNDS = 25
@@ -76,7 +71,3 @@ def run(lazy: bool, rounds: int) -> Report:
         properties=properties,
         decoded=decoded,
     )
-
-
-if __name__ == "__main__":
-    click.echo(msgspec.json.encode(run(sys.argv[1:] == ["lazy"], ROUNDS)))

@@ -1,13 +1,14 @@
 """Figures that need their own process, its memory for one, and servers that are processes.
 
 ``python -m lazyentity.bench.harness.processes MODULE FUNCTION ARGUMENTS`` is such a process: it
-calls the function with the arguments, a list in JSON, and prints the number that it returns.
+calls the function with the arguments, a list in JSON, and prints what it returns.
 """
 
 from __future__ import annotations
 
 import contextlib
 import importlib
+import os
 import re
 import resource
 import subprocess
@@ -20,6 +21,31 @@ import click
 import msgspec
 
 
+def call(function: Callable[..., Any], *arguments: Any, **environment: str) -> bytes:
+    """Call a function of a module in a process of its own; returns its result as JSON.
+
+    Args:
+        function: of a module.
+        arguments: its arguments, which JSON can hold.
+        environment: variables of the process beside those of this one.
+
+    Raises:
+        subprocess.CalledProcessError: the process failed; its own error is on stderr.
+    """
+    given = msgspec.json.encode(arguments).decode()
+    command = [sys.executable, "-m", __name__, function.__module__, function.__name__, given]
+    # A session of its own: Ctrl-C in the terminal would make the child print a traceback. This
+    # process kills it.
+    child = subprocess.run(
+        command,
+        check=True,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+        env=os.environ | environment,
+    )
+    return child.stdout
+
+
 def measure(
     function: Callable[..., float], firsts: Iterable[Any], rounds: int, *arguments: Any
 ) -> dict[Any, list[float]]:
@@ -29,7 +55,7 @@ def measure(
         function: gives a number, of its process.
         firsts: its first arguments, a side each time, for one.
         rounds: how often each of them is measured.
-        arguments: the others, which JSON can hold, as it can the first ones.
+        arguments: the others.
 
     Returns:
         The numbers by the first argument, one for each round.
@@ -40,21 +66,7 @@ def measure(
     numbers: dict[Any, list[float]] = {first: [] for first in firsts}
     for _ in range(rounds):
         for first, printed in numbers.items():
-            given = msgspec.json.encode([first, *arguments]).decode()
-            command = [
-                sys.executable,
-                "-m",
-                __name__,
-                function.__module__,
-                function.__name__,
-                given,
-            ]
-            # A session of its own: Ctrl-C in the terminal would make the child print a
-            # traceback. This process kills it.
-            child = subprocess.run(
-                command, check=True, stdout=subprocess.PIPE, start_new_session=True
-            )
-            printed.append(msgspec.json.decode(child.stdout, type=float))
+            printed.append(msgspec.json.decode(call(function, first, *arguments), type=float))
     return numbers
 
 
@@ -91,8 +103,8 @@ def peak_of_process() -> int:
 
 
 def _answer(module: str, function: str, arguments: str) -> None:
-    number = getattr(importlib.import_module(module), function)(*msgspec.json.decode(arguments))
-    click.echo(msgspec.json.encode(number))
+    result = getattr(importlib.import_module(module), function)(*msgspec.json.decode(arguments))
+    click.echo(msgspec.json.encode(result))
 
 
 if __name__ == "__main__":
