@@ -114,7 +114,3 @@ def main() -> None:
     if stock.total != lazy.total:
         raise ResultsDiffer(f"stock computed {stock.total!r}, lazyentity {lazy.total!r}")
     _show(console, stock, lazy)
-
-
-if __name__ == "__main__":
-    main(prog_name="python -m lazyentity demo")

@@ -194,21 +194,6 @@ class AppCase:
     read: str
 
     @property
-    def properties(self) -> int:
-        """Of each entity."""
-        return self.canned.properties
-
-    @property
-    def entities(self) -> int:
-        """How many there are."""
-        return self.canned.entities
-
-    @property
-    def wire_bytes(self) -> int:
-        """The mean size of one."""
-        return self.canned.wire_bytes
-
-    @property
     def names(self) -> tuple[str, ...]:
         """The properties that are read."""
         return synthetic.names_read(self.canned.mix, self.canned.properties, self.read)
@@ -266,4 +251,7 @@ def measure(case: AppCase, budget: Budget) -> Conversion:
     """Time ``case`` by the CPU time of the process, which answers the RPCs itself."""
     with comparison(case) as compared:
         timed = compared.timed(budget, time.process_time)
-    return conversion.result(case.call.name, case, timed)
+    made = case.canned
+    return conversion.line(
+        timed, case.call.name, made.properties, case.read, made.entities, made.wire_bytes
+    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 from google.cloud.datastore import Entity
@@ -47,26 +47,6 @@ _PROPERTIES_OF_MANY = 10
 
 PLAIN_COUNTS = (5, 100)
 """Numbers of properties of mixed entities that become plain dicts."""
-
-
-class Measured(Protocol):
-    """The description of a case that its line repeats."""
-
-    @property
-    def properties(self) -> int:
-        """Of each entity."""
-
-    @property
-    def read(self) -> str:
-        """How much is read."""
-
-    @property
-    def entities(self) -> int:
-        """How many there are."""
-
-    @property
-    def wire_bytes(self) -> int:
-        """The mean size of one."""
 
 
 def read_task(side: sides.Side, case: Case) -> Task:
@@ -120,20 +100,23 @@ def measure(case: Case, budget: Budget, clock: Clock | None = None) -> Conversio
     ``clock`` is that of `interleave`.
     """
     check_outputs(case)
-    return result(case.mix, case, comparison(case).timed(budget, clock))
+    return result(comparison(case).timed(budget, clock), case.mix, case)
 
 
-def result(mix: str, case: Measured, timed: Mapping[str, Timed]) -> Conversion:
+def result(timed: Mapping[str, Timed], mix: str, case: Case) -> Conversion:
     """The line of the timed tasks stock, lazy and upb_parse of ``case``, under the name ``mix``."""
+    return line(timed, mix, case.properties, case.read, case.entities, case.wire_bytes)
+
+
+def line(
+    timed: Mapping[str, Timed], mix: str, properties: int, read: str, entities: int, size: int
+) -> Conversion:
+    """The line of the timed tasks stock, lazy and upb_parse; ``size`` is that of an entity."""
+    compared = figures(
+        timed, MICROSECONDS / entities, ratio=SIDES, over_upb_parse=("lazy", "upb_parse")
+    )
     return Conversion(
-        mix=mix,
-        properties=case.properties,
-        read=case.read,
-        entities=case.entities,
-        wire_bytes=case.wire_bytes,
-        **figures(
-            timed, MICROSECONDS / case.entities, ratio=SIDES, over_upb_parse=("lazy", "upb_parse")
-        ),
+        mix=mix, properties=properties, read=read, entities=entities, wire_bytes=size, **compared
     )
 
 

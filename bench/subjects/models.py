@@ -161,4 +161,4 @@ def check_models(stock: Sequence[Any], lazy: Sequence[Any]) -> None:
 
 def measure(case: ModelCase, budget: Budget) -> Conversion:
     """Time ``case``."""
-    return conversion.result(case.kind_of_class, case.source, comparison(case).timed(budget))
+    return conversion.result(comparison(case).timed(budget), case.kind_of_class, case.source)
