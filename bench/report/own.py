@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lazyentity.bench.cases.synthetic import READS, WHOLE
-from lazyentity.bench.harness.lines import Conversion, OwnCall
 from lazyentity.bench.harness.results import Results
 from lazyentity.bench.own_entities import NOTHING
 from lazyentity.bench.report.table import Figure, Label, Table
@@ -53,23 +52,19 @@ def calls(results: Results) -> list[Call]:
     measured, nothing_read = results.own_call, lines.get(NOTHING)
     if measured is None or nothing_read is None:
         return []
-    return list(_calls(measured, nothing_read, list(lines.values())))
-
-
-def _calls(
-    measured: OwnCall, nothing_read: Conversion, lines: Sequence[Conversion]
-) -> Iterator[Call]:
     to_call = measured.entities / _MICROSECONDS
     # The times of a fast network and of decoding were not taken at the same moment.
     rest = max(0.0, measured.undecoded.median - nothing_read.lazy.median * to_call)
-    for line in lines:
-        yield Call(
+    return [
+        Call(
             line.read,
             measured.entities,
             rest,
-            line.stock.median * to_call,
-            line.lazy.median * to_call,
+            stock_decoding=line.stock.median * to_call,
+            lazy_decoding=line.lazy.median * to_call,
         )
+        for line in lines.values()
+    ]
 
 
 def _percent(part: float, whole: float) -> float | None:
