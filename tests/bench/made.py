@@ -25,7 +25,7 @@ def _about(value: float) -> Summary:
     return Summary(median=value, q1=value * 0.9, q3=value * 1.2, rounds=9)
 
 
-def line(kind: Any, **given: Any) -> Any:
+def make_line(kind: Any, **given: Any) -> Any:
     """Make a line of results, with a summary about each number that is given for a figure."""
     figures = {field.name for field in dataclasses.fields(kind) if "Summary" in str(field.type)}
     return kind(
@@ -39,7 +39,7 @@ def line(kind: Any, **given: Any) -> Any:
 def _compared(kind: Any, properties: int, ratio: float, **given: Any) -> Any:
     stock = ratio * properties
     size = {"properties": properties, "entities": 20, "wire_bytes": 23 * properties}
-    return line(kind, stock=stock, lazy=properties, ratio=ratio, **size, **given)
+    return make_line(kind, stock=stock, lazy=properties, ratio=ratio, **size, **given)
 
 
 def _conversion(case: decoding.Case, ratio: float) -> lines.Conversion:
@@ -52,7 +52,7 @@ def _conversion(case: decoding.Case, ratio: float) -> lines.Conversion:
 
 def _scaling(growing: lines.Growing, ratio: float, growth: float) -> lines.Scaling:
     points = [
-        line(
+        make_line(
             lines.ScalingPoint,
             entities=size if growing == "entities" else 1,
             properties=size if growing == "properties" else 10,
@@ -70,13 +70,15 @@ def _end_to_end(ratio: float) -> list[lines.EndToEnd]:
     asyncio = end_to_end_asyncio.CALL, run.ENTITIES, run.PROPERTIES
     times = {"stock": 40, "lazy": 40 / ratio, "floor": 20 / ratio, "ratio": ratio, "over_floor": 2}
     reads = [
-        line(lines.EndToEnd, call=call, entities=entities, properties=properties, read="1", **times)
+        make_line(
+            lines.EndToEnd, call=call, entities=entities, properties=properties, read="1", **times
+        )
         for call, entities, properties in (*run.QUICK.end_to_end_reads, asyncio)
     ]
     size = {"entities": run.ENTITIES, "properties": run.PROPERTIES}
     times = {"stock": 200, "lazy": 200 / ratio, "ratio": ratio}
     name = end_to_end_writes.CALL
-    return [*reads, line(lines.EndToEnd, call=name, read="0", changed=1, **size, **times)]
+    return [*reads, make_line(lines.EndToEnd, call=name, read="0", changed=1, **size, **times)]
 
 
 @functools.cache
@@ -103,7 +105,7 @@ def make_results(ratio: float = 10.0, backend: str = "pure", growth: float = 1.0
         environment=environment.describe(backend),
         conversion=[_conversion(case, ratio) for case in _quick_cases()],
         memory=[
-            line(lines.Memory, properties=count, **entity, **held)
+            make_line(lines.Memory, properties=count, **entity, **held)
             for count in run.QUICK.memory_properties
         ],
         end_to_end=_end_to_end(ratio),
@@ -119,18 +121,20 @@ def make_results(ratio: float = 10.0, backend: str = "pure", growth: float = 1.0
             for mix, count in (*puts, (decoding.DOCUMENT, document.VALUES))
         ],
         plain_values=[
-            line(lines.PlainValues, properties=count, decode=count, to_dict=count, ratio=1)
+            make_line(lines.PlainValues, properties=count, decode=count, to_dict=count, ratio=1)
             for count in conversion.PLAIN_COUNTS
         ],
         adapted=[
-            line(lines.Adapted, use=use, stock=1, lazy=each, ratio=each, more=each - 1)
+            make_line(lines.Adapted, use=use, stock=1, lazy=each, ratio=each, more=each - 1)
             for use in adapted.NAMES
             for each in (1 / ratio,)
         ],
-        access=line(lines.Access, entity=30, plain_dict=20, ratio=1.5),
+        access=make_line(lines.Access, entity=30, plain_dict=20, ratio=1.5),
         new_names=[
-            line(lines.NewNames, of=new_names.ENTITIES, names=count, **times, **memory)
+            make_line(lines.NewNames, of=new_names.ENTITIES, names=count, **times, **memory)
             for count in new_names.COUNTS
         ],
-        document_floor=line(lines.DocumentFloor, json_ratio=12, over_json=1.2, **document_times),
+        document_floor=make_line(
+            lines.DocumentFloor, json_ratio=12, over_json=1.2, **document_times
+        ),
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,9 @@ from lazyentity.bench import run
 from lazyentity.bench.cases import document
 from lazyentity.bench.harness import processes, verify
 from lazyentity.bench.harness.lines import Columns, ColumnsMemory, Packed
-from lazyentity.bench.harness.stats import Summary
 from lazyentity.bench.report import goals
 from lazyentity.bench.subjects import columns_memory
+from tests.bench.made import make_line
 from tests.support.benchmarks import ONCE, bench
 
 columnar = pytest.importorskip("lazyentity.bench.subjects.columnar")
@@ -77,30 +76,22 @@ def test_documents_of_other_sizes() -> None:
 
 
 def _parts() -> list[Any]:
-    summary = Summary(median=100, q1=90, q3=120, rounds=9)
-    compared = {"stock": summary, "lazy": summary, "ratio": summary, "over_lazy": summary}
-    ways = dict.fromkeys(("columns", "lists", "entities_alone"), summary)
+    compared = dict.fromkeys(("stock", "lazy", "ratio", "over_lazy"), 100)
+    ways = dict.fromkeys(("columns", "lists", "entities_alone"), 100)
+    sizes = {"values": 1, "embedded_bytes": 2, "packed_bytes": 3}
     return [
         *(
-            Packed(
-                use=use,
-                size=size,
-                values=1,
-                embedded_bytes=2,
-                packed_bytes=3,
-                packed=summary,
-                **compared,
-            )
+            make_line(Packed, use=use, size=size, packed=100, **sizes, **compared)
             for use in packed.USES
             for size in packed.SIZES
         ),
         *(
-            Columns(source=source, entities=200, properties=60, names=6, **ways, **compared)
+            make_line(
+                Columns, source=source, entities=200, properties=60, names=6, **ways, **compared
+            )
             for source in columnar.SOURCES
         ),
-        ColumnsMemory(
-            1_000_000, 10, few=summary, all=summary, ratio=dataclasses.replace(summary, median=1)
-        ),
+        make_line(ColumnsMemory, entities=1_000_000, batch=10, few=100, all=100, ratio=1),
     ]
 
 
