@@ -55,15 +55,6 @@ def check_same(stock: Any, lazy: Any, where: str) -> None:
         raise OutputMismatch(f"{where}: {lazy!r} in place of {stock!r}")
 
 
-def check_entities(stock: Sequence[Entity], lazy: Sequence[Entity]) -> None:
-    """Compare two lists of entities whole: everything is decoded.
-
-    Raises:
-        OutputMismatch: they differ.
-    """
-    check_same(list(stock), list(lazy), "entities")
-
-
 def check_messages(stock: Sequence[bytes], lazy: Sequence[bytes]) -> None:
     """Compare two lists of serialised entities by their parsed messages: property order is free.
 
