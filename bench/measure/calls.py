@@ -105,7 +105,7 @@ def _read(call: str, entities: int, properties: int, goal: float, cpu: float | N
 
 
 def _put(properties: int, goal: float) -> Case:
-    load = functools.partial(end_to_end_writes.loaded, 100, properties, end_to_end_writes.putting)
+    load = functools.partial(end_to_end_writes.loaded, 100, properties, reads=False)
     return Case("put_multi", f"100 x {properties}", load, goal)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from google.cloud import datastore
 
@@ -21,14 +21,14 @@ CALL = "get_multi, put_multi"
 Stored = list[datastore.Entity]
 
 
-def rewriting(client: datastore.Client, stored: Stored, name: str) -> Task:
-    """Read the entities, change one property of each, and write them; returns the change."""
+def _writing(client: datastore.Client, stored: Stored, name: str, reads: bool) -> Task:
+    """Change one property of each entity, and write them; returns the change."""
     turns = itertools.count(1)
     keys = [entity.key for entity in stored]
 
     def change_and_write() -> str:
         value = f"change {next(turns)}"
-        entities = client.get_multi(keys)
+        entities = client.get_multi(keys) if reads else stored
         for entity in entities:
             entity[name] = value
         client.put_multi(entities)
@@ -37,29 +37,11 @@ def rewriting(client: datastore.Client, stored: Stored, name: str) -> Task:
     return change_and_write
 
 
-def putting(client: datastore.Client, stored: Stored, name: str) -> Task:
-    """Change one property of entities of the caller, and write them; returns the change."""
-    turns = itertools.count(1)
-
-    def change_and_put() -> str:
-        value = f"change {next(turns)}"
-        for entity in stored:
-            entity[name] = value
-        client.put_multi(stored)
-        return value
-
-    return change_and_put
-
-
 @contextlib.contextmanager
-def loaded(
-    entities: int,
-    properties: int,
-    writing: Callable[[datastore.Client, Stored, str], Task] = rewriting,
-) -> Iterator[Comparison]:
+def loaded(entities: int, properties: int, reads: bool = True) -> Iterator[Comparison]:
     """Start a server, load it, and connect two clients that change one property, and put.
 
-    ``writing`` makes the task of a client.
+    ``reads`` is whether they read the entities first; else they write those of the caller.
 
     Each side has entities of its own, in its own namespace, and returns the changes that it made,
     with which the stored entities are compared.
@@ -96,7 +78,10 @@ def loaded(
             check_side("lazy", lazy_value)
 
         yield Comparison(
-            tasks={side: writing(client, stored(side), name) for side, client in clients.items()},
+            tasks={
+                side: _writing(client, stored(side), name, reads)
+                for side, client in clients.items()
+            },
             check=check,
             contexts=sides.CONTEXTS,
         )

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.any_backend
 
 SMALL = (
     calls.Case("get", "", functools.partial(reads.loaded, "get", 1, 4), 1),
-    calls.Case("put", "", lambda: end_to_end_writes.loaded(2, 4, end_to_end_writes.putting), 1),
+    calls.Case("put", "", lambda: end_to_end_writes.loaded(2, 4, reads=False), 1),
     calls.Case("asyncio", "", lambda: end_to_end_asyncio.loaded(2, 4, 3), 1),
     calls.Case("literals", "", lambda: calls.by_literals(5), 1),
     calls.Case("query", "", lambda: calls.over_stub(2, 4), 1, over="stub"),
