@@ -17,12 +17,12 @@ from google.cloud.firestore_v1.base_document import BaseDocumentReference
 from google.cloud.firestore_v1.base_query import BaseQuery
 from google.cloud.firestore_v1.base_vector_query import BaseVectorQuery
 
+from lazyentity._backend import EntityReader
 from lazyentity._environment import EAGER, is_set
-from lazyentity._mode import is_eager
 from lazyentity._types import describe_type
-from lazyentity.patches.firestore.eager import eager_api, eager_async_api
 from lazyentity.patches.firestore.seams import CLIENT, CONVERSIONS
-from lazyentity.patches.firestore.transports import lazy_api, lazy_async_api
+from lazyentity.patches.firestore.transports import lazy_api
+from lazyentity.readers import LAZY, STOCK
 
 _PARTS = ("_client", "_parent", "_nested_query", "_collection_ref")
 _BOUND = (BaseCollectionReference, BaseDocumentReference, BaseQuery, BaseVectorQuery)
@@ -32,14 +32,14 @@ class _LazyReads:
     """The differences of a wrapped client; it shares its instance dictionary with the wrapped one.
 
     Attributes:
+        _lazyentity_reader: makes its snapshots.
         _lazyentity_stock: the client that it wraps.
-        _lazyentity_is_eager: whether it reads stock snapshots.
     """
 
-    __slots__ = ("_lazyentity_is_eager", "_lazyentity_stock")
+    __slots__ = ("_lazyentity_reader", "_lazyentity_stock")
 
+    _lazyentity_reader: EntityReader
     _lazyentity_stock: Any
-    _lazyentity_is_eager: bool
 
     @property
     def _firestore_api(self) -> Any:
@@ -47,11 +47,7 @@ class _LazyReads:
         if not CLIENT.is_upstream():
             return api
         install()
-        is_blocking = isinstance(self, client.Client)
-        lazy = (lazy_api if is_blocking else lazy_async_api)(api)
-        if lazy is api or not (self._lazyentity_is_eager or is_eager()):
-            return lazy
-        return (eager_api if is_blocking else eager_async_api)(lazy)
+        return lazy_api(api, self._lazyentity_reader)
 
     # References of both are equal, as they are if both clients are one object.
     def __eq__(self, other: object) -> bool:
@@ -81,21 +77,21 @@ def _wrapped_type(kind: type) -> type:
     return _types[kind]
 
 
-def _wrapped(stock: Any, is_eager: bool) -> Any:
+def _wrapped(stock: Any, reader: EntityReader) -> Any:
     made: Any = object.__new__(_wrapped_type(type(stock)))
     made.__dict__ = stock.__dict__
-    made._lazyentity_stock, made._lazyentity_is_eager = stock, is_eager
+    made._lazyentity_stock, made._lazyentity_reader = stock, reader
     return made
 
 
-def _bound(given: Any, is_eager: bool) -> Any:
+def _bound(given: Any, reader: EntityReader) -> Any:
     """Return a copy of a query or reference, whose client is wrapped."""
     if isinstance(given, BaseClient):
-        return _wrapped(_stock_of(given), is_eager)
+        return _wrapped(_stock_of(given), reader)
     made = copy.copy(given)
     for name in _PARTS:
         if name in vars(made):
-            setattr(made, name, _bound(vars(made)[name], is_eager))
+            setattr(made, name, _bound(vars(made)[name], reader))
     return made
 
 
@@ -118,4 +114,5 @@ def wrap(given: Any, names: Sequence[str], strict: bool, eager: bool | None) -> 
     install()
     if isinstance(given, _LazyReads) and eager is None:
         return given
-    return _bound(given, is_set(EAGER) if eager is None else eager)
+    is_eager = is_set(EAGER) if eager is None else eager
+    return _bound(given, STOCK if is_eager else LAZY)

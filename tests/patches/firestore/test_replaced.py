@@ -223,3 +223,22 @@ def test_a_client_of_another_transport_object(client: Any) -> None:
     api.run_query = run_query
     assert len(list(client.collection("things").stream())) == 20
     assert len(calls) == 1
+
+
+def test_somebody_elses_deserialiser_stays_in_charge(make_side: Make) -> None:
+    """As put into a stub of an asyncio client."""
+    side = make_side(firestore.AsyncClient)
+    patch()
+    things = side.client.collection("things")
+    assert all(map(is_lazy, side.all(things.stream)))
+    seen: list[bytes] = []
+
+    def read(raw: bytes) -> Any:
+        seen.append(raw)
+        return types_pb2.RunQueryResponse.deserialize(raw)
+
+    side.client._firestore_api_internal.transport.run_query._response_deserializer = read
+    found = side.all(things.stream)
+    assert len(found) == 20
+    assert len(seen) >= 20
+    assert not any(map(is_lazy, found))

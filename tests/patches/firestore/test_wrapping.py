@@ -94,6 +94,23 @@ def test_nothing_else_changes(kind: type[Any], make_side: Make) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("eager", [False, True])
+def test_the_mode_of_the_patch_does_not_matter(
+    eager: bool, kind: type[Any], make_side: Make
+) -> None:
+    side = make_side(kind)
+    lazyentity.patch("firestore", strict=True, eager=eager)
+    for client, expected in (
+        (side.client, not eager),
+        (lazyentity.wrap(side.client, eager=not eager), eager),
+        (lazyentity.wrap(side.client, eager=eager), not eager),
+    ):
+        found = side.all(client.collection("things").limit(2).stream)
+        found.append(side.one(client.document("things/01").get))
+        assert [is_lazy(each) for each in found] == [expected] * 3
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_streams_that_interleave(kind: type[Any], make_side: Make) -> None:
     side = make_side(kind)
     clients = side.client, lazyentity.wrap(side.client)
