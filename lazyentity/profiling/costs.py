@@ -80,19 +80,16 @@ def _serialised(messages: Any, count: int) -> bytes:
     entity.key.partition_id.project_id = "project"
     entity.key.path.add(kind="Kind", id=1)
     for number in range(count):
-        value = entity.properties[f"property_{number:03d}"]
-        field, content = (
-            ("string_value", f"a text of usual length, {number}"),
-            ("integer_value", number * 1_000_003),
-            ("double_value", number / 3),
-            ("boolean_value", bool(number % 4)),
-            ("blob_value", bytes(16)),
-            ("timestamp_value", None),
-        )[number % 6]
-        if content is None:
-            value.timestamp_value.seconds = 1_700_000_000 + number
-        else:
-            setattr(value, field, content)
+        contents: tuple[dict[str, Any], ...] = (
+            {"string_value": f"a text of usual length, {number}"},
+            {"integer_value": number * 1_000_003},
+            {"double_value": number / 3},
+            {"boolean_value": bool(number % 4)},
+            {"blob_value": bytes(16)},
+            {"timestamp_value": {"seconds": 1_700_000_000 + number}},
+        )
+        value = messages.Value(**contents[number % len(contents)])
+        entity.properties[f"property_{number:03d}"].CopyFrom(value)
     serialised: bytes = entity.SerializeToString(deterministic=True)
     return serialised
 
