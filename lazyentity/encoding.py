@@ -38,24 +38,8 @@ def entity_message(entity: Entity) -> Any:
         RuntimeError: if the entity must not be written, see :mod:`lazyentity.detached`.
     """
     message = messages.Entity()
-    assign_entity(message, entity)
+    write_entity(message, _encodable_of(entity), _encodable_of)
     return message
-
-
-def assign_entity(target: Any, entity: Entity) -> bool:
-    """Fill an empty upb ``Entity`` message, part of another, with an entity.
-
-    Args:
-        target: a ``google.datastore.v1.Entity``; left in any state, if this raises.
-        entity: a lazy or a stock entity.
-
-    Returns:
-        As :func:`~lazyentity.pure.encoder.write_entity`.
-
-    Raises:
-        As :func:`entity_message`.
-    """
-    return write_entity(target, _encodable_of(entity), _encodable_of)
 
 
 def sendable_entity(entity: Entity) -> Any:

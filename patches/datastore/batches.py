@@ -5,12 +5,15 @@ The batch's list of mutations stays the client's own.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from google.cloud.datastore.entity import Entity
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.cloud.datastore_v1.types import entity as entity_pb2
 
-from lazyentity.encoding import assign_entity, sendable_entity
+from lazyentity.codec.errors import refuse_undecoded
+from lazyentity.encoding import entity_message, sendable_entity
 from lazyentity.patches.api.protoplus import wrapped
 from lazyentity.patches.api.requests import Changeable, MutationBytes
 
@@ -80,29 +83,32 @@ def show_mutations(batch: Any) -> None:
                 mutations[at] = message
 
 
-def assign_in_mutation(message: Any, entity: Any) -> bool:
+def assign_entity_to_pb(message: Any, entity: Any, original: Callable[[Any, Any], Any]) -> None:
     """Fill the operation of a mutation; leave the mutation without an operation if that raises.
 
     Args:
         message: the empty message of the operation, in proto-plus, or a proxy of it.
         entity: a lazy or a stock entity.
-
-    Returns:
-        Whether the message is of a class that can be filled.
+        original: the client's own ``_assign_entity_to_pb``, for any other objects.
 
     Raises:
-        As :func:`~lazyentity.encoding.entity_message`.
+        As :func:`~lazyentity.patches.datastore.encoding.entity_to_protobuf`.
     """
-    if type(message) is _EntityOfMutation:
+    if not isinstance(entity, Entity) or type(message) not in _FILLED:
+        original(message, entity)
+        return
+    try:
+        if type(message) is entity_pb2.Entity:
+            message._pb.CopyFrom(entity_message(entity))
+            return
         encoded = sendable_entity(entity)
         if type(encoded) is bytes:
             message._mutation.put_entity(encoded)
         else:
             message._mutation.entity_message().CopyFrom(encoded)
-        return True
-    if type(message) is not entity_pb2.Entity:
-        return False
-    apart = type(message._pb)()
-    assign_entity(apart, entity)
-    message._pb.CopyFrom(apart)
-    return True
+    except ValueError as error:
+        refuse_undecoded(entity, error)
+        raise
+
+
+_FILLED = frozenset((_EntityOfMutation, entity_pb2.Entity))

@@ -20,8 +20,12 @@ from lazyentity.codec import keys
 from lazyentity.patches import announcement
 from lazyentity.patches.api.entities import HANDLES
 from lazyentity.patches.datastore.apis import lazy_api
-from lazyentity.patches.datastore.batches import add_mutation, show_mutations
-from lazyentity.patches.datastore.encoding import assign_entity_to_pb, entity_to_protobuf
+from lazyentity.patches.datastore.batches import (
+    add_mutation,
+    assign_entity_to_pb,
+    show_mutations,
+)
+from lazyentity.patches.datastore.encoding import entity_to_protobuf
 from lazyentity.patches.datastore.keys import key_is_partial, key_to_protobuf
 from lazyentity.patches.datastore.lookups import look_up
 from lazyentity.patches.datastore.queries import next_page

@@ -11,7 +11,6 @@ from google.cloud.datastore_v1.types import entity as entity_pb2
 from lazyentity.codec.errors import refuse_undecoded
 from lazyentity.encoding import entity_message
 from lazyentity.patches.api.protoplus import wrapped
-from lazyentity.patches.datastore.batches import assign_in_mutation
 
 
 def entity_to_protobuf(entity: Any, original: Callable[[Any], Any]) -> Any:
@@ -33,23 +32,3 @@ def entity_to_protobuf(entity: Any, original: Callable[[Any], Any]) -> Any:
     except ValueError as error:
         refuse_undecoded(entity, error)
         raise
-
-
-def assign_entity_to_pb(entity_pb: Any, entity: Any, original: Callable[[Any, Any], Any]) -> None:
-    """Fill the empty ``Entity`` message of a mutation from an entity.
-
-    Args:
-        entity_pb: a ``google.cloud.datastore_v1.types.Entity``, or a proxy of one.
-        entity: a lazy or a stock entity.
-        original: the client's own ``_assign_entity_to_pb``, for any other objects.
-
-    Raises:
-        As :func:`entity_to_protobuf`.
-    """
-    try:
-        if isinstance(entity, Entity) and assign_in_mutation(entity_pb, entity):
-            return
-    except ValueError as error:
-        refuse_undecoded(entity, error)
-        raise
-    original(entity_pb, entity)
