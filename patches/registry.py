@@ -18,61 +18,21 @@ from typing import Any
 
 from lazyentity._mode import is_eager
 from lazyentity.codec.describing import safe_repr
-from lazyentity.patches.upstream import function_of, is_upstream
+from lazyentity.patches.upstream import AttributePath
 from lazyentity.patches.wrapping import wrapt
-
-
-class AttributePath:
-    """One attribute of a client.
-
-    Args:
-        module: name of the module that holds the attribute.
-        path: dotted path of the attribute within the module.
-    """
-
-    def __init__(self, module: str, path: str) -> None:
-        self.module = module
-        self.path = path
-
-    def __str__(self) -> str:
-        return f"{self.module}.{self.path}"
-
-    def current(self) -> Any:
-        """Return the value of the attribute now.
-
-        Raises:
-            AttributeError, ImportError: if there is no such attribute.
-        """
-        return wrapt().resolve_path(self.module, self.path)[2]
-
-    def is_upstream(self) -> bool:
-        """Whether the attribute is a function of the module itself, and no wrapper of one."""
-        return is_upstream(self._found(), sys.modules[self.module])
-
-    def is_foreign(self) -> bool:
-        """Whether somebody else replaced the attribute."""
-        return self._found() is not None and not self.is_upstream()
-
-    def _found(self) -> Any:
-        """Return the attribute; None if it is missing."""
-        value: Any = sys.modules[self.module]
-        for name in self.path.split("."):
-            value = getattr(value, name, None)
-        return value
 
 
 class Seam(AttributePath):
     """One attribute of a client that is replaced while the client is patched.
 
     Args:
-        module, path: as for :class:`AttributePath`.
+        module, path: as for :class:`~lazyentity.patches.upstream.AttributePath`.
         replace: called with the original and with a function that says whether the patch is active;
             returns the replacement. An inactive replacement must do what the original does.
         defers_to_foreign: whether somebody else's replacement stays, and this one is not installed.
 
     Attributes:
         original: the attribute before it was replaced.
-        replacement: put in its place, and not taken away since; None, if it was not, or was.
     """
 
     def __init__(
@@ -87,11 +47,6 @@ class Seam(AttributePath):
         self.original: Any = None
         self._replace = replace
         self._defers_to_foreign = defers_to_foreign
-        self.replacement: Any = None
-
-    def is_upstream(self) -> bool:
-        """As :meth:`AttributePath.is_upstream`; the replacement counts as the client's own."""
-        return is_upstream(self._found(), function_of(self.replacement)) or super().is_upstream()
 
     def is_foreign(self) -> bool:
         """As :meth:`AttributePath.is_foreign`, except for wrappers of the replacement."""
@@ -212,9 +167,6 @@ class Patch:
         """Choose what reads return while the patch is active."""
         self._set(active=self.active, eager=eager)
 
-    def _is_active(self) -> bool:
-        return self.active
-
     def gives_stock(self) -> bool:
         """Whether a read that is made now gives stock objects, inside ``eager()`` too."""
         return self.eager or is_eager()
@@ -251,10 +203,12 @@ class Patch:
             return
         # Nothing is replaced, not even for a moment, if something is missing.
         self.check()
+        # Replacements ask at each call, and so in C.
+        is_active = functools.partial(getattr, self, "active")
         installed: list[Seam] = []
         try:
             for seam in self.seams:
-                seam.install(self._is_active)
+                seam.install(is_active)
                 installed.append(seam)
         except BaseException:
             for seam in reversed(installed):

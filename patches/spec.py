@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any
 
 from lazyentity.codec.describing import safe_repr, safe_str
-from lazyentity.patches.registry import AttributePath, Patch, Seam
+from lazyentity.patches.registry import Patch, Seam
+from lazyentity.patches.upstream import AttributePath, are_upstream
 from lazyentity.patches.wrapping import wrapt
 
 
@@ -43,7 +45,9 @@ class ClientSpec:
             patched and unpatched with this client.
         patch: all seams, to be replaced together.
         underneath: the clients of ``over`` and those that they are built on, lowest first; set on
-    registration.
+            registration.
+        is_upstream: says whether all conversions of a read, those underneath included, are the
+            clients' own. Conversions of somebody else get real messages.
     """
 
     name: str
@@ -61,17 +65,22 @@ class ClientSpec:
     parts: Sequence[ClientSpec] = ()
     patch: Patch = field(init=False)
     underneath: tuple[ClientSpec, ...] = field(init=False, default=())
+    is_upstream: Callable[[], bool] = field(init=False)
 
     def __post_init__(self) -> None:
         self.patch = Patch(self.seams, self.uses)
-        self._all_reading = tuple(self.reading)
+        self._read_by(self.reading)
+
+    def _read_by(self, attributes: Iterable[AttributePath]) -> None:
+        self._all_reading = tuple(attributes)
+        self.is_upstream = functools.partial(are_upstream, self._all_reading)
 
     def build_on(self, clients: Sequence[ClientSpec]) -> None:
         """Set :attr:`underneath` to these clients and to those that they are built on."""
         below = [each for client in clients for each in (*client.underneath, client)]
         self.underneath = tuple(dict.fromkeys(below))
         places = (client.reading for client in (*self.underneath, self))
-        self._all_reading = tuple(attribute for several in places for attribute in several)
+        self._read_by(attribute for several in places for attribute in several)
         for part in self.parts:
             part.distribution, part.supported = self.distribution, self.supported
             part.needs = self.needs
@@ -143,13 +152,6 @@ class ClientSpec:
     def failure(self, error: Exception) -> str:
         """Return the reason to report for an error while patching."""
         return f"{self.distribution} {self.version()} cannot be patched ({safe_str(error)})"
-
-    def is_upstream(self) -> bool:
-        """Whether all conversions of a read, those underneath included, are the clients' own.
-
-        Conversions of somebody else get real messages.
-        """
-        return all(attribute.is_upstream() for attribute in self._all_reading)
 
     def replaced_conversions(self) -> list[str]:
         """Return a sentence for each conversion that somebody else replaced."""

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import inspect
 import operator
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterable, Mapping
 from types import FunctionType, MethodType, ModuleType
 from typing import Any, TypeVar
+
+from lazyentity.patches.wrapping import wrapt
 
 _Entry = TypeVar("_Entry")
 
@@ -53,6 +56,57 @@ def function_of(found: Any) -> Any:
     """Return the function of a method or property; anything else as it is."""
     name = _FUNCTION.get(type(found))
     return found if name is None else getattr(found, name)
+
+
+class AttributePath:
+    """One attribute of a client.
+
+    Args:
+        module: name of the module that holds the attribute.
+        path: dotted path of the attribute within the module.
+
+    Attributes:
+        replacement: our own, put in its place, and not taken away since; None without one.
+    """
+
+    def __init__(self, module: str, path: str) -> None:
+        self.module = module
+        self.path = path
+        self.replacement: Any = None
+
+    def __str__(self) -> str:
+        return f"{self.module}.{self.path}"
+
+    def current(self) -> Any:
+        """Return the value of the attribute now.
+
+        Raises:
+            AttributeError, ImportError: if there is no such attribute.
+        """
+        return wrapt().resolve_path(self.module, self.path)[2]
+
+    def is_upstream(self) -> bool:
+        """Whether the attribute is a function of the module itself, or our replacement of it.
+
+        A wrapper of either is not.
+        """
+        return is_upstream(self._found(), sys.modules[self.module], function_of(self.replacement))
+
+    def is_foreign(self) -> bool:
+        """Whether somebody else replaced the attribute."""
+        return self._found() is not None and not self.is_upstream()
+
+    def _found(self) -> Any:
+        """Return the attribute; None if it is missing."""
+        value: Any = sys.modules[self.module]
+        for name in self.path.split("."):
+            value = getattr(value, name, None)
+        return value
+
+
+def are_upstream(paths: Iterable[AttributePath]) -> bool:
+    """Whether all of several attributes are the client's own, or ours."""
+    return all(path.is_upstream() for path in paths)
 
 
 class UpstreamModules:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from lazyentity.patches.registry import AttributePath, Seam, replacing
+from lazyentity.patches.registry import Seam, replacing
 from lazyentity.patches.spec import ClientSpec
+from lazyentity.patches.upstream import AttributePath, are_upstream
 
 # These are also parsed by tools/clients.py.
 DISTRIBUTION: Final = "google-cloud-datastore"
@@ -48,7 +49,7 @@ _PARTS = (
 
 def converts_parts_upstream() -> bool:
     """Whether the conversions of keys and of values are the client's own."""
-    return all(place.is_upstream() for place in _PARTS)
+    return are_upstream(_PARTS)
 
 
 CLIENT: Final = ClientSpec(

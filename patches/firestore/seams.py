@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from lazyentity.patches.registry import AttributePath, Seam, replacing
+from lazyentity.patches.registry import Seam, replacing
 from lazyentity.patches.spec import ClientSpec
+from lazyentity.patches.upstream import AttributePath
 
 # Both are also parsed by tools/clients.py.
 DISTRIBUTION: Final = "google-cloud-firestore"

@@ -6,7 +6,7 @@ from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 from lazyentity.codec.describing import safe_str
-from lazyentity.patches.registry import AttributePath
+from lazyentity.patches.upstream import AttributePath
 from lazyentity.patches.wrapt_parts import FunctionWrapper
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Final
 
 from lazyentity.patches.appengine.lasting import LastingSeam
-from lazyentity.patches.registry import AttributePath, Seam, calling, replacing
+from lazyentity.patches.registry import Seam, calling, replacing
 from lazyentity.patches.spec import ClientSpec
+from lazyentity.patches.upstream import AttributePath
 
 _DB = "google.appengine.ext.db"
 
