@@ -255,7 +255,7 @@ def adapter_steps(plan: Plan) -> list[Step]:
     from lazyentity.bench.subjects import adapter_costs
 
     uses = adapter_costs.installed_uses()
-    return _of_each("adapters", adapter_costs.measure, uses, plan.conversion)
+    return _of_each("adapters", adapter_costs.measure, uses, plan.adapted)
 
 
 def own_steps(

@@ -28,6 +28,14 @@ MICROSECONDS = 1e6
 NANOSECONDS = 1e9
 """In a second."""
 
+AFTER_CHANGE = 100
+"""Calls before a sample whose context exchanges functions of libraries.
+
+The exchange leaves the processor's caches without the code and the data of the task. CPython
+specialises instructions anew, once each missed 53 times. An application pays for that once, and not
+at each call.
+"""
+
 _FAR_LONGER = 10
 
 Task = Callable[[], Any]
@@ -60,7 +68,7 @@ class Timed:
     """One task, its seconds per call (one figure a round) and the result of its last timed call.
 
     Every sample is taken inside a ``context`` of its own, which is entered and left while no clock
-    runs.
+    runs. ``before`` more calls come first in it, and are not timed.
     """
 
     task: Task
@@ -68,17 +76,19 @@ class Timed:
     last: Any = None
     context: Context = nullcontext
     clock: Clock = field(default_factory=lambda: time.perf_counter)
+    before: int = 1
 
     def sample(self, calls: int) -> float:
         """Seconds per call over ``calls`` calls, the release of the previous results included.
 
-        One more call comes first and is not timed: it pays for the task before it, which differs
-        from side to side (caches filled by another task, a server that fell asleep meanwhile).
+        The calls before them pay for the task before this one, which differs from side to side
+        (caches filled by another task, a server that fell asleep meanwhile).
         """
         task, self.last = self.task, None
         with self.context():
             gc.collect()
-            result = task()
+            for _ in itertools.repeat(None, self.before):
+                result = task()
             start = self.clock()
             for _ in itertools.repeat(None, calls):
                 result = task()
@@ -161,11 +171,14 @@ def interleave(
     budget: Budget,
     contexts: Mapping[str, Context] = _NO_CONTEXTS,
     clock: Clock | None = None,
+    before: int = 1,
 ) -> dict[str, Timed]:
     """Time every task of ``tasks`` in turns within ``budget``.
 
     A task runs inside its context of ``contexts``, if there is one under its name. ``clock``
-    measures the samples, `time.perf_counter` by default; the budget is of wall time.
+    measures the samples, `time.perf_counter` by default; the budget is of wall time. ``before``
+    calls of a task come before each of its samples. One is enough, unless its context changes the
+    code that it runs: see :data:`AFTER_CHANGE`.
 
     Returns:
         For every name its samples: the same number for each, sample ``i`` of all taken in one
@@ -173,7 +186,7 @@ def interleave(
     """
     clock = clock or time.perf_counter
     timed = {
-        name: Timed(task, context=contexts.get(name, nullcontext), clock=clock)
+        name: Timed(task, context=contexts.get(name, nullcontext), clock=clock, before=before)
         for name, task in tasks.items()
     }
     with collector_off():

@@ -16,7 +16,7 @@ from google.cloud.datastore import Entity, Key, helpers
 from lazyentity import LazyEntity
 from lazyentity.bench.harness.lines import AdapterCost
 from lazyentity.bench.harness.stats import paired_difference, paired_ratio, scaled, summarize
-from lazyentity.bench.harness.timing import MICROSECONDS, Budget, Task, interleave
+from lazyentity.bench.harness.timing import AFTER_CHANGE, MICROSECONDS, Budget, Task, interleave
 from lazyentity.bench.subjects import adapter_service
 from lazyentity.bench.subjects.adapted import installed, removed, request_of
 
@@ -320,6 +320,8 @@ def measure(library: str, use: str, budget: Budget) -> AdapterCost:
             {"stock": removed, "adapted": installed},
             # Of all threads; other processes of the machine do not count.
             time.process_time,
+            # The adapters come before each sample with them, but not go before each one without.
+            AFTER_CHANGE,
         )
         stock, adapted = timed["stock"].seconds, timed["adapted"].seconds
         if not alive:

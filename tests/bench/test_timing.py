@@ -69,7 +69,10 @@ def test_previous_result_is_released_while_the_clock_runs() -> None:
     assert alive == [0, 1, 1, 1]
 
 
-def test_first_call_of_a_sample_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("before", [1, 3])
+def test_first_calls_of_a_sample_are_not_timed(
+    before: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The task before a sample does not count."""
     now = 0
 
@@ -77,9 +80,9 @@ def test_first_call_of_a_sample_is_not_timed(monkeypatch: pytest.MonkeyPatch) ->
         nonlocal now
         now += next(durations)
 
-    durations = iter([100, 1, 3])
+    durations = iter([*[100] * before, 1, 3])
     monkeypatch.setattr(time, "perf_counter", lambda: now)
-    assert Timed(task).sample(2) == 2
+    assert Timed(task, before=before).sample(2) == 2
 
 
 def test_context_is_entered_while_no_clock_runs(monkeypatch: pytest.MonkeyPatch) -> None:
