@@ -11,7 +11,7 @@ attributes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from types import MappingProxyType
+from types import FunctionType, MappingProxyType
 from typing import Any, Final, NamedTuple, Protocol
 
 from lazyentity._choice import without_client
@@ -36,8 +36,9 @@ class When(NamedTuple):
             hook itself is called with functions for ``hooks`` alone.
         hooks: parameters that take functions of the application, with their positions, at most
             one: if one is given, the hook is called.
-        wrapped: returns the function to hand on in place of such a function, if nothing else needs
-            the hook. The hook of a module's function does not get such a call.
+        wrapped: the class of the object to hand on in place of such a function, if nothing else
+            needs the hook. Its slot ``_function`` has the function. The hook of a module's function
+            does not get such a call.
         attribute: of the instance: holds such a function or None.
         options: the class of an argument, and a function that takes one and says whether it holds
             such functions.
@@ -57,7 +58,7 @@ class When(NamedTuple):
     is_flat: bool = False
     found: Callable[[Any, tuple[Any, ...], dict[str, Any]], bool] | None = None
     hooks: Mapping[str, int | None] = MappingProxyType({})
-    wrapped: Callable[[Any], Any] | None = None
+    wrapped: type | None = None
     attribute: str | None = None
     options: tuple[type, Callable[[Any], bool]] | None = None
     only: int | None = None
@@ -115,6 +116,17 @@ serve_bound: Callable[[type, Iterable[str]], bool] = _chosen.serve_bound
 Takes the class and the names of methods with a replacement that is installed. Returns whether that
 was possible; the pure backend cannot.
 """
+
+shorten: Callable[[FunctionType, FunctionType, int], None] = _chosen.shorten
+"""Have C code that calls a replaced function of Python's with settled arguments call the original.
+
+Takes the function, the original, and how many of the first arguments do not count. That ends when
+the function gets other code or defaults. So such a call takes no frame more than before; the pure
+backend does nothing.
+"""
+
+lengthen: Callable[[FunctionType], None] = _chosen.lengthen
+"""Undo :data:`shorten`, if that was done."""
 
 forget_closed: Callable[[], None] = _chosen.forget_closed
 """Called after an entry of a :attr:`When.closed` was removed: the native backend keeps answers."""

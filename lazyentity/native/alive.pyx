@@ -95,6 +95,10 @@ cdef extern from *:
         return i;
     }
 
+    /* Whether a look into a dict would find no object that refers to others, by the garbage collector's word: it
+       tracks a dict once it holds one. Python 3.13 does not track the dict of an instance then; 3.14 tracks all. */
+    #define LAZYENTITY_IS_FLAT(dict) (PY_VERSION_HEX < 0x030D0000 && !PyObject_GC_IsTracked(dict))
+
     /* Whether a value, or an item of it if it is a container of Python's, makes items. No code is run. */
     static int lazyentity_leads_to_items(PyObject *value)
     {
@@ -103,6 +107,8 @@ cdef extern from *:
         Py_ssize_t i = 0;
         if (lazyentity_is_scalar(value)) return 0;
         if (type == &PyDict_Type) {
+            /* An iterator refers to others. */
+            if (LAZYENTITY_IS_FLAT(value)) return 0;
             while (PyDict_Next(value, &i, NULL, &held)) {
                 if (!lazyentity_is_scalar(held) && lazyentity_makes_items(held)) return 1;
             }
@@ -149,10 +155,6 @@ cdef extern from *:
         return 0;
     }
 
-    /* Whether a look into a dict would find no object that refers to others, by the garbage collector's word: it
-       tracks a dict once it holds one. Python 3.13 does not track the dict of an instance then; 3.14 tracks all. */
-    #define LAZYENTITY_IS_FLAT(dict) (PY_VERSION_HEX < 0x030D0000 && !PyObject_GC_IsTracked(dict))
-
     static int lazyentity_is_bare_within(PyObject *value, int depth, int is_flat, int *looks);
 
     /* Whether the fields of a model are bare, and it has neither further nor private attributes. */
@@ -178,8 +180,7 @@ cdef extern from *:
     static int lazyentity_is_bare_within(PyObject *value, int depth, int is_flat, int *looks)
     {
         PyTypeObject *type = Py_TYPE(value);
-        PyObject *held;
-        PyObject **items;
+        PyObject *held, **items;
         Py_ssize_t i = 0;
         if (lazyentity_is_scalar(value)) return 1;
         if (type == &PyDict_Type) {
@@ -198,18 +199,17 @@ cdef extern from *:
                     i += lazyentity_alike(items + i, Py_SIZE(value) - i, Py_TYPE(items[i]));
                     continue;
                 }
+                /* Rows, without a call for each. */
+                while (is_flat && depth > 1 && i < Py_SIZE(value) && PyDict_CheckExact(items[i])
+                    && LAZYENTITY_IS_FLAT(items[i]) && --*looks >= 0) i++;
+                if (i == Py_SIZE(value)) break;
                 if (!lazyentity_is_bare_within(items[i++], depth - 1, is_flat, looks)) return 0;
             }
             return 1;
         }
-        if (PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE)) {
-            if (lazyentity_model != NULL && PyType_IsSubtype(type, lazyentity_model)) {
-                return lazyentity_is_bare_model(value, depth, is_flat, looks);
-            }
-        }
-        for (i = 0; i < lazyentity_leaf_count; i++) {
-            if (type == lazyentity_leaves[i]) return 1;
-        }
+        if (PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && lazyentity_model != NULL
+            && PyType_IsSubtype(type, lazyentity_model)) return lazyentity_is_bare_model(value, depth, is_flat, looks);
+        for (i = 0; i < lazyentity_leaf_count; i++) if (type == lazyentity_leaves[i]) return 1;
         return 0;
     }
 

@@ -5,6 +5,7 @@ from cpython.object cimport PyObject
 cdef extern from *:
     """
     #define LAZYENTITY_PLACES 96
+    #define LAZYENTITY_FLAGS 2
 
     /* Of a function or method: its own definition, and the one that takes its place. Of a slot: its pointer.
        The others say when the hook is called, as When of lazyentity/_inplace.py; is_special, whether it depends
@@ -15,8 +16,11 @@ cdef extern from *:
         void *slot;
         int always, is_deep, is_flat, is_searched, is_noted, is_check, is_special;
         PyObject *parameter, *attribute, *wrap;
-        Py_ssize_t position, only;
+        Py_ssize_t wrap_offset, position, only;
         PyObject *closed, *flags, *options, *has_functions;
+        /* The names of the last call, and where its parameter and flags are among them; -1, if they are not. */
+        PyObject *names;
+        Py_ssize_t named, flagged[LAZYENTITY_FLAGS];
     } lazyentity_place;
 
     static lazyentity_place lazyentity_places[LAZYENTITY_PLACES];
@@ -113,19 +117,36 @@ cdef extern from *:
         return 0;
     }
 
+    /* Calls by one place of the application's code have one tuple of names, and many of them. */
+    static void lazyentity_find_names(lazyentity_place *place, PyObject *names)
+    {
+        Py_ssize_t i, j;
+        if (place->names == names) return;
+        Py_XSETREF(place->names, Py_NewRef(names));
+        place->named = -1;
+        for (j = 0; j < LAZYENTITY_FLAGS; j++) place->flagged[j] = -1;
+        for (i = 0; i < PyTuple_GET_SIZE(names); i++) {
+            PyObject *name = PyTuple_GET_ITEM(names, i);
+            if (place->parameter != NULL && lazyentity_is_parameter(place, name)) place->named = i;
+            for (j = 0; place->flags != NULL && j < PyTuple_GET_SIZE(place->flags); j++) {
+                if (lazyentity_is_name(name, PyTuple_GET_ITEM(place->flags, j))) place->flagged[j] = i;
+            }
+        }
+    }
+
     /* Where a function for unknown values is among the arguments; -1, if there is none. */
     static Py_ssize_t
     lazyentity_function_at(lazyentity_place *place, PyObject *const *items, Py_ssize_t count, PyObject *names)
     {
-        Py_ssize_t i;
+        PyObject *value;
         if (place->parameter == NULL) return -1;
         if (place->position >= 0 && place->position < count && items[place->position] != Py_None) return place->position;
-        for (i = 0; names != NULL && i < PyTuple_GET_SIZE(names); i++) {
-            /* Most options are False. No library takes it for a function. */
-            if (items[count + i] == Py_None || items[count + i] == Py_False) continue;
-            if (lazyentity_is_parameter(place, PyTuple_GET_ITEM(names, i))) return count + i;
-        }
-        return -1;
+        if (names == NULL) return -1;
+        lazyentity_find_names(place, names);
+        if (place->named < 0) return -1;
+        value = items[count + place->named];
+        /* No library takes False for a function. */
+        return value == Py_None || value == Py_False ? -1 : count + place->named;
     }
 
     /* Answers of the one dict of closed instances, each with the address in one word: addresses are even.
@@ -194,8 +215,8 @@ cdef extern from *:
     static int lazyentity_idle_value(
         lazyentity_place *place, PyObject *self, PyObject *const *items, Py_ssize_t count, PyObject *names)
     {
-        PyObject *value, *name;
-        Py_ssize_t i, j;
+        PyObject *value;
+        Py_ssize_t j;
         int is_closed;
         if (place->only >= count) return 0;
         value = items[place->only];
@@ -205,12 +226,9 @@ cdef extern from *:
         if (is_closed) {
             if (place->flags == NULL) return lazyentity_is_checked(value, items + count, names) ? 2 : 0;
             if (!lazyentity_any() && !PyIter_Check(value)) {
-                for (i = 0; names != NULL && i < PyTuple_GET_SIZE(names); i++) {
-                    if (items[count + i] != Py_True) continue;
-                    name = PyTuple_GET_ITEM(names, i);
-                    for (j = 0; j < PyTuple_GET_SIZE(place->flags); j++) {
-                        if (lazyentity_is_name(name, PyTuple_GET_ITEM(place->flags, j))) goto look;
-                    }
+                if (names != NULL) lazyentity_find_names(place, names);
+                for (j = 0; names != NULL && j < LAZYENTITY_FLAGS; j++) {
+                    if (place->flagged[j] >= 0 && items[count + place->flagged[j]] == Py_True) goto look;
                 }
                 return 1;
             }
@@ -267,6 +285,20 @@ cdef extern from *:
     /* Most calls have few arguments. */
     #define LAZYENTITY_FEW 8
 
+    /* The function to hand on in place of one for unknown values, a new reference: an instance of a place's class,
+       whose slot has the other one. */
+    static PyObject *lazyentity_wrap(int number, PyObject *function)
+    {
+        PyTypeObject *type = (PyTypeObject *)lazyentity_places[number].wrap;
+        PyObject *made;
+        /* The library refuses an object that cannot be called. */
+        if (!PyCallable_Check(function) || PyObject_TypeCheck(function, type)) return Py_NewRef(function);
+        made = type->tp_alloc(type, 0);
+        if (made != NULL)
+            *(PyObject **)((char *)made + lazyentity_places[number].wrap_offset) = Py_NewRef(function);
+        return made;
+    }
+
     /* Make the arguments those of a call whose function for unknown values has decoded results, if nothing else
        needs the hook. Returns that function, a new reference; NULL with an error, or without if there is none. */
     static PyObject *lazyentity_wrapped_within(
@@ -278,7 +310,7 @@ cdef extern from *:
         if (at < 0 || all > LAZYENTITY_FEW || !lazyentity_settled(items, at, place->is_deep, place->is_flat)
             || !lazyentity_settled(items + at + 1, all - at - 1, place->is_deep, place->is_flat)) return NULL;
         memcpy(given, items, all * sizeof(PyObject *));
-        return given[at] = PyObject_CallOneArg(place->wrap, items[at]);
+        return given[at] = lazyentity_wrap(number, items[at]);
     }
 
     static PyObject *lazyentity_or_null(PyObject *value) { return value == Py_None ? NULL : value; }
@@ -286,7 +318,7 @@ cdef extern from *:
     /* The objects are kept by the caller. */
     static void lazyentity_set_when(
         int number, int always, int is_deep, int is_flat, int is_searched, PyObject *parameter, Py_ssize_t position,
-        PyObject *wrap, PyObject *attribute)
+        PyObject *wrap, Py_ssize_t wrap_offset, PyObject *attribute)
     {
         lazyentity_place *place = &lazyentity_places[number];
         place->always = always;
@@ -296,6 +328,7 @@ cdef extern from *:
         place->parameter = lazyentity_or_null(parameter);
         place->position = position;
         place->wrap = lazyentity_or_null(wrap);
+        place->wrap_offset = wrap_offset;
         place->attribute = lazyentity_or_null(attribute);
     }
 
@@ -306,6 +339,7 @@ cdef extern from *:
         place->only = only;
         place->closed = lazyentity_or_null(closed);
         place->flags = lazyentity_or_null(flags);
+        Py_CLEAR(place->names);
         place->is_noted = is_noted;
         place->is_check = is_check;
         place->is_special = place->always || place->is_searched || place->parameter != NULL
@@ -327,13 +361,15 @@ cdef extern from *:
     }
     """
     const int PLACES "LAZYENTITY_PLACES"
+    const int FLAGS "LAZYENTITY_FLAGS"
     ctypedef bint (*Settled)(PyObject* const* values, Py_ssize_t count, bint is_deep, bint is_flat) noexcept
     Settled settled "lazyentity_settled"
     ctypedef bint (*Any)() noexcept
     Any asks_any "lazyentity_any"
     void set_when "lazyentity_set_when"(
         int place, bint always, bint is_deep, bint is_flat, bint is_searched, object parameter, Py_ssize_t position,
-        object wrap, object attribute)
+        object wrap, Py_ssize_t wrap_offset, object attribute)
+    object wrapped_function "lazyentity_wrap"(int place, object function)
     void set_value "lazyentity_set_value"(
         int place, Py_ssize_t only, object closed, object flags, bint is_noted, bint is_check)
     void set_options "lazyentity_set_options"(int place, object kind, object has_functions)

@@ -3,9 +3,9 @@
 :mod:`lazyentity._inplace` documents it. A function object of CPython's refers to a PyMethodDef,
 and reads the C function from there at each call, as the interpreter's specialised instructions do.
 It gets another PyMethodDef, with the same name, flags and documentation. The calls and the
-construction of a type are pointers in the type. Functions of Cython and nanobind have a pointer each.
+construction of a type are pointers in the type. Functions of Cython, nanobind and Python have a pointer each.
 
-places.pxd and conditions.pxd have the C code.
+places.pxd, conditions.pxd and shortcuts.pxd have the C code.
 """
 
 cimport cython
@@ -14,6 +14,7 @@ from cpython.object cimport PyObject
 from cpython.type cimport PyType_IsSubtype
 
 from lazyentity.native.conditions cimport (
+    FLAGS,
     PLACES,
     asks_any,
     forget_answers,
@@ -24,6 +25,7 @@ from lazyentity.native.conditions cimport (
     set_when,
     settle_version,
     settled,
+    wrapped_function,
 )
 from lazyentity.native.places cimport (
     call_slot,
@@ -44,9 +46,11 @@ from lazyentity.native.places cimport (
     vectorcall,
     wrapped_by,
 )
+from lazyentity.native.shortcuts cimport put_shortcut, remove_shortcut
 
 import gc
 import sys
+from types import FunctionType
 
 from lazyentity._mode import NOTES
 
@@ -54,7 +58,7 @@ SLOTS = True
 
 cdef list _hooks = []  # by place
 cdef list _whens = []  # by place
-cdef list _wrapping = []  # by place: None, or When.wrapped, a parameter, its position, When.is_deep, .is_flat
+cdef list _wrapping = []  # by place: None, or a parameter, its position, When.is_deep, .is_flat
 cdef list _names = []  # by place: keeps the names that it looks for
 cdef list _originals = []
 cdef dict _known = {}  # by the id of a function, or of a type with the name of a slot: the replacement
@@ -69,21 +73,21 @@ cdef object _entered(int place, PyObject *self, PyObject *args, PyObject *kwargs
     cdef tuple given = <tuple>args
     cdef dict named = {} if kwargs is NULL else <dict>kwargs
     wrapping = _wrapping[place]
-    if wrapping is not None and all_hold_nothing(given, named, (<tuple>wrapping)[3], (<tuple>wrapping)[4]):
-        return _wrapped(_originals[place], given, named, <tuple>wrapping)
+    if wrapping is not None and all_hold_nothing(given, named, (<tuple>wrapping)[2], (<tuple>wrapping)[3]):
+        return _wrapped(place, given, named, <tuple>wrapping)
     instance = None if self is NULL else <object>self
     return _hooks[place](_originals[place], instance, given, named)
 
 
-cdef object _wrapped(object original, tuple args, dict kwargs, tuple wrapping):
+cdef object _wrapped(int place, tuple args, dict kwargs, tuple wrapping):
     """Call with another function for unknown values, when nothing else needs the hook."""
-    wrap, name, position, _, _ = wrapping
+    name, position, _, _ = wrapping
     if kwargs.get(name) is not None:
         # A copy: C code may have passed a dict that others have as well.
-        kwargs = {**kwargs, name: wrap(kwargs[name])}
+        kwargs = {**kwargs, name: wrapped_function(place, kwargs[name])}
     elif position is not None and len(args) > position:
-        args = (*args[:position], wrap(args[position]), *args[position + 1 :])
-    return original(*args, **kwargs)
+        args = (*args[:position], wrapped_function(place, args[position]), *args[position + 1 :])
+    return _originals[place](*args, **kwargs)
 
 
 cdef int _searched(int place, PyObject *self, PyObject *args, PyObject *kwargs) except -1:
@@ -124,10 +128,8 @@ cdef int _install(int place, hook, when) except -1:
         parameter = sys.intern(parameter)
     _hooks[place] = hook
     _whens[place] = when
-    _wrapping[place] = (
-        None if when.wrapped is None or parameter is None
-        else (when.wrapped, parameter, position, when.is_deep, when.is_flat)
-    )
+    wrapped = when.wrapped if len(when.hooks) == 1 else None
+    _wrapping[place] = None if wrapped is None else (parameter, position, when.is_deep, when.is_flat)
     set_when(
         place,
         when.always or len(when.hooks) > 1,
@@ -136,12 +138,15 @@ cdef int _install(int place, hook, when) except -1:
         when.found is not None,
         parameter,
         -1 if position is None else position,
-        None if len(when.hooks) > 1 else when.wrapped,
+        wrapped,
+        0 if wrapped is None else offset_of(vars(wrapped)["_function"]),
         when.attribute,
     )
     kind, has_functions = when.options or (None, None)
     set_options(place, kind, has_functions)
     flags = None if when.flags is None else tuple(map(sys.intern, when.flags))
+    if len(flags or ()) > FLAGS:
+        raise ValueError(f"more than {FLAGS} flags")
     _names[place] = parameter, flags
     set_value(
         place, -1 if when.only is None else when.only, when.closed, flags, when.is_noted, when.is_check
@@ -326,6 +331,20 @@ def serve_bound(holder, names):
             for made in replaced:
                 replace_bound(made.place, each)
     return True
+
+
+def shorten(function, original, int skipped):
+    """As :func:`lazyentity._inplace.shorten`."""
+    if type(function) is not FunctionType or type(original) is not FunctionType:
+        raise TypeError("functions of Python's are needed")
+    put_shortcut(function, original, skipped)
+
+
+def lengthen(function):
+    """As :func:`lazyentity._inplace.lengthen`."""
+    if type(function) is not FunctionType:
+        raise TypeError("a function of Python's is needed")
+    remove_shortcut(function)
 
 
 def forget_closed():

@@ -35,6 +35,14 @@ def serve_bound(holder: type, names: Iterable[str]) -> bool:
     return False
 
 
+def shorten(function: object, original: object, skipped: int) -> None:
+    """As :func:`lazyentity._inplace.shorten`."""
+
+
+def lengthen(function: object) -> None:
+    """As :func:`lazyentity._inplace.lengthen`."""
+
+
 def forget_closed() -> None:
     """As :func:`lazyentity._inplace.forget_closed`."""
 

@@ -19,7 +19,7 @@ from weakref import WeakValueDictionary
 from lazyentity._alive import are_bare, are_settled
 from lazyentity._inplace import Replacement, When, replacement
 from lazyentity.patches.adapters.functions import function_replacement
-from lazyentity.patches.adapters.results import Hooks, decoding_hook, with_decoding_hooks
+from lazyentity.patches.adapters.results import DecodingFunction, Hooks, with_decoding_hooks
 from lazyentity.patches.registry import Seam
 from lazyentity.patches.wrapt_parts import (
     FunctionWrapper,
@@ -168,7 +168,7 @@ class CallSeam(Seam):
         if when.found is not None:
             when = when._replace(found=lambda *call: is_active() and decode_in_place_of(*call))
         if when.hooks and not is_method:
-            when = when._replace(wrapped=decoding_hook)
+            when = when._replace(wrapped=DecodingFunction)
         made.install(hook, when)
         self._in_place = made
 

@@ -16,7 +16,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from lazyentity._alive import each_settled
-from lazyentity._inplace import When
+from lazyentity._inplace import When, lengthen, shorten
 
 _Call = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 
@@ -188,9 +188,12 @@ class FunctionReplacement:
         passes = original if when == When() else None
         self._code = _calling(original.__code__, call, self._first, passes, skipped)
         self._function.__code__ = self._code
+        if passes is not None:
+            shorten(self._function, original, skipped)
 
     def remove(self) -> None:
         """Have the original called again, unless somebody else replaced the code meanwhile."""
+        lengthen(self._function)
         if self._function.__code__ is self._code:
             self._function.__code__ = self.original.__code__
 

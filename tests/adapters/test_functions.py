@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import pickle
+import sys
 import traceback
 from collections.abc import Callable, Iterator
 from types import MethodType
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 from lazyentity import LazyEntity
-from lazyentity._inplace import When
+from lazyentity._inplace import SLOTS, When
 from lazyentity.patches import adapters
 from lazyentity.patches.adapters.functions import FunctionReplacement, function_replacement
 from tests.adapters.uses import installed
@@ -104,6 +105,11 @@ def _outcome(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
         return str(error)
 
 
+ALWAYS = When(always=True)
+
+native = pytest.mark.skipif(not SLOTS, reason="the pure backend calls the function")
+
+
 @pytest.fixture
 def seen() -> list[Any]:
     """The arguments that a hook has got."""
@@ -119,11 +125,11 @@ def install(seen: list[Any]) -> Iterator[Callable[[Any], FunctionReplacement]]:
         seen.append((args, kwargs))
         return original(*args, **kwargs)
 
-    def install(function: Any) -> FunctionReplacement:
+    def install(function: Any, when: When = ALWAYS) -> FunctionReplacement:
         replacement = function_replacement(function)
         assert replacement is not None
         made.append(replacement)
-        replacement.install(hook, When(always=True))
+        replacement.install(hook, when)
         return replacement
 
     yield install
@@ -192,6 +198,82 @@ def test_tracebacks_name_the_file_of_the_function(
         failing()
     frames = [frame for frame in traceback.extract_tb(raised.tb) if frame.name == "failing"]
     assert {frame.filename for frame in frames} == {__file__}
+
+
+def _frames(name: str, act: Callable[[], object]) -> int:
+    """Return how many frames of functions of a name a call takes."""
+    entered: list[str] = []
+    before = sys.getprofile()
+    sys.setprofile(
+        lambda frame, event, _: entered.append(frame.f_code.co_name) if event == "call" else None
+    )
+    try:
+        act()
+    finally:
+        sys.setprofile(before)
+    return entered.count(name)
+
+
+@native
+def test_c_code_calls_the_original_of_settled_arguments(
+    install: Callable[..., FunctionReplacement], seen: list[Any]
+) -> None:
+    """Without a frame more; an entity gets to the hook."""
+
+    def function(value: Any, /, more: Any = 1, *, times: Any = 1) -> Any:
+        return value, more, times
+
+    before = [function(1), function(1, times=2)]
+    partial = functools.partial(function, times=2)
+    error = _outcome(partial, (), {})
+    for times in (1, 2):
+        for _ in range(times):
+            # By two names: both modules have it.
+            replacement = install(function, When())
+        assert _frames("function", lambda: [*map(function, [1]), partial("a")]) == 2
+        assert [*map(function, [1]), partial(1)] == before
+        assert _outcome(partial, (), {}) == error
+        assert seen == []
+        entity = LazyEntity.from_bytes(PLAIN)
+        assert list(map(function, [entity])) == [(entity, 1, 1)]
+        assert functools.partial(function, 1, times=[entity])() == (1, 1, [entity])
+        assert len(seen) == 2
+        seen.clear()
+        replacement.remove()
+        assert _frames("function", lambda: [*map(function, [1]), partial("a")]) == 2
+
+
+def test_c_code_calls_what_others_changed(install: Callable[..., FunctionReplacement]) -> None:
+    """The defaults and the code, while the replacement is in force."""
+
+    def function(value: Any = 1, *, times: Any = 1) -> Any:
+        return value, times
+
+    install(function, When())
+    call = functools.partial(function)
+    assert call() == (1, 1)
+    function.__defaults__ = (2,)
+    assert call() == (2, 1)
+    function.__kwdefaults__ = {"times": 3}
+    assert call() == (2, 3)
+    function.__code__ = (lambda value=None, *, times: (4, times)).__code__
+    assert call() == (4, 3)
+
+
+@native
+def test_the_instance_of_a_constructor_does_not_count(
+    install: Callable[..., FunctionReplacement], seen: list[Any]
+) -> None:
+    class Made:
+        def __init__(self, value: Any) -> None:
+            self.value = value
+
+    kept = LazyEntity.from_bytes(PLAIN)
+    install(Made.__init__, When())
+    assert Made(1).value == 1
+    assert seen == []
+    assert Made(kept).value is kept
+    assert len(seen) == 1
 
 
 def test_functions_that_are_no_plain_calls_are_left() -> None:

@@ -95,7 +95,8 @@ def test_only_the_hook_is_wrapped(library: str) -> None:
     # No scalar, and the garbage collector knows nothing of it. Python 3.13 does not tell.
     given = [{"name": object()}] if sys.version_info < (3, 13) else ROWS
     found = _modules_that_run(lambda: function(given, default=lambda _: "text"))
-    assert set(found) == {"lazyentity.patches.adapters.results"}
+    # Once for each call of the hook; wrapping it runs nothing.
+    assert found == ["lazyentity.patches.adapters.results"] * (given is not ROWS)
     assert kept._undecoded()
 
 
