@@ -339,5 +339,9 @@ class ResultBytes(Protocol):
             ValueError: as the client raises it, if it could not have converted the key.
         """
 
+    @property
+    def cursor(self) -> bytes:
+        """The position behind this result of a query; empty, if the server gave none."""
+
     def serialised(self) -> bytes:
         """Return the serialised ``google.datastore.v1.EntityResult``."""

@@ -128,7 +128,6 @@ def _derive() -> dict[str, Any]:
     package = "lazyentity.shadow"
     pool.Add(_own_file(package))
     full_names = {
-        "EntityResult": entity_field.containing_type.full_name,
         "LookupResponse": lookup.full_name,
         "RunQueryResponse": datastore_pb2.RunQueryResponse.pb().DESCRIPTOR.full_name,
         "EntityParts": f"{package}.EntityParts",
@@ -146,7 +145,6 @@ def _derive() -> dict[str, Any]:
 
 _MESSAGES = _derive()
 
-EntityResult = _MESSAGES["EntityResult"]
 LookupResponse = _MESSAGES["LookupResponse"]
 RunQueryResponse = _MESSAGES["RunQueryResponse"]
 EntityParts = _MESSAGES["EntityParts"]

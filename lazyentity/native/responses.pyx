@@ -10,9 +10,9 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes
 from libc.stdint cimport uint8_t, uint64_t
 
 from lazyentity.native.cpython cimport new
-from lazyentity.native.tags cimport ENTITY_KEY, ENTITY_PROPERTIES, RESULT_ENTITY
+from lazyentity.native.tags cimport ENTITY_KEY, ENTITY_PROPERTIES, RESULT_CURSOR, RESULT_ENTITY
 from lazyentity.native.tags cimport BATCH_ENTITY_RESULTS, LOOKUP_FOUND, LOOKUP_MISSING, QUERY_BATCH
-from lazyentity.native.wire cimport Bytes, read_length, read_tag, skip_field
+from lazyentity.native.wire cimport Bytes, find_last_field, read_length, read_tag, skip_field
 
 from lazyentity.codec import fallback, interruptions, shadow
 
@@ -71,11 +71,11 @@ cdef class EntityBytes:
         self._end = PyBytes_GET_SIZE(raw)
         self.rpc = rpc
 
-    def read(self, EntityReader reader not None):
+    def read(self, EntityReader reader not None, /):
         """As :meth:`lazyentity._backend.entities.EntityBytes.read`."""
         return _read(self.rpc, reader, _span(self._response, self._start, self._end))
 
-    def to_unboxed(self, EntityReader reader not None):
+    def to_unboxed(self, EntityReader reader not None, /):
         """As :meth:`lazyentity._backend.entities.EntityBytes.to_unboxed`."""
         cdef EntityReader chosen = _chosen(self.rpc, reader)
         unboxed = None
@@ -124,11 +124,10 @@ cdef class ViewAs:
         self._kind = kind
 
     def __get__(self, instance, owner):
-        cdef EntityBytes origin
+        cdef EntityBytes origin = instance
         cdef EntityBytes other
-        if instance is None:
+        if origin is None:
             return self
-        origin = instance
         other = _handle(self._kind, origin.rpc, origin._response, origin._start, origin._end)
         other._origin = origin
         return other
@@ -156,7 +155,7 @@ cdef class ResultBytes:
         """As :attr:`lazyentity._backend.entities.ResultBytes.entity`."""
         return _handle(self._entity_type, self.rpc, self._response, self._entity_start, self._entity_end)
 
-    def read(self, EntityReader reader not None):
+    def read(self, EntityReader reader not None, /):
         """As :meth:`lazyentity._backend.entities.ResultBytes.read`."""
         return _read(self.rpc, reader, _span(self._response, self._entity_start, self._entity_end))
 
@@ -170,6 +169,16 @@ cdef class ResultBytes:
             if key is not UNDECODED:
                 return key
         return fallback.key(self._response[self._entity_start : self._entity_end])
+
+    @property
+    def cursor(self):
+        """As :attr:`lazyentity._backend.entities.ResultBytes.cursor`."""
+        cdef Bytes base = <Bytes>PyBytes_AS_STRING(self._response)
+        cdef Bytes at
+        cdef Bytes end
+        if not find_last_field(base + self._start, base + self._end, RESULT_CURSOR, &at, &end):
+            return b""
+        return PyBytes_FromStringAndSize(<const char*>at, end - at)
 
     def serialised(self):
         """As :meth:`lazyentity._backend.entities.ResultBytes.serialised`."""
@@ -278,15 +287,12 @@ cdef class _Splitter:
         cdef list results
         while at < end:
             start = at
-            if at[0] == first_tag:
-                results = first
-            elif at[0] == second_tag:
-                results = second
-            else:
+            if at[0] != first_tag and at[0] != second_tag:
                 if not _skip_other(&at, end, first_tag, second_tag):
                     return 0
                 rest.append(PyBytes_FromStringAndSize(<const char*>start, at - start))
                 continue
+            results = first if at[0] == first_tag else second
             at += 1
             if not read_length(&at, end, &span_end):
                 return 0
@@ -348,12 +354,9 @@ cdef bint _skip_other(Bytes* cursor, Bytes end, uint64_t handled, uint64_t also_
 
 
 cdef bytes _varint(Py_ssize_t number):
-    encoded = bytearray()
-    while number > 0x7F:
-        encoded.append(number & 0x7F | 0x80)
-        number >>= 7
-    encoded.append(number)
-    return bytes(encoded)
+    if number <= 0x7F:
+        return bytes((number,))
+    return bytes((number & 0x7F | 0x80,)) + _varint(number >> 7)
 
 
 # The type of the message, and the results in one.

@@ -131,6 +131,26 @@ cdef inline bint find_field(
     return 0
 
 
+cdef inline bint find_last_field(
+    Bytes at, Bytes end, uint64_t wanted, Bytes* field, Bytes* field_end
+) noexcept nogil:
+    # As find_field(), with a tag in any form. Of several fields the last one counts, as in protobuf.
+    cdef uint64_t tag
+    field[0] = NULL
+    while at < end:
+        if not read_tag(&at, end, &tag):
+            return 0
+        if tag != wanted:
+            if not skip_field(&at, end, tag):
+                return 0
+            continue
+        if not read_length(&at, end, field_end):
+            return 0
+        field[0] = at
+        at = field_end[0]
+    return field[0] != NULL
+
+
 cdef inline bint skip_group(Bytes* cursor, Bytes end, uint64_t tag) noexcept nogil:
     # Skips a group, and the groups in it. Protobuf judges those that are nested deeper.
     cdef uint64_t open_groups[MAX_GROUPS]

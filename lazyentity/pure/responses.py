@@ -135,6 +135,12 @@ class ResultBytes:
         """As :meth:`lazyentity._backend.entities.ResultBytes.entity_key`."""
         return fallback.key(_joined(self._result.entity))
 
+    @property
+    def cursor(self) -> bytes:
+        """As :attr:`lazyentity._backend.entities.ResultBytes.cursor`."""
+        cursor: bytes = self._result.cursor
+        return cursor
+
     def serialised(self) -> bytes:
         """As :meth:`lazyentity._backend.entities.ResultBytes.serialised`."""
         serialised: bytes = self._result.SerializeToString()

@@ -9,7 +9,7 @@ from google.cloud.datastore_v1.types import entity as entity_pb2
 from google.cloud.datastore_v1.types import query as query_pb2
 
 from lazyentity._backend import EntityBytes, ResultBytes, ViewAs
-from lazyentity.codec import messages, shadow
+from lazyentity.codec import messages
 from lazyentity.codec.keys import key_message_from_raw
 from lazyentity.codec.values import stock_entity
 from lazyentity.patches.api.proxies import MessageProxy, Proxy
@@ -166,9 +166,3 @@ class EntityResult(MessageProxy, ResultBytes):
     def _make(self) -> Any:
         _note_message(self)
         return query_pb2.EntityResult.deserialize(self.serialised())
-
-    @property
-    def cursor(self) -> bytes:
-        """The cursor, without the entity being parsed."""
-        cursor: bytes = shadow.EntityResult.FromString(self.serialised()).cursor
-        return cursor

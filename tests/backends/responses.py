@@ -51,6 +51,7 @@ def _split(module: Any, name: str, message_type: Any, raw: bytes) -> Split:
 
 def _result(module: Any, result: Any) -> tuple[bytes, bytes]:
     message = _RESULT.FromString(result.serialised())
+    assert result.cursor == message.cursor
     if message.entity:
         # In one piece or several: that is the same entity.
         message.entity[:] = [b"".join(message.entity)]

@@ -52,8 +52,15 @@ def test_torn_responses(raw: bytes, data: st.DataObject) -> None:
         ),
         wire.encode([wire.Field(2, wire.VARINT, b"\x01"), wire.message(1)]),
         wire.encode([wire.delimited(1, RICH)._replace(padding=3)]),
+        wire.encode(
+            [wire.message(1, wire.delimited(3, b"1"), wire.delimited(3, b"2")._replace(padding=3))]
+        ),
+        wire.encode([wire.message(1, wire.Field(3, wire.VARINT, b"\x05"))]),
     ],
-    ids=["merged", "two entities", "group", "other wire type", "padded"],
+    ids=[
+        *("merged", "two entities", "group", "other wire type", "padded"),
+        *("two cursors", "a cursor of another wire type"),
+    ],
 )
 def test_odd_responses(raw: bytes) -> None:
     """Both backends split legal responses that no serialiser writes alike."""
