@@ -31,6 +31,40 @@ cdef extern from *:
     object new "lazyentity_new"(type base, type type, tuple no_arguments)
 
 
+# The garbage collector has to look at the objects alone that can be part of a cycle.
+cdef extern from *:
+    """
+    static inline void lazyentity_untrack(PyObject *instance) {
+        if (PyType_IS_GC(Py_TYPE(instance))) {
+            PyObject_GC_UnTrack(instance);
+        }
+    }
+
+    static inline void lazyentity_track(PyObject *instance) {
+        if (!PyObject_GC_IsTracked(instance)) {
+            PyObject_GC_Track(instance);
+        }
+    }
+
+    static inline void lazyentity_leave_untracked(PyTypeObject *base, PyObject *instance) {
+    #if PY_VERSION_HEX < 0x030E0000
+        PyTypeObject *type = Py_TYPE(instance);
+        Py_ssize_t weak_references = type->tp_weaklistoffset > 0 ? (Py_ssize_t)sizeof(PyObject *) : 0;
+        if (type->tp_basicsize == base->tp_basicsize + weak_references) {
+            PyObject_GC_UnTrack(instance);
+        }
+    #endif
+    }
+    """
+    # Of a class without support for the collector, which CPython adds in a subclass written in Python.
+    void untrack "lazyentity_untrack"(object instance)
+    # To be called when an attribute may refer to a container.
+    void track "lazyentity_track"(object instance)
+    # Of an instance whose only references to containers will be in the dict. CPython before 3.14 tracks a
+    # dict when it gets a container, a dict of a subclass too; it does not see what slots of a subclass get.
+    void leave_untracked "lazyentity_leave_untracked"(type base, object instance)
+
+
 # The dictionary of an instance's attributes: absent until the first use of it.
 cdef extern from *:
     """
@@ -44,6 +78,7 @@ cdef extern from *:
         PyObject *earlier = *slot;
         Py_INCREF(attributes);
         *slot = attributes;
+        lazyentity_track(instance);
         Py_XDECREF(earlier);
     }
 
@@ -56,6 +91,7 @@ cdef extern from *:
             }
             if (*slot == NULL) {
                 *slot = made;
+                lazyentity_track(instance);
             }
             else {
                 Py_DECREF(made);

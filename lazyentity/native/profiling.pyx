@@ -318,7 +318,7 @@ cdef object count_lazy_entity(WireDict entity, object given, bint is_of_query):
     counter.alive += 1
     counter.alive_size += entity_counts.size
     counter.born += entity_counts.size * entity_counts.born
-    entity._extras = entity_counts
+    set_extras(entity, entity_counts)
     return response_counter
 
 

@@ -9,7 +9,7 @@ cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint64_t
 
-from lazyentity.native.cpython cimport new
+from lazyentity.native.cpython cimport new, untrack
 from lazyentity.native.tags cimport ENTITY_KEY, ENTITY_PROPERTIES, RESULT_CURSOR, RESULT_ENTITY
 from lazyentity.native.tags cimport BATCH_ENTITY_RESULTS, LOOKUP_FOUND, LOOKUP_MISSING, QUERY_BATCH
 from lazyentity.native.wire cimport Bytes, find_last_field, read_length, read_tag, skip_field
@@ -91,6 +91,7 @@ cdef inline bytes _span(bytes owner, Py_ssize_t start, Py_ssize_t end):
 
 cdef inline EntityBytes _handle(type kind, ReadRpc rpc, bytes response, Py_ssize_t start, Py_ssize_t end):
     cdef EntityBytes handle = new(EntityBytes, kind, ())
+    untrack(handle)
     handle.rpc = rpc
     handle._response = response
     handle._start = start
@@ -256,6 +257,7 @@ cdef class _Splitter:
         cdef Bytes entity_end
         cdef uint64_t tag
         cdef ResultBytes result = new(ResultBytes, self._result_type, ())
+        untrack(result)
         result._entity_start = -1
         while at < end:
             if at[0] == RESULT_ENTITY:

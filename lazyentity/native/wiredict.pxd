@@ -32,6 +32,7 @@ cdef class WireDict(dict):
 cdef int require_wire_dict(WireDict mapping) except -1
 cdef Py_ssize_t require_name(WireDict mapping, object name) except -1
 cdef EntityExtras extras_of(WireDict mapping)
+cdef void set_extras(WireDict mapping, EntityExtras extras) noexcept
 cdef dict meanings_read(WireDict mapping)
 cdef object read_parsed(WireDict mapping, Bytes at, Bytes end, Value* value)
 cdef object parsed_message(WireDict mapping, object name, Py_ssize_t ordinal)

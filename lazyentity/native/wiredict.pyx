@@ -19,9 +19,11 @@ from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from lazyentity.native.cpython cimport (
     drop_instance_dict,
     instance_dict,
+    leave_untracked,
     new_dict,
     require_subclass,
     set_instance_dict,
+    track,
 )
 from lazyentity.native.tags cimport VALUE_ARRAY, VALUE_ENTITY
 from lazyentity.native.wire cimport MAX_DEPTH, PROPERTY_DEPTH, TO_ITEM, Bytes
@@ -237,10 +239,11 @@ cdef int _take_up(WireDict mapping, bytes owner, Py_ssize_t start, Py_ssize_t en
     if shape._template is None:
         for name in shape._ordinals:
             PyDict_SetItem(mapping, name, UNDECODED)
-        return 1
-    # CPython clones the key table as a whole when an empty dict is updated from a dict that never had
-    # a key deleted.
-    PyDict_Update(mapping, shape._template)
+    else:
+        # CPython clones the key table as a whole when an empty dict is updated from a dict that never
+        # had a key deleted.
+        PyDict_Update(mapping, shape._template)
+    leave_untracked(WireDict, mapping)
     return 1
 
 
@@ -283,8 +286,13 @@ cdef EntityExtras extras_of(WireDict mapping):
         made = EntityExtras.__new__(EntityExtras)
         # Another thread may have been faster during the allocation.
         if mapping._extras is None:
-            mapping._extras = made
+            set_extras(mapping, made)
     return mapping._extras
+
+
+cdef void set_extras(WireDict mapping, EntityExtras extras) noexcept:
+    mapping._extras = extras
+    track(mapping)
 
 
 cdef dict meanings_read(WireDict mapping):

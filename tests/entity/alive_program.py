@@ -12,6 +12,7 @@ import pickle
 import random
 import sys
 from collections.abc import Callable, Iterator
+from types import GeneratorType
 from typing import Any
 
 import lazyentity
@@ -22,8 +23,12 @@ from tests.support.strategies.samples import RICH, serialise
 def _census() -> int:
     from lazyentity.codec.undecoded import UNDECODED
 
-    found = [each for each in gc.get_objects() if issubclass(type(each), dict)]
-    lazy = [each for each in found if hasattr(type(each), "_undecoded")]
+    found = gc.get_objects()
+    # The collector does not know entities of scalars alone; their holders lead to them.
+    holders = [each for each in found if issubclass(type(each), (dict, list, GeneratorType))]
+    found += gc.get_referents(*holders)
+    dicts = {id(each): each for each in found if issubclass(type(each), dict)}
+    lazy = [each for each in dicts.values() if hasattr(type(each), "_undecoded")]
     return sum(value is UNDECODED for each in lazy for value in dict.values(each))
 
 
