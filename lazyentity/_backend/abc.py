@@ -165,8 +165,6 @@ class Backend(Protocol):
     def key_bytes(self, key: Key) -> bytes | None:
         """Return the serialised :func:`key_message` of a key; None for the client to make it.
 
-        Fields with a default value may be there or be left out.
-
         Args:
             key: as for :func:`key_message`.
         """

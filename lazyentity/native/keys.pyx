@@ -69,6 +69,9 @@ cdef bint put_key_text(Writer* writer, uint8_t tag, object text) except -1:
     if type(text) is not str:
         return 0
     encoded = PyUnicode_AsUTF8AndSize(text, &size)
+    if size == 0 and tag != PATH_NAME:
+        # The default value of a field outside of a oneof.
+        return 1
     start = begin(writer, tag)
     if start == NULL or writer.end - start < size:
         return 0
@@ -101,6 +104,9 @@ cdef bint put_element(Writer* writer, dict element) except -1:
         return 0
     writer.is_complete = 0
     for name, value in element.items():
+        if writer.is_complete:
+            # upb would write these in another order, or only one of an id and a name.
+            return 0
         if name == "kind":
             if not put_key_text(writer, PATH_KIND, value):
                 return 0

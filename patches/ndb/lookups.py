@@ -13,10 +13,11 @@ from google.cloud.ndb import _batch, _datastore_api, model, utils
 from google.cloud.ndb.context import _state, get_context
 from google.cloud.ndb.tasklets import Future, Return, _get_return_value
 
-from lazyentity._backend import key_message
+from lazyentity._backend import key_bytes
 from lazyentity.codec import shadow
 from lazyentity.codec.keys import encodes_as_known
 from lazyentity.patches.api.responses import LookupResponse
+from lazyentity.patches.ndb.seams import MESSAGE_CONVERSION
 from lazyentity.patches.ndb.upstream import upstream_function
 from lazyentity.patches.upstream import is_upstream
 
@@ -76,12 +77,24 @@ def _open_batch(context: Any, options: Any) -> Any:
 
 def _add(batch: Any, key: Any) -> Any:
     """Return what the batch's ``add`` returns, but for the future's text."""
-    message = key_message(key) if type(key) is Key and encodes_as_known() else None
-    if message is None or type(batch).add is not _batch_add:
+    serialised = key_bytes(key) if type(key) is Key and encodes_as_known() else None
+    if serialised is None or type(batch).add is not _batch_add:
         return batch.add(key)
-    future = Future(info="lookup")
-    batch.todo.setdefault(message.SerializeToString(), []).append(future)
+    future = _LookedUp(info="lookup")
+    if key._namespace != "" and key._database != "" and all(key._flat_path):
+        future.key = key
+    batch.todo.setdefault(serialised, []).append(future)
     return future
+
+
+class _LookedUp(Future):  # type: ignore[misc]  # ndb has no types
+    """The future of the entity of a key in a batch, which ends with an entity of that key alone.
+
+    Attributes:
+        key: the key, if the client makes the same one of the entity, else None.
+    """
+
+    key: Any = None
 
 
 def get_async(original: Callable[..., Any], key: Any, *args: Any, **kwargs: Any) -> Any:
@@ -161,8 +174,10 @@ class Get(Future):  # type: ignore[misc]  # ndb has no types
 
     def _found(self, entity: Any) -> Any:
         message = entity.result()
-        is_found = message is not self._api._NOT_FOUND
-        found = model._entity_from_protobuf(message) if is_found else None
+        make = model._entity_from_protobuf
+        is_known = type(entity) is _LookedUp and make is MESSAGE_CONVERSION.replacement
+        given = (message, entity.key) if is_known else (message,)
+        found = None if message is self._api._NOT_FOUND else make(*given)
         if self._use_cache:
             self._context.cache[self._key] = found
         return found

@@ -226,6 +226,34 @@ def test_what_the_future_says(loopback_sides: Sides) -> None:
         assert text() == expected
 
 
+@pytest.mark.parametrize("database", [None, "", "d"])
+@pytest.mark.parametrize("namespace", [None, "", "n"])
+@pytest.mark.parametrize("path", [("Found", 1), ("Above", "é", "Found", 1)])
+def test_the_key_of_a_model(
+    loopback_sides: Sides, path: tuple[Any, ...], namespace: str | None, database: str | None
+) -> None:
+    """It is as the client makes it of the entity, however the key that was asked for was made."""
+    key = Key(*path, project="p", namespace=namespace, database=database)
+    entity = Entity(key)
+    entity["number"] = 1
+    raw = _results(FOUND, entity_to_protobuf(entity)._pb.SerializeToString())
+
+    def key_of_model(kind: Any) -> Any:
+        response = _done(kind.deserialize(raw))
+        with mock.patch.object(_datastore_api, "make_call", return_value=response):
+            found = ndb.Key._from_ds_key(key).get(use_cache=False)
+        assert found.number == 1
+        return found.key._key
+
+    with loopback_sides.context():
+        expected = key_of_model(datastore_pb2.LookupResponse)
+    with loopback_sides.lazy_context():
+        made = key_of_model(LookupResponse)
+    assert vars(made) == vars(expected)
+    # One that is equal in all attributes is not decoded.
+    assert (made is key) is ("" not in {namespace, database})
+
+
 def test_hooks_of_all_models(loopback_sides: Sides, monkeypatch: pytest.MonkeyPatch) -> None:
     """A hook that an application sets on ``Model`` itself is called for every get."""
     called: list[Any] = []

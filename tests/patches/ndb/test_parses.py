@@ -152,8 +152,10 @@ def test_models(loopback: Server, namespace: str, read: Callable[[list[Any]], li
             assert sorted(one.key.id() for one in found) == [*range(1, COUNT + 1)]
     finally:
         lazyentity.unpatch("ndb")
-    asked = COUNT if read is READS["get_multi"] else 0
-    decoded = 0 if lazyentity.backend == "native" else COUNT
-    assert counted["Entity", "parse"] == decoded
-    assert counted["Key", "serialise"] == asked
-    assert counted["Key", "parse"] == decoded
+    # The native backend reads and writes the bytes itself.
+    by_protobuf = 0 if lazyentity.backend == "native" else COUNT
+    by_key = read is READS["get_multi"]
+    assert counted["Entity", "parse"] == by_protobuf
+    assert counted["Key", "serialise"] == (by_protobuf if by_key else 0)
+    # The models get the keys that were asked for.
+    assert counted["Key", "parse"] == (0 if by_key else by_protobuf)
