@@ -182,6 +182,16 @@ class Get(Future):  # type: ignore[misc]  # ndb has no types
             self._context.cache[self._key] = found
         return found
 
+    def wait(self) -> None:
+        """Run events until this future is done."""
+        if self._done:
+            return
+        loop = get_context().eventloop
+        # ndb looks for the loop before each event, and the models of a batch are one event each.
+        while not self._done and loop.current:
+            loop._run_current()
+        super().wait()
+
     def cancel(self) -> None:
         """Cancel the look-up."""
         if self._waiting_on:

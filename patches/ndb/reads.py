@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Generator, Iterator
 from typing import Any
@@ -105,17 +106,22 @@ def result_entity(original: Callable[[Any], Any], result: Any) -> Any:
     """
     if (
         type(result.result_pb) is not EntityResult
-        or result.result_type != _datastore_query.RESULT_TYPE_FULL
+        # proto-plus compares its enumerations in Python.
+        or result.result_type is not _datastore_query.RESULT_TYPE_FULL
         or model._entity_from_protobuf is not MESSAGE_CONVERSION.replacement
     ):
         return original(result)
     # As ndb's own method does for whole entities, the only ones that are lazy.
-    context = get_context()
-    made = result.check_cache(context)
+    context, key, options = get_context(), result._key, result._query_options
+    made = _datastore_query._KEY_NOT_IN_CACHE
+    if key is None:
+        made = result.check_cache(context)
+    elif context._use_cache(key, options):
+        with contextlib.suppress(KeyError):
+            made = context.cache.get_and_validate(key)
     if made is _datastore_query._KEY_NOT_IN_CACHE:
-        key = result._key
         made = MESSAGE_CONVERSION.replacement(result.result_pb.entity, key and key._key)
-        if context._use_cache(made.key, result._query_options):
+        if context._use_cache(made.key, options):
             context.cache[made.key] = made
     return made
 

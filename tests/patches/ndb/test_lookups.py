@@ -352,6 +352,23 @@ def test_contexts_in_contexts(loopback_sides: Sides, asked_inside: bool) -> None
     loopback_sides.check(scenario)
 
 
+def test_futures_without_a_context(loopback_sides: Sides) -> None:
+    """A future that is done has its result anywhere; waiting for one needs a context."""
+
+    def outcomes(context: Any) -> list[Any]:
+        with context:
+            done, waiting = ndb.get_multi_async([ndb.Key("Item", 1), ndb.Key("Item", 2)])
+            waiting_for_more = ndb.Key("Item", 3).get_async(use_cache=False, timeout=7)
+            done.check_success()
+            described = describe(waiting.result())
+        # The first call has brought both, the second was not made.
+        return [described, describe(done.result()), attempt(waiting_for_more.result)]
+
+    expected = outcomes(loopback_sides.context())
+    with loopback_sides.lazily():
+        assert outcomes(loopback_sides.context()) == expected
+
+
 def test_nothing_is_left_for_the_collector(loopback_sides: Sides) -> None:
     """Models that were got are gone with the last reference to them."""
     with loopback_sides.lazy_context(cache_policy=False):
