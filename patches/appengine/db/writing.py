@@ -114,7 +114,9 @@ def _sent_unchanged(
     for name, (forms, is_list) in unread.items():
         of_name = entries.get(name, ())
         multiple = {message.multiple for message, _ in of_name}
-        if len(multiple) == 1 and (is_list is None or is_list in multiple):
+        # Of several values of what is no list, db keeps one.
+        is_one = len(of_name) == 1 or True in multiple
+        if is_one and len(multiple) == 1 and (is_list is None or is_list in multiple):
             for message, is_raw in of_name:
                 form = _form_of(message)
                 is_sent_raw = name in unindexed or form[1] in _RAW_MEANINGS

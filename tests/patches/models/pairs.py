@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import abc
 import copy
+import datetime
 import operator
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, Self
+from unittest import mock
 
-from hypothesis import assume, settings
+from hypothesis import HealthCheck, assume, settings
 
 from tests.support.snapshots import Raised, outcome
 
-FEWER = settings(max_examples=settings().max_examples // 2, derandomize=True)
+# The same method is a test of each library. Nothing is replayed: that needs random examples.
+_INHERITED: dict[str, Any] = {
+    "derandomize": True,
+    "suppress_health_check": [HealthCheck.differing_executors],
+}
+
+FEWER = settings(max_examples=settings().max_examples // 2, **_INHERITED)
 """For tests that run in two ways: half of the examples for each."""
 
-FEW = settings(max_examples=settings().max_examples // 5, derandomize=True)
+FEW = settings(max_examples=settings().max_examples // 5, **_INHERITED)
 """For tests that run in many ways, and for slow ones."""
 
 
@@ -29,6 +37,23 @@ def applied(patch: Any) -> Iterator[None]:
         yield
     finally:
         patch.revert()
+
+
+@contextmanager
+def stopped_clocks(library: Any, method: str) -> Iterator[None]:
+    """Stop the clocks of the properties of dates and times.
+
+    Args:
+        library: a module that defines them.
+        method: their method that returns the time.
+    """
+    now = datetime.datetime(2021, 2, 3, 4, 5, 6)
+    with ExitStack() as stopped:
+        for name, at in (("DateTime", now), ("Date", now.date()), ("Time", now.time())):
+            kind = getattr(library, f"{name}Property")
+            clock = staticmethod(lambda at=at: at)
+            stopped.enter_context(mock.patch.object(kind, method, clock))
+        yield
 
 
 def is_lazy(entity: Any) -> bool:

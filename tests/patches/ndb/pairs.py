@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -18,7 +17,7 @@ from google.cloud.ndb import model
 from lazyentity import LazyEntity
 from lazyentity.patches.ndb import reads
 from lazyentity.patches.ndb.seams import CLIENT as PATCHED_CLIENT
-from tests.patches.models.pairs import ModelPair, applied
+from tests.patches.models.pairs import ModelPair, applied, stopped_clocks
 from tests.patches.ndb.blobs import order_blobs
 from tests.patches.ndb.model_snapshots import snapshot
 from tests.support.snapshots import Raised, geo_points_without_address, outcome
@@ -127,9 +126,7 @@ class Pair(ModelPair):
 
 def fixed_now() -> AbstractContextManager[Any]:
     """Stop the clock of the properties that are set when a model is written."""
-    return mock.patch.object(
-        model.DateTimeProperty, "_now", staticmethod(lambda: datetime.datetime(2020, 1, 2, 3, 4, 5))
-    )
+    return stopped_clocks(model, "_now")
 
 
 @contextmanager

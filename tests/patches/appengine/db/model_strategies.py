@@ -6,7 +6,6 @@ import datetime
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from google.appengine.api import datastore, datastore_types, users
@@ -18,6 +17,7 @@ from hypothesis.strategies import DrawFn
 
 from tests.patches.models import shapes
 from tests.patches.models.shapes import KIND, MOST_PROPERTIES, Stored
+from tests.patches.models.sorts import Sort
 from tests.patches.models.values import Values
 
 APP = "app"
@@ -72,21 +72,11 @@ def _refuse(value: Any) -> None:
         raise AttributeError("not an error of db")
 
 
-@dataclass(frozen=True)
-class Sort:
-    """A sort of properties.
+_ANY = frozenset(("indexed", "required", "validator", "name"))
 
-    Attributes:
-        make: the class, or a function that calls it.
-        values: for the property.
-        options: the names of the options that it takes.
-        is_writable: whether values can be assigned.
-    """
 
-    make: Callable[..., Any]
-    values: Values
-    options: frozenset[str] = frozenset(("indexed", "required", "validator", "name"))
-    is_writable: bool = True
+def _sort(make: Callable[..., Any], values: Values, options: frozenset[str] = _ANY) -> Sort:
+    return Sort(make, values, options)
 
 
 _TEXTS = st.sampled_from(["", "a", "bad", " spaces ", "é\U0001f600", "*mark", "x" * 20])
@@ -120,7 +110,7 @@ def _reference(**options: Any) -> Any:
 
 
 def _list(item_type: type, values: Values) -> Sort:
-    return Sort(
+    return _sort(
         lambda **options: db.ListProperty(item_type, **options),
         st.lists(values, max_size=3),
         frozenset(("indexed", "validator", "name")),
@@ -128,32 +118,32 @@ def _list(item_type: type, values: Values) -> Sort:
 
 
 SORTS: dict[str, Sort] = {
-    "string": Sort(db.StringProperty, _TEXTS),
-    "choices": Sort(lambda **o: db.StringProperty(choices=["a", "bad"], **o), st.just("a")),
-    "default": Sort(lambda **o: db.StringProperty(default="d", **o), _TEXTS),
-    "text": Sort(db.TextProperty, _TEXTS.map(datastore_types.Text), _PLAIN),
-    "blob": Sort(db.BlobProperty, _BYTES.map(datastore_types.Blob), _PLAIN),
-    "bytes": Sort(db.ByteStringProperty, _BYTES.map(datastore_types.ByteString)),
-    "integer": Sort(db.IntegerProperty, _INTEGERS),
-    "rating": Sort(db.RatingProperty, st.just(50).map(datastore_types.Rating)),
-    "float": Sort(db.FloatProperty, _FLOATS),
-    "boolean": Sort(db.BooleanProperty, st.booleans()),
-    "time and date": Sort(db.DateTimeProperty, _TIMES),
-    "date": Sort(db.DateProperty, _TIMES.map(datetime.datetime.date)),
-    "time": Sort(db.TimeProperty, _TIMES.map(datetime.datetime.time)),
-    "now": Sort(lambda **o: db.DateTimeProperty(auto_now=True, **o), _TIMES),
-    "added": Sort(
+    "string": _sort(db.StringProperty, _TEXTS),
+    "choices": _sort(lambda **o: db.StringProperty(choices=["a", "bad"], **o), st.just("a")),
+    "default": _sort(lambda **o: db.StringProperty(default="d", **o), _TEXTS),
+    "text": _sort(db.TextProperty, _TEXTS.map(datastore_types.Text), _PLAIN),
+    "blob": _sort(db.BlobProperty, _BYTES.map(datastore_types.Blob), _PLAIN),
+    "bytes": _sort(db.ByteStringProperty, _BYTES.map(datastore_types.ByteString)),
+    "integer": _sort(db.IntegerProperty, _INTEGERS),
+    "rating": _sort(db.RatingProperty, st.just(50).map(datastore_types.Rating)),
+    "float": _sort(db.FloatProperty, _FLOATS),
+    "boolean": _sort(db.BooleanProperty, st.booleans()),
+    "time and date": _sort(db.DateTimeProperty, _TIMES),
+    "date": _sort(db.DateProperty, _TIMES.map(datetime.datetime.date)),
+    "time": _sort(db.TimeProperty, _TIMES.map(datetime.datetime.time)),
+    "now": _sort(lambda **o: db.DateTimeProperty(auto_now=True, **o), _TIMES),
+    "added": _sort(
         lambda **o: db.DateProperty(auto_now_add=True, **o), _TIMES.map(lambda t: t.date())
     ),
-    "user": Sort(db.UserProperty, _USERS),
-    "place": Sort(db.GeoPtProperty, _PLACES),
-    "link": Sort(db.LinkProperty, _LINKS),
-    "email": Sort(db.EmailProperty, st.just("a@b").map(datastore_types.Email)),
-    "category": Sort(db.CategoryProperty, st.just("c").map(datastore_types.Category)),
-    "chat": Sort(db.IMProperty, st.just("http://x y").map(datastore_types.IM)),
-    "phone": Sort(db.PhoneNumberProperty, st.just("1").map(datastore_types.PhoneNumber)),
-    "address": Sort(db.PostalAddressProperty, st.just("s").map(datastore_types.PostalAddress)),
-    "strings": Sort(
+    "user": _sort(db.UserProperty, _USERS),
+    "place": _sort(db.GeoPtProperty, _PLACES),
+    "link": _sort(db.LinkProperty, _LINKS),
+    "email": _sort(db.EmailProperty, st.just("a@b").map(datastore_types.Email)),
+    "category": _sort(db.CategoryProperty, st.just("c").map(datastore_types.Category)),
+    "chat": _sort(db.IMProperty, st.just("http://x y").map(datastore_types.IM)),
+    "phone": _sort(db.PhoneNumberProperty, st.just("1").map(datastore_types.PhoneNumber)),
+    "address": _sort(db.PostalAddressProperty, st.just("s").map(datastore_types.PostalAddress)),
+    "strings": _sort(
         db.StringListProperty,
         st.lists(_TEXTS, max_size=3),
         frozenset(("indexed", "write_empty_list", "name")),
@@ -162,17 +152,17 @@ SORTS: dict[str, Sort] = {
     "dates": _list(datetime.date, _TIMES.map(datetime.datetime.date)),
     "texts": _list(datastore_types.Text, _TEXTS.map(datastore_types.Text)),
     "keys": _list(db.Key, _KEYS),
-    "reference": Sort(_reference, _KEYS),
+    "reference": _sort(_reference, _KEYS),
     "computed": Sort(
         lambda **o: db.ComputedProperty(lambda self: len(vars(self)), **o),
         st.none(),
         frozenset(("indexed",)),
-        is_writable=False,
+        writable=False,
     ),
-    "any": Sort(db.Property, st.one_of(_TEXTS, _INTEGERS, _PLACES)),
-    "trimmed": Sort(Trimmed, _TEXTS),
-    "noisy": Sort(Noisy, _INTEGERS),
-    "cached": Sort(Cached, _TEXTS),
+    "any": _sort(db.Property, st.one_of(_TEXTS, _INTEGERS, _PLACES)),
+    "trimmed": _sort(Trimmed, _TEXTS),
+    "noisy": _sort(Noisy, _INTEGERS),
+    "cached": _sort(Cached, _TEXTS),
 }
 DYNAMIC = st.one_of(
     _TEXTS,
@@ -218,7 +208,7 @@ def _properties(draw: DrawFn, prefix: str, values: dict[str, Values]) -> dict[st
         chosen = draw(st.sets(st.sampled_from(sorted(sort.options)), max_size=1))
         options = {option: _OPTIONS.get(option, f"s{code_name}") for option in chosen}
         made[code_name] = sort.make(**options)
-        if sort.is_writable:
+        if sort.writable:
             values[code_name] = sort.values
     return made
 

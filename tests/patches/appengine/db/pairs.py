@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from types import MethodType
 from typing import Any
-from unittest import mock
 
 from google.appengine.api import datastore, datastore_types, users
 from google.appengine.datastore import entity_bytes_pb2 as entity_pb2
@@ -16,31 +14,19 @@ from google.appengine.ext import db
 from lazyentity.patches.appengine.db.attributes import LazyAttributes
 from lazyentity.patches.appengine.db.seams import PART
 from lazyentity.patches.appengine.seams import CLIENT
-from tests.patches.models.pairs import ModelPair
-
-NOW = datetime.datetime(2021, 2, 3, 4, 5, 6)
+from tests.patches.models.pairs import ModelPair, applied, stopped_clocks
 
 
 @contextmanager
 def patched() -> Iterator[None]:
     """Have the datastore API and db patched; around this, nothing is."""
-    with ExitStack() as applied:
-        for part in (CLIENT, PART):
-            assert not part.patch.active
-            part.patch.apply()
-            applied.callback(part.patch.revert)
+    with applied(CLIENT.patch), applied(PART.patch):
         yield
 
 
-@contextmanager
-def fixed_now() -> Iterator[None]:
+def fixed_now() -> AbstractContextManager[None]:
     """Stop the clock of the properties that are set when a model is made or written."""
-    clocks = {db.DateTimeProperty: NOW, db.DateProperty: NOW.date(), db.TimeProperty: NOW.time()}
-    with ExitStack() as stopped:
-        for kind, now in clocks.items():
-            clock = staticmethod(lambda now=now: now)
-            stopped.enter_context(mock.patch.object(kind, "now", clock))
-        yield
+    return stopped_clocks(db, "now")
 
 
 def stock_model(raw: bytes) -> Any:

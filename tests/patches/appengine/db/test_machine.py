@@ -11,7 +11,8 @@ from hypothesis.stateful import initialize, rule
 
 from tests.patches.appengine.db.model_strategies import ANYTHING, DYNAMIC_NAMES, ENTITIES
 from tests.patches.appengine.db.pairs import Pair
-from tests.patches.appengine.db.test_models import COPIES, ON_VARS, WHOLE
+from tests.patches.appengine.db.test_models import ON_VARS, WHOLE
+from tests.patches.models.cases import COPIES
 from tests.patches.models.machine import PICKS, Twins, converts, run
 from tests.patches.models.shapes import Stored
 

@@ -2,72 +2,43 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 import operator
-import pickle
-import pickletools
 from collections.abc import Callable
 from typing import Any
 
-import pytest
 from google.appengine.ext import db
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.patches.appengine.db.handmade import raw_entity
-from tests.patches.appengine.db.model_strategies import ENTITIES, stored_entities
+from tests.patches.appengine.db.model_strategies import ENTITIES, changed_entities, stored_entities
 from tests.patches.appengine.db.pairs import (
     Pair,
     is_lazy,
     lazy_model,
-    seen,
     snapshot,
     stock_model,
     written,
 )
+from tests.patches.models.cases import Cases
+from tests.patches.models.pairs import FEWER
 from tests.patches.models.shapes import Stored
 
-COPIES: dict[str, Callable[[Any], Any]] = {
-    "copy": copy.copy,
-    "deepcopy": copy.deepcopy,
-    "pickle": lambda model: pickle.loads(pickle.dumps(model)),
-    "oldest pickle": lambda model: pickle.loads(pickle.dumps(model, 2)),
-}
-FEWER = settings(max_examples=settings().max_examples // 2, derandomize=True)
 
-
-def pair_of(stored: Stored) -> Pair:
-    """Make the two models of an entity; another example is tried if stock db refuses to."""
-    stock = seen(lambda: stock_model(stored.raw))
-    assume(stock[0] != "raised")
-    return Pair.of(stored.raw)
-
-
-@FEWER
-@given(stored=stored_entities())
-def test_what_db_stored(stored: Stored) -> None:
-    """All of the model is the same, read at once."""
-    pair_of(stored).agree()
-
-
-@FEWER
-@given(stored=ENTITIES, data=st.data())
-def test_attributes_in_any_order(stored: Stored, data: st.DataObject) -> None:
-    """Each has the value that it has in stock, the second time, too."""
-    pair = pair_of(stored)
-    names = [*stored.shape.names, "dynamic", "_entity", "_key", "unknown", "_unknown"]
-    for name in data.draw(st.permutations(names)):
-        pair.both(operator.attrgetter(name))
-        pair.both(lambda model: getattr(model, name) is getattr(model, name))  # noqa: B023
-    pair.agree()
+class TestModels(Cases):
+    pair = Pair
+    stored = stored_entities()
+    changed = changed_entities()
+    further_names = ("dynamic", "_entity", "_key", "unknown", "_unknown")
+    copies_may_fail = False
 
 
 @FEWER
 @given(stored=ENTITIES, data=st.data())
 def test_private_attributes(stored: Stored, data: st.DataObject) -> None:
     """The attributes that hold the values can be read themselves."""
-    pair = pair_of(stored)
+    pair = Pair.assumed(stored.raw)
     names = [
         f"{prefix}_{name}" for name in stored.shape.stored_names for prefix in ("", "_RESOLVED")
     ]
@@ -102,7 +73,7 @@ ON_VARS: list[Callable[[Any], Any]] = [
 @given(stored=ENTITIES, operation=st.sampled_from(ON_VARS))
 def test_vars(stored: Stored, operation: Callable[[Any], Any]) -> None:
     """``__dict__`` gives what stock's gives, with any operation first."""
-    pair = pair_of(stored)
+    pair = Pair.assumed(stored.raw)
     pair.both(lambda model: operation(vars(model)))
     pair.both(lambda model: dict(vars(model)))
 
@@ -125,37 +96,10 @@ WHOLE: dict[str, Callable[[Any], Any]] = {
 @FEWER
 @given(stored=ENTITIES, operations=st.permutations(list(WHOLE)))
 def test_the_whole(stored: Stored, operations: list[str]) -> None:
-    pair = pair_of(stored)
+    pair = Pair.assumed(stored.raw)
     for name in operations:
         pair.both(WHOLE[name])
     pair.agree()
-
-
-@pytest.mark.parametrize("duplicate", COPIES.values(), ids=COPIES.keys())
-@settings(max_examples=settings().max_examples // 5, derandomize=True)
-@given(stored=ENTITIES, data=st.data())
-def test_copies(duplicate: Callable[[Any], Any], stored: Stored, data: st.DataObject) -> None:
-    """Copies are stock's, and as independent of the original."""
-    pair = pair_of(stored)
-    for name in data.draw(st.lists(st.sampled_from(stored.shape.names), max_size=2)):
-        pair.both(operator.attrgetter(name))
-    copies = pair.twins(duplicate)
-    assert copies is not None
-    first = data.draw(st.sampled_from([pair, copies]))
-    for name in stored.shape.names[:2]:
-        value = data.draw(stored.shape.values.get(name, st.none()))
-        first.both(lambda model: setattr(model, name, copy.copy(value)))  # noqa: B023
-    pair.agree()
-    copies.agree()
-
-
-@given(stored=stored_entities())
-@settings(max_examples=20, derandomize=True)
-def test_pickles_need_nothing_of_ours(stored: Stored) -> None:
-    """Pickles can be loaded without lazyentity."""
-    dumped = pickle.dumps(pair_of(stored).lazy, 2)
-    names = [argument for _, argument, _ in pickletools.genops(dumped)]
-    assert not any("lazyentity" in name for name in names if isinstance(name, str))
 
 
 @given(stored=stored_entities())
@@ -170,7 +114,7 @@ def test_models_outlive_the_patch(stored: Stored) -> None:
 @given(stored=stored_entities())
 def test_models_are_lazy(stored: Stored) -> None:
     """The tests above would pass as well if nothing was."""
-    model = pair_of(stored).lazy
+    model = Pair.assumed(stored.raw).lazy
     names = {"_parent", "_parent_key", "_app", "_entity", "_Model__namespace"}
     assert is_lazy(model)
     lazy_names = names_in_storage(model) - names - {"_from_entity", "_dynamic_properties", "_noise"}

@@ -7,32 +7,9 @@ from typing import Any
 import pytest
 from google.appengine.datastore import entity_bytes_pb2 as entity_pb2
 from google.appengine.ext import db
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
 
 from tests.patches.appengine.db.handmade import raw_entity
-from tests.patches.appengine.db.model_strategies import ENTITIES
 from tests.patches.appengine.db.pairs import Pair, lazy_model, patched, seen, stock_model, written
-from tests.patches.models.shapes import Stored
-
-EVERY = settings(max_examples=settings().max_examples // 2, derandomize=True)
-
-
-@EVERY
-@given(stored=ENTITIES, data=st.data())
-def test_the_message_is_that_of_stock(stored: Stored, data: st.DataObject) -> None:
-    """With some attributes read, and some assigned."""
-    assume(seen(lambda: stock_model(stored.raw))[0] != "raised")
-    pair = Pair.of(stored.raw)
-    names = st.lists(st.sampled_from(stored.shape.names), max_size=2)
-    for name in data.draw(names):
-        pair.both(lambda model: getattr(model, name))  # noqa: B023
-    for name in data.draw(names):
-        value = data.draw(stored.shape.values.get(name, st.none()))
-        pair.both(lambda model: setattr(model, name, value))  # noqa: B023
-    pair.both(written)
-    pair.both(written)
-    pair.agree()
 
 
 class Everything(db.Expando):

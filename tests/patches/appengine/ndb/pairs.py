@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import datetime
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
-from unittest import mock
 
 from google.appengine.datastore.entity_bytes_pb2 import EntityProto
 from google.appengine.ext.ndb import model
 
 from lazyentity.patches.appengine.ndb.seams import PART
 from tests.patches.appengine.ndb.snapshots import snapshot
-from tests.patches.models.pairs import ModelPair, applied
+from tests.patches.models.pairs import ModelPair, applied, stopped_clocks
 from tests.support.snapshots import outcome
 
 _ADAPTER = model.ModelAdapter()
@@ -67,15 +65,6 @@ class Pair(ModelPair):
     seen = staticmethod(seen)
 
 
-@contextmanager
-def fixed_now() -> Iterator[None]:
+def fixed_now() -> AbstractContextManager[None]:
     """Stop the clock of the properties that are set when a model is written."""
-    now = datetime.datetime(2020, 1, 2, 3, 4, 5)
-    with ExitStack() as stopped:
-        for kind, made in (
-            (model.DateTimeProperty, now),
-            (model.DateProperty, now.date()),
-            (model.TimeProperty, now.time()),
-        ):
-            stopped.enter_context(mock.patch.object(kind, "_now", lambda _, made=made: made))
-        yield
+    return stopped_clocks(model, "_now")
