@@ -39,5 +39,6 @@ def test_loopback_once() -> None:
 def test_of_client() -> None:
     """Tests of one client are left, and those of no client."""
     left = _collected("tests/patches/clients", OF_CLIENT, "datastore")
-    clients = [name.partition("[")[2].partition("-")[0].rstrip("]") for name in left]
+    subjects = [name.partition("[")[2].partition("-")[0].rstrip("]") for name in left]
+    clients = [name.partition(".")[0] for name in subjects]
     assert set(clients) == {"", "datastore"}

@@ -21,7 +21,7 @@ import lazyentity
 from lazyentity.patches.api.responses import LookupResponse, RunQueryResponse
 from tests.patches.conftest import Ports
 from tests.patches.order_program import COUNT, KIND
-from tests.support.asynchronous import async_api, cancelled_at_each_turn, read_by_tasks
+from tests.support.asynchronous import async_api
 from tests.support.clients import PROJECT
 from tests.support.describing import entity_types
 from tests.support.snapshots import snapshot
@@ -29,7 +29,6 @@ from tests.support.snapshots import snapshot
 Api = DatastoreAsyncClient
 Scenario = Callable[[Any], Awaitable[Any]]
 
-TASKS = 32
 _CLOSED_PORT = 1
 
 
@@ -154,40 +153,6 @@ def test_clients_made_before_and_after(ports: Ports) -> None:
     assert run(ports, toggling) == [stock, lazy, lazy, stock, stock, lazy, lazy]
 
 
-def test_an_rpc_is_lazy_by_where_it_is_sent(ports: Ports) -> None:
-    """Tasks inside ``eager()`` and others share a client."""
-    lazyentity.patch("datastore")
-
-    async def one(api: Any, number: int) -> set[str]:
-        if number % 2:
-            with lazyentity.eager():
-                return entity_types(await _query(api))
-        return entity_types(await _query(api))
-
-    async def read(api: Any) -> Any:
-        return await asyncio.gather(*(one(api, number) for number in range(TASKS)))
-
-    assert run(ports, read) == [{"LazyEntity"}, {"Entity"}] * (TASKS // 2)
-
-
-def test_tasks_that_read_the_same_entities(ports: Ports) -> None:
-    """They see one object for each property, and stock's contents."""
-    stock, *_ = run(ports, _query)
-
-    async def read(api: Any) -> Any:
-        entities, *_ = await _query(api)
-
-        return entities, await read_by_tasks(entities, TASKS)
-
-    lazyentity.patch("datastore")
-    entities, (first, *others) = run(ports, read)
-    assert len(entities) == COUNT
-    for other in others:
-        assert other.keys() == first.keys()
-        assert all(other[place] is first[place] for place in first)
-    assert snapshot(entities) == snapshot(stock)
-
-
 def test_errors_are_stocks(ports: Ports) -> None:
     """A refused request, a server that is not there, and a closed connection."""
 
@@ -222,20 +187,6 @@ def test_errors_are_stocks(ports: Ports) -> None:
     assert stock[0][0] is exceptions.InvalidArgument
     lazyentity.patch("datastore")
     assert errors() == stock
-
-
-def test_a_read_that_is_cancelled(ports: Ports) -> None:
-    """At any moment of the read; the client goes on working."""
-
-    async def read(api: Any) -> Any:
-        cancelled = await cancelled_at_each_turn(lambda: api.run_query(_query_request()))
-        return cancelled, await _query(api)
-
-    stock_cancelled, stock = run(ports, read)
-    lazyentity.patch("datastore")
-    cancelled, lazy = run(ports, read)
-    assert min(cancelled, stock_cancelled) > 0
-    assert snapshot(_as_lists(lazy)) == snapshot(_as_lists(stock))
 
 
 def test_writes(ports: Ports) -> None:

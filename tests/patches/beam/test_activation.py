@@ -23,10 +23,11 @@ from tests.patches.beam.forms import form, stock_element
 from tests.patches.beam.test_elements import RICH
 
 
-def test_conversion() -> None:
+@pytest.mark.parametrize("eager", [None, True])
+def test_conversion(eager: bool | None) -> None:
     """A lazy entity that nobody has touched becomes a lazy element, every other one Beam's."""
     expected = form(stock_element(RICH))
-    lazyentity.patch("beam", strict=True)
+    lazyentity.patch("beam", strict=True, eager=eager)
     convert = types.Entity.from_client_entity
     entity: Any = LazyEntity.from_bytes(RICH)
     element = convert(entity)

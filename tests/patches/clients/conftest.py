@@ -12,6 +12,10 @@ from tests.conftest import INSTALLED
 from tests.patches.clients.subjects import KIND, SUBJECTS, Subject
 from tests.patches.conftest import Ports
 
+NAMES = [name for name, one in SUBJECTS.items() if one.client in INSTALLED]
+READING_EAGERLY = [name for name in NAMES if SUBJECTS[name].reads_eagerly]
+"""The subjects whose reads show eager mode."""
+
 
 @pytest.fixture(scope="session")
 def documents_port() -> Iterator[int]:
@@ -23,7 +27,7 @@ def documents_port() -> Iterator[int]:
         yield server.port
 
 
-@pytest.fixture(params=[name for name, one in SUBJECTS.items() if one.client in INSTALLED])
+@pytest.fixture(params=NAMES)
 def subject(request: pytest.FixtureRequest) -> Subject:
     """Each client, and each part of one."""
     return SUBJECTS[request.param]

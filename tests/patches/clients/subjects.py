@@ -1,6 +1,7 @@
 """The clients and their parts, each with a read that shows whether reads are lazy.
 
-Importing this module imports neither a client nor lazyentity.
+Each read takes the property ``number`` of every entity that it gives. Importing this module imports
+neither a client nor lazyentity.
 """
 
 from __future__ import annotations
@@ -10,11 +11,15 @@ import importlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
 KIND = "Ordered"
 """Kind of the entity, and collection of the document, that servers have with the id 1."""
+
+OVER_HTTP = "datastore.http"
+"""The subject that is no part of its client, but the whole over the other transport."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,13 +27,18 @@ class Subject:
     """A client, or a part of one.
 
     Attributes:
-        name: that of its description: the client's, for a part with the part's behind a dot.
+        name: that of its description: the client's, for a part with the part's behind a dot, as
+            for another transport.
         module: the module whose import starts the patching.
         is_lazy: reads from the server at a port; whether the result is lazy.
         server: ``grpc`` or ``http`` for a Datastore server that speaks it, ``documents`` for one of
             Firestore. Empty for a subject that converts a message by itself.
         reads_eagerly: whether eager mode shows in the read. Beam's connector converts entities that
             another client has read.
+        entities: how many the read gives.
+        counts_stock: whether a profile counts stock entities, too. The clients of the REST API, and
+            App Engine's ndb, make these alone.
+        reader: the file whose line sends the read.
     """
 
     name: str
@@ -36,6 +46,9 @@ class Subject:
     is_lazy: Callable[[int], bool]
     server: str = ""
     reads_eagerly: bool = True
+    entities: int = 1
+    counts_stock: bool = True
+    reader: str = __file__
 
     @property
     def client(self) -> Any:
@@ -43,12 +56,13 @@ class Subject:
         return self.name.partition(".")[0]
 
 
-def _datastore(port: int) -> bool:
+def _datastore(transport: str, port: int) -> bool:
     from tests.support.clients import close, make_client
 
-    client = make_client(port, "grpc")
-    found = client.get(client.key(KIND, 1))
+    client = make_client(port, transport)
+    found: Any = client.get(client.key(KIND, 1))
     close(client)
+    assert found["number"] == 1
     return _class_name(found) == "LazyEntity"
 
 
@@ -74,7 +88,7 @@ def _ndb(port: int) -> bool:
         (fetched,) = _ndb_model().query().fetch(1)
     with _ndb_client(port).context():
         found = _ndb_model().get_by_id(1)
-        assert found.number == 1
+    assert (fetched.number, found.number) == (1, 1)
     (is_lazy,) = {_class_name(each._values) == "LazyValues" for each in (fetched, found)}
     return is_lazy
 
@@ -86,6 +100,7 @@ def _rest(name: Any, port: int) -> bool:
     client = RestClient(name)
     with client.connected(port) as call:
         first, *_ = entities_of(call("lookup", [client.key(KIND, 1)]))
+    assert first.properties["number"] == 1
     return _class_name(first.properties) == "LazyProperties"
 
 
@@ -105,11 +120,14 @@ def _firestore(port: int) -> bool:
 def _beam(_port: int) -> bool:
     from apache_beam.io.gcp.datastore.v1new import types
 
-    from lazyentity import LazyEntity
-    from tests.support.strategies.samples import RICH
+    import lazyentity
+    from tests.profiling.receiving import Response
+    from tests.support.strategies.samples import serialise
 
-    entity: Any = LazyEntity.from_bytes(RICH)
-    return _class_name(types.Entity.from_client_entity(entity)) == "LazyElement"
+    (entity,) = Response(lazyentity.backend, [serialise({"number": 1}, kind=KIND)]).entities()
+    element = types.Entity.from_client_entity(entity)
+    assert element.properties["number"] == 1
+    return _class_name(element) == "LazyElement"
 
 
 def _entity_proto() -> Any:
@@ -148,8 +166,11 @@ def _db_models() -> list[Any]:
 def _appengine_db(_port: int) -> bool:
     from google.appengine.api import datastore
 
-    entity = _in_application(lambda: datastore.Entity._FromPb(_entity_proto()))
-    models = [_in_application(lambda: each.from_entity(entity)) for each in _db_models()]  # noqa: B023  # at once
+    def read() -> list[Any]:
+        from_pb = datastore.Entity._FromPb
+        return [kind.from_entity(from_pb(_entity_proto())) for kind in _db_models()]
+
+    models = _in_application(read)
     are_lazy = [_class_name(each.__dict__) == "LazyAttributes" for each in models]
     assert [each.number for each in models] == [1, 1]
     return all(are_lazy)
@@ -175,19 +196,34 @@ def _class_name(value: object) -> str:
 SUBJECTS = {
     subject.name: subject
     for subject in (
-        Subject(
-            name="datastore", module="google.cloud.datastore", is_lazy=_datastore, server="grpc"
+        *(
+            Subject(
+                name=name,
+                module="google.cloud.datastore",
+                is_lazy=functools.partial(_datastore, transport),
+                server=transport,
+            )
+            for name, transport in (("datastore", "grpc"), (OVER_HTTP, "http"))
         ),
-        Subject(name="ndb", module="google.cloud.ndb", is_lazy=_ndb, server="grpc"),
+        Subject(name="ndb", module="google.cloud.ndb", is_lazy=_ndb, server="grpc", entities=2),
         Subject(name="appengine", module="google.appengine.api.datastore", is_lazy=_appengine),
-        Subject(name="appengine.db", module="google.appengine.ext.db", is_lazy=_appengine_db),
-        Subject(name="appengine.ndb", module="google.appengine.ext.ndb", is_lazy=_appengine_ndb),
+        Subject(
+            name="appengine.db", module="google.appengine.ext.db", is_lazy=_appengine_db, entities=2
+        ),
+        Subject(
+            name="appengine.ndb",
+            module="google.appengine.ext.ndb",
+            is_lazy=_appengine_ndb,
+            counts_stock=False,
+        ),
         *(
             Subject(
                 name=name,
                 module=f"{name.replace('-', '.')}.datastore",
                 is_lazy=functools.partial(_rest, name),
                 server="http",
+                counts_stock=False,
+                reader=str(Path(__file__).parents[1] / "rest" / "clients.py"),
             )
             for name in ("gcloud-aio", "gcloud-rest")
         ),
@@ -196,6 +232,7 @@ SUBJECTS = {
             module="apache_beam.io.gcp.datastore.v1new.datastoreio",
             is_lazy=_beam,
             reads_eagerly=False,
+            reader=str(Path(__file__).parents[2] / "profiling" / "receiving.py"),
         ),
         Subject(
             name="firestore",

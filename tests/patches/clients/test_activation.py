@@ -5,16 +5,18 @@ from __future__ import annotations
 import importlib
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
 import pytest
+import wrapt
 
 import lazyentity
 from lazyentity.patches.clients import CLIENTS
+from lazyentity.patches.registry import Seam
 from tests.conftest import INSTALLED
-from tests.patches.clients.subjects import SUBJECTS, Subject
+from tests.patches.clients.subjects import OVER_HTTP, SUBJECTS, Subject
 from tests.support.forks import answer
 
 _DESCRIBED = {part.name: part for name in INSTALLED for part in CLIENTS[name].with_parts()}
@@ -25,8 +27,16 @@ def _having(attribute: str) -> list[str]:
     return [name for name in SUBJECTS if getattr(_DESCRIBED.get(name), attribute, None)]
 
 
+def _seams(subject: Subject) -> Sequence[Seam]:
+    """Return the seams of a subject."""
+    return (_DESCRIBED.get(subject.name) or CLIENTS[subject.client]).seams
+
+
 LASTING = ("Expando.__getattr__", "Future._info", "Model.__getattr__")
 """Attributes without which lazy models and futures that exist could not be read."""
+
+COUNTING = ("db.Property.creation_counter", "Property._Property__creation_counter_global")
+"""Attributes that count the properties that anybody makes."""
 
 ORDERS: dict[str, list[bool]] = {
     "auto,early,import,read": [False, True, True],
@@ -46,7 +56,7 @@ ORDERS: dict[str, list[bool]] = {
 
 def test_every_client_has_a_subject() -> None:
     described = {part.name for client in CLIENTS.values() for part in client.with_parts()}
-    assert described == SUBJECTS.keys()
+    assert described == SUBJECTS.keys() - {OVER_HTTP}
 
 
 @pytest.mark.parametrize("steps", ORDERS)
@@ -63,26 +73,6 @@ def test_disabled(
     lazyentity.patch(subject.client, strict=True)
     assert not is_lazy()
     assert lazyentity.patched() == ()
-
-
-def test_the_mode_is_that_of_the_last_call(
-    subject: Subject, is_lazy: Callable[[], bool], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of the process, by the environment, and inside ``eager()``."""
-    if not subject.reads_eagerly:
-        lazyentity.patch(subject.client, eager=True)
-        assert is_lazy()
-        return
-    for eager in (True, False, None, True, None):
-        lazyentity.patch(subject.client, strict=True, eager=eager)
-        assert is_lazy() is not eager or eager is None
-        with lazyentity.eager():
-            assert not is_lazy()
-    monkeypatch.setenv("LAZYENTITY_EAGER", "1")
-    lazyentity.patch(subject.client)
-    assert not is_lazy()
-    lazyentity.patch(subject.client, eager=False)
-    assert is_lazy()
 
 
 def test_originals_come_back(subject: Subject) -> None:
@@ -107,6 +97,75 @@ def test_originals_come_back(subject: Subject) -> None:
     for original, once, twice, after in zip(*states, strict=True):
         assert original is after is not once
         assert once is twice
+
+
+@pytest.mark.parametrize("which", ["", " all"])
+def test_nothing_else_is_replaced(subject: Subject, which: str) -> None:
+    """Nor left behind: the modules and classes of the client's package are as they were.
+
+    Modules that the patch itself imports are not compared.
+    """
+    steps = f"import,note,patch{which},changes,patch{which},unpatch{which},changes"
+    program = ("-m", "tests.patches.clients.steps", subject.name, "0", steps)
+    during, after, is_patched = answer(*program, warnings="ignore")
+    importlib.import_module(subject.module)
+    client = CLIENTS[subject.client]
+    parts = [*client.with_parts(), *(CLIENTS.values() if which else ())]
+    for seam in _seams(subject):
+        seam.resolve()
+    seams = {f"{seam.module}.{seam.path}" for part in parts for seam in part.seams}
+    assert {path for path in during if not path.endswith(COUNTING)} <= seams
+    assert {f"{seam.module}.{seam.path}" for seam in _seams(subject)} & {*during}
+    assert [path for path in after if not path.endswith((*LASTING, *COUNTING))] == []
+    assert not is_patched
+
+
+def test_a_client_that_lacks_an_attribute(
+    subject: Subject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not patched at all: one warning names both, or an error each time if strict.
+
+    Of a client whose part lacks it, the other parts are.
+    """
+    client = CLIENTS[subject.client]
+    described = _DESCRIBED.get(subject.name, client)
+    importlib.import_module(subject.module)
+    for seam in described.seams:
+        if type(seam) is not Seam:
+            # There is another one in its place, or there need be none.
+            continue
+        parent, name, _ = wrapt.resolve_path(seam.module, seam.path)
+        with monkeypatch.context() as lacking, warnings.catch_warnings(record=True) as caught:
+            lacking.setattr("lazyentity.patches._told", set())
+            lacking.delattr(parent, name)
+            warnings.simplefilter("always")
+            for _ in range(2):
+                lazyentity.patch(subject.client)
+                assert not described.patch.active
+                assert described is not client or lazyentity.patched() == ()
+                lazyentity.unpatch()
+            (told,) = [str(each.message) for each in caught if "lazyentity" in str(each.message)]
+            assert f"{client.distribution} {client.version()} cannot be patched" in told
+            assert name in told
+            with pytest.raises(RuntimeError, match=name):
+                lazyentity.patch(subject.client, strict=True)
+            assert not described.patch.active
+            assert described is not client or lazyentity.patched() == ()
+            lazyentity.unpatch()
+
+
+def test_unpatching_leaves_the_others(subject: Subject, is_lazy: Callable[[], bool]) -> None:
+    """Those that are built on the client, too."""
+    others: Any = {*INSTALLED} - {subject.client}
+    lazyentity.patch()
+    for name in others:
+        lazyentity.unpatch(name)
+    assert lazyentity.patched() == (subject.client,)
+    assert is_lazy()
+    lazyentity.patch()
+    lazyentity.unpatch(subject.client)
+    assert {*lazyentity.patched()} == others
+    assert not is_lazy()
 
 
 def test_an_unsupported_version_is_left_alone(

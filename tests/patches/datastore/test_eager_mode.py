@@ -19,7 +19,7 @@ from lazyentity.readers import STOCK as STOCK_READER
 from tests.conftest import HAS_NDB
 from tests.patches.conftest import Make, Ports
 from tests.patches.datastore.test_wrap_options import READS, Reads
-from tests.patches.order_program import KIND, read
+from tests.patches.order_program import KIND
 from tests.support.forks import answer
 from tests.support.snapshots import outcome, whole
 from tests.support.strategies.samples import RICH
@@ -86,11 +86,6 @@ class TestPatch:
         lazyentity.patch(eager=True)
         for given in (message, entity_pb2.Entity.wrap(message)):
             assert whole(helpers.entity_from_protobuf(given)) == expected
-
-    def test_inside_eager(self, client: Client) -> None:
-        lazyentity.patch(eager=True)
-        with lazyentity.eager():
-            assert one(client) == STOCK
 
     def test_lazy_entities_that_are_there_stay_lazy(self, client: Client) -> None:
         lazyentity.patch()
@@ -218,13 +213,6 @@ class TestEnvironment:
         expected = {"classes": [STOCK], "contents": stock_contents}
         for found in answer(*program, LAZYENTITY_EAGER="1"):
             assert found == {"grpc": expected, "http": expected}
-
-
-def test_reads_are_stocks_contents(client: Client, stock_contents: Any) -> None:
-    """As every other way to read is tested, in both modes."""
-    for eager, kind in ((True, STOCK), (False, LAZY)):
-        lazyentity.patch(eager=eager)
-        assert read(client) == {"classes": [kind], "contents": stock_contents}
 
 
 def test_writes(client: Client) -> None:

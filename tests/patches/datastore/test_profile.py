@@ -63,19 +63,6 @@ def test_the_options_that_are_suggested_hold(client: datastore.Client) -> None:
     assert read(wrapped) == expected
 
 
-@pytest.mark.parametrize("activation", ["patch", "eager()"])
-def test_stock_entities(client: datastore.Client, activation: str) -> None:
-    lazyentity.patch("datastore", eager=activation == "patch")
-    with lazyentity.profile() as profile:
-        if activation == "patch":
-            client.get_multi(_keys(client))
-        else:
-            with lazyentity.eager():
-                client.get_multi(_keys(client))
-    (kind,) = profile.report().kinds
-    assert (kind.entities, kind.eager, kind.properties) == (0, COUNT, ())
-
-
 def test_a_message_that_came_another_way(client: datastore.Client) -> None:
     """An entity that is made of a real message is counted, too."""
     from google.cloud.datastore import helpers

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-import lazyentity
-from lazyentity.bench.harness import verify
-from lazyentity.bench.measure import documents, firestore, page_results
-from tests.support.benchmarks import ONCE
+from lazyentity.bench.measure import firestore, page_results
 
 COMMITTED = Path(__file__).parents[3] / "bench" / "results" / "firestore-documents.json"
 COMMITTED_WRITES = COMMITTED.with_name("firestore-writes.json")
@@ -18,30 +14,6 @@ COMMITTED_PURE = COMMITTED.with_name("firestore-documents-pure.json")
 COMMITTED_WRITES_PURE = COMMITTED.with_name("firestore-writes-pure.json")
 
 pytestmark = pytest.mark.any_backend
-
-CALLS = dict.fromkeys(call for call, _, _ in (*firestore.CASES, *firestore.WRITES))
-
-
-@pytest.fixture(scope="module")
-def port() -> Iterator[int]:
-    with documents.running() as port:
-        yield port
-
-
-@pytest.mark.parametrize("call", CALLS)
-def test_each_call_is_timed(call: str, port: int) -> None:
-    measured = firestore.measure(call, "mixed", 6, port, ONCE)
-    assert (measured.call, measured.mix, measured.fields) == (call, "mixed", 6)
-    assert min(measured.stock.median, measured.lazy.median, measured.ratio.median) > 0
-    has_no_floor = call in (firestore.CONVERSION, firestore.PREPARATION)
-    assert (measured.floor is None) == has_no_floor
-    assert not lazyentity.patched()
-
-
-def test_values_that_differ_are_found(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(firestore._READS, firestore.STREAM, lambda _: object())
-    with pytest.raises(verify.OutputMismatch):
-        firestore.measure(firestore.STREAM, "mixed", 5, port, ONCE)
 
 
 def test_memory_is_measured() -> None:

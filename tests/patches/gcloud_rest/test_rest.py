@@ -8,29 +8,10 @@ from tests.patches.rest.applications import ApplicationCases
 from tests.patches.rest.changes import ChangeCases
 from tests.patches.rest.clients import RestClient
 from tests.patches.rest.conversions import ConversionCases
-from tests.patches.rest.profiles import ProfileCases
 from tests.patches.rest.reads import ReadCases
 
 pytestmark = pytest.mark.any_backend
 
-CLIENT = RestClient("gcloud-rest")
 
-
-class TestApplications(ApplicationCases):
-    client = CLIENT
-
-
-class TestChanges(ChangeCases):
-    client = CLIENT
-
-
-class TestConversion(ConversionCases):
-    client = CLIENT
-
-
-class TestProfile(ProfileCases):
-    client = CLIENT
-
-
-class TestReads(ReadCases):
-    client = CLIENT
+class TestClient(ApplicationCases, ChangeCases, ConversionCases, ReadCases):
+    client = RestClient("gcloud-rest")

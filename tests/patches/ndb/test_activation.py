@@ -6,15 +6,8 @@ from typing import Any
 
 import pytest
 
-BOTH = ["datastore", "ndb"]
-_CALLS = ["lazyentity.patch()", 'lazyentity.patch("ndb")']
 
-
-def _patched_by(call: str) -> list[str]:
-    return ["ndb"] if '"ndb"' in call else BOTH
-
-
-@pytest.mark.parametrize("call", _CALLS)
+@pytest.mark.parametrize("call", ["lazyentity.patch()", 'lazyentity.patch("ndb")'])
 class TestOrder:
     """The order of imports and of patch() does not matter."""
 
@@ -38,45 +31,6 @@ say(lazy=is_lazy(), datastore=type(helpers.entity_from_protobuf(entity.Entity())
 
 
 class TestUnpatch:
-    @pytest.mark.parametrize("patch", ['patch("ndb")', "patch()"])
-    @pytest.mark.parametrize("unpatch", ['unpatch("ndb")', "unpatch()"])
-    def test_restores_everything(self, ask: Any, patch: str, unpatch: str) -> None:
-        """By identity."""
-        state = ask(
-            f"""
-import lazyentity
-before_reading = is_lazy()
-before = standing()
-lazyentity.{patch}
-meanwhile = changed(before)
-lazy = is_lazy()
-lazyentity.{unpatch}
-ndb = changed(before, ("google.cloud.ndb",))
-again = is_lazy()
-lazyentity.unpatch()
-say(meanwhile=meanwhile, lazy=lazy, ndb=ndb, again=again, all=changed(before))
-"""
-        )
-        assert len(state["meanwhile"]) >= 4
-        assert state["lazy"]
-        assert not state["again"]
-        assert state["ndb"] == []
-        assert state["all"] == []
-        assert state["patched"] == []
-
-    def test_of_datastore_leaves_ndb_patched(self, ask: Any) -> None:
-        state = ask(
-            'import lazyentity; lazyentity.patch(); lazyentity.unpatch("datastore")\n'
-            "say(lazy=is_lazy())"
-        )
-        assert state == {"lazy": True, "patched": ["ndb"]}
-
-    def test_of_ndb_leaves_datastore_patched(self, ask: Any) -> None:
-        state = ask(
-            'import lazyentity; lazyentity.patch(); lazyentity.unpatch("ndb")\nsay(lazy=is_lazy())'
-        )
-        assert state["patched"] == ["datastore"]
-
     def test_models_go_on_working(self, ask: Any) -> None:
         state = ask(
             """

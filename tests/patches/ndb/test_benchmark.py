@@ -24,24 +24,6 @@ from tests.support.benchmarks import ONCE, bench
 pytestmark = pytest.mark.usefixtures("only_new_objects", "kept_servers")
 
 
-@pytest.mark.parametrize("read", models.READS)
-@pytest.mark.parametrize("kind_of_class", models.CLASSES)
-def test_conversion(kind_of_class: str, read: str) -> None:
-    line = models.measure(models.case(kind_of_class, 10, read), ONCE)
-    assert (line.mix, line.properties, line.read) == (kind_of_class, 10, read)
-    assert min(line.stock.median, line.lazy.median, line.upb_parse.median) > 0
-    assert not lazyentity.patched()
-
-
-@pytest.mark.parametrize("read", end_to_end_models.READS)
-@pytest.mark.parametrize("call", end_to_end_models.CALLS)
-def test_end_to_end(call: str, read: str) -> None:
-    line = end_to_end_models.measure(call, 7, 12, read, ONCE)
-    assert (line.call, line.entities, line.properties, line.read) == (call, 7, 12, read)
-    assert min(line.stock.median, line.lazy.median) > 0
-    assert not lazyentity.patched()
-
-
 @pytest.mark.parametrize(("read", "count"), [("0", 0), ("1", 1), ("4", 4), ("all", 12)])
 def test_end_to_end_reads_what_it_says(read: str, count: int) -> None:
     with end_to_end_models.loaded("ndb fetch", 3, 12, read) as call:

@@ -16,22 +16,6 @@ from tests.patches.ndb.sides import Sides
 from tests.patches.ndb.stored import COUNT, Dotted, Item, Loose
 
 
-def test_attributes(loopback_sides: Sides) -> None:
-    with loopback_sides.lazy_context(), lazyentity.profile() as profile:
-        found = Item.query().fetch()
-        for item in found:
-            item.number  # noqa: B018  # reads
-            item.text  # noqa: B018  # reads
-        ndb.Key(Item, 1).get(use_cache=False, use_global_cache=False)
-    report = profile.report()
-    (kind,) = report.kinds
-    assert (kind.kind, kind.entities) == ("Item", COUNT + 1)
-    decoded = {each.name: each.decoded for each in kind.properties if each.decoded}
-    assert sorted(decoded.values()) == [COUNT, COUNT]
-    assert {reads.site.file for reads in report.sites} == {__file__}
-    assert all("wrap() takes only" in reads.suggestion.reason for reads in report.sites)
-
-
 def test_whole_models(loopback_sides: Sides) -> None:
     """``to_dict()`` of a model reads attribute by attribute, and counts as one operation."""
     with loopback_sides.lazy_context(), lazyentity.profile() as profile:

@@ -54,7 +54,8 @@ class RestClient:
 
         datastore = loop.run_until_complete(make())
         try:
-            yield Connected(datastore, loop.run_until_complete)
+            # By a coroutine of the application's, which a profile takes for the caller.
+            yield Connected(datastore, lambda value: loop.run_until_complete(_awaited(value)))
         finally:
             loop.run_until_complete(datastore.close())
             # The transports of closed connections are closed in the next turns of the loop.
@@ -117,6 +118,10 @@ class RestClient:
         """Return a key of the tests' project."""
         option = "id_" if isinstance(which, int) else "name"
         return self.package.Key(PROJECT, [self.package.PathElement(kind, **{option: which})])
+
+
+async def _awaited(value: Any) -> Any:
+    return await value
 
 
 class Connected:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import warnings
 from collections.abc import Callable
 from typing import Any
 from unittest import mock
@@ -13,9 +12,11 @@ import pytest
 
 import lazyentity
 from lazyentity.patches.rest.properties import JsonProperties, LazyProperties, RawJsonProperties
+from lazyentity.profiling.counters import EVERY_PROPERTY
 from tests.patches.conftest import Ports
 from tests.patches.order_program import COUNT, KIND
 from tests.patches.rest.clients import Connected, RestClient, form
+from tests.support import hostile
 from tests.support.snapshots import Raised, outcome
 
 HAS_RAW = importlib.util.find_spec("msgspec") is not None
@@ -260,20 +261,21 @@ class ReadCases:
         lazy = self._read(ports, read)
         assert type(lazy[1]) is type(stock[1])
 
-    def test_one_warning_for_an_unsupported_version(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """And the client stays stock."""
-        monkeypatch.setattr("lazyentity.patches._told", set())
-        post = self.client.post
-        monkeypatch.delattr(self.client.package.entity.Entity, "__init__")
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            for _ in range(2):
-                lazyentity.patch(self.client.name)
-        (warned,) = caught
-        assert "cannot be patched" in str(warned.message)
-        assert lazyentity.patched() == ()
-        assert self.client.post is post
-
-    def test_entities_are_as_many_as_stored(self, ports: Ports) -> None:
-        self._patch()
-        assert len(entities_of(self._read(ports, query))) == COUNT
+    def test_reads_are_counted_in_a_profile(self, ports: Ports) -> None:
+        lazyentity.patch(self.client.name)
+        with self.client.connected(ports["http"]) as call, lazyentity.profile() as profile:
+            results = call("runQuery", self.client.package.Query(KIND))
+            properties: list[Any] = [entity.properties for entity in entities_of(results)]
+            for each in properties:
+                each[hostile.Name("number")], each["number"], each["parity"]
+            properties[0].items()
+        report = profile.report()
+        (kind,) = report.kinds
+        assert (kind.kind, kind.entities) == (KIND, COUNT)
+        assert kind.properties_received == sum(map(len, properties))
+        assert kind.properties_decoded == 2 * (COUNT - 1) + len(properties[0])
+        (whole,) = report.wholes
+        assert (whole.operation, whole.properties) == (EVERY_PROPERTY, len(properties[0]) - 2)
+        assert whole.site.file == __file__
+        assert "number" in profile.html()
+        assert "number" in profile.table()

@@ -47,6 +47,7 @@ def serialise(
     properties: dict[str, Any],
     excluded: tuple[str, ...] = (),
     meanings: dict[str, Any] | None = None,
+    kind: str = "Kind",
 ) -> bytes:
     """Serialise an entity as the client does.
 
@@ -54,8 +55,9 @@ def serialise(
         properties: names and values.
         excluded: the names excluded from indexes.
         meanings: meanings by name; of a list, that of the list and a list of its elements' or None.
+        kind: the entity's.
     """
-    entity = Entity(key=Key("Kind", "name", project="p"), exclude_from_indexes=excluded)
+    entity = Entity(key=Key(kind, "name", project="p"), exclude_from_indexes=excluded)
     entity.update(properties)
     entity._meanings = {
         name: (meaning_of_list(*meaning) if type(meaning) is tuple else meaning, properties[name])

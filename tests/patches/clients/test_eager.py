@@ -1,0 +1,140 @@
+"""Inside ``eager()`` and in eager mode, reads of every client are stock."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import lazyentity
+from tests.patches.clients.conftest import READING_EAGERLY
+from tests.patches.clients.subjects import Subject
+
+Read = Callable[[], bool]
+
+pytestmark = pytest.mark.parametrize("subject", READING_EAGERLY, indirect=True)
+
+
+@pytest.fixture(autouse=True)
+def _patched(subject: Subject, _stock_before_and_after: None) -> None:
+    lazyentity.patch(subject.client, strict=True)
+
+
+def test_may_be_nested(is_lazy: Read) -> None:
+    """The innermost end does not end the outer one."""
+    with lazyentity.eager():
+        with lazyentity.eager():
+            assert not is_lazy()
+        assert not is_lazy()
+    assert is_lazy()
+
+
+def test_one_context_may_be_entered_once(is_lazy: Read) -> None:
+    """Each eager() is for one with statement, like every context manager of its kind."""
+    context = lazyentity.eager()
+    with context:
+        pass
+    with pytest.raises((RuntimeError, AttributeError)), context:
+        pass
+    assert is_lazy()
+
+
+def test_ends_with_an_exception(is_lazy: Read) -> None:
+    with pytest.raises(LookupError, match="inside"), lazyentity.eager():
+        raise LookupError("inside")
+    assert is_lazy()
+
+
+def test_as_a_decorator(is_lazy: Read) -> None:
+    """A decorated function is eager whenever it is called, and only while it runs."""
+
+    @lazyentity.eager()
+    def decorated(depth: int) -> list[bool]:
+        return [is_lazy()] + (decorated(depth - 1) if depth else [])
+
+    assert decorated(2) == [False] * 3
+    assert is_lazy()
+    assert decorated(0) == [False]
+
+
+def test_patching_inside_is_in_effect_after(subject: Subject, is_lazy: Read) -> None:
+    lazyentity.unpatch()
+    with lazyentity.eager():
+        assert not is_lazy()
+        lazyentity.patch(subject.client)
+        assert not is_lazy()
+    assert is_lazy()
+
+
+def test_other_threads_stay_lazy(is_lazy: Read) -> None:
+    """Whether they were started before or inside, and while this one is inside."""
+    with ThreadPoolExecutor(1) as before, ThreadPoolExecutor(1) as inside:
+        assert before.submit(is_lazy).result()
+        with lazyentity.eager():
+            assert not is_lazy()
+            assert [pool.submit(is_lazy).result() for pool in (before, inside)] == [True, True]
+
+
+def test_an_eager_thread_leaves_this_one_lazy(is_lazy: Read) -> None:
+    inside, done = threading.Event(), threading.Event()
+
+    def read_eagerly() -> bool:
+        with lazyentity.eager():
+            inside.set()
+            assert done.wait(30)
+            return is_lazy()
+
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(read_eagerly)
+        assert inside.wait(30)
+        assert is_lazy()
+        done.set()
+        assert not reading.result()
+
+
+def test_asyncio_tasks_choose_for_themselves(is_lazy: Read) -> None:
+    """A task is eager if it says so, or was started inside; the others are not disturbed."""
+
+    async def main() -> list[bool]:
+        everyone_is_inside, turns = asyncio.Barrier(3), asyncio.Lock()
+
+        async def read() -> bool:
+            # In a thread: clients of asyncio run a loop of their own there.
+            async with turns:
+                return await asyncio.to_thread(is_lazy)
+
+        async def meet_and_read() -> bool:
+            await everyone_is_inside.wait()
+            seen = await read()
+            await everyone_is_inside.wait()
+            return seen
+
+        async def read_eagerly() -> bool:
+            with lazyentity.eager():
+                return await meet_and_read()
+
+        tasks = [asyncio.create_task(read_eagerly()), asyncio.create_task(meet_and_read())]
+        with lazyentity.eager():
+            tasks.append(asyncio.create_task(meet_and_read()))
+        return [await read(), *await asyncio.gather(*tasks)]
+
+    assert asyncio.run(main()) == [True, False, True, False]
+
+
+def test_the_mode_is_that_of_the_last_call(
+    subject: Subject, is_lazy: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the process, by the environment, and inside ``eager()``."""
+    for eager in (True, False, None, True, None):
+        lazyentity.patch(subject.client, strict=True, eager=eager)
+        assert is_lazy() is not eager or eager is None
+        with lazyentity.eager():
+            assert not is_lazy()
+    monkeypatch.setenv("LAZYENTITY_EAGER", "1")
+    lazyentity.patch(subject.client)
+    assert not is_lazy()
+    lazyentity.patch(subject.client, eager=False)
+    assert is_lazy()
