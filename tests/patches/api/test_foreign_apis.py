@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 from unittest import mock
 
@@ -20,6 +19,7 @@ from google.cloud.datastore_v1.types import query as query_pb2
 import lazyentity
 from lazyentity.patches.datastore.apis import lazy_api
 from tests.patches.conftest import Make
+from tests.patches.datastore.activations import LAZILY, Activate
 from tests.patches.order_program import KIND, read
 from tests.support.describing import describe
 
@@ -43,18 +43,7 @@ def _mock_api(client: Client) -> mock.Mock:
     return api
 
 
-Activate = Callable[[Client], Client]
-
-
-def _patch(client: Client) -> Client:
-    lazyentity.patch()
-    return client
-
-
-ACTIVATIONS = [_patch, lazyentity.wrap]
-
-
-@pytest.mark.parametrize("activate", ACTIVATIONS)
+@pytest.mark.parametrize("activate", LAZILY)
 class TestForeignApis:
     """A foreign API object is used as it is, and gives stock's results."""
 
@@ -210,7 +199,7 @@ class TestClientSubclass:
         def query(self, **kwargs: Any) -> Any:
             return super().query(**{"kind": KIND, **kwargs})  # type: ignore[no-untyped-call]  # upstream
 
-    @pytest.mark.parametrize("activate", ACTIVATIONS)
+    @pytest.mark.parametrize("activate", LAZILY)
     def test_overridden_methods_are_called(
         self, make: Make, activate: Activate, stock_contents: Any
     ) -> None:
@@ -220,7 +209,7 @@ class TestClientSubclass:
         assert result == {"classes": ["LazyEntity"], "contents": stock_contents}
         assert [type(entity) for entity in client.query().fetch(limit=1)] == [lazyentity.LazyEntity]
 
-    @pytest.mark.parametrize("activate", ACTIVATIONS)
+    @pytest.mark.parametrize("activate", LAZILY)
     def test_its_own_reads_need_not_be_entities(self, make: Make, activate: Activate) -> None:
         """The result of an override is passed on untouched."""
 

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import json
+import operator
 from collections.abc import Callable
 from typing import Any
 from unittest import mock
 
 import pytest
-from google.cloud.datastore import Key
+from google.cloud import datastore
+from google.cloud.datastore import Key, helpers
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from google.cloud.datastore_v1.types import entity as entity_pb2
 from hypothesis import given
 from hypothesis import strategies as st
 
+import lazyentity
 from lazyentity._backend import key_bytes
-from lazyentity.patches.api.requests import commit_request, lookup_request
+from lazyentity.patches.api.requests import (
+    CommitBytes,
+    LookupBytes,
+    MutationBytes,
+    QueryBytes,
+    commit_request,
+    lookup_request,
+    query_head,
+)
 from lazyentity.patches.datastore.keys import key_is_partial, key_to_protobuf
 
 _stock_to_protobuf: Any = Key.to_protobuf
@@ -202,3 +214,62 @@ _OTHERS = [mock.sentinel.request, None, {"project_id": "p", "nonsense": 1}, {"pr
 def test_other_requests_are_left_to_the_client(make: Callable[[Any], Any], request_: Any) -> None:
     """Requests that the client does not make itself are passed on."""
     assert make(request_) is request_
+
+
+def _lookup() -> tuple[Any, Any]:
+    sent = [Key("K", number, project="p").to_protobuf() for number in (1, 2)]
+    real = datastore_pb2.LookupRequest(
+        project_id="p", database_id="d", keys=sent, read_options=datastore_pb2.ReadOptions()
+    )
+    return LookupBytes.of("p", "d", [key._pb.SerializeToString() for key in sent]), real
+
+
+def _query() -> tuple[Any, Any]:
+    kind, query = datastore_pb2.RunQueryRequest, {"kind": [{"name": "K"}]}
+    partition = {"project_id": "p", "database_id": "d", "namespace_id": "n"}
+    where = {"project_id": "p", "database_id": "d", "partition_id": partition}
+    made = QueryBytes.of("p", "d", query_head("p", "d", "n"), kind.pb()(query=query))
+    return made, kind(**where, read_options={}, query=query)
+
+
+def _commit() -> tuple[Any, Any]:
+    fields = {"project_id": "p", "database_id": "d", "mode": datastore_pb2.CommitRequest.Mode(2)}
+    entities = [datastore.Entity(Key("K", number, project="p"), ["text"]) for number in (1, 2)]
+    mutations = [MutationBytes.of("upsert") for _ in entities]
+    for entity, mutation in zip(entities, mutations, strict=True):
+        entity["text"] = "t" * 200
+        mutation.put_entity(lazyentity.raw(entity))
+    upserts = [{"upsert": helpers.entity_to_protobuf(entity)} for entity in entities]
+    real = datastore_pb2.CommitRequest({**fields, "mutations": upserts})
+    return commit_request({**fields, "mutations": mutations}), real
+
+
+MADE_OF_BYTES = {"keys": _lookup, "query.kind": _query, "mutations": _commit}
+"""Make a request of bytes and the client's, by the path of a repeated field."""
+
+
+@pytest.mark.parametrize(("path", "make"), MADE_OF_BYTES.items(), ids=MADE_OF_BYTES)
+class TestMadeOfBytes:
+    """A request made of bytes is the client's message to whoever looks at it."""
+
+    def test_as_a_message(self, path: str, make: Callable[[], tuple[Any, Any]]) -> None:
+        request, real = make()
+        kind = type(real)
+        assert type(request) in (LookupBytes, QueryBytes, CommitBytes)
+        assert isinstance(request, kind)
+        assert (request.project_id, request.database_id) == ("p", "d")
+        for name in kind.pb().DESCRIPTOR.fields_by_name:
+            assert (name in request) is (name in real)
+        assert kind.pb(request) == real._pb
+        assert json.loads(type(request).to_json(request)) == json.loads(kind.to_json(real))
+        assert operator.attrgetter(path)(request) == operator.attrgetter(path)(real)
+        assert request == real
+
+    def test_changes_are_sent(self, path: str, make: Callable[[], tuple[Any, Any]]) -> None:
+        """As those of an interceptor."""
+        request, real = make()
+        for each in (request, real):
+            del operator.attrgetter(path)(each)[0]
+            each.project_id = "other"
+        assert type(real).deserialize(request.serialised()) == real
+        assert (request.project_id, request.database_id) == ("other", "d")

@@ -16,6 +16,7 @@ from google.cloud.datastore import _gapic
 
 import lazyentity
 from tests.patches.conftest import Make
+from tests.patches.datastore.activations import LAZILY
 from tests.patches.order_program import KIND
 
 Client = datastore.Client
@@ -128,15 +129,7 @@ def _batch(client: Client) -> None:
         batch.delete(client.key(KIND, 73))
 
 
-def _activate_by_patch(client: Client) -> Client:
-    lazyentity.patch()
-    return client
-
-
-ACTIVATIONS = [_activate_by_patch, lazyentity.wrap]
-
-
-@pytest.mark.parametrize("activate", ACTIVATIONS)
+@pytest.mark.parametrize("activate", LAZILY)
 @pytest.mark.parametrize(
     "send",
     [
@@ -159,7 +152,7 @@ def test_requests(
     assert "database_id=named" in str(stock)
 
 
-@pytest.mark.parametrize("activate", ACTIVATIONS)
+@pytest.mark.parametrize("activate", LAZILY)
 @pytest.mark.parametrize("read", ["get", "fetch"])
 def test_retry_is_the_callers(
     client: Client, activate: Callable[[Client], Client], read: str

@@ -17,26 +17,25 @@ Client = datastore.Client
 Activate = Callable[[Client], Client]
 
 
-def _patched(client: Client) -> Client:
+def patched(client: Client) -> Client:
+    """Have lazy reads by the patch."""
     lazyentity.patch("datastore")
     return client
 
 
-def _patched_eagerly(client: Client) -> Client:
+def patched_eagerly(client: Client) -> Client:
+    """Have stock entities by the patch."""
     lazyentity.patch("datastore", eager=True)
     return client
 
 
-def _wrapped_eagerly(client: Client) -> Client:
+def wrapped_eagerly(client: Client) -> Client:
+    """Have stock entities by a wrapper."""
     return lazyentity.wrap(client, eager=True)
 
 
-ACTIVATIONS: list[Activate] = [
-    _patched,
-    _patched_eagerly,
-    lazyentity.wrap,
-    _wrapped_eagerly,
-]
+LAZILY: list[Activate] = [patched, lazyentity.wrap]
+ACTIVATIONS: list[Activate] = [patched, patched_eagerly, lazyentity.wrap, wrapped_eagerly]
 
 
 def snapshot_of(found: Any) -> Any:

@@ -14,6 +14,12 @@ from google.protobuf.message import DecodeError
 
 import lazyentity
 from lazyentity._unboxed import unboxed_of
+from tests.patches.datastore.activations import (
+    Activate,
+    patched,
+    patched_eagerly,
+    wrapped_eagerly,
+)
 from tests.patches.order_program import COUNT, KIND
 from tests.support.snapshots import snapshot
 
@@ -37,27 +43,15 @@ def stock(client: datastore.Client) -> dict[str, list[Any]]:
     return _columns(list(_fetch(client)))
 
 
-def _patched(client: datastore.Client) -> datastore.Client:
-    lazyentity.patch()
-    return client
-
-
-def _patched_eagerly(client: datastore.Client) -> datastore.Client:
-    lazyentity.patch(eager=True)
-    return client
-
-
-Reading = Callable[[datastore.Client], datastore.Client]
-
-IN_ROWS: dict[str, Reading] = {
-    "patched": _patched,
+IN_ROWS: dict[str, Activate] = {
+    "patched": patched,
     "wrapped": lazyentity.wrap,
-    "both": lambda client: lazyentity.wrap(_patched(client)),
+    "both": lambda client: lazyentity.wrap(patched(client)),
 }
-IN_ENTITIES: dict[str, Reading] = {
+IN_ENTITIES: dict[str, Activate] = {
     "stock": lambda client: client,
-    "patched eagerly": _patched_eagerly,
-    "wrapped eagerly": lambda client: lazyentity.wrap(client, eager=True),
+    "patched eagerly": patched_eagerly,
+    "wrapped eagerly": wrapped_eagerly,
     "prefetched": lambda client: lazyentity.wrap(client, prefetch=["number"]),
 }
 WAYS = IN_ROWS | IN_ENTITIES

@@ -13,15 +13,13 @@ from unittest import mock
 
 import grpc
 import pytest
-from google.api_core.exceptions import ServiceUnavailable
-from google.api_core.retry import Retry, if_exception_type
 from google.cloud import datastore
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 
 import lazyentity
 from lazyentity.patches.api import protoplus, requests
-from lazyentity.patches.api.requests import CommitBytes, MutationBytes, commit_request
-from tests.bulk.services import RecordingService, Served, connected, served
+from lazyentity.patches.api.requests import CommitBytes, MutationBytes
+from tests.bulk.services import FAST, RecordingService, Served, connected, served
 from tests.support.entities import fill
 from tests.support.snapshots import outcome
 
@@ -154,46 +152,6 @@ def _recorded(made: list[Any]) -> Any:
     return joined
 
 
-def _pair(client: Client) -> tuple[Any, Any]:
-    """Return a request made of bytes, and the stock client's."""
-    fields = {"project_id": "p", "database_id": "d", "mode": datastore_pb2.CommitRequest.Mode(2)}
-    made = []
-    for patches in (True, False):
-        if patches:
-            lazyentity.patch("datastore")
-        else:
-            lazyentity.unpatch()
-        batch = client.batch()
-        batch.begin()
-        for entity in _entities(client, 1, 2):
-            batch.put(entity)
-        made.append({**fields, "mutations": batch._mutations})
-    return commit_request(made[0]), datastore_pb2.CommitRequest(made[1])
-
-
-@pytest.mark.parametrize("transport", ["grpc"])
-class TestRequest:
-    """A request made of bytes is a ``CommitRequest`` to whoever looks at it."""
-
-    def test_as_a_message(self, client: Client) -> None:
-        request, real = _pair(client)
-        assert type(request) is CommitBytes
-        assert isinstance(request, datastore_pb2.CommitRequest)
-        assert datastore_pb2.CommitRequest.pb(request) == real._pb
-        assert json.loads(type(request).to_json(request)) == json.loads(type(real).to_json(real))
-        assert (request.project_id, request.database_id, request.mode) == ("p", "d", real.mode)
-        assert request == real
-
-    def test_changes_are_sent(self, client: Client) -> None:
-        """As those of an interceptor."""
-        request, real = _pair(client)
-        for each in (request, real):
-            del each.mutations[0]
-            each.project_id = "other"
-        assert datastore_pb2.CommitRequest.deserialize(request.serialised()) == real
-        assert (request.project_id, request.database_id) == ("other", "d")
-
-
 @pytest.mark.parametrize("transport", ["grpc"])
 class TestMutations:
     """The private list of a batch has the contents of the stock client's."""
@@ -246,14 +204,11 @@ class TestMutations:
         assert list(commit.mutations[2].upsert.properties) == ["when"]
 
 
-_FAST = Retry(predicate=if_exception_type(ServiceUnavailable), initial=0.001, maximum=0.001)
-
-
 @pytest.mark.parametrize("transport", ["grpc"])
 def test_a_retry_sends_the_same(client: Client, service: RecordingService) -> None:
     lazyentity.patch("datastore")
     service.refuse(grpc.StatusCode.UNAVAILABLE, 1, "Commit")
-    client.put_multi(_entities(client, 1, 2), retry=_FAST)
+    client.put_multi(_entities(client, 1, 2), retry=FAST)
     first, second = (call.message for call in service.calls if call.method == "Commit")
     assert first == second
     assert len(second.mutations) == 2

@@ -12,6 +12,7 @@ from google.cloud import datastore
 
 import lazyentity
 from tests.patches.conftest import Make, Ports
+from tests.patches.datastore.activations import LAZILY
 from tests.patches.order_program import KIND, read
 from tests.support.clients import close, make_client
 from tests.support.describing import describe, entity_types
@@ -35,21 +36,16 @@ def test_clients_of_every_age_work_after_unpatching(make: Make, stock_contents: 
         assert read(client) == {"classes": ["LazyEntity"], "contents": stock_contents}
 
 
-def test_an_iterator_goes_on_when_it_is_unpatched(client: Client, stock_contents: Any) -> None:
-    """Entities fetched while patched are converted afterwards, with the right contents."""
-    lazyentity.patch()
+@pytest.mark.parametrize("change", [lazyentity.unpatch, lazyentity.patch])
+def test_an_iterator_goes_on(
+    client: Client, stock_contents: Any, change: Callable[[], None]
+) -> None:
+    """Entities fetched before are converted as by then, with the right contents."""
+    if change is lazyentity.unpatch:
+        lazyentity.patch()
     iterator = iter(client.query(kind=KIND, order=["__key__"]).fetch())
     entities = [next(iterator)]
-    lazyentity.unpatch()
-    entities += iterator
-    assert entity_types(entities) <= {"LazyEntity", "Entity"}
-    assert describe(entities) == stock_contents["fetch"]
-
-
-def test_an_iterator_goes_on_when_it_is_patched(client: Client, stock_contents: Any) -> None:
-    iterator = iter(client.query(kind=KIND, order=["__key__"]).fetch())
-    entities = [next(iterator)]
-    lazyentity.patch()
+    change()
     entities += iterator
     assert entity_types(entities) == {"LazyEntity", "Entity"}
     assert describe(entities) == stock_contents["fetch"]
@@ -107,12 +103,7 @@ class TestEntities:
             assert describe(client.get(stored.key)) == describe(stock)
 
 
-def _patched(client: Client) -> Client:
-    lazyentity.patch()
-    return client
-
-
-@pytest.mark.parametrize("activate", [_patched, lazyentity.wrap])
+@pytest.mark.parametrize("activate", LAZILY)
 def test_clients_are_freed(
     ports: Ports, transport: str, activate: Callable[[Client], Client]
 ) -> None:

@@ -10,15 +10,14 @@ from unittest import mock
 import grpc
 import pytest
 from google.api_core.exceptions import ServiceUnavailable
-from google.api_core.retry import Retry, if_exception_type
+from google.api_core.retry import Retry
 from google.cloud import datastore
 from google.cloud.datastore import client as client_module
 from google.cloud.datastore import helpers
-from google.cloud.datastore_v1.types import datastore as datastore_pb2
 
 import lazyentity
 from lazyentity.patches.api.requests import LookupBytes
-from tests.bulk.services import RecordingService, Served, connected, refusal, served
+from tests.bulk.services import FAST, RecordingService, Served, connected, refusal, served
 from tests.patches.datastore.activations import (
     ACTIVATIONS,
     Activate,
@@ -95,7 +94,6 @@ def _with_deferred(client: Client) -> Any:
     return client.get_multi(_keys(client), deferred=deferred), deferred
 
 
-_FAST = Retry(predicate=if_exception_type(ServiceUnavailable), initial=0.001, maximum=0.001)
 _TIME = datetime.datetime(2024, 1, 2, tzinfo=datetime.timezone.utc)
 
 Read = Callable[[Client], Any]
@@ -108,7 +106,7 @@ SENT_AS_BYTES: dict[str, Read] = {
     "a set": lambda client: client.get_multi(set(_keys(client)[-1:])),
     "keys twice": lambda client: client.get_multi(_keys(client)[-2:] * 2),
     "by name": lambda client: client.get_multi(keys=_keys(client), eventual=False, missing=None),
-    "options": lambda client: client.get_multi(_keys(client), retry=_FAST, timeout=50),
+    "options": lambda client: client.get_multi(_keys(client), retry=FAST, timeout=50),
     "in a batch": _in_batch,
 }
 
@@ -236,7 +234,7 @@ def test_retries(
     """The policy of the caller, and the error that it lets through."""
     reading = activate(client)
     service.refuse(grpc.StatusCode.UNAVAILABLE, 2, "Lookup")
-    assert reading.get(client.key(KIND, 1), retry=_FAST) is not None
+    assert reading.get(client.key(KIND, 1), retry=FAST) is not None
     assert len(service.sizes("Lookup")) == 3
     assert len(made) == 1
     service.before = _refused
@@ -247,41 +245,3 @@ def test_retries(
 
 def _refused(_: object) -> None:
     raise refusal(grpc.StatusCode.UNAVAILABLE)
-
-
-@pytest.mark.parametrize("transport", ["grpc"])
-def test_eager_stretches(client: Client) -> None:
-    """Entities of look-ups inside ``eager()`` are stock ones."""
-    lazyentity.patch("datastore")
-    with lazyentity.eager():
-        (found,) = client.get_multi([client.key(KIND, 1)])
-    assert type(found) is datastore.Entity
-
-
-class TestRequest:
-    """A request made of bytes is a ``LookupRequest`` to whoever looks at it."""
-
-    def _pair(self) -> tuple[Any, Any]:
-        keys = [datastore.Key("K", number, project="p").to_protobuf() for number in (1, 2)]
-        real = datastore_pb2.LookupRequest(
-            project_id="p", database_id="d", keys=keys, read_options=datastore_pb2.ReadOptions()
-        )
-        return LookupBytes.of("p", "d", [key._pb.SerializeToString() for key in keys]), real
-
-    def test_as_a_message(self) -> None:
-        request, real = self._pair()
-        assert isinstance(request, datastore_pb2.LookupRequest)
-        assert request == real
-        assert type(request).to_json(request) == type(real).to_json(real)
-        assert list(request.keys) == list(real.keys)
-        assert (request.project_id, request.database_id) == ("p", "d")
-        assert "read_options" in request
-
-    def test_changes_are_sent(self) -> None:
-        """As those of an interceptor."""
-        request, real = self._pair()
-        for each in (request, real):
-            del each.keys[0]
-            each.project_id = "other"
-        assert request.serialised() == type(real).serialize(real)
-        assert (request.project_id, request.database_id) == ("other", "d")

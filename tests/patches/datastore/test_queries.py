@@ -10,8 +10,7 @@ from unittest import mock
 
 import grpc
 import pytest
-from google.api_core.exceptions import ServiceUnavailable
-from google.api_core.retry import Retry, if_exception_type
+from google.api_core.retry import Retry
 from google.cloud import datastore
 from google.cloud.datastore import query as query_module
 from google.cloud.datastore.query import And, Or, PropertyFilter
@@ -19,7 +18,7 @@ from google.cloud.datastore_v1.types import datastore as datastore_pb2
 
 import lazyentity
 from lazyentity.patches.api.requests import QueryBytes
-from tests.bulk.services import RecordingService, Served, connected, served
+from tests.bulk.services import FAST, RecordingService, Served, connected, served
 from tests.patches.datastore.activations import (
     ACTIVATIONS,
     Activate,
@@ -111,7 +110,6 @@ def _unusual(**options: Any) -> Read:
     return lambda client: _pages(client.query(**{"kind": KIND, **options}).fetch())
 
 
-_FAST = Retry(predicate=if_exception_type(ServiceUnavailable), initial=0.001, maximum=0.001)
 _TIME = datetime.datetime(2024, 1, 2, tzinfo=datetime.timezone.utc)
 _SOME = PropertyFilter("integer", ">", 1)
 
@@ -121,7 +119,7 @@ SENT_AS_BYTES: dict[str, Read] = {
     "limit": lambda client: _fetch(client, limit=5),
     "no results": lambda client: _fetch(client, limit=0),
     "cursors": _between_cursors,
-    "options": lambda client: _fetch(client, retry=_FAST, timeout=50, offset=None),
+    "options": lambda client: _fetch(client, retry=FAST, timeout=50, offset=None),
     "of another client": lambda client: _pages(client.query(kind=KIND).fetch(client=client)),
     "in a batch": _in_batch,
     "no kind": lambda client: _pages(client.query().fetch()),
@@ -353,7 +351,7 @@ def _fetch_explained(client: Client) -> Any:
 _FAILURES: dict[str, tuple[Callable[[RecordingService], None], Read]] = {
     "unavailable": (
         _refusing(grpc.StatusCode.UNAVAILABLE, 2),
-        lambda client: _fetch(client, retry=_FAST),
+        lambda client: _fetch(client, retry=FAST),
     ),
     "not tried again": (
         _refusing(grpc.StatusCode.UNAVAILABLE, 2),
@@ -365,7 +363,7 @@ _FAILURES: dict[str, tuple[Callable[[RecordingService], None], Read]] = {
     ),
     "cancelled": (_refusing(grpc.StatusCode.CANCELLED, 9), _fetch),
     "not found": (_refusing(grpc.StatusCode.NOT_FOUND, 9), _fetch),
-    "malformed": (_cut, lambda client: _fetch(client, retry=_FAST)),
+    "malformed": (_cut, lambda client: _fetch(client, retry=FAST)),
     "an unknown end": (_with_another_end, _fetch),
     "metrics that nobody asked for": (_explaining, _fetch_explained),
 }

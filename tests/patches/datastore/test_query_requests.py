@@ -15,12 +15,11 @@ from google.cloud import datastore
 from google.cloud.datastore.query import And, Or, PropertyFilter, Query
 from google.cloud.datastore_v1.services.datastore.client import DatastoreClient
 from google.cloud.datastore_v1.services.datastore.transports import grpc as grpc_transport
-from google.cloud.datastore_v1.types import datastore as datastore_pb2
 from hypothesis import given
 from hypothesis import strategies as st
 
 import lazyentity
-from lazyentity.patches.api.requests import QueryBytes, query_head
+from lazyentity.patches.api.requests import QueryBytes
 from tests.bulk.services import Served, connected, served, stored
 
 Client = datastore.Client
@@ -214,24 +213,3 @@ def test_log_records(running: Served, caplog: pytest.LogCaptureFixture) -> None:
         stock = logged(client)
         assert stock
         assert logged(lazyentity.wrap(client)) == stock
-
-
-def test_as_a_message() -> None:
-    """A request made of bytes is a ``RunQueryRequest`` to whoever looks at it."""
-    kind = datastore_pb2.RunQueryRequest
-    query = kind.pb()(query={"kind": [{"name": "K"}]})
-    request = QueryBytes.of("p", "d", query_head("p", "d", "n"), query)
-    real = kind(
-        project_id="p",
-        database_id="d",
-        partition_id={"project_id": "p", "database_id": "d", "namespace_id": "n"},
-        read_options={},
-        query={"kind": [{"name": "K"}]},
-    )
-    assert isinstance(request, kind)
-    assert (request.project_id, request.database_id) == ("p", "d")
-    assert request == real
-    assert type(request).to_json(request) == kind.to_json(real)
-    request.project_id = "other"
-    assert request.project_id == "other"
-    assert kind.deserialize(request.serialised()).project_id == "other"

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from google.cloud import datastore
 from google.cloud.datastore import helpers
-from google.cloud.datastore.query import And, PropertyFilter, Query
+from google.cloud.datastore.query import And, PropertyFilter
 from google.cloud.datastore_v1.types import datastore as datastore_pb2
 
 import lazyentity
 from tests.bulk.services import Served, connected, served, stored
-from tests.patches.datastore.activations import Activate
+from tests.patches.datastore.activations import LAZILY, Activate
 from tests.patches.datastore.test_query_requests import _recorded
 from tests.support import clients
 from tests.support.subprocesses import answer
@@ -25,7 +25,6 @@ Client = datastore.Client
 pytestmark = pytest.mark.any_backend
 
 _KIND = "Unusual"
-_make_query: Any = Query
 
 
 class _Text(str, enum.Enum):
@@ -75,16 +74,11 @@ def running() -> Iterator[Served]:
         yield made
 
 
-@pytest.fixture(params=[lazyentity.wrap, lambda client: _patched(client)], ids=["wrap", "patch"])
+@pytest.fixture(params=LAZILY)
 def activate(request: pytest.FixtureRequest) -> Iterator[Activate]:
     """Give a way to lazy reads."""
     yield request.param
     lazyentity.unpatch()
-
-
-def _patched(client: Client) -> Client:
-    lazyentity.patch("datastore")
-    return client
 
 
 def _fetched(client: Client, query: dict[str, Any], options: dict[str, Any]) -> Any:
